@@ -1,0 +1,315 @@
+//! One event: when, where, in which task's context, and what.
+
+use crate::{Comm, Cpu, Fields, Ns, Pid, Prio, TaskState};
+
+/// One thing that a kernel reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event<'t> {
+    /// When, on the trace's own clock.
+    pub time: Ns,
+    /// The CPU that reported it; for a wakeup this is where the waker (or the IPI) ran, not where the task goes.
+    pub cpu: Cpu,
+    /// The task that the CPU was running meanwhile.
+    pub context: Context,
+    /// What happened.
+    pub kind: EventKind<'t>,
+}
+
+/// The task on whose CPU time an event was reported, and in what mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// Its name; empty when the trace does not know it (`<...>`). The idle task is `<idle>` or `swapper/N`.
+    pub comm: Comm,
+    /// Its thread id.
+    pub pid: Pid,
+    /// Its process id, where the trace has it.
+    pub tgid: Pid,
+    /// Interrupt and preemption state.
+    pub flags: Flags,
+}
+
+impl Default for Context {
+    fn default() -> Context {
+        Context { comm: Comm::default(), pid: Pid::UNKNOWN, tgid: Pid::UNKNOWN, flags: Flags::NONE }
+    }
+}
+
+/// The flag columns of an ftrace line (`dNh2.`), kept as printed: up to eight characters, fewer on older kernels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags([u8; 8]);
+
+impl Flags {
+    /// Not recorded (`trace-cmd report` without latency format, `perf script`).
+    pub const NONE: Flags = Flags([0; 8]);
+
+    /// Keeps up to eight flag characters.
+    pub fn new(columns: &[u8]) -> Flags {
+        let mut kept = [0; 8];
+        let length = columns.len().min(8);
+        kept[..length].copy_from_slice(&columns[..length]);
+        Flags(kept)
+    }
+
+    /// The characters as printed; empty when none were recorded.
+    pub fn as_bytes(&self) -> &[u8] {
+        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
+        &self.0[..end]
+    }
+
+    /// Whether a reschedule was pending: the second column is one of `N n B b L l p`
+    /// (lower-case `n` is `TIF_NEED_RESCHED` set by another CPU and not folded yet).
+    pub const fn need_resched(self) -> bool {
+        matches!(self.0[1], b'N' | b'n' | b'B' | b'b' | b'L' | b'l' | b'p')
+    }
+
+    /// Whether the event was reported from a hardware interrupt (`h`, `H`) or an NMI (`z`, `Z`).
+    pub const fn in_hardirq(self) -> bool {
+        matches!(self.0[2], b'h' | b'H' | b'z' | b'Z')
+    }
+
+    /// Whether the event was reported from a soft interrupt (`s`, or `H`: a hardware interrupt on top of one).
+    pub const fn in_softirq(self) -> bool {
+        matches!(self.0[2], b's' | b'H' | b'Z')
+    }
+}
+
+/// `sched_switch`: a CPU changes from one task to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Name of the task that leaves.
+    pub prev_comm: Comm,
+    /// The task that leaves.
+    pub prev_pid: Pid,
+    /// Its priority.
+    pub prev_prio: Prio,
+    /// Why it leaves.
+    pub prev_state: TaskState,
+    /// Name of the task that starts.
+    pub next_comm: Comm,
+    /// The task that starts.
+    pub next_pid: Pid,
+    /// Its priority.
+    pub next_prio: Prio,
+}
+
+/// `sched_waking`, `sched_wakeup`, `sched_wakeup_new`: a task becomes runnable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wakeup {
+    /// Name of the wakee.
+    pub comm: Comm,
+    /// The wakee.
+    pub pid: Pid,
+    /// Its priority.
+    pub prio: Prio,
+    /// `sched_waking`: the CPU it slept on; the two others: the CPU it is queued on.
+    pub target_cpu: Cpu,
+}
+
+/// `sched_stat_wait`, `sched_stat_sleep`, `sched_stat_blocked`, `sched_stat_iowait`: how long a state lasted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatDelay {
+    /// Name of the task.
+    pub comm: Comm,
+    /// The task.
+    pub pid: Pid,
+    /// How long.
+    pub delay: Ns,
+}
+
+/// `sched_place`: where an entity was placed on its queue's virtual time line, one event a hierarchy level.
+///
+/// Not a mainline tracepoint: reported by patched kernels at the end of `place_entity`, by kprobes, and by the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the task; empty for a group entity.
+    pub comm: Comm,
+    /// The task; 0 for a group entity.
+    pub pid: Pid,
+    /// `sched_entity::vruntime`, ns of virtual time, wraps.
+    pub sev: u64,
+    /// `sched_entity::deadline`, ns of virtual time, wraps.
+    pub sed: u64,
+    /// `sched_entity::vlag` before it is inflated for the insertion, ns of virtual time.
+    pub sel: i64,
+    /// `avg_vruntime()` of the queue before the insertion.
+    pub avg: u64,
+    /// `cfs_rq::min_vruntime`.
+    pub min: u64,
+    /// The queue's CPU.
+    pub cpu: Cpu,
+    /// `cfs_rq::nr_running` before the insertion.
+    pub nr: u32,
+}
+
+/// What happened. Variants that carry text borrow it for the time of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind<'t> {
+    /// A CPU changes tasks.
+    SchedSwitch(Switch),
+    /// A wakeup begins, in the waker's context.
+    SchedWaking(Wakeup),
+    /// The wakee is queued.
+    SchedWakeup(Wakeup),
+    /// A new task is queued for the first time.
+    SchedWakeupNew(Wakeup),
+    /// A task changes CPUs while not running (wakeup, balancing, affinity); reported before it is queued there.
+    SchedMigrateTask {
+        /// Name of the task.
+        comm: Comm,
+        /// The task.
+        pid: Pid,
+        /// Its priority.
+        prio: Prio,
+        /// Where it was.
+        orig_cpu: Cpu,
+        /// Where it goes.
+        dest_cpu: Cpu,
+    },
+    /// A task creates another.
+    SchedProcessFork {
+        /// Name of the parent.
+        comm: Comm,
+        /// The parent.
+        pid: Pid,
+        /// Name of the child (its parent's, for now).
+        child_comm: Comm,
+        /// The child.
+        child_pid: Pid,
+    },
+    /// A task replaces its program.
+    SchedProcessExec {
+        /// Path of the new program.
+        filename: &'t str,
+        /// The task.
+        pid: Pid,
+        /// Its id before, which differs when a thread other than the leader calls exec.
+        old_pid: Pid,
+    },
+    /// A task ends.
+    SchedProcessExit {
+        /// Name of the task.
+        comm: Comm,
+        /// The task.
+        pid: Pid,
+        /// Its priority.
+        prio: Prio,
+        /// Whether its whole thread group is gone; reported from v6.16.
+        group_dead: Option<bool>,
+    },
+    /// Time spent runnable and not running, reported when it ends.
+    SchedStatWait(StatDelay),
+    /// Time spent in interruptible sleep, reported at the wakeup.
+    SchedStatSleep(StatDelay),
+    /// Time spent in uninterruptible sleep, reported at the wakeup.
+    SchedStatBlocked(StatDelay),
+    /// Time spent waiting for I/O, reported at the wakeup, before `sched_stat_blocked`.
+    SchedStatIowait(StatDelay),
+    /// CPU time accounted to a task by `update_curr`.
+    SchedStatRuntime {
+        /// Name of the task.
+        comm: Comm,
+        /// The task.
+        pid: Pid,
+        /// CPU time since the last accounting.
+        runtime: Ns,
+        /// Its virtual runtime after it, ns of virtual time; not reported from v6.8.
+        vruntime: Option<u64>,
+    },
+    /// An entity is placed on its queue.
+    SchedPlace(Place),
+    /// A dynamic probe (kprobe, kretprobe, uprobe).
+    Kprobe {
+        /// The probe event's name.
+        name: &'t str,
+        /// The place in brackets and the fetched values.
+        fields: Fields<'t>,
+    },
+    /// Text that user space wrote to `trace_marker`, or `trace_printk`.
+    Marker {
+        /// The text, without its line end.
+        text: &'t str,
+    },
+    /// A tracepoint that Fairlab has no type for.
+    Other {
+        /// The event's name, without its subsystem.
+        name: &'t str,
+        /// What it printed, or its fields as `name=value` where the source is binary.
+        fields: Fields<'t>,
+    },
+    /// The trace's own knowledge of a task's name, apart from any tracepoint: `PERF_RECORD_COMM`, saved command lines.
+    TaskName {
+        /// The thread.
+        pid: Pid,
+        /// Its process.
+        tgid: Pid,
+        /// Its name from now on.
+        comm: Comm,
+    },
+    /// The trace's own knowledge that a task began, apart from any tracepoint: `PERF_RECORD_FORK`.
+    TaskStart {
+        /// The new thread.
+        pid: Pid,
+        /// Its process.
+        tgid: Pid,
+        /// The thread that created it, whose name it inherits.
+        parent_pid: Pid,
+    },
+    /// Events are missing here: the recorder had no room.
+    Lost {
+        /// How many, where the trace says it.
+        count: Option<u64>,
+    },
+}
+
+impl<'t> Event<'t> {
+    /// An event without context.
+    pub fn new(time: Ns, cpu: Cpu, kind: EventKind<'t>) -> Event<'t> {
+        Event { time, cpu, context: Context::default(), kind }
+    }
+}
+
+impl<'t> EventKind<'t> {
+    /// The tracepoint's name as the kernel prints it. Records that are no tracepoints have names of their own.
+    pub fn name(&self) -> &'t str {
+        match self {
+            EventKind::SchedSwitch(_) => "sched_switch",
+            EventKind::SchedWaking(_) => "sched_waking",
+            EventKind::SchedWakeup(_) => "sched_wakeup",
+            EventKind::SchedWakeupNew(_) => "sched_wakeup_new",
+            EventKind::SchedMigrateTask { .. } => "sched_migrate_task",
+            EventKind::SchedProcessFork { .. } => "sched_process_fork",
+            EventKind::SchedProcessExec { .. } => "sched_process_exec",
+            EventKind::SchedProcessExit { .. } => "sched_process_exit",
+            EventKind::SchedStatWait(_) => "sched_stat_wait",
+            EventKind::SchedStatSleep(_) => "sched_stat_sleep",
+            EventKind::SchedStatBlocked(_) => "sched_stat_blocked",
+            EventKind::SchedStatIowait(_) => "sched_stat_iowait",
+            EventKind::SchedStatRuntime { .. } => "sched_stat_runtime",
+            EventKind::SchedPlace(_) => "sched_place",
+            EventKind::Kprobe { name, .. } | EventKind::Other { name, .. } => name,
+            EventKind::Marker { .. } => "tracing_mark_write",
+            EventKind::TaskName { .. } => "task_name",
+            EventKind::TaskStart { .. } => "task_start",
+            EventKind::Lost { .. } => "lost_events",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_small() {
+        assert!(size_of::<Event<'_>>() <= 128, "{}", size_of::<Event<'_>>());
+    }
+
+    #[test]
+    fn flags_tell_mode_and_pending_reschedule() {
+        assert!(Flags::new(b"dNh..").need_resched() && Flags::new(b"dNh..").in_hardirq());
+        assert!(Flags::new(b"dns4.").need_resched() && Flags::new(b"dns4.").in_softirq());
+        assert!(!Flags::new(b"d..2.").need_resched());
+        assert!(!Flags::NONE.need_resched() && Flags::NONE.as_bytes().is_empty());
+        assert_eq!(Flags::new(b"d.h2.").as_bytes(), b"d.h2.");
+    }
+}

@@ -1,0 +1,24 @@
+//! What happened.
+//!
+//! The waist of Fairlab: every kernel — modelled, booted or live — is observed as a stream of [`Event`]s, and every
+//! answer is computed from such a stream. The names and fields are those of the kernel's own tracepoints
+//! (`include/trace/events/sched.h`), so a reader of `ftrace` output knows them already.
+//!
+//! Must not know: files and their formats, how a scheduler decides, what an analysis computes.
+//!
+//! An [`Event`] is small and `Copy`. The few events that carry text of any length borrow it from whoever emits
+//! them ([`Event<'t>`](Event)), so that no event costs an allocation; a sink that keeps such an event copies the text.
+
+mod digest;
+mod event;
+mod fields;
+mod sink;
+mod state;
+mod units;
+
+pub use digest::{Digest, DigestSink};
+pub use event::{Context, Event, EventKind, Flags, Place, StatDelay, Switch, Wakeup};
+pub use fields::{FieldValue, Fields};
+pub use sink::{Counter, Filter, Sink, sink_fn};
+pub use state::TaskState;
+pub use units::{Comm, Cpu, Ns, Pid, Prio};

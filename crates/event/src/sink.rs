@@ -1,0 +1,117 @@
+//! Where events go. Sinks compose: a pair of sinks is a sink, an optional sink is a sink.
+
+use crate::Event;
+
+/// Takes events one by one, in the order in which they happened.
+pub trait Sink {
+    /// Takes one event. The event's text is valid for this call only.
+    fn event(&mut self, event: &Event<'_>);
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn event(&mut self, event: &Event<'_>) {
+        (**self).event(event);
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for Box<S> {
+    fn event(&mut self, event: &Event<'_>) {
+        (**self).event(event);
+    }
+}
+
+/// Takes nothing.
+impl Sink for () {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
+/// Feeds both.
+impl<A: Sink, B: Sink> Sink for (A, B) {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+}
+
+/// Feeds the sink if there is one.
+impl<S: Sink> Sink for Option<S> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Some(sink) = self {
+            sink.event(event);
+        }
+    }
+}
+
+/// Feeds each.
+impl<S: Sink> Sink for [S] {
+    fn event(&mut self, event: &Event<'_>) {
+        for sink in self {
+            sink.event(event);
+        }
+    }
+}
+
+/// A sink made of a function.
+pub fn sink_fn<F: FnMut(&Event<'_>)>(function: F) -> impl Sink {
+    struct FunctionSink<F>(F);
+    impl<F: FnMut(&Event<'_>)> Sink for FunctionSink<F> {
+        fn event(&mut self, event: &Event<'_>) {
+            (self.0)(event);
+        }
+    }
+    FunctionSink(function)
+}
+
+/// Passes on the events that `keep` accepts.
+#[derive(Clone, Debug)]
+pub struct Filter<S, F> {
+    /// Where accepted events go.
+    pub sink: S,
+    /// Which events are accepted.
+    pub keep: F,
+}
+
+impl<S: Sink, F: FnMut(&Event<'_>) -> bool> Sink for Filter<S, F> {
+    fn event(&mut self, event: &Event<'_>) {
+        if (self.keep)(event) {
+            self.sink.event(event);
+        }
+    }
+}
+
+/// Counts events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counter {
+    /// Events seen so far.
+    pub events: u64,
+}
+
+impl Sink for Counter {
+    fn event(&mut self, _: &Event<'_>) {
+        self.events += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cpu, EventKind, Ns};
+
+    #[test]
+    fn sinks_compose() {
+        let mut seen = Vec::new();
+        let mut sink = (
+            Counter::default(),
+            Some(Filter {
+                sink: sink_fn(|event: &Event<'_>| seen.push(event.cpu)),
+                keep: |event: &Event<'_>| event.cpu == Cpu(1),
+            }),
+        );
+        for cpu in [0, 1, 2, 1] {
+            sink.event(&Event::new(Ns(1), Cpu(cpu), EventKind::Marker { text: "x" }));
+        }
+        assert_eq!(sink.0.events, 4);
+        drop(sink);
+        assert_eq!(seen, [Cpu(1), Cpu(1)]);
+    }
+}

@@ -1,0 +1,234 @@
+//! The plain quantities that events are made of: time, CPU, task id, priority, task name.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// A point in time or a duration, in nanoseconds.
+///
+/// Points count from the trace's own origin (boot for recorded traces, 0 for a simulated run).
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ns(pub u64);
+
+impl Ns {
+    /// Zero nanoseconds.
+    pub const ZERO: Ns = Ns(0);
+    /// The largest time that can be held; stands for "never".
+    pub const MAX: Ns = Ns(u64::MAX);
+
+    /// `us` microseconds.
+    pub const fn from_us(us: u64) -> Ns {
+        Ns(us * 1_000)
+    }
+
+    /// `ms` milliseconds.
+    pub const fn from_ms(ms: u64) -> Ns {
+        Ns(ms * 1_000_000)
+    }
+
+    /// `s` seconds.
+    pub const fn from_secs(s: u64) -> Ns {
+        Ns(s * 1_000_000_000)
+    }
+
+    /// The duration from `earlier` to `self`, or zero when `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Ns) -> Ns {
+        Ns(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Seconds as a floating-point number; for display only.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// Milliseconds as a floating-point number; for display only.
+    pub fn as_ms_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl Add for Ns {
+    type Output = Ns;
+    fn add(self, rhs: Ns) -> Ns {
+        Ns(self.0 + rhs.0)
+    }
+}
+
+impl AddAssign for Ns {
+    fn add_assign(&mut self, rhs: Ns) {
+        self.0 += rhs.0;
+    }
+}
+
+impl Sub for Ns {
+    type Output = Ns;
+    fn sub(self, rhs: Ns) -> Ns {
+        Ns(self.0 - rhs.0)
+    }
+}
+
+impl fmt::Debug for Ns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// Seconds with nine digits: `576.161450000`.
+impl fmt::Display for Ns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
+
+/// A logical CPU's number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cpu(pub u32);
+
+impl Cpu {
+    /// The number as an index into per-CPU tables.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A task's id as the kernel's tracepoints print it: one number a thread; 0 is the idle task of any CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pid(pub i32);
+
+impl Pid {
+    /// The idle task (`swapper/N`) of whichever CPU.
+    pub const IDLE: Pid = Pid(0);
+    /// "Not recorded": a trace without a TGID column, a sample taken at a task's exit.
+    pub const UNKNOWN: Pid = Pid(-1);
+
+    /// Whether this is the idle task.
+    pub const fn is_idle(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl fmt::Display for Pid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A task's priority as tracepoints print it (`task_struct::prio`): 120 is nice 0, below 100 is real-time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Prio(pub i32);
+
+impl Prio {
+    /// Nice 0, and also what the idle task prints.
+    pub const DEFAULT: Prio = Prio(120);
+
+    /// The priority of nice level `nice` (−20…19).
+    pub const fn from_nice(nice: i32) -> Prio {
+        Prio(120 + nice)
+    }
+
+    /// The nice level, for a fair task (priority 100…139).
+    pub const fn nice(self) -> Option<i32> {
+        if self.0 >= 100 && self.0 < 140 { Some(self.0 - 120) } else { None }
+    }
+}
+
+impl fmt::Display for Prio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A task's name: at most 15 bytes, as the kernel's `TASK_COMM_LEN` has it. Any bytes but NUL.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Comm([u8; Comm::LEN]);
+
+impl Comm {
+    /// `TASK_COMM_LEN`: 15 bytes and a NUL.
+    pub const LEN: usize = 16;
+
+    /// The first 15 bytes of `name`, up to its first NUL.
+    pub fn new(name: &[u8]) -> Comm {
+        let mut bytes = [0; Comm::LEN];
+        let length = name.len().min(Comm::LEN - 1);
+        bytes[..length].copy_from_slice(&name[..length]);
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(length);
+        bytes[end..].fill(0);
+        Comm(bytes)
+    }
+
+    /// The idle task's name on `cpu`: `swapper/N`.
+    pub fn swapper(cpu: Cpu) -> Comm {
+        Comm::from(format!("swapper/{cpu}").as_str())
+    }
+
+    /// The name without its padding.
+    pub fn as_bytes(&self) -> &[u8] {
+        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(Comm::LEN);
+        &self.0[..end]
+    }
+
+    /// The name as text, undecodable bytes replaced.
+    pub fn to_str(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(self.as_bytes())
+    }
+
+    /// All 16 bytes, NUL-padded.
+    pub const fn padded(&self) -> &[u8; Comm::LEN] {
+        &self.0
+    }
+
+    /// Whether there is no name at all (group entities in `sched_place` print none).
+    pub const fn is_empty(&self) -> bool {
+        self.0[0] == 0
+    }
+}
+
+impl From<&str> for Comm {
+    fn from(name: &str) -> Comm {
+        Comm::new(name.as_bytes())
+    }
+}
+
+impl fmt::Debug for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_str())
+    }
+}
+
+impl fmt::Display for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.to_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comm_keeps_fifteen_bytes_and_stops_at_nul() {
+        assert_eq!(Comm::from("kworker/u8:0-events_unbound").to_str(), "kworker/u8:0-ev");
+        assert_eq!(Comm::new(b"sh\0garbage"), Comm::from("sh"));
+        assert_eq!(Comm::new(b"").as_bytes(), b"");
+        assert_eq!(Comm::swapper(Cpu(191)).to_str(), "swapper/191");
+    }
+
+    #[test]
+    fn time_prints_nine_digits() {
+        assert_eq!(Ns(576_161_450_000).to_string(), "576.161450000");
+        assert_eq!(Ns::from_ms(3).since(Ns::from_ms(5)), Ns::ZERO);
+    }
+
+    #[test]
+    fn nice_levels_are_fair_priorities_only() {
+        assert_eq!(Prio::from_nice(-20).nice(), Some(-20));
+        assert_eq!(Prio(99).nice(), None);
+        assert_eq!(Prio(140).nice(), None);
+    }
+}

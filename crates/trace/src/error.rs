@@ -1,0 +1,40 @@
+//! Why a file could not be read as a trace at all.
+
+use std::fmt;
+use std::io;
+
+/// A fact about the input that leaves nothing to analyse. Trouble inside a readable trace is counted instead, in
+/// [`ImportStats`](crate::ImportStats).
+#[derive(Debug)]
+pub enum ImportError {
+    /// The operating system refused.
+    Io(io::Error),
+    /// The content is no trace in any known format; the text says what was seen.
+    NotATrace(String),
+    /// The format is known, this variant of it is not supported; the text says which and what to do.
+    Unsupported(String),
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ImportError::Io(error) => error.fmt(f),
+            ImportError::NotATrace(fact) | ImportError::Unsupported(fact) => f.write_str(fact),
+        }
+    }
+}
+
+impl std::error::Error for ImportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ImportError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for ImportError {
+    fn from(error: io::Error) -> ImportError {
+        ImportError::Io(error)
+    }
+}

@@ -1,0 +1,17 @@
+//! Files to events and back.
+//!
+//! One room a format; each reads a byte stream, hands events to a [`Sink`](fairlab_event::Sink) in the order in which
+//! they happened, and returns [`ImportStats`]: trouble in the input is counted, not thrown. Reading streams: memory
+//! does not grow with the trace.
+//!
+//! Must not know: how a scheduler decides, what an analysis computes.
+
+mod error;
+pub mod ftrace_text;
+mod input;
+pub mod perfdata;
+mod stats;
+
+pub use error::ImportError;
+pub use input::{Format, ReadOptions, read, read_path};
+pub use stats::{ImportStats, Severity, Trouble, TroubleCount};

@@ -1,0 +1,141 @@
+//! What went wrong while a trace was read: counted, with where it was seen first, never thrown.
+
+use std::fmt;
+
+/// How much a [`Trouble`] matters to the answers computed from the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing is missing: headers, notes between lines, events without a type of their own.
+    Info,
+    /// Something was guessed or is incomplete; answers hold with a grain of salt.
+    Warning,
+    /// Events are missing or unreadable; answers near that place may be wrong.
+    DataLoss,
+}
+
+/// One kind of trouble. Each importer adds the kinds that its format can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trouble {
+    /// Lines that are no trace lines: headers, notes, mail text.
+    ForeignLine,
+    /// A known event whose fields could not be read.
+    MalformedEvent,
+    /// A time stamp earlier than the one before it on the same CPU.
+    TimeWentBack,
+    /// Integer time stamps whose clock rate was not given: one tick was taken as one nanosecond.
+    ClockRateGuessed,
+    /// A task name longer than the kernel's 15 bytes was cut.
+    CommTruncated,
+    /// The recorder said that it dropped events here.
+    LostEvents,
+    /// The file ends in the middle of a record or a line.
+    TruncatedFile,
+    /// A binary record whose size or content contradicts the file's own description.
+    CorruptRecord,
+    /// A binary record of a type that carries no events and is passed over.
+    SkippedRecord,
+    /// A tracepoint record whose format description the file does not contain.
+    UnknownEventFormat,
+    /// A record that came too late to be put in order.
+    OutOfOrder,
+}
+
+impl Trouble {
+    /// How much it matters.
+    pub const fn severity(self) -> Severity {
+        match self {
+            Trouble::ForeignLine | Trouble::SkippedRecord => Severity::Info,
+            Trouble::TimeWentBack | Trouble::ClockRateGuessed | Trouble::CommTruncated => Severity::Warning,
+            Trouble::MalformedEvent
+            | Trouble::LostEvents
+            | Trouble::TruncatedFile
+            | Trouble::CorruptRecord
+            | Trouble::UnknownEventFormat
+            | Trouble::OutOfOrder => Severity::DataLoss,
+        }
+    }
+
+    /// The name in machine-readable output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Trouble::ForeignLine => "foreign_line",
+            Trouble::MalformedEvent => "malformed_event",
+            Trouble::TimeWentBack => "time_went_back",
+            Trouble::ClockRateGuessed => "clock_rate_guessed",
+            Trouble::CommTruncated => "comm_truncated",
+            Trouble::LostEvents => "lost_events",
+            Trouble::TruncatedFile => "truncated_file",
+            Trouble::CorruptRecord => "corrupt_record",
+            Trouble::SkippedRecord => "skipped_record",
+            Trouble::UnknownEventFormat => "unknown_event_format",
+            Trouble::OutOfOrder => "out_of_order",
+        }
+    }
+
+    /// One clause for people.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Trouble::ForeignLine => "lines that are no trace lines",
+            Trouble::MalformedEvent => "events whose fields could not be read",
+            Trouble::TimeWentBack => "time stamps earlier than the one before on their CPU",
+            Trouble::ClockRateGuessed => "integer time stamps taken as nanoseconds; give the clock's rate with --clock-hz",
+            Trouble::CommTruncated => "task names longer than 15 bytes, cut",
+            Trouble::LostEvents => "events that the recorder dropped",
+            Trouble::TruncatedFile => "records cut off at the end of the file",
+            Trouble::CorruptRecord => "records that contradict the file's own description",
+            Trouble::SkippedRecord => "records that carry no events",
+            Trouble::UnknownEventFormat => "tracepoint records without a format description",
+            Trouble::OutOfOrder => "records that came too late to be put in order",
+        }
+    }
+}
+
+/// How often one kind of trouble was met, and where first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TroubleCount {
+    /// The kind.
+    pub trouble: Trouble,
+    /// How often; for [`Trouble::LostEvents`] the number of events lost.
+    pub count: u64,
+    /// Where it was met first: a line number (text, from 1) or a byte offset (binary).
+    pub first_at: u64,
+}
+
+/// The account of one import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportStats {
+    /// Events handed to the sink.
+    pub events: u64,
+    troubles: Vec<TroubleCount>,
+}
+
+impl ImportStats {
+    /// Counts `count` occurrences of `trouble`, met at `at` (line or byte).
+    pub fn add(&mut self, trouble: Trouble, count: u64, at: u64) {
+        match self.troubles.binary_search_by_key(&trouble, |known| known.trouble) {
+            Ok(index) => self.troubles[index].count += count,
+            Err(index) => self.troubles.insert(index, TroubleCount { trouble, count, first_at: at }),
+        }
+    }
+
+    /// Every kind of trouble that was met.
+    pub fn troubles(&self) -> &[TroubleCount] {
+        &self.troubles
+    }
+
+    /// How often `trouble` was met.
+    pub fn count(&self, trouble: Trouble) -> u64 {
+        self.troubles.iter().find(|known| known.trouble == trouble).map_or(0, |known| known.count)
+    }
+
+    /// The worst severity met; `None` when there was no trouble at all.
+    pub fn worst(&self) -> Option<Severity> {
+        self.troubles.iter().map(|known| known.trouble.severity()).max()
+    }
+}
+
+impl fmt::Display for TroubleCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} (first at {})", self.count, self.trouble.describe(), self.first_at)
+    }
+}
