@@ -1,1 +1,34 @@
-//! kernel
+//! What the kernel would decide.
+//!
+//! The Linux fair scheduler as a pure state machine: runqueues, entities and the rules of `kernel/sched`, in the kernel's
+//! own words and integers. Which rules hold is data: a [`Generation`], folded from a dated log of upstream commits.
+//!
+//! *Deciding* and *applying* are separate. A decision takes `&self` and returns what would be done and why
+//! ([`decision`]); applying it is another call. Two drivers use that: the engine applies what was decided, the verifier
+//! compares it with what a real kernel did and applies that instead.
+//!
+//! Must not know: clocks (time is an argument), I/O, randomness, floating-point numbers, workloads, costs.
+#![deny(clippy::float_arithmetic)]
+
+mod cfs_rq;
+pub mod core;
+mod cpumask;
+pub mod decision;
+mod entity;
+mod fair;
+pub mod generation;
+mod newidle;
+mod rq;
+mod select;
+mod task;
+pub mod topology;
+mod tracepoint;
+mod vruntime;
+pub mod weight;
+
+pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeKind};
+pub use cpumask::CpuMask;
+pub use generation::Generation;
+pub use task::{Policy, Task, TaskId, TaskSpec};
+pub use topology::Topology;
+pub use vruntime::Vruntime;

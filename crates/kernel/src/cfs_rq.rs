@@ -1,0 +1,230 @@
+//! One level of one CPU's fair runqueue (`struct cfs_rq`) and its virtual time line.
+
+use fairlab_event::Cpu;
+
+use crate::entity::SeId;
+use crate::vruntime::Vruntime;
+use crate::weight::LoadWeight;
+
+/// A waiting entity on the time line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub vruntime: Vruntime,
+    pub deadline: Vruntime,
+    /// Scaled down.
+    pub weight: i64,
+    pub se: SeId,
+}
+
+/// The entities that wait, by vruntime; among equals the one that came first is first.
+///
+/// Kernel: `cfs_rq::tasks_timeline`, a red-black tree. A queue holds few entities, and a sorted array is faster then.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timeline(Vec<Waiting>);
+
+impl Timeline {
+    fn insert(&mut self, entry: Waiting) {
+        let at = self.0.partition_point(|other| !entry.vruntime.is_before(other.vruntime));
+        self.0.insert(at, entry);
+    }
+
+    fn remove(&mut self, se: SeId, vruntime: Vruntime) -> Waiting {
+        let from = self.0.partition_point(|other| other.vruntime.is_before(vruntime));
+        let offset = self.0[from..].iter().position(|other| other.se == se);
+        self.0.remove(from + offset.expect("a waiting entity stands where its vruntime says"))
+    }
+
+    /// The entity with the least vruntime (`__pick_first_entity()`).
+    pub fn leftmost(&self) -> Option<&Waiting> {
+        self.0.first()
+    }
+
+    /// The one after `se` (`__pick_next_entity()`).
+    pub fn after(&self, se: SeId) -> Option<&Waiting> {
+        let at = self.0.iter().position(|entry| entry.se == se)?;
+        self.0.get(at + 1)
+    }
+
+    /// By vruntime.
+    pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.0.iter()
+    }
+
+    /// Number of entities that wait.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// One CPU's queue of one group (or the root).
+///
+/// The running entity is `curr`; it is not on the time line but still counted in `nr_running` and `load`.
+#[derive(Clone, Debug)]
+pub(crate) struct CfsRq {
+    pub cpu: Cpu,
+    /// Sum of the weights of all entities on it.
+    pub load: LoadWeight,
+    /// Entities on it.
+    pub nr_running: u32,
+    /// Tasks on it and below it.
+    pub h_nr_running: u32,
+    /// Never goes back; the zero of `avg_vruntime`.
+    pub min_vruntime: Vruntime,
+    pub timeline: Timeline,
+    pub curr: Option<SeId>,
+    /// Buddies: preferred, preferred after it, and not preferred.
+    pub next: Option<SeId>,
+    pub last: Option<SeId>,
+    pub skip: Option<SeId>,
+    /// Σ (vruntime − `min_vruntime`) · weight over the time line.
+    avg_vruntime: i64,
+    /// Σ weight over the time line, scaled down.
+    avg_load: i64,
+}
+
+/// The running entity as far as averages need it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Running {
+    pub vruntime: Vruntime,
+    /// Scaled down.
+    pub weight: i64,
+}
+
+impl CfsRq {
+    pub fn new(cpu: Cpu) -> CfsRq {
+        CfsRq {
+            cpu,
+            load: LoadWeight::ZERO,
+            nr_running: 0,
+            h_nr_running: 0,
+            min_vruntime: Vruntime::QUEUE_START,
+            timeline: Timeline::default(),
+            curr: None,
+            next: None,
+            last: None,
+            skip: None,
+            avg_vruntime: 0,
+            avg_load: 0,
+        }
+    }
+
+    /// Puts an entity on the time line (`__enqueue_entity()`).
+    pub fn insert_waiting(&mut self, entry: Waiting) {
+        self.avg_vruntime += self.key(entry.vruntime) * entry.weight;
+        self.avg_load += entry.weight;
+        self.timeline.insert(entry);
+    }
+
+    /// Takes an entity off the time line (`__dequeue_entity()`).
+    pub fn remove_waiting(&mut self, se: SeId, vruntime: Vruntime) {
+        let entry = self.timeline.remove(se, vruntime);
+        self.avg_vruntime -= self.key(entry.vruntime) * entry.weight;
+        self.avg_load -= entry.weight;
+    }
+
+    /// Distance from `min_vruntime`, virtual ns (`entity_key()`).
+    pub fn key(&self, vruntime: Vruntime) -> i64 {
+        vruntime.minus(self.min_vruntime)
+    }
+
+    /// Σ weight over the time line and `curr`, scaled down.
+    pub fn average_load(&self, curr: Option<Running>) -> i64 {
+        self.avg_load + curr.map_or(0, |curr| curr.weight)
+    }
+
+    fn weighted_keys(&self, curr: Option<Running>) -> i64 {
+        self.avg_vruntime + curr.map_or(0, |curr| self.key(curr.vruntime) * curr.weight)
+    }
+
+    /// The weighted average of the vruntimes on this queue, where lag is zero; rounded down.
+    ///
+    /// Kernel: `avg_vruntime()`, kernel/sched/fair.c (af4cf40470c2).
+    pub fn average_vruntime(&self, curr: Option<Running>) -> Vruntime {
+        let load = self.average_load(curr);
+        let offset = if load == 0 { 0 } else { self.weighted_keys(curr).div_euclid(load) };
+        self.min_vruntime.plus(offset)
+    }
+
+    /// Whether an entity at `vruntime` has no negative lag: it is not past the average. Exact, without division.
+    ///
+    /// Kernel: `entity_eligible()`, kernel/sched/fair.c (147f3efaa241).
+    pub fn is_eligible(&self, vruntime: Vruntime, curr: Option<Running>) -> bool {
+        self.weighted_keys(curr) >= self.key(vruntime) * self.average_load(curr)
+    }
+
+    /// Moves `min_vruntime` up to the least vruntime on the queue; never back.
+    ///
+    /// `curr` is the running entity if it is still on the queue. Kernel: `update_min_vruntime()`,
+    /// `avg_vruntime_update()`, kernel/sched/fair.c.
+    pub fn update_min_vruntime(&mut self, curr: Option<Running>) {
+        let waiting = self.timeline.leftmost().map(|entry| entry.vruntime);
+        let least = match (curr.map(|curr| curr.vruntime), waiting) {
+            (Some(curr), Some(waiting)) => curr.earliest(waiting),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => return,
+        };
+        let delta = self.key(least);
+        if delta > 0 {
+            self.avg_vruntime -= self.avg_load * delta;
+            self.min_vruntime = least;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(se: u32, vruntime: i64, weight: i64) -> Waiting {
+        let vruntime = Vruntime::QUEUE_START.plus(vruntime);
+        Waiting { vruntime, deadline: vruntime.plus(3_000_000), weight, se: SeId(se) }
+    }
+
+    #[test]
+    fn equals_keep_their_order() {
+        let mut queue = CfsRq::new(Cpu(0));
+        for (se, vruntime) in [(1, 5), (2, 3), (3, 5), (4, -2), (5, 3)] {
+            queue.insert_waiting(waiting(se, vruntime, 1024));
+        }
+        let order = queue.timeline.iter().map(|entry| entry.se.0).collect::<Vec<_>>();
+        assert_eq!(order, [4, 2, 5, 1, 3]);
+        queue.remove_waiting(SeId(5), Vruntime::QUEUE_START.plus(3));
+        assert_eq!(queue.timeline.after(SeId(2)).map(|entry| entry.se), Some(SeId(1)));
+    }
+
+    #[test]
+    fn the_average_is_weighted_and_rounded_down() {
+        let mut queue = CfsRq::new(Cpu(0));
+        let average = |queue: &CfsRq, curr| queue.average_vruntime(curr).minus(Vruntime::QUEUE_START);
+        assert_eq!(average(&queue, None), 0);
+        queue.insert_waiting(waiting(1, 0, 1024));
+        queue.insert_waiting(waiting(2, -1, 2048));
+        assert_eq!(average(&queue, None), -1, "-2/3 is rounded down");
+        let curr = Running { vruntime: Vruntime::QUEUE_START.plus(1000), weight: 1024 };
+        assert_eq!(average(&queue, Some(curr)), 249, "(1000 - 2) / 4 = 249.5");
+    }
+
+    #[test]
+    fn moving_the_minimum_leaves_the_average_where_it_is() {
+        let mut queue = CfsRq::new(Cpu(0));
+        queue.insert_waiting(waiting(1, 700, 1024));
+        queue.insert_waiting(waiting(2, 900, 335));
+        let before = queue.average_vruntime(None);
+        queue.update_min_vruntime(None);
+        assert_eq!(queue.min_vruntime, Vruntime::QUEUE_START.plus(700));
+        assert_eq!(queue.average_vruntime(None), before);
+        let behind = Running { vruntime: Vruntime::QUEUE_START.plus(100), weight: 1024 };
+        queue.update_min_vruntime(Some(behind));
+        assert_eq!(queue.min_vruntime, Vruntime::QUEUE_START.plus(700), "never back");
+    }
+
+    #[test]
+    fn eligible_means_not_past_the_average() {
+        let mut queue = CfsRq::new(Cpu(0));
+        queue.insert_waiting(waiting(1, 0, 1024));
+        queue.insert_waiting(waiting(2, 10, 1024));
+        let at = |offset| Vruntime::QUEUE_START.plus(offset);
+        assert!(queue.is_eligible(at(5), None) && queue.is_eligible(at(-1), None));
+        assert!(!queue.is_eligible(at(6), None));
+    }
+}

@@ -1,0 +1,250 @@
+//! `kernel/sched/core.c`: runqueues and tasks, wakeups, the switch, the tick — what the classes have in common.
+//!
+//! Methods come in the order in which a driver calls them: say where and when ([`Scheduler::set_here`]), ask for a
+//! decision (`&self`), apply one (`&mut self`). An applied action reports the kernel's tracepoints and may mark CPUs
+//! for rescheduling; the driver collects both.
+
+mod lifecycle;
+mod switch;
+mod wakeup;
+
+use fairlab_event::{Comm, Cpu, Ns, Pid};
+
+use crate::cfs_rq::CfsRq;
+use crate::cpumask::CpuMask;
+use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::generation::{Feature, Generation, Tunable};
+use crate::rq::Rq;
+use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
+use crate::topology::Topology;
+use crate::tracepoint::TraceBuffer;
+use crate::weight::LoadWeight;
+
+pub use crate::tracepoint::Mode;
+pub use wakeup::{WakeKind, WakeStart};
+
+/// Why a task is put on a queue (`ENQUEUE_*`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EnqueueFlags {
+    /// From sleep (`ENQUEUE_WAKEUP`).
+    pub wakeup: bool,
+    /// From sleep, on another CPU than before (`ENQUEUE_MIGRATED`).
+    pub migrated: bool,
+    /// Placed for the first time (`ENQUEUE_INITIAL`).
+    pub initial: bool,
+}
+
+/// Why a task is taken off a queue (`DEQUEUE_*`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DequeueFlags {
+    /// It goes to sleep (`DEQUEUE_SLEEP`).
+    pub sleep: bool,
+    /// It comes back to this queue at once (`DEQUEUE_SAVE` without `DEQUEUE_MOVE`).
+    pub save: bool,
+}
+
+/// Tunables in force on this machine, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sysctl {
+    pub latency: u64,
+    pub min_granularity: u64,
+    pub idle_min_granularity: u64,
+    pub wakeup_granularity: u64,
+    pub base_slice: u64,
+    /// How many tasks fit into one latency (`sched_nr_latency`).
+    pub nr_latency: u64,
+    /// One tick.
+    pub tick: u64,
+}
+
+/// The scheduler of one machine.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    pub(crate) generation: Generation,
+    pub(crate) topology: Topology,
+    pub(crate) sysctl: Sysctl,
+    pub(crate) rqs: Vec<Rq>,
+    pub(crate) cfs_rqs: Vec<CfsRq>,
+    pub(crate) entities: Vec<SchedEntity>,
+    pub(crate) tasks: Vec<Task>,
+    /// Per last-level cache: whether it may have a wholly idle core (`sd_llc_shared::has_idle_cores`).
+    pub(crate) has_idle_cores: Vec<bool>,
+    pub(crate) trace: TraceBuffer,
+    /// CPUs whose `need_resched` was set since the driver last asked.
+    marked: Vec<Cpu>,
+}
+
+impl Scheduler {
+    /// A machine at rest: every CPU runs its idle task. `tick_ns` is the tick's period (1 s / HZ).
+    pub fn new(generation: Generation, topology: Topology, tick_ns: Ns) -> Scheduler {
+        let sysctl = Sysctl::new(&generation, topology.nr_cpus(), tick_ns);
+        let llcs =
+            topology.cpus().map(|cpu| topology.place(cpu).llc).max().map_or(0, |last| last as usize + 1);
+        let cfs_rqs = topology.cpus().map(CfsRq::new).collect();
+        let mut scheduler = Scheduler {
+            generation,
+            sysctl,
+            rqs: Vec::with_capacity(topology.nr_cpus()),
+            cfs_rqs,
+            entities: Vec::new(),
+            tasks: Vec::new(),
+            has_idle_cores: vec![topology.has_smt(); llcs],
+            trace: TraceBuffer::default(),
+            marked: Vec::new(),
+            topology,
+        };
+        for cpu in scheduler.topology.cpus() {
+            let idle = scheduler.add_idle_task(cpu);
+            scheduler.rqs.push(Rq::new(idle, CfsRqId(cpu.0)));
+        }
+        scheduler
+    }
+
+    fn add_idle_task(&mut self, cpu: Cpu) -> TaskId {
+        let idle = self.new_task(
+            TaskSpec {
+                comm: Comm::swapper(cpu),
+                pid: Pid::IDLE,
+                tgid: Pid::IDLE,
+                policy: Policy::Swapper,
+                nice: 0,
+                allowed: CpuMask::single(cpu),
+                per_cpu_kthread: false,
+            },
+            cpu,
+        );
+        self.tasks[idle.index()].on_rq = OnRq::Queued;
+        idle
+    }
+
+    /// Creates a task that is not queued yet; its CPU is `cpu` (its parent's).
+    pub fn new_task(&mut self, spec: TaskSpec, cpu: Cpu) -> TaskId {
+        let id = TaskId(self.tasks.len() as u32);
+        let se = SeId(self.entities.len() as u32);
+        let task = Task::new(spec, se, cpu);
+        let load = if task.policy.is_fair() { task.load_weight() } else { LoadWeight::of_nice(0) };
+        self.entities.push(SchedEntity::for_task(id, load, CfsRqId(cpu.0)));
+        self.tasks.push(task);
+        id
+    }
+
+    /// The rules in force.
+    pub fn generation(&self) -> &Generation {
+        &self.generation
+    }
+
+    /// The machine.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// A task.
+    pub fn task(&self, task: TaskId) -> &Task {
+        &self.tasks[task.index()]
+    }
+
+    /// The task that `cpu` runs.
+    pub fn curr(&self, cpu: Cpu) -> TaskId {
+        self.rqs[cpu.index()].curr
+    }
+
+    /// Whether `cpu` runs its idle task.
+    pub fn runs_idle_task(&self, cpu: Cpu) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.curr == rq.idle
+    }
+
+    /// Queued tasks of all classes on `cpu`, the running one included.
+    pub fn nr_running(&self, cpu: Cpu) -> u32 {
+        self.rqs[cpu.index()].nr_running
+    }
+
+    /// All run time accounted to `task` so far, ns.
+    pub fn sum_exec_runtime(&self, task: TaskId) -> Ns {
+        Ns(self.entity_of(task).sum_exec_runtime)
+    }
+
+    /// Whether a reschedule is pending on `cpu`.
+    pub fn need_resched(&self, cpu: Cpu) -> bool {
+        self.rqs[cpu.index()].need_resched
+    }
+
+    /// CPUs marked for rescheduling since the last call, in order of marking.
+    pub fn take_marked(&mut self, into: &mut Vec<Cpu>) {
+        into.append(&mut self.marked);
+    }
+
+    /// Marks `cpu`'s running task for rescheduling (`resched_curr()`).
+    pub(crate) fn resched_curr(&mut self, cpu: Cpu) {
+        let rq = &mut self.rqs[cpu.index()];
+        if !rq.need_resched {
+            rq.need_resched = true;
+            self.marked.push(cpu);
+        }
+    }
+
+    /// Whether `cpu` has nothing to do and nothing on the way (`idle_cpu()`).
+    ///
+    /// A CPU that is about to go idle but still balances (new-idle) does not count: its last task is still `curr`.
+    pub(crate) fn idle_cpu(&self, cpu: Cpu) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.curr == rq.idle && rq.nr_running == 0 && rq.ttwu_pending == 0
+    }
+
+    /// Whether all that `cpu` runs is `SCHED_IDLE` (`sched_idle_cpu()`).
+    pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        let idle_policy = |task: TaskId| self.tasks[task.index()].policy == Policy::Idle;
+        rq.nr_running > 0 && rq.stop.is_empty() && rq.cfs_tasks.from_oldest(&self.tasks).all(idle_policy)
+    }
+
+    /// Sets the queue's clock to now (`update_rq_clock()`).
+    pub(crate) fn update_rq_clock(&mut self, cpu: Cpu) {
+        self.rqs[cpu.index()].clock = self.trace.now;
+    }
+
+    pub(crate) fn has(&self, feature: Feature) -> bool {
+        self.generation.features.enabled(feature)
+    }
+
+    pub(crate) fn entity_of(&self, task: TaskId) -> &SchedEntity {
+        &self.entities[self.tasks[task.index()].se.0 as usize]
+    }
+
+    pub(crate) fn se(&self, se: SeId) -> &SchedEntity {
+        &self.entities[se.0 as usize]
+    }
+
+    pub(crate) fn se_mut(&mut self, se: SeId) -> &mut SchedEntity {
+        &mut self.entities[se.0 as usize]
+    }
+
+    pub(crate) fn cfs(&self, cfs_rq: CfsRqId) -> &CfsRq {
+        &self.cfs_rqs[cfs_rq.0 as usize]
+    }
+
+    pub(crate) fn cfs_mut(&mut self, cfs_rq: CfsRqId) -> &mut CfsRq {
+        &mut self.cfs_rqs[cfs_rq.0 as usize]
+    }
+}
+
+impl Sysctl {
+    fn new(generation: &Generation, nr_cpus: usize, tick: Ns) -> Sysctl {
+        let value = |tunable| generation.tunables.effective(tunable, nr_cpus);
+        let (latency, min_granularity) =
+            (value(Tunable::Latency).unwrap_or(0), value(Tunable::MinGranularity));
+        // Until it had a tunable of its own, EEVDF's request was the minimal granularity.
+        let base_slice = value(Tunable::BaseSlice).or(min_granularity).unwrap_or(0);
+        let min_granularity = min_granularity.unwrap_or(0);
+        Sysctl {
+            latency,
+            min_granularity,
+            idle_min_granularity: value(Tunable::IdleMinGranularity).unwrap_or(0),
+            wakeup_granularity: value(Tunable::WakeupGranularity).unwrap_or(0),
+            base_slice,
+            // Scaling leaves the quotient as it is; a value written by the user changes it.
+            nr_latency: latency.div_ceil(min_granularity.max(1)),
+            tick: tick.0,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! `__schedule()` in its steps, and the tick.
+
+use fairlab_event::{Cpu, EventKind, Switch, TaskState};
+
+use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
+use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
+use crate::task::{OnRq, Policy, TaskId};
+
+impl Scheduler {
+    /// Accounts the run time of `cpu`'s running task up to now, as each pick and tick does first.
+    pub fn account(&mut self, cpu: Cpu) {
+        self.update_rq_clock(cpu);
+        self.update_curr_of(cpu);
+    }
+
+    /// The running task of `cpu` goes to sleep in `state`: it leaves its queue, the switch follows.
+    ///
+    /// Kernel: `deactivate_task(DEQUEUE_SLEEP)`.
+    pub fn deactivate_task(&mut self, cpu: Cpu, state: TaskState) {
+        let task = self.curr(cpu);
+        assert!(!state.is_runnable(), "a runnable task does not sleep");
+        self.update_rq_clock(cpu);
+        // Before the dequeue: its statistics depend on how the task sleeps.
+        self.tasks[task.index()].on_rq = OnRq::Sleeping(state);
+        self.dequeue_task(task, DequeueFlags { sleep: true, save: false });
+    }
+
+    /// The task that `cpu` should run next. Pure: run time must be accounted up to now ([`account`](Self::account)).
+    ///
+    /// Kernel: `pick_next_task()`, kernel/sched/core.c. Departs: RT and deadline classes are not modelled.
+    pub fn pick_next_task(&self, cpu: Cpu) -> PickDecision {
+        let rq = &self.rqs[cpu.index()];
+        if let Some(&task) = rq.stop.first() {
+            return PickDecision { task, reason: PickReason::StopClass };
+        }
+        self.pick_task_fair(rq.cfs).unwrap_or(PickDecision { task: rq.idle, reason: PickReason::Nothing })
+    }
+
+    /// Lets `cpu` run `next`. `prev_state` is what the switch reports of the task that leaves. Returns whether tasks
+    /// changed.
+    ///
+    /// Kernel: `put_prev_task()`, `set_next_task()`, `clear_tsk_need_resched()`, `context_switch()`.
+    pub fn context_switch(&mut self, cpu: Cpu, next: TaskId, prev_state: TaskState) -> bool {
+        let prev = self.curr(cpu);
+        if prev == next {
+            self.rqs[cpu.index()].need_resched = false;
+            return false;
+        }
+        self.put_prev_task(prev);
+        self.set_next_task(next);
+        // Only now: what the two report still shows the pending reschedule.
+        self.rqs[cpu.index()].need_resched = false;
+        if self.trace.enabled {
+            let (leaves, starts) = (&self.tasks[prev.index()], &self.tasks[next.index()]);
+            let switch = Switch {
+                prev_comm: leaves.comm,
+                prev_pid: leaves.pid,
+                prev_prio: leaves.prio(),
+                prev_state,
+                next_comm: starts.comm,
+                next_pid: starts.pid,
+                next_prio: starts.prio(),
+            };
+            self.report(EventKind::SchedSwitch(switch));
+        }
+        self.rqs[cpu.index()].curr = next;
+        true
+    }
+
+    /// The periodic tick of `cpu`: accounts, and takes the CPU away where the rules say so.
+    ///
+    /// Kernel: `scheduler_tick()`, `task_tick_fair()`.
+    pub fn scheduler_tick(&mut self, cpu: Cpu) -> TickDecision {
+        self.update_rq_clock(cpu);
+        let task = self.curr(cpu);
+        if self.tasks[task.index()].policy.is_fair() {
+            return self.task_tick_fair(task);
+        }
+        TickDecision { resched: false, reason: TickReason::Alone }
+    }
+
+    /// The running task of `cpu` calls `sched_yield()`; a switch follows.
+    pub fn yield_task(&mut self, cpu: Cpu) {
+        self.update_rq_clock(cpu);
+        let task = self.curr(cpu);
+        if self.tasks[task.index()].policy.is_fair() {
+            self.yield_task_fair(task);
+        }
+    }
+
+    /// Moves a queued task that does not run to `dest`, and lets it preempt there.
+    ///
+    /// Kernel: `detach_task()` and `attach_task()`, as balancing does.
+    pub fn move_queued_task(&mut self, task: TaskId, dest: Cpu) {
+        let orig_cpu = self.tasks[task.index()].cpu;
+        assert!(
+            self.curr(orig_cpu) != task && self.tasks[task.index()].is_queued(),
+            "only waiting tasks are moved"
+        );
+        self.update_rq_clock(orig_cpu);
+        self.dequeue_task(task, DequeueFlags::default());
+        let (comm, pid, prio) = {
+            let task = &self.tasks[task.index()];
+            (task.comm, task.pid, task.prio())
+        };
+        self.report(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu: dest });
+        self.move_entity_to(task, dest);
+        self.update_rq_clock(dest);
+        self.enqueue_task(task, EnqueueFlags::default());
+        self.check_preempt(task);
+    }
+
+    pub(crate) fn enqueue_task(&mut self, task: TaskId, flags: EnqueueFlags) {
+        let cpu = self.tasks[task.index()].cpu;
+        match self.tasks[task.index()].policy {
+            Policy::Stop => self.rqs[cpu.index()].stop.push(task),
+            Policy::Swapper => unreachable!("idle tasks are never queued"),
+            _ => self.enqueue_task_fair(task, flags),
+        }
+        self.tasks[task.index()].on_rq = OnRq::Queued;
+        self.rqs[cpu.index()].nr_running += 1;
+    }
+
+    pub(crate) fn dequeue_task(&mut self, task: TaskId, flags: DequeueFlags) {
+        let cpu = self.tasks[task.index()].cpu;
+        match self.tasks[task.index()].policy {
+            Policy::Stop => self.rqs[cpu.index()].stop.retain(|&queued| queued != task),
+            Policy::Swapper => unreachable!("idle tasks are never queued"),
+            _ => self.dequeue_task_fair(task, flags),
+        }
+        self.rqs[cpu.index()].nr_running -= 1;
+    }
+
+    pub(crate) fn put_prev_task(&mut self, task: TaskId) {
+        if self.tasks[task.index()].policy.is_fair() {
+            self.put_prev_task_fair(task);
+        }
+    }
+
+    pub(crate) fn set_next_task(&mut self, task: TaskId) {
+        match self.tasks[task.index()].policy {
+            Policy::Stop => {}
+            Policy::Swapper => self.update_idle_core(self.tasks[task.index()].cpu),
+            _ => self.set_next_task_fair(task),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `try_to_wake_up()` in its steps, so that a driver can let time pass between them.
+
+use fairlab_event::{Cpu, EventKind, Ns};
+
+use crate::core::{EnqueueFlags, Scheduler};
+use crate::decision::{CpuDecision, PreemptDecision, PreemptReason, SelectReason};
+use crate::generation::Feature;
+use crate::task::{OnRq, TaskId};
+
+/// Why a CPU is selected for a task (`WF_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WakeKind {
+    /// A wakeup; `sync` says that the waker is about to sleep (`WF_SYNC`).
+    Wakeup {
+        /// Whether the waker is about to sleep.
+        sync: bool,
+    },
+    /// A new task.
+    Fork,
+    /// A task that replaces its program.
+    Exec,
+}
+
+/// What a wakeup finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WakeStart {
+    /// The task slept; a CPU is to be selected for it.
+    Slept,
+    /// The task had not left its queue yet; it stays where it is and will not sleep.
+    StillQueued,
+}
+
+impl Scheduler {
+    /// Begins waking `task`, in the context of this CPU's running task.
+    ///
+    /// Kernel: `try_to_wake_up()` up to the selection of a CPU, `ttwu_runnable()`.
+    pub fn ttwu_begin(&mut self, task: TaskId) -> WakeStart {
+        self.report(EventKind::SchedWaking(self.wakeup_of(task)));
+        match self.tasks[task.index()].on_rq {
+            OnRq::Sleeping(_) => {
+                self.tasks[task.index()].on_rq = OnRq::Waking;
+                WakeStart::Slept
+            }
+            OnRq::Queued => {
+                if self.curr(self.tasks[task.index()].cpu) != task {
+                    self.update_rq_clock(self.tasks[task.index()].cpu);
+                    self.check_preempt(task);
+                }
+                self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
+                WakeStart::StillQueued
+            }
+            state => panic!("a task cannot be woken while it is {state:?}"),
+        }
+    }
+
+    /// Applies a selected CPU: notes whom the waker wakes, and moves the sleeping task there.
+    ///
+    /// Kernel: `record_wakee()`, `set_task_cpu()`, `migrate_task_rq_fair()`.
+    pub fn apply_cpu(&mut self, task: TaskId, decision: CpuDecision) {
+        self.remember_selection(task, decision);
+        let orig_cpu = self.tasks[task.index()].cpu;
+        if orig_cpu == decision.cpu {
+            return;
+        }
+        let (comm, pid, prio) = {
+            let task = &self.tasks[task.index()];
+            (task.comm, task.pid, task.prio())
+        };
+        self.report(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu: decision.cpu });
+        self.leave_queue_while_waking(task);
+        self.move_entity_to(task, decision.cpu);
+    }
+
+    /// Whether a remote wakeup is left to the target CPU (an IPI, the wake list) instead of queueing from here.
+    ///
+    /// Kernel: `ttwu_queue_cond()`, from v6.0 (f3dd3f674555).
+    pub fn ttwu_queue_cond(&self, task: TaskId, cpu: Cpu) -> bool {
+        let here = self.trace.here;
+        if !self.has(Feature::TtwuQueue) || !self.tasks[task.index()].allowed.contains(cpu) {
+            return false;
+        }
+        !self.topology.share_cache(here, cpu) || (cpu != here && self.nr_running(cpu) == 0)
+    }
+
+    /// Notes that a wakeup is on its way to `cpu` through the wake list: the CPU no longer looks idle.
+    pub fn ttwu_pending(&mut self, cpu: Cpu) {
+        self.rqs[cpu.index()].ttwu_pending += 1;
+    }
+
+    /// The wakeup noted by [`ttwu_pending`](Self::ttwu_pending) has arrived.
+    pub fn ttwu_arrived(&mut self, cpu: Cpu) {
+        self.rqs[cpu.index()].ttwu_pending -= 1;
+    }
+
+    /// Queues a woken task on its CPU and lets it preempt. `migrated`: it slept on another CPU.
+    ///
+    /// Kernel: `ttwu_do_activate()`.
+    pub fn ttwu_do_activate(&mut self, task: TaskId, migrated: bool) {
+        self.update_rq_clock(self.tasks[task.index()].cpu);
+        self.enqueue_task(task, EnqueueFlags { wakeup: true, migrated, initial: false });
+        self.check_preempt(task);
+        self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
+    }
+
+    /// Whether `task`, just queued, takes its CPU from the running task.
+    ///
+    /// The queue's run time must be accounted up to now ([`Scheduler::account`]).
+    ///
+    /// Kernel: `check_preempt_curr()` (v6.6: `wakeup_preempt()`), kernel/sched/core.c.
+    pub fn wakeup_preempt(&self, task: TaskId) -> PreemptDecision {
+        let woken = &self.tasks[task.index()];
+        let rq = &self.rqs[woken.cpu.index()];
+        let curr = &self.tasks[rq.curr.index()];
+        let decide = |preempt, reason| PreemptDecision { preempt, reason };
+        match woken.policy.class_rank().cmp(&curr.policy.class_rank()) {
+            std::cmp::Ordering::Greater => decide(true, PreemptReason::HigherClass),
+            std::cmp::Ordering::Less => decide(false, PreemptReason::LowerClass),
+            std::cmp::Ordering::Equal if woken.policy.is_fair() => self.check_preempt_wakeup(rq.curr, task),
+            std::cmp::Ordering::Equal => decide(false, PreemptReason::SameEntity),
+        }
+    }
+
+    /// Decides whether `task` preempts, and applies it.
+    pub(crate) fn check_preempt(&mut self, task: TaskId) -> PreemptDecision {
+        let cpu = self.tasks[task.index()].cpu;
+        if self.wakeup_preempt_looks_at_vruntime(task) {
+            self.update_curr_of(cpu);
+        }
+        let decision = self.wakeup_preempt(task);
+        if self.tasks[task.index()].policy.is_fair() {
+            self.set_buddies_after(task, decision);
+        }
+        if decision.preempt {
+            self.resched_curr(cpu);
+        }
+        decision
+    }
+
+    /// Counts how often a task wakes someone else than last time; halved each second.
+    ///
+    /// Kernel: `record_wakee()`, kernel/sched/fair.c.
+    pub fn record_wakee(&mut self, waker: TaskId, wakee: TaskId) {
+        const SECOND: Ns = Ns::from_secs(1);
+        let now = self.trace.now;
+        let task = &mut self.tasks[waker.index()];
+        if now > task.wakee_flip_decay + SECOND {
+            task.wakee_flips >>= 1;
+            task.wakee_flip_decay = now;
+        }
+        if task.last_wakee != Some(wakee) {
+            task.last_wakee = Some(wakee);
+            task.wakee_flips += 1;
+        }
+    }
+
+    /// What a selection leaves behind: the CPU used before, and whether its cache has an idle core.
+    fn remember_selection(&mut self, task: TaskId, decision: CpuDecision) {
+        let reached_recent = matches!(
+            decision.reason,
+            SelectReason::RecentUsedIdle
+                | SelectReason::IdleCore
+                | SelectReason::IdleSibling
+                | SelectReason::IdleInLlc
+                | SelectReason::NoIdle
+        );
+        if reached_recent {
+            let task = &mut self.tasks[task.index()];
+            task.recent_used_cpu = task.cpu;
+        }
+        if let Some(llc) = decision.no_idle_core_in {
+            self.has_idle_cores[llc as usize] = false;
+        }
+    }
+}

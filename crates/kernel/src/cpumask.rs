@@ -1,0 +1,193 @@
+//! A set of CPUs (`struct cpumask`).
+
+use std::fmt;
+
+use fairlab_event::Cpu;
+
+/// The largest number of CPUs that a machine may have.
+pub const MAX_CPUS: usize = 1024;
+
+const WORDS: usize = MAX_CPUS / 64;
+
+/// A set of CPUs, iterated in ascending order or, like `for_each_cpu_wrap`, from a start and around.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CpuMask([u64; WORDS]);
+
+impl CpuMask {
+    /// No CPU.
+    pub const EMPTY: CpuMask = CpuMask([0; WORDS]);
+    /// Every CPU that any machine may have.
+    pub const ALL: CpuMask = CpuMask([u64::MAX; WORDS]);
+
+    /// CPUs `0..count`.
+    pub fn first(count: usize) -> CpuMask {
+        (0..count as u32).map(Cpu).collect()
+    }
+
+    /// Just `cpu`.
+    pub fn single(cpu: Cpu) -> CpuMask {
+        let mut mask = CpuMask::EMPTY;
+        mask.set(cpu);
+        mask
+    }
+
+    /// Adds `cpu`.
+    pub fn set(&mut self, cpu: Cpu) {
+        self.0[cpu.index() / 64] |= 1 << (cpu.index() % 64);
+    }
+
+    /// Takes `cpu` out.
+    pub fn clear(&mut self, cpu: Cpu) {
+        self.0[cpu.index() / 64] &= !(1 << (cpu.index() % 64));
+    }
+
+    /// Whether `cpu` is in the set (`cpumask_test_cpu`).
+    pub const fn contains(&self, cpu: Cpu) -> bool {
+        self.0[cpu.index() / 64] & (1 << (cpu.index() % 64)) != 0
+    }
+
+    /// CPUs in both sets (`cpumask_and`).
+    #[must_use]
+    pub fn and(&self, other: &CpuMask) -> CpuMask {
+        CpuMask(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    /// CPUs of this set that are not in `other` (`cpumask_andnot`).
+    #[must_use]
+    pub fn and_not(&self, other: &CpuMask) -> CpuMask {
+        CpuMask(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+    }
+
+    /// CPUs in either set (`cpumask_or`).
+    #[must_use]
+    pub fn or(&self, other: &CpuMask) -> CpuMask {
+        CpuMask(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    /// Number of CPUs (`cpumask_weight`).
+    pub fn weight(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether there is no CPU in the set.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    /// Whether every CPU of `other` is in this set.
+    pub fn contains_all(&self, other: &CpuMask) -> bool {
+        other.and_not(self).is_empty()
+    }
+
+    /// The lowest CPU (`cpumask_first`).
+    pub fn lowest(&self) -> Option<Cpu> {
+        self.next_from(0)
+    }
+
+    /// CPUs in ascending order (`for_each_cpu`).
+    pub fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
+        std::iter::successors(self.next_from(0), |cpu| self.next_from(cpu.index() + 1))
+    }
+
+    /// CPUs in ascending order from `start`, then from 0 up to `start` (`for_each_cpu_wrap`).
+    pub fn iter_wrap(&self, start: Cpu) -> impl Iterator<Item = Cpu> + '_ {
+        let from_start =
+            std::iter::successors(self.next_from(start.index()), |cpu| self.next_from(cpu.index() + 1));
+        from_start.chain(self.iter().take_while(move |cpu| *cpu < start))
+    }
+
+    /// The lowest CPU that is `from` or higher.
+    fn next_from(&self, from: usize) -> Option<Cpu> {
+        if from >= MAX_CPUS {
+            return None;
+        }
+        let mut word = from / 64;
+        let mut bits = self.0[word] & (u64::MAX << (from % 64));
+        while bits == 0 {
+            word += 1;
+            bits = *self.0.get(word)?;
+        }
+        Some(Cpu((word * 64) as u32 + bits.trailing_zeros()))
+    }
+
+    /// Reads the kernel's list form: `0-3,8,10-11`.
+    ///
+    /// # Errors
+    /// A clause that names what could not be read.
+    pub fn parse_list(text: &str) -> Result<CpuMask, String> {
+        let mut mask = CpuMask::EMPTY;
+        for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number = |digits: &str| {
+                let cpu = digits.trim().parse::<u32>().ok().filter(|&cpu| (cpu as usize) < MAX_CPUS);
+                cpu.ok_or_else(|| format!("'{part}' is no CPU or range of CPUs below {MAX_CPUS}"))
+            };
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(format!("'{part}' is a range that runs backwards"));
+            }
+            (first..=last).for_each(|cpu| mask.set(Cpu(cpu)));
+        }
+        Ok(mask)
+    }
+}
+
+impl FromIterator<Cpu> for CpuMask {
+    fn from_iter<I: IntoIterator<Item = Cpu>>(cpus: I) -> CpuMask {
+        let mut mask = CpuMask::EMPTY;
+        cpus.into_iter().for_each(|cpu| mask.set(cpu));
+        mask
+    }
+}
+
+/// The kernel's list form: `0-3,8`.
+impl fmt::Display for CpuMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cpus = self.iter().peekable();
+        let mut separator = "";
+        while let Some(first) = cpus.next() {
+            let mut last = first;
+            while let Some(next) = cpus.next_if(|next| next.0 == last.0 + 1) {
+                last = next;
+            }
+            match last == first {
+                true => write!(f, "{separator}{first}")?,
+                false => write!(f, "{separator}{first}-{last}")?,
+            }
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CpuMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{self}}}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_printed_in_the_kernels_form() {
+        for text in ["", "0", "0-3", "0-3,8,10-11", "63-64", "1023"] {
+            assert_eq!(CpuMask::parse_list(text).expect(text).to_string(), text);
+        }
+        for text in ["a", "3-1", "1024", "-1", "0--2"] {
+            assert!(CpuMask::parse_list(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn wrapping_visits_every_cpu_once_from_the_start() {
+        let mask = CpuMask::parse_list("0,2,5,64-65").expect("a list");
+        let order = |start| mask.iter_wrap(Cpu(start)).map(|cpu| cpu.0).collect::<Vec<_>>();
+        assert_eq!(order(0), [0, 2, 5, 64, 65]);
+        assert_eq!(order(3), [5, 64, 65, 0, 2]);
+        assert_eq!(order(65), [65, 0, 2, 5, 64]);
+        assert_eq!(order(66), [0, 2, 5, 64, 65]);
+        assert_eq!(mask.weight(), 5);
+    }
+}

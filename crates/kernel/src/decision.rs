@@ -1,0 +1,128 @@
+//! Decisions: what would be done, and why.
+
+use fairlab_event::Cpu;
+
+use crate::task::TaskId;
+
+/// Declares an enum of reasons with the clause that explains each.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub enum $name { $(#[doc = $text] $variant,)* }
+
+            impl $name {
+                /// The reason in one clause.
+                pub const fn describe(self) -> &'static str {
+                    match self { $($name::$variant => $text,)* }
+                }
+            }
+        )*
+    };
+}
+
+reasons! {
+    /// Why a task is the next to run.
+    PickReason {
+        StopClass = "a stopper goes before everything",
+        Nothing = "nothing is runnable",
+        OnlyCandidate = "no other entity is on the queue",
+        Leftmost = "it has the least vruntime",
+        NextBuddy = "it is the next buddy and about as deserving as the leftmost",
+        LastBuddy = "it was preempted by a wakeup and is about as deserving as the leftmost",
+        YielderSkipped = "the leftmost yielded and this one is about as deserving",
+        RunToParity = "it is eligible and has not used its slice yet",
+        EarliestDeadline = "it has the earliest deadline of the eligible ones",
+    }
+
+    /// Why a woken or moved task takes the CPU, or does not.
+    PreemptReason {
+        HigherClass = "it is of a higher class",
+        LowerClass = "it is of a lower class",
+        SameEntity = "it is the running task",
+        AlreadyPending = "a reschedule is already pending",
+        CurrIsIdlePolicy = "the running task is SCHED_IDLE and the other is not",
+        PolicyNeverPreempts = "SCHED_BATCH and SCHED_IDLE tasks do not preempt by waking",
+        FeatureOff = "WAKEUP_PREEMPTION is off",
+        WithinGranularity = "it is not behind by more than the wakeup granularity",
+        BeyondGranularity = "it is behind by more than the wakeup granularity",
+        WouldBePicked = "it would be picked",
+        WouldNotBePicked = "it would not be picked",
+    }
+
+    /// Why the tick takes the CPU away, or does not.
+    TickReason {
+        Alone = "no other entity is on the queue",
+        SliceUsed = "it has used its slice",
+        BelowMinGranularity = "it has run less than the minimal granularity",
+        LeftmostAhead = "it is still behind the leftmost",
+        FarAhead = "it is ahead of the leftmost by more than its slice",
+        WithinSlice = "its slice is not used up",
+    }
+
+    /// Why a CPU was selected for a task.
+    SelectReason {
+        OnlyAllowed = "the task may run nowhere else",
+        TargetIdle = "the target is idle",
+        PrevIdle = "the CPU it last ran on is idle and shares the cache",
+        PerCpuKthread = "the waker is a kthread of this CPU that worked for the task",
+        RecentUsedIdle = "the CPU it used before is idle and shares the cache",
+        IdleCore = "a wholly idle core",
+        IdleSibling = "an idle thread of the core it last ran on",
+        IdleInLlc = "an idle CPU in the cache domain",
+        NoIdle = "no idle CPU was found: the target",
+        NotAffine = "the waker wakes too many: the CPU it last ran on",
+        IdlestInGroup = "the idlest CPU of the machine",
+        Disallowed = "the chosen CPU is not allowed: the first allowed one",
+    }
+}
+
+/// The next task of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PickDecision {
+    /// The task; the idle task when nothing is runnable.
+    pub task: TaskId,
+    /// Why.
+    pub reason: PickReason,
+}
+
+/// Whether a newly queued task takes the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreemptDecision {
+    /// Whether it does.
+    pub preempt: bool,
+    /// Why.
+    pub reason: PreemptReason,
+}
+
+/// Whether the tick takes the CPU away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TickDecision {
+    /// Whether it does.
+    pub resched: bool,
+    /// Why.
+    pub reason: TickReason,
+}
+
+/// The CPU on which a task should be queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuDecision {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Why.
+    pub reason: SelectReason,
+    /// How many CPUs were looked at; the engine charges the time for it.
+    pub scanned: u32,
+    /// A last-level cache that was searched for a wholly idle core and has none.
+    pub no_idle_core_in: Option<u32>,
+}
+
+/// What a newly idle CPU would pull.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewidleDecision {
+    /// The task, if any.
+    pub task: Option<TaskId>,
+    /// How many runqueues were looked at.
+    pub scanned: u32,
+}

@@ -1,0 +1,70 @@
+//! A schedulable entity: a task, or a group's share of one CPU (`struct sched_entity`).
+
+use crate::task::TaskId;
+use crate::vruntime::Vruntime;
+use crate::weight::LoadWeight;
+
+/// Index of an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SeId(pub u32);
+
+/// Index of a `cfs_rq`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct CfsRqId(pub u32);
+
+/// What competes on a [`CfsRq`](crate::cfs_rq::CfsRq).
+#[derive(Clone, Debug)]
+pub(crate) struct SchedEntity {
+    /// Weight and its inverse.
+    pub load: LoadWeight,
+    /// Counted on its queue (running or waiting).
+    pub on_rq: bool,
+    /// Weighted run time: a point on its queue's virtual time line. Between queues, while placement is relative to
+    /// `min_vruntime`, a distance from it.
+    pub vruntime: Vruntime,
+    /// When its current request should be done (EEVDF).
+    pub deadline: Vruntime,
+    /// How far it was behind its queue's average when it left, virtual ns; positive means that it is owed time.
+    pub vlag: i64,
+    /// Its request, ns of run time.
+    pub slice: u64,
+    /// Its deadline when it was last picked; while it still stands, the pick is kept (`RUN_TO_PARITY`). The kernel keeps
+    /// this in `vlag`, which is free while an entity runs.
+    pub deadline_at_pick: Option<Vruntime>,
+    /// Up to when its run time is accounted, ns.
+    pub exec_start: u64,
+    /// All its run time, ns.
+    pub sum_exec_runtime: u64,
+    /// The same when it was last picked.
+    pub prev_sum_exec_runtime: u64,
+    /// The entity of the group that it is in; `None` at the root.
+    pub parent: Option<SeId>,
+    /// The queue on which it competes.
+    pub cfs_rq: CfsRqId,
+    /// The queue that it stands for, if it is a group's.
+    pub my_q: Option<CfsRqId>,
+    /// The task, if it is one's.
+    pub task: Option<TaskId>,
+}
+
+impl SchedEntity {
+    /// A task's entity that has never run.
+    pub fn for_task(task: TaskId, load: LoadWeight, cfs_rq: CfsRqId) -> SchedEntity {
+        SchedEntity {
+            load,
+            on_rq: false,
+            vruntime: Vruntime(0),
+            deadline: Vruntime(0),
+            vlag: 0,
+            slice: 0,
+            deadline_at_pick: None,
+            exec_start: 0,
+            sum_exec_runtime: 0,
+            prev_sum_exec_runtime: 0,
+            parent: None,
+            cfs_rq,
+            my_q: None,
+            task: Some(task),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Charging run time: vruntime, deadline, `min_vruntime`.
+
+use fairlab_event::{Cpu, EventKind, Ns};
+
+use crate::core::Scheduler;
+use crate::entity::{CfsRqId, SeId};
+use crate::generation::behaviour::TickPreemption;
+
+impl Scheduler {
+    /// Accounts the run time of `cpu`'s running fair task at every level.
+    pub(crate) fn update_curr_of(&mut self, cpu: Cpu) {
+        let task = self.curr(cpu);
+        if !self.tasks[task.index()].policy.is_fair() {
+            return;
+        }
+        let mut level = Some(self.tasks[task.index()].se);
+        while let Some(se) = level {
+            if self.se(se).on_rq {
+                self.update_curr(self.se(se).cfs_rq);
+            }
+            level = self.se(se).parent;
+        }
+    }
+
+    /// Charges the running entity of a queue for the time since it was last charged.
+    ///
+    /// Kernel: `update_curr()`, kernel/sched/fair.c.
+    /// Units: run time in ns of the CPU's task clock; vruntime in virtual ns, truncated as the kernel truncates.
+    /// Departs: interrupt and steal time are not taken off the task clock; bandwidth is not charged.
+    pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
+        let Some(curr) = self.cfs(cfs_rq).curr else { return };
+        let now = self.rqs[self.cfs(cfs_rq).cpu.index()].clock.0;
+        let entity = self.se_mut(curr);
+        if now <= entity.exec_start {
+            return;
+        }
+        let delta = now - entity.exec_start;
+        entity.exec_start = now;
+        entity.sum_exec_runtime += delta;
+        entity.vruntime = entity.vruntime.plus(entity.load.virtual_time(delta) as i64);
+        if self.generation.behaviours.tick_preemption == TickPreemption::Deadline {
+            self.update_deadline(cfs_rq, curr);
+        }
+        self.update_min_vruntime(cfs_rq);
+        if let (true, Some(task)) = (self.trace.enabled, self.se(curr).task) {
+            let vruntime = Some(self.se(curr).vruntime.0);
+            let task = &self.tasks[task.index()];
+            let (comm, pid) = (task.comm, task.pid);
+            self.report(EventKind::SchedStatRuntime { comm, pid, runtime: Ns(delta), vruntime });
+        }
+    }
+
+    /// Gives an entity that has used its request a new one, and the CPU to another if there is one on this queue.
+    ///
+    /// Kernel: `update_deadline()`, kernel/sched/fair.c (147f3efaa241): the reschedule depends on *this* queue having
+    /// other entities, so a lone task in a group is never preempted by its own deadline.
+    fn update_deadline(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        let request = self.sysctl.base_slice;
+        let entity = self.se_mut(se);
+        if entity.vruntime.is_before(entity.deadline) {
+            return;
+        }
+        entity.slice = request;
+        entity.deadline = entity.vruntime.plus(entity.load.virtual_time(request) as i64);
+        if self.cfs(cfs_rq).nr_running > 1 {
+            self.resched_curr(self.cfs(cfs_rq).cpu);
+            self.clear_buddies(se);
+        }
+    }
+
+    /// Moves a queue's `min_vruntime` up. Kernel: `update_min_vruntime()`.
+    pub(crate) fn update_min_vruntime(&mut self, cfs_rq: CfsRqId) {
+        let curr = self.running(cfs_rq);
+        self.cfs_mut(cfs_rq).update_min_vruntime(curr);
+    }
+}

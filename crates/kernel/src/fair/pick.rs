@@ -1,0 +1,124 @@
+//! Picking the next entity.
+
+use crate::cfs_rq::{CfsRq, Running};
+use crate::core::Scheduler;
+use crate::decision::{PickDecision, PickReason};
+use crate::entity::{CfsRqId, SeId};
+use crate::fair::preempt::WakeupPreemptionTest;
+use crate::generation::Feature;
+use crate::generation::behaviour::Pick;
+use crate::vruntime::Vruntime;
+
+impl Scheduler {
+    /// The fair task that should run next on the CPU of the root queue `root`; `None` when none is queued. Pure.
+    ///
+    /// The reason is that of the lowest level at which there was a choice. Kernel: `pick_task_fair()`.
+    pub(crate) fn pick_task_fair(&self, root: CfsRqId) -> Option<PickDecision> {
+        let mut reason = PickReason::OnlyCandidate;
+        let mut queue = root;
+        loop {
+            let (se, why) = self.pick_next_entity(queue)?;
+            if why != PickReason::OnlyCandidate {
+                reason = why;
+            }
+            match (self.se(se).task, self.se(se).my_q) {
+                (Some(task), _) => return Some(PickDecision { task, reason }),
+                (None, Some(below)) => queue = below,
+                (None, None) => unreachable!("an entity is a task's or a group's"),
+            }
+        }
+    }
+
+    /// The entity of a queue that should run next; the running one is a candidate as long as it is on the queue.
+    ///
+    /// Kernel: `pick_next_entity()`, kernel/sched/fair.c. Variants: `Leftmost` to v6.5, `EarliestEligibleDeadline`
+    /// from v6.6.
+    pub(crate) fn pick_next_entity(&self, cfs_rq: CfsRqId) -> Option<(SeId, PickReason)> {
+        let queue = self.cfs(cfs_rq);
+        let curr = self.running_entity(cfs_rq);
+        if queue.timeline.len() + usize::from(curr.is_some()) == 1 {
+            let only = curr.or(queue.timeline.leftmost().map(|entry| entry.se));
+            return only.map(|se| (se, PickReason::OnlyCandidate));
+        }
+        match self.generation.behaviours.pick {
+            Pick::Leftmost => self.pick_leftmost(queue, curr),
+            Pick::EarliestEligibleDeadline => {
+                let buddy = queue.next.filter(|_| self.has(Feature::NextBuddy));
+                let eligible = |&se: &SeId| queue.is_eligible(self.se(se).vruntime, self.running(cfs_rq));
+                match buddy.filter(eligible) {
+                    Some(buddy) => Some((buddy, PickReason::NextBuddy)),
+                    None => self.pick_eevdf(queue, curr),
+                }
+            }
+        }
+    }
+
+    /// CFS: the least vruntime; a buddy instead if it is not behind by more than the wakeup granularity.
+    ///
+    /// The order of buddies is that of v5.10 and later: next, else last.
+    fn pick_leftmost(&self, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
+        let vruntime_of = |se: SeId| self.se(se).vruntime;
+        let earlier = |waiting: Option<SeId>| match (waiting, curr) {
+            (Some(waiting), Some(curr)) if vruntime_of(curr).is_before(vruntime_of(waiting)) => Some(curr),
+            (Some(waiting), _) => Some(waiting),
+            (None, curr) => curr,
+        };
+        let leftmost = earlier(queue.timeline.leftmost().map(|entry| entry.se))?;
+        let deserves = |se: &SeId| self.wakeup_preempt_entity(*se, leftmost) != WakeupPreemptionTest::Behind;
+        let mut picked = (leftmost, PickReason::Leftmost);
+        if queue.skip == Some(leftmost) {
+            let second = match curr == Some(leftmost) {
+                true => queue.timeline.leftmost().map(|entry| entry.se),
+                false => earlier(queue.timeline.after(leftmost).map(|entry| entry.se)),
+            };
+            if let Some(second) = second.filter(deserves) {
+                picked = (second, PickReason::YielderSkipped);
+            }
+        }
+        if let Some(next) = queue.next.filter(deserves) {
+            picked = (next, PickReason::NextBuddy);
+        } else if let Some(last) = queue.last.filter(deserves) {
+            picked = (last, PickReason::LastBuddy);
+        }
+        Some(picked)
+    }
+
+    /// EEVDF: of the entities without negative lag the one with the earliest deadline. The running one is kept while
+    /// it is eligible and its request is not used up.
+    ///
+    /// Kernel: `pick_eevdf()`, kernel/sched/fair.c (147f3efaa241; `RUN_TO_PARITY` 63304558ba5d). Equal deadlines: the
+    /// running one, then the one with the lesser vruntime.
+    fn pick_eevdf(&self, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
+        let running = curr.map(|curr| crate::fair::running(self.se(curr)));
+        let curr = curr.filter(|&curr| queue.is_eligible(self.se(curr).vruntime, running));
+        if let Some(curr) = curr.filter(|&curr| self.protects_slice(curr)) {
+            return Some((curr, PickReason::RunToParity));
+        }
+        let start = curr.map(|curr| (self.se(curr).deadline, curr));
+        let best = earliest_eligible(queue, running, start);
+        let best = best.or_else(|| queue.timeline.leftmost().map(|entry| entry.se));
+        best.map(|se| (se, PickReason::EarliestDeadline))
+    }
+
+    /// Whether the running entity still has the deadline that it was picked with.
+    fn protects_slice(&self, curr: SeId) -> bool {
+        let entity = self.se(curr);
+        self.has(Feature::RunToParity) && entity.deadline_at_pick == Some(entity.deadline)
+    }
+}
+
+/// The eligible waiting entity with the earliest deadline, if that is before `best`'s.
+///
+/// Eligible ones are the time line's beginning: all that are not past the average.
+fn earliest_eligible(
+    queue: &CfsRq,
+    running: Option<Running>,
+    best: Option<(Vruntime, SeId)>,
+) -> Option<SeId> {
+    let eligible = queue.timeline.iter().take_while(|entry| queue.is_eligible(entry.vruntime, running));
+    let earlier = |best: Option<(Vruntime, SeId)>, entry: &crate::cfs_rq::Waiting| match best {
+        Some((deadline, _)) if !entry.deadline.is_before(deadline) => best,
+        _ => Some((entry.deadline, entry.se)),
+    };
+    eligible.fold(best, earlier).map(|(_, se)| se)
+}

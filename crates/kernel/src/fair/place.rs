@@ -1,0 +1,215 @@
+//! Placement: where an entity joins its queue's virtual time line.
+
+use fairlab_event::{Comm, EventKind, Pid, Place};
+
+use crate::core::{EnqueueFlags, Scheduler};
+use crate::entity::{CfsRqId, SeId};
+use crate::generation::Feature;
+use crate::generation::behaviour::Placement;
+use crate::task::{Policy, TaskId};
+use crate::vruntime::Vruntime;
+
+/// Where an entity would be placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub vruntime: Vruntime,
+    /// `None` where the generation has no deadlines.
+    pub deadline: Option<Vruntime>,
+}
+
+impl Scheduler {
+    /// Where an entity would join its queue. Pure.
+    ///
+    /// Kernel: `place_entity()`, kernel/sched/fair.c. Variants: `MinVruntime` to v6.5, `LagOnWakeup` at 86bfbb7ce4f6,
+    /// `Lag` from v6.6.
+    /// Units: vruntime and deadline in virtual ns.
+    /// Departs: sleepers of more than 104 days are placed as others (829c1651e9c4).
+    pub(crate) fn placement(&self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> Placed {
+        match self.generation.behaviours.placement {
+            Placement::MinVruntime => {
+                let vruntime = self.place_at_min_vruntime(cfs_rq, se, flags);
+                Placed { vruntime, deadline: None }
+            }
+            Placement::LagOnWakeup => {
+                let vruntime = self.place_by_lag_on_wakeup(cfs_rq, se, flags);
+                Placed {
+                    vruntime,
+                    deadline: self.has(Feature::Eevdf).then(|| self.new_deadline(se, vruntime, flags)),
+                }
+            }
+            Placement::Lag => {
+                let curr = self.running(cfs_rq);
+                let queue = self.cfs(cfs_rq);
+                let lag = if self.has(Feature::PlaceLag) && queue.nr_running > 0 {
+                    inflate_lag(
+                        self.se(se).vlag,
+                        queue.average_load(curr),
+                        self.se(se).load.scaled_down() as i64,
+                    )
+                } else {
+                    0
+                };
+                let vruntime = queue.average_vruntime(curr).plus(-lag);
+                Placed { vruntime, deadline: Some(self.new_deadline(se, vruntime, flags)) }
+            }
+        }
+    }
+
+    /// At the queue's minimum: a new task one slice later, a sleeper up to a latency earlier; nobody is moved back.
+    fn place_at_min_vruntime(&self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> Vruntime {
+        let mut vruntime = self.cfs(cfs_rq).min_vruntime;
+        if flags.initial && self.has(Feature::StartDebit) {
+            vruntime = vruntime.plus(self.se(se).load.virtual_time(self.sched_slice(cfs_rq, se)) as i64);
+        }
+        if !flags.initial {
+            vruntime = vruntime.plus(-(self.sleeper_credit(se) as i64));
+        }
+        self.se(se).vruntime.latest(vruntime)
+    }
+
+    /// How far before the queue's minimum a sleeper may be placed, virtual ns.
+    fn sleeper_credit(&self, se: SeId) -> u64 {
+        let credit = if self.is_idle_policy(se) { self.sysctl.min_granularity } else { self.sysctl.latency };
+        if self.has(Feature::GentleFairSleepers) { credit >> 1 } else { credit }
+    }
+
+    /// At the queue's average less the lag, if others are on the queue; the entity itself is already counted there.
+    fn place_by_lag_on_wakeup(&self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> Vruntime {
+        let curr = self.running(cfs_rq);
+        let queue = self.cfs(cfs_rq);
+        let mut vruntime = queue.average_vruntime(curr);
+        if self.has(Feature::PlaceLag) && queue.nr_running > 1 {
+            let weight = self.se(se).load.scaled_down() as i64;
+            vruntime = vruntime.plus(-inflate_lag(self.se(se).vlag, queue.average_load(curr), weight));
+        }
+        if self.has(Feature::FairSleepers) && !flags.initial {
+            let with_credit = vruntime.plus(-(self.sleeper_credit(se) as i64));
+            vruntime = self.se(se).vruntime.latest(with_credit);
+        }
+        vruntime
+    }
+
+    fn new_deadline(&self, se: SeId, vruntime: Vruntime, flags: EnqueueFlags) -> Vruntime {
+        let request = self.se(se).load.virtual_time(self.sysctl.base_slice);
+        // Competition is only joined with half a request, so that a new task is not late by a whole one.
+        let halve = flags.initial && self.has(Feature::PlaceDeadlineInitial);
+        vruntime.plus(if halve { request / 2 } else { request } as i64)
+    }
+
+    /// Places an entity and reports it.
+    pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
+        let average = self.cfs(cfs_rq).average_vruntime(self.running(cfs_rq));
+        let placed = self.placement(cfs_rq, se, flags);
+        let request = self.sysctl.base_slice;
+        let entity = self.se_mut(se);
+        entity.vruntime = placed.vruntime;
+        if let Some(deadline) = placed.deadline {
+            entity.deadline = deadline;
+            entity.slice = request;
+        }
+        if self.trace.enabled {
+            self.report_place(cfs_rq, se, average);
+        }
+    }
+
+    fn report_place(&mut self, cfs_rq: CfsRqId, se: SeId, average: Vruntime) {
+        let (entity, queue) = (self.se(se), self.cfs(cfs_rq));
+        let (comm, pid) = entity.task.map_or((Comm::default(), Pid(0)), |task| {
+            let task = &self.tasks[task.index()];
+            (task.comm, task.pid)
+        });
+        let place = Place {
+            comm,
+            pid,
+            sev: entity.vruntime.0,
+            sed: entity.deadline.0,
+            sel: entity.vlag,
+            avg: average.0,
+            min: queue.min_vruntime.0,
+            cpu: queue.cpu,
+            nr: queue.nr_running,
+        };
+        self.report(EventKind::SchedPlace(place));
+    }
+
+    /// Notes how far an entity is from its queue's average as it leaves, so that it can be placed alike later.
+    ///
+    /// Kernel: `update_entity_lag()`, kernel/sched/fair.c. Units: virtual ns, positive when it is owed time, within
+    /// two requests or one tick.
+    pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        let average = self.cfs(cfs_rq).average_vruntime(self.running(cfs_rq));
+        let tick = self.sysctl.tick;
+        let entity = self.se_mut(se);
+        let limit = entity.load.virtual_time(tick.max(2 * entity.slice)) as i64;
+        entity.vlag = average.minus(entity.vruntime).clamp(-limit, limit);
+    }
+
+    /// A new task is placed on its parent's queue; where it is queued first may be another.
+    ///
+    /// Kernel: `task_fork_fair()`, kernel/sched/fair.c. With lag placement the result lasts only until the child is
+    /// queued, which places it anew with a whole request.
+    /// Departs: `sched_child_runs_first` (off by default) is not modelled.
+    pub(crate) fn task_fork_fair(&mut self, child: TaskId) {
+        let se = self.tasks[child.index()].se;
+        let cfs_rq = self.se(se).cfs_rq;
+        self.update_curr(cfs_rq);
+        if let Some(curr) = self.cfs(cfs_rq).curr {
+            let vruntime = self.se(curr).vruntime;
+            self.se_mut(se).vruntime = vruntime;
+        }
+        self.place_entity(cfs_rq, se, EnqueueFlags { initial: true, ..EnqueueFlags::default() });
+        if self.vruntime_is_relative_off_queue() {
+            self.make_relative(cfs_rq, se);
+        }
+    }
+
+    /// Whether an entity between two queues keeps its distance to `min_vruntime` instead of its lag alone.
+    pub(crate) fn vruntime_is_relative_off_queue(&self) -> bool {
+        self.generation.behaviours.placement != Placement::Lag
+    }
+
+    pub(crate) fn make_relative(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        let distance = self.se(se).vruntime.minus(self.cfs(cfs_rq).min_vruntime);
+        self.se_mut(se).vruntime = Vruntime(0).plus(distance);
+    }
+
+    pub(crate) fn make_absolute(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        let distance = self.se(se).vruntime.minus(Vruntime(0));
+        self.se_mut(se).vruntime = self.cfs(cfs_rq).min_vruntime.plus(distance);
+    }
+
+    /// Whether an entity is a `SCHED_IDLE` task (`se_is_idle()`).
+    pub(crate) fn is_idle_policy(&self, se: SeId) -> bool {
+        self.se(se).task.is_some_and(|task| self.tasks[task.index()].policy == Policy::Idle)
+    }
+
+    /// A waking task leaves the queue that it slept on: its vruntime becomes relative to that queue's minimum of *now*.
+    ///
+    /// Kernel: `migrate_task_rq_fair()` to v6.5. The kernel reads the minimum without the queue's lock.
+    pub(crate) fn leave_queue_while_waking(&mut self, task: TaskId) {
+        if self.tasks[task.index()].policy.is_fair() && self.vruntime_is_relative_off_queue() {
+            let se = self.tasks[task.index()].se;
+            self.make_relative(self.se(se).cfs_rq, se);
+        }
+    }
+}
+
+/// The lag to place with, so that the entity's lag *after* joining is `lag`: joining moves the average.
+///
+/// `lag · (W + w) / W`, truncated towards zero; `W` and `w` scaled down.
+fn inflate_lag(lag: i64, queue_load: i64, weight: i64) -> i64 {
+    lag * (queue_load + weight) / queue_load.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lag_after_joining_is_the_lag_before() {
+        // As recorded on a real kernel: weight 459 on the queue, lag -1150, a nice-0 entity joins.
+        assert_eq!(inflate_lag(-1150, 459, 1024), -3715);
+        assert_eq!(inflate_lag(1000, 1024, 1024), 2000);
+        assert_eq!(inflate_lag(1, 3, 1), 1);
+    }
+}

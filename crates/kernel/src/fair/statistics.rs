@@ -1,0 +1,68 @@
+//! `kernel/sched/stats.c`: how long tasks wait and sleep, reported as `sched_stat_*`.
+
+use fairlab_event::{EventKind, Ns, TaskState};
+
+use crate::core::Scheduler;
+use crate::entity::SeId;
+use crate::task::OnRq;
+
+impl Scheduler {
+    /// A task begins to wait (`__update_stats_wait_start()`).
+    pub(crate) fn wait_starts(&mut self, se: SeId) {
+        let Some(task) = self.se(se).task else { return };
+        let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock;
+        self.tasks[task.index()].stats.wait_start = Some(clock);
+    }
+
+    /// A task gets the CPU: its wait is reported, on both CPUs if it was moved meanwhile (`__update_stats_wait_end()`).
+    pub(crate) fn wait_ends(&mut self, se: SeId) {
+        let Some(task) = self.se(se).task else { return };
+        let waited = self.take_wait(se);
+        self.report(EventKind::SchedStatWait(self.delay_of(task, waited)));
+    }
+
+    /// A waiting task is moved to another queue: what it waited here is kept for later.
+    pub(crate) fn wait_is_interrupted(&mut self, se: SeId) {
+        let Some(task) = self.se(se).task else { return };
+        let waited = self.take_wait(se);
+        self.tasks[task.index()].stats.waited = waited;
+    }
+
+    fn take_wait(&mut self, se: SeId) -> Ns {
+        let Some(task) = self.se(se).task else { return Ns::ZERO };
+        let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock;
+        let stats = &mut self.tasks[task.index()].stats;
+        let here = stats.wait_start.take().map_or(Ns::ZERO, |start| clock.since(start));
+        let waited = stats.waited + here;
+        stats.waited = Ns::ZERO;
+        waited
+    }
+
+    /// A task goes to sleep: whether interruptibly decides under which name its sleep will be reported.
+    pub(crate) fn sleep_starts(&mut self, se: SeId) {
+        let Some(task) = self.se(se).task else { return };
+        let OnRq::Sleeping(state) = self.tasks[task.index()].on_rq else { return };
+        let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock;
+        let stats = &mut self.tasks[task.index()].stats;
+        if state.contains(TaskState::INTERRUPTIBLE) {
+            stats.sleep_start = Some(clock);
+        } else if state.contains(TaskState::UNINTERRUPTIBLE) || state.contains(TaskState::IDLE) {
+            // TASK_IDLE includes TASK_UNINTERRUPTIBLE.
+            stats.block_start = Some(clock);
+        }
+    }
+
+    /// A task is woken: its sleep is reported (`__update_stats_enqueue_sleeper()`).
+    pub(crate) fn sleep_ends(&mut self, se: SeId) {
+        let Some(task) = self.se(se).task else { return };
+        let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock;
+        let stats = &mut self.tasks[task.index()].stats;
+        let (slept, blocked) = (stats.sleep_start.take(), stats.block_start.take());
+        if let Some(start) = slept {
+            self.report(EventKind::SchedStatSleep(self.delay_of(task, clock.since(start))));
+        }
+        if let Some(start) = blocked {
+            self.report(EventKind::SchedStatBlocked(self.delay_of(task, clock.since(start))));
+        }
+    }
+}

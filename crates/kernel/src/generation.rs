@@ -1,0 +1,147 @@
+//! Kernel generations as data: features, tunables and named behaviours, folded from a dated log of changes.
+//!
+//! Must not know: what the policy code does with them.
+
+pub mod behaviour;
+mod change;
+mod feature;
+mod log;
+mod name;
+mod tunable;
+
+pub use behaviour::Behaviours;
+pub use change::{Change, Effect, Release};
+pub use feature::{Feature, Features, Support};
+pub use log::LOG;
+pub use name::NameError;
+pub use tunable::{Tunable, TunableScaling, Tunables};
+
+/// The rules of one kernel: a release, a state between releases, or a mixture that never was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generation {
+    name: String,
+    /// What `features.h` has.
+    pub features: Features,
+    /// What `debug/sched` has, normalised.
+    pub tunables: Tunables,
+    /// Which rule stands at each decision point.
+    pub behaviours: Behaviours,
+    /// For each change of [`LOG`], whether it is in.
+    applied: Vec<bool>,
+}
+
+impl Generation {
+    /// The name it was asked for by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The changes that it holds beyond the log's base, oldest first.
+    pub fn changes(&self) -> impl Iterator<Item = &'static Change> {
+        LOG.iter().zip(&self.applied).filter(|&(_, &applied)| applied).map(|(change, _)| change)
+    }
+
+    /// The releases that have a name of their own, oldest first.
+    pub fn releases() -> Vec<Release> {
+        let mut releases = vec![log::BASE];
+        releases.extend(LOG.iter().filter_map(|change| change.release));
+        releases.dedup();
+        releases
+    }
+
+    /// The first `length` changes of the log applied to its base: the state of the tree after that commit.
+    pub fn prefix(length: usize) -> Generation {
+        let applied = (0..LOG.len()).map(|index| index < length).collect();
+        let name = match length.checked_sub(1) {
+            None => log::BASE.to_string(),
+            Some(last) => LOG[last].commit.to_string(),
+        };
+        Generation::fold(name, applied)
+    }
+
+    /// Applies the chosen changes to the base, in the order of history.
+    fn fold(name: String, applied: Vec<bool>) -> Generation {
+        let mut generation = Generation {
+            name,
+            features: log::base_features(),
+            tunables: log::base_tunables(),
+            behaviours: log::BASE_BEHAVIOURS,
+            applied,
+        };
+        let chosen = LOG.iter().zip(generation.applied.clone()).filter(|(_, applied)| *applied);
+        for effect in chosen.flat_map(|(change, _)| change.effects) {
+            effect.apply(&mut generation);
+        }
+        generation
+    }
+
+    /// Why the rules contradict each other, if they do: a rule without the tunable or feature that it is made of.
+    fn contradiction(&self) -> Option<String> {
+        use behaviour::{Pick, Placement, TickPreemption, WakeupPreemption};
+        let needs = |rule: &str, tunables: &[Tunable]| {
+            let missing = tunables.iter().find(|&&tunable| !self.tunables.has(tunable))?;
+            Some(format!(
+                "{rule} needs the tunable {}, which this mixture of changes does not have",
+                missing.name()
+            ))
+        };
+        let rules = self.behaviours;
+        if rules.placement == Placement::MinVruntime && rules.pick == Pick::EarliestEligibleDeadline {
+            return Some(
+                "EEVDF's pick needs lag placement (86bfbb7ce4f6), which this mixture leaves out".to_string(),
+            );
+        }
+        let placement = match rules.placement {
+            Placement::MinVruntime => {
+                needs("placement at min_vruntime", &[Tunable::Latency, Tunable::MinGranularity])
+            }
+            Placement::LagOnWakeup if self.features.enabled(Feature::FairSleepers) => {
+                needs("the sleeper credit", &[Tunable::Latency])
+            }
+            Placement::LagOnWakeup | Placement::Lag => None,
+        };
+        let tick = match rules.tick_preemption {
+            TickPreemption::Deadline => None,
+            _ => needs("preemption by ideal slices", &[Tunable::Latency, Tunable::MinGranularity]),
+        };
+        let wakeup = match rules.wakeup_preemption {
+            WakeupPreemption::Granularity => {
+                needs("preemption by granularity", &[Tunable::WakeupGranularity])
+            }
+            WakeupPreemption::PickDecides => None,
+        };
+        let slice = match (rules.pick, self.tunables.has(Tunable::BaseSlice)) {
+            (Pick::EarliestEligibleDeadline, false) => {
+                needs("EEVDF's request size", &[Tunable::MinGranularity])
+            }
+            _ => None,
+        };
+        placement.or(tick).or(wakeup).or(slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_prefix_of_the_log_is_a_kernel() {
+        for length in 0..=LOG.len() {
+            let generation = Generation::prefix(length);
+            assert_eq!(generation.contradiction(), None, "after {}", generation.name());
+            assert_eq!(generation.changes().count(), length);
+        }
+    }
+
+    #[test]
+    fn the_log_is_dated_and_its_names_are_unique() {
+        for (index, change) in LOG.iter().enumerate() {
+            assert!(change.commit.len() == 12 && change.commit.bytes().all(|byte| byte.is_ascii_hexdigit()));
+            assert!(!change.effects.is_empty() && !change.subject.is_empty());
+            for earlier in &LOG[..index] {
+                assert!(earlier.commit != change.commit && earlier.name != change.name);
+                assert!(change.release.is_none() || earlier.release <= change.release, "{}", change.commit);
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! One upstream commit and what it changes, as data.
+
+use std::fmt;
+
+use super::behaviour::{Pick, Placement, TickPreemption, WakeupPreemption, Yield};
+use super::{Feature, Generation, Tunable};
+
+/// A mainline release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release(pub u32, pub u32);
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}.{}", self.0, self.1)
+    }
+}
+
+/// One commit of the change log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The upstream commit's id, abbreviated to twelve digits.
+    pub commit: &'static str,
+    /// A short name for use in generation names.
+    pub name: &'static str,
+    /// The first release that holds it; `None` for a patch that was never merged.
+    pub release: Option<Release>,
+    /// The commit's subject line.
+    pub subject: &'static str,
+    /// What it changes, in order.
+    pub effects: &'static [Effect],
+}
+
+/// What a commit changes in a [`Generation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// A feature appears, on or off by default.
+    AddFeature(Feature, bool),
+    /// A feature and the code behind it go away.
+    RemoveFeature(Feature),
+    /// A tunable appears, with its normalised value in ns.
+    AddTunable(Tunable, u64),
+    /// A tunable goes away.
+    RemoveTunable(Tunable),
+    /// Another rule for placement.
+    Placement(Placement),
+    /// Another rule for the pick.
+    Pick(Pick),
+    /// Another rule for preemption by the tick.
+    TickPreemption(TickPreemption),
+    /// Another rule for preemption by wakeups.
+    WakeupPreemption(WakeupPreemption),
+    /// Another rule for `sched_yield`.
+    Yield(Yield),
+    /// Bookkeeping that later commits build on; no decision changes.
+    Groundwork,
+    /// The commit matters, and the model does not follow it; the text says what is left out.
+    NotModelled(&'static str),
+}
+
+impl Effect {
+    /// Changes `generation`.
+    pub(super) fn apply(self, generation: &mut Generation) {
+        let behaviours = &mut generation.behaviours;
+        match self {
+            Effect::AddFeature(feature, enabled) => {
+                generation.features = generation.features.with(feature, enabled)
+            }
+            Effect::RemoveFeature(feature) => generation.features.remove(feature),
+            Effect::AddTunable(tunable, normalised) => generation.tunables.define(tunable, normalised),
+            Effect::RemoveTunable(tunable) => generation.tunables.remove(tunable),
+            Effect::Placement(rule) => behaviours.placement = rule,
+            Effect::Pick(rule) => behaviours.pick = rule,
+            Effect::TickPreemption(rule) => behaviours.tick_preemption = rule,
+            Effect::WakeupPreemption(rule) => behaviours.wakeup_preemption = rule,
+            Effect::Yield(rule) => behaviours.yielding = rule,
+            Effect::Groundwork | Effect::NotModelled(_) => {}
+        }
+    }
+}
+
+impl Change {
+    /// Whether any effect changes a decision of the model.
+    pub fn is_modelled(&self) -> bool {
+        self.effects.iter().any(|effect| !matches!(effect, Effect::Groundwork | Effect::NotModelled(_)))
+    }
+
+    /// Whether `name` means this change: its short name, or at least seven digits of its id.
+    pub fn is_called(&self, name: &str) -> bool {
+        let is_id = name.len() >= 7 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        name == self.name || (is_id && (self.commit.starts_with(name) || name.starts_with(self.commit)))
+    }
+}

@@ -1,0 +1,259 @@
+//! Names of generations: `v6.6`, `v6.5+86bfbb7ce4f6`, `v6.6-63304558ba5d`, `v6.6+NO_PLACE_LAG,base_slice_ns=1500000`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Change, Feature, Generation, LOG, Release, Support, Tunable, TunableScaling, log};
+
+/// Why a name means no generation, in one line that says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameError {
+    /// What is wrong.
+    pub problem: String,
+    /// What would be right.
+    pub hint: String,
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.problem, self.hint)
+    }
+}
+
+impl std::error::Error for NameError {}
+
+fn refuse<T>(problem: String, hint: impl Into<String>) -> Result<T, NameError> {
+    Err(NameError { problem, hint: hint.into() })
+}
+
+impl FromStr for Generation {
+    type Err = NameError;
+
+    /// Reads a generation's name.
+    ///
+    /// Grammar: a release or a commit of the log (the tree's state after it), then any number of `+COMMIT`, `-COMMIT`,
+    /// `+FEATURE`, `+NO_FEATURE`, then any number of `,tunable=value` (ns, effective).
+    fn from_str(name: &str) -> Result<Generation, NameError> {
+        let (rules, settings) =
+            name.split_once(',').map_or((name, None), |(rules, rest)| (rules, Some(rest)));
+        let (base, modifiers) = split_modifiers(rules);
+        let mut applied = base_changes(base, name)?;
+        let mut switches = Vec::new();
+        for &(sign, item) in &modifiers {
+            match find_change(item) {
+                Some(index) => toggle(&mut applied, index, sign, name)?,
+                None => switches.push(find_switch(sign, item, name)?),
+            }
+        }
+        let mut generation = Generation::fold(name.to_string(), applied);
+        if let Some(problem) = generation.contradiction() {
+            return refuse(
+                format!("kernel '{name}': {problem}"),
+                "see 'fairlab kernels log' for what builds on what",
+            );
+        }
+        for (feature, enabled) in switches {
+            switch(&mut generation, feature, enabled)?;
+        }
+        for setting in settings.into_iter().flat_map(|rest| rest.split(',')) {
+            set(&mut generation, setting)?;
+        }
+        Ok(generation)
+    }
+}
+
+/// Splits `base+a-b` into the base and its signed modifiers.
+fn split_modifiers(rules: &str) -> (&str, Vec<(char, &str)>) {
+    let (base, mut rest) = take_item(rules);
+    let mut modifiers = Vec::new();
+    while let Some(sign) = rest.chars().next() {
+        let (item, after) = take_item(&rest[1..]);
+        modifiers.push((sign, item));
+        rest = after;
+    }
+    (base, modifiers)
+}
+
+/// Splits off the first item: a change's whole short name where one stands, dashes included, or all up to the next sign.
+fn take_item(text: &str) -> (&str, &str) {
+    let ends = |length: usize| matches!(text.as_bytes().get(length), None | Some(b'+' | b'-'));
+    let names = LOG.iter().map(|change| change.name);
+    let known = names.filter(|name| text.starts_with(name) && ends(name.len())).map(str::len).max();
+    text.split_at(known.or_else(|| text.find(['+', '-'])).unwrap_or(text.len()))
+}
+
+fn find_change(name: &str) -> Option<usize> {
+    LOG.iter().position(|change: &Change| change.is_called(name))
+}
+
+fn find_feature(name: &str) -> Option<(Feature, bool)> {
+    let (name, enabled) = name.strip_prefix("NO_").map_or((name, true), |name| (name, false));
+    Feature::ALL.iter().find(|feature| feature.name() == name).map(|&feature| (feature, enabled))
+}
+
+/// Which changes the base of a name holds.
+fn base_changes(base: &str, name: &str) -> Result<Vec<bool>, NameError> {
+    let upto =
+        |last: Option<usize>| (0..LOG.len()).map(|index| last.is_some_and(|last| index <= last)).collect();
+    if let Some(index) = find_change(base) {
+        return Ok(upto(Some(index)));
+    }
+    let numbers = base.strip_prefix('v').and_then(|numbers| numbers.split_once('.'));
+    let release = numbers.and_then(|(major, minor)| Some(Release(major.parse().ok()?, minor.parse().ok()?)));
+    let known = Generation::releases();
+    let Some(release) = release.filter(|release| known.contains(release)) else {
+        let names = known.iter().map(Release::to_string).collect::<Vec<_>>().join(", ");
+        return refuse(
+            format!("unknown kernel '{name}'"),
+            format!("known are {names} and what 'fairlab kernels list' prints"),
+        );
+    };
+    let in_release =
+        |change: &Change| release != log::BASE && change.release.is_some_and(|first| first <= release);
+    Ok(LOG.iter().map(in_release).collect())
+}
+
+fn toggle(applied: &mut [bool], index: usize, sign: char, name: &str) -> Result<(), NameError> {
+    let add = sign == '+';
+    if applied[index] == add {
+        let (state, hint) = match add {
+            true => ("is already there", "leave it out"),
+            false => ("is not there", "only what a kernel holds can be reverted"),
+        };
+        return refuse(format!("kernel '{name}': change {} {state}", LOG[index].commit), hint);
+    }
+    applied[index] = add;
+    Ok(())
+}
+
+fn find_switch(sign: char, item: &str, name: &str) -> Result<(Feature, bool), NameError> {
+    match find_feature(item) {
+        Some(switch) if sign == '+' => Ok(switch),
+        Some(_) => refuse(
+            format!("kernel '{name}': '-{item}' is no way to switch a feature"),
+            format!("write '+NO_{item}'"),
+        ),
+        None => refuse(
+            format!("kernel '{name}': '{item}' is neither a change nor a feature"),
+            "'fairlab kernels log' lists changes, 'fairlab kernels show' features",
+        ),
+    }
+}
+
+fn switch(generation: &mut Generation, feature: Feature, enabled: bool) -> Result<(), NameError> {
+    let name = generation.name().to_string();
+    if !generation.features.has(feature) {
+        return refuse(
+            format!("kernel '{name}' has no feature {feature}"),
+            format!("'fairlab kernels show {name}' lists those it has"),
+        );
+    }
+    if feature.support() == Support::NotModelled && generation.features.enabled(feature) != enabled {
+        return refuse(format!("feature {feature} is known but not modelled"), "leave it at its default");
+    }
+    generation.features.set(feature, enabled);
+    Ok(())
+}
+
+fn set(generation: &mut Generation, setting: &str) -> Result<(), NameError> {
+    let name = generation.name().to_string();
+    let hint = format!("write ',tunable=ns'; {name} has {}", tunable_names(generation));
+    let Some((key, value)) = setting.split_once('=') else {
+        return refuse(format!("kernel '{name}': '{setting}' is no setting"), hint);
+    };
+    let Ok(value) = value.parse::<u64>() else {
+        return refuse(format!("kernel '{name}': {key} takes a whole number of ns, not '{value}'"), hint);
+    };
+    if key == "tunable_scaling" {
+        let Some(scaling) = TunableScaling::from_number(value) else {
+            return refuse(
+                format!("kernel '{name}': tunable_scaling is 0 (none), 1 (log) or 2 (linear)"),
+                hint,
+            );
+        };
+        generation.tunables.scaling = scaling;
+        return Ok(());
+    }
+    let known = Tunable::ALL.iter().copied().find(|tunable| tunable.name() == key);
+    let Some(tunable) = known.filter(|&tunable| generation.tunables.has(tunable)) else {
+        return refuse(format!("kernel '{name}' has no tunable {key}"), hint);
+    };
+    // The kernel's own limits for sysctl writes (min_sched_granularity_ns, max_sched_granularity_ns).
+    if !(100_000..=1_000_000_000).contains(&value) {
+        return refuse(format!("kernel '{name}': {key}={value} is outside 100000 to 1000000000 ns"), hint);
+    }
+    generation.tunables.set(tunable, value);
+    Ok(())
+}
+
+fn tunable_names(generation: &Generation) -> String {
+    let known = Tunable::ALL.iter().filter(|&&tunable| generation.tunables.has(tunable));
+    known.map(|tunable| tunable.name()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::behaviour::{Pick, Placement};
+    use super::*;
+
+    fn parse(name: &str) -> Generation {
+        name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn problem(name: &str) -> String {
+        name.parse::<Generation>().expect_err(name).to_string()
+    }
+
+    #[test]
+    fn releases_are_folds_of_the_log() {
+        assert_eq!(parse("v6.5").changes().count(), 0);
+        let eevdf = parse("v6.6");
+        assert_eq!(eevdf.behaviours.pick, Pick::EarliestEligibleDeadline);
+        assert_eq!(eevdf.tunables.effective(Tunable::BaseSlice, 8), Some(3_000_000));
+        assert!(eevdf.features.enabled(Feature::RunToParity) && !eevdf.features.has(Feature::LastBuddy));
+    }
+
+    #[test]
+    fn a_commit_names_the_tree_after_it() {
+        let bisected = parse("86bfbb7ce4f6");
+        assert_eq!(bisected.behaviours.placement, Placement::LagOnWakeup);
+        assert_eq!(bisected.behaviours.pick, Pick::Leftmost);
+        assert_eq!(parse("lag-placement").behaviours, bisected.behaviours);
+    }
+
+    #[test]
+    fn changes_and_features_are_added_and_taken_away() {
+        assert!(!parse("v6.6-63304558ba5d").features.has(Feature::RunToParity));
+        assert!(!parse("v6.6-run-to-parity").features.has(Feature::RunToParity));
+        assert!(!parse("v6.5+remove-start-debit").features.has(Feature::StartDebit));
+        assert!(!parse("v6.6+NO_PLACE_LAG").features.enabled(Feature::PlaceLag));
+        let mixed = parse("v6.6-run-to-parity+NO_PLACE_LAG,base_slice_ns=1500000");
+        assert_eq!(mixed.tunables.effective(Tunable::BaseSlice, 40), Some(1_500_000));
+        assert!(!mixed.features.has(Feature::RunToParity) && !mixed.features.enabled(Feature::PlaceLag));
+        assert_eq!(parse("v6.6,tunable_scaling=0").tunables.effective(Tunable::BaseSlice, 40), Some(750_000));
+    }
+
+    #[test]
+    fn names_that_mean_nothing_are_refused_in_one_line() {
+        for (name, fragment) in [
+            ("v9.9", "unknown kernel 'v9.9'; known are v6.5, v6.6"),
+            ("", "unknown kernel ''"),
+            ("v6.5+nonsense", "'nonsense' is neither a change nor a feature"),
+            ("v6.5-63304558ba5d", "change 63304558ba5d is not there"),
+            ("v6.6+63304558ba5d", "is already there"),
+            ("v6.6+LAST_BUDDY", "has no feature LAST_BUDDY"),
+            ("v6.6-PLACE_LAG", "write '+NO_PLACE_LAG'"),
+            ("v6.6+HRTICK", "not modelled"),
+            ("v6.6,latency_ns=1000000", "no tunable latency_ns"),
+            ("v6.6,base_slice_ns=fast", "whole number of ns"),
+            ("v6.6,base_slice_ns=1", "outside"),
+            ("v6.6,base_slice_ns", "is no setting"),
+            ("v6.5+commit-to-eevdf", "needs the tunable"),
+            ("v6.5+eevdf", "needs lag placement"),
+        ] {
+            let problem = problem(name);
+            assert!(problem.contains(fragment), "{name}: {problem}");
+            assert!(!problem.contains('\n'));
+        }
+    }
+}

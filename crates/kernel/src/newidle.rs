@@ -1,0 +1,41 @@
+//! New-idle balancing: what a CPU that runs out of work takes from others.
+
+use fairlab_event::Cpu;
+
+use crate::core::Scheduler;
+use crate::decision::NewidleDecision;
+use crate::task::TaskId;
+
+impl Scheduler {
+    /// What `cpu`, about to go idle, would pull: the task that waited longest on the longest queue that shares its
+    /// last-level cache. Pure.
+    ///
+    /// Kernel: stands for `newidle_balance()`, kernel/sched/fair.c.
+    /// Departs: a placeholder for scheduling domains and `load_balance()`. It has no domains, no imbalance, no cost
+    /// limit, no cache-hot test, and there is no periodic or NOHZ balancing beside it.
+    pub fn newidle_balance(&self, cpu: Cpu) -> NewidleDecision {
+        let span = self.topology.llc_mask(cpu);
+        let movable = |source: Cpu| {
+            let rq = &self.rqs[source.index()];
+            rq.cfs_tasks.from_oldest(&self.tasks).find(|&task| task != rq.curr && self.may_run_on(task, cpu))
+        };
+        let mut busiest: Option<(u32, TaskId)> = None;
+        let mut scanned = 0;
+        for source in span.iter_wrap(cpu).filter(|&source| source != cpu) {
+            scanned += 1;
+            let queued = self.cfs(self.rqs[source.index()].cfs).h_nr_running;
+            if queued < 2 || busiest.is_some_and(|(most, _)| queued <= most) {
+                continue;
+            }
+            if let Some(task) = movable(source) {
+                busiest = Some((queued, task));
+            }
+        }
+        NewidleDecision { task: busiest.map(|(_, task)| task), scanned }
+    }
+
+    fn may_run_on(&self, task: TaskId, cpu: Cpu) -> bool {
+        let task = &self.tasks[task.index()];
+        task.allowed.contains(cpu) && !task.per_cpu_kthread
+    }
+}

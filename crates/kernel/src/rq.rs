@@ -1,0 +1,81 @@
+//! One CPU's runqueue (`struct rq`).
+
+use fairlab_event::Ns;
+
+use crate::entity::CfsRqId;
+use crate::task::{Task, TaskId};
+
+/// The state of one CPU.
+#[derive(Clone, Debug)]
+pub(crate) struct Rq {
+    /// The time that this queue's accounting uses; set when the queue is locked (`update_rq_clock()`).
+    pub clock: Ns,
+    pub curr: TaskId,
+    pub idle: TaskId,
+    /// Queued tasks of all classes.
+    pub nr_running: u32,
+    /// `TIF_NEED_RESCHED` of `curr`.
+    pub need_resched: bool,
+    /// The root `cfs_rq`.
+    pub cfs: CfsRqId,
+    /// Queued tasks of the stop class, oldest first.
+    pub stop: Vec<TaskId>,
+    /// Wakeups on their way here through the wake list (`ttwu_pending`).
+    pub ttwu_pending: u32,
+    pub cfs_tasks: TaskList,
+}
+
+impl Rq {
+    pub fn new(idle: TaskId, cfs: CfsRqId) -> Rq {
+        Rq {
+            clock: Ns::ZERO,
+            curr: idle,
+            idle,
+            nr_running: 0,
+            need_resched: false,
+            cfs,
+            stop: Vec::new(),
+            ttwu_pending: 0,
+            cfs_tasks: TaskList::default(),
+        }
+    }
+}
+
+/// `rq::cfs_tasks`: the queued fair tasks, the most recently picked or queued first. Balancing takes from the tail.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TaskList {
+    newest: Option<TaskId>,
+    oldest: Option<TaskId>,
+}
+
+impl TaskList {
+    pub fn push_newest(&mut self, tasks: &mut [Task], task: TaskId) {
+        let next = self.newest;
+        tasks[task.index()].newer = None;
+        tasks[task.index()].older = next;
+        match next {
+            Some(next) => tasks[next.index()].newer = Some(task),
+            None => self.oldest = Some(task),
+        }
+        self.newest = Some(task);
+    }
+
+    pub fn remove(&mut self, tasks: &mut [Task], task: TaskId) {
+        let (newer, older) = (tasks[task.index()].newer, tasks[task.index()].older);
+        match newer {
+            Some(newer) => tasks[newer.index()].older = older,
+            None => self.newest = older,
+        }
+        match older {
+            Some(older) => tasks[older.index()].newer = newer,
+            None => self.oldest = newer,
+        }
+        tasks[task.index()].newer = None;
+        tasks[task.index()].older = None;
+    }
+
+    /// From the tail: the task that ran longest ago first.
+    pub fn from_oldest(self, tasks: &[Task]) -> impl Iterator<Item = TaskId> {
+        std::iter::successors(self.oldest, |task| tasks[task.index()].newer)
+    }
+}

@@ -1,0 +1,69 @@
+//! Whether a wakeup pulls the task towards the waker.
+
+use fairlab_event::Cpu;
+
+use crate::core::Scheduler;
+use crate::generation::Feature;
+use crate::task::TaskId;
+
+/// `imbalance_pct` of the domain that spans both CPUs.
+const IMBALANCE_PCT: u64 = 117;
+
+impl Scheduler {
+    /// Whether waker and wakee each wake so many others that pulling them together would crowd one cache.
+    ///
+    /// Kernel: `wake_wide()`, kernel/sched/fair.c.
+    pub(super) fn wake_wide(&self, waker: TaskId, wakee: TaskId, here: Cpu) -> bool {
+        let (one, other) = (self.tasks[waker.index()].wakee_flips, self.tasks[wakee.index()].wakee_flips);
+        let (master, slave) = (u64::from(one.max(other)), u64::from(one.min(other)));
+        let factor = self.topology.llc_size(here) as u64;
+        slave >= factor && master >= slave * factor
+    }
+
+    /// The waking CPU or the one the task last ran on, whichever suits it better.
+    ///
+    /// Kernel: `wake_affine()`, kernel/sched/fair.c.
+    pub(super) fn wake_affine(&self, task: TaskId, here: Cpu, prev: Cpu, sync: bool) -> Cpu {
+        let by_idle = self.has(Feature::WaIdle).then(|| self.wake_affine_idle(here, prev, sync)).flatten();
+        let by_weight =
+            || self.has(Feature::WaWeight).then(|| self.wake_affine_weight(task, here, prev, sync)).flatten();
+        by_idle.or_else(by_weight).unwrap_or(prev)
+    }
+
+    /// Kernel: `wake_affine_idle()`, kernel/sched/fair.c; the last test from v5.11 (d8fcb81f1acf).
+    fn wake_affine_idle(&self, here: Cpu, prev: Cpu, sync: bool) -> Option<Cpu> {
+        if self.idle_cpu(here) && self.topology.share_cache(here, prev) {
+            return Some(if self.idle_cpu(prev) { prev } else { here });
+        }
+        if sync && self.nr_running(here) == 1 {
+            return Some(here);
+        }
+        self.idle_cpu(prev).then_some(prev)
+    }
+
+    /// Kernel: `wake_affine_weight()`, kernel/sched/fair.c.
+    /// Departs: loads are the weights of what is queued now, not PELT averages.
+    fn wake_affine_weight(&self, task: TaskId, here: Cpu, prev: Cpu, sync: bool) -> Option<Cpu> {
+        let load_of = |task: TaskId| self.entity_of(task).load.scaled_down();
+        let mut this_load = self.cpu_load(here);
+        if sync {
+            let waker = load_of(self.curr(here));
+            if waker > this_load {
+                return Some(here);
+            }
+            this_load -= waker;
+        }
+        let task_load = load_of(task);
+        let bias = if self.has(Feature::WaBias) { 100 + (IMBALANCE_PCT - 100) / 2 } else { 100 };
+        let this_effective = (this_load + task_load) * 100;
+        let prev_effective = self.cpu_load(prev).saturating_sub(task_load) * bias + u64::from(sync);
+        (this_effective < prev_effective).then_some(here)
+    }
+
+    /// The load of a CPU, scaled-down weight.
+    ///
+    /// Kernel: stands for `cpu_load()`. Departs: see [`wake_affine_weight`](Self::wake_affine_weight).
+    pub(super) fn cpu_load(&self, cpu: Cpu) -> u64 {
+        self.cfs(self.rqs[cpu.index()].cfs).load.scaled_down()
+    }
+}

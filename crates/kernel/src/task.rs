@@ -1,0 +1,185 @@
+//! A task as the scheduler sees it (`struct task_struct`).
+
+use fairlab_event::{Comm, Cpu, Ns, Pid, Prio, TaskState};
+
+use crate::cpumask::CpuMask;
+use crate::entity::SeId;
+use crate::weight::LoadWeight;
+
+/// Index of a task in its [`Scheduler`](crate::Scheduler).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub u32);
+
+impl TaskId {
+    /// The number as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A task's scheduling policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// `SCHED_OTHER`.
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`: as `Normal`, but its wakeups do not preempt.
+    Batch,
+    /// `SCHED_IDLE`: runs beside others with a very small weight.
+    Idle,
+    /// The stop class: `migration/N`; before everything else.
+    Stop,
+    /// The idle class: `swapper/N`; when there is nothing else.
+    Swapper,
+}
+
+impl Policy {
+    /// Whether the fair class serves it.
+    pub const fn is_fair(self) -> bool {
+        matches!(self, Policy::Normal | Policy::Batch | Policy::Idle)
+    }
+
+    /// Order of the classes: a higher one is asked first (`sched_class_above()`).
+    pub(crate) const fn class_rank(self) -> u8 {
+        match self {
+            Policy::Stop => 2,
+            Policy::Normal | Policy::Batch | Policy::Idle => 1,
+            Policy::Swapper => 0,
+        }
+    }
+}
+
+/// What a new task is like.
+#[derive(Clone, Debug)]
+pub struct TaskSpec {
+    /// Its name.
+    pub comm: Comm,
+    /// Its thread id.
+    pub pid: Pid,
+    /// Its process id.
+    pub tgid: Pid,
+    /// Its policy.
+    pub policy: Policy,
+    /// Its nice level, −20…19.
+    pub nice: i32,
+    /// The CPUs that it may use.
+    pub allowed: CpuMask,
+    /// A kernel thread bound to one CPU (`is_per_cpu_kthread()`).
+    pub per_cpu_kthread: bool,
+}
+
+/// Whether a task is on a runqueue (`task_struct::on_rq`, `__state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnRq {
+    /// Created, never queued.
+    New,
+    /// Asleep, in the state that its last switch reported.
+    Sleeping(TaskState),
+    /// Between `sched_waking` and its activation.
+    Waking,
+    /// Running or waiting.
+    Queued,
+    /// Ended.
+    Dead,
+}
+
+/// One task.
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub(crate) comm: Comm,
+    pub(crate) pid: Pid,
+    pub(crate) tgid: Pid,
+    pub(crate) policy: Policy,
+    pub(crate) nice: i32,
+    pub(crate) allowed: CpuMask,
+    pub(crate) per_cpu_kthread: bool,
+    pub(crate) se: SeId,
+    pub(crate) on_rq: OnRq,
+    /// The CPU that it runs on, waits on, or last ran on.
+    pub(crate) cpu: Cpu,
+    pub(crate) recent_used_cpu: Cpu,
+    /// How often it wakes another task than last time, halved every second (`record_wakee()`).
+    pub(crate) wakee_flips: u32,
+    pub(crate) wakee_flip_decay: Ns,
+    pub(crate) last_wakee: Option<TaskId>,
+    /// Neighbours on its runqueue's `cfs_tasks` list.
+    pub(crate) newer: Option<TaskId>,
+    pub(crate) older: Option<TaskId>,
+    pub(crate) stats: TaskStats,
+}
+
+/// `struct sched_statistics`: since when a task is in a state, ns; `None` when it is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TaskStats {
+    pub wait_start: Option<Ns>,
+    /// Waiting time carried from the queue that the task was moved away from.
+    pub waited: Ns,
+    pub sleep_start: Option<Ns>,
+    pub block_start: Option<Ns>,
+}
+
+impl Task {
+    pub(crate) fn new(spec: TaskSpec, se: SeId, cpu: Cpu) -> Task {
+        Task {
+            comm: spec.comm,
+            pid: spec.pid,
+            tgid: spec.tgid,
+            policy: spec.policy,
+            nice: spec.nice,
+            allowed: spec.allowed,
+            per_cpu_kthread: spec.per_cpu_kthread,
+            se,
+            on_rq: OnRq::New,
+            cpu,
+            recent_used_cpu: cpu,
+            wakee_flips: 0,
+            wakee_flip_decay: Ns::ZERO,
+            last_wakee: None,
+            newer: None,
+            older: None,
+            stats: TaskStats::default(),
+        }
+    }
+
+    /// Its name.
+    pub fn comm(&self) -> Comm {
+        self.comm
+    }
+
+    /// Its thread id.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// The CPU that it runs on, waits on, or last ran on (`task_cpu()`).
+    pub fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
+    /// The CPUs that it may use.
+    pub fn allowed(&self) -> &CpuMask {
+        &self.allowed
+    }
+
+    /// Whether it runs or waits to run.
+    pub fn is_queued(&self) -> bool {
+        self.on_rq == OnRq::Queued
+    }
+
+    /// Its priority as tracepoints print it.
+    pub fn prio(&self) -> Prio {
+        match self.policy {
+            Policy::Stop => Prio(0),
+            Policy::Swapper => Prio::DEFAULT,
+            _ => Prio::from_nice(self.nice),
+        }
+    }
+
+    /// The weight that its policy and nice level give (`set_load_weight()`).
+    pub(crate) fn load_weight(&self) -> LoadWeight {
+        match self.policy {
+            Policy::Idle => LoadWeight::of_idle_policy(),
+            _ => LoadWeight::of_nice(self.nice),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What the core reports: the kernel's tracepoints, buffered until the driver takes them.
+
+use fairlab_event::{Context, Cpu, Event, EventKind, Flags, Ns, Sink, StatDelay, Wakeup};
+
+use crate::core::Scheduler;
+use crate::task::TaskId;
+
+/// In what context kernel code runs on a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// For the running task: a system call, the end of an interrupt, the idle loop.
+    #[default]
+    Task,
+    /// A hardware interrupt.
+    Hardirq,
+    /// A soft interrupt.
+    Softirq,
+}
+
+/// The events reported since the driver last took them, and where "here" is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TraceBuffer {
+    pub enabled: bool,
+    pub here: Cpu,
+    pub mode: Mode,
+    pub now: Ns,
+    events: Vec<Event<'static>>,
+}
+
+impl Scheduler {
+    /// Tells the core where and when the code that it stands for runs; holds until the next call.
+    ///
+    /// Every event is reported by `here`, whichever runqueue it is about.
+    pub fn set_here(&mut self, here: Cpu, mode: Mode, now: Ns) {
+        self.trace.here = here;
+        self.trace.mode = mode;
+        self.trace.now = now;
+    }
+
+    /// Whether events are reported at all; a run without an observer is faster.
+    pub fn set_tracing(&mut self, enabled: bool) {
+        self.trace.enabled = enabled;
+    }
+
+    /// Hands over the events reported since the last call, in order.
+    pub fn drain_events(&mut self, sink: &mut dyn Sink) {
+        for event in self.trace.events.drain(..) {
+            sink.event(&event);
+        }
+    }
+
+    /// Reports `kind` from the current place.
+    #[inline]
+    pub fn report(&mut self, kind: EventKind<'static>) {
+        if self.trace.enabled {
+            self.push_event(kind);
+        }
+    }
+
+    fn push_event(&mut self, kind: EventKind<'static>) {
+        let rq = &self.rqs[self.trace.here.index()];
+        let task = &self.tasks[rq.curr.index()];
+        let pending = if rq.need_resched { b'N' } else { b'.' };
+        let (interrupt, depth) = match self.trace.mode {
+            Mode::Task => (b'.', b'2'),
+            Mode::Hardirq => (b'h', b'2'),
+            Mode::Softirq => (b's', b'4'),
+        };
+        let flags = Flags::new(&[b'd', pending, interrupt, depth, b'.']);
+        let context = Context { comm: task.comm, pid: task.pid, tgid: task.tgid, flags };
+        self.trace.events.push(Event { time: self.trace.now, cpu: self.trace.here, context, kind });
+    }
+
+    pub(crate) fn wakeup_of(&self, task: TaskId) -> Wakeup {
+        let task = &self.tasks[task.index()];
+        Wakeup { comm: task.comm, pid: task.pid, prio: task.prio(), target_cpu: task.cpu }
+    }
+
+    pub(crate) fn delay_of(&self, task: TaskId, delay: Ns) -> StatDelay {
+        let task = &self.tasks[task.index()];
+        StatDelay { comm: task.comm, pid: task.pid, delay }
+    }
+}

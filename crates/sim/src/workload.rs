@@ -1,0 +1,94 @@
+//! What a workload is to the engine: threads that act, and the memory that they share.
+//!
+//! Must not know: CPUs, schedulers, costs. A program sees what user space sees: its own actions and the clock.
+
+pub mod schbench;
+
+use fairlab_event::{Comm, Ns};
+use fairlab_kernel::CpuMask;
+
+use crate::rng::Stream;
+
+/// A thread of a workload, numbered in order of creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(pub u32);
+
+impl ThreadId {
+    /// The thread that exists at the start: the program's main thread.
+    pub const MAIN: ThreadId = ThreadId(0);
+
+    /// The number as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a new thread is like.
+#[derive(Clone, Debug)]
+pub struct ThreadSpec {
+    /// Its name in traces.
+    pub comm: Comm,
+    /// The name of its random stream; unique within the workload.
+    pub stream: String,
+    /// Its nice level, −20…19.
+    pub nice: i32,
+    /// The CPUs that it may use.
+    pub allowed: CpuMask,
+}
+
+impl ThreadSpec {
+    /// A thread of nice 0 that may run anywhere.
+    pub fn new(comm: &str, stream: impl Into<String>) -> ThreadSpec {
+        ThreadSpec { comm: Comm::from(comm), stream: stream.into(), nice: 0, allowed: CpuMask::ALL }
+    }
+}
+
+/// What a thread does next. The engine carries it out and asks again when it is done.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Computes for this much CPU time, in user mode. Preemption makes it last longer.
+    Run(Ns),
+    /// Computes until the clock says this time (busy polling), in user mode. Time passes while it is preempted, too.
+    SpinUntil(Ns),
+    /// Sleeps for at least this long on a timer (`nanosleep`, `usleep`): interruptible, with the default timer slack.
+    Sleep(Ns),
+    /// Sleeps until another thread wakes it (`futex(FUTEX_WAIT)`): interruptible. A wakeup that comes while the thread
+    /// is on its way to sleep makes it return at once; one that came earlier does not, so a program checks its own
+    /// memory before it waits, as one that uses futexes does.
+    Wait,
+    /// Wakes a thread that waits (`futex(FUTEX_WAKE)`); does nothing but cost a system call if it does not wait.
+    Wake(ThreadId),
+    /// Creates a thread, which gets the next number.
+    Spawn(ThreadSpec),
+    /// Offers the CPU (`sched_yield`).
+    Yield,
+    /// Ends.
+    Exit,
+}
+
+/// What a program sees when it is asked for its next action.
+#[derive(Debug)]
+pub struct View<'e> {
+    /// The clock.
+    pub now: Ns,
+    /// The thread's own random stream.
+    pub random: &'e mut Stream,
+}
+
+/// A program with its threads' states and their shared memory.
+///
+/// Calls come in the order of virtual time, so what one thread writes the next one reads: there are no torn reads, and
+/// each call is atomic.
+pub trait Workload: Send {
+    /// The main thread, which exists from the start.
+    fn main_thread(&self) -> ThreadSpec;
+
+    /// What `thread` does next: called first when it first runs, and then whenever its last action is done.
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action;
+
+    /// What the real program would have printed so far.
+    fn output(&self) -> String;
+
+    /// What the workload itself counts, in its own unit: (name of the unit, how many until now). `None` if nothing.
+    fn progress(&self) -> Option<(&'static str, u64)>;
+}
