@@ -69,6 +69,8 @@ pub struct Scheduler {
     pub(crate) tasks: Vec<Task>,
     /// Per last-level cache: whether it may have a wholly idle core (`sd_llc_shared::has_idle_cores`).
     pub(crate) has_idle_cores: Vec<bool>,
+    /// Runqueues with two tasks or more.
+    pub(crate) nr_overloaded: u32,
     pub(crate) trace: TraceBuffer,
     /// CPUs whose `need_resched` was set since the driver last asked.
     marked: Vec<Cpu>,
@@ -89,6 +91,7 @@ impl Scheduler {
             entities: Vec::new(),
             tasks: Vec::new(),
             has_idle_cores: vec![topology.has_smt(); llcs],
+            nr_overloaded: 0,
             trace: TraceBuffer::default(),
             marked: Vec::new(),
             topology,
@@ -157,6 +160,11 @@ impl Scheduler {
     /// Queued tasks of all classes on `cpu`, the running one included.
     pub fn nr_running(&self, cpu: Cpu) -> u32 {
         self.rqs[cpu.index()].nr_running
+    }
+
+    /// Whether any runqueue has a task to spare (`root_domain::overload`, exact).
+    pub fn is_overloaded(&self) -> bool {
+        self.nr_overloaded > 0
     }
 
     /// All run time accounted to `task` so far, ns.

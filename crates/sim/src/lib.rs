@@ -6,5 +6,10 @@
 //!
 //! Must not know: files, real clocks, the environment, what an analysis computes.
 
+pub mod engine;
+pub mod machine;
 pub mod rng;
 pub mod workload;
+
+pub use engine::{Counters, Engine};
+pub use machine::Machine;

@@ -32,7 +32,9 @@ mod tests {
 
     #[test]
     fn streams_depend_on_seed_and_name_only() {
-        let draw = |seed, name| (0..4).map(|_| 0).scan(Stream::new(seed, name), |s, _: i32| Some(s.bits())).collect::<Vec<_>>();
+        let draw = |seed, name| {
+            (0..4).map(|_| 0).scan(Stream::new(seed, name), |s, _: i32| Some(s.bits())).collect::<Vec<_>>()
+        };
         assert_eq!(draw(1, "worker-0"), draw(1, "worker-0"));
         assert_ne!(draw(1, "worker-0"), draw(1, "worker-1"));
         assert_ne!(draw(1, "worker-0"), draw(2, "worker-0"));

@@ -119,6 +119,7 @@ impl Scheduler {
         }
         self.tasks[task.index()].on_rq = OnRq::Queued;
         self.rqs[cpu.index()].nr_running += 1;
+        self.nr_overloaded += u32::from(self.rqs[cpu.index()].nr_running == 2);
     }
 
     pub(crate) fn dequeue_task(&mut self, task: TaskId, flags: DequeueFlags) {
@@ -129,6 +130,7 @@ impl Scheduler {
             _ => self.dequeue_task_fair(task, flags),
         }
         self.rqs[cpu.index()].nr_running -= 1;
+        self.nr_overloaded -= u32::from(self.rqs[cpu.index()].nr_running == 1);
     }
 
     pub(crate) fn put_prev_task(&mut self, task: TaskId) {

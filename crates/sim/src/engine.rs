@@ -1,0 +1,199 @@
+//! The loop: takes the next occurrence in virtual time, lets the scheduler core decide, applies it, charges its cost.
+//!
+//! A CPU is in one of three phases: idle, in the kernel for a while (then it does one thing), or in user mode in a
+//! thread's segment. Kernel work is not preempted; a pending reschedule is acted on at return to user mode, as
+//! a kernel without full preemption does. Interrupts arrive in any phase.
+//!
+//! Must not know: what an event is used for, files, which generation of kernel it drives.
+
+mod cpu;
+mod interrupt;
+mod occurrence;
+mod program;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod wakeup;
+
+use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
+use fairlab_kernel::core::{Mode, Scheduler};
+use fairlab_kernel::{Generation, TaskId};
+
+use crate::machine::Machine;
+use crate::rng::Stream;
+use crate::workload::{Action, ThreadId, Workload};
+use cpu::CpuState;
+use occurrence::{Occurrence, Queue};
+
+/// The timer slack of ordinary tasks: a sleep may end this much late so that interrupts coalesce
+/// (`init_task.timer_slack_ns`, kernel default 50 us).
+const TIMER_SLACK: Ns = Ns(50_000);
+
+/// Thread ids given to simulated threads count from here.
+const FIRST_PID: i32 = 1000;
+
+/// What happened in a run, counted by the engine itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Context switches.
+    pub switches: u64,
+    /// Occurrences that the loop handled.
+    pub occurrences: u64,
+}
+
+/// One run: a kernel on a machine under workloads.
+pub struct Engine {
+    machine: Machine,
+    kernel: Scheduler,
+    queue: Queue,
+    now: Ns,
+    cpus: Vec<CpuState>,
+    programs: Vec<Program>,
+    threads: Vec<Thread>,
+    seed: u64,
+    counters: Counters,
+    marked: Vec<Cpu>,
+}
+
+/// A workload and its threads in order of their numbers.
+struct Program {
+    workload: Box<dyn Workload>,
+    threads: Vec<usize>,
+}
+
+/// A thread of a workload.
+struct Thread {
+    task: TaskId,
+    program: usize,
+    id: ThreadId,
+    random: Stream,
+    segment: Segment,
+    /// The system call that it is in.
+    pending: Option<Action>,
+    wait: Wait,
+}
+
+/// What a thread still has to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Segment {
+    /// Nothing: it is asked for its next action.
+    Done,
+    /// This much CPU time.
+    Work(Ns),
+    /// Until the clock says so.
+    Until(Ns),
+}
+
+/// Whether and how a thread sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    No,
+    /// On its way to sleep in `futex_wait`; a wakeup now makes it return at once.
+    GoingToSleep,
+    /// Woken on its way to sleep.
+    WokenEarly,
+    /// In `futex_wait`.
+    Futex,
+    /// In a timer sleep.
+    Timer,
+    /// Ended.
+    Dead,
+}
+
+impl Engine {
+    /// A machine at rest under `generation`, its time at zero.
+    pub fn new(generation: Generation, machine: Machine, seed: u64) -> Engine {
+        let kernel = Scheduler::new(generation, machine.topology.clone(), machine.tick());
+        let cpus = machine.topology.cpus().map(|_| CpuState::default()).collect();
+        Engine {
+            machine,
+            kernel,
+            queue: Queue::default(),
+            now: Ns::ZERO,
+            cpus,
+            programs: Vec::new(),
+            threads: Vec::new(),
+            seed,
+            counters: Counters::default(),
+            marked: Vec::new(),
+        }
+    }
+
+    /// Whether events are reported to the sink; without, a run is faster.
+    pub fn set_tracing(&mut self, enabled: bool) {
+        self.kernel.set_tracing(enabled);
+    }
+
+    /// Starts a workload's main thread on CPU 0 now. Returns the workload's number.
+    pub fn start(&mut self, workload: Box<dyn Workload>) -> usize {
+        let number = self.programs.len();
+        let spec = workload.main_thread();
+        self.programs.push(Program { workload, threads: Vec::new() });
+        let boot_cpu = Cpu(0);
+        self.kernel.set_here(boot_cpu, Mode::Task, self.now);
+        let task = self.create_thread(number, spec, boot_cpu, None);
+        self.queue_new_task(task, boot_cpu);
+        self.interrupt_marked(None);
+        number
+    }
+
+    /// Lets time pass until `end`, or until every thread has ended. Events go to `sink` in order of time.
+    pub fn run_until(&mut self, end: Ns, sink: &mut dyn Sink) {
+        self.kernel.drain_events(sink);
+        while let Some((time, occurrence)) = self.queue.pop_until(end) {
+            self.now = time;
+            self.counters.occurrences += 1;
+            self.handle(occurrence);
+            self.kernel.drain_events(sink);
+            if self.threads.iter().all(|thread| thread.wait == Wait::Dead) {
+                return;
+            }
+        }
+        self.now = end;
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Ns {
+        self.now
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The scheduler's state.
+    pub fn kernel(&self) -> &Scheduler {
+        &self.kernel
+    }
+
+    /// A workload's state.
+    pub fn workload(&self, number: usize) -> &dyn Workload {
+        &*self.programs[number].workload
+    }
+
+    fn handle(&mut self, occurrence: Occurrence) {
+        match occurrence {
+            Occurrence::PhaseEnds { cpu, serial } => self.phase_ends(cpu, serial),
+            Occurrence::Tick { cpu } => self.tick(cpu),
+            Occurrence::Interrupt { cpu, interrupt } => self.interrupt_arrives(cpu, interrupt),
+        }
+    }
+
+    /// The thread that `cpu` runs; `None` when it runs its idle task.
+    fn thread_on(&self, cpu: Cpu) -> Option<usize> {
+        self.thread_of(self.kernel.curr(cpu))
+    }
+
+    /// Tasks are the CPUs' idle tasks and then the threads, in order of creation.
+    fn thread_of(&self, task: TaskId) -> Option<usize> {
+        task.index().checked_sub(self.cpus.len())
+    }
+}
+
+/// A task that leaves its CPU but stays runnable, at a return to user mode.
+const PREEMPTED_AT_USER_RETURN: TaskState = TaskState::RUNNABLE;
+
+fn pid_of_thread(index: usize) -> Pid {
+    Pid(FIRST_PID + index as i32)
+}

@@ -1,0 +1,112 @@
+//! What a CPU is doing, and for how long.
+
+use fairlab_event::{Cpu, Ns, TaskState};
+
+use super::occurrence::{Interrupt, Occurrence};
+use super::{Engine, Segment};
+
+/// What a CPU is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Waits for an interrupt; its tick is stopped.
+    #[default]
+    Idle,
+    /// Is busy in the kernel, and then does this.
+    Kernel(Then),
+    /// Computes for its running thread.
+    User,
+}
+
+/// What a CPU does when its kernel work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// The switch is over: the new task goes on, or the idle loop.
+    EnterTask,
+    /// The idle state is left: the interrupts that ended it are handled.
+    HandleInterrupts,
+    /// Nothing was left to run; others' runqueues have been looked at. The task that left did so in this state.
+    PullOrIdle(TaskState),
+    /// The system call's work is done for the running thread.
+    CarryOut,
+    /// Back to user mode.
+    ReturnToUser,
+}
+
+/// One CPU.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CpuState {
+    pub phase: Phase,
+    /// When the phase ends; never for idle.
+    pub until: Ns,
+    /// Counts phases, so that the end of a replaced one is recognised.
+    serial: u32,
+    /// Interrupts that wait for the CPU to leave its idle state.
+    pub pending: Vec<Interrupt>,
+    pub tick_armed: bool,
+}
+
+impl Engine {
+    /// Keeps `cpu` busy in the kernel for `cost`.
+    pub(super) fn enter_kernel(&mut self, cpu: Cpu, cost: Ns, then: Then) {
+        self.enter_phase(cpu, Phase::Kernel(then), self.now + cost);
+    }
+
+    pub(super) fn enter_phase(&mut self, cpu: Cpu, phase: Phase, until: Ns) {
+        let state = &mut self.cpus[cpu.index()];
+        state.phase = phase;
+        state.until = until;
+        state.serial = state.serial.wrapping_add(1);
+        let serial = state.serial;
+        if phase != Phase::Idle {
+            self.queue.push(until, Occurrence::PhaseEnds { cpu, serial });
+        }
+    }
+
+    /// Takes `cost` from what `cpu` is doing: it will be done that much later.
+    pub(super) fn delay_phase(&mut self, cpu: Cpu, cost: Ns) {
+        let polls = matches!(self.cpus[cpu.index()].phase, Phase::User)
+            && self
+                .thread_on(cpu)
+                .is_some_and(|thread| matches!(self.threads[thread].segment, Segment::Until(_)));
+        if !polls {
+            // The occurrence that ends the phase is not moved: it finds out when it comes.
+            self.cpus[cpu.index()].until += cost;
+        }
+    }
+
+    pub(super) fn phase_ends(&mut self, cpu: Cpu, serial: u32) {
+        let state = &self.cpus[cpu.index()];
+        if state.serial != serial {
+            return;
+        }
+        if state.until > self.now {
+            let until = state.until;
+            self.queue.push(until, Occurrence::PhaseEnds { cpu, serial });
+            return;
+        }
+        match state.phase {
+            Phase::Idle => unreachable!("being idle has no end of its own"),
+            Phase::User => {
+                if let Some(thread) = self.thread_on(cpu) {
+                    self.threads[thread].segment = Segment::Done;
+                }
+                self.return_to_user(cpu);
+            }
+            Phase::Kernel(Then::EnterTask) => self.enter_task(cpu),
+            Phase::Kernel(Then::HandleInterrupts) => self.handle_pending(cpu),
+            Phase::Kernel(Then::PullOrIdle(prev_state)) => self.pull_or_idle(cpu, prev_state),
+            Phase::Kernel(Then::CarryOut) => self.carry_out(cpu),
+            Phase::Kernel(Then::ReturnToUser) => self.return_to_user(cpu),
+        }
+    }
+
+    /// Stops the running thread's segment and notes what is left of it.
+    pub(super) fn pause_segment(&mut self, cpu: Cpu) {
+        let left = self.cpus[cpu.index()].until.since(self.now);
+        if let Some(thread) = self.thread_on(cpu) {
+            if let Segment::Work(work) = &mut self.threads[thread].segment {
+                *work = left;
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Interrupts and the tick.
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::core::Mode;
+
+use super::Engine;
+use super::cpu::{Phase, Then};
+use super::occurrence::{Interrupt, Occurrence};
+
+impl Engine {
+    /// Sends reschedule interrupts to the CPUs that the core has marked, except `here`, which sees its own mark.
+    pub(super) fn interrupt_marked(&mut self, here: Option<Cpu>) {
+        let mut marked = std::mem::take(&mut self.marked);
+        self.kernel.take_marked(&mut marked);
+        for cpu in marked.drain(..).filter(|&cpu| Some(cpu) != here) {
+            self.send(cpu, Interrupt::Resched);
+        }
+        self.marked = marked;
+    }
+
+    /// Sends an interrupt to another CPU.
+    pub(super) fn send(&mut self, cpu: Cpu, interrupt: Interrupt) {
+        self.queue.push(self.now + self.machine.costs.ipi, Occurrence::Interrupt { cpu, interrupt });
+    }
+
+    pub(super) fn interrupt_arrives(&mut self, cpu: Cpu, interrupt: Interrupt) {
+        match self.cpus[cpu.index()].phase {
+            Phase::Idle => {
+                self.cpus[cpu.index()].pending.push(interrupt);
+                self.enter_kernel(cpu, self.machine.costs.idle_exit, Then::HandleInterrupts);
+            }
+            Phase::Kernel(Then::HandleInterrupts) => self.cpus[cpu.index()].pending.push(interrupt),
+            Phase::Kernel(_) | Phase::User => {
+                let cost = self.handle_interrupt(cpu, interrupt);
+                self.leave_interrupt(cpu, cost);
+            }
+        }
+    }
+
+    /// Does an interrupt's work on `cpu` and returns what it costs.
+    fn handle_interrupt(&mut self, cpu: Cpu, interrupt: Interrupt) -> Ns {
+        self.kernel.set_here(cpu, Mode::Hardirq, self.now);
+        let costs = self.machine.costs;
+        let cost = match interrupt {
+            Interrupt::Resched => costs.interrupt,
+            Interrupt::WakeList { task, migrated } => {
+                self.kernel.ttwu_arrived(cpu);
+                self.kernel.ttwu_do_activate(task, migrated);
+                costs.interrupt
+            }
+            Interrupt::Timer { thread } => costs.interrupt + costs.timer + self.timer_expires(cpu, thread),
+        };
+        self.interrupt_marked(Some(cpu));
+        cost
+    }
+
+    /// The end of an interrupt: user mode is left for good if a reschedule is pending, otherwise only delayed.
+    fn leave_interrupt(&mut self, cpu: Cpu, cost: Ns) {
+        if self.cpus[cpu.index()].phase == Phase::User && self.kernel.need_resched(cpu) {
+            self.pause_segment(cpu);
+            self.enter_kernel(cpu, cost, Then::ReturnToUser);
+        } else {
+            self.delay_phase(cpu, cost);
+        }
+    }
+
+    /// An idle CPU is awake: what woke it is handled, and then it runs something or goes back to sleep.
+    pub(super) fn handle_pending(&mut self, cpu: Cpu) {
+        let mut cost = Ns::ZERO;
+        let mut pending = std::mem::take(&mut self.cpus[cpu.index()].pending);
+        for interrupt in pending.drain(..) {
+            cost += self.handle_interrupt(cpu, interrupt);
+        }
+        self.cpus[cpu.index()].pending = pending;
+        self.enter_kernel(cpu, cost, Then::EnterTask);
+    }
+
+    pub(super) fn tick(&mut self, cpu: Cpu) {
+        if self.cpus[cpu.index()].phase == Phase::Idle {
+            self.cpus[cpu.index()].tick_armed = false;
+            return;
+        }
+        self.queue.push(self.now + self.machine.tick(), Occurrence::Tick { cpu });
+        self.kernel.set_here(cpu, Mode::Hardirq, self.now);
+        self.kernel.scheduler_tick(cpu);
+        self.interrupt_marked(Some(cpu));
+        self.leave_interrupt(cpu, self.machine.costs.tick);
+    }
+
+    /// Lets `cpu`'s tick run from the next tick on. All CPUs tick at the same instants, as without `skew_tick`.
+    pub(super) fn arm_tick(&mut self, cpu: Cpu) {
+        if std::mem::replace(&mut self.cpus[cpu.index()].tick_armed, true) {
+            return;
+        }
+        let period = self.machine.tick().0;
+        let next = Ns((self.now.0 / period + 1) * period);
+        self.queue.push(next, Occurrence::Tick { cpu });
+    }
+}

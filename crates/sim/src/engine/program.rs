@@ -1,0 +1,159 @@
+//! Threads of workloads: asking for the next action, and carrying out system calls.
+
+use fairlab_event::{Cpu, Ns, TaskState};
+use fairlab_kernel::core::{Mode, WakeKind};
+use fairlab_kernel::{Policy, TaskId, TaskSpec};
+
+use super::cpu::{Phase, Then};
+use super::occurrence::{Interrupt, Occurrence};
+use super::{Engine, PREEMPTED_AT_USER_RETURN, Segment, TIMER_SLACK, Thread, Wait, pid_of_thread};
+use crate::rng::Stream;
+use crate::workload::{Action, ThreadId, ThreadSpec, View};
+
+/// The least time that an action of user mode takes: reading the clock once. It keeps a program that polls a time
+/// already past from standing still in virtual time.
+const CLOCK_READ: Ns = Ns(25);
+
+impl Engine {
+    /// Goes on in user mode, unless a reschedule is pending.
+    pub(super) fn return_to_user(&mut self, cpu: Cpu) {
+        if self.kernel.need_resched(cpu) {
+            return self.schedule(cpu, PREEMPTED_AT_USER_RETURN);
+        }
+        let thread = self.thread_on(cpu).expect("only threads of workloads run in user mode");
+        match self.threads[thread].segment {
+            Segment::Done => self.next_action(cpu, thread),
+            Segment::Work(left) => self.enter_phase(cpu, Phase::User, self.now + left),
+            Segment::Until(time) => self.enter_phase(cpu, Phase::User, time.max(self.now + CLOCK_READ)),
+        }
+    }
+
+    fn next_action(&mut self, cpu: Cpu, index: usize) {
+        let thread = &mut self.threads[index];
+        let mut view = View { now: self.now, random: &mut thread.random };
+        let action = self.programs[thread.program].workload.next(thread.id, &mut view);
+        let costs = self.machine.costs;
+        let cost = match action {
+            Action::Run(work) => {
+                thread.segment = Segment::Work(work.max(CLOCK_READ));
+                return self.return_to_user(cpu);
+            }
+            Action::SpinUntil(time) => {
+                thread.segment = Segment::Until(time);
+                return self.return_to_user(cpu);
+            }
+            Action::Wait => {
+                thread.wait = Wait::GoingToSleep;
+                costs.syscall
+            }
+            Action::Sleep(_) | Action::Yield => costs.syscall,
+            Action::Wake(_) => costs.syscall + costs.wakeup,
+            Action::Spawn(_) => costs.fork,
+            Action::Exit => costs.exit,
+        };
+        thread.pending = Some(action);
+        self.enter_kernel(cpu, cost, Then::CarryOut);
+    }
+
+    /// Does the work of the system call that the running thread is in.
+    pub(super) fn carry_out(&mut self, cpu: Cpu) {
+        self.kernel.set_here(cpu, Mode::Task, self.now);
+        let index = self.thread_on(cpu).expect("only threads of workloads make system calls");
+        let action = self.threads[index].pending.take().expect("a system call has work to do");
+        match action {
+            Action::Wait => self.wait(cpu, index),
+            Action::Sleep(least) => {
+                let expires = self.now + least + TIMER_SLACK;
+                self.queue.push(
+                    expires,
+                    Occurrence::Interrupt { cpu, interrupt: Interrupt::Timer { thread: index } },
+                );
+                self.sleep(cpu, index, Wait::Timer);
+            }
+            Action::Wake(target) => {
+                let target = self.programs[self.threads[index].program].threads[target.index()];
+                let cost = self.futex_wake(cpu, target);
+                self.interrupt_marked(Some(cpu));
+                self.enter_kernel(cpu, cost, Then::ReturnToUser);
+            }
+            Action::Spawn(spec) => {
+                let parent = self.kernel.curr(cpu);
+                let program = self.threads[index].program;
+                let task = self.create_thread(program, spec, cpu, Some(parent));
+                self.queue_new_task(task, cpu);
+                self.interrupt_marked(Some(cpu));
+                self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
+            }
+            Action::Yield => {
+                self.kernel.yield_task(cpu);
+                self.schedule(cpu, TaskState::RUNNABLE);
+            }
+            Action::Exit => {
+                self.threads[index].wait = Wait::Dead;
+                self.kernel.exit(cpu);
+                self.schedule(cpu, TaskState::DEAD);
+            }
+            Action::Run(_) | Action::SpinUntil(_) => unreachable!("computing is no system call"),
+        }
+    }
+
+    fn wait(&mut self, cpu: Cpu, index: usize) {
+        if self.threads[index].wait == Wait::WokenEarly {
+            self.threads[index].wait = Wait::No;
+            return self.return_to_user(cpu);
+        }
+        self.sleep(cpu, index, Wait::Futex);
+    }
+
+    fn sleep(&mut self, cpu: Cpu, index: usize, how: Wait) {
+        self.threads[index].wait = how;
+        self.kernel.deactivate_task(cpu, TaskState::INTERRUPTIBLE);
+        self.schedule(cpu, TaskState::INTERRUPTIBLE);
+    }
+
+    /// Creates a thread of a workload; its parent, if any, is the running task.
+    pub(super) fn create_thread(
+        &mut self,
+        program: usize,
+        spec: ThreadSpec,
+        cpu: Cpu,
+        parent: Option<TaskId>,
+    ) -> TaskId {
+        let index = self.threads.len();
+        let process = self.programs[program].threads.first().copied().unwrap_or(index);
+        let task = self.kernel.new_task(
+            TaskSpec {
+                comm: spec.comm,
+                pid: pid_of_thread(index),
+                tgid: pid_of_thread(process),
+                policy: Policy::Normal,
+                nice: spec.nice,
+                allowed: spec.allowed.and(self.machine.topology.online()),
+                per_cpu_kthread: false,
+            },
+            cpu,
+        );
+        if parent.is_some() {
+            self.kernel.fork(task);
+        }
+        let id = ThreadId(self.programs[program].threads.len() as u32);
+        self.programs[program].threads.push(index);
+        let random = Stream::new(self.seed, &format!("{program}/{}", spec.stream));
+        self.threads.push(Thread {
+            task,
+            program,
+            id,
+            random,
+            segment: Segment::Done,
+            pending: None,
+            wait: Wait::No,
+        });
+        task
+    }
+
+    /// Selects a CPU for a new task and queues it there.
+    pub(super) fn queue_new_task(&mut self, task: TaskId, here: Cpu) {
+        let decision = self.kernel.select_task_rq(task, here, WakeKind::Fork);
+        self.kernel.wake_up_new_task(task, decision.cpu);
+    }
+}

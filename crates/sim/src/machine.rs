@@ -1,0 +1,37 @@
+//! Machines: topology, tick rate, and what kernel work costs there.
+
+mod costs;
+mod presets;
+
+pub use costs::{Cost, Costs};
+pub use presets::PRESETS;
+
+use fairlab_event::Ns;
+use fairlab_kernel::Topology;
+
+/// A machine that can run a workload in virtual time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// Its CPUs and what they share.
+    pub topology: Topology,
+    /// Ticks a second (`CONFIG_HZ`).
+    pub hz: u64,
+    /// What kernel work costs.
+    pub costs: Costs,
+}
+
+impl Machine {
+    /// The preset called `name`.
+    pub fn preset(name: &str) -> Option<Machine> {
+        PRESETS.iter().find(|preset| preset.name == name).map(presets::Preset::build)
+    }
+
+    /// The tick's period.
+    pub fn tick(&self) -> Ns {
+        Ns(1_000_000_000 / self.hz)
+    }
+}

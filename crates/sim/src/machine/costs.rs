@@ -1,0 +1,95 @@
+//! The cost table: how long kernel work keeps a CPU busy.
+
+use fairlab_event::Ns;
+
+/// Declares every cost once: its field, its name, what it covers, its default and where that comes from.
+macro_rules! costs {
+    ($($field:ident, $name:literal, $default:literal, $covers:literal, $source:literal;)*) => {
+        /// How long kernel work keeps a CPU busy, at full speed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Costs { $(#[doc = $covers] pub $field: Ns,)* }
+
+        impl Default for Costs {
+            fn default() -> Costs {
+                Costs { $($field: Ns($default),)* }
+            }
+        }
+
+        impl Costs {
+            /// Every cost with its name, value, what it covers and the source of its default.
+            pub fn table(&self) -> Vec<Cost> {
+                vec![$(Cost { name: $name, value: self.$field, default: Ns($default), covers: $covers, source: $source },)*]
+            }
+
+            /// Sets the cost called `name`. Returns whether there is one.
+            pub fn set(&mut self, name: &str, value: Ns) -> bool {
+                match name {
+                    $($name => self.$field = value,)*
+                    _ => return false,
+                }
+                true
+            }
+        }
+    };
+}
+
+/// One line of the cost table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Its name in machine files.
+    pub name: &'static str,
+    /// What it is on this machine.
+    pub value: Ns,
+    /// What it is where nothing else is said.
+    pub default: Ns,
+    /// What it covers.
+    pub covers: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+costs! {
+    syscall, "syscall_ns", 200, "Entry to and exit from a system call, without its work",
+        "order of magnitude of getpid() with mitigations on current x86";
+    wakeup, "wakeup_ns", 1_500, "One try_to_wake_up() with its futex or timer code, before the wakee is queued",
+        "order of magnitude: a futex ping-pong takes 3 to 5 us a round trip on current x86, two wakeups and two switches";
+    context_switch, "context_switch_ns", 1_200, "From the pick to the first user instruction of the next task",
+        "order of magnitude: as wakeup_ns";
+    ipi, "ipi_ns", 1_000, "From sending an interrupt to its arrival on another CPU",
+        "order of magnitude on one x86 socket";
+    interrupt, "interrupt_ns", 500, "Entry to and exit from an interrupt, without its work",
+        "order of magnitude on current x86";
+    idle_exit, "idle_exit_ns", 2_000, "From an interrupt's arrival on an idle CPU to its handler",
+        "exit latency of C1 in intel_idle tables for servers";
+    tick, "tick_ns", 1_500, "The periodic tick",
+        "order of magnitude: time of the local timer interrupt in ftrace's osnoise on servers";
+    timer, "timer_ns", 800, "One expired hrtimer",
+        "order of magnitude";
+    scan_cpu, "scan_cpu_ns", 30, "Looking at one CPU while selecting where to wake a task",
+        "about one cache miss inside a socket";
+    newidle, "newidle_ns", 1_000, "Going idle: looking whether anything could be pulled",
+        "order of magnitude of newidle_balance() without domains to search";
+    balance_cpu, "balance_cpu_ns", 100, "Looking at one runqueue while balancing",
+        "a few cache misses inside a socket";
+    fork, "fork_ns", 15_000, "Creating a thread",
+        "order of magnitude of clone() for a thread";
+    exit, "exit_ns", 10_000, "Ending a thread",
+        "order of magnitude";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cost_can_be_set_by_its_name_and_has_a_source() {
+        for cost in Costs::default().table() {
+            let mut costs = Costs::default();
+            assert!(costs.set(cost.name, Ns(123_456_789)), "{}", cost.name);
+            let changed = costs.table().into_iter().filter(|line| line.value == Ns(123_456_789));
+            assert_eq!(changed.map(|line| line.name).collect::<Vec<_>>(), [cost.name]);
+            assert!(cost.name.ends_with("_ns") && !cost.source.is_empty() && !cost.covers.is_empty());
+        }
+        assert!(!Costs::default().set("nonsense_ns", Ns(1)));
+    }
+}
