@@ -6,11 +6,13 @@
 //!
 //! Must not know: how a scheduler decides, what an analysis computes.
 
+mod endian;
 mod error;
 pub mod ftrace_text;
 mod input;
 pub mod perfdata;
 mod stats;
+mod tracepoint;
 
 pub use error::ImportError;
 pub use input::{Format, ReadOptions, read, read_path};

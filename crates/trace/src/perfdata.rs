@@ -1,8 +1,348 @@
-//! perf.data.
-use crate::{ImportError, ImportStats, ReadOptions};
+//! `perf.data`: what `perf record` and `perf sched record` write.
+//!
+//! The file is read twice over: once to find where records lie and which stretches are in order of time, once to pass
+//! them on in order ([`order`]). Tracepoint records are read by the descriptions in the file. Memory does not
+//! grow with the trace; what comes through a pipe is copied to a temporary file first, since the descriptions
+//! stand at the end.
+//!
+//! COMM records become [`TaskName`](fairlab_event::EventKind::TaskName), FORK records
+//! [`TaskStart`](fairlab_event::EventKind::TaskStart); those about the time before the recording (time 0) come first.
+//!
+//! Not read yet, and said so: pipe mode, compressed records, files of the other byte order.
+
+mod deliver;
+mod header;
+#[cfg(test)]
+mod made;
+mod order;
+mod sample;
+mod store;
+mod window;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+
 use fairlab_event::Sink;
-use std::io::BufRead;
-/// Reads.
-pub fn read(_source: impl BufRead, _options: &ReadOptions, _sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
-    Err(ImportError::Unsupported("not yet".to_string()))
+
+use crate::{ImportError, ImportStats, ReadOptions, Trouble};
+use deliver::Delivery;
+use header::Header;
+use order::{Order, Receiver};
+use store::Store;
+use window::{Found, Window, might_be_record};
+
+/// Reads a `perf.data` that comes through a pipe or out of a decompressor.
+///
+/// What is longer than a few megabytes is copied to an unnamed file in `$TMPDIR` or `/var/tmp`.
+///
+/// # Errors
+/// `source` or the temporary file fails, or it is no `perf.data` with tracepoints.
+pub fn read(
+    source: impl BufRead,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<ImportStats, ImportError> {
+    read_store(&Store::spool(source)?, options, sink)
+}
+
+/// Reads a `perf.data` in place.
+///
+/// # Errors
+/// The file cannot be read, or is no `perf.data` with tracepoints.
+pub fn read_file(file: File, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
+    if !file.metadata()?.is_file() {
+        return read(BufReader::new(file), options, sink);
+    }
+    read_store(&Store::file(file)?, options, sink)
+}
+
+fn read_store(store: &Store, _: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
+    let mut stats = ImportStats::default();
+    let header = header::read(store, &mut stats)?;
+    let mut delivery = Delivery::new(&header, &mut stats, sink);
+    read_records(store, &header, &mut delivery)?;
+    Ok(stats)
+}
+
+/// How much is read at a time to find the records.
+const SCAN_BYTES: usize = 1 << 18;
+
+/// perf's own record at the end of each turn over the CPUs' buffers.
+const FINISHED_ROUND: u32 = 68;
+/// perf's own record for hardware trace, the only one with content behind its end, and where it says how much.
+const AUXTRACE: u32 = 71;
+const AUXTRACE_SIZE_AT: usize = 8;
+
+/// Finds the records and has them passed on in order.
+fn read_records(store: &Store, header: &Header, delivery: &mut Delivery<'_>) -> io::Result<()> {
+    let endian = header.endian;
+    let mut scan = Window::new(header.data_start, header.data_end, SCAN_BYTES);
+    let mut order = Order::new(endian);
+    loop {
+        let position = scan.position();
+        let size = match scan.look(store, endian)? {
+            Found::Record(size) => size,
+            Found::Garbage => {
+                delivery.trouble(Trouble::CorruptRecord, position);
+                order.close_run();
+                skip_garbage(&mut scan, store, header)?;
+                continue;
+            }
+            Found::Torn => {
+                delivery.trouble(Trouble::TruncatedFile, position);
+                break;
+            }
+            Found::End => break,
+        };
+        let record = scan.bytes(size);
+        let mut round_ends = order.is_full();
+        let mut behind = 0;
+        if let Some(time) = delivery.order_time(record) {
+            order.found(time, position, position + size as u64);
+        } else {
+            delivery.unordered(record, position);
+            match endian.u32(record, 0) {
+                Some(FINISHED_ROUND) => round_ends = true,
+                Some(AUXTRACE) => {
+                    order.close_run();
+                    behind = endian.u64(record, AUXTRACE_SIZE_AT).unwrap_or(0);
+                }
+                _ => {}
+            }
+        }
+        scan.advance((size as u64).saturating_add(behind));
+        if round_ends {
+            order.end_round(store, delivery)?;
+        }
+    }
+    order.end(store, delivery)
+}
+
+/// Goes on to where a record might begin; all records begin at multiples of eight.
+fn skip_garbage(scan: &mut Window, store: &Store, header: &Header) -> io::Result<()> {
+    const STEP: usize = 8;
+    loop {
+        scan.advance(STEP as u64);
+        let Some(bytes) = scan.peek(store, STEP)? else { return Ok(()) };
+        if might_be_record(bytes, header.endian) {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::made::{COMMON, Made, SAMPLE_TYPE, format};
+    use super::*;
+    use fairlab_event::{Event, sink_fn};
+
+    fn try_read(bytes: &[u8]) -> Result<(Vec<String>, ImportStats), ImportError> {
+        let mut lines = Vec::new();
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            let context = event.context;
+            let flags = String::from_utf8_lossy(context.flags.as_bytes()).into_owned();
+            let (time, cpu) = (event.time.0, event.cpu);
+            lines.push(format!("{time} [{cpu}] {}-{} {flags} {:?}", context.comm, context.pid, event.kind));
+        });
+        let stats = read(bytes, &ReadOptions::default(), &mut sink)?;
+        drop(sink);
+        assert_eq!(stats.events, lines.len() as u64);
+        Ok((lines, stats))
+    }
+
+    #[track_caller]
+    fn check(made: &Made, expected: &[&str], troubles: &[(Trouble, u64)]) {
+        let (lines, stats) = try_read(&made.bytes()).expect("a perf.data");
+        assert_eq!(lines, expected);
+        let found: Vec<_> = stats.troubles().iter().map(|count| (count.trouble, count.count)).collect();
+        assert_eq!(found, troubles);
+    }
+
+    #[track_caller]
+    fn check_refused(bytes: &[u8], why: &str) {
+        let error = try_read(bytes).expect_err("no events").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+
+    const WAKING: &str =
+        "SchedWaking(Wakeup { comm: \"w\", pid: Pid(7), prio: Prio(120), target_cpu: Cpu(1) })";
+
+    #[test]
+    fn a_common_header_of_twelve_bytes_and_a_dynamic_comm_are_read() {
+        check(&Made::default().waking(10, 7, "w"), &[&format!("10 [1] -5 d..2. {WAKING}")], &[]);
+    }
+
+    #[test]
+    fn task_records_name_the_context_and_records_of_time_zero_come_first() {
+        let made = Made::default().waking(10, 7, "w").fork(15, 9, 5).waking(20, 7, "w").comm(0, 5, "early");
+        check(
+            &made,
+            &[
+                "0 [3] -6  TaskName { pid: Pid(5), tgid: Pid(4), comm: \"early\" }",
+                &format!("10 [1] early-5 d..2. {WAKING}"),
+                "15 [3] -6  TaskStart { pid: Pid(9), tgid: Pid(9), parent_pid: Pid(5) }",
+                &format!("20 [1] early-5 d..2. {WAKING}"),
+            ],
+            &[],
+        );
+    }
+
+    #[test]
+    fn buffers_of_several_cpus_are_put_in_order_and_latecomers_counted() {
+        let times = |made: &Made| {
+            let (lines, stats) = try_read(&made.bytes()).expect("a perf.data");
+            let time = |line: &String| line.split(' ').next().and_then(|time| time.parse().ok()).unwrap_or(0);
+            (lines.iter().map(time).collect::<Vec<u64>>(), stats.count(Trouble::OutOfOrder))
+        };
+        let add = |made: Made, time| made.waking(time, 7, "w");
+        let first = [10, 30, 5, 20].into_iter().fold(Made::default(), add).round();
+        let second = [40, 60, 25, 50].into_iter().fold(first, add).round();
+        assert_eq!(times(&second), (vec![5, 10, 20, 25, 30, 40, 50, 60], 0));
+        let late = [70, 2].into_iter().fold(second.round(), add);
+        assert_eq!(times(&late), (vec![5, 10, 20, 25, 30, 40, 50, 60, 2, 70], 1));
+    }
+
+    #[test]
+    fn losses_are_told_once() {
+        let count = |count: u64| count.to_le_bytes();
+        let made = Made::default()
+            .with_trailer(2, 0, &[count(77), count(3)].concat(), 10)
+            .with_trailer(13, 0, &count(2), 20)
+            .with_trailer(13, 0, &count(4), 20)
+            .with_trailer(13, 1 << 14, &count(1000), 20);
+        let lost = |count: u64, time: u64| format!("{time} [3] -6  Lost {{ count: Some({count}) }}");
+        check(&made, &[&lost(3, 10), &lost(3, 20)], &[(Trouble::LostEvents, 6), (Trouble::SkippedRecord, 2)]);
+    }
+
+    #[test]
+    fn other_samples_and_records_are_passed_over() {
+        let mut made = Made::default().record(68, 0, &[]).record(10, 0, &[0; 64]).waking(10, 7, "w");
+        made.attrs.push((0, SAMPLE_TYPE, vec![78]));
+        let mut cycles = made.clone().waking(20, 7, "w");
+        let at = made.records.len() + 8;
+        cycles.records[at] = 78;
+        check(&cycles, &[&format!("10 [1] -5 d..2. {WAKING}")], &[(Trouble::SkippedRecord, 3)]);
+        cycles.records[at] = 79;
+        check(
+            &cycles,
+            &[&format!("10 [1] -5 d..2. {WAKING}")],
+            &[(Trouble::CorruptRecord, 1), (Trouble::SkippedRecord, 2)],
+        );
+    }
+
+    #[test]
+    fn what_the_file_does_not_describe_is_counted() {
+        let unknown =
+            Made::default().sample(10, 0, &[45, 1, 0, 0]).sample(20, 0, &[44, 1, 0, 0]).sample(30, 0, &[44]);
+        check(&unknown, &[], &[(Trouble::MalformedEvent, 2), (Trouble::UnknownEventFormat, 1)]);
+        let mut garbage = Made::default().waking(10, 7, "w");
+        garbage.formats.push(("sched", "garbage".to_string()));
+        check(&garbage, &[&format!("10 [1] -5 d..2. {WAKING}")], &[(Trouble::UnknownEventFormat, 1)]);
+    }
+
+    #[test]
+    fn garbage_between_records_is_skipped_and_a_torn_record_ends_the_reading() {
+        let mut made = Made::default().waking(10, 7, "w");
+        made.records.extend([0; 24]);
+        made.records.extend([0xff; 16]);
+        let mut made = made.waking(20, 7, "w").waking(30, 7, "w");
+        made.records.truncate(made.records.len() - 8);
+        check(
+            &made,
+            &[&format!("10 [1] -5 d..2. {WAKING}"), &format!("20 [1] -5 d..2. {WAKING}")],
+            &[(Trouble::TruncatedFile, 1), (Trouble::CorruptRecord, 1)],
+        );
+    }
+
+    #[test]
+    fn hardware_trace_is_stepped_over() {
+        let mut made = Made::default().record(71, 0, &[24_u64.to_le_bytes(), [0; 8]].concat());
+        made.records.extend([9; 24]);
+        check(
+            &made.waking(20, 7, "w"),
+            &[&format!("20 [1] -5 d..2. {WAKING}")],
+            &[(Trouble::SkippedRecord, 1)],
+        );
+        let endless = Made::default().waking(10, 7, "w").record(71, 0, &u64::MAX.to_le_bytes());
+        check(&endless, &[&format!("10 [1] -5 d..2. {WAKING}")], &[(Trouble::SkippedRecord, 1)]);
+    }
+
+    #[test]
+    fn probes_markers_and_unknown_events_keep_their_fields() {
+        let mut made = Made::default();
+        let probe = [&COMMON[..], &[("unsigned long __probe_ip", 8, 8, 0), ("s32 vlag", 16, 4, 1)]].concat();
+        let print = [&COMMON[..], &[("unsigned long ip", 8, 8, 0), ("char buf[]", 16, 0, 0)]].concat();
+        let other = [&COMMON[..], &[("int irq", 8, 4, 1), ("__data_loc char[] name", 12, 4, 0)]].concat();
+        made.formats.push(("probes", format("place", 400, &probe, "\"\"")));
+        made.formats.push(("ftrace", format("print", 5, &print, "\"\"")));
+        made.formats.push(("irq", format("irq_handler_entry", 500, &other, "\"\"")));
+        let raw = |id: u16, rest: &[u8]| [&id.to_le_bytes()[..], &[0; 6], rest].concat();
+        let made = made
+            .sample(10, 0, &raw(400, b"\x10\0\0\0\0\0\0\0\xfe\xff\xff\xff"))
+            .sample(20, 0, &raw(5, b"\0\0\0\0\0\0\0\0hello\n\0\0"))
+            .sample(30, 0, &raw(500, b"\x09\0\0\0\x10\0\x04\0eth\0"));
+        check(
+            &made,
+            &[
+                "10 [0] -5 ..... Kprobe { name: \"place\", fields: Fields { text: \"(0x10) vlag=-2\" } }",
+                "20 [0] -5 ..... Marker { text: \"hello\" }",
+                "30 [0] -5 ..... Other { name: \"irq_handler_entry\", fields: Fields { text: \"irq=9 name=eth\" } }",
+            ],
+            &[],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_with_a_reason() {
+        let good = Made::default().waking(10, 7, "w");
+        let bytes = good.bytes();
+        check_refused(b"", "does not begin with PERFILE2");
+        check_refused(&bytes[..103], "ends within its header");
+        check_refused(&bytes[..300], "is cut");
+        check_refused(&[b"2ELIFREP", &bytes[8..]].concat(), "other byte order");
+        let pipe = [&bytes[..8], &16_u64.to_le_bytes(), &bytes[16..]].concat();
+        check_refused(&pipe, "written to a pipe");
+        check_refused(&Made::default().bytes(), "never finished");
+        check_refused(&Made { features: vec![27], ..good.clone() }.bytes(), "without -z");
+        check_refused(&Made { features: vec![24], ..good.clone() }.bytes(), "without --threads");
+        check_refused(&Made { attrs: Vec::new(), ..good.clone() }.bytes(), "no tracepoint");
+        check_refused(
+            &Made { attrs: vec![(0, SAMPLE_TYPE, vec![77])], ..good.clone() }.bytes(),
+            "no tracepoint",
+        );
+        check_refused(
+            &Made { attrs: vec![(2, SAMPLE_TYPE & !4, vec![77])], ..good.clone() }.bytes(),
+            "without time",
+        );
+        check_refused(&Made { formats: Vec::new(), ..good }.bytes(), "no event descriptions");
+        let odd_attrs = [&bytes[..16], &7_u64.to_le_bytes(), &bytes[24..]].concat();
+        check_refused(&odd_attrs, "an attr of 7 bytes");
+    }
+
+    #[test]
+    fn any_cut_and_any_flipped_bit_leave_the_reader_standing() {
+        let made = Made::default()
+            .comm(0, 5, "a")
+            .waking(10, 7, "w")
+            .round()
+            .fork(15, 9, 5)
+            .waking(20, 7, "w")
+            .round();
+        let bytes = made.bytes();
+        for cut in 0..bytes.len() {
+            let _ = try_read(&bytes[..cut]);
+        }
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 1 << bit;
+                let _ = try_read(&damaged);
+            }
+            for value in [0, 0x7f, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] = value;
+                let _ = try_read(&damaged);
+            }
+        }
+    }
 }

@@ -1,0 +1,235 @@
+//! Records to events.
+//!
+//! Must not know: in what order the file has them.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink};
+
+use super::header::Header;
+use super::order::Receiver;
+use super::sample::{IdHasher, Origin};
+use super::window::RECORD_HEADER;
+use crate::endian::Endian;
+use crate::tracepoint::DecodeError;
+use crate::{ImportStats, Trouble};
+
+/// `PERF_RECORD_*` that say something about tasks or events.
+mod kind {
+    pub(super) const LOST: u32 = 2;
+    pub(super) const COMM: u32 = 3;
+    pub(super) const FORK: u32 = 7;
+    pub(super) const SAMPLE: u32 = 9;
+    pub(super) const LOST_SAMPLES: u32 = 13;
+}
+
+/// `PID_MAX_LIMIT`: no kernel gives higher ids, so garbage cannot fill memory with names.
+const TID_MAX: i32 = 1 << 22;
+
+/// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: a filter dropped them, as it was told.
+const MISC_FILTERED: u16 = 1 << 14;
+
+/// Turns records into events and hands them on.
+pub(super) struct Delivery<'a> {
+    header: &'a Header,
+    sink: &'a mut dyn Sink,
+    stats: &'a mut ImportStats,
+    /// The name of each task, by thread id.
+    names: HashMap<i32, Comm, BuildHasherDefault<IdHasher>>,
+    /// Text of the event at hand.
+    scratch: String,
+    /// The time of the latest event.
+    latest: u64,
+    lost: Losses,
+}
+
+/// What the two kinds of records say about lost events. They count the same losses: LOST says where in the stream
+/// room was missing; LOST_SAMPLES, written at the end, how many it was for each event in all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    told: u64,
+    in_all: u64,
+}
+
+impl<'a> Delivery<'a> {
+    pub(super) fn new(
+        header: &'a Header,
+        stats: &'a mut ImportStats,
+        sink: &'a mut dyn Sink,
+    ) -> Delivery<'a> {
+        Delivery {
+            header,
+            sink,
+            stats,
+            names: HashMap::default(),
+            scratch: String::new(),
+            latest: 0,
+            lost: Losses::default(),
+        }
+    }
+
+    /// Counts trouble met at `position` of the file.
+    pub(super) fn trouble(&mut self, trouble: Trouble, position: u64) {
+        self.stats.add(trouble, 1, position);
+    }
+
+    /// Takes a record that has no place in the order of time: perf's own, those about the time before the recording,
+    /// and those that say nothing about tasks or events.
+    pub(super) fn unordered(&mut self, record: &[u8], position: u64) {
+        if !is_delivered(kind_of(record, self.header.endian)) {
+            self.trouble(Trouble::SkippedRecord, position);
+        } else if self.time_of(record).is_some() {
+            self.deliver(record, self.latest, position);
+        } else {
+            self.trouble(Trouble::CorruptRecord, position);
+        }
+    }
+
+    /// The record's time; 0 is "before the recording".
+    #[inline]
+    fn time_of(&self, record: &[u8]) -> Option<u64> {
+        let body = record.get(RECORD_HEADER..)?;
+        if kind_of(record, self.header.endian) == kind::SAMPLE {
+            return self.header.layouts.sample_time(body);
+        }
+        // Without trailers nothing but samples can be put in order.
+        Some(self.header.layouts.trailer_time(body).unwrap_or(0))
+    }
+
+    #[inline]
+    fn deliver(&mut self, record: &[u8], time: u64, position: u64) {
+        let Some(body) = record.get(RECORD_HEADER..) else { return };
+        let delivered = match kind_of(record, self.header.endian) {
+            kind::SAMPLE => self.sample(body, time),
+            other => self.task_or_loss(other, record, time, position),
+        };
+        if let Err(trouble) = delivered {
+            self.trouble(trouble, position);
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, body: &[u8], time: u64) -> Result<(), Trouble> {
+        let Header { endian, layouts, tracepoints, .. } = self.header;
+        let layout = layouts.sample(body).ok_or(Trouble::CorruptRecord)?;
+        if !layout.tracepoint {
+            return Err(Trouble::SkippedRecord);
+        }
+        let origin = layout.origin(body, *endian).ok_or(Trouble::CorruptRecord)?;
+        let raw = layout.raw(body, *endian).ok_or(Trouble::CorruptRecord)?;
+        let (kind, flags) = tracepoints.decode(raw, &mut self.scratch).map_err(|error| match error {
+            DecodeError::UnknownFormat => Trouble::UnknownEventFormat,
+            DecodeError::Malformed => Trouble::MalformedEvent,
+        })?;
+        let context = context(&self.names, origin, flags);
+        self.sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
+        self.stats.events += 1;
+        Ok(())
+    }
+
+    /// The other kinds of records that make events.
+    fn task_or_loss(&mut self, kind: u32, record: &[u8], time: u64, position: u64) -> Result<(), Trouble> {
+        let endian = self.header.endian;
+        let body = record.get(RECORD_HEADER..).ok_or(Trouble::CorruptRecord)?;
+        let origin = self.header.layouts.trailer_origin(body);
+        let word = |at: usize| endian.u32(body, at).map(|id| id as i32).ok_or(Trouble::CorruptRecord);
+        let long = |at: usize| endian.u64(body, at).ok_or(Trouble::CorruptRecord);
+        let kind = match kind {
+            kind::COMM => {
+                let (tgid, tid) = (word(0)?, word(4)?);
+                let comm = Comm::new(body.get(8..).ok_or(Trouble::CorruptRecord)?);
+                self.set_name(tid, Some(comm));
+                EventKind::TaskName { pid: Pid(tid), tgid: Pid(tgid), comm }
+            }
+            kind::FORK => {
+                let (tgid, tid, parent) = (word(0)?, word(8)?, word(12)?);
+                self.set_name(tid, self.names.get(&parent).copied());
+                EventKind::TaskStart { pid: Pid(tid), tgid: Pid(tgid), parent_pid: Pid(parent) }
+            }
+            kind::LOST => {
+                let count = long(8)?;
+                self.lost.told = self.lost.told.saturating_add(count);
+                self.stats.add(Trouble::LostEvents, count, position);
+                EventKind::Lost { count: Some(count) }
+            }
+            kind::LOST_SAMPLES => {
+                if endian.u16(record, 4).is_some_and(|misc| misc & MISC_FILTERED != 0) {
+                    return Err(Trouble::SkippedRecord);
+                }
+                let Some(count) = self.lost.count_sample_losses(long(0)?) else {
+                    return Err(Trouble::SkippedRecord);
+                };
+                self.stats.add(Trouble::LostEvents, count, position);
+                EventKind::Lost { count: Some(count) }
+            }
+            _ => return Err(Trouble::SkippedRecord),
+        };
+        let context = context(&self.names, origin, Flags::NONE);
+        self.sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
+        self.stats.events += 1;
+        Ok(())
+    }
+}
+
+impl Delivery<'_> {
+    fn set_name(&mut self, tid: i32, comm: Option<Comm>) {
+        if !(0..=TID_MAX).contains(&tid) {
+            return;
+        }
+        match comm {
+            Some(comm) => self.names.insert(tid, comm),
+            None => self.names.remove(&tid),
+        };
+    }
+}
+
+impl Receiver for Delivery<'_> {
+    #[inline]
+    fn order_time(&self, record: &[u8]) -> Option<u64> {
+        if !is_delivered(kind_of(record, self.header.endian)) {
+            return None;
+        }
+        self.time_of(record).filter(|&time| time != 0 && time != u64::MAX)
+    }
+
+    #[inline]
+    fn record(&mut self, record: &[u8], time: u64, position: u64) {
+        if time < self.latest {
+            self.trouble(Trouble::OutOfOrder, position);
+        } else {
+            self.latest = time;
+        }
+        self.deliver(record, time, position);
+    }
+}
+
+impl Losses {
+    /// Adds what LOST_SAMPLES says; returns how much of the sum LOST has not told before.
+    fn count_sample_losses(&mut self, count: u64) -> Option<u64> {
+        self.in_all = self.in_all.saturating_add(count);
+        let untold = self.in_all.checked_sub(self.told).filter(|&untold| untold > 0)?;
+        self.told = self.in_all;
+        Some(untold)
+    }
+}
+
+#[inline]
+fn kind_of(record: &[u8], endian: Endian) -> u32 {
+    endian.u32(record, 0).unwrap_or(0)
+}
+
+#[inline]
+fn is_delivered(kind: u32) -> bool {
+    matches!(kind, kind::SAMPLE | kind::COMM | kind::FORK | kind::LOST | kind::LOST_SAMPLES)
+}
+
+#[inline]
+fn context(
+    names: &HashMap<i32, Comm, BuildHasherDefault<IdHasher>>,
+    origin: Origin,
+    flags: Flags,
+) -> Context {
+    let comm = names.get(&origin.tid).copied().unwrap_or_default();
+    Context { comm, pid: Pid(origin.tid), tgid: Pid(origin.pid), flags }
+}

@@ -1,0 +1,242 @@
+//! What a `perf.data` says about itself: header, attrs, and the feature sections behind the data.
+//!
+//! Layout facts: tools/perf/Documentation/perf.data-file-format.txt.
+//! Must not know: records.
+
+use super::sample::{Attr, Layouts};
+use super::store::Store;
+use crate::endian::Endian;
+use crate::tracepoint::{Tracepoints, tracing_data};
+use crate::{ImportError, ImportStats, Trouble};
+
+/// Bytes of the file header; in pipe mode there are 16.
+const HEADER_BYTES: u64 = 104;
+const PIPE_HEADER_BYTES: u64 = 16;
+/// Features that matter here, by bit.
+const FEATURE_TRACING_DATA: u32 = 1;
+const FEATURE_DIR_FORMAT: u32 = 24;
+const FEATURE_COMPRESSED: u32 = 27;
+/// Limits for what is kept in memory, far above what perf writes: attrs, ids in all, event formats.
+const ATTRS_BYTES_MAX: u64 = 16 << 20;
+const IDS_MAX: usize = 1 << 21;
+const FORMATS_BYTES_MAX: u64 = 64 << 20;
+
+/// What is needed to read the records.
+#[derive(Debug)]
+pub(super) struct Header {
+    /// Byte order of the recording machine.
+    pub(super) endian: Endian,
+    /// Where the records begin.
+    pub(super) data_start: u64,
+    /// Where they end, in the file as it is.
+    pub(super) data_end: u64,
+    /// Where the fields of samples lie.
+    pub(super) layouts: Layouts,
+    /// How tracepoint records are read.
+    pub(super) tracepoints: Tracepoints,
+}
+
+/// A part of the file.
+#[derive(Clone, Copy, Debug)]
+struct Section {
+    offset: u64,
+    size: u64,
+}
+
+impl Section {
+    fn parse(bytes: &[u8], at: usize, endian: Endian) -> Option<Section> {
+        Some(Section { offset: endian.u64(bytes, at)?, size: endian.u64(bytes, at + 8)? })
+    }
+
+    fn end(self) -> u64 {
+        self.offset.saturating_add(self.size)
+    }
+}
+
+/// Reads everything but the records.
+pub(super) fn read(store: &Store, stats: &mut ImportStats) -> Result<Header, ImportError> {
+    let bytes = store.read_section(0, HEADER_BYTES)?;
+    let endian = byte_order(&bytes)?;
+    let size = endian.u64(&bytes, 8).ok_or_else(cut_header)?;
+    if size == PIPE_HEADER_BYTES {
+        return Err(ImportError::Unsupported(
+            "this perf.data was written to a pipe, which is not supported yet; \
+             record to a file (perf record -o FILE), or make text of it with: perf script --ns -i FILE"
+                .to_string(),
+        ));
+    }
+    let attr_size = endian.u64(&bytes, 16).ok_or_else(cut_header)?;
+    let attrs = Section::parse(&bytes, 24, endian).ok_or_else(cut_header)?;
+    let data = Section::parse(&bytes, 40, endian).ok_or_else(cut_header)?;
+    let features = Features::parse(&bytes, endian).ok_or_else(cut_header)?;
+    check_supported(&features, data, store.length())?;
+    let attrs = read_attrs(store, attrs, attr_size, endian)?;
+    check_attrs(&attrs)?;
+    let layouts = Layouts::new(&attrs, endian).ok_or_else(no_tracepoints)?;
+    let tracepoints = read_formats(store, &features, data, endian, stats)?;
+    Ok(Header {
+        endian,
+        data_start: data.offset,
+        data_end: data.end().min(store.length()),
+        layouts,
+        tracepoints,
+    })
+}
+
+fn byte_order(bytes: &[u8]) -> Result<Endian, ImportError> {
+    if bytes.starts_with(b"PERFILE2") {
+        return Ok(Endian::Little);
+    }
+    if bytes.starts_with(b"2ELIFREP") {
+        return Err(ImportError::Unsupported(
+            "this perf.data was recorded on a machine of the other byte order, which is not supported yet; \
+             make text of it with: perf script --ns -i FILE"
+                .to_string(),
+        ));
+    }
+    Err(ImportError::NotATrace("no perf.data: it does not begin with PERFILE2".to_string()))
+}
+
+fn cut_header() -> ImportError {
+    ImportError::NotATrace("this perf.data ends within its header".to_string())
+}
+
+fn no_tracepoints() -> ImportError {
+    ImportError::Unsupported(
+        "this perf.data holds no tracepoint events; record some with: perf sched record".to_string(),
+    )
+}
+
+/// Feature bits and the place of their sections.
+struct Features {
+    bits: [u64; 4],
+}
+
+impl Features {
+    fn parse(bytes: &[u8], endian: Endian) -> Option<Features> {
+        let word = |index: usize| endian.u64(bytes, 72 + 8 * index);
+        Some(Features { bits: [word(0)?, word(1)?, word(2)?, word(3)?] })
+    }
+
+    fn has(&self, bit: u32) -> bool {
+        self.bits[0] & (1 << bit) != 0
+    }
+
+    /// The place of a section in the table behind the data: one entry for each bit set, in their order.
+    fn index(&self, bit: u32) -> Option<u64> {
+        self.has(bit).then(|| u64::from((self.bits[0] & ((1 << bit) - 1)).count_ones()))
+    }
+}
+
+fn check_supported(features: &Features, data: Section, length: u64) -> Result<(), ImportError> {
+    if data.size == 0 {
+        return Err(ImportError::NotATrace(
+            "this perf.data was never finished: perf record was killed before it wrote the event descriptions; \
+             stop it with SIGINT or SIGTERM"
+                .to_string(),
+        ));
+    }
+    if data.end() > length {
+        return Err(ImportError::NotATrace(format!(
+            "this perf.data is cut: its records end at byte {} and its event descriptions follow, the file ends at {length}",
+            data.end()
+        )));
+    }
+    if features.has(FEATURE_COMPRESSED) {
+        return Err(ImportError::Unsupported(
+            "this perf.data holds compressed records, which is not supported yet; \
+             record without -z, or make text of it with: perf script --ns -i FILE"
+                .to_string(),
+        ));
+    }
+    if features.has(FEATURE_DIR_FORMAT) {
+        return Err(ImportError::Unsupported(
+            "this perf.data is part of a directory (perf record --threads), which is not supported; \
+             record without --threads"
+                .to_string(),
+        ));
+    }
+    Ok(())
+}
+
+/// Every attr with the ids of its events.
+fn read_attrs(
+    store: &Store,
+    attrs: Section,
+    entry_size: u64,
+    endian: Endian,
+) -> Result<Vec<(Attr, Vec<u64>)>, ImportError> {
+    const IDS_SECTION_BYTES: usize = 16;
+    let garbage = |fact: String| ImportError::NotATrace(format!("this perf.data contradicts itself: {fact}"));
+    let entry_size = usize::try_from(entry_size)
+        .ok()
+        .filter(|size| (Attr::SIZE_MIN + IDS_SECTION_BYTES..=4096).contains(size))
+        .ok_or_else(|| garbage(format!("an attr of {entry_size} bytes")))?;
+    if attrs.size > ATTRS_BYTES_MAX {
+        return Err(garbage(format!("{} bytes of attrs", attrs.size)));
+    }
+    let bytes = store.read_section(attrs.offset, attrs.size)?;
+    let mut all = Vec::new();
+    let mut ids_left = IDS_MAX;
+    for entry in bytes.chunks_exact(entry_size) {
+        let attr = Attr::parse(entry, endian).ok_or_else(cut_header)?;
+        // The section follows the attr, whose own size may be less than its room.
+        let own_size = endian.u32(entry, 4).unwrap_or(0) as usize;
+        let room = entry_size - IDS_SECTION_BYTES;
+        let at = if (Attr::SIZE_MIN..=room).contains(&own_size) { own_size } else { room };
+        let section = Section::parse(entry, at, endian).ok_or_else(cut_header)?;
+        let count = usize::try_from(section.size / 8).unwrap_or(usize::MAX).min(ids_left);
+        let ids = store.read_section(section.offset, count as u64 * 8)?;
+        let ids: Vec<u64> = ids.chunks_exact(8).filter_map(|id| endian.u64(id, 0)).collect();
+        ids_left -= ids.len();
+        all.push((attr, ids));
+    }
+    Ok(all)
+}
+
+fn check_attrs(attrs: &[(Attr, Vec<u64>)]) -> Result<(), ImportError> {
+    let mut tracepoints = attrs.iter().map(|(attr, _)| attr).filter(|attr| attr.tracepoint).peekable();
+    if tracepoints.peek().is_none() {
+        return Err(no_tracepoints());
+    }
+    if !tracepoints.any(|attr| attr.has_raw() && attr.has_time()) {
+        return Err(ImportError::Unsupported(
+            "this perf.data has tracepoints without time or content; record with: perf record -R -T, or perf sched record"
+                .to_string(),
+        ));
+    }
+    Ok(())
+}
+
+/// The event formats, from the section of feature TRACING_DATA.
+fn read_formats(
+    store: &Store,
+    features: &Features,
+    data: Section,
+    endian: Endian,
+    stats: &mut ImportStats,
+) -> Result<Tracepoints, ImportError> {
+    let missing =
+        |why: &str| ImportError::NotATrace(format!("this perf.data has no event descriptions: {why}"));
+    let index =
+        features.index(FEATURE_TRACING_DATA).ok_or_else(|| missing("perf record did not write any"))?;
+    let table_at = data.end().saturating_add(index * 16);
+    let entry = store.read_section(table_at, 16)?;
+    let section =
+        Section::parse(&entry, 0, endian).ok_or_else(|| missing("the file is cut before their place"))?;
+    if section.end() > store.length() {
+        stats.add(Trouble::TruncatedFile, 1, store.length());
+    }
+    let bytes = store.read_section(section.offset, section.size.min(FORMATS_BYTES_MAX))?;
+    let found = tracing_data::read(&bytes).ok_or_else(|| missing("they do not begin as they should"))?;
+    if found.tracepoints.len() == 0 {
+        return Err(missing("none of them can be read"));
+    }
+    if let Some(at) = found.stopped_at {
+        stats.add(Trouble::CorruptRecord, 1, section.offset.saturating_add(at as u64));
+    }
+    if found.garbage > 0 {
+        stats.add(Trouble::UnknownEventFormat, found.garbage, section.offset);
+    }
+    Ok(found.tracepoints)
+}

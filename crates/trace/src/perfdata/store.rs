@@ -1,0 +1,137 @@
+//! A trace that can be read at any place: a file, or a copy of what came through a pipe.
+//!
+//! A `perf.data` describes its events behind them, so its end must be read before its middle.
+//! Must not know: what the bytes mean.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Where the bytes are.
+#[derive(Debug)]
+pub(super) enum Store {
+    /// In memory, when there are few.
+    Memory(Vec<u8>),
+    /// In a file of `length` bytes.
+    File {
+        /// Open for reading.
+        file: File,
+        /// Its length when it was opened; later growth is not looked at.
+        length: u64,
+    },
+}
+
+/// What comes through a pipe is kept in memory up to this many bytes, and on disk beyond.
+const MEMORY_MAX: u64 = 4 << 20;
+
+impl Store {
+    /// Reads from a regular file in place.
+    pub(super) fn file(file: File) -> io::Result<Store> {
+        let length = file.metadata()?.len();
+        Ok(Store::File { file, length })
+    }
+
+    /// Keeps all of `source`: in memory when it is small, else in a temporary file without a name.
+    pub(super) fn spool(mut source: impl Read) -> io::Result<Store> {
+        let mut memory = Vec::new();
+        let length = source.by_ref().take(MEMORY_MAX).read_to_end(&mut memory)?;
+        if (length as u64) < MEMORY_MAX {
+            return Ok(Store::Memory(memory));
+        }
+        let mut file = unnamed_file(&spool_folder())?;
+        file.write_all(&memory)?;
+        drop(memory);
+        io::copy(&mut source, &mut file)?;
+        Store::file(file)
+    }
+
+    /// Bytes in all.
+    pub(super) fn length(&self) -> u64 {
+        match self {
+            Store::Memory(bytes) => bytes.len() as u64,
+            Store::File { length, .. } => *length,
+        }
+    }
+
+    /// Fills as much of `buffer` as there is from `offset` on; returns how much.
+    pub(super) fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            Store::Memory(bytes) => {
+                let there = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+                let count = there.len().min(buffer.len());
+                buffer[..count].copy_from_slice(&there[..count]);
+                Ok(count)
+            }
+            Store::File { file, .. } => {
+                let mut filled = 0;
+                while filled < buffer.len() {
+                    match file.read_at(&mut buffer[filled..], offset.saturating_add(filled as u64)) {
+                        Ok(0) => break,
+                        Ok(count) => filled += count,
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(filled)
+            }
+        }
+    }
+
+    /// The bytes from `offset` on, at most `size`, and no more than there are.
+    pub(super) fn read_section(&self, offset: u64, size: u64) -> io::Result<Vec<u8>> {
+        let size = size.min(self.length().saturating_sub(offset));
+        let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
+        let filled = self.read_at(&mut bytes, offset)?;
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+}
+
+/// Where large temporary files belong: `$TMPDIR`, else `/var/tmp`, which unlike `/tmp` is not kept in memory.
+fn spool_folder() -> PathBuf {
+    match std::env::var_os("TMPDIR") {
+        Some(folder) => PathBuf::from(folder),
+        None if Path::new("/var/tmp").is_dir() => PathBuf::from("/var/tmp"),
+        None => std::env::temp_dir(),
+    }
+}
+
+/// A new file whose name is removed at once, so that nothing stays behind.
+fn unnamed_file(folder: &Path) -> io::Result<File> {
+    const ATTEMPTS: u32 = 1000;
+    let process = std::process::id();
+    for attempt in 0..ATTEMPTS {
+        let path = folder.join(format!("fairlab-spool-{process}-{attempt}"));
+        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other(format!("no free name for a temporary file in {}", folder.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_input_stays_in_memory_and_large_input_goes_to_disk() {
+        let small = Store::spool(&b"abc"[..]).expect("memory");
+        assert!(matches!(small, Store::Memory(_)));
+        let bytes: Vec<u8> = (0..MEMORY_MAX + 5).map(|at| (at % 251) as u8).collect();
+        let large = Store::spool(&bytes[..]).expect("a temporary file");
+        assert!(matches!(large, Store::File { length, .. } if length == MEMORY_MAX + 5));
+        for (store, content) in [(&small, &b"abc"[..]), (&large, &bytes)] {
+            assert_eq!(store.length(), content.len() as u64);
+            assert_eq!(store.read_section(1, u64::MAX).expect("readable"), &content[1..]);
+            assert_eq!(store.read_section(1, 2).expect("readable"), &content[1..3]);
+            assert_eq!(store.read_section(u64::MAX, 2).expect("readable"), b"");
+            assert_eq!(store.read_at(&mut [0; 4], content.len() as u64 - 1).expect("readable"), 1);
+        }
+    }
+}

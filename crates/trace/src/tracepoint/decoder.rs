@@ -1,0 +1,359 @@
+//! The decoder of one tracepoint: prepared once from its format, run on every record.
+
+use fairlab_event::{Comm, Cpu, EventKind, Fields, Flags, Ns, Pid, Place, Prio, StatDelay, Switch, Wakeup};
+
+use super::flags;
+use super::format::EventFormat;
+use super::render::Renderer;
+use super::state_table::StateTable;
+use super::value::{Integer, Text};
+use crate::endian::Endian;
+
+/// Turns the records of one tracepoint into events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Decoder {
+    name: String,
+    common_flags: Option<Integer>,
+    common_preempt_count: Option<Integer>,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Switch(Box<SwitchFields>),
+    Waking(WakeupFields),
+    Wakeup(WakeupFields),
+    WakeupNew(WakeupFields),
+    MigrateTask { task: TaskFields, prio: Integer, orig_cpu: Integer, dest_cpu: Integer },
+    Fork { parent: TaskFields, child: TaskFields },
+    Exec { filename: Text, pid: Integer, old_pid: Integer },
+    Exit { task: TaskFields, prio: Integer, group_dead: Option<Integer> },
+    StatWait(DelayFields),
+    StatSleep(DelayFields),
+    StatBlocked(DelayFields),
+    StatIowait(DelayFields),
+    StatRuntime { task: TaskFields, runtime: Integer, vruntime: Option<Integer> },
+    Place(Box<PlaceFields>),
+    Marker(Text),
+    Kprobe(Renderer),
+    Other(Renderer),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TaskFields {
+    comm: Text,
+    pid: Integer,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SwitchFields {
+    prev: TaskFields,
+    prev_prio: Integer,
+    prev_state: Integer,
+    states: StateTable,
+    next: TaskFields,
+    next_prio: Integer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct WakeupFields {
+    task: TaskFields,
+    prio: Integer,
+    target_cpu: Integer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DelayFields {
+    task: TaskFields,
+    delay: Integer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PlaceFields {
+    task: TaskFields,
+    sev: Integer,
+    sed: Integer,
+    sel: Integer,
+    avg: Integer,
+    min: Integer,
+    cpu: Integer,
+    nr: Integer,
+}
+
+impl Decoder {
+    /// Prepares the decoder. An event whose format lacks what its type needs is rendered as text.
+    pub(super) fn new(format: &EventFormat) -> Decoder {
+        let integer = |name| format.field(name).and_then(Integer::of);
+        let kind = match format.system.as_str() {
+            "sched" => Kind::scheduler(format),
+            "ftrace" if format.name == "print" => format.field("buf").and_then(Text::of).map(Kind::Marker),
+            _ => None,
+        };
+        Decoder {
+            name: format.name.clone(),
+            common_flags: integer("common_flags"),
+            common_preempt_count: integer("common_preempt_count"),
+            kind: kind.unwrap_or_else(|| Kind::rendered(format)),
+        }
+    }
+
+    /// The flag columns of a record.
+    #[inline]
+    pub(super) fn flags(&self, record: &[u8], endian: Endian) -> Flags {
+        let read = |field: Option<Integer>| {
+            field.and_then(|field| field.read(record, endian)).map(|value| value as u8)
+        };
+        match (read(self.common_flags), read(self.common_preempt_count)) {
+            (Some(flags), Some(count)) => flags::columns(flags, count),
+            _ => Flags::NONE,
+        }
+    }
+
+    /// What a record says; `None` when a field lies outside it or holds what its kernel does not explain.
+    /// Text that has to be made is made in `scratch`.
+    #[inline]
+    pub(super) fn decode<'a>(
+        &'a self,
+        record: &'a [u8],
+        endian: Endian,
+        scratch: &'a mut String,
+    ) -> Option<EventKind<'a>> {
+        let source = Source { record, endian };
+        Some(match &self.kind {
+            Kind::Switch(fields) => EventKind::SchedSwitch(source.switch(fields)?),
+            Kind::Waking(fields) => EventKind::SchedWaking(source.wakeup(fields)?),
+            Kind::Wakeup(fields) => EventKind::SchedWakeup(source.wakeup(fields)?),
+            Kind::WakeupNew(fields) => EventKind::SchedWakeupNew(source.wakeup(fields)?),
+            Kind::StatRuntime { task, runtime, vruntime } => {
+                let (comm, pid) = source.task(task)?;
+                let vruntime = match vruntime {
+                    Some(field) => Some(source.integer(*field)?),
+                    None => None,
+                };
+                EventKind::SchedStatRuntime { comm, pid, runtime: Ns(source.integer(*runtime)?), vruntime }
+            }
+            Kind::MigrateTask { task, prio, orig_cpu, dest_cpu } => {
+                let (comm, pid) = source.task(task)?;
+                let (orig_cpu, dest_cpu) = (source.cpu(*orig_cpu)?, source.cpu(*dest_cpu)?);
+                EventKind::SchedMigrateTask { comm, pid, prio: source.prio(*prio)?, orig_cpu, dest_cpu }
+            }
+            _ => return self.decode_rare(source, scratch),
+        })
+    }
+
+    /// The events that are few in any trace, or that cost a rendering anyway.
+    fn decode_rare<'a>(&'a self, source: Source<'a>, scratch: &'a mut String) -> Option<EventKind<'a>> {
+        Some(match &self.kind {
+            Kind::Fork { parent, child } => {
+                let (comm, pid) = source.task(parent)?;
+                let (child_comm, child_pid) = source.task(child)?;
+                EventKind::SchedProcessFork { comm, pid, child_comm, child_pid }
+            }
+            Kind::Exec { filename, pid, old_pid } => {
+                let (pid, old_pid) = (source.pid(*pid)?, source.pid(*old_pid)?);
+                EventKind::SchedProcessExec { filename: source.text(*filename, scratch)?, pid, old_pid }
+            }
+            Kind::Exit { task, prio, group_dead } => {
+                let (comm, pid) = source.task(task)?;
+                let group_dead = match group_dead {
+                    Some(field) => Some(source.integer(*field)? != 0),
+                    None => None,
+                };
+                EventKind::SchedProcessExit { comm, pid, prio: source.prio(*prio)?, group_dead }
+            }
+            Kind::StatWait(fields) => EventKind::SchedStatWait(source.delay(fields)?),
+            Kind::StatSleep(fields) => EventKind::SchedStatSleep(source.delay(fields)?),
+            Kind::StatBlocked(fields) => EventKind::SchedStatBlocked(source.delay(fields)?),
+            Kind::StatIowait(fields) => EventKind::SchedStatIowait(source.delay(fields)?),
+            Kind::Place(fields) => EventKind::SchedPlace(source.place(fields)?),
+            Kind::Marker(text) => {
+                EventKind::Marker { text: source.text(*text, scratch)?.trim_end_matches('\n') }
+            }
+            Kind::Kprobe(renderer) => {
+                renderer.render(source.record, source.endian, scratch)?;
+                EventKind::Kprobe { name: &self.name, fields: Fields::new(scratch) }
+            }
+            Kind::Other(renderer) => {
+                renderer.render(source.record, source.endian, scratch)?;
+                EventKind::Other { name: &self.name, fields: Fields::new(scratch) }
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Kind {
+    fn rendered(format: &EventFormat) -> Kind {
+        let renderer = Renderer::new(format);
+        if renderer.is_probe() { Kind::Kprobe(renderer) } else { Kind::Other(renderer) }
+    }
+
+    /// The typed events of the `sched` subsystem; `None` for any other, and for one that lacks a field.
+    fn scheduler(format: &EventFormat) -> Option<Kind> {
+        let integer = |name| format.field(name).and_then(Integer::of);
+        let task = TaskFields::of(format, "");
+        let delay = || Some(DelayFields { task: task?, delay: integer("delay")? });
+        let wakeup =
+            || Some(WakeupFields { task: task?, prio: integer("prio")?, target_cpu: integer("target_cpu")? });
+        Some(match format.name.as_str() {
+            "sched_switch" => Kind::Switch(Box::new(SwitchFields::of(format)?)),
+            "sched_waking" => Kind::Waking(wakeup()?),
+            "sched_wakeup" => Kind::Wakeup(wakeup()?),
+            "sched_wakeup_new" => Kind::WakeupNew(wakeup()?),
+            "sched_migrate_task" => Kind::MigrateTask {
+                task: task?,
+                prio: integer("prio")?,
+                orig_cpu: integer("orig_cpu")?,
+                dest_cpu: integer("dest_cpu")?,
+            },
+            "sched_process_fork" => Kind::Fork {
+                parent: TaskFields::of(format, "parent_")?,
+                child: TaskFields::of(format, "child_")?,
+            },
+            "sched_process_exec" => Kind::Exec {
+                filename: format.field("filename").and_then(Text::of)?,
+                pid: integer("pid")?,
+                old_pid: integer("old_pid")?,
+            },
+            "sched_process_exit" => {
+                Kind::Exit { task: task?, prio: integer("prio")?, group_dead: integer("group_dead") }
+            }
+            "sched_stat_wait" => Kind::StatWait(delay()?),
+            "sched_stat_sleep" => Kind::StatSleep(delay()?),
+            "sched_stat_blocked" => Kind::StatBlocked(delay()?),
+            "sched_stat_iowait" => Kind::StatIowait(delay()?),
+            "sched_stat_runtime" => {
+                Kind::StatRuntime { task: task?, runtime: integer("runtime")?, vruntime: integer("vruntime") }
+            }
+            "sched_place" => Kind::Place(Box::new(PlaceFields::of(format)?)),
+            _ => return None,
+        })
+    }
+}
+
+impl TaskFields {
+    fn of(format: &EventFormat, prefix: &str) -> Option<TaskFields> {
+        let comm = format.field(&format!("{prefix}comm")).and_then(Text::of)?;
+        let pid = format.field(&format!("{prefix}pid")).and_then(Integer::of)?;
+        Some(TaskFields { comm, pid })
+    }
+}
+
+impl SwitchFields {
+    fn of(format: &EventFormat) -> Option<SwitchFields> {
+        let integer = |name| format.field(name).and_then(Integer::of);
+        Some(SwitchFields {
+            prev: TaskFields::of(format, "prev_")?,
+            prev_prio: integer("prev_prio")?,
+            prev_state: integer("prev_state")?,
+            states: StateTable::parse(&format.print_format)?,
+            next: TaskFields::of(format, "next_")?,
+            next_prio: integer("next_prio")?,
+        })
+    }
+}
+
+impl PlaceFields {
+    fn of(format: &EventFormat) -> Option<PlaceFields> {
+        let integer = |name| format.field(name).and_then(Integer::of);
+        Some(PlaceFields {
+            task: TaskFields::of(format, "")?,
+            sev: integer("sev")?,
+            sed: integer("sed")?,
+            sel: integer("sel")?,
+            avg: integer("avg")?,
+            min: integer("min")?,
+            cpu: integer("cpu")?,
+            nr: integer("nr")?,
+        })
+    }
+}
+
+/// A record and how to read it.
+#[derive(Clone, Copy)]
+struct Source<'r> {
+    record: &'r [u8],
+    endian: Endian,
+}
+
+impl<'r> Source<'r> {
+    #[inline]
+    fn integer(self, field: Integer) -> Option<u64> {
+        field.read(self.record, self.endian)
+    }
+
+    #[inline]
+    fn pid(self, field: Integer) -> Option<Pid> {
+        Some(Pid(self.integer(field)? as i32))
+    }
+
+    #[inline]
+    fn prio(self, field: Integer) -> Option<Prio> {
+        Some(Prio(self.integer(field)? as i32))
+    }
+
+    #[inline]
+    fn cpu(self, field: Integer) -> Option<Cpu> {
+        Some(Cpu(self.integer(field)? as u32))
+    }
+
+    #[inline]
+    fn task(self, fields: &TaskFields) -> Option<(Comm, Pid)> {
+        Some((fields.comm.comm(self.record, self.endian)?, self.pid(fields.pid)?))
+    }
+
+    #[inline]
+    fn switch(self, fields: &SwitchFields) -> Option<Switch> {
+        let (prev_comm, prev_pid) = self.task(&fields.prev)?;
+        let (next_comm, next_pid) = self.task(&fields.next)?;
+        Some(Switch {
+            prev_comm,
+            prev_pid,
+            prev_prio: self.prio(fields.prev_prio)?,
+            prev_state: fields.states.state(self.integer(fields.prev_state)?)?,
+            next_comm,
+            next_pid,
+            next_prio: self.prio(fields.next_prio)?,
+        })
+    }
+
+    #[inline]
+    fn wakeup(self, fields: &WakeupFields) -> Option<Wakeup> {
+        let (comm, pid) = self.task(&fields.task)?;
+        Some(Wakeup { comm, pid, prio: self.prio(fields.prio)?, target_cpu: self.cpu(fields.target_cpu)? })
+    }
+
+    fn delay(self, fields: &DelayFields) -> Option<StatDelay> {
+        let (comm, pid) = self.task(&fields.task)?;
+        Some(StatDelay { comm, pid, delay: Ns(self.integer(fields.delay)?) })
+    }
+
+    fn place(self, fields: &PlaceFields) -> Option<Place> {
+        let (comm, pid) = self.task(&fields.task)?;
+        Some(Place {
+            comm,
+            pid,
+            sev: self.integer(fields.sev)?,
+            sed: self.integer(fields.sed)?,
+            sel: self.integer(fields.sel)? as i64,
+            avg: self.integer(fields.avg)?,
+            min: self.integer(fields.min)?,
+            cpu: self.cpu(fields.cpu)?,
+            nr: self.integer(fields.nr)? as u32,
+        })
+    }
+
+    /// A text as it stands, or with its undecodable bytes replaced.
+    fn text<'a>(self, field: Text, scratch: &'a mut String) -> Option<&'a str>
+    where
+        'r: 'a,
+    {
+        let bytes = field.read(self.record, self.endian)?;
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return Some(text);
+        }
+        scratch.clear();
+        scratch.push_str(&String::from_utf8_lossy(bytes));
+        Some(scratch)
+    }
+}

@@ -1,0 +1,91 @@
+//! `common_flags` and `common_preempt_count` as the columns that ftrace prints (`dNh2.`).
+
+use fairlab_event::Flags;
+
+const IRQS_OFF: u8 = 0x01;
+const NEED_RESCHED_LAZY: u8 = 0x02;
+const NEED_RESCHED: u8 = 0x04;
+const HARDIRQ: u8 = 0x08;
+const SOFTIRQ: u8 = 0x10;
+const PREEMPT_RESCHED: u8 = 0x20;
+const NMI: u8 = 0x40;
+const BH_OFF: u8 = 0x80;
+
+/// The first three columns for every value of `common_flags`.
+static COLUMNS: [[u8; 3]; 256] = {
+    let mut columns = [[b'.'; 3]; 256];
+    let mut flags = 0;
+    while flags < 256 {
+        columns[flags] = [irqs(flags as u8), resched(flags as u8), interrupt(flags as u8)];
+        flags += 1;
+    }
+    columns
+};
+
+/// The five columns: interrupts off, reschedule pending, interrupt level, preemption depth, migration-disable depth.
+///
+/// Kernel: `trace_print_lat_fmt()`, kernel/trace/trace_output.c, and `enum trace_flag_type`.
+/// Departs: 0x02 was "interrupt state not known" (`X`) before v6.13, on machines without irqflags tracing only.
+#[inline]
+pub(super) fn columns(flags: u8, preempt_count: u8) -> Flags {
+    let [irqs, resched, interrupt] = COLUMNS[usize::from(flags)];
+    Flags::new(&[irqs, resched, interrupt, depth(preempt_count & 0xf), depth(preempt_count >> 4)])
+}
+
+const fn irqs(flags: u8) -> u8 {
+    match (flags & IRQS_OFF != 0, flags & BH_OFF != 0) {
+        (true, true) => b'D',
+        (true, false) => b'd',
+        (false, true) => b'b',
+        (false, false) => b'.',
+    }
+}
+
+const fn resched(flags: u8) -> u8 {
+    match (flags & NEED_RESCHED != 0, flags & PREEMPT_RESCHED != 0, flags & NEED_RESCHED_LAZY != 0) {
+        (true, true, true) => b'B',
+        (true, true, false) => b'N',
+        (true, false, true) => b'b',
+        (true, false, false) => b'n',
+        (false, true, true) => b'L',
+        (false, true, false) => b'p',
+        (false, false, true) => b'l',
+        (false, false, false) => b'.',
+    }
+}
+
+const fn interrupt(flags: u8) -> u8 {
+    match (flags & NMI != 0, flags & HARDIRQ != 0, flags & SOFTIRQ != 0) {
+        (true, true, _) => b'Z',
+        (true, false, _) => b'z',
+        (false, true, true) => b'H',
+        (false, true, false) => b'h',
+        (false, false, true) => b's',
+        (false, false, false) => b'.',
+    }
+}
+
+#[inline]
+const fn depth(count: u8) -> u8 {
+    match count {
+        0 => b'.',
+        1..=9 => b'0' + count,
+        _ => b'a' + count - 10,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_those_that_ftrace_prints() {
+        let text = |flags, count| String::from_utf8_lossy(columns(flags, count).as_bytes()).into_owned();
+        assert_eq!(text(0, 0), ".....");
+        assert_eq!(text(IRQS_OFF, 2), "d..2.");
+        assert_eq!(text(IRQS_OFF | NEED_RESCHED | PREEMPT_RESCHED | HARDIRQ, 0x1a), "dNha1");
+        assert_eq!(text(IRQS_OFF | SOFTIRQ | NEED_RESCHED, 4), "dns4.");
+        assert_eq!(text(BH_OFF | SOFTIRQ | HARDIRQ, 0), "b.H..");
+        assert_eq!(text(IRQS_OFF | BH_OFF | NMI | PREEMPT_RESCHED | NEED_RESCHED_LAZY, 0), "DLz..");
+    }
+}
