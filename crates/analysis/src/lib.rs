@@ -1,1 +1,18 @@
-//! analysis
+//! Events to answers.
+//!
+//! Each analysis is a [`Sink`](fairlab_event::Sink): it takes the events of any kernel, modelled or real, one by one
+//! in the order in which they happened, keeps no more than what it knows about tasks and CPUs, and gives its answer at
+//! the end. It declares the events that it [needs](Needs); when a trace lacks them, the answer says so.
+//!
+//! Must not know: files and their formats, how a scheduler decides, how answers reach a user.
+
+mod census;
+pub mod histogram;
+pub mod latency;
+pub mod metrics;
+mod needs;
+pub mod statistics;
+pub mod timeline;
+
+pub use census::Census;
+pub use needs::{MissingEvents, Needs};

@@ -113,7 +113,7 @@ impl ImportStats {
     /// Counts `count` occurrences of `trouble`, met at `at` (line or byte).
     pub fn add(&mut self, trouble: Trouble, count: u64, at: u64) {
         match self.troubles.binary_search_by_key(&trouble, |known| known.trouble) {
-            Ok(index) => self.troubles[index].count += count,
+            Ok(index) => self.troubles[index].count = self.troubles[index].count.saturating_add(count),
             Err(index) => self.troubles.insert(index, TroubleCount { trouble, count, first_at: at }),
         }
     }

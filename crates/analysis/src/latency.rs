@@ -1,0 +1,430 @@
+//! How long tasks waited for a CPU: the table of `perf sched latency`.
+//!
+//! A wait begins when a sleeping task is woken or a running task leaves its CPU runnable, and ends when the task is
+//! switched in. Names, counts, sums and layout are those of perf 6.12, row by row; perf 6.1 reads no `sched_waking` and
+//! loses most waits of the recordings that it makes itself.
+
+mod sort;
+mod table;
+mod tasks;
+
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, Switch, Wakeup};
+
+use crate::{Census, MissingEvents, Needs};
+pub use sort::{SortKey, UnknownSortKey};
+pub use table::{LatencyRow, LatencyTable};
+use tasks::Tasks;
+
+/// How the table is to look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LatencyOptions {
+    /// One row a task; otherwise one row a name.
+    pub by_pid: bool,
+    /// What the rows are sorted by, the first key first.
+    pub sort: Vec<SortKey>,
+}
+
+impl Default for LatencyOptions {
+    /// perf's: one row a name, `avg,max,switch,runtime`.
+    fn default() -> LatencyOptions {
+        LatencyOptions { by_pid: false, sort: SortKey::DEFAULT.to_vec() }
+    }
+}
+
+/// Computes the table from events.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    options: LatencyOptions,
+    tasks: Tasks,
+    wake_source: WakeSource,
+    /// The task that was last switched in on each CPU.
+    current: Vec<Option<Pid>>,
+    switch_bugs: u64,
+    lost_events: u64,
+    lost_chunks: u64,
+    census: Census,
+}
+
+/// Which event says that a task is woken. Where a trace has `sched_waking`, that is it and `sched_wakeup` is passed over;
+/// a trace may begin between the two.
+#[derive(Clone, Debug)]
+enum WakeSource {
+    /// Neither has come yet.
+    Unknown,
+    /// Only `sched_wakeup` has come, `count` times; kept beside is what is known if it is to be passed over.
+    Doubtful { count: u32, without: Box<Tasks> },
+    /// `sched_wakeup`: the trace has no `sched_waking`.
+    Wakeup,
+    /// `sched_waking`.
+    Waking,
+}
+
+/// So many `sched_wakeup` without a `sched_waking` mean that the trace has none.
+const DOUBTFUL_MAX: u32 = 4096;
+
+/// Higher CPU numbers are garbage; events on them are not checked for gaps.
+const CPUS_MAX: usize = 1 << 16;
+
+impl Latency {
+    /// The events that the table is computed from.
+    pub const NEEDS: Needs = Needs {
+        analysis: "latency",
+        required: &["sched_switch"],
+        one_of: (&["sched_wakeup", "sched_waking"], "only waits after a preemption or a yield are counted"),
+        useful: &[("sched_stat_runtime", "run times are 0")],
+    };
+
+    /// Begins with an empty table.
+    pub fn new(options: LatencyOptions) -> Latency {
+        Latency {
+            options,
+            tasks: Tasks::default(),
+            wake_source: WakeSource::Unknown,
+            current: Vec::new(),
+            switch_bugs: 0,
+            lost_events: 0,
+            lost_chunks: 0,
+            census: Census::default(),
+        }
+    }
+
+    /// The table of the events so far.
+    ///
+    /// # Errors
+    /// There was no `sched_switch`.
+    pub fn finish(self) -> Result<LatencyTable, MissingEvents> {
+        let notices = Latency::NEEDS.check(&self.census)?;
+        let rows = table::rows(&self.tasks, &self.options);
+        Ok(LatencyTable {
+            runtime: Ns(rows.iter().fold(0, |sum, row| row.runtime.0.saturating_add(sum))),
+            count: rows.iter().map(|row| row.count).sum(),
+            rows,
+            wakeups: self.tasks.wakeups,
+            unordered: self.tasks.unordered,
+            switch_bugs: self.switch_bugs,
+            lost_events: self.lost_events,
+            lost_chunks: self.lost_chunks,
+            records: self.census.total(),
+            notices,
+        })
+    }
+
+    /// Does the same to all that is known, and to what is known if `sched_wakeup` is to be passed over.
+    #[inline]
+    fn each(&mut self, mut update: impl FnMut(&mut Tasks)) {
+        update(&mut self.tasks);
+        if let WakeSource::Doubtful { without, .. } = &mut self.wake_source {
+            update(without);
+        }
+    }
+
+    fn waking(&mut self, wakeup: &Wakeup, event: &Event<'_>) {
+        match std::mem::replace(&mut self.wake_source, WakeSource::Waking) {
+            WakeSource::Doubtful { without, .. } => self.tasks = *without,
+            WakeSource::Unknown | WakeSource::Wakeup | WakeSource::Waking => {}
+        }
+        self.tasks.wake(wakeup.pid, wakeup.comm, event.time);
+    }
+
+    fn wakeup(&mut self, wakeup: &Wakeup, event: &Event<'_>) {
+        match &mut self.wake_source {
+            WakeSource::Waking => return,
+            WakeSource::Wakeup => {}
+            WakeSource::Unknown => {
+                self.wake_source = WakeSource::Doubtful { count: 1, without: Box::new(self.tasks.clone()) };
+            }
+            WakeSource::Doubtful { count: DOUBTFUL_MAX, .. } => self.wake_source = WakeSource::Wakeup,
+            WakeSource::Doubtful { count, .. } => *count += 1,
+        }
+        self.tasks.wake(wakeup.pid, wakeup.comm, event.time);
+    }
+
+    fn switch(&mut self, switch: &Switch, event: &Event<'_>) {
+        self.check_gap(event.cpu, switch);
+        let now = event.time;
+        // The idle task waits for nothing.
+        if !switch.prev_pid.is_idle() {
+            self.each(|tasks| tasks.switch_out(switch.prev_pid, switch.prev_comm, switch.prev_state, now));
+        }
+        if !switch.next_pid.is_idle() {
+            self.each(|tasks| tasks.switch_in(switch.next_pid, switch.next_comm, now));
+        }
+    }
+
+    fn check_gap(&mut self, cpu: Cpu, switch: &Switch) {
+        if cpu.index() >= CPUS_MAX {
+            return;
+        }
+        if self.current.len() <= cpu.index() {
+            self.current.resize(cpu.index() + 1, None);
+        }
+        let before = self.current[cpu.index()].replace(switch.next_pid);
+        self.switch_bugs += u64::from(before.is_some_and(|before| before != switch.prev_pid));
+    }
+}
+
+impl Sink for Latency {
+    fn event(&mut self, event: &Event<'_>) {
+        self.census.event(event);
+        let now = event.time;
+        match &event.kind {
+            EventKind::SchedSwitch(switch) => self.switch(switch, event),
+            EventKind::SchedWaking(wakeup) => self.waking(wakeup, event),
+            EventKind::SchedWakeup(wakeup) => self.wakeup(wakeup, event),
+            EventKind::SchedWakeupNew(wakeup) => self.each(|tasks| tasks.wake(wakeup.pid, wakeup.comm, now)),
+            EventKind::SchedStatRuntime { comm, pid, runtime, .. } => {
+                self.each(|tasks| tasks.account(*pid, *comm, *runtime, now));
+            }
+            EventKind::TaskName { pid, comm, .. } => self.each(|tasks| tasks.name(*pid, *comm)),
+            EventKind::TaskStart { pid, parent_pid, .. } => self.each(|tasks| tasks.start(*pid, *parent_pid)),
+            EventKind::Lost { count } => {
+                self.lost_chunks += 1;
+                self.lost_events = self.lost_events.saturating_add(count.unwrap_or(0));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_event::{Comm, Prio, TaskState};
+
+    fn pid(task: &str) -> Pid {
+        Pid(if task == "idle" { 0 } else { i32::from(task.as_bytes()[0]) })
+    }
+
+    fn kind<'t>(words: &[&str]) -> EventKind<'t> {
+        let task = words[1];
+        let wakeup = Wakeup { comm: task.into(), pid: pid(task), prio: Prio::DEFAULT, target_cpu: Cpu(0) };
+        match words[0] {
+            "switch" => EventKind::SchedSwitch(Switch {
+                prev_comm: task.into(),
+                prev_pid: pid(task),
+                prev_prio: Prio::DEFAULT,
+                prev_state: TaskState::parse(words[2].as_bytes()).expect("a state"),
+                next_comm: words[3].into(),
+                next_pid: pid(words[3]),
+                next_prio: Prio::DEFAULT,
+            }),
+            "waking" => EventKind::SchedWaking(wakeup),
+            "wakeup" => EventKind::SchedWakeup(wakeup),
+            "new" => EventKind::SchedWakeupNew(wakeup),
+            "ran" => EventKind::SchedStatRuntime {
+                comm: task.into(),
+                pid: pid(task),
+                runtime: Ns::from_us(words[2].parse().expect("microseconds")),
+                vruntime: None,
+            },
+            "name" => EventKind::TaskName { pid: pid(task), tgid: pid(task), comm: words[2].into() },
+            "start" => EventKind::TaskStart { pid: pid(task), tgid: pid(task), parent_pid: pid(words[2]) },
+            "lost" => EventKind::Lost { count: task.parse().ok() },
+            other => panic!("{other}"),
+        }
+    }
+
+    /// Plays lines of `MICROSECONDS CPU EVENT …`.
+    fn play(story: &str, options: LatencyOptions) -> Result<LatencyTable, MissingEvents> {
+        let mut latency = Latency::new(options);
+        for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (time, cpu) = (words[0].parse().expect("a time"), words[1].parse().expect("a CPU"));
+            latency.event(&Event::new(Ns::from_us(time), Cpu(cpu), kind(&words[2..])));
+        }
+        latency.finish()
+    }
+
+    /// Each task's row as `name:pid count total max start end`, times in microseconds.
+    #[track_caller]
+    fn check(story: &str, expected: &[&str]) -> LatencyTable {
+        let options = LatencyOptions { by_pid: true, sort: vec![SortKey::Pid] };
+        let table = play(story, options).expect("switches");
+        let us = |time: Ns| time.0 / 1000;
+        let row = |row: &LatencyRow| {
+            let LatencyRow { comm, pid, count, .. } = row;
+            let times = [row.total_delay, row.max_delay, row.max_start, row.max_end].map(us);
+            format!("{comm}:{pid} {count} {} {} {} {}", times[0], times[1], times[2], times[3])
+        };
+        assert_eq!(table.rows.iter().map(row).collect::<Vec<_>>(), expected);
+        table
+    }
+
+    #[test]
+    fn a_wait_is_from_waking_to_running() {
+        check(
+            "10 0 switch A S idle
+             30 1 waking A
+             35 0 wakeup A
+             70 0 switch idle R A",
+            &["A:65 1 40 40 30 70"],
+        );
+    }
+
+    #[test]
+    fn leaving_the_cpu_runnable_begins_a_wait_whether_preempted_or_yielded() {
+        check(
+            "10 0 switch A R+ B
+             20 0 switch B R A
+             50 0 switch A S B",
+            &["B:66 2 30 30 20 50", "A:65 1 10 10 10 20"],
+        );
+    }
+
+    #[test]
+    fn waking_a_task_that_runs_or_waits_begins_nothing() {
+        let story = "10 0 switch idle R A
+             20 1 waking A
+             30 0 switch A R B
+             40 1 waking A
+             90 0 switch B S A
+             95 0 switch A S idle
+             96 0 waking A
+             97 0 waking A
+             99 0 switch idle R A";
+        let table = check(story, &["B:66 1 0 0 0 0", "A:65 3 63 60 30 90"]);
+        assert_eq!((table.wakeups, table.unordered), (1, 0));
+    }
+
+    #[test]
+    fn a_task_first_heard_of_when_switched_in_counts_a_wait_of_no_length() {
+        check("10 0 switch A S B", &["B:66 1 0 0 0 0"]);
+        check("10 0 new A\n30 0 switch idle R A", &["A:65 1 20 20 10 30"]);
+        check("10 0 ran A 5\n30 0 switch idle R A", &["A:65 1 20 20 10 30"]);
+    }
+
+    #[test]
+    fn sched_wakeup_counts_only_where_there_is_no_sched_waking() {
+        let wakeup_only = "10 0 switch A S idle
+             20 0 wakeup A
+             50 0 switch idle R A";
+        check(wakeup_only, &["A:65 1 30 30 20 50"]);
+        // The trace began between the waking and the wakeup of A.
+        let both = "20 0 wakeup A
+             50 0 switch idle R A
+             60 0 switch A S idle
+             70 0 waking A
+             75 0 wakeup A
+             77 0 switch idle R A";
+        let table = check(both, &["A:65 2 7 7 70 77"]);
+        assert_eq!(table.wakeups, 1);
+    }
+
+    #[test]
+    fn a_trace_of_many_sched_wakeup_is_not_kept_twice() {
+        let mut latency = Latency::new(LatencyOptions::default());
+        let feed = |latency: &mut Latency, time: u64, words: &[&str]| {
+            latency.event(&Event::new(Ns(time), Cpu(0), kind(words)));
+        };
+        for round in 0..u64::from(DOUBTFUL_MAX) + 2 {
+            feed(&mut latency, 10 * round, &["switch", "A", "S", "idle"]);
+            feed(&mut latency, 10 * round + 1, &["wakeup", "A"]);
+            feed(&mut latency, 10 * round + 4, &["switch", "idle", "R", "A"]);
+        }
+        assert!(matches!(latency.wake_source, WakeSource::Wakeup));
+        let table = latency.finish().expect("switches");
+        assert_eq!((table.count, table.rows[0].total_delay), (4098, Ns(3 * 4098)));
+    }
+
+    #[test]
+    fn events_out_of_order_make_no_wait() {
+        // CPU 1's lines come late: A left it at 10 and was switched in elsewhere at 20.
+        let story = "20 0 switch idle R A
+             10 1 switch A R idle
+             500 0 switch A S idle
+             600 0 waking A
+             590 1 switch idle R A
+             610 0 switch idle R A";
+        let table = check(story, &["A:65 2 10 10 600 610"]);
+        assert_eq!(table.unordered, 2);
+        let early = check("50 0 switch A S idle\n40 1 waking A\n60 0 switch idle R A", &[]);
+        assert_eq!((early.wakeups, early.unordered), (1, 1));
+    }
+
+    #[test]
+    fn names_come_from_the_trace_itself_if_it_knows_any() {
+        check("10 0 switch A R+ B\n20 0 switch B S A", &["B:66 1 0 0 0 0", "A:65 1 10 10 10 20"]);
+        let story = "0 0 name A sh
+             5 0 start B A
+             10 0 switch A R+ B
+             20 0 switch B R+ C
+             30 0 name B make";
+        check(story, &[":67:67 1 0 0 0 0", "make:66 1 0 0 0 0"]);
+    }
+
+    #[test]
+    fn an_id_used_again_is_another_task() {
+        let story = "10 0 switch idle R B
+             20 0 switch B X idle
+             30 0 start B A
+             40 0 new B
+             90 0 switch idle R B";
+        check(story, &[":66:66 1 50 50 40 90", ":66:66 1 0 0 0 0"]);
+    }
+
+    #[test]
+    fn tasks_of_one_name_are_merged_under_the_highest_id() {
+        let story = "10 0 switch A R+ B
+             20 0 switch B R+ A
+             50 0 switch A S B
+             60 0 ran A 7
+             60 0 ran B 8
+             0 0 name A same
+             0 0 name B same
+             60 0 ran C 9
+             0 0 name C same";
+        let table = play(story, LatencyOptions::default()).expect("switches");
+        let [row] = table.rows[..] else { panic!("{table}") };
+        assert_eq!((row.comm, row.pid, row.merged_threads), (Comm::from("same"), Pid(67), 3));
+        assert_eq!((row.count, row.total_delay, row.runtime), (3, Ns::from_us(40), Ns::from_us(24)));
+        assert_eq!((row.max_start, row.max_end), (Ns::from_us(20), Ns::from_us(50)));
+        assert!(
+            row.to_string()
+                .starts_with("  same:(3)              |      0.024 ms |        3 | avg:   0.013 ms |")
+        );
+    }
+
+    #[test]
+    fn gaps_and_losses_are_told_below_the_table() {
+        let story = "10 0 switch A S B
+             20 0 switch C S A
+             30 0 lost 5
+             40 0 waking C
+             50 0 lost 2";
+        let text = play(story, LatencyOptions::default()).expect("switches").to_string();
+        let (_, below) = text.split_once("TOTAL").expect("a total");
+        let lines: Vec<&str> = below.lines().skip(2).collect();
+        assert_eq!(
+            lines,
+            [
+                "  INFO: 140.000% lost events (7 out of 5, in 2 chunks)",
+                "  INFO: 100.000% context switch bugs (1 out of 1) (due to lost events?)",
+                ""
+            ]
+        );
+    }
+
+    #[test]
+    fn a_trace_without_switches_has_no_answer() {
+        let missing = play("10 0 waking A\n10 0 new A", LatencyOptions::default()).expect_err("no switch");
+        assert_eq!(
+            missing.to_string(),
+            "this trace has no sched_switch events; latency needs sched_switch and sched_wakeup or sched_waking; \
+             the trace has: sched_wakeup_new (1), sched_waking (1)"
+        );
+    }
+
+    #[test]
+    fn garbage_cannot_make_it_panic_or_fill_memory() {
+        let story = "0 0 switch B S A
+             18446744073709551 4294967295 switch A S B
+             0 4294967295 ran A 18446744073709551
+             0 4294967295 ran A 18446744073709551
+             0 1 switch B R A
+             18446744073709551 1 waking B
+             18446744073709551 1 switch A S B";
+        let table = play(story, LatencyOptions::default()).expect("switches");
+        assert_eq!(table.runtime, Ns::MAX);
+        assert!(!table.to_string().is_empty());
+    }
+}

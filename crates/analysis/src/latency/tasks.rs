@@ -1,0 +1,258 @@
+//! What each task waits for, and how long it has waited so far.
+//!
+//! The rules are those of `perf sched latency` 6.12 (tools/perf/builtin-sched.c):
+//!
+//! * a task that leaves its CPU runnable, preempted or by its own will, waits from then on;
+//! * a wakeup starts a wait only for a task that is known to sleep, so that a wakeup of a task which still runs or is
+//!   queued already starts none;
+//! * being switched in ends the wait and counts it;
+//! * a task first heard of when it is switched in counts one wait of no length, which is no candidate for the longest;
+//! * a task first heard of by a wakeup is taken for one that slept until then, by its run time for one that waits.
+//!
+//! Departs: events of one task that go back in time start and end no wait and are counted as unordered; perf, which
+//! reads ordered records only, drops some of them and makes long waits of others.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use fairlab_event::{Comm, Ns, Pid, TaskState};
+
+/// One life of one task.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) pid: Pid,
+    /// Its name by the trace's own knowledge of tasks.
+    name: Option<Comm>,
+    /// Its name in the latest event that told one.
+    seen_as: Comm,
+    /// Whether any scheduling event was about it.
+    pub(super) heard_of: bool,
+    state: State,
+    /// When it last left a CPU, or was first heard of.
+    left_at: Ns,
+    /// When its wait began, while it waits.
+    ready_at: Ns,
+    /// When it was last switched in or out.
+    switched_at: Ns,
+    pub(super) waits: Waits,
+}
+
+/// What a task does, as far as the trace tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Sleeping,
+    Waiting,
+    Running,
+}
+
+/// The sums of one task, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Waits {
+    pub(super) runtime: Ns,
+    pub(super) count: u64,
+    pub(super) total: Ns,
+    pub(super) max: Ns,
+    pub(super) max_start: Ns,
+    pub(super) max_end: Ns,
+}
+
+/// All tasks of a trace.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tasks {
+    all: Vec<Task>,
+    /// The current life of each task.
+    by_pid: HashMap<Pid, u32, BuildHasherDefault<PidHasher>>,
+    /// Whether the trace has knowledge of its own about names.
+    named: bool,
+    /// Wakeups that found the task asleep.
+    pub(super) wakeups: u64,
+    /// Events that go back in time.
+    pub(super) unordered: u64,
+}
+
+impl Tasks {
+    /// A task leaves its CPU.
+    #[inline]
+    pub(super) fn switch_out(&mut self, pid: Pid, comm: Comm, state: TaskState, now: Ns) {
+        let task = self.find(pid, comm);
+        if task.heard_of && now < task.switched_at {
+            self.count_unordered();
+            return;
+        }
+        task.leave(state.is_runnable(), now);
+        task.switched_at = now;
+    }
+
+    /// A task starts on a CPU.
+    #[inline]
+    pub(super) fn switch_in(&mut self, pid: Pid, comm: Comm, now: Ns) {
+        let task = self.find(pid, comm);
+        if !task.heard_of {
+            task.leave(true, now);
+        }
+        if now < task.switched_at || task.state == State::Waiting && now < task.ready_at {
+            self.count_unordered();
+            return;
+        }
+        task.switched_at = now;
+        if task.state == State::Waiting {
+            task.waits.add(task.ready_at, now);
+            task.state = State::Running;
+        }
+    }
+
+    /// A task is woken.
+    #[inline]
+    pub(super) fn wake(&mut self, pid: Pid, comm: Comm, now: Ns) {
+        let task = self.find(pid, comm);
+        if !task.heard_of {
+            task.leave(false, now);
+        }
+        if task.state != State::Sleeping {
+            return;
+        }
+        let in_order = now >= task.left_at;
+        if in_order {
+            task.state = State::Waiting;
+            task.ready_at = now;
+        }
+        self.wakeups += 1;
+        self.unordered += u64::from(!in_order);
+    }
+
+    /// CPU time is accounted to a task.
+    #[inline]
+    pub(super) fn account(&mut self, pid: Pid, comm: Comm, runtime: Ns, now: Ns) {
+        let task = self.find(pid, comm);
+        if !task.heard_of {
+            task.leave(true, now);
+        }
+        task.waits.runtime = Ns(task.waits.runtime.0.saturating_add(runtime.0));
+    }
+
+    /// The trace knows a task's name.
+    pub(super) fn name(&mut self, pid: Pid, comm: Comm) {
+        self.named = true;
+        let index = self.index(pid);
+        self.all[index].name = Some(comm);
+    }
+
+    /// The trace knows that a task began: whoever had its id before is another task.
+    pub(super) fn start(&mut self, pid: Pid, parent: Pid) {
+        self.named = true;
+        let name = self.by_pid.get(&parent).and_then(|&index| self.all[index as usize].name);
+        if self.by_pid.get(&pid).is_some_and(|&index| self.all[index as usize].heard_of) {
+            self.by_pid.remove(&pid);
+        }
+        let index = self.index(pid);
+        self.all[index].name = name;
+    }
+
+    /// Every life that a scheduling event was about, the highest id first, of the same id the latest first.
+    pub(super) fn heard_of(&self) -> Vec<(&Task, Comm)> {
+        let mut tasks: Vec<_> = self.all.iter().filter(|task| task.heard_of).collect();
+        tasks.reverse();
+        tasks.sort_by_key(|task| std::cmp::Reverse(task.pid));
+        tasks.into_iter().map(|task| (task, self.display_name(task))).collect()
+    }
+
+    /// By the trace's own knowledge if it has any, as perf does it, else by the events.
+    fn display_name(&self, task: &Task) -> Comm {
+        let seen_as = Some(task.seen_as).filter(|seen_as| !self.named && !seen_as.is_empty());
+        task.name.or(seen_as).unwrap_or_else(|| Comm::from(format!(":{}", task.pid).as_str()))
+    }
+
+    #[inline]
+    fn find(&mut self, pid: Pid, comm: Comm) -> &mut Task {
+        let index = self.index(pid);
+        let task = &mut self.all[index];
+        if !comm.is_empty() {
+            task.seen_as = comm;
+        }
+        task
+    }
+
+    #[inline]
+    fn index(&mut self, pid: Pid) -> usize {
+        if let Some(&index) = self.by_pid.get(&pid) {
+            return index as usize;
+        }
+        let index = self.all.len();
+        self.all.push(Task::new(pid));
+        self.by_pid.insert(pid, index as u32);
+        index
+    }
+
+    fn count_unordered(&mut self) {
+        self.wakeups += 1;
+        self.unordered += 1;
+    }
+}
+
+impl Task {
+    fn new(pid: Pid) -> Task {
+        Task {
+            pid,
+            name: None,
+            seen_as: Comm::default(),
+            heard_of: false,
+            state: State::Sleeping,
+            left_at: Ns::ZERO,
+            ready_at: Ns::ZERO,
+            switched_at: Ns::ZERO,
+            waits: Waits::default(),
+        }
+    }
+
+    /// It leaves its CPU, or is taken to have done so when it is first heard of.
+    #[inline]
+    fn leave(&mut self, runnable: bool, now: Ns) {
+        self.heard_of = true;
+        self.state = if runnable { State::Waiting } else { State::Sleeping };
+        self.left_at = now;
+        self.ready_at = now;
+    }
+}
+
+impl Waits {
+    #[inline]
+    fn add(&mut self, from: Ns, to: Ns) {
+        let delay = to.since(from);
+        self.count += 1;
+        self.total = Ns(self.total.0.saturating_add(delay.0));
+        if delay > self.max {
+            (self.max, self.max_start, self.max_end) = (delay, from, to);
+        }
+    }
+
+    /// Adds another task's sums; of equal longest waits the first stays.
+    pub(super) fn merge(&mut self, other: &Waits) {
+        self.runtime = Ns(self.runtime.0.saturating_add(other.runtime.0));
+        self.count += other.count;
+        self.total = Ns(self.total.0.saturating_add(other.total.0));
+        if other.max > self.max {
+            (self.max, self.max_start, self.max_end) = (other.max, other.max_start, other.max_end);
+        }
+    }
+}
+
+/// Spreads task ids over a hash table, the same way in every process.
+#[derive(Clone, Copy, Debug, Default)]
+struct PidHasher(u64);
+
+impl Hasher for PidHasher {
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(26)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_i32(i32::from(byte));
+        }
+    }
+
+    #[inline]
+    fn write_i32(&mut self, value: i32) {
+        self.0 = (self.0.rotate_left(5) ^ u64::from(value as u32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
