@@ -1,0 +1,37 @@
+# Fairlab: `make help` lists what can be asked for.
+#
+# Every target brings what it needs on a fresh machine: scripts/with-rust finds or fetches the toolchain. There is no
+# rust-toolchain.toml on purpose: it would make every machine fetch one more toolchain, while any from Cargo.toml's
+# rust-version on will do.
+
+CARGO := scripts/with-rust cargo
+STEP := scripts/step
+START := $(shell date +%s)
+
+# What `make run` runs: make run ARGS="scenario list"
+ARGS ?= --help
+
+.PHONY: help run test lint bench
+.NOTPARALLEL:
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+run: ## build the fairlab program and run it with ARGS="…"
+	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
+	@$(CARGO) run --release --locked -q -p fairlab-cli -- $(ARGS)
+
+test: lint ## what CI runs: lint, build, all tests; ends with one summary line
+	@$(STEP) build $(CARGO) build --workspace --all-targets --locked
+	@$(STEP) test $(CARGO) test --workspace --locked --no-fail-fast
+	@awk -v seconds=$$(($$(date +%s) - $(START))) '/^test result:/ {passed += $$4; ignored += $$8} \
+	  END {if (!passed) {print "test: FAILED, no test ran"; exit 1} \
+	  printf "all ok: formatting, clippy, build, %d tests passed, %d ignored, %d s\n", passed, ignored, seconds}' \
+	  target/log/test.log
+
+lint: ## formatting and clippy, warnings are errors
+	@$(STEP) fmt $(CARGO) fmt --all --check
+	@$(STEP) clippy $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+bench: ## benchmarks of every crate, optimised
+	@$(CARGO) bench --workspace --bench '*' --locked

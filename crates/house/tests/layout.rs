@@ -1,0 +1,119 @@
+//! Which crate may use which: the order of the design, kept by a test.
+//!
+//! Knows the crates' names and manifests, nothing of their code.
+
+use fairlab_house::{Scope, assert_none, files, members, metadata, string, text};
+use serde_json::Value;
+
+/// One crate of ours and the crates of ours that it may use.
+struct Crate {
+    name: &'static str,
+    uses: &'static [&'static str],
+    /// What its tests, benchmarks and examples may use besides.
+    tests_use: &'static [&'static str],
+}
+
+/// Lowest first: a crate uses only crates above it here.
+///
+/// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
+const CRATES: [Crate; 8] = [
+    Crate { name: "event", uses: &[], tests_use: &[] },
+    Crate { name: "kernel", uses: &["event"], tests_use: &[] },
+    // Its tests judge whole runs by the same analyses that users see.
+    Crate { name: "sim", uses: &["event", "kernel"], tests_use: &["analysis"] },
+    Crate { name: "trace", uses: &["event"], tests_use: &[] },
+    Crate { name: "analysis", uses: &["event"], tests_use: &["trace"] },
+    Crate { name: "lab", uses: &["event", "kernel", "sim", "trace", "analysis"], tests_use: &[] },
+    Crate { name: "cli", uses: &["event", "kernel", "sim", "trace", "analysis", "lab"], tests_use: &[] },
+    Crate { name: "house", uses: &[], tests_use: &[] },
+];
+
+/// Crates whose results must not depend on clock, environment or thread: clippy.toml bans the calls.
+const PURE_CRATES: [&str; 4] = ["event", "kernel", "sim", "analysis"];
+
+/// What the clippy.toml of a pure crate must ban at least.
+const BANNED: [&str; 4] =
+    ["std::time::Instant::now", "std::time::SystemTime::now", "std::env::var", "RandomState"];
+
+fn name_of_ours(package: &Value) -> Option<&str> {
+    package["source"].is_null().then(|| string(package, "name").strip_prefix("fairlab-"))?
+}
+
+#[test]
+fn crates_use_only_crates_above_them() {
+    let metadata = metadata();
+    let mut violations = Vec::new();
+    for package in members(&metadata, "packages") {
+        let Some(name) = name_of_ours(package) else { continue };
+        let manifest = format!("crates/{name}/Cargo.toml");
+        let Some(entry) = CRATES.iter().find(|entry| entry.name == name) else {
+            violations.push(format!("{manifest}: {name} is not in CRATES of crates/house/tests/layout.rs"));
+            continue;
+        };
+        for dependency in members(package, "dependencies").filter(|dependency| !dependency["path"].is_null())
+        {
+            let used = string(dependency, "name").trim_start_matches("fairlab-");
+            let only_for_tests = string(dependency, "kind") == "dev";
+            if !(entry.uses.contains(&used) || only_for_tests && entry.tests_use.contains(&used)) {
+                let place = if only_for_tests { "the tests of " } else { "" };
+                violations.push(format!("{manifest}: {place}{name} must not use {used}"));
+            }
+        }
+    }
+    assert_none("a crate uses only the crates that crates/house/tests/layout.rs grants it", &violations);
+}
+
+#[test]
+fn the_granted_order_has_no_way_back() {
+    for (position, entry) in CRATES.iter().enumerate() {
+        for used in entry.uses {
+            let place = CRATES.iter().position(|other| other.name == *used);
+            assert!(
+                place.is_some_and(|place| place < position),
+                "{} uses {used}, which is below it",
+                entry.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    let violations: Vec<String> = files(Scope::Present)
+        .into_iter()
+        .filter(|path| path.starts_with("crates/") && path.ends_with("/Cargo.toml"))
+        .filter(|path| !text(path).contains("\n[lints]\nworkspace = true\n"))
+        .map(|path| format!("{path}: no `[lints]` with `workspace = true`"))
+        .collect();
+    assert_none("every crate takes the lints of the workspace", &violations);
+}
+
+#[test]
+fn pure_crates_ban_clock_environment_and_thread() {
+    let expected = text("crates/event/clippy.toml");
+    for banned in BANNED {
+        assert!(expected.contains(banned), "crates/event/clippy.toml: {banned} is not banned");
+    }
+    let present = files(Scope::Present);
+    let mut violations = Vec::new();
+    for name in PURE_CRATES {
+        let path = format!("crates/{name}/clippy.toml");
+        if !present.contains(&path) {
+            violations.push(format!("{path}: missing"));
+        } else if text(&path) != expected {
+            violations.push(format!("{path}: not the same as crates/event/clippy.toml"));
+        }
+    }
+    assert_none("the pure crates share one clippy.toml", &violations);
+}
+
+#[test]
+fn every_clippy_toml_bounds_functions() {
+    // A crate's clippy.toml replaces the root's, so each must repeat the bound.
+    let violations: Vec<String> = files(Scope::Present)
+        .into_iter()
+        .filter(|path| path == "clippy.toml" || path.ends_with("/clippy.toml"))
+        .filter(|path| !text(path).lines().any(|line| line == "too-many-lines-threshold = 70"))
+        .collect();
+    assert_none("every clippy.toml has `too-many-lines-threshold = 70`", &violations);
+}

@@ -1,0 +1,102 @@
+//! Words that must not stand in the repository: places that exist on one machine only, and who or what typed the text.
+//!
+//! Knows every tracked file as text.
+
+use fairlab_house::{Scope, assert_none, bytes, files};
+
+/// How a forbidden word is found.
+#[derive(Clone, Copy)]
+enum Found {
+    /// Anywhere, in small or capital letters.
+    Anywhere,
+    /// As a word of its own, in these very letters.
+    AsWord,
+}
+
+/// The forbidden words, in two pieces each, so that this file passes its own test.
+const FORBIDDEN: [(&str, &str, Found); 28] = [
+    // Paths of one machine.
+    ("/wo", "rk/", Found::Anywhere),
+    ("/ro", "ot/", Found::Anywhere),
+    ("../sh", "ared", Found::Anywhere),
+    // Hosts of package registries: which one serves a machine is that machine's business.
+    ("crates", ".io", Found::Anywhere),
+    ("static.rust-", "lang", Found::Anywhere),
+    ("py", "pi", Found::Anywhere),
+    ("pythonho", "sted", Found::Anywhere),
+    ("npm", "js.", Found::Anywhere),
+    // Who or what typed the text.
+    ("A", "I", Found::AsWord),
+    ("A", "Is", Found::AsWord),
+    ("L", "LM", Found::AsWord),
+    ("L", "LMs", Found::AsWord),
+    ("G", "PT", Found::AsWord),
+    ("language ", "model", Found::Anywhere),
+    ("artificial ", "intelligence", Found::Anywhere),
+    ("assis", "tant", Found::Anywhere),
+    ("chat", "bot", Found::Anywhere),
+    ("chat", "gpt", Found::Anywhere),
+    ("gp", "t-", Found::Anywhere),
+    ("cla", "ude", Found::Anywhere),
+    ("anth", "ropic", Found::Anywhere),
+    ("open", "ai", Found::Anywhere),
+    ("copi", "lot", Found::Anywhere),
+    ("gemi", "ni", Found::Anywhere),
+    ("co-auth", "ored-by", Found::Anywhere),
+    // How the text came about.
+    ("this ses", "sion", Found::Anywhere),
+    ("issue", " #", Found::Anywhere),
+    (".lib", "rary", Found::Anywhere),
+];
+
+/// Files that must hold such words: the licence is verbatim, and cargo writes the registry's name into its lock.
+const EXEMPT: [&str; 2] = ["LICENSE", "Cargo.lock"];
+
+/// The forbidden words in a text, each with the line that it stands on, counted from 1.
+fn forbidden_words(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let small = line.to_lowercase();
+        for (head, tail, how) in FORBIDDEN {
+            let word = format!("{head}{tail}");
+            let stands = match how {
+                Found::Anywhere => small.contains(&word.to_lowercase()),
+                Found::AsWord => {
+                    line.split(|letter: char| !letter.is_alphanumeric()).any(|part| part == word)
+                }
+            };
+            if stands {
+                found.push((number, word));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn no_file_holds_a_forbidden_word() {
+    let mut violations = Vec::new();
+    for path in files(Scope::Tracked).into_iter().filter(|path| !EXEMPT.contains(&path.as_str())) {
+        violations
+            .extend(forbidden_words(&path).into_iter().map(|(_, word)| format!("{path}: its name: {word}")));
+        let text = match String::from_utf8(bytes(&path)) {
+            Ok(text) => text,
+            // Recordings: packed or binary, and as the recorded machine was.
+            Err(_) if path.starts_with("testdata/") => continue,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+        violations.extend(
+            forbidden_words(&text).into_iter().map(|(number, word)| format!("{path}:{number}: {word}")),
+        );
+    }
+    assert_none("no file holds a word of FORBIDDEN in crates/house/tests/words.rs", &violations);
+}
+
+#[test]
+fn words_are_found_where_they_stand() {
+    let first = |text: &str| forbidden_words(text).first().map(|(number, _)| *number);
+    assert_eq!(first(&["see /wo", "rk/main"].concat()), Some(1));
+    assert_eq!(first(&["fine\nwritten by an A", "I, it is said"].concat()), Some(2));
+    assert_eq!(first(&["from Py", "PI"].concat()), Some(1));
+    assert_eq!(first("the MAIN PAIR of a tail; a workload; rooted"), None);
+}
