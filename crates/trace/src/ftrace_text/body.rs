@@ -1,0 +1,340 @@
+//! What stands behind a line's time stamp: the event's name and its fields, as the kernel prints them.
+//!
+//! Must not know: which task and CPU reported the event, nor when.
+//!
+//! A task's name stands unquoted among the fields and may hold blanks, `=` and whole landmarks. Fields are therefore
+//! read strictly from left to right, each candidate for a name's end being tried until everything after it reads as the
+//! kernel prints it (see [`Cursor::comm_before`]). What cannot be read strictly is tried in the plugin form of
+//! trace-cmd and perf, then leniently (longer names, unknown words behind the known fields).
+
+use fairlab_event::{Cpu, EventKind, Place, StatDelay, Switch, TaskState, Wakeup};
+
+use super::cursor::Cursor;
+use super::plugin;
+
+/// An event's text, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body<'l> {
+    /// A known event without text of any length.
+    Known(EventKind<'static>),
+    /// `sched_process_exec`, whose path is text.
+    Exec {
+        /// The program's path.
+        filename: &'l [u8],
+        /// The event with an empty path.
+        kind: EventKind<'static>,
+    },
+    /// Text from user space or `trace_printk`.
+    Marker(&'l [u8]),
+    /// A dynamic probe: name and fields.
+    Kprobe(&'l [u8], &'l [u8]),
+    /// Any other event: name and fields.
+    Other(&'l [u8], &'l [u8]),
+    /// A known event whose fields could not be read: name and fields.
+    Malformed(&'l [u8], &'l [u8]),
+}
+
+/// The tracepoints that have a type and no text of any length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tracepoint {
+    Switch,
+    Waking,
+    Wakeup,
+    WakeupNew,
+    MigrateTask,
+    Fork,
+    Exit,
+    StatWait,
+    StatSleep,
+    StatBlocked,
+    StatIowait,
+    StatRuntime,
+    Place,
+}
+
+impl Tracepoint {
+    /// The tracepoint called `name`, if it is one of these.
+    #[inline]
+    pub(super) fn by_name(name: &[u8]) -> Option<Tracepoint> {
+        Some(match name {
+            b"sched_switch" => Tracepoint::Switch,
+            b"sched_waking" => Tracepoint::Waking,
+            b"sched_wakeup" => Tracepoint::Wakeup,
+            b"sched_wakeup_new" => Tracepoint::WakeupNew,
+            b"sched_migrate_task" => Tracepoint::MigrateTask,
+            b"sched_process_fork" => Tracepoint::Fork,
+            b"sched_process_exit" => Tracepoint::Exit,
+            b"sched_stat_wait" => Tracepoint::StatWait,
+            b"sched_stat_sleep" => Tracepoint::StatSleep,
+            b"sched_stat_blocked" => Tracepoint::StatBlocked,
+            b"sched_stat_iowait" => Tracepoint::StatIowait,
+            b"sched_stat_runtime" => Tracepoint::StatRuntime,
+            b"sched_place" => Tracepoint::Place,
+            _ => return None,
+        })
+    }
+
+    /// Reads its fields exactly as a kernel prints them, or, with a lenient cursor, nearly so, and hands the event to
+    /// `take`. Handing on from every arm spares the copies that returning would take.
+    #[inline(always)]
+    pub(super) fn print_fmt<T>(
+        self,
+        mut cursor: Cursor<'_>,
+        take: impl FnOnce(EventKind<'static>) -> T,
+    ) -> Option<T> {
+        cursor.blanks();
+        Some(match self {
+            Tracepoint::Switch => take(EventKind::SchedSwitch(switch(cursor)?)),
+            Tracepoint::Waking => take(EventKind::SchedWaking(wakeup(cursor)?)),
+            Tracepoint::Wakeup => take(EventKind::SchedWakeup(wakeup(cursor)?)),
+            Tracepoint::WakeupNew => take(EventKind::SchedWakeupNew(wakeup(cursor)?)),
+            Tracepoint::StatRuntime => take(stat_runtime(cursor)?),
+            Tracepoint::StatWait => take(EventKind::SchedStatWait(stat_delay(cursor)?)),
+            _ => take(self.rarer(cursor)?),
+        })
+    }
+
+    #[inline(never)]
+    fn rarer(self, cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+        match self {
+            Tracepoint::MigrateTask => migrate_task(cursor),
+            Tracepoint::Fork => process_fork(cursor),
+            Tracepoint::Exit => process_exit(cursor),
+            Tracepoint::StatSleep => stat_delay(cursor).map(EventKind::SchedStatSleep),
+            Tracepoint::StatBlocked => stat_delay(cursor).map(EventKind::SchedStatBlocked),
+            Tracepoint::StatIowait => stat_delay(cursor).map(EventKind::SchedStatIowait),
+            Tracepoint::Place => place(cursor).map(EventKind::SchedPlace),
+            _ => None,
+        }
+    }
+
+    /// Reads its fields in the form of libtraceevent's plugin, which has one for switches and wakeups.
+    fn plugin_form(self, mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+        cursor.blanks();
+        match self {
+            Tracepoint::Switch => plugin::switch(cursor).map(EventKind::SchedSwitch),
+            Tracepoint::Waking => plugin::wakeup(cursor).map(EventKind::SchedWaking),
+            Tracepoint::Wakeup => plugin::wakeup(cursor).map(EventKind::SchedWakeup),
+            Tracepoint::WakeupNew => plugin::wakeup(cursor).map(EventKind::SchedWakeupNew),
+            _ => None,
+        }
+    }
+
+    /// Reads its fields in any form.
+    #[inline(never)]
+    fn any_form(self, cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+        self.print_fmt(cursor, |kind| kind)
+            .or_else(|| self.plugin_form(cursor))
+            .or_else(|| self.print_fmt(cursor.lenient(), |kind| kind))
+    }
+}
+
+/// Takes apart the name and the fields behind it.
+pub(super) fn body<'l>(name: &'l [u8], cursor: Cursor<'l>) -> Body<'l> {
+    let fields = cursor.rest();
+    match Tracepoint::by_name(name) {
+        Some(tracepoint) => tracepoint.any_form(cursor).map_or(Body::Malformed(name, fields), Body::Known),
+        None => text(name, fields, cursor),
+    }
+}
+
+#[inline(always)]
+fn switch(mut cursor: Cursor<'_>) -> Option<Switch> {
+    cursor.literal(b"prev_comm=")?;
+    let (prev_comm, (prev_pid, prev_prio, prev_state, next_comm, next_pid, next_prio)) =
+        cursor.comm_before(b" prev_pid=", |mut cursor| {
+            let prev_pid = cursor.pid()?;
+            cursor.literal(b" prev_prio=")?;
+            let prev_prio = cursor.prio()?;
+            cursor.literal(b" prev_state=")?;
+            let prev_state = TaskState::parse(cursor.word()?)?;
+            cursor.literal(b" ==> next_comm=")?;
+            let (next_comm, (next_pid, next_prio)) = cursor.comm_before(b" next_pid=", |mut cursor| {
+                let next_pid = cursor.pid()?;
+                cursor.literal(b" next_prio=")?;
+                let next_prio = cursor.prio()?;
+                cursor.end()?;
+                Some((next_pid, next_prio))
+            })?;
+            Some((prev_pid, prev_prio, prev_state, next_comm, next_pid, next_prio))
+        })?;
+    Some(Switch { prev_comm, prev_pid, prev_prio, prev_state, next_comm, next_pid, next_prio })
+}
+
+#[inline(always)]
+fn wakeup(mut cursor: Cursor<'_>) -> Option<Wakeup> {
+    cursor.literal(b"comm=")?;
+    let (comm, (pid, prio, target_cpu)) = cursor.comm_before(b" pid=", |mut cursor| {
+        let pid = cursor.pid()?;
+        cursor.literal(b" prio=")?;
+        let prio = cursor.prio()?;
+        if cursor.literal(b" target_cpu=").is_none() {
+            success(&mut cursor);
+            cursor.literal(b" target_cpu=")?;
+        }
+        let target_cpu = cursor.cpu()?;
+        cursor.end()?;
+        Some((pid, prio, target_cpu))
+    })?;
+    Some(Wakeup { comm, pid, prio, target_cpu })
+}
+
+/// Passes ` success=1`, which kernels before v4.3 print, or what trace-cmd prints where that field is gone.
+pub(super) fn success(cursor: &mut Cursor<'_>) {
+    let mut ahead = *cursor;
+    ahead.blanks();
+    let _ = ahead.literal(b"success=");
+    if ahead.signed().is_some() || ahead.literal(b"<CANT FIND FIELD success>").is_some() {
+        *cursor = ahead;
+    }
+}
+
+#[inline(always)]
+fn stat_runtime(mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+    cursor.literal(b"comm=")?;
+    let (comm, (pid, runtime, vruntime)) = cursor.comm_before(b" pid=", |mut cursor| {
+        let pid = cursor.pid()?;
+        cursor.literal(b" runtime=")?;
+        let runtime = cursor.nanoseconds()?;
+        let vruntime = match cursor.literal(b" vruntime=") {
+            Some(()) => Some(cursor.nanoseconds()?.0),
+            None => None,
+        };
+        cursor.end()?;
+        Some((pid, runtime, vruntime))
+    })?;
+    Some(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime })
+}
+
+#[inline(always)]
+fn stat_delay(mut cursor: Cursor<'_>) -> Option<StatDelay> {
+    cursor.literal(b"comm=")?;
+    let (comm, (pid, delay)) = cursor.comm_before(b" pid=", |mut cursor| {
+        let pid = cursor.pid()?;
+        cursor.literal(b" delay=")?;
+        let delay = cursor.nanoseconds()?;
+        cursor.end()?;
+        Some((pid, delay))
+    })?;
+    Some(StatDelay { comm, pid, delay })
+}
+
+fn migrate_task(mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+    cursor.literal(b"comm=")?;
+    let (comm, (pid, prio, orig_cpu, dest_cpu)) = cursor.comm_before(b" pid=", |mut cursor| {
+        let pid = cursor.pid()?;
+        cursor.literal(b" prio=")?;
+        let prio = cursor.prio()?;
+        cursor.literal(b" orig_cpu=")?;
+        let orig_cpu = cursor.cpu()?;
+        cursor.literal(b" dest_cpu=")?;
+        let dest_cpu = cursor.cpu()?;
+        cursor.end()?;
+        Some((pid, prio, orig_cpu, dest_cpu))
+    })?;
+    Some(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu })
+}
+
+/// Beside the fields that the event carries, some patched kernels print the entity's ` weight=` at the end.
+fn place(mut cursor: Cursor<'_>) -> Option<Place> {
+    cursor.literal(b"comm=")?;
+    let (comm, place) = cursor.comm_before(b" pid=", |mut cursor| {
+        let pid = cursor.pid()?;
+        cursor.literal(b" sev=")?;
+        let sev = cursor.unsigned()?;
+        cursor.literal(b" sed=")?;
+        let sed = cursor.unsigned()?;
+        cursor.literal(b" sel=")?;
+        let sel = cursor.signed()?;
+        cursor.literal(b" avg=")?;
+        let avg = cursor.unsigned()?;
+        cursor.literal(b" min=")?;
+        let min = cursor.unsigned()?;
+        cursor.literal(b" cpu=")?;
+        let cpu: Cpu = cursor.cpu()?;
+        cursor.literal(b" nr=")?;
+        let nr = u32::try_from(cursor.unsigned()?).ok()?;
+        if cursor.literal(b" weight=").is_some() {
+            cursor.unsigned()?;
+        }
+        cursor.end()?;
+        Some(move |comm| Place { comm, pid, sev, sed, sel, avg, min, cpu, nr })
+    })?;
+    Some(place(comm))
+}
+
+fn process_fork(mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+    cursor.literal(b"comm=")?;
+    let (comm, (pid, child_comm, child_pid)) = cursor.comm_before(b" pid=", |mut cursor| {
+        let pid = cursor.pid()?;
+        cursor.literal(b" child_comm=")?;
+        let (child_comm, child_pid) = cursor.comm_before(b" child_pid=", |mut cursor| {
+            let child_pid = cursor.pid()?;
+            cursor.end()?;
+            Some(child_pid)
+        })?;
+        Some((pid, child_comm, child_pid))
+    })?;
+    Some(EventKind::SchedProcessFork { comm, pid, child_comm, child_pid })
+}
+
+fn process_exit(mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+    cursor.literal(b"comm=")?;
+    let (comm, (pid, prio, group_dead)) = cursor.comm_before(b" pid=", |mut cursor| {
+        let pid = cursor.pid()?;
+        cursor.literal(b" prio=")?;
+        let prio = cursor.prio()?;
+        let group_dead = match cursor.literal(b" group_dead=") {
+            None => None,
+            Some(()) => Some(match cursor.word()? {
+                b"true" | b"1" => true,
+                b"false" | b"0" => false,
+                _ => return None,
+            }),
+        };
+        cursor.end()?;
+        Some((pid, prio, group_dead))
+    })?;
+    Some(EventKind::SchedProcessExit { comm, pid, prio, group_dead })
+}
+
+/// Events that carry text of any length, and those without a type.
+fn text<'l>(name: &'l [u8], fields: &'l [u8], cursor: Cursor<'l>) -> Body<'l> {
+    match name {
+        b"sched_process_exec" => {
+            exec(cursor).or_else(|| exec(cursor.lenient())).unwrap_or(Body::Malformed(name, fields))
+        }
+        b"tracing_mark_write" | b"bprint" | b"bputs" => Body::Marker(fields),
+        // trace-cmd and perf print the place of the write first, which for user space is always the same function.
+        b"print" => Body::Marker(fields.strip_prefix(b"tracing_mark_write: ").unwrap_or(fields)),
+        _ if is_probe(fields) => Body::Kprobe(name, fields),
+        _ => Body::Other(name, fields),
+    }
+}
+
+/// `sched_process_exec`. A path has no limit, so the last landmark is taken: no path can stand behind it.
+fn exec(mut cursor: Cursor<'_>) -> Option<Body<'_>> {
+    cursor.blanks();
+    cursor.literal(b"filename=")?;
+    let path = cursor.rest();
+    let length = memchr::memmem::rfind(path, b" pid=")?;
+    cursor.skip(length + b" pid=".len());
+    let pid = cursor.pid()?;
+    cursor.literal(b" old_pid=")?;
+    let old_pid = cursor.pid()?;
+    cursor.end()?;
+    let kind = EventKind::SchedProcessExec { filename: "", pid, old_pid };
+    Some(Body::Exec { filename: &path[..length], kind })
+}
+
+/// Whether `fields` begin with the place of a dynamic probe: `(symbol+0x4/0x110)`, `(caller+0x4/0x20 <- function)`,
+/// `(0x55d0c0de)`, or perf's bare address.
+pub(super) fn is_probe(fields: &[u8]) -> bool {
+    let Some(inside) = fields.strip_prefix(b"(") else { return false };
+    let Some(end) = memchr::memchr(b')', inside) else { return false };
+    let place = &inside[..end];
+    let address = place.strip_prefix(b"0x").unwrap_or(place);
+    memchr::memmem::find(place, b"+0x").is_some()
+        || memchr::memmem::find(place, b" <- ").is_some()
+        || (address.len() >= 4 && address.iter().all(u8::is_ascii_hexdigit))
+}

@@ -1,0 +1,160 @@
+//! Where the parts of a line's front stand in this file, learned from one line and checked on every other.
+//!
+//! Reading a front part by part is slow not for the work but for the waiting: where a part begins is only known when the
+//! one before it is read. tracefs pads nearly everything, so that all parts stand where they stood on the line before;
+//! read from known places, they are read side by side. A line that is laid out otherwise is told by its marks and left
+//! to the general way, from which the new layout is learned.
+//!
+//! Must not know: any other way to read a line's front.
+
+use fairlab_event::{Comm, Context, Cpu, Flags, Ns, Pid};
+
+use super::prefix::{DASH_COLUMN, Prefix, comm_in_column};
+use super::stamp::Stamp;
+use super::swar;
+
+/// The columns of a tracefs line's front. Empty, it fits no line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Up to and with the blank behind the stamp's colon.
+    length: usize,
+    /// Of the bracket around the TGID; that of the CPU's bracket where there is no TGID.
+    tgid: usize,
+    /// Of the CPU's bracket.
+    cpu: usize,
+    /// Of the first flag.
+    flags: usize,
+    /// Of the blank behind the last flag; the same as `flags` where there are none.
+    flags_end: usize,
+    /// Of the stamp's point.
+    point: usize,
+}
+
+const CPU_DIGITS: usize = 3;
+
+impl Layout {
+    /// The layout of `line`, whose stamp's colon stands at `colon`; `None` when it has other columns than tracefs's.
+    pub(super) fn of(line: &[u8], colon: usize) -> Option<Layout> {
+        let front = line.get(..colon)?;
+        let point = memchr::memrchr(b'.', front)?;
+        let bracket = DASH_COLUMN + memchr::memchr2(b'(', b'[', front.get(DASH_COLUMN..)?)?;
+        let cpu = bracket + memchr::memchr(b'[', &front[bracket..])?;
+        let flags = cpu + CPU_DIGITS + 3;
+        let flags_end = match front.get(flags)? {
+            b' ' | b'0'..=b'9' => flags - 1,
+            _ => flags + memchr::memchr(b' ', &front[flags..])?,
+        };
+        let layout =
+            Layout { length: colon + 2, tgid: bracket, cpu, flags: flags.min(flags_end), flags_end, point };
+        layout.is_readable().then_some(layout)
+    }
+
+    /// Whether every part fits the word with which it is read.
+    fn is_readable(&self) -> bool {
+        let within = |from: usize, to: usize| (1..=8).contains(&to.wrapping_sub(from));
+        let decimals = self.length.wrapping_sub(self.point + 3);
+        within(DASH_COLUMN + 1, self.tgid)
+            && (self.tgid == self.cpu || within(self.tgid + 1, self.cpu - 2))
+            && (self.flags == self.flags_end || self.flags_end - self.flags < 8)
+            && within(self.flags_end + 1, self.point)
+            && (decimals == 6 || decimals == 9)
+    }
+
+    /// Reads a line's front, if it is laid out like this.
+    #[inline(always)]
+    pub(super) fn read(&self, line: &[u8]) -> Option<Prefix> {
+        let front = line.get(..self.length)?;
+        let column = front.first_chunk()?;
+        let marks = column[0] == b' '
+            && front.get(DASH_COLUMN) == Some(&b'-')
+            && front.get(self.cpu) == Some(&b'[')
+            && front.get(self.cpu + CPU_DIGITS + 1) == Some(&b']')
+            && front.get(self.cpu + CPU_DIGITS + 2) == Some(&b' ')
+            && front.get(self.flags_end) == Some(&b' ')
+            && front.get(self.point) == Some(&b'.')
+            && front.ends_with(b": ");
+        if !marks {
+            return None;
+        }
+        let comm: Comm = comm_in_column(*column);
+        let pid = left_aligned(front, DASH_COLUMN + 1, self.tgid)?;
+        let tgid = self.tgid(front)?;
+        let cpu = exactly(front, self.cpu + 1, CPU_DIGITS)?;
+        let flags = self.flags(front)?;
+        let seconds = right_aligned(front, self.flags_end + 1, self.point)?;
+        let time = Ns(seconds * 1_000_000_000 + self.nanoseconds(front)?);
+        let context = Context { comm, pid: Pid(pid as i32), tgid, flags };
+        Some(Prefix { context, cpu: Cpu(cpu as u32), stamp: Stamp::Time(time) })
+    }
+
+    /// How many bytes [`Layout::read`] passes: all up to the stamp's colon, and that.
+    #[inline(always)]
+    pub(super) fn passed(&self) -> usize {
+        self.length - 1
+    }
+
+    #[inline(always)]
+    fn tgid(&self, front: &[u8]) -> Option<Pid> {
+        if self.tgid == self.cpu {
+            return Some(Pid::UNKNOWN);
+        }
+        let (start, end) = (self.tgid + 1, self.cpu - 2);
+        if front.get(self.tgid) != Some(&b'(') || front.get(end..self.cpu) != Some(b") ") {
+            return None;
+        }
+        if swar::run_of(swar::word(front, start), b'-') >= end - start {
+            return Some(Pid::UNKNOWN);
+        }
+        right_aligned(front, start, end).map(|tgid| Pid(tgid as i32))
+    }
+
+    #[inline(always)]
+    fn flags(&self, front: &[u8]) -> Option<Flags> {
+        let length = self.flags_end - self.flags;
+        if length == 0 {
+            return Some(Flags::NONE);
+        }
+        let word = swar::word(front, self.flags);
+        let readable = swar::place_of(word, b' ') == length
+            && swar::place_of(word, b':') >= length
+            && swar::visible(word) >= length
+            && !(word as u8).is_ascii_digit();
+        if !readable {
+            return None;
+        }
+        Some(Flags::new(&(word & swar::first_bytes(length)).to_le_bytes()))
+    }
+
+    #[inline(always)]
+    fn nanoseconds(&self, front: &[u8]) -> Option<u64> {
+        let start = self.point + 1;
+        match self.length - 2 - start {
+            6 => exactly(front, start, 6).map(|us| us * 1_000),
+            _ => Some(exactly(front, start, 8)? * 10 + exactly(front, start + 8, 1)?),
+        }
+    }
+}
+
+/// A number of `count` digits at `start`.
+#[inline(always)]
+fn exactly(front: &[u8], start: usize, count: usize) -> Option<u64> {
+    let (digits, value) = swar::digits(swar::word(front, start) & swar::first_bytes(count));
+    (digits == count).then_some(value)
+}
+
+/// A number from `start` on, blanks behind it up to `end`.
+#[inline(always)]
+fn left_aligned(front: &[u8], start: usize, end: usize) -> Option<u64> {
+    let word = swar::word(front, start);
+    let (digits, value) = swar::digits(word);
+    let blanks = swar::run_of(word.checked_shr(8 * digits as u32).unwrap_or(0), b' ');
+    (digits > 0 && digits + blanks >= end - start).then_some(value)
+}
+
+/// A number that ends at `end`, blanks before it from `start` on.
+#[inline(always)]
+fn right_aligned(front: &[u8], start: usize, end: usize) -> Option<u64> {
+    let blanks = swar::run_of(swar::word(front, start), b' ');
+    let count = (end - start).checked_sub(blanks).filter(|&count| count > 0)?;
+    exactly(front, start + blanks, count)
+}

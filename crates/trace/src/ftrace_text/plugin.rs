@@ -1,0 +1,75 @@
+//! The form in which libtraceevent's sched plugin prints switches and wakeups, for `trace-cmd report` and newer
+//! `perf script`: `bash:15487 [120] S ==> swapper/0:0 [120]`, `bash:15488 [120] CPU:001`.
+//!
+//! Must not know: the kernel's own form.
+//!
+//! Departs from the kernel's truth, and the text does not tell: the plugin prints `R` for `R+`, and plugins before
+//! libtraceevent 1.8 print other letters for the states behind `t` (`X` for a zombie, `Z` for dead, `W` for idle).
+
+use fairlab_event::{Comm, Pid, Prio, Switch, TaskState, Wakeup};
+
+use super::body::success;
+use super::cursor::Cursor;
+
+const ARROW: &[u8] = b" ==> ";
+
+/// Reads `comm:pid [prio] state ==> comm:pid [prio]`. A name may hold an arrow too: the first arrow counts on whose
+/// both sides a task with a name of possible length stands.
+pub(super) fn switch(cursor: Cursor<'_>) -> Option<Switch> {
+    let text = cursor.rest().trim_ascii();
+    memchr::memmem::find_iter(text, ARROW).find_map(|arrow| {
+        let before = &text[..arrow];
+        let blank = memchr::memrchr(b' ', before)?;
+        let prev_state = TaskState::parse(&before[blank + 1..])?;
+        let prev = task(&before[..blank])?;
+        let next = task(&text[arrow + ARROW.len()..])?;
+        Some(Switch {
+            prev_comm: prev.comm,
+            prev_pid: prev.pid,
+            prev_prio: prev.prio,
+            prev_state,
+            next_comm: next.comm,
+            next_pid: next.pid,
+            next_prio: next.prio,
+        })
+    })
+}
+
+/// Reads `comm:pid [prio] CPU:001`, with or without `success=1` or a note of its absence between.
+pub(super) fn wakeup(cursor: Cursor<'_>) -> Option<Wakeup> {
+    let text = cursor.rest();
+    let bracket = memchr::memrchr(b']', text)?;
+    let task = task(&text[..=bracket])?;
+    let mut after = cursor;
+    after.skip(bracket + 1);
+    success(&mut after);
+    after.literal(b" CPU:")?;
+    let target_cpu = after.cpu()?;
+    after.end()?;
+    Some(Wakeup { comm: task.comm, pid: task.pid, prio: task.prio, target_cpu })
+}
+
+struct Task {
+    comm: Comm,
+    pid: Pid,
+    prio: Prio,
+}
+
+/// Reads `comm:pid [prio]` from its end.
+fn task(text: &[u8]) -> Option<Task> {
+    let (text, prio) = split_at_last(text.strip_suffix(b"]")?, b'[')?;
+    let (comm, pid) = split_at_last(text.strip_suffix(b" ")?, b':')?;
+    if comm.len() >= Comm::LEN {
+        return None;
+    }
+    Some(Task { comm: Comm::new(comm), pid: Pid(number(pid)?), prio: Prio(number(prio)?) })
+}
+
+fn split_at_last(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
+    let at = memchr::memrchr(byte, text)?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+fn number(digits: &[u8]) -> Option<i32> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}

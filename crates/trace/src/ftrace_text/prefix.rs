@@ -1,0 +1,435 @@
+//! The front of a trace line: task, CPU, flags and time stamp, in every layout that the field prints.
+//!
+//! Must not know: which events exist and what fields they have.
+//!
+//! ```text
+//! tracefs              bash-15487   (  15487) [000] d..2.  1555.069808: …    TGID and flags may be missing
+//! trace-cmd report     bash-15487 [000]  1555.069808: …                      3.3 has flags
+//! trace-cmd report -l  bash-15487   0d..2.  1555.069808: …
+//! perf script          perf 10924 [000]  1356.932346: …                      or 10924/10924
+//! ```
+//! A task's name may hold blanks, brackets and dashes, so nothing is found by splitting at blanks: tracefs and trace-cmd
+//! print names in a column of 16, so that the dash stands at a known place (the quick way); elsewhere the bracketed CPU
+//! number is looked for whose surroundings on both sides read as they must (the slow way).
+
+use std::cell::Cell;
+
+use fairlab_event::{Comm, Context, Cpu, Flags, Pid};
+
+use super::cursor::Cursor;
+use super::layout::Layout;
+use super::stamp::{Stamp, stamp};
+
+/// What stands before an event's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prefix {
+    pub(super) context: Context,
+    pub(super) cpu: Cpu,
+    pub(super) stamp: Stamp,
+}
+
+/// Where tracefs and trace-cmd print the dash between name and id.
+pub(super) const DASH_COLUMN: usize = 16;
+
+/// More flag columns than any kernel prints.
+const FLAG_COLUMNS_MAX: usize = 12;
+
+/// Reads a line's front. Returns it with the cursor behind the stamp's colon, or `None` when this is no trace line.
+#[inline(always)]
+pub(super) fn prefix<'l>(
+    line: &'l [u8],
+    long_names: &'l Cell<u64>,
+    layout: &mut Layout,
+) -> Option<(Prefix, Cursor<'l>)> {
+    let mut cursor = Cursor::new(line, long_names);
+    if let Some(prefix) = layout.read(line) {
+        cursor.skip(layout.passed());
+        return Some((prefix, cursor));
+    }
+    generally(line, cursor, layout)
+}
+
+#[inline(never)]
+fn generally<'l>(line: &'l [u8], cursor: Cursor<'l>, layout: &mut Layout) -> Option<(Prefix, Cursor<'l>)> {
+    let Some(found) = in_columns(line, cursor) else { return anywhere(line, cursor) };
+    if let Some(learned) = Layout::of(line, found.1.passed() - 1) {
+        *layout = learned;
+    }
+    Some(found)
+}
+
+/// The quick way: the name in its column of 16.
+#[inline(always)]
+fn in_columns<'l>(line: &'l [u8], mut cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
+    // No name fills the column: a line that begins with anything but a blank has other columns.
+    if line.get(DASH_COLUMN) != Some(&b'-') || line[0] != b' ' {
+        return None;
+    }
+    let comm = comm_in_column(*line.first_chunk()?);
+    cursor.skip(DASH_COLUMN + 1);
+    let pid = task_id(&mut cursor)?;
+    cursor.blanks();
+    let tgid = if cursor.peek() == b'(' { tgid(&mut cursor)? } else { Pid::UNKNOWN };
+    cursor.byte(b'[')?;
+    let cpu = cursor.cpu()?;
+    cursor.byte(b']')?;
+    let (flags, stamp) = flags_and_stamp(&mut cursor)?;
+    Some((Prefix { context: Context { comm, pid, tgid, flags }, cpu, stamp }, cursor))
+}
+
+/// The name without the blanks that fill its column.
+#[inline(always)]
+pub(super) fn comm_in_column(column: [u8; DASH_COLUMN]) -> Comm {
+    const BLANKS: u128 = u128::from_le_bytes([b' '; DASH_COLUMN]);
+    const UNKNOWN: u128 = u128::from_le_bytes(*b"<...>\0\0\0\0\0\0\0\0\0\0\0");
+    let name = u128::from_le_bytes(column);
+    let blanks = (name ^ BLANKS).trailing_zeros() / 8;
+    let name = name.checked_shr(8 * blanks).unwrap_or(0);
+    if name == UNKNOWN { Comm::default() } else { Comm::from_padded(name.to_le_bytes()) }
+}
+
+/// `<...>` is how ftrace prints a name that it does not know.
+#[inline]
+fn known_comm(cursor: &Cursor<'_>, name: &[u8]) -> Comm {
+    if name == b"<...>" { Comm::default() } else { cursor.comm(name) }
+}
+
+/// The digits of a task id. Ids beyond the signed range stand for negative ones, which a dash could not introduce.
+#[inline(always)]
+fn task_id(cursor: &mut Cursor<'_>) -> Option<Pid> {
+    Some(Pid(u32::try_from(cursor.unsigned()?).ok()? as i32))
+}
+
+/// `(  15487)` or `(-------)`, and the blanks behind it.
+#[inline(always)]
+fn tgid(cursor: &mut Cursor<'_>) -> Option<Pid> {
+    cursor.byte(b'(')?;
+    cursor.blanks();
+    let tgid = if cursor.peek() == b'-' {
+        while cursor.byte(b'-').is_some() {}
+        Pid::UNKNOWN
+    } else {
+        task_id(cursor)?
+    };
+    cursor.byte(b')')?;
+    cursor.blanks();
+    Some(tgid)
+}
+
+/// Flags if there are any, the stamp and its colon. Flags never begin with a digit, stamps always do.
+#[inline(always)]
+fn flags_and_stamp(cursor: &mut Cursor<'_>) -> Option<(Flags, Stamp)> {
+    cursor.blanks();
+    let mut flags = Flags::NONE;
+    if !cursor.peek().is_ascii_digit() {
+        flags = match cursor.short_word() {
+            Some(columns) => Flags::new(&columns),
+            None => Flags::new(cursor.word().filter(|columns| columns.len() <= FLAG_COLUMNS_MAX)?),
+        };
+        if !flags.as_bytes().iter().all(|&byte| is_flag(byte)) {
+            return None;
+        }
+        cursor.blanks();
+    }
+    let stamp = stamp(cursor)?;
+    cursor.byte(b':')?;
+    Some((flags, stamp))
+}
+
+/// Whether a flag column may hold `byte`: anything visible but the mark behind a stamp.
+#[inline]
+pub(super) const fn is_flag(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b':'
+}
+
+/// The slow way: the first bracketed number that has a task before it and a stamp behind it.
+fn anywhere<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
+    for bracket in memchr::memchr_iter(b'[', line) {
+        let mut after = cursor;
+        after.skip(bracket + 1);
+        let Some((cpu, flags, stamp)) = behind_bracket(&mut after) else { continue };
+        if let Some(context) = task(&cursor, &line[..bracket], flags) {
+            return Some((Prefix { context, cpu, stamp }, after));
+        }
+    }
+    latency_format(line, cursor)
+}
+
+fn behind_bracket(after: &mut Cursor<'_>) -> Option<(Cpu, Flags, Stamp)> {
+    let cpu = after.cpu()?;
+    after.byte(b']')?;
+    let (flags, stamp) = flags_and_stamp(after)?;
+    Some((cpu, flags, stamp))
+}
+
+/// The task that `left` names: `name-id`, `name-id (tgid)`, `name id` or `name pid/tid`.
+fn task(cursor: &Cursor<'_>, left: &[u8], flags: Flags) -> Option<Context> {
+    let (left, tgid) = split_tgid(without_quote_marks(left.trim_ascii()))?;
+    let (front, digits) = split_digits(left)?;
+    let pid = id(digits)?;
+    let of = |comm, pid, tgid| Some(Context { comm, pid, tgid, flags });
+    match front.split_last()? {
+        (b'-', b"<...>-") => of(Comm::default(), Pid(pid.0.checked_neg()?), tgid),
+        (b'-', name) if digits == b"1" && is_before_unknown(name) => {
+            let name = name.strip_suffix(b"-1/").unwrap_or(name);
+            of(perf_comm(cursor, name, Pid::UNKNOWN), Pid::UNKNOWN, Pid::UNKNOWN)
+        }
+        (b'-', name) => of(known_comm(cursor, name), pid, tgid),
+        (b' ' | b'\t', name) => of(perf_comm(cursor, name, pid), pid, tgid),
+        (b'/', process) => {
+            let (name, digits) = split_digits(process)?;
+            let (b' ' | b'\t', name) = name.split_last()? else { return None };
+            of(perf_comm(cursor, name, pid), pid, id(digits)?)
+        }
+        _ => None,
+    }
+}
+
+/// Whether `-1` after `name` is perf's unknown task (` -1`, ` -1/-1`) and not the id 1 of a task.
+fn is_before_unknown(name: &[u8]) -> bool {
+    matches!(name, [.., b' ' | b'\t'] | [.., b' ' | b'\t', b'-', b'1', b'/'])
+}
+
+/// The name before a perf line's id. perf prints `:PID` for a name that it does not know.
+fn perf_comm(cursor: &Cursor<'_>, name: &[u8], pid: Pid) -> Comm {
+    let name = name.trim_ascii_end();
+    let unknown = match name.strip_prefix(b":") {
+        Some(b"-1") => true,
+        Some(digits) => id(digits).is_some_and(|printed| printed == pid),
+        None => false,
+    };
+    if unknown { Comm::default() } else { known_comm(cursor, name) }
+}
+
+/// Drops the marks of quoted mail (`> > `).
+fn without_quote_marks(mut left: &[u8]) -> &[u8] {
+    while let [b'>', tail @ ..] = left {
+        let trimmed = tail.trim_ascii_start();
+        if trimmed.len() == tail.len() && !tail.starts_with(b">") {
+            break;
+        }
+        left = trimmed;
+    }
+    left
+}
+
+fn split_tgid(left: &[u8]) -> Option<(&[u8], Pid)> {
+    let Some(inner) = left.strip_suffix(b")") else { return Some((left, Pid::UNKNOWN)) };
+    let open = memchr::memrchr(b'(', inner)?;
+    let printed = inner[open + 1..].trim_ascii();
+    let unknown = !printed.is_empty() && printed.iter().all(|&byte| byte == b'-');
+    let tgid = if unknown { Pid::UNKNOWN } else { id(printed)? };
+    Some((inner[..open].trim_ascii_end(), tgid))
+}
+
+/// Splits off the digits at the end; `None` when there are none.
+fn split_digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let start = text.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
+    (start < text.len()).then(|| text.split_at(start))
+}
+
+fn id(digits: &[u8]) -> Option<Pid> {
+    let value: u32 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some(Pid(value as i32))
+}
+
+/// `trace-cmd report -l`: name cut to 8, CPU and flags without blank between them, no brackets.
+fn latency_format<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
+    let colon = memchr::memmem::find(line, b": ")?;
+    let start = line[..colon].iter().rposition(|&byte| byte == b' ')? + 1;
+    let mut after = cursor;
+    after.skip(start);
+    let stamp @ Stamp::Time(_) = stamp(&mut after)? else { return None };
+    after.byte(b':')?;
+    let left = line[..start].trim_ascii();
+    let flags_at = left.iter().rposition(|&byte| byte == b' ')? + 1;
+    let mut columns = cursor;
+    columns.skip(line.len() - line.trim_ascii_start().len() + flags_at);
+    let cpu = columns.cpu()?;
+    let flags = columns.word()?;
+    if !(3..=FLAG_COLUMNS_MAX).contains(&flags.len()) || !flags.iter().all(|&byte| is_flag(byte)) {
+        return None;
+    }
+    let context = task(&cursor, &left[..flags_at], Flags::new(flags))?;
+    Some((Prefix { context, cpu, stamp }, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::Ns;
+
+    use super::*;
+
+    struct Read {
+        task: (String, i32, i32),
+        cpu: u32,
+        flags: String,
+        stamp: Stamp,
+        rest: String,
+    }
+
+    fn read(line: &str) -> Option<Read> {
+        let long_names = Cell::new(0);
+        let (prefix, cursor) = prefix(line.as_bytes(), &long_names, &mut Layout::default())?;
+        Some(Read {
+            task: (prefix.context.comm.to_string(), prefix.context.pid.0, prefix.context.tgid.0),
+            cpu: prefix.cpu.0,
+            flags: String::from_utf8_lossy(prefix.context.flags.as_bytes()).into_owned(),
+            stamp: prefix.stamp,
+            rest: String::from_utf8_lossy(cursor.rest()).into_owned(),
+        })
+    }
+
+    #[track_caller]
+    fn check(line: &str, task: (&str, i32, i32), cpu: u32, flags: &str, stamp: Stamp) {
+        let found = read(line).unwrap_or_else(|| panic!("no prefix in {line:?}"));
+        assert_eq!(found.task, (task.0.to_string(), task.1, task.2), "{line:?}");
+        assert_eq!((found.cpu, found.flags.as_str(), found.stamp), (cpu, flags, stamp), "{line:?}");
+        assert_eq!(found.rest, " x: y", "{line:?}");
+    }
+
+    fn us(us: u64) -> Stamp {
+        Stamp::Time(Ns::from_us(us))
+    }
+
+    #[test]
+    fn tracefs_columns() {
+        let t = us(1_555_069_808);
+        check(
+            "            bash-15487   (  15487) [000] d..2.  1555.069808: x: y",
+            ("bash", 15487, 15487),
+            0,
+            "d..2.",
+            t,
+        );
+        check(
+            "          <idle>-0       (-------) [001] d.s4.  1555.069808: x: y",
+            ("<idle>", 0, -1),
+            1,
+            "d.s4.",
+            t,
+        );
+        check(
+            "          <idle>-0     (-----) [001] d.s4  1555.069808: x: y",
+            ("<idle>", 0, -1),
+            1,
+            "d.s4",
+            t,
+        );
+        check(
+            "           <...>-123     [191] d..2.....  1555.069808: x: y",
+            ("", 123, -1),
+            191,
+            "d..2....",
+            t,
+        );
+        check("            init-1       [003] d...  1555.069808: x: y", ("init", 1, -1), 3, "d...", t);
+        check(
+            "            init-1       [003] d...   4666290303: x: y",
+            ("init", 1, -1),
+            3,
+            "d...",
+            Stamp::Ticks(4_666_290_303),
+        );
+        check("            bash-15487 [000]  1555.069808: x: y", ("bash", 15487, -1), 0, "", t);
+        check(
+            "      opt cgu.14-16722   (  16340) [000] d.h1.  1555.069808: x: y",
+            ("opt cgu.14", 16722, 16340),
+            0,
+            "d.h1.",
+            t,
+        );
+    }
+
+    #[test]
+    fn names_that_look_like_the_rest_of_a_line() {
+        let t = us(5_600_000);
+        check(
+            " a-1 [0] 1.2: y:-123     [001] d..2.     5.600000: x: y",
+            ("a-1 [0] 1.2: y:", 123, -1),
+            1,
+            "d..2.",
+            t,
+        );
+        check("           a-b-c-9       [001] d..2.     5.600000: x: y", ("a-b-c", 9, -1), 1, "d..2.", t);
+        check("[001] 5.6: x-9 [001] d..2. 5.600000: x: y", ("[001] 5.6: x", 9, -1), 1, "d..2.", t);
+        check("(7) [3] .-9 (  12) [001] d..2. 5.600000: x: y", ("(7) [3] .", 9, 12), 1, "d..2.", t);
+    }
+
+    #[test]
+    fn mail_without_columns() {
+        let t = us(576_161_432);
+        check("CPU 3/KVM-2950 [014] d.... 576.161432: x: y", ("CPU 3/KVM", 2950, -1), 14, "d....", t);
+        check(
+            "> > kworker/14:0-6525 [014] d.... 576.161432: x: y",
+            ("kworker/14:0", 6525, -1),
+            14,
+            "d....",
+            t,
+        );
+        check(">> migration/14-85 [014] d..1. 576.161432: x: y", ("migration/14", 85, -1), 14, "d..1.", t);
+        check(">odd-85 [014] d..1. 576.161432: x: y", (">odd", 85, -1), 14, "d..1.", t);
+    }
+
+    #[test]
+    fn perf_script() {
+        let t = us(1_356_932_346);
+        check("            perf 10924 [000]  1356.932346: x: y", ("perf", 10924, -1), 0, "", t);
+        check("perf   10924 [000]  1356.932346: x: y", ("perf", 10924, -1), 0, "", t);
+        check("     migration/0    18/18    [000]  1356.932346: x: y", ("migration/0", 18, 18), 0, "", t);
+        check("     Web Content   181/17    [000]  1356.932346: x: y", ("Web Content", 17, 181), 0, "", t);
+        check("             :-1    -1 [001]  1356.932346: x: y", ("", -1, -1), 1, "", t);
+        check("             :-1    -1/-1    [001]  1356.932346: x: y", ("", -1, -1), 1, "", t);
+        check("          :10954 10954 [001]  1356.932346: x: y", ("", 10954, -1), 1, "", t);
+        check("         swapper     0 [001]  1356.932346: x: y", ("swapper", 0, -1), 1, "", t);
+        check(
+            "perf 10924 [000]  1356.932346848: x: y",
+            ("perf", 10924, -1),
+            0,
+            "",
+            Stamp::Time(Ns(1_356_932_346_848)),
+        );
+    }
+
+    #[test]
+    fn trace_cmd_latency_format() {
+        let t = us(1_600_174_990);
+        check("opt cgu.-16722   0d.h1.  1600.174990: x: y", ("opt cgu.", 16722, -1), 0, "d.h1.", t);
+        check("  <idle>-0      13d.s4.  1600.174990: x: y", ("<idle>", 0, -1), 13, "d.s4.", t);
+    }
+
+    #[test]
+    fn ids_beyond_the_signed_range_are_negative() {
+        let t = us(1_000_000);
+        check(
+            "           <...>-4294967295 (-------) [000] d.... 1.000000: x: y",
+            ("", -1, -1),
+            0,
+            "d....",
+            t,
+        );
+        check("<...>--1 [000] d.... 1.000000: x: y", ("", -1, -1), 0, "d....", t);
+        check("            foo--1       [000] d.... 1.000000: x: y", ("foo-", 1, -1), 0, "d....", t);
+    }
+
+    #[test]
+    fn prose_is_no_trace_line() {
+        for line in [
+            "",
+            "On timestamp 576.162767, the vhost process triggers",
+            "--> migrates task from cpu 15 to 14",
+            "CPU 2/KVM:(2) | 5399.650 ms | 108698 | avg: 0.003 ms | max: 3.077 ms",
+            "cpus=2",
+            "bash-15487 [000] d..2.",
+            "bash-15487 [000] d..2. 1555.",
+            "bash [000] d..2. 1555.069808: x: y",
+            "swapper/0 [000] 1555.069808: x: y",
+            "see [1] 2.5: foo: bar",
+            "bash-15487 [99999999999] d..2. 1555.069808: x: y",
+            "bash-4294967296 [000] d..2. 1555.069808: x: y",
+            " => do_syscall_64",
+        ] {
+            assert!(read(line).is_none(), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,788 @@
+//! Lines to events: recognises each line, hands its event on, keeps the account of what was not understood.
+//!
+//! Must not know: how the parts of a line are read, nor how lines are cut from the stream.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::io::BufRead;
+use std::ops::ControlFlow;
+
+use fairlab_event::{Context, Cpu, Event, EventKind, Fields, Ns, Sink};
+
+use super::body::{Body, Tracepoint, body};
+use super::cursor::Cursor;
+use super::layout::Layout;
+use super::lines::{Line, each_line};
+use super::prefix::{Prefix, prefix};
+use super::record;
+use super::stamp::{Stamp, ticks_to_ns};
+use crate::{ImportError, ImportStats, ReadOptions, Trouble};
+
+/// Reads text of tracefs, `trace-cmd report` or `perf script` and hands its events to `sink`, in the order of the lines.
+///
+/// Lines that are no trace lines are counted and passed over, `#` comments and blank lines silently. A trace without
+/// events, of which only the header is there, is read as such.
+///
+/// # Errors
+/// `source` fails, or no line of it is a trace line.
+pub fn read(
+    source: impl BufRead,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<ImportStats, ImportError> {
+    let long_names = Cell::new(0);
+    let mut reader = Reader {
+        sink,
+        long_names: &long_names,
+        // A clock of 0 Hz is no statement about the clock.
+        clock_hz: options.clock_hz.filter(|&hz| hz > 0),
+        stats: ImportStats::default(),
+        line_number: 0,
+        last_trace_line: 0,
+        last_time: Ns::ZERO,
+        last_time_on: Vec::new(),
+        layout: Layout::default(),
+        printer: Printer::Unknown,
+        is_trace: false,
+        first_foreign: None,
+    };
+    each_line(source, |line| reader.take(line))?;
+    reader.finish()
+}
+
+/// Who printed the text, as far as its head tells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Printer {
+    Unknown,
+    /// One blank stands between an event's name and its text.
+    Tracefs,
+    /// Names are padded, so that text begins in one column.
+    TraceCmd,
+}
+
+/// CPUs whose last stamp is remembered. More exist nowhere; a hostile number must not cost memory.
+const CPUS_MAX: usize = 1 << 14;
+
+/// The column, counted from the event's name, at which trace-cmd begins an event's text.
+const TRACE_CMD_TEXT_COLUMN: usize = 22;
+
+struct Reader<'s> {
+    sink: &'s mut dyn Sink,
+    long_names: &'s Cell<u64>,
+    clock_hz: Option<u64>,
+    stats: ImportStats,
+    /// Counted from 1.
+    line_number: u64,
+    /// Number of the last line that held an event.
+    last_trace_line: u64,
+    last_time: Ns,
+    last_time_on: Vec<Ns>,
+    layout: Layout,
+    printer: Printer,
+    /// A trace line or a trace's header was seen.
+    is_trace: bool,
+    /// The first line that was not understood, while there was no trace line.
+    first_foreign: Option<String>,
+}
+
+/// A trace line whose event's name was found.
+struct Named<'l> {
+    prefix: Prefix,
+    name: &'l [u8],
+    /// Behind the name and its colon.
+    cursor: Cursor<'l>,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, line: Line<'_>) -> ControlFlow<()> {
+        self.line_number += 1;
+        match line {
+            Line::Whole(line) => self.line(line, true),
+            Line::Unended(line) => self.line(line, false),
+            Line::TooLong(start) => {
+                if !self.is_trace {
+                    // No text at all, most likely; it need not be read to its end to know that.
+                    self.foreign(start);
+                    return ControlFlow::Break(());
+                }
+                self.stats.add(Trouble::MalformedEvent, 1, self.line_number);
+            }
+        }
+        if self.long_names.get() > 0 {
+            self.stats.add(Trouble::CommTruncated, self.long_names.take(), self.line_number);
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn line(&mut self, line: &[u8], ended: bool) {
+        if self.plain_line(line).is_none() {
+            self.any_line(line, ended);
+        }
+    }
+
+    /// The quick way for the most common events: laid out as on the line before, printed exactly as the kernel does.
+    #[inline(always)]
+    fn plain_line(&mut self, line: &[u8]) -> Option<()> {
+        let prefix = self.layout.read(line)?;
+        let mut cursor = Cursor::new(line, self.long_names);
+        cursor.skip(self.layout.passed() + 1);
+        let tracepoint = Tracepoint::by_name(cursor.until_colon()?)?;
+        cursor.literal(b": ")?;
+        tracepoint.print_fmt(cursor, |kind| self.emit(&prefix, kind))
+    }
+
+    #[inline(never)]
+    fn any_line(&mut self, line: &[u8], ended: bool) {
+        if line.starts_with(b"#") {
+            return self.comment(line);
+        }
+        // The cell is copied out so that the lines' text does not borrow the reader.
+        let long_names = self.long_names;
+        let Some((prefix, cursor)) = prefix(line, long_names, &mut self.layout) else {
+            return self.without_prefix(line, ended);
+        };
+        self.is_trace = true;
+        let named = name(prefix, cursor, self.printer);
+        if let Some(kind) = record::perf_record(named.name, named.cursor) {
+            return self.emit_record(&named.prefix, kind);
+        }
+        self.event(&named, ended);
+    }
+
+    /// Hands on the event of a line, in whatever way its fields could be read.
+    #[inline]
+    fn event(&mut self, named: &Named<'_>, ended: bool) {
+        let prefix = &named.prefix;
+        match body(named.name, named.cursor) {
+            Body::Known(kind) => self.emit(prefix, kind),
+            Body::Exec { filename, kind } => {
+                let EventKind::SchedProcessExec { pid, old_pid, .. } = kind else { return };
+                self.emit(prefix, EventKind::SchedProcessExec { filename: &text(filename), pid, old_pid });
+            }
+            Body::Marker(marker) => self.emit(prefix, EventKind::Marker { text: &text(marker) }),
+            Body::Kprobe(name, fields) => {
+                let (name, fields) = (text(name), text(fields));
+                self.emit(prefix, EventKind::Kprobe { name: &name, fields: Fields::new(&fields) });
+            }
+            // A line that the end of the file cut off.
+            Body::Malformed(..) | Body::Other(b"", _) if !ended => {
+                self.stats.add(Trouble::TruncatedFile, 1, self.line_number);
+            }
+            Body::Other(name, fields) => self.emit_other(prefix, name, fields),
+            Body::Malformed(name, fields) => {
+                self.stats.add(Trouble::MalformedEvent, 1, self.line_number);
+                self.emit_other(prefix, name, fields);
+            }
+        }
+    }
+
+    fn emit_other(&mut self, prefix: &Prefix, name: &[u8], fields: &[u8]) {
+        let (name, fields) = (text(name), text(fields));
+        self.emit(prefix, EventKind::Other { name: &name, fields: Fields::new(&fields) });
+    }
+
+    #[inline(always)]
+    fn emit(&mut self, prefix: &Prefix, kind: EventKind<'_>) {
+        let time = self.time(prefix.stamp);
+        self.note_time(prefix.cpu, time);
+        self.last_trace_line = self.line_number;
+        self.stats.events += 1;
+        self.sink.event(&Event { time, cpu: prefix.cpu, context: prefix.context, kind });
+    }
+
+    /// Hands on a record that is no tracepoint. Recorders write these out of order, so their stamps prove nothing.
+    fn emit_record(&mut self, prefix: &Prefix, kind: EventKind<'_>) {
+        let time = self.time(prefix.stamp);
+        self.emit_at(time, prefix.cpu, prefix.context, kind);
+    }
+
+    fn emit_at(&mut self, time: Ns, cpu: Cpu, context: Context, kind: EventKind<'_>) {
+        if let EventKind::Lost { count } = kind {
+            self.stats.add(Trouble::LostEvents, count.unwrap_or(1), self.line_number);
+        }
+        self.last_time = time;
+        self.last_trace_line = self.line_number;
+        self.stats.events += 1;
+        self.sink.event(&Event { time, cpu, context, kind });
+    }
+
+    #[inline(always)]
+    fn time(&mut self, stamp: Stamp) -> Ns {
+        match (stamp, self.clock_hz) {
+            (Stamp::Time(time), _) => time,
+            (Stamp::Ticks(ticks), Some(hz)) => ticks_to_ns(ticks, hz),
+            (Stamp::Ticks(ticks), None) => {
+                if self.stats.count(Trouble::ClockRateGuessed) == 0 {
+                    self.stats.add(Trouble::ClockRateGuessed, 1, self.line_number);
+                }
+                Ns(ticks)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn note_time(&mut self, cpu: Cpu, time: Ns) {
+        self.last_time = time;
+        match self.last_time_on.get_mut(cpu.index()) {
+            Some(last) => {
+                if time < *last {
+                    self.stats.add(Trouble::TimeWentBack, 1, self.line_number);
+                }
+                *last = time;
+            }
+            None if cpu.index() < CPUS_MAX => {
+                self.last_time_on.resize(cpu.index() + 1, Ns::ZERO);
+                self.last_time_on[cpu.index()] = time;
+            }
+            None => {}
+        }
+    }
+
+    /// Lost events, trace-cmd's header, and what is none of these.
+    fn without_prefix(&mut self, line: &[u8], ended: bool) {
+        let trimmed = line.trim_ascii();
+        if trimmed.is_empty() {
+            return;
+        }
+        let long_names = self.long_names;
+        if let Some((cpu, count)) = record::lost(Cursor::new(trimmed, long_names)) {
+            self.is_trace = true;
+            // The text has no stamp: the loss was noticed between the line before and the line after.
+            return self.emit_at(self.last_time, cpu, Context::default(), EventKind::Lost { count });
+        }
+        let cpus = trimmed.strip_prefix(b"cpus=");
+        if self.stats.events == 0 && cpus.is_some_and(|n| !n.is_empty() && n.iter().all(u8::is_ascii_digit)) {
+            self.printer = Printer::TraceCmd;
+            return;
+        }
+        // Behind a trace line, the beginning of one is what an unended line most likely is.
+        if !ended && self.is_trace && self.last_trace_line + 1 == self.line_number {
+            self.stats.add(Trouble::TruncatedFile, 1, self.line_number);
+        } else {
+            self.foreign(trimmed);
+        }
+    }
+
+    /// tracefs's header, or one of Fairlab's own lines. Other comments say nothing.
+    fn comment(&mut self, line: &[u8]) {
+        if line.starts_with(b"# tracer:") {
+            self.is_trace = true;
+            self.printer = Printer::Tracefs;
+            return;
+        }
+        let Some(line) = line.strip_prefix(record::COMMENT) else { return };
+        let Some((prefix, cursor)) = prefix(line, self.long_names, &mut Layout::default()) else { return };
+        let named = name(prefix, cursor, Printer::Tracefs);
+        if let Some(kind) = record::comment(named.name, named.cursor) {
+            self.is_trace = true;
+            self.emit_record(&named.prefix, kind);
+        }
+    }
+
+    #[cold]
+    fn foreign(&mut self, line: &[u8]) {
+        if !self.is_trace && self.first_foreign.is_none() {
+            self.first_foreign = Some(quoted(line));
+        }
+        self.stats.add(Trouble::ForeignLine, 1, self.line_number);
+    }
+
+    fn finish(self) -> Result<ImportStats, ImportError> {
+        if self.is_trace {
+            return Ok(self.stats);
+        }
+        let fact = match (self.line_number, self.first_foreign) {
+            (0, _) => "the input is empty".to_string(),
+            (lines, None) => format!("{} lines, all of them blank or comments: no trace", grouped(lines)),
+            (lines, Some(first)) => format!(
+                "no line among {} is an ftrace, trace-cmd or perf script line; the first is: {first}",
+                grouped(lines)
+            ),
+        };
+        Err(ImportError::NotATrace(fact))
+    }
+}
+
+/// How much of a line an error message quotes.
+const QUOTED_CHARS: usize = 80;
+
+/// The beginning of a line, fit for an error message.
+fn quoted(line: &[u8]) -> String {
+    let start = String::from_utf8_lossy(&line[..line.len().min(4 * QUOTED_CHARS)]);
+    let visible = |char: char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char };
+    let mut text: String = start.chars().take(QUOTED_CHARS).map(visible).collect();
+    if start.chars().nth(QUOTED_CHARS).is_some() {
+        text.push('…');
+    }
+    text
+}
+
+/// A number with commas: `1,234`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Text as Rust has it; bytes that are no UTF-8 are replaced.
+#[inline]
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
+/// Finds the event's name behind a line's stamp. Text without a name (`trace_marker_raw`) has the empty name.
+#[inline]
+fn name(prefix: Prefix, mut cursor: Cursor<'_>, printer: Printer) -> Named<'_> {
+    cursor.blanks();
+    let start = cursor;
+    let mut name = cursor.identifier();
+    // trace-cmd --ts-diff and perf's period stand between stamp and name.
+    if name.is_empty() && cursor.peek() == b'('
+        || cursor.peek() == b' ' && name.iter().all(u8::is_ascii_digit)
+    {
+        let mut ahead = cursor;
+        if skip_number(&mut ahead, name.is_empty()).is_some() {
+            cursor = ahead;
+            name = cursor.identifier();
+        }
+    }
+    if name.is_empty() {
+        return Named { prefix, name, cursor: start };
+    }
+    let mut after = cursor;
+    if after.byte(b':').is_none() {
+        return without_colon(prefix, name, start, cursor);
+    }
+    // perf prints the subsystem too.
+    let mut of_subsystem = after;
+    let second = of_subsystem.identifier();
+    if !second.is_empty() && of_subsystem.byte(b':').is_some() && matches!(of_subsystem.peek(), b' ' | 0) {
+        (name, after) = (second, of_subsystem);
+    } else if !matches!(after.peek(), b' ' | 0) {
+        return Named { prefix, name: b"", cursor: start };
+    }
+    text_column(&mut after, name.len(), printer);
+    Named { prefix, name, cursor: after }
+}
+
+/// Passes `(+7)` or the blanks behind a bare number, and the blanks that follow.
+fn skip_number(cursor: &mut Cursor<'_>, bracketed: bool) -> Option<()> {
+    if bracketed {
+        cursor.literal(b"(+")?;
+        while cursor.peek().is_ascii_digit() || cursor.peek() == b'.' {
+            cursor.skip(1);
+        }
+        cursor.byte(b')')?;
+    }
+    cursor.byte(b' ')?;
+    cursor.blanks();
+    Some(())
+}
+
+/// Passes what stands between an event's name and its text: one blank, or trace-cmd's padding.
+#[inline]
+fn text_column(cursor: &mut Cursor<'_>, name_length: usize, printer: Printer) {
+    if printer != Printer::Tracefs {
+        let mut padded = *cursor;
+        padded.blanks();
+        let padding = padded.passed() - cursor.passed();
+        if padding > 1 && name_length + 1 + padding == TRACE_CMD_TEXT_COLUMN {
+            *cursor = padded;
+            return;
+        }
+    }
+    let _ = cursor.byte(b' ');
+}
+
+/// Text that is not `name: fields`: system calls (`sys_close(fd: 3)`, `sys_close -> 0x0`), perf's records
+/// (`PERF_RECORD_FORK(…`, `PERF_RECORD_LOST lost 3`) and the function tracer (`vfs_read <-ksys_read`).
+fn without_colon<'l>(prefix: Prefix, name: &'l [u8], start: Cursor<'l>, mut after: Cursor<'l>) -> Named<'l> {
+    let rest = after.rest();
+    if rest.starts_with(b" <-") {
+        return Named { prefix, name: b"function", cursor: start };
+    }
+    if rest.starts_with(b"(") || name.starts_with(b"PERF_RECORD_") {
+        return Named { prefix, name, cursor: after };
+    }
+    if rest.starts_with(b" -> ") {
+        after.skip(1);
+        return Named { prefix, name, cursor: after };
+    }
+    Named { prefix, name: b"", cursor: start }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::{Comm, Flags, Pid, Prio, StatDelay, Switch, TaskState, Wakeup, sink_fn};
+
+    use super::*;
+
+    /// Reads `text`, shows every event as `time cpu comm/pid/tgid flags name fields`.
+    fn events(text: &[u8]) -> (Vec<String>, ImportStats) {
+        let mut seen = Vec::new();
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            let Context { comm, pid, tgid, flags } = event.context;
+            let flags = String::from_utf8_lossy(flags.as_bytes()).into_owned();
+            let what = match event.kind {
+                EventKind::Marker { text } => format!("marker {text:?}"),
+                EventKind::Kprobe { name, fields } => {
+                    format!("kprobe {name} {fields:?}", fields = fields.text())
+                }
+                EventKind::Other { name, fields } => {
+                    format!("other {name} {fields:?}", fields = fields.text())
+                }
+                kind => kind.name().to_string(),
+            };
+            seen.push(format!("{} {} {comm}/{pid}/{tgid} {flags} {what}", event.time.0, event.cpu));
+        });
+        let stats = read(text, &ReadOptions::default(), &mut sink).expect("a trace");
+        drop(sink);
+        assert_eq!(stats.events, seen.len() as u64);
+        (seen, stats)
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) -> ImportStats {
+        let (seen, stats) = events(text.as_bytes());
+        assert_eq!(seen, expected);
+        stats
+    }
+
+    fn kind(line: &str) -> EventKind<'static> {
+        let mut found = None;
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            found = match event.kind {
+                EventKind::Marker { .. } | EventKind::Kprobe { .. } | EventKind::Other { .. } => None,
+                EventKind::SchedProcessExec { pid, old_pid, .. } => {
+                    Some(EventKind::SchedProcessExec { filename: "", pid, old_pid })
+                }
+                EventKind::SchedSwitch(switch) => Some(EventKind::SchedSwitch(switch)),
+                EventKind::SchedWaking(wakeup) => Some(EventKind::SchedWaking(wakeup)),
+                EventKind::SchedWakeup(wakeup) => Some(EventKind::SchedWakeup(wakeup)),
+                EventKind::SchedStatWait(delay) => Some(EventKind::SchedStatWait(delay)),
+                EventKind::TaskName { pid, tgid, comm } => Some(EventKind::TaskName { pid, tgid, comm }),
+                _ => None,
+            };
+        });
+        read(line.as_bytes(), &ReadOptions::default(), &mut sink).expect("a trace");
+        drop(sink);
+        found.unwrap_or_else(|| panic!("no event of this kind: {line}"))
+    }
+
+    #[test]
+    fn a_mail_is_read_between_its_prose() {
+        let stats = check(
+            "#### TRACE EXCERPT ####\n---\n\
+             CPU 3/KVM-2950 [014] d.... 576.161432: sched_migrate_task: comm=vhost-2920 pid=2941 prio=120 orig_cpu=15 dest_cpu=14\n\
+             --> migrates task from cpu 15 to 14\n\
+             CPU 3/KVM-2950 [014] d.... 576.161433: sched_place: comm= pid=0 sev=16329848593 sed=16334604010 sel=-13 avg=16329848593 min=16329848593 cpu=14 nr=0\n\
+             \n",
+            &[
+                "576161432000 14 CPU 3/KVM/2950/-1 d.... sched_migrate_task",
+                "576161433000 14 CPU 3/KVM/2950/-1 d.... sched_place",
+            ],
+        );
+        assert_eq!(stats.count(Trouble::ForeignLine), 2);
+        assert_eq!(stats.troubles()[0].first_at, 2);
+        assert_eq!(stats.troubles().len(), 1);
+    }
+
+    #[test]
+    fn one_switch_in_every_form_is_one_switch() {
+        let expected = EventKind::SchedSwitch(Switch {
+            prev_comm: Comm::from("Web Content"),
+            prev_pid: Pid(15487),
+            prev_prio: Prio(120),
+            prev_state: TaskState::INTERRUPTIBLE,
+            next_comm: Comm::from("swapper/0"),
+            next_pid: Pid(0),
+            next_prio: Prio(-1),
+        });
+        let print_fmt = "prev_comm=Web Content prev_pid=15487 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=-1";
+        let plugin = "Web Content:15487 [120] S ==> swapper/0:0 [-1]";
+        for line in [
+            format!("     Web Content-15487   (  15487) [000] d..2.  1555.069808: sched_switch: {print_fmt}"),
+            format!("     Web Content-15487 [000]  1555.069808: sched_switch:         {plugin}"),
+            format!("     Web Content-15487 [000] d..2.  1555.069808: sched_switch:         {plugin}"),
+            format!("     Web Content-15487 [000]  1555.069808: sched_switch:         {print_fmt}"),
+            format!("     Web Content-15487 [000]  1555.069808: (+23)    sched_switch:         {plugin}"),
+            format!("Web Cont-15487   0d..2.  1555.069808: sched_switch:         {plugin}"),
+            format!("     Web Content 15487 [000]  1555.069808:       sched:sched_switch: {print_fmt}"),
+            format!("     Web Content 15487/15487 [000]  1555.069808:       sched:sched_switch: {plugin}"),
+            format!(
+                "     Web Content 15487 [000]  1555.069808:          1       sched:sched_switch: {print_fmt}"
+            ),
+            format!(
+                "     Web Content 15487 [000]  1555.069808:       sched:sched_switch:                    {print_fmt}"
+            ),
+            format!("> Web Content-15487 [000] d..2. 1555.069808: sched_switch: {print_fmt}\r\n"),
+        ] {
+            assert_eq!(kind(&line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn one_wakeup_in_every_form_is_one_wakeup() {
+        let expected =
+            Wakeup { comm: Comm::from("a:7 [1]"), pid: Pid(15488), prio: Prio(120), target_cpu: Cpu(1) };
+        for fields in [
+            "comm=a:7 [1] pid=15488 prio=120 target_cpu=001",
+            "comm=a:7 [1] pid=15488 prio=120 success=1 target_cpu=001",
+            "comm=a:7 [1] pid=15488 prio=120 target_cpu=001 new_field=3",
+            "a:7 [1]:15488 [120] CPU:001",
+            "a:7 [1]:15488 [120] success=1 CPU:001",
+            "a:7 [1]:15488 [120]<CANT FIND FIELD success> CPU:001",
+        ] {
+            let line = format!("bash-15487 [000]  1555.069808: sched_wakeup: {fields}\n");
+            assert_eq!(kind(&line), EventKind::SchedWakeup(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn lost_events_are_told_where_they_are() {
+        let stats = check(
+            "CPU:1 [LOST 5 EVENTS]\n\
+             ls-9 [001] d..2. 1.000000: cpu_idle: state=1 cpu_id=1\n\
+             CPU:3 [LOST 123 EVENTS]\n\
+             CPU:3 [EVENTS DROPPED]\n\
+             ls 9 [001] 2.000000: PERF_RECORD_LOST lost 7\n",
+            &[
+                "0 1 /-1/-1  lost_events",
+                "1000000000 1 ls/9/-1 d..2. other cpu_idle \"state=1 cpu_id=1\"",
+                "1000000000 3 /-1/-1  lost_events",
+                "1000000000 3 /-1/-1  lost_events",
+                "2000000000 1 ls/9/-1  lost_events",
+            ],
+        );
+        assert_eq!(stats.count(Trouble::LostEvents), 5 + 123 + 1 + 7);
+    }
+
+    #[test]
+    fn events_without_a_type_keep_their_text() {
+        check(
+            "# tracer: nop\n\
+             init-1 [003] d... 1.5: place: (place_entity+0x0/0xf0) cf=0xffffa07addbb34c0 cpu=3\n\
+             init-1 [003] d... 1.5: sel_r: (wake_up_new_task+0x81/0x310 <- select_task_rq_fair) ret=1\n\
+             init-1 [003] d... 1.5: probe:up: (55d0c0de) a=1\n\
+             init-1 [003] d... 1.5: sys_sched_setaffinity(pid: 0, len: 8)\n\
+             init-1 [003] d... 1.5: sys_close -> 0x0\n\
+             init-1 [003] d... 1.5: vfs_read <-ksys_read\n\
+             init-1 [003] d... 1.5: irq_vectors:local_timer_entry: vector=236\n\
+             init-1 [003] d... 1.5: empty: \n\
+             init-1 [003] d... 1.5: <stack trace>\n\
+             init-1 [003] d... 1.5: tracing_mark_write:  B|123|two  blanks: kept \n\
+             init-1 [003] d... 1.5: print: tracing_mark_write: hello\n\
+             init-1 [003] d... 1.5: bprint: probe_function: hello\n",
+            &[
+                "1500000000 3 init/1/-1 d... kprobe place \"(place_entity+0x0/0xf0) cf=0xffffa07addbb34c0 cpu=3\"",
+                "1500000000 3 init/1/-1 d... kprobe sel_r \"(wake_up_new_task+0x81/0x310 <- select_task_rq_fair) ret=1\"",
+                "1500000000 3 init/1/-1 d... kprobe up \"(55d0c0de) a=1\"",
+                "1500000000 3 init/1/-1 d... other sys_sched_setaffinity \"(pid: 0, len: 8)\"",
+                "1500000000 3 init/1/-1 d... other sys_close \"-> 0x0\"",
+                "1500000000 3 init/1/-1 d... other function \"vfs_read <-ksys_read\"",
+                "1500000000 3 init/1/-1 d... other local_timer_entry \"vector=236\"",
+                "1500000000 3 init/1/-1 d... other empty \"\"",
+                "1500000000 3 init/1/-1 d... other  \"<stack trace>\"",
+                "1500000000 3 init/1/-1 d... marker \" B|123|two  blanks: kept \"",
+                "1500000000 3 init/1/-1 d... marker \"hello\"",
+                "1500000000 3 init/1/-1 d... marker \"probe_function: hello\"",
+            ],
+        );
+    }
+
+    #[test]
+    fn fields_that_cannot_be_read_are_counted_and_passed_on() {
+        let stats = check(
+            "ls-9 [001] d..2. 1.0: sched_switch: prev_comm=ls prev_pid=x\n\
+             ls-9 [001] d..2. 1.0: sched_wakeup: comm=ls pid=99999999999 prio=120 target_cpu=001\n\
+             ls-9 [001] d..2. 1.0: sched_stat_wait: comm=ls pid=9 delay=18446744073709551616 [ns]\n",
+            &[
+                "1000000000 1 ls/9/-1 d..2. other sched_switch \"prev_comm=ls prev_pid=x\"",
+                "1000000000 1 ls/9/-1 d..2. other sched_wakeup \"comm=ls pid=99999999999 prio=120 target_cpu=001\"",
+                "1000000000 1 ls/9/-1 d..2. other sched_stat_wait \"comm=ls pid=9 delay=18446744073709551616 [ns]\"",
+            ],
+        );
+        assert_eq!(stats.count(Trouble::MalformedEvent), 3);
+        let largest = StatDelay { comm: Comm::from("ls"), pid: Pid(9), delay: Ns::MAX };
+        let line = "ls-9 [001] 1.0: sched_stat_wait: comm=ls pid=9 delay=18446744073709551615 [ns]";
+        assert_eq!(kind(line), EventKind::SchedStatWait(largest));
+    }
+
+    #[test]
+    fn long_names_are_cut_and_counted() {
+        let stats = check(
+            "kworker/u8:0-events_unbound-9 [001] d..2. 1.0: sched_wakeup: comm=kworker/u8:0-events_unbound pid=9 prio=120 target_cpu=001\n",
+            &["1000000000 1 kworker/u8:0-ev/9/-1 d..2. sched_wakeup"],
+        );
+        assert_eq!(stats.count(Trouble::CommTruncated), 2);
+    }
+
+    #[test]
+    fn time_that_goes_back_is_counted_for_each_cpu_alone() {
+        let line = |cpu: u32, time: &str| format!("ls-9 [{cpu:03}] d..2. {time}: x: y\n");
+        let text =
+            [line(1, "2.0"), line(0, "1.0"), line(1, "1.9"), line(1, "1.9"), line(9_999_999, "0.1")].concat();
+        let (seen, stats) = events(text.as_bytes());
+        assert_eq!(seen.len(), 5);
+        assert_eq!(stats.troubles().len(), 1);
+        assert_eq!((stats.count(Trouble::TimeWentBack), stats.troubles()[0].first_at), (1, 3));
+    }
+
+    #[test]
+    fn integer_stamps_need_the_clocks_rate() {
+        let text = b"ls-9 [001] d... 2596134003: x: y\nls-9 [001] d... 5192268000: x: y\n";
+        let (seen, stats) = events(text);
+        assert_eq!(seen[0], "2596134003 1 ls/9/-1 d... other x \"y\"");
+        assert_eq!((stats.count(Trouble::ClockRateGuessed), stats.troubles()[0].first_at), (1, 1));
+        let mut times = Vec::new();
+        let mut sink = sink_fn(|event: &Event<'_>| times.push(event.time));
+        let options = ReadOptions { clock_hz: Some(2_596_134_000) };
+        let stats = read(&text[..], &options, &mut sink).expect("a trace");
+        drop(sink);
+        assert_eq!((times, stats.worst()), (vec![Ns(1_000_000_001), Ns(2_000_000_000)], None));
+        let options = ReadOptions { clock_hz: Some(0) };
+        let stats = read(&text[..], &options, &mut ()).expect("a trace");
+        assert_eq!(stats.count(Trouble::ClockRateGuessed), 1);
+    }
+
+    #[test]
+    fn a_cut_file_says_so_only_when_the_cut_shows() {
+        let whole = "ls-9 [001] d..2. 1.0: sched_wakeup: comm=ls pid=9 prio=120 target_cpu=001";
+        for cut in [6, 12, 20, 26, 33, 36, 45, 70] {
+            let text = format!("{whole}\n{}", &whole[..cut]);
+            let (seen, stats) = events(text.as_bytes());
+            assert_eq!((seen.len(), stats.count(Trouble::TruncatedFile)), (1, 1), "{cut}");
+            assert_eq!(stats.troubles().len(), 1, "{cut}");
+        }
+        let (seen, stats) = events(format!("{whole}\n{whole}").as_bytes());
+        assert_eq!((seen.len(), stats.worst()), (2, None));
+        let (_, stats) = events(format!("{whole}\nGreetings\nJane").as_bytes());
+        assert_eq!((stats.count(Trouble::TruncatedFile), stats.count(Trouble::ForeignLine)), (0, 2));
+    }
+
+    #[test]
+    fn bytes_that_are_no_utf8_are_kept_in_names_and_replaced_in_texts() {
+        let mut found = Vec::new();
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            found.push((event.context.comm.as_bytes().to_vec(), format!("{:?}", event.kind)));
+        });
+        read(
+            &b"l\xffs-9 [001] d..2. 1.0: tracing_mark_write: a\xfeb\r\n"[..],
+            &ReadOptions::default(),
+            &mut sink,
+        )
+        .expect("a trace");
+        drop(sink);
+        assert_eq!(found, [(b"l\xffs".to_vec(), "Marker { text: \"a\u{fffd}b\" }".to_string())]);
+    }
+
+    #[test]
+    fn perf_tells_of_tasks_outside_of_time() {
+        let stats = check(
+            "ls 9 [001] 5.0: sched:sched_switch: ls:9 [120] D ==> a:7 [120]\n\
+             swapper     0 [001]     0.000000: PERF_RECORD_FORK(1:1):(0:0)\n\
+             ls 9 [001] 0.0: PERF_RECORD_COMM exec: ls:9/9\n\
+             ls 9 [001] 6.0: PERF_RECORD_EXIT(9:9):(1:1)\n",
+            &[
+                "5000000000 1 ls/9/-1  sched_switch",
+                "0 1 swapper/0/-1  task_start",
+                "0 1 ls/9/-1  task_name",
+                "6000000000 1 ls/9/-1  other PERF_RECORD_EXIT \"(9:9):(1:1)\"",
+            ],
+        );
+        assert_eq!(stats.worst(), None);
+    }
+
+    #[test]
+    fn comment_lines_of_our_own_are_events() {
+        let line =
+            "#!              ls-9       (-------) [001] 1.000000000: task_name: comm=a pid=1 b pid=3 tgid=2";
+        let named = EventKind::TaskName { pid: Pid(3), tgid: Pid(2), comm: Comm::from("a pid=1 b") };
+        assert_eq!(kind(line), named);
+        let stats = check("# tracer: nop\n#!/bin/sh\n#! ls-9 [001] 1.0: sched_switch: x\n", &[]);
+        assert_eq!(stats.worst(), None);
+    }
+
+    #[test]
+    fn a_layout_learned_from_one_line_does_not_bend_the_next() {
+        let stats = check(
+            "            bash-15487   (  15487) [000] d..2.  1555.069808: x: y\n\
+             \x20           bash-15487   (  15 87) [000] d..2.  1555.069808: x: y\n\
+             \x20           bash-15487   (  15487) [000] d..2.  1555.06980 : x: y\n\
+             \x20      bash-154-87       (     87) [000] d..2.  1555.069808: x: y\n\
+             \x20           bash-1       (-------) [1000] d..2.  1555.069808: x: y\n\
+             \x20           bash-1       (-------) [001] d..2.999999.069808: x: y\n\
+             \x20           bash-1       (-------) [001]        5.069808: x: y\n\
+             \x20           bash-1       (-------) [001] d..2..    5.069808: x: y\n\
+             \x20           bash-12345678 (      7) [001] d..2.     5.069808: x: y\n\
+             \x20           bash-4294967295 (      7) [001] d..2.     5.069808: x: y\n",
+            &[
+                "1555069808000 0 bash/15487/15487 d..2. other x \"y\"",
+                "1555069808000 0 bash-154/87/87 d..2. other x \"y\"",
+                "1555069808000 1000 bash/1/-1 d..2. other x \"y\"",
+                "5069808000 1 bash/1/-1  other x \"y\"",
+                "5069808000 1 bash/1/-1 d..2.. other x \"y\"",
+                "5069808000 1 bash/12345678/7 d..2. other x \"y\"",
+                "5069808000 1 bash/-1/7 d..2. other x \"y\"",
+            ],
+        );
+        assert_eq!(stats.count(Trouble::ForeignLine), 3);
+    }
+
+    #[test]
+    fn what_is_no_trace_is_named() {
+        let fact = |text: &[u8]| match read(text, &ReadOptions::default(), &mut ()) {
+            Err(ImportError::NotATrace(fact)) => fact,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(fact(b""), "the input is empty");
+        assert_eq!(fact(b"\n\n# nothing\n"), "3 lines, all of them blank or comments: no trace");
+        let mut text = "\n  Dear \"all\",\n".to_string();
+        text.push_str(&"prose\n".repeat(1232));
+        assert_eq!(
+            fact(text.as_bytes()),
+            "no line among 1,234 is an ftrace, trace-cmd or perf script line; the first is: Dear \"all\","
+        );
+        let long = "ä".repeat(200);
+        assert!(fact(long.as_bytes()).ends_with(&format!(" {}…", "ä".repeat(80))));
+        assert!(fact(&vec![0; 3 << 20]).contains("no line among 1 is"));
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn a_trace_without_events_is_a_trace() {
+        let stats = check("# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n", &[]);
+        assert_eq!(stats, ImportStats::default());
+    }
+
+    #[test]
+    fn an_endless_line_within_a_trace_is_counted() {
+        let line = "ls-9 [001] d..2. 1.0: x: y\n";
+        let text = [line, &"z".repeat(2 << 20), "\n", line].concat();
+        let (seen, stats) = events(text.as_bytes());
+        assert_eq!((seen.len(), stats.count(Trouble::MalformedEvent)), (2, 1));
+    }
+
+    #[test]
+    fn flags_are_kept_as_they_are() {
+        let line = "ls-9 [001] dNh21.ab 1.0: x: y\n";
+        let mut flags = Flags::NONE;
+        read(
+            line.as_bytes(),
+            &ReadOptions::default(),
+            &mut sink_fn(|event: &Event<'_>| flags = event.context.flags),
+        )
+        .expect("a trace");
+        assert_eq!(flags, Flags::new(b"dNh21.ab"));
+    }
+}

@@ -1,0 +1,457 @@
+//! Events to text in the form of tracefs, with nanosecond stamps and the kernel's own fields.
+//!
+//! Must not know: how text is read; the tests know that both agree.
+//!
+//! What the reader gets back is what was written, with these exceptions, which [`FtraceTextWriter::altered`] counts:
+//! * line feeds in names and texts become `?`, a carriage return at a text's end too;
+//! * a context's name loses leading blanks (tracefs pads with blanks), and a task called `<...>` its name;
+//! * flags that hold blanks, colons or brackets, or begin with a digit, hold dots there;
+//! * thread groups are dropped when the file has no column for them ([`WriteOptions::tgid`]);
+//! * an event of a type that Fairlab knows by another name, or a probe without its place in brackets, is read as what
+//!   it looks like.
+//!
+//! ftrace text has no lines for a recorder's own knowledge of tasks. [`EventKind::TaskName`], [`EventKind::TaskStart`],
+//! and lost events whose time or context is not that of the line before, are written as comments that begin with `#!`
+//! (`#!` and a complete line, see `record.rs`): other tools pass over them, the reader takes them back.
+
+use std::cell::Cell;
+use std::io::{self, Write};
+
+use fairlab_event::{
+    Comm, Context, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, StatDelay, Switch, Wakeup,
+};
+
+use super::body::{Body, body};
+use super::cursor::Cursor;
+use super::prefix::is_flag;
+use super::record;
+
+/// How text is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Whether there is a column for thread groups, as tracefs prints with `options/record-tgid`. On by default.
+    pub tgid: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> WriteOptions {
+        WriteOptions { tgid: true }
+    }
+}
+
+/// Writes events as tracefs prints them. Errors of `W` are kept and returned by [`finish`](FtraceTextWriter::finish);
+/// after the first one nothing more is written.
+#[derive(Debug)]
+pub struct FtraceTextWriter<W: Write> {
+    output: W,
+    options: WriteOptions,
+    buffer: Vec<u8>,
+    /// The time that a reader will give to lost events here.
+    last_time: Ns,
+    altered: u64,
+    error: Option<io::Error>,
+}
+
+const BUFFER_BYTES: usize = 1 << 16;
+
+impl<W: Write> FtraceTextWriter<W> {
+    /// A writer with the default options. Nothing need be buffered by `output`.
+    pub fn new(output: W) -> FtraceTextWriter<W> {
+        FtraceTextWriter::with_options(output, WriteOptions::default())
+    }
+
+    /// A writer with options.
+    pub fn with_options(output: W, options: WriteOptions) -> FtraceTextWriter<W> {
+        let header = if options.tgid { HEADER_WITH_TGID } else { HEADER };
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4);
+        buffer.extend_from_slice(header.as_bytes());
+        FtraceTextWriter { output, options, buffer, last_time: Ns::ZERO, altered: 0, error: None }
+    }
+
+    /// How many events so far will not be read back exactly as they were given.
+    pub fn altered(&self) -> u64 {
+        self.altered
+    }
+
+    /// Writes what is buffered and gives the output back.
+    ///
+    /// # Errors
+    /// The first error that `W` returned since the beginning.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.flush();
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.output),
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.error.is_none() {
+            let written = self.output.write_all(&self.buffer).and_then(|()| self.output.flush());
+            self.error = written.err();
+        }
+        self.buffer.clear();
+    }
+}
+
+impl<W: Write> Sink for FtraceTextWriter<W> {
+    fn event(&mut self, event: &Event<'_>) {
+        let mut line = Line { bytes: &mut self.buffer, exact: true };
+        let lost_here = event.time == self.last_time && event.context == Context::default();
+        match event.kind {
+            EventKind::Lost { count } if lost_here => line.lost(event.cpu, count),
+            EventKind::Lost { .. } | EventKind::TaskName { .. } | EventKind::TaskStart { .. } => {
+                line.put(record::COMMENT);
+                line.prefix(event, self.options.tgid);
+                line.body(&event.kind);
+            }
+            _ => {
+                line.prefix(event, self.options.tgid);
+                line.body(&event.kind);
+            }
+        }
+        line.put(b"\n");
+        self.altered += u64::from(!line.exact);
+        self.last_time = event.time;
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.flush();
+        }
+    }
+}
+
+const HEADER: &str = "\
+# tracer: nop
+#
+#                                _-----=> irqs-off/BH-disabled
+#                               / _----=> need-resched
+#                              | / _---=> hardirq/softirq
+#                              || / _--=> preempt-depth
+#                              ||| / _-=> migrate-disable
+#                              |||| /     delay
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |         |   |||||     |         |
+";
+
+const HEADER_WITH_TGID: &str = "\
+# tracer: nop
+#
+#                                          _-----=> irqs-off/BH-disabled
+#                                         / _----=> need-resched
+#                                        | / _---=> hardirq/softirq
+#                                        || / _--=> preempt-depth
+#                                        ||| / _-=> migrate-disable
+#                                        |||| /     delay
+#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |           |       |   |||||     |         |
+";
+
+/// One line in the making.
+struct Line<'b> {
+    bytes: &'b mut Vec<u8>,
+    /// Whether everything so far can be read back.
+    exact: bool,
+}
+
+impl Line<'_> {
+    fn put(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+    }
+
+    /// A name or text, without line feeds.
+    fn text(&mut self, text: &[u8]) {
+        let start = self.bytes.len();
+        self.put(text);
+        for byte in &mut self.bytes[start..] {
+            if *byte == b'\n' {
+                *byte = b'?';
+                self.exact = false;
+            }
+        }
+    }
+
+    /// Text at the end of a line, where a carriage return would be taken for the line's end.
+    fn last_text(&mut self, text: &[u8]) {
+        self.text(text);
+        if text.ends_with(b"\r") {
+            self.bytes.pop();
+            self.put(b"?");
+            self.exact = false;
+        }
+    }
+
+    /// tracefs's line about lost events, which has neither stamp nor task.
+    fn lost(&mut self, cpu: Cpu, count: Option<u64>) {
+        self.unsigned("CPU:", cpu.0.into());
+        match count {
+            Some(count) => {
+                self.unsigned(" [LOST ", count);
+                self.put(b" EVENTS]");
+            }
+            None => self.put(b" [LOST EVENTS]"),
+        }
+    }
+
+    /// A label and a number without sign.
+    fn unsigned(&mut self, label: &str, value: u64) {
+        self.put(label.as_bytes());
+        self.digits(value, 1);
+    }
+
+    /// A label and a number with sign.
+    fn signed(&mut self, label: &str, value: i64) {
+        self.put(label.as_bytes());
+        if value < 0 {
+            self.put(b"-");
+        }
+        self.digits(value.unsigned_abs(), 1);
+    }
+
+    /// Decimal digits, zeroes in front up to `width` of them.
+    fn digits(&mut self, mut value: u64, width: usize) {
+        let mut digits = [b'0'; DIGITS_MAX];
+        let mut start = DIGITS_MAX;
+        while value > 0 {
+            start -= 1;
+            digits[start] = b'0' + (value % 10) as u8;
+            value /= 10;
+        }
+        self.put(&digits[start.min(DIGITS_MAX - width)..]);
+    }
+
+    /// Decimal digits, blanks behind them up to `width` in all.
+    fn digits_left(&mut self, value: u64, width: usize) {
+        let start = self.bytes.len();
+        self.digits(value, 1);
+        let missing = width.saturating_sub(self.bytes.len() - start);
+        self.put(&BLANKS[..missing]);
+    }
+
+    /// Decimal digits, blanks before them up to `width` in all.
+    fn digits_right(&mut self, value: u64, width: usize) {
+        let length = value.checked_ilog10().map_or(1, |log| log as usize + 1);
+        self.put(&BLANKS[..width.saturating_sub(length)]);
+        self.digits(value, 1);
+    }
+
+    fn comm(&mut self, label: &str, comm: &Comm) {
+        self.put(label.as_bytes());
+        self.text(comm.as_bytes());
+    }
+
+    fn task(&mut self, label: &str, comm: &Comm, pid: Pid) {
+        self.comm(label, comm);
+        self.signed(" pid=", pid.0.into());
+    }
+
+    /// Everything before the event's name.
+    fn prefix(&mut self, event: &Event<'_>, with_tgid: bool) {
+        let context = &event.context;
+        self.context_comm(&context.comm);
+        self.put(b"-");
+        // Negative ids cannot stand behind a dash: they are written as what they are without sign.
+        self.digits_left(u64::from(context.pid.0 as u32), 7);
+        self.put(b" ");
+        if with_tgid {
+            self.tgid(context.tgid);
+        } else {
+            self.exact &= context.tgid == Pid::UNKNOWN;
+        }
+        self.put(b"[");
+        self.digits(event.cpu.0.into(), 3);
+        self.put(b"] ");
+        self.flags(context);
+        self.digits_right(event.time.0 / 1_000_000_000, 5);
+        self.put(b".");
+        self.digits(event.time.0 % 1_000_000_000, 9);
+        self.put(b": ");
+    }
+
+    /// The name in its column of 16; `<...>` when it is not known.
+    fn context_comm(&mut self, comm: &Comm) {
+        let known = comm.as_bytes();
+        self.exact &= !known.starts_with(b" ") && known != b"<...>";
+        let name: &[u8] = if known.is_empty() { b"<...>" } else { known };
+        self.put(&BLANKS[..Comm::LEN.saturating_sub(name.len())]);
+        self.text(name);
+    }
+
+    fn tgid(&mut self, tgid: Pid) {
+        if tgid == Pid::UNKNOWN {
+            self.put(b"(-------) ");
+            return;
+        }
+        self.put(b"(");
+        self.digits_right(u64::from(tgid.0 as u32), 7);
+        self.put(b") ");
+    }
+
+    fn flags(&mut self, context: &Context) {
+        let flags = context.flags.as_bytes();
+        for (column, &flag) in flags.iter().enumerate() {
+            let readable = is_flag(flag) && (column > 0 || !flag.is_ascii_digit());
+            self.exact &= readable;
+            self.put(&[if readable { flag } else { b'.' }]);
+        }
+        if !flags.is_empty() {
+            self.put(b" ");
+        }
+    }
+
+    /// The event's name and fields.
+    fn body(&mut self, kind: &EventKind<'_>) {
+        match *kind {
+            EventKind::Marker { text } => {
+                self.put(b"tracing_mark_write: ");
+                self.last_text(text.as_bytes());
+            }
+            EventKind::Kprobe { name, fields } => self.generic(name, fields, true),
+            EventKind::Other { name, fields } => self.generic(name, fields, false),
+            _ => {
+                self.put(kind.name().as_bytes());
+                self.put(b": ");
+                self.fields(kind);
+            }
+        }
+    }
+
+    fn generic(&mut self, name: &str, fields: Fields<'_>, probe: bool) {
+        let fields = fields.text().as_bytes();
+        self.exact &= reads_back(name.as_bytes(), fields, probe);
+        self.text(name.as_bytes());
+        match fields {
+            _ if name.is_empty() => {}
+            // The kernel prints system calls as calls.
+            [b'(', ..] if name.starts_with("sys_") => {}
+            [b'-', b'>', b' ', ..] if name.starts_with("sys_") => self.put(b" "),
+            _ => self.put(b": "),
+        }
+        self.last_text(fields);
+    }
+
+    fn fields(&mut self, kind: &EventKind<'_>) {
+        match kind {
+            EventKind::SchedSwitch(switch) => self.switch(switch),
+            EventKind::SchedWaking(w) | EventKind::SchedWakeup(w) | EventKind::SchedWakeupNew(w) => {
+                self.wakeup(w);
+            }
+            EventKind::SchedStatWait(d)
+            | EventKind::SchedStatSleep(d)
+            | EventKind::SchedStatBlocked(d)
+            | EventKind::SchedStatIowait(d) => self.delay(d),
+            EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
+                self.task("comm=", comm, *pid);
+                self.unsigned(" runtime=", runtime.0);
+                self.put(b" [ns]");
+                if let Some(vruntime) = *vruntime {
+                    self.unsigned(" vruntime=", vruntime);
+                    self.put(b" [ns]");
+                }
+            }
+            EventKind::SchedPlace(place) => self.place(place),
+            EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
+                self.task("comm=", comm, *pid);
+                self.signed(" prio=", prio.0.into());
+                self.unsigned(" orig_cpu=", orig_cpu.0.into());
+                self.unsigned(" dest_cpu=", dest_cpu.0.into());
+            }
+            _ => self.process(kind),
+        }
+    }
+
+    /// Events of tasks that begin and end, and a recorder's own records.
+    fn process(&mut self, kind: &EventKind<'_>) {
+        match kind {
+            EventKind::SchedProcessFork { comm, pid, child_comm, child_pid } => {
+                self.task("comm=", comm, *pid);
+                self.comm(" child_comm=", child_comm);
+                self.signed(" child_pid=", child_pid.0.into());
+            }
+            EventKind::SchedProcessExec { filename, pid, old_pid } => {
+                self.put(b"filename=");
+                self.text(filename.as_bytes());
+                self.signed(" pid=", pid.0.into());
+                self.signed(" old_pid=", old_pid.0.into());
+            }
+            EventKind::SchedProcessExit { comm, pid, prio, group_dead } => {
+                self.task("comm=", comm, *pid);
+                self.signed(" prio=", prio.0.into());
+                match group_dead {
+                    Some(true) => self.put(b" group_dead=true"),
+                    Some(false) => self.put(b" group_dead=false"),
+                    None => {}
+                }
+            }
+            EventKind::TaskName { pid, tgid, comm } => {
+                self.task("comm=", comm, *pid);
+                self.signed(" tgid=", tgid.0.into());
+            }
+            EventKind::TaskStart { pid, tgid, parent_pid } => {
+                self.signed("pid=", pid.0.into());
+                self.signed(" tgid=", tgid.0.into());
+                self.signed(" parent_pid=", parent_pid.0.into());
+            }
+            EventKind::Lost { count: Some(count) } => self.unsigned("count=", *count),
+            _ => {}
+        }
+    }
+
+    fn switch(&mut self, switch: &Switch) {
+        self.comm("prev_comm=", &switch.prev_comm);
+        self.signed(" prev_pid=", switch.prev_pid.0.into());
+        self.signed(" prev_prio=", switch.prev_prio.0.into());
+        self.put(b" prev_state=");
+        // A vector takes everything.
+        let _ = write!(self.bytes, "{}", switch.prev_state);
+        self.comm(" ==> next_comm=", &switch.next_comm);
+        self.signed(" next_pid=", switch.next_pid.0.into());
+        self.signed(" next_prio=", switch.next_prio.0.into());
+    }
+
+    fn wakeup(&mut self, wakeup: &Wakeup) {
+        self.task("comm=", &wakeup.comm, wakeup.pid);
+        self.signed(" prio=", wakeup.prio.0.into());
+        self.put(b" target_cpu=");
+        self.digits(wakeup.target_cpu.0.into(), 3);
+    }
+
+    fn delay(&mut self, delay: &StatDelay) {
+        self.task("comm=", &delay.comm, delay.pid);
+        self.unsigned(" delay=", delay.delay.0);
+        self.put(b" [ns]");
+    }
+
+    fn place(&mut self, place: &Place) {
+        self.task("comm=", &place.comm, place.pid);
+        self.unsigned(" sev=", place.sev);
+        self.unsigned(" sed=", place.sed);
+        self.signed(" sel=", place.sel);
+        self.unsigned(" avg=", place.avg);
+        self.unsigned(" min=", place.min);
+        self.unsigned(" cpu=", place.cpu.0.into());
+        self.unsigned(" nr=", place.nr.into());
+    }
+}
+
+/// Whether a reader will take `name: fields` for the same generic event.
+fn reads_back(name: &[u8], fields: &[u8], probe: bool) -> bool {
+    let long_names = Cell::new(0);
+    let cursor = Cursor::new(fields, &long_names);
+    if name.is_empty() {
+        // Text without a name must not begin like one.
+        return !probe && { cursor }.identifier().is_empty() && !matches!(cursor.peek(), b' ' | b'\t' | b'(');
+    }
+    let mut whole = Cursor::new(name, &long_names);
+    if whole.identifier() != name || record::perf_record(name, cursor).is_some() {
+        return false;
+    }
+    match body(name, cursor) {
+        Body::Kprobe(..) => probe,
+        Body::Other(..) | Body::Malformed(..) => !probe,
+        Body::Known(_) | Body::Exec { .. } | Body::Marker(_) => false,
+    }
+}
+
+/// The digits of the largest 64-bit number.
+const DIGITS_MAX: usize = 20;
+
+const BLANKS: &[u8; DIGITS_MAX] = b"                    ";
