@@ -1,12 +1,18 @@
 //! Which format a byte stream is in, and reading it with the right importer.
+//!
+//! Formats and compressions are told by their first bytes, never by names. A compressed stream that is cut off or
+//! damaged is read as far as it goes.
+//!
+//! Must not know: what the formats hold.
 
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
 use fairlab_event::Sink;
 
-use crate::{ImportError, ImportStats, ftrace_text, perfdata};
+use crate::{ImportError, ImportStats, Trouble, ftrace_text, perfdata};
 
 /// What the user may tell a reader about a trace.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,15 +30,62 @@ pub enum Format {
     PerfData,
 }
 
+impl Format {
+    /// The format of content that begins with `start`, of which sixteen bytes are enough. What has no mark of its own
+    /// may be text.
+    ///
+    /// # Errors
+    /// The content is in a format that is known and cannot be read.
+    pub fn detect(start: &[u8]) -> Result<Format, ImportError> {
+        for (mark, fact) in UNSUPPORTED {
+            if start.starts_with(mark) {
+                return Err(ImportError::Unsupported((*fact).to_string()));
+            }
+        }
+        if start.starts_with(b"PERFILE2") || start.starts_with(b"2ELIFREP") {
+            return Ok(Format::PerfData);
+        }
+        Ok(Format::FtraceText)
+    }
+}
+
+/// Formats that people have and that must be turned into another first.
+const UNSUPPORTED: &[(&[u8], &str)] = &[
+    (
+        b"\x17\x08Dtracing",
+        "this is a trace.dat of trace-cmd; turn it into text first: trace-cmd report -N -t FILE",
+    ),
+    (b"PAR1", "this is a Parquet file, no trace that can be read"),
+    (b"SQLite format 3\0", "this is an SQLite database, no trace that can be read"),
+    (b"BZh", "this is compressed with bzip2; decompress it first, or use zstd, gzip or xz"),
+    (b"\x04\"M\x18", "this is compressed with lz4; decompress it first, or use zstd, gzip or xz"),
+    (b"PK\x03\x04", "this is a ZIP archive; unpack it first"),
+    (b"\xff\xfe", "this is text in UTF-16; turn it into UTF-8 first: iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "this is text in UTF-16; turn it into UTF-8 first: iconv -f UTF-16 -t UTF-8"),
+];
+
 /// Reads the trace in `path` (`-` is standard input), decompressing it when its first bytes say zstd, gzip or xz.
 ///
 /// # Errors
 /// The file cannot be opened or read, or holds no trace.
-pub fn read_path(path: &Path, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
+pub fn read_path(
+    path: &Path,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<ImportStats, ImportError> {
     if path == Path::new("-") {
         return read(Box::new(io::stdin().lock()), options, sink);
     }
-    read(Box::new(File::open(path)?), options, sink)
+    let mut file = File::open(path)?;
+    if file.metadata()?.is_file() {
+        // perf.data is read in place where it can be: its descriptions stand at its end.
+        let start = first_bytes(&mut file)?;
+        file.rewind()?;
+        if Compression::of(&start).is_none() && matches!(Format::detect(&start)?, Format::PerfData) {
+            return perfdata::read_file(file, options, sink);
+        }
+    }
+    read(Box::new(file), options, sink)
 }
 
 /// Reads a trace from `source`, decompressing it when its first bytes say zstd, gzip or xz.
@@ -40,41 +93,336 @@ pub fn read_path(path: &Path, options: &ReadOptions, sink: &mut dyn Sink) -> Res
 /// # Errors
 /// `source` fails, or holds no trace.
 pub fn read(
-    source: Box<dyn Read + '_>,
+    mut source: Box<dyn Read + '_>,
     options: &ReadOptions,
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
-    let mut source = decompress(source)?;
-    match detect(source.fill_buf()?) {
+    let start = first_bytes(&mut source)?;
+    let compression = Compression::of(&start);
+    let source = io::Cursor::new(start).chain(source);
+    let Some(compression) = compression else {
+        return read_plain(source, options, sink).map(|(stats, _)| stats);
+    };
+    let progress = Progress::default();
+    let decoder = Decoder { decoder: compression.decoder(source)?, compression, progress: &progress };
+    let read = read_plain(decoder, options, sink);
+    let Some(trouble) = progress.end.get() else { return read.map(|(stats, _)| stats) };
+    match read {
+        Ok((mut stats, format)) => {
+            let at = match format {
+                Format::FtraceText => progress.lines.get() + 1,
+                Format::PerfData => progress.bytes.get(),
+            };
+            if stats.count(trouble) == 0 {
+                stats.add(trouble, 1, at);
+            }
+            Ok(stats)
+        }
+        Err(ImportError::NotATrace(fact)) => {
+            let what = if trouble == Trouble::TruncatedFile { "cut off" } else { "damaged" };
+            let (name, bytes) = (compression.name(), progress.bytes.get());
+            Err(ImportError::NotATrace(format!("{fact} (the {name} stream is {what} after {bytes} bytes)")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn read_plain(
+    mut source: impl Read,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<(ImportStats, Format), ImportError> {
+    let start = first_bytes(&mut source)?;
+    let format = Format::detect(&start)?;
+    let source = BufReader::with_capacity(BUFFER_BYTES, io::Cursor::new(start).chain(source));
+    let stats = match format {
         Format::PerfData => perfdata::read(source, options, sink),
         Format::FtraceText => ftrace_text::read(source, options, sink),
-    }
+    }?;
+    Ok((stats, format))
 }
 
 /// Large enough that system calls do not show in a profile, small against the memory that readers may use.
 const BUFFER_BYTES: usize = 1 << 18;
 
-fn decompress(source: Box<dyn Read + '_>) -> io::Result<Box<dyn BufRead + '_>> {
-    let mut source = BufReader::with_capacity(BUFFER_BYTES, source);
-    let start = source.fill_buf()?;
-    if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, zstd::Decoder::with_buffer(source)?)));
-    }
-    if start.starts_with(&[0x1f, 0x8b]) {
-        let decoder = flate2::bufread::MultiGzDecoder::new(source);
-        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
-    }
-    if start.starts_with(&[0xfd, b'7', b'z', b'X', b'Z', 0]) {
-        let decoder = lzma_rust2::XzReader::new(source, true);
-        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
-    }
-    Ok(Box::new(source))
+/// As many as the longest mark has.
+const FIRST_BYTES: u64 = 16;
+
+/// Up to sixteen bytes, however few a pipe hands out at a time.
+fn first_bytes(source: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut start = Vec::with_capacity(FIRST_BYTES as usize);
+    source.by_ref().take(FIRST_BYTES).read_to_end(&mut start)?;
+    Ok(start)
 }
 
-fn detect(start: &[u8]) -> Format {
-    if start.starts_with(b"PERFILE2") || start.starts_with(b"2ELIFREP") {
-        Format::PerfData
-    } else {
-        Format::FtraceText
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compression {
+    Zstd,
+    Gzip,
+    Xz,
+}
+
+impl Compression {
+    fn of(start: &[u8]) -> Option<Compression> {
+        if start.starts_with(b"\x28\xb5\x2f\xfd") {
+            return Some(Compression::Zstd);
+        }
+        if start.starts_with(b"\x1f\x8b") {
+            return Some(Compression::Gzip);
+        }
+        start.starts_with(b"\xfd7zXZ\0").then_some(Compression::Xz)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Compression::Zstd => "zstd",
+            Compression::Gzip => "gzip",
+            Compression::Xz => "xz",
+        }
+    }
+
+    fn decoder<'s>(self, source: impl Read + 's) -> io::Result<Box<dyn Read + 's>> {
+        let source = BufReader::with_capacity(BUFFER_BYTES, source);
+        Ok(match self {
+            Compression::Zstd => Box::new(zstd::Decoder::with_buffer(source)?),
+            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
+            Compression::Xz => Box::new(lzma_rust2::XzReader::new(Filled(source), true)),
+        })
+    }
+}
+
+/// Fills the buffer that it is given as long as there is anything to fill it with: the xz decoder takes a short read
+/// behind a stream for damage.
+struct Filled<R>(R);
+
+impl<R: Read> Read for Filled<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.0.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // What was read before the error is handed out; the error comes again with the next read.
+                Err(_) if filled > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// How far decompression came, and why it ended early.
+#[derive(Default)]
+struct Progress {
+    bytes: Cell<u64>,
+    lines: Cell<u64>,
+    end: Cell<Option<Trouble>>,
+}
+
+/// Decompresses; damage after the first bytes ends the stream instead of failing it.
+struct Decoder<'s> {
+    decoder: Box<dyn Read + 's>,
+    compression: Compression,
+    progress: &'s Progress,
+}
+
+impl Read for Decoder<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.progress.end.get().is_some() {
+            return Ok(0);
+        }
+        match self.decoder.read(buffer) {
+            Ok(count) => {
+                let lines = memchr::memchr_iter(b'\n', &buffer[..count]).count() as u64;
+                self.progress.bytes.set(self.progress.bytes.get() + count as u64);
+                self.progress.lines.set(self.progress.lines.get() + lines);
+                Ok(count)
+            }
+            Err(error) => self.ended(error),
+        }
+    }
+}
+
+impl Decoder<'_> {
+    fn ended(&self, error: io::Error) -> io::Result<usize> {
+        let of_system = error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted;
+        if of_system {
+            return Err(error);
+        }
+        let cut = error.kind() == io::ErrorKind::UnexpectedEof;
+        if self.progress.bytes.get() == 0 {
+            let what = if cut { "cut off" } else { "damaged" };
+            let name = self.compression.name();
+            let fact = format!("the {name} stream is {what} before anything could be decompressed ({error})");
+            return Err(io::Error::new(error.kind(), fact));
+        }
+        self.progress.end.set(Some(if cut { Trouble::TruncatedFile } else { Trouble::CorruptRecord }));
+        Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::path::PathBuf;
+
+    use fairlab_event::Counter;
+
+    use super::*;
+
+    const LINE: &str = "ls-9 [001] d..2. 1.0: sched_wakeup: comm=ls pid=9 prio=120 target_cpu=001\n";
+
+    fn zstd(text: &[u8]) -> Vec<u8> {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("memory takes everything");
+        // As the zstd program does.
+        encoder.include_checksum(true).expect("an option");
+        encoder.write_all(text).and_then(|()| encoder.finish()).expect("memory takes everything")
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).and_then(|()| encoder.finish()).expect("memory takes everything")
+    }
+
+    fn xz() -> Vec<u8> {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/ftrace-6.18-rtapp.txt.xz");
+        std::fs::read(path).expect("a recording")
+    }
+
+    /// Decompressed piece by piece: a stream as small as this one is a single piece.
+    fn xz_twice() -> Vec<u8> {
+        [xz(), xz()].concat()
+    }
+
+    /// Text that does not compress away, so that a cut stream holds some of it.
+    fn text() -> String {
+        let line = |at: u64| {
+            let pid = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
+            format!(
+                "ls-{pid} [001] d..2. {at}.000000: sched_wakeup: comm=ls pid={pid} prio=120 target_cpu=001\n"
+            )
+        };
+        (0..50_000).map(line).collect()
+    }
+
+    fn import(source: impl Read) -> Result<ImportStats, ImportError> {
+        let mut counter = Counter::default();
+        let stats = read(Box::new(source), &ReadOptions::default(), &mut counter)?;
+        assert_eq!(stats.events, counter.events);
+        Ok(stats)
+    }
+
+    /// Hands out one byte at a time, as a slow pipe may.
+    struct Trickle<'b>(&'b [u8]);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = buffer.len().min(1);
+            self.0.read(&mut buffer[..count])
+        }
+    }
+
+    #[test]
+    fn every_compression_is_told_by_its_first_bytes() {
+        let plain = LINE.repeat(100);
+        for (name, bytes, events) in [
+            ("plain", plain.as_bytes().to_vec(), 100),
+            ("zstd", zstd(plain.as_bytes()), 100),
+            ("gzip", gzip(plain.as_bytes()), 100),
+            ("xz", xz(), 3000),
+            ("two zstd frames", [zstd(plain.as_bytes()), zstd(plain.as_bytes())].concat(), 200),
+            ("two gzip members", [gzip(plain.as_bytes()), gzip(plain.as_bytes())].concat(), 200),
+        ] {
+            let stats = import(&bytes[..]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!((stats.events, stats.worst()), (events, None), "{name}");
+            let stats =
+                import(Trickle(&bytes)).unwrap_or_else(|error| panic!("{name} as a trickle: {error}"));
+            assert_eq!((stats.events, stats.worst()), (events, None), "{name} as a trickle");
+        }
+    }
+
+    #[test]
+    fn a_cut_stream_is_read_as_far_as_it_goes() {
+        let text = text();
+        for (name, whole, events) in [
+            ("zstd", zstd(text.as_bytes()), 50_000),
+            ("gzip", gzip(text.as_bytes()), 50_000),
+            ("xz", xz_twice(), 6000),
+        ] {
+            let cut = &whole[..whole.len() * 3 / 4];
+            let stats = import(cut).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!((events / 3..events).contains(&stats.events), "{name}: {}", stats.events);
+            let troubles = stats.troubles();
+            assert_eq!(
+                (troubles.len(), troubles[0].trouble),
+                (1, Trouble::TruncatedFile),
+                "{name}: {troubles:?}"
+            );
+            assert!(troubles[0].first_at.abs_diff(stats.events) < 20, "{name}: {troubles:?}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_stream_is_read_as_far_as_it_goes() {
+        let (zstd, gzip) = (zstd(text().as_bytes()), gzip(text().as_bytes()));
+        for (name, mut whole) in [("zstd", zstd), ("gzip", gzip), ("xz", xz_twice())] {
+            let behind = whole.len() * 3 / 5;
+            whole[behind..behind + 200].fill(0xa5);
+            let stats = import(&whole[..]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!((100..=50_000).contains(&stats.events), "{name}: {}", stats.events);
+            let damage = stats.count(Trouble::CorruptRecord) + stats.count(Trouble::TruncatedFile);
+            assert!(damage >= 1, "{name}: {:?}", stats.troubles());
+        }
+    }
+
+    #[test]
+    fn a_stream_cut_before_its_first_byte_is_an_error_in_one_line() {
+        for (name, whole) in [("zstd", zstd(LINE.as_bytes())), ("gzip", gzip(LINE.as_bytes())), ("xz", xz())]
+        {
+            for length in 6..20 {
+                let error = import(&whole[..length]).expect_err(name).to_string();
+                let fact = format!("the {name} stream is cut off ");
+                assert!(error.contains(&fact) && !error.contains('\n'), "{length}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_no_trace() {
+        assert_eq!(import(io::empty()).expect_err("nothing").to_string(), "the input is empty");
+        assert_eq!(import(&zstd(b"")[..]).expect_err("nothing").to_string(), "the input is empty");
+    }
+
+    #[test]
+    fn errors_of_the_system_are_errors() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::from_raw_os_error(5))
+            }
+        }
+        let bytes = zstd(text().as_bytes());
+        let source = bytes[..bytes.len() / 2].chain(Broken);
+        assert!(matches!(import(source), Err(ImportError::Io(error)) if error.raw_os_error() == Some(5)));
+        assert!(matches!(import(Broken), Err(ImportError::Io(_))));
+        let missing = read_path(Path::new("/nonexistent/trace.txt"), &ReadOptions::default(), &mut ());
+        assert!(matches!(missing, Err(ImportError::Io(error)) if error.kind() == io::ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn other_formats_are_named() {
+        let fact = |bytes: &[u8]| match import(bytes) {
+            Err(ImportError::Unsupported(fact)) => fact,
+            other => panic!("{other:?}"),
+        };
+        assert!(fact(b"\x17\x08Dtracing7\0\0").contains("trace-cmd report -N"));
+        assert!(fact(&zstd(b"\x17\x08Dtracing6\0\0")).contains("trace-cmd report -N"));
+        assert!(fact(b"\xff\xfeb\0a\0s\0").contains("UTF-16"));
+        for (mark, expected) in UNSUPPORTED {
+            assert_eq!(fact(mark), *expected);
+        }
+        assert_eq!(Format::detect(b"PERFILE2\x68").expect("a format"), Format::PerfData);
+        assert_eq!(Format::detect(b"anything").expect("a format"), Format::FtraceText);
     }
 }
