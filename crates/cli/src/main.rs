@@ -1,1 +1,44 @@
-fn main() {}
+//! The `fairlab` program: reads the command line, asks the laboratory, prints the answer.
+//!
+//! Must not know: how anything is computed. It is the only room that prints.
+
+mod args;
+mod commands;
+mod error;
+mod numbers;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use args::{Cli, Command};
+use error::CliError;
+
+fn main() -> ExitCode {
+    let arguments = args::split_workload_options(std::env::args_os().collect());
+    let outcome = match Cli::try_parse_from(arguments) {
+        Ok(cli) => dispatch(cli.command),
+        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            output::print(&error.render().to_string())
+        }
+        Err(error) => Err(CliError::from_usage(&error)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
+
+fn dispatch(command: Command) -> Result<(), CliError> {
+    match command {
+        Command::Run(args) => commands::run::execute(&args),
+        Command::Compare(args) => commands::compare::execute(&args),
+        Command::Latency(args) => commands::latency::execute(&args),
+        Command::Kernels(args) => commands::kernels::execute(args.command),
+        Command::Machines(args) => commands::machines::execute(args.command),
+        Command::Workloads(args) => commands::workloads::execute(args.command),
+    }
+}

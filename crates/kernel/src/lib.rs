@@ -21,6 +21,8 @@ mod newidle;
 mod rq;
 mod select;
 mod task;
+#[cfg(test)]
+mod testbed;
 pub mod topology;
 mod tracepoint;
 mod vruntime;

@@ -39,3 +39,39 @@ impl Scheduler {
         task.allowed.contains(cpu) && !task.per_cpu_kthread
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::cpumask::CpuMask;
+    use crate::task::Policy;
+    use crate::testbed::Bed;
+    use fairlab_event::Cpu;
+
+    #[test]
+    fn the_longest_queue_gives_the_task_that_waits_longest_and_may_move() {
+        let mut bed = Bed::new("v6.6", 4, 1);
+        let pinned = bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
+        let stuck = bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
+        let free = bed.spawn(0, 1);
+        bed.spawn(0, 2);
+        bed.spawn(0, 2);
+        let decision = bed.scheduler.newidle_balance(Cpu(0));
+        assert_eq!(
+            (decision.task, decision.scanned),
+            (Some(free), 3),
+            "{pinned:?} runs, {stuck:?} is pinned"
+        );
+        bed.scheduler.move_queued_task(free, Cpu(0));
+        assert_eq!(bed.scheduler.task(free).cpu(), Cpu(0));
+        assert_eq!(bed.schedule(0).task, free);
+    }
+
+    #[test]
+    fn a_balanced_machine_gives_nothing() {
+        let mut bed = Bed::new("v6.6", 4, 1);
+        bed.spawn(0, 1);
+        bed.spawn(0, 2);
+        assert_eq!(bed.scheduler.newidle_balance(Cpu(0)).task, None);
+        assert!(!bed.scheduler.is_overloaded());
+    }
+}

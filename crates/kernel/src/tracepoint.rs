@@ -1,6 +1,6 @@
 //! What the core reports: the kernel's tracepoints, buffered until the driver takes them.
 
-use fairlab_event::{Context, Cpu, Event, EventKind, Flags, Ns, Sink, StatDelay, Wakeup};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Sink, StatDelay, Wakeup};
 
 use crate::core::Scheduler;
 use crate::task::TaskId;
@@ -67,7 +67,9 @@ impl Scheduler {
             Mode::Softirq => (b's', b'4'),
         };
         let flags = Flags::new(&[b'd', pending, interrupt, depth, b'.']);
-        let context = Context { comm: task.comm, pid: task.pid, tgid: task.tgid, flags };
+        // The trace's own table of names has no entry for pid 0.
+        let comm = if task.pid.is_idle() { Comm::from("<idle>") } else { task.comm };
+        let context = Context { comm, pid: task.pid, tgid: task.tgid, flags };
         self.trace.events.push(Event { time: self.trace.now, cpu: self.trace.here, context, kind });
     }
 

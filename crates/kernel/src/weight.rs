@@ -200,7 +200,7 @@ mod tests {
     fn a_queue_shares_a_period_by_weight() {
         let mut queue = LoadWeight::of_nice(0);
         queue.add(LoadWeight::of_nice(0));
-        assert_eq!(LoadWeight::of_nice(0).share_of(24_000_000, queue), 11_999_999);
+        assert_eq!(LoadWeight::of_nice(0).share_of(24_000_000, queue), 11_999_994);
         queue.subtract(LoadWeight::of_nice(0));
         assert_eq!(queue.scaled_down(), 1024);
         assert_eq!(LoadWeight::ZERO.scaled_down(), 0);

@@ -1,1 +1,21 @@
-//! lab
+//! Experiments.
+//!
+//! Puts kernels, machines, workloads and analyses together: one run, many runs on all cores, a comparison, a folder of
+//! results. This is the first room that touches files, the clock and threads.
+//!
+//! Must not know: how a result reaches a user; nothing here prints.
+
+mod compare;
+mod error;
+mod experiment;
+mod folder;
+pub mod machines;
+mod run;
+mod trace_file;
+pub mod workloads;
+
+pub use compare::{Comparison, ComparisonRow, compare};
+pub use error::LabError;
+pub use experiment::{Experiment, Progress, Stopped, run_all};
+pub use folder::RunFolder;
+pub use run::{RunResult, RunSpec, run};

@@ -91,4 +91,14 @@ pub trait Workload: Send {
 
     /// What the workload itself counts, in its own unit: (name of the unit, how many until now). `None` if nothing.
     fn progress(&self) -> Option<(&'static str, u64)>;
+
+    /// Numbers of the program's own, beside those of the scheduler: (name with its unit last, value).
+    fn metrics(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+
+    /// How long the program runs by its own options; `None` when it does not end by itself.
+    fn runtime(&self) -> Option<Ns> {
+        None
+    }
 }

@@ -122,3 +122,77 @@ fn earliest_eligible(
     };
     eligible.fold(best, earlier).map(|(_, se)| se)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{Bed, MS};
+    use fairlab_event::Cpu;
+
+    #[test]
+    fn cfs_picks_the_least_vruntime() {
+        let mut bed = Bed::new("v6.5", 8, 1);
+        let (one, other) = (bed.spawn(0, 0), bed.spawn(0, 0));
+        bed.pass(30 * MS);
+        let pick = bed.schedule(0);
+        assert_eq!((pick.task, pick.reason), (other, PickReason::Leftmost));
+        bed.pass(MS);
+        assert_eq!(bed.schedule(0).task, other, "still behind");
+        bed.pass(40 * MS);
+        assert_eq!(bed.schedule(0).task, one);
+    }
+
+    #[test]
+    fn cfs_prefers_the_woken_buddy_that_preempted() {
+        let mut bed = Bed::new("v6.5", 8, 1);
+        let (sleeper, _) = (bed.spawn(0, 0), bed.spawn(0, 0));
+        bed.sleep(0);
+        bed.pass(100 * MS);
+        assert!(bed.wake(sleeper, 0), "12 ms behind preempts");
+        let pick = bed.schedule(0);
+        assert_eq!((pick.task, pick.reason), (sleeper, PickReason::NextBuddy));
+    }
+
+    /// With the skip buddy set on the leftmost, the second runs only if it is not behind by more than 4 ms.
+    #[test]
+    fn cfs_skips_the_yielder_for_one_about_as_deserving() {
+        let mut bed = Bed::new("v6.5", 8, 1);
+        let (one, other) = (bed.spawn(0, 0), bed.spawn(0, 0));
+        bed.pass(10 * MS);
+        let cpu = Cpu(0);
+        bed.scheduler.set_here(cpu, crate::core::Mode::Task, fairlab_event::Ns(10 * MS));
+        bed.scheduler.yield_task(cpu);
+        let pick = bed.schedule(0);
+        assert_eq!(
+            (pick.task, pick.reason),
+            (other, PickReason::YielderSkipped),
+            "2 ms apart, {one:?} yields"
+        );
+    }
+
+    #[test]
+    fn eevdf_picks_the_earliest_deadline_of_the_eligible() {
+        // A heavy task's deadline comes sooner: its request is worth less virtual time.
+        let mut bed = Bed::new("v6.6", 8, 1);
+        let (_, light, heavy) = (bed.spawn(0, 0), bed.spawn(5, 0), bed.spawn(-5, 0));
+        bed.pass(4 * MS);
+        bed.tick(0);
+        let pick = bed.schedule(0);
+        assert_eq!((pick.task, pick.reason), (heavy, PickReason::EarliestDeadline));
+        assert_ne!(pick.task, light);
+    }
+
+    #[test]
+    fn eevdf_keeps_the_running_one_until_its_request_is_used_unless_parity_is_off() {
+        let again = |kernel: &str| {
+            let mut bed = Bed::new(kernel, 8, 1);
+            let first = bed.spawn(0, 0);
+            let other = bed.spawn(-5, 0);
+            bed.schedule(0);
+            (bed.scheduler.curr(Cpu(0)) == first, bed.scheduler.curr(Cpu(0)) == other)
+        };
+        assert_eq!(again("v6.6"), (true, false));
+        assert_eq!(again("v6.6+NO_RUN_TO_PARITY"), (false, true));
+        assert_eq!(again("v6.6-63304558ba5d"), (false, true));
+    }
+}

@@ -212,4 +212,109 @@ mod tests {
         assert_eq!(inflate_lag(1000, 1024, 1024), 2000);
         assert_eq!(inflate_lag(1, 3, 1), 1);
     }
+
+    use crate::testbed::{Bed, MS};
+    use fairlab_event::Cpu;
+
+    /// On 8 CPUs the latency is 24 ms; gentle sleepers get half of it.
+    #[test]
+    fn cfs_places_a_long_sleeper_half_a_latency_early_and_leaves_a_short_one_alone() {
+        let mut bed = Bed::new("v6.5", 8, 1);
+        let (sleeper, hog) = (bed.spawn(0, 0), bed.spawn(0, 0));
+        bed.run(0, 24);
+        while bed.scheduler.curr(Cpu(0)) != sleeper {
+            bed.run(0, 1);
+        }
+        bed.run(0, 8);
+        assert_eq!(bed.sleep(0), sleeper);
+        let before = bed.entity(sleeper).vruntime;
+        bed.pass(MS);
+        bed.wake(sleeper, 0);
+        assert_eq!(bed.entity(sleeper).vruntime, before, "a short sleep changes nothing");
+        bed.run(0, 1);
+        while bed.scheduler.curr(Cpu(0)) != sleeper {
+            bed.run(0, 1);
+        }
+        bed.sleep(0);
+        bed.pass(100 * MS);
+        bed.wake(sleeper, 0);
+        let min = bed.min_vruntime(0);
+        assert_eq!(min.minus(bed.entity(sleeper).vruntime), 12 * MS as i64);
+        assert_eq!(bed.entity(hog).vruntime, min, "the running one is the queue's minimum");
+    }
+
+    #[test]
+    fn cfs_starts_a_new_task_one_slice_late_unless_that_is_switched_off() {
+        for (kernel, debit) in
+            [("v6.5", 12 * MS as i64), ("v6.5+NO_START_DEBIT", 0), ("v6.5+remove-start-debit", 0)]
+        {
+            let mut bed = Bed::new(kernel, 8, 1);
+            bed.spawn(0, 0);
+            let child = bed.spawn(0, 0);
+            let late = bed.entity(child).vruntime.minus(bed.min_vruntime(0));
+            assert!((late - debit).abs() <= 10, "{kernel}: {late}");
+        }
+    }
+
+    #[test]
+    fn eevdf_gives_back_the_lag_that_a_sleeper_left_with() {
+        let mut bed = Bed::new("v6.6", 8, 1);
+        let (sleeper, _, _) = (bed.spawn(0, 0), bed.spawn(0, 0), bed.spawn(5, 0));
+        bed.pass(2 * MS);
+        assert_eq!(bed.sleep(0), sleeper);
+        let lag = bed.entity(sleeper).vlag;
+        assert!(lag < 0, "it ran ahead of the average: {lag}");
+        bed.pass(50 * MS);
+        bed.wake(sleeper, 0);
+        let after = bed.average(0).minus(bed.entity(sleeper).vruntime);
+        assert!((after - lag).abs() <= 2, "lag {lag} before, {after} after");
+    }
+
+    #[test]
+    fn eevdf_without_lag_places_at_the_average() {
+        let mut bed = Bed::new("v6.6+NO_PLACE_LAG", 8, 1);
+        let sleeper = bed.spawn(0, 0);
+        bed.spawn(0, 0);
+        bed.pass(2 * MS);
+        bed.sleep(0);
+        bed.pass(50 * MS);
+        bed.events();
+        bed.wake(sleeper, 0);
+        let events = bed.events();
+        let Some(EventKind::SchedPlace(place)) = events.first() else { panic!("{events:?}") };
+        assert_eq!(place.sev, place.avg);
+        assert_eq!(place.sed.wrapping_sub(place.sev), 3 * MS);
+    }
+
+    /// As v6.6.9 was recorded: half a request on the parent's queue, a whole one where the child is queued.
+    #[test]
+    fn eevdf_places_a_child_with_half_a_request_and_again_with_a_whole_one() {
+        let mut bed = Bed::new("v6.6", 8, 1);
+        bed.spawn(0, 0);
+        bed.events();
+        bed.spawn(0, 0);
+        let events = bed.events();
+        let requests = events.iter().filter_map(|event| match event {
+            EventKind::SchedPlace(place) => Some(place.sed.wrapping_sub(place.sev)),
+            _ => None,
+        });
+        assert_eq!(requests.collect::<Vec<_>>(), [3 * MS / 2, 3 * MS]);
+    }
+
+    /// Seed of a regression in virtual machines: at 86bfbb7ce4f6 a sleeper comes back at the average, not before it.
+    #[test]
+    fn lag_placement_under_cfs_takes_the_sleepers_credit_away() {
+        let distance = |kernel: &str| {
+            let mut bed = Bed::new(kernel, 8, 1);
+            let sleeper = bed.spawn(0, 0);
+            bed.spawn(0, 0);
+            bed.pass(MS);
+            bed.sleep(0);
+            bed.pass(100 * MS);
+            bed.wake(sleeper, 0);
+            bed.min_vruntime(0).minus(bed.entity(sleeper).vruntime)
+        };
+        assert_eq!(distance("e0c2ff903c32"), 12 * MS as i64);
+        assert!(distance("86bfbb7ce4f6").abs() < 4 * MS as i64);
+    }
 }

@@ -105,3 +105,75 @@ impl Scheduler {
         (one, other)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::cpumask::CpuMask;
+    use crate::decision::PreemptReason;
+    use crate::task::Policy;
+    use crate::testbed::{Bed, MS};
+
+    /// On 8 CPUs the wakeup granularity is 4 ms.
+    #[test]
+    fn cfs_preempts_when_the_woken_one_is_further_behind_than_the_granularity() {
+        for (slept_ms, preempts) in [(3, false), (6, true)] {
+            let mut bed = Bed::new("v6.5+NO_START_DEBIT", 8, 1);
+            let (sleeper, _) = (bed.spawn(0, 0), bed.spawn(0, 0));
+            bed.sleep(0);
+            bed.pass(slept_ms * MS);
+            assert_eq!(bed.wake(sleeper, 0), preempts, "behind by {slept_ms} ms");
+        }
+    }
+
+    #[test]
+    fn eevdf_preempts_by_lag_not_by_how_long_one_slept() {
+        let mut bed = Bed::new("v6.6", 8, 1);
+        let (hog, owed) = (bed.spawn(0, 0), bed.spawn(0, 0));
+        bed.pass(4 * MS);
+        bed.tick(0);
+        assert_eq!(bed.schedule(0).task, owed);
+        bed.sleep(0);
+        assert!(bed.entity(owed).vlag > 0, "it waited while the other ran");
+        bed.pass(MS);
+        assert!(bed.wake(owed, 0), "what it is owed makes it preempt");
+
+        let mut bed = Bed::new("v6.6", 8, 1);
+        let (ahead, _) = (bed.spawn(0, 0), bed.spawn(0, 0));
+        bed.pass(2 * MS);
+        bed.sleep(0);
+        assert!(bed.entity(ahead).vlag < 0, "it ran while the other waited");
+        bed.pass(500 * MS);
+        assert!(!bed.wake(ahead, 0), "no sleep makes up for it: {hog:?}");
+    }
+
+    #[test]
+    fn policies_and_features_come_before_virtual_time() {
+        let outcome = |kernel: &str, running: Policy, woken: Policy| {
+            let mut bed = Bed::new(kernel, 8, 1);
+            let sleeper = bed.spawn_with(0, 0, woken, CpuMask::ALL);
+            bed.sleep(0);
+            bed.pass(MS);
+            let hog = bed.spawn_with(0, 0, running, CpuMask::ALL);
+            bed.pass(100 * MS);
+            bed.wake(sleeper, 0);
+            let pending = bed.scheduler.need_resched(fairlab_event::Cpu(0));
+            assert_ne!(hog, sleeper);
+            pending
+        };
+        for kernel in ["v6.5", "v6.6"] {
+            assert!(outcome(kernel, Policy::Idle, Policy::Normal), "{kernel}: idle policy always gives way");
+            assert!(!outcome(kernel, Policy::Normal, Policy::Batch), "{kernel}: batch never preempts");
+            assert!(!outcome(kernel, Policy::Normal, Policy::Idle), "{kernel}: idle policy never preempts");
+            assert!(!outcome(&format!("{kernel}+NO_WAKEUP_PREEMPTION"), Policy::Normal, Policy::Normal));
+        }
+        assert!(outcome("v6.5", Policy::Normal, Policy::Normal));
+    }
+
+    #[test]
+    fn reasons_are_given() {
+        let mut bed = Bed::new("v6.5", 8, 1);
+        let (one, other) = (bed.spawn(0, 0), bed.spawn(0, 0));
+        assert_eq!(bed.scheduler.wakeup_preempt(one).reason, PreemptReason::SameEntity);
+        assert_eq!(bed.scheduler.wakeup_preempt(other).reason, PreemptReason::WithinGranularity);
+    }
+}

@@ -85,3 +85,68 @@ impl Scheduler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{Bed, MS};
+
+    fn turns(kernel: &str, cpus: u32, nices: &[i32], milliseconds: u64) -> Vec<(usize, usize)> {
+        let mut bed = Bed::new(kernel, cpus, 1);
+        let tasks = nices.iter().map(|&nice| bed.spawn(nice, 0)).collect::<Vec<_>>();
+        let ran = bed.run(0, milliseconds);
+        let runs = ran.chunk_by(|one, other| one == other);
+        runs.map(|run| (tasks.iter().position(|task| *task == run[0]).expect("a task"), run.len())).collect()
+    }
+
+    /// Two equal hogs on 8 CPUs: half of 24 ms each; on one CPU half of 6 ms.
+    #[test]
+    fn cfs_hogs_share_the_latency() {
+        assert_eq!(turns("v6.5", 8, &[0, 0], 60)[1..4], [(1, 12), (0, 12), (1, 12)]);
+        assert_eq!(turns("v6.5", 1, &[0, 0], 30)[1..5], [(1, 3), (0, 3), (1, 3), (0, 3)]);
+    }
+
+    /// Ten hogs do not fit into the latency: each gets the minimal granularity of 3 ms.
+    #[test]
+    fn cfs_slices_do_not_shrink_below_the_minimal_granularity() {
+        let turns = turns("v6.5", 8, &[0; 10], 120);
+        assert!(turns[1..turns.len() - 1].iter().all(|&(_, length)| (3..=4).contains(&length)), "{turns:?}");
+    }
+
+    /// The base slice each: 3 ms on 8 CPUs. A short sleep puts the hogs out of step with the tick, otherwise their
+    /// deadlines would tie, and the running one wins ties.
+    #[test]
+    fn eevdf_hogs_share_by_the_base_slice() {
+        for (kernel, slice) in [("v6.6", 3), ("v6.6,base_slice_ns=10000000", 10)] {
+            let mut bed = Bed::new(kernel, 8, 1);
+            bed.spawn(0, 0);
+            bed.spawn(0, 0);
+            bed.run(0, slice as u64 + 1);
+            bed.pass(MS / 2);
+            let sleeper = bed.sleep(0);
+            bed.pass(MS / 5);
+            bed.wake(sleeper, 0);
+            let ran = bed.run(0, 80);
+            let turns = ran.chunk_by(|one, other| one == other).map(<[_]>::len).collect::<Vec<_>>();
+            let regular = &turns[3..turns.len() - 1];
+            assert!(regular.len() > 2 && regular.iter().all(|&turn| turn == slice), "{kernel}: {turns:?}");
+        }
+    }
+
+    #[test]
+    fn eevdf_lets_the_running_one_win_a_tie_of_deadlines() {
+        let turns = turns("v6.6", 8, &[0, 0], 40);
+        assert!(turns[1..5].iter().all(|&(_, length)| length == 6), "{turns:?}");
+    }
+
+    #[test]
+    fn a_lone_task_is_never_preempted() {
+        for kernel in ["v6.5", "v6.6"] {
+            let mut bed = Bed::new(kernel, 8, 1);
+            let task = bed.spawn(0, 0);
+            assert!(bed.run(0, 100).iter().all(|&ran| ran == task));
+            bed.pass(MS);
+            assert_eq!(bed.tick(0), TickDecision { resched: false, reason: TickReason::Alone });
+        }
+    }
+}

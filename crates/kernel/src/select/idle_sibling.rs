@@ -151,3 +151,86 @@ impl Scheduler {
         self.has_idle_cores[llc] = siblings_idle;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::decision::SelectReason;
+    use crate::testbed::{Bed, MS};
+    use fairlab_event::Cpu;
+
+    fn selected(bed: &mut Bed, task: crate::task::TaskId, cpu: u32) -> (u32, SelectReason) {
+        let decision = bed.select(task, cpu, false);
+        (decision.cpu.0, decision.reason)
+    }
+
+    #[test]
+    fn an_idle_previous_cpu_wins() {
+        let mut bed = Bed::new("v6.5", 4, 2);
+        let sleeper = bed.spawn(0, 2);
+        bed.sleep(2);
+        bed.spawn(0, 0);
+        assert_eq!(selected(&mut bed, sleeper, 0), (2, SelectReason::TargetIdle));
+    }
+
+    #[test]
+    fn a_wholly_idle_core_is_preferred_to_an_idle_thread() {
+        let mut bed = Bed::new("v6.5", 4, 2);
+        let sleeper = bed.spawn(0, 2);
+        bed.sleep(2);
+        for cpu in [0, 2, 4] {
+            bed.spawn(0, cpu);
+        }
+        // CPUs 1, 3, 5 are idle threads of busy cores; 6 and 7 are an idle core.
+        assert_eq!(selected(&mut bed, sleeper, 0), (6, SelectReason::IdleCore));
+    }
+
+    #[test]
+    fn without_an_idle_core_the_sibling_of_the_previous_cpu_is_taken_and_the_hint_is_dropped() {
+        let mut bed = Bed::new("v6.5", 4, 2);
+        let sleeper = bed.spawn(0, 2);
+        bed.sleep(2);
+        for cpu in [0, 2, 4, 6] {
+            bed.spawn(0, cpu);
+        }
+        let first = bed.select(sleeper, 0, false);
+        assert_eq!(
+            (first.cpu, first.reason, first.no_idle_core_in),
+            (Cpu(3), SelectReason::IdleInLlc, Some(0))
+        );
+        bed.scheduler.has_idle_cores[0] = false;
+        assert_eq!(selected(&mut bed, sleeper, 0), (3, SelectReason::IdleSibling));
+    }
+
+    #[test]
+    fn a_full_machine_gives_the_target() {
+        let mut bed = Bed::new("v6.6", 2, 1);
+        let sleeper = bed.spawn(0, 1);
+        bed.sleep(1);
+        bed.spawn(0, 0);
+        bed.spawn(0, 1);
+        assert_eq!(selected(&mut bed, sleeper, 0), (1, SelectReason::NoIdle));
+    }
+
+    #[test]
+    fn a_cpu_that_goes_idle_beside_an_idle_sibling_raises_the_hint() {
+        let mut bed = Bed::new("v6.5", 2, 2);
+        bed.scheduler.has_idle_cores[0] = false;
+        bed.spawn(0, 0);
+        bed.spawn(0, 1);
+        bed.pass(MS);
+        bed.sleep(0);
+        assert!(!bed.scheduler.has_idle_cores[0], "CPU 1 is busy");
+        bed.sleep(1);
+        assert!(bed.scheduler.has_idle_cores[0]);
+    }
+
+    #[test]
+    fn cpus_with_idle_policy_tasks_only_look_idle() {
+        let mut bed = Bed::new("v6.5", 2, 1);
+        let sleeper = bed.spawn(0, 1);
+        bed.sleep(1);
+        bed.spawn(0, 0);
+        bed.spawn_with(0, 1, crate::task::Policy::Idle, crate::cpumask::CpuMask::ALL);
+        assert_eq!(selected(&mut bed, sleeper, 0), (1, SelectReason::TargetIdle));
+    }
+}

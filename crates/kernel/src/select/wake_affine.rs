@@ -67,3 +67,50 @@ impl Scheduler {
         self.cfs(self.rqs[cpu.index()].cfs).load.scaled_down()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testbed::Bed;
+    use fairlab_event::Cpu;
+
+    /// Two caches of two CPUs would need a slow path; one cache of four shows the rules for idle CPUs.
+    #[test]
+    fn a_waker_that_is_about_to_sleep_pulls_the_task_if_nothing_else_waits_here() {
+        let mut bed = Bed::new("v6.5", 4, 1);
+        let sleeper = bed.spawn(0, 3);
+        bed.sleep(3);
+        for cpu in 0..4 {
+            bed.spawn(0, cpu);
+        }
+        assert_eq!(bed.select(sleeper, 1, true).cpu, Cpu(1));
+        assert_eq!(bed.select(sleeper, 1, false).cpu, Cpu(3), "loads are equal: it stays");
+        bed.spawn(0, 3);
+        bed.spawn(0, 3);
+        assert_eq!(bed.select(sleeper, 1, false).cpu, Cpu(1), "the previous CPU is more loaded");
+        assert_eq!(Bed::new("v6.5", 4, 1).scheduler.cpu_load(Cpu(0)), 0);
+    }
+
+    #[test]
+    fn the_rules_can_be_switched_off() {
+        let mut bed = Bed::new("v6.5+NO_WA_IDLE+NO_WA_WEIGHT", 4, 1);
+        let sleeper = bed.spawn(0, 3);
+        bed.sleep(3);
+        for cpu in [0, 1, 2, 3, 3, 3] {
+            bed.spawn(0, cpu);
+        }
+        assert_eq!(bed.select(sleeper, 1, true).cpu, Cpu(3));
+    }
+
+    #[test]
+    fn a_waker_of_many_does_not_pull() {
+        let mut bed = Bed::new("v6.5", 2, 1);
+        let sleeper = bed.spawn(0, 1);
+        bed.sleep(1);
+        let waker = bed.spawn(0, 0);
+        bed.spawn(0, 1);
+        assert_eq!(bed.select(sleeper, 0, true).cpu, Cpu(0));
+        bed.scheduler.tasks[waker.index()].wakee_flips = 4;
+        bed.scheduler.tasks[sleeper.index()].wakee_flips = 2;
+        assert_eq!(bed.select(sleeper, 0, true).cpu, Cpu(1));
+    }
+}

@@ -99,7 +99,10 @@ fn two_hogs_take_turns_of_half_a_latency_on_cfs_and_of_a_base_slice_on_eevdf() {
         "  0 BBBBBBBBBBBBBCCCCCCCCCCCCBBBBBBBBBBBBCCCCCCCCCCCCBBBBBBBBBBB\n"
     );
     // 8 CPUs: base slice 3 ms.
-    assert_eq!(picture("v6.6", machine(8), hogs(), Ns::from_ms(1), 60), "  0 BBBBCCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBC\n");
+    assert_eq!(
+        picture("v6.6", machine(8), hogs(), Ns::from_ms(1), 60),
+        "  0 BBBBCCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBC\n"
+    );
 }
 
 #[test]
@@ -109,7 +112,10 @@ fn a_newly_idle_cpu_pulls_a_waiting_task() {
         (spec(0, "0-1"), hog()),
         (spec(0, "1"), vec![Action::Run(Ns::from_ms(5)), Action::Exit]),
     ];
-    assert_eq!(picture("v6.5", machine(2), threads, Ns::from_ms(1), 20), "  0 CCCCCCCCCCCCCCCCCCCC\n  1 BBBBBDDDDDDDDDDDDDDD\n");
+    assert_eq!(
+        picture("v6.5", machine(2), threads, Ns::from_ms(1), 20),
+        "  0 CCCCCCCCCCCCCCCCCCCC\n  1 BBBBBDDDDDDDDDDDDDDD\n"
+    );
 }
 
 #[test]

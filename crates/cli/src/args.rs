@@ -1,0 +1,283 @@
+//! The command line: every option declared once.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use fairlab_analysis::latency::SortKey;
+use fairlab_event::Ns;
+
+use crate::numbers::parse_duration;
+
+/// A laboratory for the Linux fair scheduler: what a scheduler change does to a workload on a machine, and why.
+#[derive(Debug, Parser)]
+#[command(name = "fairlab", version, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs a workload on modelled kernels.
+    Run(RunArgs),
+    /// Runs a workload on two kernels or more and says how they differ; the first is the baseline.
+    Compare(CompareArgs),
+    /// Shows how long each task of a recorded trace waited for a CPU, as perf sched latency does.
+    Latency(LatencyArgs),
+    /// Lists, shows and compares kernels.
+    Kernels(KernelsArgs),
+    /// Lists and shows machines.
+    Machines(MachinesArgs),
+    /// Lists workloads and shows their options.
+    Workloads(WorkloadsArgs),
+}
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs; times are integer nanoseconds in fields that end in _ns.
+    Json,
+}
+
+/// What is run; shared by `run` and `compare`.
+#[derive(Debug, Args)]
+pub struct ExperimentArgs {
+    /// The workload and its own options, as the real program takes them: schbench -t 20 -m 2.
+    #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
+    pub workload: Vec<String>,
+    /// A kernel: v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000. Several are allowed.
+    #[arg(long = "kernel", value_name = "K", required = true)]
+    pub kernels: Vec<String>,
+    /// A machine: a preset, host, or a TOML file.
+    #[arg(long, value_name = "M", default_value = "laptop8")]
+    pub machine: String,
+    /// How long each run lasts, in virtual time; by default as long as the workload does, and 30s if that does not end.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Ns>,
+    /// A new folder for everything: effective spec, metrics, outputs, traces.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// How many runs go on at once; by default one a CPU. Results do not depend on it.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub experiment: ExperimentArgs,
+    /// The root seed of all randomness.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Runs with this many seeds, from --seed on.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seeds: u64,
+    /// Writes the run's trace as ftrace text; with one kernel and one seed.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    #[command(flatten)]
+    pub experiment: ExperimentArgs,
+    /// How many runs each kernel gets; each has a seed of its own, the same on both sides.
+    #[arg(long, visible_alias = "seeds", value_name = "N", default_value_t = 10)]
+    pub runs: u64,
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct LatencyArgs {
+    /// A trace: perf.data or ftrace text, also compressed (.zst, .xz, .gz); - is standard input.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// One row a task instead of one a name.
+    #[arg(short = 'p', long = "pids")]
+    pub by_pid: bool,
+    /// What rows are sorted by: runtime, count (or switch), avg, max, pid; several between commas.
+    #[arg(short = 's', long, value_name = "KEY", value_parser = parse_sort, default_value = "avg,max,count,runtime")]
+    pub sort: Sort,
+    /// Ticks per second of the trace clock, for traces with integer time stamps.
+    #[arg(long, value_name = "HZ")]
+    pub clock_hz: Option<u64>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Sort keys, the first one decides.
+#[derive(Clone, Debug)]
+pub struct Sort(pub Vec<SortKey>);
+
+fn parse_sort(text: &str) -> Result<Sort, String> {
+    SortKey::parse_list(text).map(Sort).map_err(|error| error.to_string())
+}
+
+#[derive(Debug, Args)]
+pub struct KernelsArgs {
+    #[command(subcommand)]
+    pub command: KernelsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum KernelsCommand {
+    /// Lists releases and changes.
+    List(FormatArgs),
+    /// Shows a kernel's features, tunables and rules.
+    Show {
+        /// The kernel.
+        #[arg(value_name = "K")]
+        kernel: String,
+        /// The number of CPUs that tunables are scaled for.
+        #[arg(long, value_name = "N", default_value_t = 8)]
+        cpus: usize,
+        #[command(flatten)]
+        format: FormatArgs,
+    },
+    /// Shows what differs between two kernels.
+    Diff {
+        /// The one.
+        #[arg(value_name = "A")]
+        one: String,
+        /// The other.
+        #[arg(value_name = "B")]
+        other: String,
+        #[command(flatten)]
+        format: FormatArgs,
+    },
+    /// Lists every change of the log with what it does.
+    Log(FormatArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct MachinesArgs {
+    #[command(subcommand)]
+    pub command: MachinesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MachinesCommand {
+    /// Lists machines.
+    List(FormatArgs),
+    /// Shows a machine's topology and what kernel work costs on it.
+    Show {
+        /// The machine: a preset, host, or a TOML file.
+        #[arg(value_name = "M")]
+        machine: String,
+        #[command(flatten)]
+        format: FormatArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct WorkloadsArgs {
+    #[command(subcommand)]
+    pub command: WorkloadsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum WorkloadsCommand {
+    /// Lists workloads.
+    List(FormatArgs),
+    /// Shows a workload's options.
+    Show {
+        /// The workload.
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub struct FormatArgs {
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Options of `run` and `compare` that take a value; whatever else stands behind these words is the workload's.
+const OWN_OPTIONS: &[&str] = &[
+    "--kernel",
+    "--machine",
+    "--duration",
+    "--out",
+    "--jobs",
+    "--format",
+    "--seed",
+    "--seeds",
+    "--runs",
+    "--trace",
+];
+
+/// Moves the options that are ours before the workload's own, so that both may stand in any order:
+/// `run schbench -t 20 --kernel v6.6` becomes `run --kernel v6.6 -- schbench -t 20`.
+pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
+    let takes_workload = arguments.get(1).is_some_and(|word| word == "run" || word == "compare");
+    if !takes_workload {
+        return arguments;
+    }
+    let (mut own, mut workload) = (Vec::new(), Vec::new());
+    let mut words = arguments.into_iter();
+    own.extend(words.by_ref().take(2));
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        let name = text.split_once('=').map_or(&*text, |(name, _)| name);
+        let is_help = workload.is_empty() && matches!(name, "--help" | "-h");
+        if is_help || OWN_OPTIONS.contains(&name) {
+            let has_value = is_help || text.contains('=');
+            drop(text);
+            own.push(word);
+            if !has_value {
+                own.extend(words.next());
+            }
+        } else if name == "--" {
+            workload.extend(words.by_ref());
+        } else {
+            drop(text);
+            workload.push(word);
+        }
+    }
+    own.push("--".into());
+    own.extend(workload);
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(line: &str) -> String {
+        let words = split_workload_options(line.split(' ').map(OsString::from).collect());
+        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn our_options_and_the_workloads_may_mix() {
+        assert_eq!(
+            split("fairlab run schbench -t 20 --kernel v6.6 -r 0 --seed=3 --machine vm40"),
+            "fairlab run --kernel v6.6 --seed=3 --machine vm40 -- schbench -t 20 -r 0"
+        );
+        assert_eq!(split("fairlab run --help"), "fairlab run --help --");
+        assert_eq!(split("fairlab compare schbench --help"), "fairlab compare -- schbench --help");
+        assert_eq!(
+            split("fairlab run --kernel v6.6 -- x --kernel y"),
+            "fairlab run --kernel v6.6 -- x --kernel y"
+        );
+        assert_eq!(split("fairlab latency x -p"), "fairlab latency x -p");
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,9 @@
+//! One file a command.
+
+pub mod compare;
+pub mod experiment;
+pub mod kernels;
+pub mod latency;
+pub mod machines;
+pub mod run;
+pub mod workloads;

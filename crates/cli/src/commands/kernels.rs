@@ -1,0 +1,205 @@
+//! `fairlab kernels`: what generations there are, and what they are made of.
+
+use fairlab_kernel::Generation;
+use fairlab_kernel::generation::{Change, Effect, Feature, LOG, Support, Tunable};
+use fairlab_lab::LabError;
+use serde_json::{Value, json};
+
+use crate::args::{Format, KernelsCommand};
+use crate::error::CliError;
+use crate::output;
+
+pub fn execute(command: KernelsCommand) -> Result<(), CliError> {
+    match command {
+        KernelsCommand::List(args) => list(args.format),
+        KernelsCommand::Show { kernel, cpus, format } => show(&parse(&kernel)?, cpus, format.format),
+        KernelsCommand::Diff { one, other, format } => diff(&parse(&one)?, &parse(&other)?, format.format),
+        KernelsCommand::Log(args) => log(args.format),
+    }
+}
+
+fn parse(name: &str) -> Result<Generation, CliError> {
+    Ok(name.parse::<Generation>().map_err(LabError::from)?)
+}
+
+fn list(format: Format) -> Result<(), CliError> {
+    let releases = Generation::releases();
+    if format == Format::Json {
+        let names = releases.iter().map(ToString::to_string).collect::<Vec<_>>();
+        return output::print_json(&json!({
+            "schema": "fairlab/kernels/1",
+            "releases": names,
+            "changes": LOG.iter().map(change_json).collect::<Vec<_>>(),
+        }));
+    }
+    let mut text = String::from("Releases:\n");
+    for release in &releases {
+        let changes = LOG.iter().filter(|change| change.release == Some(*release)).count();
+        text += &format!("  {release:<8} {changes} changes of the log\n");
+    }
+    text += "\nChanges (each names the tree after it; +NAME adds one to a kernel, -NAME takes one out):\n";
+    for change in LOG {
+        text += &format!("  {}  {:<20} {}\n", change.commit, change.name, change.subject);
+    }
+    text +=
+        "\nFeatures: +FEATURE and +NO_FEATURE; tunables: ,NAME=NS. 'fairlab kernels show K' lists them.\n";
+    output::print(&text)
+}
+
+fn log(format: Format) -> Result<(), CliError> {
+    if format == Format::Json {
+        let changes = LOG.iter().map(change_json).collect::<Vec<_>>();
+        return output::print_json(&json!({ "schema": "fairlab/kernels/1", "changes": changes }));
+    }
+    let mut text = String::new();
+    for change in LOG {
+        let release = change.release.map_or("never merged".to_string(), |release| release.to_string());
+        text += &format!("{} {release} {} ({})\n", change.commit, change.subject, change.name);
+        for effect in change.effects {
+            text += &format!("    {}\n", describe(effect));
+        }
+    }
+    output::print(&text)
+}
+
+fn change_json(change: &Change) -> Value {
+    json!({
+        "commit": change.commit,
+        "name": change.name,
+        "release": change.release.map(|release| release.to_string()),
+        "subject": change.subject,
+        "modelled": change.is_modelled(),
+        "effects": change.effects.iter().map(describe).collect::<Vec<_>>(),
+    })
+}
+
+fn describe(effect: &Effect) -> String {
+    match effect {
+        Effect::AddFeature(feature, enabled) => {
+            format!("feature {feature}, {}", if *enabled { "on" } else { "off" })
+        }
+        Effect::RemoveFeature(feature) => format!("no feature {feature} any more"),
+        Effect::AddTunable(tunable, value) => format!("tunable {} = {value} ns, normalised", tunable.name()),
+        Effect::RemoveTunable(tunable) => format!("no tunable {} any more", tunable.name()),
+        Effect::Placement(rule) => format!("placement: {}", rule.describe()),
+        Effect::Pick(rule) => format!("pick: {}", rule.describe()),
+        Effect::TickPreemption(rule) => format!("tick preemption: {}", rule.describe()),
+        Effect::WakeupPreemption(rule) => format!("wakeup preemption: {}", rule.describe()),
+        Effect::Yield(rule) => format!("yield: {}", rule.describe()),
+        Effect::Groundwork => "bookkeeping only".to_string(),
+        Effect::NotModelled(what) => format!("not modelled: {what}"),
+    }
+}
+
+/// What a kernel is made of, as lines `section / name = value`.
+fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, String)> {
+    let mut lines = Vec::new();
+    for (point, rule) in kernel.behaviours.describe() {
+        lines.push(("rule", point.to_string(), rule.to_string()));
+    }
+    for &feature in Feature::ALL.iter().filter(|&&feature| kernel.features.has(feature)) {
+        let state = if kernel.features.enabled(feature) { "on" } else { "off" };
+        let support = if feature.support() == Support::NotModelled { " (not modelled)" } else { "" };
+        lines.push(("feature", feature.name().to_string(), format!("{state}{support}")));
+    }
+    for &tunable in Tunable::ALL {
+        if let Some(value) = kernel.tunables.effective(tunable, cpus) {
+            lines.push(("tunable", tunable.name().to_string(), value.to_string()));
+        }
+    }
+    lines
+}
+
+fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError> {
+    if cpus == 0 {
+        return Err(CliError::bad("tunables cannot be scaled for 0 CPUs", "give --cpus 1 or more"));
+    }
+    let lines = properties(kernel, cpus);
+    if format == Format::Json {
+        let section = |wanted: &str| {
+            let fields = lines.iter().filter(|(section, ..)| *section == wanted);
+            fields.map(|(_, name, value)| (name.clone(), json!(value))).collect::<serde_json::Map<_, _>>()
+        };
+        return output::print_json(&json!({
+            "schema": "fairlab/kernels/1",
+            "name": kernel.name(),
+            "changes": kernel.changes().map(change_json).collect::<Vec<_>>(),
+            "rules": section("rule"),
+            "features": section("feature"),
+            "tunables": section("tunable"),
+        }));
+    }
+    let mut text = format!("{}\n", kernel.name());
+    for (title, wanted) in [("Rules", "rule"), ("Features", "feature"), ("Tunables", "tunable")] {
+        text += &format!(
+            "\n{title}{}:\n",
+            if wanted == "tunable" { format!(" (ns, on {cpus} CPUs)") } else { String::new() }
+        );
+        for (_, name, value) in lines.iter().filter(|(section, ..)| *section == wanted) {
+            text += &format!("  {name:<24} {value}\n");
+        }
+    }
+    let changes = kernel
+        .changes()
+        .map(|change| format!("  {}  {}\n", change.commit, change.subject))
+        .collect::<String>();
+    text += &format!(
+        "\nChanges on top of {}:\n{}",
+        Generation::releases()[0],
+        if changes.is_empty() { "  none\n" } else { &changes }
+    );
+    output::print(&text)
+}
+
+fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliError> {
+    const CPUS: usize = 8;
+    let (left, right) = (properties(one, CPUS), properties(other, CPUS));
+    let value_in = |lines: &[(&'static str, String, String)], section: &str, name: &str| {
+        lines.iter().find(|line| line.0 == section && line.1 == name).map(|line| line.2.clone())
+    };
+    let mut names = left.iter().map(|line| (line.0, line.1.clone())).collect::<Vec<_>>();
+    names.extend(
+        right
+            .iter()
+            .map(|line| (line.0, line.1.clone()))
+            .filter(|key| value_in(&left, key.0, &key.1).is_none()),
+    );
+    let rows = names.into_iter().filter_map(|(section, name)| {
+        let (before, after) = (value_in(&left, section, &name), value_in(&right, section, &name));
+        (before != after).then_some((section, name, before, after))
+    });
+    let rows = rows.collect::<Vec<_>>();
+    let only = |these: &Generation, those: &Generation| {
+        let theirs = those.changes().map(|change| change.commit).collect::<Vec<_>>();
+        these.changes().filter(|change| !theirs.contains(&change.commit)).collect::<Vec<_>>()
+    };
+    let (removed, added) = (only(one, other), only(other, one));
+    if format == Format::Json {
+        let fields = rows.iter().map(|(section, name, before, after)| {
+            json!({ "section": section, "name": name, "a": before, "b": after })
+        });
+        return output::print_json(&json!({
+            "schema": "fairlab/kernels/1",
+            "a": one.name(),
+            "b": other.name(),
+            "differences": fields.collect::<Vec<_>>(),
+            "changes_only_in_a": removed.iter().map(|change| change_json(change)).collect::<Vec<_>>(),
+            "changes_only_in_b": added.iter().map(|change| change_json(change)).collect::<Vec<_>>(),
+        }));
+    }
+    let mut text = String::new();
+    for (sign, changes) in [('-', &removed), ('+', &added)] {
+        for change in changes {
+            text += &format!("{sign} {}  {}\n", change.commit, change.subject);
+        }
+    }
+    for (section, name, before, after) in &rows {
+        text += &format!("\n{section} {name}\n");
+        text += &format!("  - {}\n", before.as_deref().unwrap_or("absent"));
+        text += &format!("  + {}\n", after.as_deref().unwrap_or("absent"));
+    }
+    if text.is_empty() {
+        text = format!("{} and {} are the same\n", one.name(), other.name());
+    }
+    output::print(&text)
+}

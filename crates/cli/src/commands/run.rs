@@ -1,0 +1,71 @@
+//! `fairlab run`: a workload on one kernel or several.
+
+use fairlab_lab::{Experiment, RunFolder, RunResult, RunSpec, run_all};
+use serde_json::{Value, json};
+
+use super::experiment;
+use crate::args::{Format, RunArgs};
+use crate::error::CliError;
+use crate::numbers::{duration, metric};
+use crate::output;
+use crate::progress::{ProgressLine, stop_on_interrupt};
+
+pub fn execute(args: &RunArgs) -> Result<(), CliError> {
+    let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds)?;
+    let mut specs = experiment.specs();
+    let folder = args.experiment.out.as_deref().map(RunFolder::create).transpose()?;
+    place_traces(args, &mut specs, folder.as_ref())?;
+    let stop = stop_on_interrupt()?;
+    let progress = ProgressLine::new("run");
+    let (results, stopped) =
+        run_all(&specs, experiment::jobs(&args.experiment), &|done| progress.show(done), &stop)?;
+    drop(progress);
+    let answer = to_json(&results);
+    if let Some(folder) = folder {
+        folder.write(&experiment, &results, &answer)?;
+        folder.finish()?;
+    }
+    match args.experiment.format {
+        Format::Json => output::print_json(&answer)?,
+        Format::Text => output::print(&to_text(&experiment, &results))?,
+    }
+    if stopped.0 { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// A folder keeps the trace of each run; `--trace` is for a single one.
+fn place_traces(args: &RunArgs, specs: &mut [RunSpec], folder: Option<&RunFolder>) -> Result<(), CliError> {
+    if let Some(folder) = folder {
+        for spec in specs.iter_mut() {
+            spec.trace = Some(folder.trace_path(spec.kernel.name(), spec.seed)?);
+        }
+    }
+    match (&args.trace, specs) {
+        (None, _) => Ok(()),
+        (Some(path), [spec]) => {
+            spec.trace = Some(path.clone());
+            Ok(())
+        }
+        (Some(_), specs) => Err(CliError::bad(
+            format!("--trace takes one run, and these are {}", specs.len()),
+            "give one --kernel and one seed, or use --out, which keeps a trace of each",
+        )),
+    }
+}
+
+fn to_json(results: &[RunResult]) -> Value {
+    json!({ "schema": "fairlab/run/1", "runs": results })
+}
+
+fn to_text(experiment: &Experiment, results: &[RunResult]) -> String {
+    let mut text = experiment::describe(experiment);
+    for run in results {
+        text += &format!("\n{} seed {}\n{}", run.kernel, run.seed, run.output);
+        for (name, value) in &run.metrics {
+            text += &format!("  {name:<28} {}\n", metric(name, *value));
+        }
+        let speed = run.simulated_ns as f64 / run.wall_ns.max(1) as f64;
+        let (simulated, wall) = (duration(run.simulated_ns as f64), duration(run.wall_ns as f64));
+        text += &format!("  digest {}: {simulated} in {wall}, {speed:.0} x real time\n", run.digest);
+    }
+    text
+}

@@ -1,0 +1,26 @@
+//! `fairlab workloads`: what workloads there are, and their options.
+
+use fairlab_lab::workloads::{WORKLOADS, find};
+use serde_json::json;
+
+use crate::args::{Format, WorkloadsCommand};
+use crate::error::CliError;
+use crate::output;
+
+pub fn execute(command: WorkloadsCommand) -> Result<(), CliError> {
+    match command {
+        WorkloadsCommand::List(args) if args.format == Format::Json => {
+            let kinds = WORKLOADS.iter().map(|kind| json!({ "name": kind.name, "about": kind.about }));
+            let kinds = kinds.collect::<Vec<_>>();
+            output::print_json(&json!({ "schema": "fairlab/workloads/1", "workloads": kinds }))
+        }
+        WorkloadsCommand::List(_) => {
+            let lines = WORKLOADS.iter().map(|kind| format!("{:<12} {}\n", kind.name, kind.about));
+            output::print(&lines.collect::<String>())
+        }
+        WorkloadsCommand::Show { name } => {
+            let kind = find(&name)?;
+            output::print(&format!("{}: {}\n\n{}", kind.name, kind.about, (kind.usage)()))
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Errors as the user sees them: one line, and an exit code.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use fairlab_lab::LabError;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum CliError {
+    /// Bad use or input: what is wrong and where; what to do.
+    Bad { problem: String, hint: String },
+    /// Stopped by the user; what was finished has been printed.
+    Interrupted,
+    /// Whoever read our output has gone: no error.
+    OutputClosed,
+    /// Our output cannot be written.
+    Output(io::Error),
+}
+
+impl CliError {
+    pub fn bad(problem: impl Into<String>, hint: impl Into<String>) -> CliError {
+        CliError::Bad { problem: problem.into(), hint: hint.into() }
+    }
+
+    /// Bad use, as the command-line parser words it: its first sentence is kept.
+    pub fn from_usage(error: &clap::Error) -> CliError {
+        let text = error.render().to_string();
+        let first = text.split("\n\n").next().unwrap_or_default();
+        let words = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        let problem = words.strip_prefix("error: ").unwrap_or(&words).to_string();
+        CliError::bad(problem, "'fairlab --help' and 'fairlab COMMAND --help' list what can be said")
+    }
+
+    /// Tells the user, and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        match self {
+            CliError::Bad { .. } | CliError::Output(_) => {
+                eprintln!("fairlab: {self}");
+                ExitCode::from(2)
+            }
+            CliError::Interrupted => ExitCode::from(130),
+            CliError::OutputClosed => ExitCode::SUCCESS,
+        }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CliError::Bad { problem, hint } => write!(f, "{problem}; {hint}"),
+            CliError::Interrupted => f.write_str("interrupted"),
+            CliError::OutputClosed => f.write_str("output closed"),
+            CliError::Output(error) => write!(f, "cannot write the answer: {error}; check where it goes"),
+        }
+    }
+}
+
+impl From<LabError> for CliError {
+    fn from(error: LabError) -> CliError {
+        CliError::Bad { problem: error.problem, hint: error.hint }
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> CliError {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => CliError::OutputClosed,
+            _ => CliError::Output(error),
+        }
+    }
+}

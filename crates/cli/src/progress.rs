@@ -1,0 +1,61 @@
+//! Progress of long work: on a terminal only, on standard error, and gone when the work is done.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use fairlab_lab::Progress;
+
+use crate::error::CliError;
+
+/// Shows how many runs are done and how long the rest may take.
+#[derive(Debug)]
+pub struct ProgressLine {
+    what: &'static str,
+    started: Instant,
+    shown: bool,
+}
+
+impl ProgressLine {
+    /// A line about `what`; silent when standard error is no terminal.
+    pub fn new(what: &'static str) -> ProgressLine {
+        ProgressLine { what, started: Instant::now(), shown: io::stderr().is_terminal() }
+    }
+
+    /// Shows that `progress` has been made.
+    pub fn show(&self, progress: Progress) {
+        if !self.shown {
+            return;
+        }
+        let elapsed = self.started.elapsed().as_secs_f64();
+        let left = match progress.done {
+            0 => String::new(),
+            done => format!(", about {:.0} s left", elapsed / done as f64 * (progress.total - done) as f64),
+        };
+        let mut err = io::stderr().lock();
+        let _ = write!(err, "\r\x1b[K{}: {} of {} runs{left}", self.what, progress.done, progress.total);
+        let _ = err.flush();
+    }
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
+
+/// A flag that the first Ctrl-C sets; the second one ends the program at once.
+pub fn stop_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| CliError::bad(format!("cannot catch interrupts: {error}"), "try again"))?;
+    Ok(stop)
+}

@@ -1,0 +1,146 @@
+//! A folder of results: what was run, what came of it. Written beside and renamed, so that it is whole or not there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fairlab_kernel::Generation;
+use fairlab_kernel::generation::{Feature, Tunable};
+use fairlab_sim::Machine;
+use serde_json::{Value, json};
+
+use crate::{Experiment, LabError, RunResult};
+
+/// A folder under construction.
+#[derive(Debug)]
+pub struct RunFolder {
+    wanted: PathBuf,
+    building: PathBuf,
+}
+
+impl RunFolder {
+    /// Begins a folder that will be `path`. Nothing stands there until [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// Something is there already, or the place cannot be written to.
+    pub fn create(path: &Path) -> Result<RunFolder, LabError> {
+        if path.exists() {
+            let problem = format!("{} exists already", path.display());
+            return Err(LabError::new(problem, "name another folder for --out, or remove it"));
+        }
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let Some(name) = name else {
+            return Err(LabError::new(
+                format!("{} is no name for a folder", path.display()),
+                "name a new folder for --out",
+            ));
+        };
+        let building = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let folder = RunFolder { wanted: path.to_path_buf(), building };
+        fs::create_dir_all(&folder.building).map_err(|error| folder.failed(&error))?;
+        Ok(folder)
+    }
+
+    /// Writes the effective spec, the metrics, and each run's output.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(
+        &self,
+        experiment: &Experiment,
+        results: &[RunResult],
+        answer: &Value,
+    ) -> Result<(), LabError> {
+        self.file("spec.json", &pretty(&spec(experiment)))?;
+        self.file("metrics.json", &pretty(answer))?;
+        for run in results {
+            self.file(&format!("{}/seed-{}/output.txt", run.kernel, run.seed), &run.output)?;
+        }
+        Ok(())
+    }
+
+    /// Where a run's trace belongs, its folder made.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn trace_path(&self, kernel: &str, seed: u64) -> Result<PathBuf, LabError> {
+        let folder = self.building.join(kernel).join(format!("seed-{seed}"));
+        fs::create_dir_all(&folder).map_err(|error| self.failed(&error))?;
+        Ok(folder.join("trace.txt.zst"))
+    }
+
+    /// Gives the folder its name.
+    ///
+    /// # Errors
+    /// It cannot be renamed.
+    pub fn finish(self) -> Result<(), LabError> {
+        fs::rename(&self.building, &self.wanted).map_err(|error| self.failed(&error))
+    }
+
+    fn file(&self, name: &str, content: &str) -> Result<(), LabError> {
+        let path = self.building.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| self.failed(&error))?;
+        }
+        fs::write(path, content).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &std::io::Error) -> LabError {
+        LabError::new(
+            format!("cannot write {}: {error}", self.wanted.display()),
+            "check the place that --out names",
+        )
+    }
+}
+
+/// A folder that was not finished leaves nothing behind.
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        // Nothing to do about a failure here; after finish() there is nothing to remove.
+        let _ = fs::remove_dir_all(&self.building);
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Everything that decided the results: rules, machine with costs, workload, seeds.
+fn spec(experiment: &Experiment) -> Value {
+    json!({
+        "schema": "fairlab/spec/1",
+        "fairlab": env!("CARGO_PKG_VERSION"),
+        "kernels": experiment.kernels.iter().map(|kernel| kernel_spec(kernel, &experiment.machine)).collect::<Vec<_>>(),
+        "machine": machine_spec(&experiment.machine),
+        "workload": experiment.workload,
+        "seeds": experiment.seeds,
+        "duration_ns": experiment.duration.0,
+    })
+}
+
+fn kernel_spec(kernel: &Generation, machine: &Machine) -> Value {
+    let features = Feature::ALL.iter().filter(|&&feature| kernel.features.has(feature));
+    let nr_cpus = machine.topology.nr_cpus();
+    let tunables = Tunable::ALL.iter().filter_map(|&tunable| {
+        Some((tunable.name().to_string(), json!(kernel.tunables.effective(tunable, nr_cpus)?)))
+    });
+    json!({
+        "name": kernel.name(),
+        "changes": kernel.changes().map(|change| change.commit).collect::<Vec<_>>(),
+        "features": features.map(|&feature| (feature.name().to_string(), json!(kernel.features.enabled(feature)))).collect::<serde_json::Map<_, _>>(),
+        "tunables": tunables.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+fn machine_spec(machine: &Machine) -> Value {
+    let place = |cpu| {
+        let place = machine.topology.place(cpu);
+        json!([place.core, place.llc, place.node])
+    };
+    let costs = machine.costs.table().into_iter().map(|cost| (cost.name.to_string(), json!(cost.value.0)));
+    json!({
+        "name": machine.name,
+        "hz": machine.hz,
+        "cpus_core_llc_node": machine.topology.cpus().map(place).collect::<Vec<_>>(),
+        "costs": costs.collect::<serde_json::Map<_, _>>(),
+    })
+}

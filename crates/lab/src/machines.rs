@@ -1,0 +1,32 @@
+//! Finding the machine that a name means: a preset, this host, or a file.
+
+mod file;
+mod host;
+
+use std::path::Path;
+
+use fairlab_sim::Machine;
+use fairlab_sim::machine::PRESETS;
+
+use crate::LabError;
+
+/// The machine called `name`: a preset, `host`, or the path of a TOML file.
+///
+/// # Errors
+/// There is no such machine, or its description is impossible.
+pub fn find(name: &str) -> Result<Machine, LabError> {
+    if let Some(machine) = Machine::preset(name) {
+        return Ok(machine);
+    }
+    if name == "host" {
+        return host::from_sysfs(Path::new("/"));
+    }
+    if name.ends_with(".toml") {
+        return file::read(Path::new(name));
+    }
+    let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
+    Err(LabError::new(
+        format!("unknown machine '{name}'"),
+        format!("known are {names}, host, and paths that end in .toml"),
+    ))
+}

@@ -1,0 +1,116 @@
+//! One run: kernel × machine × workload × seed → metrics, the program's own output, a digest, and if wanted the trace.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use fairlab_analysis::metrics::Metrics;
+use fairlab_event::{DigestSink, Ns};
+use fairlab_kernel::Generation;
+use fairlab_sim::{Engine, Machine};
+use serde::Serialize;
+
+use crate::trace_file::TraceFile;
+use crate::{LabError, workloads};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct RunSpec {
+    /// The rules.
+    pub kernel: Generation,
+    /// The machine.
+    pub machine: Machine,
+    /// The workload's name and its own options.
+    pub workload: Vec<String>,
+    /// The root seed of all randomness.
+    pub seed: u64,
+    /// When to stop, in virtual time.
+    pub duration: Ns,
+    /// Where the trace goes, if it is wanted: ftrace text, compressed if the name ends in .zst.
+    pub trace: Option<PathBuf>,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunResult {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The machine's name.
+    pub machine: String,
+    /// The workload's command line.
+    pub workload: String,
+    /// The seed.
+    pub seed: u64,
+    /// Digest of every event: equal for equal runs on any machine.
+    pub digest: String,
+    /// Virtual time that passed.
+    pub simulated_ns: u64,
+    /// Real time that it took.
+    pub wall_ns: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// Every metric by name.
+    #[serde(serialize_with = "as_map")]
+    pub metrics: Vec<(String, f64)>,
+    /// What the real program would have printed.
+    #[serde(skip)]
+    pub output: String,
+}
+
+impl RunResult {
+    /// The metric called `name`, if it was measured.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.iter().find(|(known, _)| known == name).map(|&(_, value)| value)
+    }
+}
+
+fn as_map<S: serde::Serializer>(metrics: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(metrics.iter().map(|(name, value)| (name, value)))
+}
+
+/// Virtual time between two looks at whether to stop early.
+const SLICE: Ns = Ns(50_000_000);
+
+/// Runs a spec. Gives `None`, and leaves no trace, when `stop` was set before the end.
+///
+/// # Errors
+/// The workload's options are wrong, or the trace cannot be written.
+pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
+    let started = Instant::now();
+    let workload = workloads::build(&spec.workload)?;
+    let mut engine = Engine::new(spec.kernel.clone(), spec.machine.clone(), spec.seed);
+    engine.set_tracing(true);
+    let number = engine.start(workload);
+    let trace = spec.trace.as_deref().map(TraceFile::create).transpose()?;
+    let mut sinks = ((DigestSink::default(), Metrics::new(spec.machine.topology.nr_cpus(), Ns::ZERO)), trace);
+    let mut until = Ns::ZERO;
+    while until < spec.duration && engine.now() == until {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        until = (until + SLICE).min(spec.duration);
+        engine.run_until(until, &mut sinks);
+    }
+    let ((digest, metrics), trace) = sinks;
+    trace.map(TraceFile::finish).transpose()?;
+    let workload = engine.workload(number);
+    let seconds = engine.now().as_secs_f64();
+    let mut metrics: Vec<(String, f64)> =
+        metrics.finish(engine.now()).into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    if let Some((_, count)) = workload.progress().filter(|_| seconds > 0.0) {
+        metrics.push(("throughput".to_string(), count as f64 / seconds));
+    }
+    metrics.extend(workload.metrics());
+    Ok(Some(RunResult {
+        kernel: spec.kernel.name().to_string(),
+        machine: spec.machine.name.clone(),
+        workload: spec.workload.join(" "),
+        seed: spec.seed,
+        digest: digest.digest().to_string(),
+        simulated_ns: engine.now().0,
+        wall_ns: started.elapsed().as_nanos() as u64,
+        switches: engine.counters().switches,
+        metrics,
+        output: workload.output(),
+    }))
+}

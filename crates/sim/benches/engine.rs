@@ -1,0 +1,110 @@
+//! How fast the engine goes: context switches a second of real time, on machines of several sizes.
+//!
+//! `cargo bench -p fairlab-sim --bench engine`. The load is that of the simulators it is compared with in
+//! docs/performance.md: two sleepers and half a hog a CPU, and CPU hogs alone.
+
+use std::time::Instant;
+
+use fairlab_event::{DigestSink, Ns, Sink};
+use fairlab_kernel::Topology;
+use fairlab_kernel::topology::SmtNumbering;
+use fairlab_sim::machine::Costs;
+use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+use fairlab_sim::{Engine, Machine};
+
+/// Sleepers that compute and sleep for random times, and hogs.
+struct Mix {
+    sleepers: u32,
+    hogs: u32,
+    spawned: u32,
+    computed: Vec<bool>,
+}
+
+impl Mix {
+    fn new(sleepers: u32, hogs: u32) -> Box<Mix> {
+        Box::new(Mix { sleepers, hogs, spawned: 0, computed: vec![false; (sleepers + hogs) as usize + 1] })
+    }
+}
+
+impl Workload for Mix {
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec::new("main", "main")
+    }
+
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        if thread == ThreadId::MAIN {
+            if self.spawned == self.sleepers + self.hogs {
+                return Action::Exit;
+            }
+            self.spawned += 1;
+            return Action::Spawn(ThreadSpec::new("load", format!("load-{}", self.spawned)));
+        }
+        if thread.0 > self.sleepers {
+            return Action::Run(Ns::from_secs(1));
+        }
+        let computed = &mut self.computed[thread.index()];
+        *computed = !*computed;
+        let length = Ns(100_000 + view.random.below(100_000));
+        if *computed { Action::Run(length) } else { Action::Sleep(length) }
+    }
+
+    fn output(&self) -> String {
+        String::new()
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        None
+    }
+}
+
+fn machine(cpus: u32) -> Machine {
+    let cores_an_llc = if cpus > 48 { 24 } else { cpus / 2 };
+    let llcs = cpus / 2 / cores_an_llc;
+    Machine {
+        name: format!("{cpus} CPUs"),
+        description: String::new(),
+        topology: Topology::regular(llcs, 1, cores_an_llc, 2, SmtNumbering::Spread).expect("a machine"),
+        hz: 1000,
+        costs: Costs::default(),
+    }
+}
+
+fn measure(
+    kernel: &str,
+    cpus: u32,
+    load: &str,
+    workload: Box<Mix>,
+    simulated: Ns,
+    sink: Option<&mut dyn Sink>,
+) {
+    let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(cpus), 1);
+    let observed = sink.is_some();
+    engine.set_tracing(observed);
+    engine.start(workload);
+    let start = Instant::now();
+    match sink {
+        Some(sink) => engine.run_until(simulated, sink),
+        None => engine.run_until(simulated, &mut ()),
+    }
+    let wall = start.elapsed().as_secs_f64();
+    let counters = engine.counters();
+    println!(
+        "{kernel} {cpus:>4} CPUs, {load:<20} {:<9} {:>6.2} M switches/s {:>6.2} M occurrences/s {:>7.1} x real time",
+        if observed { "digest" } else { "no trace" },
+        counters.switches as f64 / wall / 1e6,
+        counters.occurrences as f64 / wall / 1e6,
+        simulated.as_secs_f64() / wall,
+    );
+}
+
+fn main() {
+    for kernel in ["v6.5", "v6.6"] {
+        for cpus in [4, 40, 192, 1024] {
+            let simulated = Ns(40_000_000_000 / u64::from(cpus));
+            let mix = || Mix::new(2 * cpus, cpus / 2);
+            measure(kernel, cpus, "2 sleepers, 1/2 hog", mix(), simulated, None);
+            measure(kernel, cpus, "2 sleepers, 1/2 hog", mix(), simulated, Some(&mut DigestSink::default()));
+            measure(kernel, cpus, "3 hogs", Mix::new(0, 3 * cpus), Ns(simulated.0 * 10), None);
+        }
+    }
+}
