@@ -42,6 +42,9 @@ pub struct Latency {
     switch_bugs: u64,
     lost_events: u64,
     lost_chunks: u64,
+    /// The latest time so far, and how many events came after one that is later than they.
+    latest: Ns,
+    late_events: u64,
     census: Census,
 }
 
@@ -84,6 +87,8 @@ impl Latency {
             switch_bugs: 0,
             lost_events: 0,
             lost_chunks: 0,
+            latest: Ns::ZERO,
+            late_events: 0,
             census: Census::default(),
         }
     }
@@ -93,7 +98,13 @@ impl Latency {
     /// # Errors
     /// There was no `sched_switch`.
     pub fn finish(self) -> Result<LatencyTable, MissingEvents> {
-        let notices = Latency::NEEDS.check(&self.census)?;
+        let mut notices = Latency::NEEDS.check(&self.census)?;
+        if self.late_events > 0 {
+            let (late, all) = (self.late_events, self.census.total());
+            notices.push(format!(
+                "{late} of {all} events are not in order of time: waits near them are missing or wrong"
+            ));
+        }
         let rows = table::rows(&self.tasks, &self.options);
         Ok(LatencyTable {
             runtime: Ns(rows.iter().fold(0, |sum, row| row.runtime.0.saturating_add(sum))),
@@ -167,6 +178,8 @@ impl Sink for Latency {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
         let now = event.time;
+        self.late_events += u64::from(now < self.latest);
+        self.latest = self.latest.max(now);
         match &event.kind {
             EventKind::SchedSwitch(switch) => self.switch(switch, event),
             EventKind::SchedWaking(wakeup) => self.waking(wakeup, event),
@@ -337,6 +350,8 @@ mod tests {
              610 0 switch idle R A";
         let table = check(story, &["A:65 2 10 10 600 610"]);
         assert_eq!(table.unordered, 2);
+        let notice = "2 of 6 events are not in order of time: waits near them are missing or wrong";
+        assert!(table.notices.iter().any(|text| text == notice), "{:?}", table.notices);
         let early = check("50 0 switch A S idle\n40 1 waking A\n60 0 switch idle R A", &[]);
         assert_eq!((early.wakeups, early.unordered), (1, 1));
     }

@@ -1,10 +1,11 @@
-//! The table against what perf 6.12 printed for the same recordings.
+//! The table against what perf 6.12 printed for the same recordings, and against other forms of one recording.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use fairlab_analysis::latency::{Latency, LatencyOptions, LatencyTable};
-use fairlab_trace::{ReadOptions, perfdata};
+use fairlab_analysis::latency::{Latency, LatencyOptions, LatencyTable, SortKey};
+use fairlab_event::{Event, EventKind, Ns, Pid, Sink, sink_fn};
+use fairlab_trace::{ReadOptions, perfdata, read_path};
 
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
@@ -45,4 +46,113 @@ fn make_by_name() {
 #[test]
 fn make_by_pid() {
     check("perf-make.data", true, "perf-make.perf-6.12-latency-p.txt");
+}
+
+/// The first column of each row.
+fn tasks(table: &LatencyTable) -> Vec<String> {
+    table.rows.iter().filter_map(|row| Some(row.to_string().split_once('|')?.0.trim().to_string())).collect()
+}
+
+#[test]
+fn rows_are_sorted_as_perf_sorts_them() {
+    let sorted = |keys: &str| {
+        let sort = SortKey::parse_list(keys).expect("keys");
+        tasks(&latency("perf-hackbench.data", LatencyOptions { by_pid: false, sort })).join(" ")
+    };
+    assert_eq!(
+        sorted("runtime"),
+        "hackbench:(81) perf:10924 kworker/1:0-vir:8861 kworker/0:0-vir:9 ksoftirqd/1:22 ksoftirqd/0:14 rcu_preempt:15 \
+         kworker/u8:0-ev:12 memfd:sealed-91:(2) tail:10925 migration/1:21 migration/0:18 :69:69 process_api:1 :68:68"
+    );
+    assert_eq!(
+        sorted("switch"),
+        "hackbench:(81) rcu_preempt:15 kworker/1:0-vir:8861 kworker/0:0-vir:9 ksoftirqd/0:14 memfd:sealed-91:(2) \
+         tail:10925 process_api:1 perf:10924 migration/1:21 migration/0:18 kworker/u8:0-ev:12 ksoftirqd/1:22 :69:69 :68:68"
+    );
+    assert_eq!(
+        sorted("pid"),
+        "hackbench:(81) tail:10925 perf:10924 kworker/1:0-vir:8861 memfd:sealed-91:(2) :69:69 :68:68 ksoftirqd/1:22 \
+         migration/1:21 migration/0:18 rcu_preempt:15 ksoftirqd/0:14 kworker/u8:0-ev:12 kworker/0:0-vir:9 process_api:1"
+    );
+    assert_eq!(
+        sorted("max,pid"),
+        "hackbench:(81) :69:69 rcu_preempt:15 tail:10925 kworker/0:0-vir:9 kworker/1:0-vir:8861 memfd:sealed-91:(2) \
+         perf:10924 kworker/u8:0-ev:12 ksoftirqd/1:22 ksoftirqd/0:14 migration/1:21 migration/0:18 :68:68 process_api:1"
+    );
+}
+
+#[test]
+fn a_worker_starved_by_vhost_is_found_in_the_mail_that_reported_it() {
+    let mut latency = Latency::new(LatencyOptions { by_pid: false, sort: vec![SortKey::Max] });
+    read_path(&testdata("seed4-eevdf-vhost.mail.txt"), &ReadOptions::default(), &mut latency)
+        .expect("a mail");
+    let table = latency.finish().expect("switches");
+    assert_eq!(
+        table.rows[0].to_string(),
+        "  kworker/14:0:6525     |      0.097 ms |        2 | avg:  19.861 ms | max:  39.720 ms \
+         | max start:   576.161478 s | max end:   576.201198 s"
+    );
+}
+
+/// Passes on tracepoints only, not what the recorder knows about tasks besides.
+fn tracepoints(mut sink: impl Sink) -> impl Sink {
+    sink_fn(move |event: &Event<'_>| {
+        if !matches!(event.kind, EventKind::TaskName { .. } | EventKind::TaskStart { .. }) {
+            sink.event(event);
+        }
+    })
+}
+
+#[test]
+fn a_recording_and_its_text_give_one_table() {
+    let options = LatencyOptions { by_pid: true, ..LatencyOptions::default() };
+    let mut of_text = Latency::new(options.clone());
+    let text = testdata("perf-6.1-hackbench.txt.zst");
+    read_path(&text, &ReadOptions::default(), &mut of_text).expect("what perf script printed");
+    let mut of_data = Latency::new(options);
+    let file = File::open(testdata("perf-hackbench.data")).expect("a recording");
+    perfdata::read_file(file, &ReadOptions::default(), &mut tracepoints(&mut of_data)).expect("a perf.data");
+    assert_eq!(of_data.finish().expect("switches"), of_text.finish().expect("switches"));
+}
+
+#[test]
+fn lines_of_one_cpu_that_come_late_make_no_long_waits() {
+    let mut events: Vec<Event<'static>> = Vec::new();
+    let mut keep = sink_fn(|event: &Event<'_>| {
+        let kind = match event.kind {
+            EventKind::SchedSwitch(switch) => EventKind::SchedSwitch(switch),
+            EventKind::SchedWaking(wakeup) => EventKind::SchedWaking(wakeup),
+            EventKind::SchedWakeupNew(wakeup) => EventKind::SchedWakeupNew(wakeup),
+            _ => return,
+        };
+        events.push(Event { kind, ..Event::new(event.time, event.cpu, EventKind::Marker { text: "" }) });
+    });
+    let file = File::open(testdata("perf-hackbench.data")).expect("a recording");
+    perfdata::read_file(file, &ReadOptions::default(), &mut keep).expect("a perf.data");
+    drop(keep);
+    let table = |events: &[Event<'_>]| {
+        let mut latency = Latency::new(LatencyOptions { by_pid: true, ..LatencyOptions::default() });
+        events.iter().for_each(|event| latency.event(event));
+        latency.finish().expect("switches")
+    };
+    let longest = |table: &LatencyTable, pid: Pid| {
+        table.rows.iter().find(|row| row.pid == pid).map_or(Ns::ZERO, |row| row.max_delay)
+    };
+    let ordered = table(&events);
+    assert!(ordered.unordered == 0);
+    // Small disorder costs few waits, large disorder many; neither makes a wait that was not there.
+    for (late, kept_percent) in [(Ns::from_us(5), 80), (Ns::from_us(500), 10)] {
+        events.sort_by_key(|event| if event.cpu.0 == 1 { event.time + late } else { event.time });
+        let disordered = table(&events);
+        assert!(
+            disordered.unordered > 0
+                && disordered.notices.iter().any(|notice| notice.contains("order of time"))
+        );
+        let kept = disordered.count * 100 / ordered.count;
+        assert!(kept >= kept_percent, "{kept} %");
+        for row in &disordered.rows {
+            let limit = longest(&ordered, row.pid) + Ns::from_ms(1);
+            assert!(row.max_delay <= limit, "{row}\n{limit}");
+        }
+    }
 }

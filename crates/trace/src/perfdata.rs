@@ -1,7 +1,7 @@
 //! `perf.data`: what `perf record` and `perf sched record` write.
 //!
 //! The file is read twice over: once to find where records lie and which stretches are in order of time, once to pass
-//! them on in order ([`order`]). Tracepoint records are read by the descriptions in the file. Memory does not
+//! them on in order. Tracepoint records are read by the descriptions in the file. Memory does not
 //! grow with the trace; what comes through a pipe is copied to a temporary file first, since the descriptions
 //! stand at the end.
 //!

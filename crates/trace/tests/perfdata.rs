@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fairlab_event::{Counter, DigestSink, Event, EventKind, sink_fn};
-use fairlab_trace::{ImportStats, ReadOptions, Severity, Trouble, perfdata};
+use fairlab_trace::{ImportStats, ReadOptions, Severity, Trouble, perfdata, read_path};
 
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
@@ -114,6 +114,28 @@ fn what_is_too_long_for_memory_goes_through_a_temporary_file() {
         spooled_stats.count(Trouble::SkippedRecord),
         stats.count(Trouble::SkippedRecord) + (PADDING / 4096) as u64
     );
+}
+
+#[test]
+fn the_text_that_perf_script_makes_of_it_says_the_same() {
+    let mut of_text = Vec::new();
+    let mut keep = sink_fn(|event: &Event<'_>| {
+        of_text.push(format!("{} {} {} {:?}", event.time, event.cpu, event.context.pid, event.kind));
+    });
+    read_path(&testdata("perf-6.1-hackbench.txt.zst"), &ReadOptions::default(), &mut keep).expect("text");
+    drop(keep);
+    let mut of_data = Vec::new();
+    let mut keep = sink_fn(|event: &Event<'_>| {
+        if !matches!(event.kind, EventKind::TaskName { .. } | EventKind::TaskStart { .. }) {
+            of_data.push(format!("{} {} {} {:?}", event.time, event.cpu, event.context.pid, event.kind));
+        }
+    });
+    read_file("perf-hackbench.data", &mut keep);
+    drop(keep);
+    assert_eq!((of_data.len(), of_text.len()), (22_146, 22_146));
+    for (data, text) in of_data.iter().zip(&of_text) {
+        assert_eq!(data, text);
+    }
 }
 
 /// Reads damaged bytes; all that is asked is an answer.

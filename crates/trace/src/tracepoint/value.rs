@@ -79,7 +79,11 @@ impl Text {
     /// The text as a task name.
     #[inline]
     pub(super) fn comm(self, record: &[u8], endian: Endian) -> Option<Comm> {
-        self.room(record, endian).map(Comm::new)
+        let bytes = self.room(record, endian)?;
+        Some(match bytes.first_chunk() {
+            Some(padded) => Comm::from_padded(*padded),
+            None => Comm::new(bytes),
+        })
     }
 
     #[inline]
