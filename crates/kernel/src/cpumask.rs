@@ -91,9 +91,18 @@ impl CpuMask {
 
     /// CPUs in ascending order from `start`, then from 0 up to `start` (`for_each_cpu_wrap`).
     pub fn iter_wrap(&self, start: Cpu) -> impl Iterator<Item = Cpu> + '_ {
-        let from_start =
-            std::iter::successors(self.next_from(start.index()), |cpu| self.next_from(cpu.index() + 1));
-        from_start.chain(self.iter().take_while(move |cpu| *cpu < start))
+        let mut from = start.index();
+        let mut wrapped = false;
+        std::iter::from_fn(move || {
+            let mut next = self.next_from(from);
+            if next.is_none() && !wrapped {
+                wrapped = true;
+                next = self.next_from(0);
+            }
+            let cpu = next.filter(|&cpu| !wrapped || cpu < start)?;
+            from = cpu.index() + 1;
+            Some(cpu)
+        })
     }
 
     /// The lowest CPU that is `from` or higher.

@@ -50,6 +50,8 @@ pub struct Engine {
     cpus: Vec<CpuState>,
     programs: Vec<Program>,
     threads: Vec<Thread>,
+    /// Threads that have not ended.
+    alive: usize,
     seed: u64,
     counters: Counters,
     marked: Vec<Cpu>,
@@ -105,14 +107,16 @@ impl Engine {
     pub fn new(generation: Generation, machine: Machine, seed: u64) -> Engine {
         let kernel = Scheduler::new(generation, machine.topology.clone(), machine.tick());
         let cpus = machine.topology.cpus().map(|_| CpuState::default()).collect();
+        let queue = Queue::new(machine.topology.nr_cpus());
         Engine {
             machine,
             kernel,
-            queue: Queue::default(),
+            queue,
             now: Ns::ZERO,
             cpus,
             programs: Vec::new(),
             threads: Vec::new(),
+            alive: 0,
             seed,
             counters: Counters::default(),
             marked: Vec::new(),
@@ -145,7 +149,7 @@ impl Engine {
             self.counters.occurrences += 1;
             self.handle(occurrence);
             self.kernel.drain_events(sink);
-            if self.threads.iter().all(|thread| thread.wait == Wait::Dead) {
+            if self.alive == 0 {
                 return;
             }
         }
@@ -174,7 +178,7 @@ impl Engine {
 
     fn handle(&mut self, occurrence: Occurrence) {
         match occurrence {
-            Occurrence::PhaseEnds { cpu, serial } => self.phase_ends(cpu, serial),
+            Occurrence::PhaseEnds { cpu } => self.phase_ends(cpu),
             Occurrence::Tick { cpu } => self.tick(cpu),
             Occurrence::Interrupt { cpu, interrupt } => self.interrupt_arrives(cpu, interrupt),
         }

@@ -1,7 +1,7 @@
 //! `fairlab latency`: how long the tasks of a recorded trace waited.
 
 use fairlab_analysis::latency::{Latency, LatencyOptions, LatencyTable};
-use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity, read_path};
+use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity, Trouble, read_path};
 use serde_json::{Value, json};
 
 use crate::args::{Format, LatencyArgs};
@@ -19,9 +19,11 @@ pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
         };
         CliError::bad(format!("{shown}: {error}"), hint)
     })?;
-    let table = latency.finish().map_err(|missing| {
+    let mut table = latency.finish().map_err(|missing| {
         CliError::bad(format!("{shown}: {missing}"), "record the sched events, as 'perf sched record' does")
     })?;
+    // Losses are given as a share of all records.
+    table.records = stats.events + stats.count(Trouble::SkippedRecord);
     warn(&shown.to_string(), &stats, &table);
     match args.format {
         Format::Text => output::print(&table.to_string()),

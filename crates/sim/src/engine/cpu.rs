@@ -2,7 +2,7 @@
 
 use fairlab_event::{Cpu, Ns, TaskState};
 
-use super::occurrence::{Interrupt, Occurrence};
+use super::occurrence::Interrupt;
 use super::{Engine, Segment};
 
 /// What a CPU is doing.
@@ -38,8 +38,6 @@ pub(super) struct CpuState {
     pub phase: Phase,
     /// When the phase ends; never for idle.
     pub until: Ns,
-    /// Counts phases, so that the end of a replaced one is recognised.
-    serial: u32,
     /// Interrupts that wait for the CPU to leave its idle state.
     pub pending: Vec<Interrupt>,
     pub tick_armed: bool,
@@ -55,10 +53,9 @@ impl Engine {
         let state = &mut self.cpus[cpu.index()];
         state.phase = phase;
         state.until = until;
-        state.serial = state.serial.wrapping_add(1);
-        let serial = state.serial;
-        if phase != Phase::Idle {
-            self.queue.push(until, Occurrence::PhaseEnds { cpu, serial });
+        match phase {
+            Phase::Idle => self.queue.cancel_phase_end(cpu),
+            Phase::Kernel(_) | Phase::User => self.queue.arrange_phase_end(cpu, until),
         }
     }
 
@@ -69,20 +66,15 @@ impl Engine {
                 .thread_on(cpu)
                 .is_some_and(|thread| matches!(self.threads[thread].segment, Segment::Until(_)));
         if !polls {
-            // The occurrence that ends the phase is not moved: it finds out when it comes.
+            // The end that is arranged already finds out when it comes.
             self.cpus[cpu.index()].until += cost;
         }
     }
 
-    pub(super) fn phase_ends(&mut self, cpu: Cpu, serial: u32) {
+    pub(super) fn phase_ends(&mut self, cpu: Cpu) {
         let state = &self.cpus[cpu.index()];
-        if state.serial != serial {
-            return;
-        }
         if state.until > self.now {
-            let until = state.until;
-            self.queue.push(until, Occurrence::PhaseEnds { cpu, serial });
-            return;
+            return self.queue.arrange_phase_end(cpu, state.until);
         }
         match state.phase {
             Phase::Idle => unreachable!("being idle has no end of its own"),

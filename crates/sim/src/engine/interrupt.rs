@@ -5,7 +5,7 @@ use fairlab_kernel::core::Mode;
 
 use super::Engine;
 use super::cpu::{Phase, Then};
-use super::occurrence::{Interrupt, Occurrence};
+use super::occurrence::Interrupt;
 
 impl Engine {
     /// Sends reschedule interrupts to the CPUs that the core has marked, except `here`, which sees its own mark.
@@ -20,7 +20,7 @@ impl Engine {
 
     /// Sends an interrupt to another CPU.
     pub(super) fn send(&mut self, cpu: Cpu, interrupt: Interrupt) {
-        self.queue.push(self.now + self.machine.costs.ipi, Occurrence::Interrupt { cpu, interrupt });
+        self.queue.arrange_interrupt(cpu, self.now + self.machine.costs.ipi, interrupt);
     }
 
     pub(super) fn interrupt_arrives(&mut self, cpu: Cpu, interrupt: Interrupt) {
@@ -48,7 +48,9 @@ impl Engine {
                 self.kernel.ttwu_do_activate(task, migrated);
                 costs.interrupt
             }
-            Interrupt::Timer { thread } => costs.interrupt + costs.timer + self.timer_expires(cpu, thread),
+            Interrupt::Timer { thread } => {
+                costs.interrupt + costs.timer + self.timer_expires(cpu, thread as usize)
+            }
         };
         self.interrupt_marked(Some(cpu));
         cost
@@ -80,7 +82,7 @@ impl Engine {
             self.cpus[cpu.index()].tick_armed = false;
             return;
         }
-        self.queue.push(self.now + self.machine.tick(), Occurrence::Tick { cpu });
+        self.queue.arrange_tick(cpu, self.now + self.machine.tick());
         self.kernel.set_here(cpu, Mode::Hardirq, self.now);
         self.kernel.scheduler_tick(cpu);
         self.interrupt_marked(Some(cpu));
@@ -94,6 +96,6 @@ impl Engine {
         }
         let period = self.machine.tick().0;
         let next = Ns((self.now.0 / period + 1) * period);
-        self.queue.push(next, Occurrence::Tick { cpu });
+        self.queue.arrange_tick(cpu, next);
     }
 }

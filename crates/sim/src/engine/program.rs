@@ -5,7 +5,7 @@ use fairlab_kernel::core::{Mode, WakeKind};
 use fairlab_kernel::{Policy, TaskId, TaskSpec};
 
 use super::cpu::{Phase, Then};
-use super::occurrence::{Interrupt, Occurrence};
+use super::occurrence::Interrupt;
 use super::{Engine, PREEMPTED_AT_USER_RETURN, Segment, TIMER_SLACK, Thread, Wait, pid_of_thread};
 use crate::rng::Stream;
 use crate::workload::{Action, ThreadId, ThreadSpec, View};
@@ -64,10 +64,7 @@ impl Engine {
             Action::Wait => self.wait(cpu, index),
             Action::Sleep(least) => {
                 let expires = self.now + least + TIMER_SLACK;
-                self.queue.push(
-                    expires,
-                    Occurrence::Interrupt { cpu, interrupt: Interrupt::Timer { thread: index } },
-                );
+                self.queue.arrange_interrupt(cpu, expires, Interrupt::Timer { thread: index as u32 });
                 self.sleep(cpu, index, Wait::Timer);
             }
             Action::Wake(target) => {
@@ -90,6 +87,7 @@ impl Engine {
             }
             Action::Exit => {
                 self.threads[index].wait = Wait::Dead;
+                self.alive -= 1;
                 self.kernel.exit(cpu);
                 self.schedule(cpu, TaskState::DEAD);
             }
@@ -120,6 +118,7 @@ impl Engine {
         parent: Option<TaskId>,
     ) -> TaskId {
         let index = self.threads.len();
+        self.alive += 1;
         let process = self.programs[program].threads.first().copied().unwrap_or(index);
         let task = self.kernel.new_task(
             TaskSpec {
