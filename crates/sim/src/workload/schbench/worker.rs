@@ -40,7 +40,7 @@ pub(super) fn next(memory: &mut Memory, index: usize, now: Ns) -> Action {
             }
             WorkerStage::Top if memory.stopping => return end(memory, index, now),
             WorkerStage::Top if memory.gives_requests() => {
-                memory.workers[index].stage = WorkerStage::NextRequest
+                memory.workers[index].stage = WorkerStage::NextRequest;
             }
             WorkerStage::Top => think(memory, index, now),
             WorkerStage::NextRequest if memory.workers[index].taken.is_empty() => {
