@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use fairlab_event::{Event, EventKind, Sink};
-use fairlab_trace::{ReadOptions, ftrace_text};
+use fairlab_trace::{ReadOptions, Severity, ftrace_text};
 
 const LINES: usize = 2_000_000;
 
@@ -44,7 +44,7 @@ fn main() {
         let stats = ftrace_text::read(&text[..], &ReadOptions::default(), &mut look).expect("a trace");
         let seconds = start.elapsed().as_secs_f64();
         black_box(look.sum);
-        assert!(stats.worst().is_none(), "trouble: {:?}", stats.troubles());
+        assert!(stats.worst() < Some(Severity::DataLoss), "trouble: {:?}", stats.troubles());
         if best.is_none_or(|(fastest, _)| seconds < fastest) {
             best = Some((seconds, stats.events));
         }
@@ -73,36 +73,34 @@ fn recording(path: &PathBuf) -> String {
 
 /// The recording again and again, each time with stamps a little later than the last.
 fn repeated(recording: &str) -> Vec<u8> {
-    let lines: Vec<(&str, u64, &str)> = recording.lines().filter_map(split_at_stamp).collect();
-    let first = lines.first().expect("a trace line").1;
-    let span = lines.last().expect("a trace line").1 + 1 - first;
-    let mut text = Vec::with_capacity(recording.len() * (LINES / lines.len() + 1));
+    let lines: Vec<(&str, &str, &str)> = recording.lines().filter_map(split_at_stamp).collect();
+    let stamps: Vec<u64> =
+        lines.iter().map(|line| line.1.replace('.', "").parse().expect("a stamp")).collect();
+    let decimals = lines[0].1.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let span = stamps.last().expect("a trace line") + 1 - stamps[0];
+    let mut text = Vec::with_capacity(recording.len() * (LINES / lines.len() + 2));
     text.extend_from_slice(b"# tracer: nop\n#\n");
-    let mut written = 0;
-    for turn in 0.. {
-        for &(before, us, after) in &lines {
-            let us = us + turn * span;
-            let stamp = format!("{:5}.{:06}", us / 1_000_000, us % 1_000_000);
+    for turn in 0..(LINES / lines.len() + 1) as u64 {
+        for (&(before, _, after), stamp) in lines.iter().zip(&stamps) {
+            let mut stamp = format!("{:0width$}", stamp + turn * span, width = decimals + 1);
+            if decimals > 0 {
+                stamp.insert(stamp.len() - decimals, '.');
+            }
+            // Padded as tracefs does: seconds to 5 digits, integers to 12.
+            let stamp = format!(" {stamp:>width$}", width = if decimals > 0 { decimals + 6 } else { 12 });
             for part in [before, &stamp, after, "\n"] {
                 text.extend_from_slice(part.as_bytes());
             }
-        }
-        written += lines.len();
-        if written >= LINES {
-            break;
         }
     }
     text
 }
 
-/// What stands before the stamp, the stamp in microseconds, what stands behind it.
-fn split_at_stamp(line: &str) -> Option<(&str, u64, &str)> {
-    if line.starts_with('#') {
-        return None;
-    }
-    let colon = line.find(": ")?;
+/// What stands before the stamp, the stamp, what stands behind it.
+fn split_at_stamp(line: &str) -> Option<(&str, &str, &str)> {
+    let colon = line.find(": ").filter(|_| !line.starts_with('#'))?;
     let start = line[..colon].rfind(' ')? + 1;
-    let (seconds, us) = line[start..colon].split_once('.')?;
-    let stamp = seconds.parse::<u64>().ok()? * 1_000_000 + us.parse::<u64>().ok()?;
-    Some((&line[..start], stamp, &line[colon..]))
+    let stamp = &line[start..colon];
+    let is_stamp = stamp.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    is_stamp.then(|| (line[..start].trim_end(), stamp, &line[colon..]))
 }

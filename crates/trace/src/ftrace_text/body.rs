@@ -7,7 +7,7 @@
 //! kernel prints it (see [`Cursor::comm_before`]). What cannot be read strictly is tried in the plugin form of
 //! trace-cmd and perf, then leniently (longer names, unknown words behind the known fields).
 
-use fairlab_event::{Cpu, EventKind, Place, StatDelay, Switch, TaskState, Wakeup};
+use fairlab_event::{Cpu, EventKind, Pid, Place, StatDelay, Switch, TaskState, Wakeup};
 
 use super::cursor::Cursor;
 use super::plugin;
@@ -21,8 +21,10 @@ pub(super) enum Body<'l> {
     Exec {
         /// The program's path.
         filename: &'l [u8],
-        /// The event with an empty path.
-        kind: EventKind<'static>,
+        /// The task.
+        pid: Pid,
+        /// Its id before.
+        old_pid: Pid,
     },
     /// Text from user space or `trace_printk`.
     Marker(&'l [u8]),
@@ -120,20 +122,23 @@ impl Tracepoint {
         }
     }
 
-    /// Reads its fields in any form.
+    /// Reads its fields in any form. Of a line that is not whole, nothing is read leniently: a number at its end may be
+    /// the beginning of a larger one.
     #[inline(never)]
-    fn any_form(self, cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+    fn any_form(self, cursor: Cursor<'_>, whole: bool) -> Option<EventKind<'static>> {
         self.print_fmt(cursor, |kind| kind)
             .or_else(|| self.plugin_form(cursor))
-            .or_else(|| self.print_fmt(cursor.lenient(), |kind| kind))
+            .or_else(|| if whole { self.print_fmt(cursor.lenient(), |kind| kind) } else { None })
     }
 }
 
-/// Takes apart the name and the fields behind it.
-pub(super) fn body<'l>(name: &'l [u8], cursor: Cursor<'l>) -> Body<'l> {
+/// Takes apart the name and the fields behind it, of a line that is whole or one that the end of the file cut off.
+pub(super) fn body<'l>(name: &'l [u8], cursor: Cursor<'l>, whole: bool) -> Body<'l> {
     let fields = cursor.rest();
     match Tracepoint::by_name(name) {
-        Some(tracepoint) => tracepoint.any_form(cursor).map_or(Body::Malformed(name, fields), Body::Known),
+        Some(tracepoint) => {
+            tracepoint.any_form(cursor, whole).map_or(Body::Malformed(name, fields), Body::Known)
+        }
         None => text(name, fields, cursor),
     }
 }
@@ -323,8 +328,7 @@ fn exec(mut cursor: Cursor<'_>) -> Option<Body<'_>> {
     cursor.literal(b" old_pid=")?;
     let old_pid = cursor.pid()?;
     cursor.end()?;
-    let kind = EventKind::SchedProcessExec { filename: "", pid, old_pid };
-    Some(Body::Exec { filename: &path[..length], kind })
+    Some(Body::Exec { filename: &path[..length], pid, old_pid })
 }
 
 /// Whether `fields` begin with the place of a dynamic probe: `(symbol+0x4/0x110)`, `(caller+0x4/0x20 <- function)`,
@@ -337,4 +341,106 @@ pub(super) fn is_probe(fields: &[u8]) -> bool {
     memchr::memmem::find(place, b"+0x").is_some()
         || memchr::memmem::find(place, b" <- ").is_some()
         || (address.len() >= 4 && address.iter().all(u8::is_ascii_hexdigit))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use fairlab_event::{Comm, Ns};
+
+    use super::*;
+
+    fn read(name: &str, fields: &str) -> String {
+        let long_names = Cell::new(0);
+        match body(name.as_bytes(), Cursor::new(fields.as_bytes(), &long_names), true) {
+            Body::Known(kind) => format!("{kind:?}"),
+            Body::Exec { filename, pid, old_pid } => {
+                format!("{} {pid} {old_pid}", String::from_utf8_lossy(filename))
+            }
+            other => format!("{other:?}").split('(').next().unwrap_or_default().to_string(),
+        }
+    }
+
+    fn comm(name: &str) -> Comm {
+        Comm::from(name)
+    }
+
+    #[test]
+    fn fields_that_came_and_went_are_optional() {
+        let runtime = |vruntime| {
+            let runtime = Ns(13884);
+            format!("{:?}", EventKind::SchedStatRuntime { comm: comm("a"), pid: Pid(7), runtime, vruntime })
+        };
+        assert_eq!(read("sched_stat_runtime", "comm=a pid=7 runtime=13884 [ns]"), runtime(None));
+        let with_vruntime = "comm=a pid=7 runtime=13884 [ns] vruntime=4242577168 [ns]";
+        assert_eq!(read("sched_stat_runtime", with_vruntime), runtime(Some(4_242_577_168)));
+        for (fields, group_dead) in [
+            ("comm=a pid=7 prio=120", None),
+            ("comm=a pid=7 prio=120 group_dead=true", Some(true)),
+            ("comm=a pid=7 prio=120 group_dead=false", Some(false)),
+        ] {
+            let prio = fairlab_event::Prio(120);
+            let exit = EventKind::SchedProcessExit { comm: comm("a"), pid: Pid(7), prio, group_dead };
+            assert_eq!(read("sched_process_exit", fields), format!("{exit:?}"), "{fields}");
+        }
+        let place = "comm= pid=0 sev=1 sed=2 sel=-3 avg=4 min=5 cpu=6 nr=7";
+        assert_eq!(read("sched_place", place), read("sched_place", &format!("{place} weight=1024")));
+        assert_eq!(read("sched_place", place), read("sched_place", &format!("{place} new=1")));
+    }
+
+    #[test]
+    fn names_may_hold_their_own_landmarks() {
+        let fork = |fields| read("sched_process_fork", fields);
+        let expected = EventKind::SchedProcessFork {
+            comm: comm(" pid=1 child_co"),
+            pid: Pid(2),
+            child_comm: comm(" child_pid=3"),
+            child_pid: Pid(4),
+        };
+        let fields = "comm= pid=1 child_co pid=2 child_comm= child_pid=3 child_pid=4";
+        assert_eq!(fork(fields), format!("{expected:?}"));
+        let wait = StatDelay { comm: comm(" pid=1 delay=2"), pid: Pid(3), delay: Ns(4) };
+        let expected = format!("{:?}", EventKind::SchedStatWait(wait));
+        assert_eq!(read("sched_stat_wait", "comm= pid=1 delay=2 pid=3 delay=4 [ns]"), expected);
+        assert_eq!(
+            read("sched_process_exec", "filename=/a pid=1 old_pid=2 pid=3 old_pid=4"),
+            "/a pid=1 old_pid=2 3 4"
+        );
+    }
+
+    #[test]
+    fn what_is_cut_or_wrong_is_malformed() {
+        for (name, fields) in [
+            ("sched_switch", ""),
+            (
+                "sched_switch",
+                "prev_comm=a prev_pid=1 prev_prio=120 prev_state=Q ==> next_comm=b next_pid=2 next_prio=120",
+            ),
+            (
+                "sched_switch",
+                "prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=",
+            ),
+            ("sched_wakeup", "comm=a pid=1 prio=120 target_cpu=-1"),
+            ("sched_wakeup", "comm=a pid=1 prio=120 target_cpu=001x"),
+            ("sched_stat_wait", "comm=a pid=1 delay=5 [n"),
+            ("sched_process_exit", "comm=a pid=1 prio=120 group_dead=maybe"),
+            ("sched_process_exec", "filename=/a pid=3"),
+            ("sched_place", "comm=a pid=1 sev=-1 sed=2 sel=-3 avg=4 min=5 cpu=6 nr=7"),
+        ] {
+            assert_eq!(read(name, fields), "Malformed", "{name}: {fields}");
+        }
+    }
+
+    #[test]
+    fn probes_are_told_by_their_place() {
+        for fields in
+            ["(a+0x0/0x10)", "(a+0x0/0x10) b=1", "(a <- b) ret=1", "(0x55d0c0de)", "(ffffffff8107064e) x"]
+        {
+            assert!(is_probe(fields.as_bytes()), "{fields}");
+        }
+        for fields in ["", "(", "()", "(a)", "(pid: 0, len: 8)", "(abc)", "a (b+0x1/0x2)", "(a+0x1"] {
+            assert!(!is_probe(fields.as_bytes()), "{fields}");
+        }
+    }
 }

@@ -193,7 +193,8 @@ impl<'l> Cursor<'l> {
     #[inline(always)]
     pub(super) fn nanoseconds(&mut self) -> Option<Ns> {
         let value = self.unsigned()?;
-        if self.literal(b" [ns]").is_none() && !self.lenient {
+        let with_unit = self.literal(b" [ns]").is_some();
+        if !with_unit && (!self.lenient || self.rest().starts_with(b" [")) {
             return None;
         }
         Some(Ns(value))

@@ -3,6 +3,8 @@
 //!
 //! Must not know: the kernel's own form.
 //!
+//! Blanks at a name's beginning cannot be told from the padding before it and are dropped.
+//!
 //! Departs from the kernel's truth, and the text does not tell: the plugin prints `R` for `R+`, and plugins before
 //! libtraceevent 1.8 print other letters for the states behind `t` (`X` for a zombie, `Z` for dead, `W` for idle).
 
@@ -72,4 +74,59 @@ fn split_at_last(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
 
 fn number(digits: &[u8]) -> Option<i32> {
     std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn read_switch(text: &str) -> Option<(String, i32, String, String, i32)> {
+        let long_names = Cell::new(0);
+        let read = switch(Cursor::new(text.as_bytes(), &long_names))?;
+        let (prev, next) = (read.prev_comm.to_string(), read.next_comm.to_string());
+        Some((prev, read.prev_pid.0, read.prev_state.to_string(), next, read.next_pid.0))
+    }
+
+    #[test]
+    fn arrows_and_colons_in_names_are_no_landmarks() {
+        for (prev, next) in [
+            ("bash", "swapper/0"),
+            ("a:1 [1] S ==> b", "c"),
+            ("c", "a:1 [1] S ==> b"),
+            ("==> ", ":"),
+            ("", ""),
+        ] {
+            let text = format!("{prev}:15487 [120] R ==> {next}:16 [-1]");
+            let expected = (prev.to_string(), 15487, "R".to_string(), next.to_string(), 16);
+            assert_eq!(read_switch(&text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_or_wrong_is_nothing() {
+        for text in [
+            "",
+            " ==> ",
+            "bash:15487 [120] S ==> swapper/0:0 [120",
+            "bash:15487 [120] ==> swapper/0:0 [120]",
+            "bash:15487 [120] Q ==> swapper/0:0 [120]",
+            "bash 15487 [120] S ==> swapper/0:0 [120]",
+            "a name of sixteen:1 [120] S ==> swapper/0:0 [120]",
+        ] {
+            assert_eq!(read_switch(text), None, "{text}");
+        }
+        let long_names = Cell::new(0);
+        for text in [
+            "",
+            "]",
+            "bash:1 [120] CPU:",
+            "bash:1 120] CPU:001",
+            "bash:1 [120] CPU:001x",
+            "bash [120] CPU:001",
+        ] {
+            assert!(wakeup(Cursor::new(text.as_bytes(), &long_names)).is_none(), "{text}");
+        }
+    }
 }

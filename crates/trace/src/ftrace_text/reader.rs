@@ -13,6 +13,7 @@ use super::body::{Body, Tracepoint, body};
 use super::cursor::Cursor;
 use super::layout::Layout;
 use super::lines::{Line, each_line};
+use super::name::{Printer, name};
 use super::prefix::{Prefix, prefix};
 use super::record;
 use super::stamp::{Stamp, ticks_to_ns};
@@ -50,21 +51,8 @@ pub fn read(
     reader.finish()
 }
 
-/// Who printed the text, as far as its head tells.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Printer {
-    Unknown,
-    /// One blank stands between an event's name and its text.
-    Tracefs,
-    /// Names are padded, so that text begins in one column.
-    TraceCmd,
-}
-
 /// CPUs whose last stamp is remembered. More exist nowhere; a hostile number must not cost memory.
 const CPUS_MAX: usize = 1 << 14;
-
-/// The column, counted from the event's name, at which trace-cmd begins an event's text.
-const TRACE_CMD_TEXT_COLUMN: usize = 22;
 
 struct Reader<'s> {
     sink: &'s mut dyn Sink,
@@ -85,20 +73,12 @@ struct Reader<'s> {
     first_foreign: Option<String>,
 }
 
-/// A trace line whose event's name was found.
-struct Named<'l> {
-    prefix: Prefix,
-    name: &'l [u8],
-    /// Behind the name and its colon.
-    cursor: Cursor<'l>,
-}
-
 impl Reader<'_> {
     fn take(&mut self, line: Line<'_>) -> ControlFlow<()> {
         self.line_number += 1;
         match line {
             Line::Whole(line) => self.line(line, true),
-            Line::Unended(line) => self.line(line, false),
+            Line::Unended(line) => self.unended_line(line),
             Line::TooLong(start) => {
                 if !self.is_trace {
                     // No text at all, most likely; it need not be read to its end to know that.
@@ -118,6 +98,14 @@ impl Reader<'_> {
     fn line(&mut self, line: &[u8], ended: bool) {
         if self.plain_line(line).is_none() {
             self.any_line(line, ended);
+        }
+    }
+
+    /// A line that may be cut off. Tools end every line, so theirs surely is; text from elsewhere may end anyhow.
+    fn unended_line(&mut self, line: &[u8]) {
+        self.line(line, false);
+        if self.printer != Printer::Unknown && self.stats.count(Trouble::TruncatedFile) == 0 {
+            self.stats.add(Trouble::TruncatedFile, 1, self.line_number);
         }
     }
 
@@ -143,21 +131,18 @@ impl Reader<'_> {
             return self.without_prefix(line, ended);
         };
         self.is_trace = true;
-        let named = name(prefix, cursor, self.printer);
-        if let Some(kind) = record::perf_record(named.name, named.cursor) {
-            return self.emit_record(&named.prefix, kind);
+        let (name, cursor) = name(cursor, self.printer);
+        if let Some(kind) = record::perf_record(name, cursor) {
+            return self.emit_record(&prefix, kind);
         }
-        self.event(&named, ended);
+        self.event(&prefix, body(name, cursor, ended), ended);
     }
 
     /// Hands on the event of a line, in whatever way its fields could be read.
-    #[inline]
-    fn event(&mut self, named: &Named<'_>, ended: bool) {
-        let prefix = &named.prefix;
-        match body(named.name, named.cursor) {
+    fn event(&mut self, prefix: &Prefix, body: Body<'_>, ended: bool) {
+        match body {
             Body::Known(kind) => self.emit(prefix, kind),
-            Body::Exec { filename, kind } => {
-                let EventKind::SchedProcessExec { pid, old_pid, .. } = kind else { return };
+            Body::Exec { filename, pid, old_pid } => {
                 self.emit(prefix, EventKind::SchedProcessExec { filename: &text(filename), pid, old_pid });
             }
             Body::Marker(marker) => self.emit(prefix, EventKind::Marker { text: &text(marker) }),
@@ -254,6 +239,8 @@ impl Reader<'_> {
         let cpus = trimmed.strip_prefix(b"cpus=");
         if self.stats.events == 0 && cpus.is_some_and(|n| !n.is_empty() && n.iter().all(u8::is_ascii_digit)) {
             self.printer = Printer::TraceCmd;
+            // At the very beginning it cannot be anything else; an empty trace has nothing more.
+            self.is_trace |= self.line_number == 1;
             return;
         }
         // Behind a trace line, the beginning of one is what an unended line most likely is.
@@ -273,10 +260,10 @@ impl Reader<'_> {
         }
         let Some(line) = line.strip_prefix(record::COMMENT) else { return };
         let Some((prefix, cursor)) = prefix(line, self.long_names, &mut Layout::default()) else { return };
-        let named = name(prefix, cursor, Printer::Tracefs);
-        if let Some(kind) = record::comment(named.name, named.cursor) {
+        let (name, cursor) = name(cursor, Printer::Tracefs);
+        if let Some(kind) = record::comment(name, cursor) {
             self.is_trace = true;
-            self.emit_record(&named.prefix, kind);
+            self.emit_record(&prefix, kind);
         }
     }
 
@@ -338,87 +325,6 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
     }
-}
-
-/// Finds the event's name behind a line's stamp. Text without a name (`trace_marker_raw`) has the empty name.
-#[inline]
-fn name(prefix: Prefix, mut cursor: Cursor<'_>, printer: Printer) -> Named<'_> {
-    cursor.blanks();
-    let start = cursor;
-    let mut name = cursor.identifier();
-    // trace-cmd --ts-diff and perf's period stand between stamp and name.
-    if name.is_empty() && cursor.peek() == b'('
-        || cursor.peek() == b' ' && name.iter().all(u8::is_ascii_digit)
-    {
-        let mut ahead = cursor;
-        if skip_number(&mut ahead, name.is_empty()).is_some() {
-            cursor = ahead;
-            name = cursor.identifier();
-        }
-    }
-    if name.is_empty() {
-        return Named { prefix, name, cursor: start };
-    }
-    let mut after = cursor;
-    if after.byte(b':').is_none() {
-        return without_colon(prefix, name, start, cursor);
-    }
-    // perf prints the subsystem too.
-    let mut of_subsystem = after;
-    let second = of_subsystem.identifier();
-    if !second.is_empty() && of_subsystem.byte(b':').is_some() && matches!(of_subsystem.peek(), b' ' | 0) {
-        (name, after) = (second, of_subsystem);
-    } else if !matches!(after.peek(), b' ' | 0) {
-        return Named { prefix, name: b"", cursor: start };
-    }
-    text_column(&mut after, name.len(), printer);
-    Named { prefix, name, cursor: after }
-}
-
-/// Passes `(+7)` or the blanks behind a bare number, and the blanks that follow.
-fn skip_number(cursor: &mut Cursor<'_>, bracketed: bool) -> Option<()> {
-    if bracketed {
-        cursor.literal(b"(+")?;
-        while cursor.peek().is_ascii_digit() || cursor.peek() == b'.' {
-            cursor.skip(1);
-        }
-        cursor.byte(b')')?;
-    }
-    cursor.byte(b' ')?;
-    cursor.blanks();
-    Some(())
-}
-
-/// Passes what stands between an event's name and its text: one blank, or trace-cmd's padding.
-#[inline]
-fn text_column(cursor: &mut Cursor<'_>, name_length: usize, printer: Printer) {
-    if printer != Printer::Tracefs {
-        let mut padded = *cursor;
-        padded.blanks();
-        let padding = padded.passed() - cursor.passed();
-        if padding > 1 && name_length + 1 + padding == TRACE_CMD_TEXT_COLUMN {
-            *cursor = padded;
-            return;
-        }
-    }
-    let _ = cursor.byte(b' ');
-}
-
-/// Text that is not `name: fields`: system calls (`sys_close(fd: 3)`, `sys_close -> 0x0`), perf's records
-/// (`PERF_RECORD_FORK(…`, `PERF_RECORD_LOST lost 3`) and the function tracer (`vfs_read <-ksys_read`).
-fn without_colon<'l>(prefix: Prefix, name: &'l [u8], start: Cursor<'l>, mut after: Cursor<'l>) -> Named<'l> {
-    let rest = after.rest();
-    if rest.starts_with(b" <-") {
-        return Named { prefix, name: b"function", cursor: start };
-    }
-    if rest.starts_with(b"(") || name.starts_with(b"PERF_RECORD_") {
-        return Named { prefix, name, cursor: after };
-    }
-    if rest.starts_with(b" -> ") {
-        after.skip(1);
-        return Named { prefix, name, cursor: after };
-    }
-    Named { prefix, name: b"", cursor: start }
 }
 
 #[cfg(test)]
@@ -666,6 +572,9 @@ mod tests {
         }
         let (seen, stats) = events(format!("{whole}\n{whole}").as_bytes());
         assert_eq!((seen.len(), stats.worst()), (2, None));
+        let (seen, stats) =
+            events(format!("# tracer: nop\n{whole}\n{}", &whole[..whole.len() - 1]).as_bytes());
+        assert_eq!((seen.len(), stats.count(Trouble::TruncatedFile)), (2, 1));
         let (_, stats) = events(format!("{whole}\nGreetings\nJane").as_bytes());
         assert_eq!((stats.count(Trouble::TruncatedFile), stats.count(Trouble::ForeignLine)), (0, 2));
     }
@@ -763,6 +672,7 @@ mod tests {
     fn a_trace_without_events_is_a_trace() {
         let stats = check("# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n", &[]);
         assert_eq!(stats, ImportStats::default());
+        assert_eq!(check("cpus=2\n", &[]), ImportStats::default());
     }
 
     #[test]

@@ -1,18 +1,6 @@
 //! Events to text in the form of tracefs, with nanosecond stamps and the kernel's own fields.
 //!
 //! Must not know: how text is read; the tests know that both agree.
-//!
-//! What the reader gets back is what was written, with these exceptions, which [`FtraceTextWriter::altered`] counts:
-//! * line feeds in names and texts become `?`, a carriage return at a text's end too;
-//! * a context's name loses leading blanks (tracefs pads with blanks), and a task called `<...>` its name;
-//! * flags that hold blanks, colons or brackets, or begin with a digit, hold dots there;
-//! * thread groups are dropped when the file has no column for them ([`WriteOptions::tgid`]);
-//! * an event of a type that Fairlab knows by another name, or a probe without its place in brackets, is read as what
-//!   it looks like.
-//!
-//! ftrace text has no lines for a recorder's own knowledge of tasks. [`EventKind::TaskName`], [`EventKind::TaskStart`],
-//! and lost events whose time or context is not that of the line before, are written as comments that begin with `#!`
-//! (`#!` and a complete line, see `record.rs`): other tools pass over them, the reader takes them back.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -39,8 +27,27 @@ impl Default for WriteOptions {
     }
 }
 
-/// Writes events as tracefs prints them. Errors of `W` are kept and returned by [`finish`](FtraceTextWriter::finish);
-/// after the first one nothing more is written.
+/// Writes events as tracefs prints them, with nanosecond stamps.
+///
+/// Errors of `W` are kept and returned by [`finish`](FtraceTextWriter::finish); after the first one nothing more is
+/// written. What is still buffered is lost without `finish`.
+///
+/// What [`read`](super::read) gets back is what was written, with these exceptions, which
+/// [`altered`](FtraceTextWriter::altered) counts:
+/// * line feeds in names and texts become `?`, and so does a carriage return at a text's end;
+/// * a context's name loses leading blanks (tracefs pads with blanks), and a task called `<...>` its name;
+/// * flags lose what is no visible character, a colon, and a digit in front: these become dots;
+/// * thread groups are dropped when the file has no column for them ([`WriteOptions::tgid`]);
+/// * an event without a type whose name is that of one with a type, or a probe without its place in brackets, is read
+///   as what it looks like.
+///
+/// Flags that are not known ([`Flags::NONE`](fairlab_event::Flags::NONE)) are left out, as old `trace-cmd report` does.
+/// Ids below zero stand as the unsigned numbers that their bits make.
+///
+/// ftrace text has no lines for a recorder's own knowledge of tasks. [`EventKind::TaskName`], [`EventKind::TaskStart`],
+/// and lost events whose time or context is not that of the line before, are written as comments: `#!` and a line
+/// like any other, called `task_name`, `task_start` or `lost_events`. Other tools pass over them, `read` takes
+/// them back.
 #[derive(Debug)]
 pub struct FtraceTextWriter<W: Write> {
     output: W,
@@ -444,7 +451,7 @@ fn reads_back(name: &[u8], fields: &[u8], probe: bool) -> bool {
     if whole.identifier() != name || record::perf_record(name, cursor).is_some() {
         return false;
     }
-    match body(name, cursor) {
+    match body(name, cursor, true) {
         Body::Kprobe(..) => probe,
         Body::Other(..) | Body::Malformed(..) => !probe,
         Body::Known(_) | Body::Exec { .. } | Body::Marker(_) => false,

@@ -177,3 +177,20 @@ fn the_mail_of_seed_4_is_read_as_it_came() {
         places.iter().find(|place| place.comm == kworker && place.sel < 0).expect("placed with negative lag");
     assert_eq!((again.sev, again.sel, again.nr), (86_642_191_859, -1150, 1));
 }
+
+/// What perf prints of its own file is what the file holds, event by event.
+#[test]
+fn perfs_text_and_perfs_file_are_one_trace() {
+    let (text, _) = read_recording("perf-6.1-hackbench.txt.zst");
+    let (file, _) = read_recording("perf-hackbench.data");
+    let tracepoints: Vec<&Kept> = file
+        .iter()
+        .filter(|kept| !matches!(kept.event.kind, EventKind::TaskName { .. } | EventKind::TaskStart { .. }))
+        .collect();
+    assert_eq!(text.len(), tracepoints.len());
+    for (text, file) in text.iter().zip(tracepoints) {
+        let (text, file) = (&text.event, &file.event);
+        assert_eq!((text.time, text.cpu, text.context.pid), (file.time, file.cpu, file.context.pid));
+        assert_eq!(text.kind, file.kind);
+    }
+}
