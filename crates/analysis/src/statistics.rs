@@ -84,7 +84,8 @@ pub fn compare_paired(baseline: &[f64], other: &[f64], better: Better) -> Ratio 
     if !centre.is_finite() {
         return Ratio { ratio: None, low: None, high: None, verdict: Verdict::Undecided };
     }
-    let back = |value: f64| if positive { value.exp() } else { 1.0 + value };
+    // No metric is negative, so no ratio is.
+    let back = |value: f64| if positive { value.exp() } else { (1.0 + value).max(0.0) };
     let (low, high) =
         (half_width.map(|half| back(centre - half)), half_width.map(|half| back(centre + half)));
     let verdict = match (low, high) {

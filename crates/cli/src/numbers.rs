@@ -62,11 +62,12 @@ pub fn metric(name: &str, value: f64) -> String {
 
 /// Three significant digits; more when there are more before the point.
 pub fn significant(value: f64) -> String {
+    // The bounds are where rounding carries into the next digit.
     match value.abs() {
         size if size == 0.0 => "0".to_string(),
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 1.0 => format!("{value:.2}"),
+        size if size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        size if size >= 0.9995 => format!("{value:.2}"),
         size if size >= 0.001 => format!("{value:.3}"),
         _ => format!("{value:.1e}"),
     }

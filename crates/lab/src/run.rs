@@ -111,6 +111,6 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabEr
         wall_ns: started.elapsed().as_nanos() as u64,
         switches: engine.counters().switches,
         metrics,
-        output: workload.output(),
+        output: workload.output(engine.now()),
     }))
 }

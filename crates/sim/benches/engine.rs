@@ -48,7 +48,7 @@ impl Workload for Mix {
         if *computed { Action::Run(length) } else { Action::Sleep(length) }
     }
 
-    fn output(&self) -> String {
+    fn output(&self, _: Ns) -> String {
         String::new()
     }
 

@@ -21,7 +21,7 @@ use fairlab_kernel::{Generation, TaskId};
 
 use crate::machine::Machine;
 use crate::rng::Stream;
-use crate::workload::{Action, ThreadId, Workload};
+use crate::workload::{ThreadId, ThreadSpec, Workload};
 use cpu::CpuState;
 use occurrence::{Occurrence, Queue};
 
@@ -57,10 +57,10 @@ pub struct Engine {
     marked: Vec<Cpu>,
 }
 
-/// A workload and its threads in order of their numbers.
+/// A workload and its threads in order of their numbers; a number is given before its thread is created.
 struct Program {
     workload: Box<dyn Workload>,
-    threads: Vec<usize>,
+    threads: Vec<Option<usize>>,
 }
 
 /// A thread of a workload.
@@ -71,8 +71,18 @@ struct Thread {
     random: Stream,
     segment: Segment,
     /// The system call that it is in.
-    pending: Option<Action>,
+    pending: Option<SystemCall>,
     wait: Wait,
+}
+
+/// A system call that has begun.
+enum SystemCall {
+    FutexWait,
+    FutexWake(ThreadId),
+    Nanosleep(Ns),
+    Clone(ThreadSpec, ThreadId),
+    SchedYield,
+    Exit,
 }
 
 /// What a thread still has to compute.
@@ -132,10 +142,10 @@ impl Engine {
     pub fn start(&mut self, workload: Box<dyn Workload>) -> usize {
         let number = self.programs.len();
         let spec = workload.main_thread();
-        self.programs.push(Program { workload, threads: Vec::new() });
+        self.programs.push(Program { workload, threads: vec![None] });
         let boot_cpu = Cpu(0);
         self.kernel.set_here(boot_cpu, Mode::Task, self.now);
-        let task = self.create_thread(number, spec, boot_cpu, None);
+        let task = self.create_thread(number, ThreadId::MAIN, spec, boot_cpu);
         self.queue_new_task(task, boot_cpu);
         self.interrupt_marked(None);
         number

@@ -52,13 +52,13 @@ pub enum Action {
     SpinUntil(Ns),
     /// Sleeps for at least this long on a timer (`nanosleep`, `usleep`): interruptible, with the default timer slack.
     Sleep(Ns),
-    /// Sleeps until another thread wakes it (`futex(FUTEX_WAIT)`): interruptible. A wakeup that comes while the thread
-    /// is on its way to sleep makes it return at once; one that came earlier does not, so a program checks its own
-    /// memory before it waits, as one that uses futexes does.
+    /// Sleeps until another thread wakes it (`futex(FUTEX_WAIT)`): interruptible. Returns at once if by the time it would
+    /// sleep there is nothing to wait for ([`Workload::must_wait`]), or if a wakeup came meanwhile. It may also return
+    /// for no reason, so a program checks its memory again, as one that uses futexes does.
     Wait,
     /// Wakes a thread that waits (`futex(FUTEX_WAKE)`); does nothing but cost a system call if it does not wait.
     Wake(ThreadId),
-    /// Creates a thread, which gets the next number.
+    /// Creates a thread. It gets the next number at once; it exists when the action is done.
     Spawn(ThreadSpec),
     /// Offers the CPU (`sched_yield`).
     Yield,
@@ -86,8 +86,15 @@ pub trait Workload: Send {
     /// What `thread` does next: called first when it first runs, and then whenever its last action is done.
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action;
 
-    /// What the real program would have printed so far.
-    fn output(&self) -> String;
+    /// Whether `thread`, which was told to [`Action::Wait`], would still wait: the comparison that `FUTEX_WAIT` makes in
+    /// the kernel.
+    fn must_wait(&self, thread: ThreadId) -> bool {
+        let _ = thread;
+        true
+    }
+
+    /// What the real program would have printed until `now`.
+    fn output(&self, now: Ns) -> String;
 
     /// What the workload itself counts, in its own unit: (name of the unit, how many until now). `None` if nothing.
     fn progress(&self) -> Option<(&'static str, u64)>;

@@ -46,20 +46,23 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
 }
 
 fn to_text(comparison: &Comparison) -> String {
-    let header =
-        ["metric", "kernel", &comparison.baseline, "this kernel", "ratio", "95 % interval", "verdict"];
-    let rows = comparison.rows.iter().map(|row| {
-        vec![
-            row.name.clone(),
-            row.kernel.clone(),
-            metric(&row.name, row.baseline_mean),
-            metric(&row.name, row.mean),
-            row.ratio.ratio.map_or("-".to_string(), significant),
-            interval(row),
-            row.ratio.verdict.name().to_string(),
-        ]
-    });
-    let mut text = format!("\n{}\n", output::table(&header, &rows.collect::<Vec<_>>()));
+    let mut text = String::new();
+    for of_kernel in comparison.rows.chunk_by(|one, other| one.kernel == other.kernel) {
+        let header =
+            ["metric", &comparison.baseline, &of_kernel[0].kernel, "ratio", "95 % interval", "verdict"];
+        let rows = of_kernel.iter().map(|row| {
+            vec![
+                row.name.clone(),
+                metric(&row.name, row.baseline_mean),
+                metric(&row.name, row.mean),
+                row.ratio.ratio.map_or("-".to_string(), significant),
+                interval(row),
+                row.ratio.verdict.name().to_string(),
+            ]
+        });
+        text += &format!("\n{}", output::table(&header, &rows.collect::<Vec<_>>()));
+    }
+    text.push('\n');
     for row in comparison.rows.iter().filter(|row| row.name == SUMMARY_METRIC) {
         text += &summary(row, &comparison.baseline);
     }

@@ -6,7 +6,9 @@ use fairlab_kernel::{Policy, TaskId, TaskSpec};
 
 use super::cpu::{Phase, Then};
 use super::occurrence::Interrupt;
-use super::{Engine, PREEMPTED_AT_USER_RETURN, Segment, TIMER_SLACK, Thread, Wait, pid_of_thread};
+use super::{
+    Engine, PREEMPTED_AT_USER_RETURN, Segment, SystemCall, TIMER_SLACK, Thread, Wait, pid_of_thread,
+};
 use crate::rng::Stream;
 use crate::workload::{Action, ThreadId, ThreadSpec, View};
 
@@ -32,26 +34,41 @@ impl Engine {
         let thread = &mut self.threads[index];
         let mut view = View { now: self.now, random: &mut thread.random };
         let action = self.programs[thread.program].workload.next(thread.id, &mut view);
-        let costs = self.machine.costs;
-        let cost = match action {
+        match action {
             Action::Run(work) => {
                 thread.segment = Segment::Work(work.max(CLOCK_READ));
-                return self.return_to_user(cpu);
+                self.return_to_user(cpu);
             }
             Action::SpinUntil(time) => {
                 thread.segment = Segment::Until(time);
-                return self.return_to_user(cpu);
+                self.return_to_user(cpu);
             }
             Action::Wait => {
                 thread.wait = Wait::GoingToSleep;
-                costs.syscall
+                self.enter_system_call(cpu, index, SystemCall::FutexWait);
             }
-            Action::Sleep(_) | Action::Yield => costs.syscall,
-            Action::Wake(_) => costs.syscall + costs.wakeup,
-            Action::Spawn(_) => costs.fork,
-            Action::Exit => costs.exit,
+            Action::Wake(target) => self.enter_system_call(cpu, index, SystemCall::FutexWake(target)),
+            Action::Sleep(least) => self.enter_system_call(cpu, index, SystemCall::Nanosleep(least)),
+            Action::Spawn(spec) => {
+                let numbers = &mut self.programs[thread.program].threads;
+                let id = ThreadId(numbers.len() as u32);
+                numbers.push(None);
+                self.enter_system_call(cpu, index, SystemCall::Clone(spec, id));
+            }
+            Action::Yield => self.enter_system_call(cpu, index, SystemCall::SchedYield),
+            Action::Exit => self.enter_system_call(cpu, index, SystemCall::Exit),
+        }
+    }
+
+    fn enter_system_call(&mut self, cpu: Cpu, index: usize, call: SystemCall) {
+        let costs = self.machine.costs;
+        let cost = match call {
+            SystemCall::FutexWait | SystemCall::Nanosleep(_) | SystemCall::SchedYield => costs.syscall,
+            SystemCall::FutexWake(_) => costs.syscall + costs.wakeup,
+            SystemCall::Clone(..) => costs.fork,
+            SystemCall::Exit => costs.exit,
         };
-        thread.pending = Some(action);
+        self.threads[index].pending = Some(call);
         self.enter_kernel(cpu, cost, Then::CarryOut);
     }
 
@@ -59,44 +76,45 @@ impl Engine {
     pub(super) fn carry_out(&mut self, cpu: Cpu) {
         self.kernel.set_here(cpu, Mode::Task, self.now);
         let index = self.thread_on(cpu).expect("only threads of workloads make system calls");
-        let action = self.threads[index].pending.take().expect("a system call has work to do");
-        match action {
-            Action::Wait => self.wait(cpu, index),
-            Action::Sleep(least) => {
+        let call = self.threads[index].pending.take().expect("a system call has work to do");
+        match call {
+            SystemCall::FutexWait => self.futex_wait(cpu, index),
+            SystemCall::Nanosleep(least) => {
                 let expires = self.now + least + TIMER_SLACK;
                 self.queue.arrange_interrupt(cpu, expires, Interrupt::Timer { thread: index as u32 });
                 self.sleep(cpu, index, Wait::Timer);
             }
-            Action::Wake(target) => {
+            SystemCall::FutexWake(target) => {
                 let target = self.programs[self.threads[index].program].threads[target.index()];
-                let cost = self.futex_wake(cpu, target);
+                // A thread that is not created yet waits on nothing.
+                let cost = target.map_or(Ns::ZERO, |target| self.futex_wake(cpu, target));
                 self.interrupt_marked(Some(cpu));
                 self.enter_kernel(cpu, cost, Then::ReturnToUser);
             }
-            Action::Spawn(spec) => {
-                let parent = self.kernel.curr(cpu);
-                let program = self.threads[index].program;
-                let task = self.create_thread(program, spec, cpu, Some(parent));
+            SystemCall::Clone(spec, id) => {
+                let task = self.create_thread(self.threads[index].program, id, spec, cpu);
+                self.kernel.fork(task);
                 self.queue_new_task(task, cpu);
                 self.interrupt_marked(Some(cpu));
                 self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
             }
-            Action::Yield => {
+            SystemCall::SchedYield => {
                 self.kernel.yield_task(cpu);
                 self.schedule(cpu, TaskState::RUNNABLE);
             }
-            Action::Exit => {
+            SystemCall::Exit => {
                 self.threads[index].wait = Wait::Dead;
                 self.alive -= 1;
                 self.kernel.exit(cpu);
                 self.schedule(cpu, TaskState::DEAD);
             }
-            Action::Run(_) | Action::SpinUntil(_) => unreachable!("computing is no system call"),
         }
     }
 
-    fn wait(&mut self, cpu: Cpu, index: usize) {
-        if self.threads[index].wait == Wait::WokenEarly {
+    fn futex_wait(&mut self, cpu: Cpu, index: usize) {
+        let thread = &self.threads[index];
+        let must_wait = self.programs[thread.program].workload.must_wait(thread.id);
+        if thread.wait == Wait::WokenEarly || !must_wait {
             self.threads[index].wait = Wait::No;
             return self.return_to_user(cpu);
         }
@@ -109,17 +127,17 @@ impl Engine {
         self.schedule(cpu, TaskState::INTERRUPTIBLE);
     }
 
-    /// Creates a thread of a workload; its parent, if any, is the running task.
+    /// Creates the thread that has number `id` in its workload, on `cpu`; it is not queued yet.
     pub(super) fn create_thread(
         &mut self,
         program: usize,
+        id: ThreadId,
         spec: ThreadSpec,
         cpu: Cpu,
-        parent: Option<TaskId>,
     ) -> TaskId {
         let index = self.threads.len();
         self.alive += 1;
-        let process = self.programs[program].threads.first().copied().unwrap_or(index);
+        let process = self.programs[program].threads[ThreadId::MAIN.index()].unwrap_or(index);
         let task = self.kernel.new_task(
             TaskSpec {
                 comm: spec.comm,
@@ -132,21 +150,10 @@ impl Engine {
             },
             cpu,
         );
-        if parent.is_some() {
-            self.kernel.fork(task);
-        }
-        let id = ThreadId(self.programs[program].threads.len() as u32);
-        self.programs[program].threads.push(index);
+        self.programs[program].threads[id.index()] = Some(index);
         let random = Stream::new(self.seed, &format!("{program}/{}", spec.stream));
-        self.threads.push(Thread {
-            task,
-            program,
-            id,
-            random,
-            segment: Segment::Done,
-            pending: None,
-            wait: Wait::No,
-        });
+        let (segment, wait) = (Segment::Done, Wait::No);
+        self.threads.push(Thread { task, program, id, random, segment, pending: None, wait });
         task
     }
 

@@ -41,7 +41,7 @@ impl Workload for Script {
         actions[step % actions.len()].clone()
     }
 
-    fn output(&self) -> String {
+    fn output(&self, _: Ns) -> String {
         String::new()
     }
 

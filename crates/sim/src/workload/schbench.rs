@@ -40,8 +40,6 @@ const COMM: &str = "schbench";
 pub struct Schbench {
     memory: Memory,
     main: MainThread,
-    /// When one of its threads acted last.
-    latest: Ns,
 }
 
 impl Schbench {
@@ -55,7 +53,7 @@ impl Schbench {
 
     /// schbench with these options.
     pub fn new(options: Options) -> Schbench {
-        Schbench { main: MainThread::new(&options), memory: Memory::new(options), latest: Ns::ZERO }
+        Schbench { main: MainThread::new(&options), memory: Memory::new(options) }
     }
 
     /// The options that it was started with.
@@ -88,7 +86,6 @@ impl Workload for Schbench {
     }
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
-        self.latest = self.latest.max(view.now);
         match self.memory.roles.get(thread.index()).copied() {
             Some(Role::Main) => self.main.next(&mut self.memory, view.now),
             Some(Role::Message(index)) => message::next(&mut self.memory, index, view.now, view.random),
@@ -97,15 +94,41 @@ impl Workload for Schbench {
         }
     }
 
-    /// What was printed, and while the program still runs, its ending as if it had stopped when one of its threads
-    /// acted last: the table of what was recorded until then, with the whole seconds until then as its run time.
-    fn output(&self) -> String {
-        self.main.output(&self.memory, self.latest)
+    fn must_wait(&self, thread: ThreadId) -> bool {
+        match self.memory.roles.get(thread.index()) {
+            Some(&Role::Worker(index)) => worker::must_wait(&self.memory, index),
+            Some(&Role::Message(index)) => message::must_wait(&self.memory, index),
+            Some(Role::Main | Role::Ended) | None => true,
+        }
+    }
+
+    /// What was printed, and while the program still runs, its ending as if it had stopped now: the table of what was
+    /// recorded until then, with the whole seconds until then as its run time.
+    fn output(&self, now: Ns) -> String {
+        self.main.output(&self.memory, now)
     }
 
     /// Loops that workers completed, warm-up included.
     fn progress(&self) -> Option<(&'static str, u64)> {
         Some(("requests", self.memory.loops))
+    }
+
+    /// The table's percentiles and maximum.
+    fn metrics(&self) -> Vec<(String, f64)> {
+        if self.samples() == 0 {
+            return Vec::new();
+        }
+        let percentile =
+            |percent: f64| (format!("schbench_latency_us_p{percent}"), f64::from(self.percentile(percent)));
+        let mut metrics = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9].map(percentile).to_vec();
+        let (_, max) = self.extremes_us();
+        metrics.push(("schbench_latency_us_max".to_string(), f64::from(max)));
+        metrics
+    }
+
+    fn runtime(&self) -> Option<Ns> {
+        let seconds = self.options().runtime_s;
+        (seconds > 0).then(|| Ns::from_secs(seconds.into()))
     }
 }
 
@@ -140,6 +163,10 @@ mod tests {
         let mut machine = machine(line, costs);
         assert!(!machine.run(Ns::from_secs(seconds)), "{line}: ended");
         machine
+    }
+
+    fn printed(machine: &Ideal<Schbench>) -> String {
+        machine.workload.output(machine.now)
     }
 
     fn loops(machine: &Ideal<Schbench>) -> u64 {
@@ -204,7 +231,7 @@ mod tests {
     #[test]
     fn the_load_balancer_reports_sample_counts_come_out() {
         let machine = for_seconds(SEED0, PLAIN, 1_445);
-        let output = machine.workload.output();
+        let output = printed(&machine);
         let tables = headers(&output);
         assert!(
             output.starts_with("Latency percentiles (usec) runtime") || output.starts_with("warmup done")
@@ -228,7 +255,7 @@ mod tests {
             assert_eq!(schbench.percentile(percent), us, "{percent}");
         }
         let each = schbench.samples() / 20;
-        assert!(schbench.output().contains(&format!("\t75.0th: 150 ({} samples)\n", 5 * each)));
+        assert!(schbench.output(Ns::ZERO).contains(&format!("\t75.0th: 150 ({} samples)\n", 5 * each)));
     }
 
     #[test]
@@ -236,7 +263,7 @@ mod tests {
         let machine = for_seconds(SEED0, Costs { wakeup: Ns(0), ..PLAIN }, 100);
         assert!(loops(&machine) > 3_000);
         assert_eq!(machine.workload.samples(), 0);
-        assert!(machine.workload.output().ends_with("\tmin=0, max=0\n"));
+        assert!(printed(&machine).ends_with("\tmin=0, max=0\n"));
     }
 
     #[test]
@@ -296,7 +323,7 @@ mod tests {
 
     #[test]
     fn the_statistics_are_zeroed_after_the_warm_up_and_then_at_each_interval() {
-        let tables = |line: &str| headers(&for_seconds(line, PLAIN, 61).workload.output());
+        let tables = |line: &str| headers(&printed(&for_seconds(line, PLAIN, 61)));
         let workers = "-t 20 -r 0 -c 1000000 -s 1000";
         // (when a table is printed, how long ago the statistics were zeroed), s; the last one is the ending.
         let expect = |options: &str, expected: &[(u64, u64)]| {
@@ -321,8 +348,7 @@ mod tests {
 
     #[test]
     fn a_timer_without_slack_warms_up_a_second_later() {
-        let output =
-            |timer_slack| for_seconds("-t 2 -r 0 -i 6", Costs { timer_slack, ..PLAIN }, 8).workload.output();
+        let output = |timer_slack| printed(&for_seconds("-t 2 -r 0 -i 6", Costs { timer_slack, ..PLAIN }, 8));
         let first = |timer_slack| headers(&output(timer_slack)).first().map(|header| header.0);
         // More than 5 s must have passed, by a clock of whole µs; the table due at 6 s gives way, if it is then.
         assert_eq!([50_000, 200].map(|slack| first(Ns(slack))), [Some(6); 2]);
@@ -332,34 +358,36 @@ mod tests {
     #[test]
     fn the_blocked_load_reports_run_has_its_number_of_samples() {
         let machine = to_the_end("-t 2 -m 2 -r 5", PLAIN, 6);
-        let output = machine.workload.output();
+        let output = printed(&machine);
         let [(5, samples)] = headers(&output)[..] else { panic!("{output}") };
         // 212 and 214 in the report; here too the warm-up of 5 s never ends.
         assert!((208..=220).contains(&samples), "{samples}");
         assert!(!output.contains("warmup"));
-        assert_eq!(output, machine.workload.output(), "the ending is printed once");
+        assert_eq!(output, printed(&machine), "the ending is printed once");
     }
 
     #[test]
     fn a_run_that_is_cut_short_ends_with_what_it_has() {
         let mut machine = machine("-t 2 -r 100 -w 0 -i 3", PLAIN);
         machine.run(Ns::from_ms(7_500));
-        let (first, samples) = (machine.workload.output(), machine.workload.samples());
+        let (first, samples) = (printed(&machine), machine.workload.samples());
         assert_eq!(headers(&first), [(3, headers(&first)[0].1), (6, headers(&first)[1].1), (7, samples)]);
         machine.run(Ns::from_ms(9_500));
-        let second = machine.workload.output();
+        let second = printed(&machine);
         let (printed, _) = first.split_at(first.rfind("Latency").unwrap_or(0));
         assert!(second.starts_with(printed), "what was printed stays");
         assert_eq!(headers(&second).len(), 4);
         assert!(
-            schbench("").output().starts_with("Latency percentiles (usec) runtime 0 (s) (0 total samples)\n")
+            schbench("")
+                .output(Ns::ZERO)
+                .starts_with("Latency percentiles (usec) runtime 0 (s) (0 total samples)\n")
         );
     }
 
     #[test]
     fn the_january_program_has_no_intervals() {
         let machine = to_the_end("-t 2 -r 12 --revision 99faedc", PLAIN, 14);
-        let output = machine.workload.output();
+        let output = printed(&machine);
         assert!(output.starts_with("Latency percentiles (usec)\n\t50.0th: 10\n"), "{output}");
         assert_eq!(output.lines().count(), 9);
         // No 30 ms of the message thread's own: rounds of 30 + 30 … 37.5 ms.
@@ -371,7 +399,7 @@ mod tests {
     #[test]
     fn request_mode_serves_the_requests_that_it_gives_out() {
         let machine = to_the_end("-R 200 -m 2 -t 6 -c 1000 -r 10", PLAIN, 11);
-        let output = machine.workload.output();
+        let output = printed(&machine);
         // 100 a second and message thread, 4 in a batch each 40 ms.
         let served = loops(&machine);
         assert!((1_980..=2_016).contains(&served), "{served}");
@@ -385,7 +413,7 @@ mod tests {
     #[test]
     fn overload_in_request_mode_queues_requests() {
         let machine = to_the_end("-R 100 -m 1 -t 3 -c 50000 -r 4", PLAIN, 30);
-        assert!(machine.workload.percentile(99.0) > 1_000_000, "{}", machine.workload.output());
+        assert!(machine.workload.percentile(99.0) > 1_000_000, "{}", printed(&machine));
         assert!(
             (4_000 / 51 * 3 - 10..4_000 / 50 * 3 + 200).contains(&loops(&machine)),
             "{}",
@@ -397,7 +425,7 @@ mod tests {
     fn pipe_mode_copies_and_prints_its_rate() {
         for line in ["-p 4096 -m 1 -t 2 -r 1", "-p 4096 -m 1 -t 2 -r 1 --revision 93483e4"] {
             let machine = to_the_end(line, PLAIN, 2);
-            let output = machine.workload.output();
+            let output = printed(&machine);
             // Two wakeups of 10 µs in a row, four copies of 0.41 µs: some 20…40 µs a round of two loops.
             assert!((40_000..120_000).contains(&loops(&machine)), "{line}: {}", loops(&machine));
             assert!(output.contains("\navg worker transfer: "), "{output}");
@@ -405,7 +433,7 @@ mod tests {
             assert!(!output.contains("warmup"));
         }
         let cut = to_the_end("-p 2000000 -m 1 -t 1 -r 1", PLAIN, 2);
-        assert!(cut.workload.output().starts_with("pipe size too big, using 1048576\n"));
+        assert!(printed(&cut).starts_with("pipe size too big, using 1048576\n"));
     }
 
     #[test]
@@ -427,7 +455,7 @@ mod tests {
         // 200 µs a wakeup: 99 % of a batch are reached with its last worker, at 2 ms with the tenth.
         let costs = Costs { wakeup: Ns::from_us(200), ..PLAIN };
         let machine = to_the_end("-a -m 1 -t 7 -r 2", costs, 20);
-        let output = machine.workload.output();
+        let output = printed(&machine);
         let lines = output.lines().map(|line| line.split(" p99").next().unwrap_or("")).collect::<Vec<_>>();
         assert_eq!(
             lines[..4],
@@ -443,7 +471,7 @@ mod tests {
     fn auto_mode_with_requests_goes_on_until_latencies_hurt() {
         let mut machine = machine("-a -R 1 -c 2000 -m 1 -t 3 -r 1", PLAIN);
         let ended = machine.run(Ns::from_secs(200));
-        let output = machine.workload.output();
+        let output = printed(&machine);
         assert!(output.starts_with("autobench rps 900\nrps: "), "{output}");
         assert!(ended, "{output}");
         assert!(output.lines().count() > 5, "{output}");
@@ -474,7 +502,7 @@ mod tests {
         let run = |seed| {
             let mut machine = Ideal::new(schbench("-m 2 -t 4 -r 3 -w 1"), seed, costs);
             machine.run(Ns::from_secs(4));
-            (machine.workload.output(), machine.wakes)
+            (printed(&machine), machine.wakes)
         };
         assert_eq!(run(1), run(1));
         assert_ne!(run(1).1, run(2).1);

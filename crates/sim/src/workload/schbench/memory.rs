@@ -54,6 +54,11 @@ impl Futex {
         std::mem::replace(self, Futex::Running) == Futex::Blocked
     }
 
+    /// Whether there is a post to use up.
+    pub(super) fn is_posted(self) -> bool {
+        self == Futex::Running
+    }
+
     /// Uses up a post, and says whether there was one; if not, `FUTEX_WAIT` is due.
     pub(super) fn take(&mut self) -> bool {
         std::mem::replace(self, Futex::Blocked) == Futex::Running

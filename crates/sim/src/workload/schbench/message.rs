@@ -76,6 +76,16 @@ pub(super) fn next(memory: &mut Memory, index: usize, now: Ns, random: &mut Stre
     }
 }
 
+/// Whether a message thread that is about to sleep has not got meanwhile what it waits for: a post, or its worker's end.
+pub(super) fn must_wait(memory: &Memory, index: usize) -> bool {
+    let message = &memory.messages[index];
+    match (&message.stage, message.joins) {
+        (MessageStage::Waiting, _) => !message.futex.is_posted(),
+        (_, Some(worker)) => !memory.workers[worker].ended,
+        _ => true,
+    }
+}
+
 /// One step of one message thread: it puts the next stage in place, and may have something for the engine to do.
 struct Step<'m> {
     memory: &'m mut Memory,

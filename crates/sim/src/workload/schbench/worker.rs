@@ -83,6 +83,11 @@ pub(super) fn next(memory: &mut Memory, index: usize, now: Ns) -> Action {
     }
 }
 
+/// Whether a worker that is about to sleep on its futex has not been posted meanwhile.
+pub(super) fn must_wait(memory: &Memory, index: usize) -> bool {
+    !memory.workers[index].futex.is_posted()
+}
+
 fn think(memory: &mut Memory, index: usize, now: Ns) {
     memory.workers[index].stage = WorkerStage::Thinking { until: spin_end(now, memory.options.cpu_us) };
 }

@@ -1,0 +1,230 @@
+//! The program as its users meet it: answers, JSON shapes, and one line for whatever is wrong.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn fairlab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = fairlab(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&stdout(arguments)).expect("JSON")
+}
+
+fn testdata(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
+    path.to_str().expect("a path in UTF-8").to_string()
+}
+
+fn temporary(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("fairlab-cli-{}-{name}", std::process::id()))
+}
+
+/// Exit code 2, nothing on standard output, one line on standard error that says what is wrong.
+fn assert_refused(arguments: &[&str], fragment: &str) {
+    let output = fairlab(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    assert_eq!(errors.matches('\n').count(), 1, "{arguments:?}: {errors}");
+    assert!(errors.starts_with("fairlab: ") && errors.contains(fragment), "{arguments:?}: {errors}");
+}
+
+#[test]
+fn bad_use_is_refused_in_one_line() {
+    let run = |more: &[&'static str]| [&["run", "schbench", "--kernel", "v6.6"], more].concat();
+    assert_refused(&["run", "schbench", "--kernel", "v9.9"], "unknown kernel 'v9.9'; known are");
+    assert_refused(&["run", "schbench"], "--kernel");
+    assert_refused(&["run", "--kernel", "v6.6"], "no workload");
+    assert_refused(&["run", "dance", "--kernel", "v6.6"], "unknown workload 'dance'; known are schbench");
+    assert_refused(&run(&["-t", "many"]), "schbench");
+    assert_refused(&run(&["--frobnicate"]), "schbench");
+    assert_refused(&run(&["--machine", "pdp11"]), "unknown machine 'pdp11'; known are vm40");
+    assert_refused(&run(&["--machine", "/nonexistent/box.toml"]), "/nonexistent/box.toml");
+    assert_refused(&run(&["--duration", "soon"]), "a duration is a number with a unit");
+    assert_refused(&run(&["--seeds", "0"]), "at least one run");
+    assert_refused(&run(&["--format", "xml"]), "xml");
+    assert_refused(&run(&["--trace", "/nonexistent/trace.txt"]), "/nonexistent/trace.txt");
+    assert_refused(&run(&["--trace", "trace.docx"]), "end it in .txt");
+    assert_refused(&run(&["--seeds", "2", "--trace", "x.txt"]), "--trace takes one run, and these are 2");
+    assert_refused(&["compare", "schbench", "--kernel", "v6.6"], "needs two kernels");
+    assert_refused(&["kernels", "show", "v6.6", "--cpus", "0"], "0 CPUs");
+    assert_refused(&["kernels", "diff", "v6.5", "nonsense"], "unknown kernel");
+    assert_refused(&["machines", "show", "nonsense"], "unknown machine");
+    assert_refused(&["workloads", "show", "nonsense"], "unknown workload");
+    assert_refused(&["conquer"], "conquer");
+    assert_refused(&[], "");
+}
+
+#[test]
+fn an_impossible_machine_is_refused() {
+    let path = temporary("box.toml");
+    std::fs::write(&path, "name = 'box'\nhz = 250\n[topology]\ncores_per_llc = 0\n").expect("written");
+    let machine = path.to_str().expect("a path in UTF-8");
+    assert_refused(&["machines", "show", machine], "impossible topology: ");
+    std::fs::remove_file(&path).expect("removed");
+}
+
+#[test]
+fn files_that_are_no_traces_are_refused() {
+    assert_refused(&["latency", "/nonexistent"], "/nonexistent: No such file");
+    assert_refused(&["latency", env!("CARGO_MANIFEST_DIR")], "directory");
+    assert_refused(&["latency", &testdata("README.md")], "give a trace");
+    assert_refused(&["latency", &testdata("perf-hackbench.data"), "-s", "luck"], "luck");
+    let path = temporary("markers.txt");
+    let lines = "            bash-1     [000] .....     1.000000: tracing_mark_write: hello\n".repeat(3);
+    std::fs::write(&path, lines).expect("written");
+    assert_refused(&["latency", path.to_str().expect("a path in UTF-8")], "no sched_switch");
+    std::fs::remove_file(&path).expect("removed");
+    let empty = temporary("empty.txt");
+    std::fs::write(&empty, "").expect("written");
+    assert_refused(&["latency", empty.to_str().expect("a path in UTF-8")], "empty");
+    std::fs::remove_file(&empty).expect("removed");
+}
+
+#[test]
+fn latency_is_perfs_table_to_the_letter() {
+    for name in ["perf-hackbench", "perf-make"] {
+        let expected =
+            |suffix: &str| std::fs::read_to_string(testdata(&format!("{name}.{suffix}"))).expect("a table");
+        let data = testdata(&format!("{name}.data"));
+        assert_eq!(stdout(&["latency", &data]), expected("perf-6.12-latency.txt"));
+        assert_eq!(stdout(&["latency", "-p", &data]), expected("perf-6.12-latency-p.txt"));
+    }
+}
+
+#[test]
+fn the_wait_in_the_mail_is_found() {
+    let answer = json(&["latency", &testdata("seed4-eevdf-vhost.mail.txt"), "--format", "json"]);
+    assert_eq!(answer["schema"], "fairlab/latency/1");
+    let worst = &answer["tasks"][0];
+    assert_eq!((worst["comm"].as_str(), worst["pid"].as_i64()), (Some("kworker/14:0"), Some(6525)));
+    assert_eq!(worst["max_delay_ns"], 39_720_000);
+    assert_eq!(worst["max_start_ns"], 576_161_478_000_u64);
+    assert_eq!(worst["max_end_ns"], 576_201_198_000_u64);
+    assert!(answer["import"]["events"].as_u64() > Some(40));
+}
+
+#[test]
+fn run_answers_in_json_with_every_metric() {
+    let answer = json(&[
+        "run",
+        "schbench",
+        "-m",
+        "1",
+        "-t",
+        "3",
+        "-c",
+        "1000",
+        "-s",
+        "1000",
+        "--kernel",
+        "v6.5",
+        "--kernel",
+        "v6.6",
+        "--seeds",
+        "2",
+        "--duration",
+        "1s",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(answer["schema"], "fairlab/run/1");
+    let runs = answer["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        assert_eq!(
+            (run["machine"].as_str(), run["simulated_ns"].as_u64()),
+            (Some("laptop8"), Some(1_000_000_000))
+        );
+        assert_eq!(run["digest"].as_str().map(str::len), Some(32));
+        assert!(run["switches"].as_u64() > Some(100) && run["wall_ns"].as_u64() > Some(0));
+        for name in [
+            "wakeup_latency_ns_p50",
+            "wakeup_latency_ns_p99",
+            "wakeup_latency_ns_p99.5",
+            "wakeup_latency_ns_p99.9",
+            "wakeup_latency_ns_max",
+            "involuntary_switches_per_s",
+            "switches_per_s",
+            "migrations_per_s",
+            "idle_share",
+            "unconserved_share",
+            "throughput",
+        ] {
+            assert!(run["metrics"][name].is_number(), "{name}");
+        }
+    }
+    assert_eq!(runs[0]["kernel"], "v6.5");
+    assert_eq!(runs[3]["seed"], 2);
+}
+
+#[test]
+fn compare_says_how_kernels_differ() {
+    let arguments =
+        ["schbench", "-m", "2", "-t", "8", "-c", "3000", "-s", "1000", "--duration", "2s", "--runs", "3"];
+    let kernels = ["--kernel", "v6.5", "--kernel", "v6.6,base_slice_ns=30000000"];
+    let command = [&["compare"][..], &arguments, &kernels].concat();
+    let answer = json(&[&command[..], &["--format", "json"]].concat());
+    assert_eq!(
+        (answer["schema"].as_str(), answer["baseline"].as_str()),
+        (Some("fairlab/compare/1"), Some("v6.5"))
+    );
+    for row in answer["metrics"].as_array().expect("metrics") {
+        let verdict = row["verdict"].as_str().expect("a verdict");
+        assert!(["better", "worse", "equivalent", "undecided"].contains(&verdict), "{row}");
+    }
+    let text = stdout(&command);
+    assert!(text.contains("95 % interval"), "{text}");
+    assert!(text.contains("of v6.5's p99 wakeup latency"), "{text}");
+}
+
+#[test]
+fn a_run_folder_holds_spec_metrics_outputs_and_traces() {
+    let folder = temporary("folder");
+    let out = folder.to_str().expect("a path in UTF-8");
+    let command =
+        ["run", "schbench", "-t", "2", "-c", "500", "--kernel", "v6.6", "--duration", "300ms", "--out", out];
+    stdout(&command);
+    let spec: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("spec.json")).expect("a spec"))
+            .expect("JSON");
+    assert_eq!(
+        (spec["machine"]["hz"].as_u64(), spec["kernels"][0]["name"].as_str()),
+        (Some(250), Some("v6.6"))
+    );
+    assert!(folder.join("metrics.json").exists() && folder.join("v6.6/seed-1/output.txt").exists());
+    let table =
+        stdout(&["latency", folder.join("v6.6/seed-1/trace.txt.zst").to_str().expect("a path in UTF-8")]);
+    assert!(table.contains("schbench:("), "{table}");
+    assert_refused(&command, "exists already");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn what_there_is_can_be_listed_and_shown() {
+    assert!(stdout(&["kernels", "list"]).contains("147f3efaa241  eevdf"));
+    assert_eq!(
+        json(&["kernels", "show", "v6.6", "--format", "json"])["tunables"]["base_slice_ns"],
+        "3000000"
+    );
+    let diff = stdout(&["kernels", "diff", "v6.5", "v6.6"]);
+    assert!(diff.contains("+ 86bfbb7ce4f6  sched/fair: Add lag based placement"), "{diff}");
+    assert!(stdout(&["kernels", "diff", "v6.6", "v6.6"]).contains("are the same"));
+    assert!(stdout(&["kernels", "log"]).contains("63304558ba5d v6.6"));
+    assert!(stdout(&["machines", "list"]).contains("vm40"));
+    assert!(stdout(&["machines", "show", "vm40"]).contains("[38-39]"));
+    assert_eq!(json(&["machines", "show", "host", "--format", "json"])["name"], "host");
+    assert!(stdout(&["workloads", "list"]).contains("schbench"));
+    assert!(stdout(&["workloads", "show", "schbench"]).contains("-t"));
+    assert!(stdout(&["--version"]).starts_with("fairlab "));
+}

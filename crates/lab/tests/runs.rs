@@ -1,0 +1,109 @@
+//! Runs as a whole: determinism, traces that read back to the same answers, comparisons.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use fairlab_analysis::latency::{Latency, LatencyOptions};
+use fairlab_event::Ns;
+use fairlab_lab::{Experiment, RunSpec, compare, machines, run, run_all};
+use fairlab_trace::{ReadOptions, read_path};
+
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(String::from).collect()
+}
+
+fn experiment(kernels: &[&str], machine: &str, workload: &str, seeds: u64, duration: Ns) -> Experiment {
+    Experiment {
+        kernels: kernels.iter().map(|name| name.parse().expect("a kernel")).collect(),
+        machine: machines::find(machine).expect("a machine"),
+        workload: words(workload),
+        seeds: (1..=seeds).collect(),
+        duration,
+    }
+}
+
+fn temporary(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("fairlab-{}-{name}", std::process::id()))
+}
+
+#[test]
+fn digests_do_not_depend_on_threads_or_on_the_time_of_day() {
+    let experiment =
+        experiment(&["v6.5", "v6.6"], "laptop8", "schbench -m 2 -t 4 -c 5000 -s 2000", 3, Ns::from_secs(2));
+    let digests = |jobs| {
+        let (results, stopped) =
+            run_all(&experiment.specs(), jobs, &|_| {}, &AtomicBool::new(false)).expect("runs");
+        assert!(!stopped.0);
+        results.into_iter().map(|run| (run.kernel, run.seed, run.digest, run.metrics)).collect::<Vec<_>>()
+    };
+    let (one, four) = (digests(1), digests(4));
+    assert_eq!(one, four);
+    assert_eq!(one, digests(4));
+    let mut distinct = one.iter().map(|(_, _, digest, _)| digest.clone()).collect::<Vec<_>>();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), one.len(), "every kernel and seed gives a run of its own");
+}
+
+/// A digest that was computed once holds on every machine and in every build.
+#[test]
+fn a_digest_is_the_same_everywhere() {
+    let experiment =
+        experiment(&["v6.6"], "laptop8", "schbench -m 1 -t 6 -c 1000 -s 500", 1, Ns::from_ms(200));
+    let (results, _) = run_all(&experiment.specs(), 1, &|_| {}, &AtomicBool::new(false)).expect("runs");
+    assert_eq!(results[0].digest, "e6bd18f75ec60b90b5202126c93db60c");
+}
+
+#[test]
+fn a_trace_written_and_read_back_gives_the_same_latency_table() {
+    for (kernel, suffix) in [("v6.5", "txt"), ("v6.6", "txt.zst")] {
+        let experiment =
+            experiment(&[kernel], "laptop8", "schbench -m 2 -t 6 -c 3000 -s 1000", 1, Ns::from_secs(1));
+        let path = temporary(&format!("trace.{suffix}"));
+        let spec = RunSpec { trace: Some(path.clone()), ..experiment.specs().remove(0) };
+        let traced = run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped");
+        let untraced = RunSpec { trace: None, ..spec };
+        let again = run(&untraced, &AtomicBool::new(false)).expect("a run").expect("not stopped");
+        assert_eq!(traced.digest, again.digest, "writing a trace changes nothing");
+
+        let mut table = Latency::new(LatencyOptions { by_pid: true, ..LatencyOptions::default() });
+        let mut digest = fairlab_event::DigestSink::default();
+        let stats =
+            read_path(&path, &ReadOptions::default(), &mut (&mut table, &mut digest)).expect("a trace");
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(stats.worst(), None, "{stats:?}");
+        assert_eq!(digest.digest().to_string(), traced.digest, "what is written is read back unchanged");
+        let table = table.finish().expect("a table");
+        let longest = table.rows.iter().map(|row| row.max_delay.0).max().expect("rows");
+        assert!(longest as f64 >= traced.metric("wakeup_latency_ns_max").expect("measured"));
+        assert!(table.rows.iter().filter(|row| row.comm.to_str() == "schbench").count() >= 14);
+    }
+}
+
+#[test]
+fn a_trace_that_was_stopped_leaves_nothing() {
+    let experiment = experiment(&["v6.6"], "laptop8", "schbench", 1, Ns::from_secs(5));
+    let path = temporary("stopped.txt");
+    let spec = RunSpec { trace: Some(path.clone()), ..experiment.specs().remove(0) };
+    assert!(run(&spec, &AtomicBool::new(true)).expect("no error").is_none());
+    let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+    let left = std::fs::read_dir(std::env::temp_dir()).expect("a folder").flatten();
+    let left = left.filter(|entry| entry.file_name().to_string_lossy().contains(&name)).count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_kernel_is_equivalent_to_itself_and_differs_from_one_that_is_crippled() {
+    let workload = "schbench -m 2 -t 12 -c 20000 -s 1000";
+    let slow = "v6.6+NO_WAKEUP_PREEMPTION,base_slice_ns=50000000";
+    let experiment = experiment(&["v6.6", slow], "laptop8", workload, 5, Ns::from_secs(2));
+    let (results, _) = run_all(&experiment.specs(), 2, &|_| {}, &AtomicBool::new(false)).expect("runs");
+    let verdict = |one: &str, other: &str| {
+        let comparison = compare(&[one.to_string(), other.to_string()], &results);
+        let row = comparison.rows.into_iter().find(|row| row.name == "wakeup_latency_ns_p99").expect("a row");
+        row.ratio.verdict.name()
+    };
+    assert_eq!(verdict("v6.6", "v6.6"), "equivalent");
+    assert_eq!(verdict("v6.6", slow), "worse");
+    assert_eq!(verdict(slow, "v6.6"), "better");
+}
