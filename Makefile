@@ -8,8 +8,10 @@ CARGO := scripts/with-rust cargo
 STEP := scripts/step
 START := $(shell date +%s)
 
-# What `make run` runs: make run ARGS="scenario list"
-ARGS ?= --help
+FAIRLAB := target/release/fairlab
+
+# What `make run` runs instead of its example: make run ARGS="kernels list"
+ARGS ?=
 
 .PHONY: help run test lint bench
 .NOTPARALLEL:
@@ -17,9 +19,9 @@ ARGS ?= --help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
 
-run: ## build the fairlab program and run it with ARGS="…"
+run: ## build the program and show it at work; or run it with ARGS="…"
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
-	@$(CARGO) run --release --locked -q -p fairlab-cli -- $(ARGS)
+	@$(if $(ARGS),$(FAIRLAB) $(ARGS),scripts/example $(FAIRLAB))
 
 test: lint ## what CI runs: lint, build, all tests; ends with one summary line
 	@$(STEP) build $(CARGO) build --workspace --all-targets --locked

@@ -98,7 +98,9 @@ fn kind(record: &mut Vec<u8>, kind: &EventKind<'_>) {
             task(record, &switch.next_comm, switch.next_pid);
             number(record, switch.next_prio.0 as u64);
         }
-        EventKind::SchedWaking(w) | EventKind::SchedWakeup(w) | EventKind::SchedWakeupNew(w) => wakeup(record, w),
+        EventKind::SchedWaking(w) | EventKind::SchedWakeup(w) | EventKind::SchedWakeupNew(w) => {
+            wakeup(record, w);
+        }
         EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
             task(record, comm, *pid);
             for value in [prio.0 as u64, u64::from(orig_cpu.0), u64::from(dest_cpu.0)] {
@@ -137,7 +139,9 @@ fn kind(record: &mut Vec<u8>, kind: &EventKind<'_>) {
             number(record, u64::from(place.cpu.0));
             number(record, u64::from(place.nr));
         }
-        EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } => text(record, fields.text().as_bytes()),
+        EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } => {
+            text(record, fields.text().as_bytes());
+        }
         EventKind::Marker { text: marker } => text(record, marker.as_bytes()),
         EventKind::TaskName { pid, tgid, comm } => {
             task(record, comm, *pid);

@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_kprobe_line_gives_typed_fields() {
-        let fields = Fields::new("(place_entity+0x0/0x130) cf=0xffff8bb31da35f00 cpu=0 vlag=-1150 pid=266 wf=0x4");
+        let fields =
+            Fields::new("(place_entity+0x0/0x130) cf=0xffff8bb31da35f00 cpu=0 vlag=-1150 pid=266 wf=0x4");
         assert_eq!(fields.unsigned("cf"), Some(0xffff_8bb3_1da3_5f00));
         assert_eq!(fields.signed("vlag"), Some(-1150));
         assert_eq!(fields.unsigned("vlag"), None);

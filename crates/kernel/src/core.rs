@@ -105,7 +105,7 @@ impl Scheduler {
 
     fn add_idle_task(&mut self, cpu: Cpu) -> TaskId {
         let idle = self.new_task(
-            TaskSpec {
+            &TaskSpec {
                 comm: Comm::swapper(cpu),
                 pid: Pid::IDLE,
                 tgid: Pid::IDLE,
@@ -121,7 +121,7 @@ impl Scheduler {
     }
 
     /// Creates a task that is not queued yet; its CPU is `cpu` (its parent's).
-    pub fn new_task(&mut self, spec: TaskSpec, cpu: Cpu) -> TaskId {
+    pub fn new_task(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId {
         let id = TaskId(self.tasks.len() as u32);
         let se = SeId(self.entities.len() as u32);
         let task = Task::new(spec, se, cpu);
@@ -203,7 +203,7 @@ impl Scheduler {
     pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
         let rq = &self.rqs[cpu.index()];
         let idle_policy = |task: TaskId| self.tasks[task.index()].policy == Policy::Idle;
-        rq.nr_running > 0 && rq.stop.is_empty() && rq.cfs_tasks.from_oldest(&self.tasks).all(idle_policy)
+        rq.nr_running > 0 && rq.stop.is_empty() && rq.cfs_tasks.oldest_first(&self.tasks).all(idle_policy)
     }
 
     /// Sets the queue's clock to now (`update_rq_clock()`).

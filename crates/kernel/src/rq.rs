@@ -75,7 +75,7 @@ impl TaskList {
     }
 
     /// From the tail: the task that ran longest ago first.
-    pub fn from_oldest(self, tasks: &[Task]) -> impl Iterator<Item = TaskId> {
+    pub fn oldest_first(self, tasks: &[Task]) -> impl Iterator<Item = TaskId> {
         std::iter::successors(self.oldest, |task| tasks[task.index()].newer)
     }
 }

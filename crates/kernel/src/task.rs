@@ -119,7 +119,7 @@ pub(crate) struct TaskStats {
 }
 
 impl Task {
-    pub(crate) fn new(spec: TaskSpec, se: SeId, cpu: Cpu) -> Task {
+    pub(crate) fn new(spec: &TaskSpec, se: SeId, cpu: Cpu) -> Task {
         Task {
             comm: spec.comm,
             pid: spec.pid,

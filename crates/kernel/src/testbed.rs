@@ -48,7 +48,7 @@ impl Bed {
         self.next_pid += 1;
         let comm = Comm::from("task");
         let spec = TaskSpec { comm, pid, tgid: pid, policy, nice, allowed, per_cpu_kthread: false };
-        let task = self.scheduler.new_task(spec, here);
+        let task = self.scheduler.new_task(&spec, here);
         self.scheduler.fork(task);
         self.scheduler.wake_up_new_task(task, here);
         if self.scheduler.runs_idle_task(here) {

@@ -121,13 +121,10 @@ impl LoadWeight {
         if self.inverse != 0 {
             return self.inverse as u64;
         }
-        let weight = self.scaled_down();
-        if weight >= WMULT_CONST {
-            1
-        } else if weight == 0 {
-            WMULT_CONST
-        } else {
-            WMULT_CONST / weight
+        match self.scaled_down() {
+            0 => WMULT_CONST,
+            weight if weight >= WMULT_CONST => 1,
+            weight => WMULT_CONST / weight,
         }
     }
 

@@ -14,8 +14,11 @@ pub struct WorkloadKind {
     pub about: &'static str,
     /// Its options, as text for people.
     pub usage: fn() -> &'static str,
-    build: fn(&[String]) -> Result<Box<dyn Workload>, String>,
+    build: Build,
 }
+
+/// From a program's own arguments to the workload, or one line that says what is wrong with them.
+type Build = fn(&[String]) -> Result<Box<dyn Workload>, String>;
 
 /// Every workload.
 pub const WORKLOADS: &[WorkloadKind] = &[WorkloadKind {

@@ -145,7 +145,7 @@ impl Engine {
         self.programs.push(Program { workload, threads: vec![None] });
         let boot_cpu = Cpu(0);
         self.kernel.set_here(boot_cpu, Mode::Task, self.now);
-        let task = self.create_thread(number, ThreadId::MAIN, spec, boot_cpu);
+        let task = self.create_thread(number, ThreadId::MAIN, &spec, boot_cpu);
         self.queue_new_task(task, boot_cpu);
         self.interrupt_marked(None);
         number

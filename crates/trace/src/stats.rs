@@ -78,7 +78,9 @@ impl Trouble {
             Trouble::ForeignLine => "lines that are no trace lines",
             Trouble::MalformedEvent => "events whose fields could not be read",
             Trouble::TimeWentBack => "time stamps earlier than the one before on their CPU",
-            Trouble::ClockRateGuessed => "integer time stamps taken as nanoseconds; give the clock's rate with --clock-hz",
+            Trouble::ClockRateGuessed => {
+                "integer time stamps taken as nanoseconds; give the clock's rate with --clock-hz"
+            }
             Trouble::CommTruncated => "task names longer than 15 bytes, cut",
             Trouble::LostEvents => "events that the recorder dropped",
             Trouble::TruncatedFile => "records cut off at the end of the file",

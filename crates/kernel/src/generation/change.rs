@@ -63,7 +63,7 @@ impl Effect {
         let behaviours = &mut generation.behaviours;
         match self {
             Effect::AddFeature(feature, enabled) => {
-                generation.features = generation.features.with(feature, enabled)
+                generation.features = generation.features.with(feature, enabled);
             }
             Effect::RemoveFeature(feature) => generation.features.remove(feature),
             Effect::AddTunable(tunable, normalised) => generation.tunables.define(tunable, normalised),

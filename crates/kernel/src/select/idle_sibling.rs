@@ -41,10 +41,9 @@ impl Scheduler {
         let mut scanned = 0;
         let llc = self.topology.place(target).llc;
         let expect_core = self.topology.has_smt() && self.has_idle_cores[llc as usize];
-        if self.topology.has_smt() && !expect_core && self.topology.share_cache(prev, target) {
-            if let Some(cpu) = self.select_idle_smt(task, prev, &mut scanned) {
-                return decide(cpu, SelectReason::IdleSibling, scanned);
-            }
+        let try_siblings = self.topology.has_smt() && !expect_core && self.topology.share_cache(prev, target);
+        if let Some(cpu) = try_siblings.then(|| self.select_idle_smt(task, prev, &mut scanned)).flatten() {
+            return decide(cpu, SelectReason::IdleSibling, scanned);
         }
         let candidates = self.topology.llc_mask(target).and(&self.tasks[task.index()].allowed);
         let found = match expect_core {

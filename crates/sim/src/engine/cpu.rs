@@ -95,10 +95,9 @@ impl Engine {
     /// Stops the running thread's segment and notes what is left of it.
     pub(super) fn pause_segment(&mut self, cpu: Cpu) {
         let left = self.cpus[cpu.index()].until.since(self.now);
-        if let Some(thread) = self.thread_on(cpu) {
-            if let Segment::Work(work) = &mut self.threads[thread].segment {
-                *work = left;
-            }
+        let segment = self.thread_on(cpu).map(|thread| &mut self.threads[thread].segment);
+        if let Some(Segment::Work(work)) = segment {
+            *work = left;
         }
     }
 }

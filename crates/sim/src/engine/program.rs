@@ -92,7 +92,7 @@ impl Engine {
                 self.enter_kernel(cpu, cost, Then::ReturnToUser);
             }
             SystemCall::Clone(spec, id) => {
-                let task = self.create_thread(self.threads[index].program, id, spec, cpu);
+                let task = self.create_thread(self.threads[index].program, id, &spec, cpu);
                 self.kernel.fork(task);
                 self.queue_new_task(task, cpu);
                 self.interrupt_marked(Some(cpu));
@@ -132,14 +132,14 @@ impl Engine {
         &mut self,
         program: usize,
         id: ThreadId,
-        spec: ThreadSpec,
+        spec: &ThreadSpec,
         cpu: Cpu,
     ) -> TaskId {
         let index = self.threads.len();
         self.alive += 1;
         let process = self.programs[program].threads[ThreadId::MAIN.index()].unwrap_or(index);
         let task = self.kernel.new_task(
-            TaskSpec {
+            &TaskSpec {
                 comm: spec.comm,
                 pid: pid_of_thread(index),
                 tgid: pid_of_thread(process),

@@ -31,10 +31,9 @@ impl Engine {
     /// New-idle balancing has looked around: it pulls a task if nothing was woken here meanwhile, and the pick follows.
     pub(super) fn pull_or_idle(&mut self, cpu: Cpu, prev_state: TaskState) {
         self.kernel.set_here(cpu, Mode::Task, self.now);
-        if self.kernel.nr_running(cpu) == 0 && self.kernel.is_overloaded() {
-            if let Some(task) = self.kernel.newidle_balance(cpu).task {
-                self.kernel.move_queued_task(task, cpu);
-            }
+        let may_pull = self.kernel.nr_running(cpu) == 0 && self.kernel.is_overloaded();
+        if let Some(task) = may_pull.then(|| self.kernel.newidle_balance(cpu).task).flatten() {
+            self.kernel.move_queued_task(task, cpu);
         }
         let pick = self.kernel.pick_next_task(cpu);
         self.switch_to(cpu, pick.task, prev_state);

@@ -159,7 +159,7 @@ fn events_come_in_order_of_time_and_switches_chain() {
     let busy = vec![Action::Run(Ns::from_us(900)), Action::Sleep(Ns::from_us(50)), Action::Yield];
     engine.start(Script::new((0..11).map(|_| (spec(0, "0-3"), busy.clone())).collect()));
     let mut last = Ns::ZERO;
-    let mut running = vec![None; 4];
+    let mut running = [None; 4];
     let mut check = sink_fn(|event: &Event<'_>| {
         assert!(event.time >= last, "time goes back at {event:?}");
         last = event.time;
