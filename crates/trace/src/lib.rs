@@ -12,6 +12,7 @@ pub mod ftrace_text;
 mod input;
 pub mod perfdata;
 mod stats;
+mod store;
 mod tracepoint;
 
 pub use error::ImportError;

@@ -6,7 +6,8 @@
 //! stand at the end.
 //!
 //! COMM records become [`TaskName`](fairlab_event::EventKind::TaskName), FORK records
-//! [`TaskStart`](fairlab_event::EventKind::TaskStart); those about the time before the recording (time 0) come first.
+//! [`TaskStart`](fairlab_event::EventKind::TaskStart), EXIT records [`TaskExit`](fairlab_event::EventKind::TaskExit);
+//! those about the time before the recording (time 0) come first.
 //!
 //! Not read yet, and said so: pipe mode, compressed records, files of the other byte order.
 
@@ -16,7 +17,6 @@ mod header;
 mod made;
 mod order;
 mod sample;
-mod store;
 mod window;
 
 use std::fs::File;
@@ -24,11 +24,11 @@ use std::io::{self, BufRead, BufReader};
 
 use fairlab_event::Sink;
 
+use crate::store::Store;
 use crate::{ImportError, ImportStats, ReadOptions, Trouble};
 use deliver::Delivery;
 use header::Header;
 use order::{Order, Receiver};
-use store::Store;
 use window::{Found, Window, might_be_record};
 
 /// Reads a `perf.data` that comes through a pipe or out of a decompressor.

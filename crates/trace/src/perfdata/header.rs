@@ -4,8 +4,8 @@
 //! Must not know: records.
 
 use super::sample::{Attr, Layouts};
-use super::store::Store;
 use crate::endian::Endian;
+use crate::store::Store;
 use crate::tracepoint::{Tracepoints, tracing_data};
 use crate::{ImportError, ImportStats, Trouble};
 

@@ -16,9 +16,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
-use super::store::Store;
 use super::window::{Found, Window};
 use crate::endian::Endian;
+use crate::store::Store;
 
 /// So many runs are taken for the end of a round, lest a file without rounds, or made of disorder, fill memory.
 const RUNS_MAX: usize = 1 << 14;

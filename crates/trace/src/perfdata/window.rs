@@ -4,8 +4,8 @@
 
 use std::io;
 
-use super::store::Store;
 use crate::endian::Endian;
+use crate::store::Store;
 
 /// Bytes of a record's header: type (u32), misc (u16), size of the whole record (u16).
 pub(super) const RECORD_HEADER: usize = 8;

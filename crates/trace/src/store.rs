@@ -1,6 +1,7 @@
 //! A trace that can be read at any place: a file, or a copy of what came through a pipe.
 //!
-//! A `perf.data` describes its events behind them, so its end must be read before its middle.
+//! A `perf.data` describes its events behind them, and a `trace.dat` has each CPU's records in a place of its own, so
+//! neither can be read from its beginning to its end.
 //! Must not know: what the bytes mean.
 
 use std::fs::{File, OpenOptions};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Where the bytes are.
 #[derive(Debug)]
-pub(super) enum Store {
+pub(crate) enum Store {
     /// In memory, when there are few.
     Memory(Vec<u8>),
     /// In a file of `length` bytes.
@@ -27,13 +28,13 @@ const MEMORY_MAX: u64 = 4 << 20;
 
 impl Store {
     /// Reads from a regular file in place.
-    pub(super) fn file(file: File) -> io::Result<Store> {
+    pub(crate) fn file(file: File) -> io::Result<Store> {
         let length = file.metadata()?.len();
         Ok(Store::File { file, length })
     }
 
     /// Keeps all of `source`: in memory when it is small, else in a temporary file without a name.
-    pub(super) fn spool(mut source: impl Read) -> io::Result<Store> {
+    pub(crate) fn spool(mut source: impl Read) -> io::Result<Store> {
         let mut memory = Vec::new();
         let length = source.by_ref().take(MEMORY_MAX).read_to_end(&mut memory)?;
         if (length as u64) < MEMORY_MAX {
@@ -47,7 +48,7 @@ impl Store {
     }
 
     /// Bytes in all.
-    pub(super) fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         match self {
             Store::Memory(bytes) => bytes.len() as u64,
             Store::File { length, .. } => *length,
@@ -55,7 +56,7 @@ impl Store {
     }
 
     /// Fills as much of `buffer` as there is from `offset` on; returns how much.
-    pub(super) fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
             Store::Memory(bytes) => {
                 let there = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
@@ -79,7 +80,7 @@ impl Store {
     }
 
     /// The bytes from `offset` on, at most `size`, and no more than there are.
-    pub(super) fn read_section(&self, offset: u64, size: u64) -> io::Result<Vec<u8>> {
+    pub(crate) fn read_section(&self, offset: u64, size: u64) -> io::Result<Vec<u8>> {
         let size = size.min(self.length().saturating_sub(offset));
         let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
         let filled = self.read_at(&mut bytes, offset)?;
