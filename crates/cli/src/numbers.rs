@@ -64,7 +64,7 @@ pub fn metric(name: &str, value: f64) -> String {
 pub fn significant(value: f64) -> String {
     // The bounds are where rounding carries into the next digit.
     match value.abs() {
-        size if size == 0.0 => "0".to_string(),
+        0.0 => "0".to_string(),
         size if size >= 99.95 => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),
         size if size >= 0.9995 => format!("{value:.2}"),
