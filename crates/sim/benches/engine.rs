@@ -3,6 +3,8 @@
 //! `cargo bench -p fairlab-sim --bench engine`. The load is that of the simulators it is compared with in
 //! docs/performance.md: two sleepers and half a hog a CPU, and CPU hogs alone.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
 use std::time::Instant;
 
 use fairlab_event::{DigestSink, Ns, Sink};
