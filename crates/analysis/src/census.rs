@@ -13,7 +13,7 @@ pub struct Census {
 }
 
 /// The kinds with a fixed name; [`slot`] gives a kind's place here.
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 20] = [
     "sched_switch",
     "sched_waking",
     "sched_wakeup",
@@ -31,6 +31,7 @@ const KNOWN: [&str; 19] = [
     "tracing_mark_write",
     "task_name",
     "task_start",
+    "task_exit",
     "lost_events",
     UNNAMED,
 ];
@@ -61,7 +62,8 @@ const fn slot(kind: &EventKind<'_>) -> Option<usize> {
         EventKind::Marker { .. } => 14,
         EventKind::TaskName { .. } => 15,
         EventKind::TaskStart { .. } => 16,
-        EventKind::Lost { .. } => 17,
+        EventKind::TaskExit { .. } => 17,
+        EventKind::Lost { .. } => 18,
         EventKind::Kprobe { .. } | EventKind::Other { .. } => return None,
     })
 }

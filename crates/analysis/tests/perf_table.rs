@@ -97,7 +97,7 @@ fn a_worker_starved_by_vhost_is_found_in_the_mail_that_reported_it() {
 /// Passes on tracepoints only, not what the recorder knows about tasks besides.
 fn tracepoints(mut sink: impl Sink) -> impl Sink {
     sink_fn(move |event: &Event<'_>| {
-        if !matches!(event.kind, EventKind::TaskName { .. } | EventKind::TaskStart { .. }) {
+        if !event.kind.is_task_record() {
             sink.event(event);
         }
     })

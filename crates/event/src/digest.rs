@@ -152,6 +152,11 @@ fn kind(record: &mut Vec<u8>, kind: &EventKind<'_>) {
                 number(record, id.0 as u64);
             }
         }
+        EventKind::TaskExit { pid, tgid } => {
+            for id in [pid, tgid] {
+                number(record, id.0 as u64);
+            }
+        }
         EventKind::Lost { count } => number(record, count.unwrap_or(u64::MAX)),
     }
 }

@@ -254,6 +254,14 @@ pub enum EventKind<'t> {
         /// The thread that created it, whose name it inherits.
         parent_pid: Pid,
     },
+    /// The trace's own knowledge that a task is about to end, apart from any tracepoint: `PERF_RECORD_EXIT`. It may still
+    /// be switched out and in before its last switch.
+    TaskExit {
+        /// The thread.
+        pid: Pid,
+        /// Its process.
+        tgid: Pid,
+    },
     /// Events are missing here: the recorder had no room.
     Lost {
         /// How many, where the trace says it.
@@ -269,6 +277,11 @@ impl<'t> Event<'t> {
 }
 
 impl<'t> EventKind<'t> {
+    /// Whether this is the trace's own knowledge of a task, apart from any tracepoint.
+    pub const fn is_task_record(&self) -> bool {
+        matches!(self, EventKind::TaskName { .. } | EventKind::TaskStart { .. } | EventKind::TaskExit { .. })
+    }
+
     /// The tracepoint's name as the kernel prints it. Records that are no tracepoints have names of their own.
     pub fn name(&self) -> &'t str {
         match self {
@@ -290,6 +303,7 @@ impl<'t> EventKind<'t> {
             EventKind::Marker { .. } => "tracing_mark_write",
             EventKind::TaskName { .. } => "task_name",
             EventKind::TaskStart { .. } => "task_start",
+            EventKind::TaskExit { .. } => "task_exit",
             EventKind::Lost { .. } => "lost_events",
         }
     }

@@ -606,7 +606,7 @@ mod tests {
                 "5000000000 1 ls/9/-1  sched_switch",
                 "0 1 swapper/0/-1  task_start",
                 "0 1 ls/9/-1  task_name",
-                "6000000000 1 ls/9/-1  other PERF_RECORD_EXIT \"(9:9):(1:1)\"",
+                "6000000000 1 ls/9/-1  task_exit",
             ],
         );
         assert_eq!(stats.worst(), None);

@@ -9,8 +9,10 @@
 //! ls 123 [000] 1.5: PERF_RECORD_LOST lost 123                          perf script --show-lost-events
 //! ls 123 [000] 1.5: PERF_RECORD_COMM exec: ls:123/124                  perf script --show-task-events
 //! ls 123 [000] 1.5: PERF_RECORD_FORK(123:125):(123:124)                (process:thread):(its creator's)
+//! ls 123 [000] 1.5: PERF_RECORD_EXIT(123:125):(123:124)                 (process:thread):(its creator's)
 //! #!            ls-123     [000] 1.500000000: task_name: comm=ls pid=124 tgid=123
 //! #!            ls-123     [000] 1.500000000: task_start: pid=125 tgid=123 parent_pid=124
+//! #!            ls-123     [000] 1.500000000: task_exit: pid=125 tgid=123
 //! #!         <...>-123     [000] 1.500000000: lost_events: count=123
 //! ```
 
@@ -59,12 +61,15 @@ pub(super) fn perf_record(name: &[u8], mut cursor: Cursor<'_>) -> Option<EventKi
             let _ = cursor.literal(b"exec: ");
             named_task(cursor)
         }
-        b"PERF_RECORD_FORK" => {
+        b"PERF_RECORD_FORK" | b"PERF_RECORD_EXIT" => {
             let (tgid, pid) = process_and_thread(&mut cursor)?;
             cursor.byte(b':')?;
             let (_, parent_pid) = process_and_thread(&mut cursor)?;
             cursor.end()?;
-            Some(EventKind::TaskStart { pid, tgid, parent_pid })
+            Some(match name {
+                b"PERF_RECORD_FORK" => EventKind::TaskStart { pid, tgid, parent_pid },
+                _ => EventKind::TaskExit { pid, tgid },
+            })
         }
         b"PERF_RECORD_LOST" => {
             cursor.blanks();
@@ -121,6 +126,14 @@ pub(super) fn comment(name: &[u8], mut cursor: Cursor<'_>) -> Option<EventKind<'
             cursor.end()?;
             Some(EventKind::TaskStart { pid, tgid, parent_pid })
         }
+        b"task_exit" => {
+            cursor.literal(b"pid=")?;
+            let pid = cursor.pid()?;
+            cursor.literal(b" tgid=")?;
+            let tgid = cursor.pid()?;
+            cursor.end()?;
+            Some(EventKind::TaskExit { pid, tgid })
+        }
         b"lost_events" => {
             let count = match cursor.literal(b"count=") {
                 Some(()) => Some(cursor.unsigned()?),
@@ -167,6 +180,8 @@ mod tests {
         let start = EventKind::TaskStart { pid: Pid(125), tgid: Pid(123), parent_pid: Pid(124) };
         assert_eq!(read("PERF_RECORD_FORK", "(123:125):(123:124)"), Some(start));
         assert_eq!(read("PERF_RECORD_LOST", " lost 12"), Some(EventKind::Lost { count: Some(12) }));
-        assert_eq!(read("PERF_RECORD_EXIT", "(123:125):(123:124)"), None);
+        let exit = EventKind::TaskExit { pid: Pid(125), tgid: Pid(123) };
+        assert_eq!(read("PERF_RECORD_EXIT", "(123:125):(123:124)"), Some(exit));
+        assert_eq!(read("PERF_RECORD_MMAP", "(123:125):(123:124)"), None);
     }
 }

@@ -45,9 +45,9 @@ impl Default for WriteOptions {
 /// Ids below zero stand as the unsigned numbers that their bits make.
 ///
 /// ftrace text has no lines for a recorder's own knowledge of tasks. [`EventKind::TaskName`], [`EventKind::TaskStart`],
-/// and lost events whose time or context is not that of the line before, are written as comments: `#!` and a line
-/// like any other, called `task_name`, `task_start` or `lost_events`. Other tools pass over them, `read` takes
-/// them back.
+/// [`EventKind::TaskExit`], and lost events whose time or context is not that of the line before, are written as
+/// comments: `#!` and a line like any other, called `task_name`, `task_start`, `task_exit` or `lost_events`. Other tools
+/// pass over them, `read` takes them back.
 #[derive(Debug)]
 pub struct FtraceTextWriter<W: Write> {
     output: W,
@@ -107,7 +107,10 @@ impl<W: Write> Sink for FtraceTextWriter<W> {
         let lost_here = event.time == self.last_time && event.context == Context::default();
         match event.kind {
             EventKind::Lost { count } if lost_here => line.lost(event.cpu, count),
-            EventKind::Lost { .. } | EventKind::TaskName { .. } | EventKind::TaskStart { .. } => {
+            EventKind::Lost { .. }
+            | EventKind::TaskName { .. }
+            | EventKind::TaskStart { .. }
+            | EventKind::TaskExit { .. } => {
                 line.put(record::COMMENT);
                 line.prefix(event, self.options.tgid);
                 line.body(&event.kind);
@@ -396,6 +399,10 @@ impl Line<'_> {
                 self.signed("pid=", pid.0.into());
                 self.signed(" tgid=", tgid.0.into());
                 self.signed(" parent_pid=", parent_pid.0.into());
+            }
+            EventKind::TaskExit { pid, tgid } => {
+                self.signed("pid=", pid.0.into());
+                self.signed(" tgid=", tgid.0.into());
             }
             EventKind::Lost { count: Some(count) } => self.unsigned("count=", *count),
             _ => {}

@@ -19,6 +19,7 @@ use crate::{ImportStats, Trouble};
 mod kind {
     pub(super) const LOST: u32 = 2;
     pub(super) const COMM: u32 = 3;
+    pub(super) const EXIT: u32 = 4;
     pub(super) const FORK: u32 = 7;
     pub(super) const SAMPLE: u32 = 9;
     pub(super) const LOST_SAMPLES: u32 = 13;
@@ -147,6 +148,7 @@ impl<'a> Delivery<'a> {
                 self.set_name(tid, self.names.get(&parent).copied());
                 EventKind::TaskStart { pid: Pid(tid), tgid: Pid(tgid), parent_pid: Pid(parent) }
             }
+            kind::EXIT => EventKind::TaskExit { pid: Pid(word(8)?), tgid: Pid(word(0)?) },
             kind::LOST => {
                 let count = long(8)?;
                 self.lost.told = self.lost.told.saturating_add(count);
@@ -221,7 +223,7 @@ fn kind_of(record: &[u8], endian: Endian) -> u32 {
 
 #[inline]
 fn is_delivered(kind: u32) -> bool {
-    matches!(kind, kind::SAMPLE | kind::COMM | kind::FORK | kind::LOST | kind::LOST_SAMPLES)
+    matches!(kind, kind::SAMPLE | kind::COMM | kind::EXIT | kind::FORK | kind::LOST | kind::LOST_SAMPLES)
 }
 
 #[inline]

@@ -77,6 +77,7 @@ fn without_text(kind: EventKind<'_>) -> EventKind<'static> {
         EventKind::SchedPlace(place) => EventKind::SchedPlace(place),
         EventKind::TaskName { pid, tgid, comm } => EventKind::TaskName { pid, tgid, comm },
         EventKind::TaskStart { pid, tgid, parent_pid } => EventKind::TaskStart { pid, tgid, parent_pid },
+        EventKind::TaskExit { pid, tgid } => EventKind::TaskExit { pid, tgid },
         EventKind::Lost { count } => EventKind::Lost { count },
         kind => panic!("{} carries text", kind.name()),
     }

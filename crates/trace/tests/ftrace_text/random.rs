@@ -251,7 +251,7 @@ impl Random {
 
     fn task_kind<'t>(&mut self, text: &'t str) -> EventKind<'t> {
         let (comm, pid) = (self.comm(), self.pid());
-        match self.below(8) {
+        match self.below(9) {
             0 => EventKind::SchedProcessFork { comm, pid, child_comm: self.comm(), child_pid: self.pid() },
             1 => EventKind::SchedProcessExec { filename: text, pid, old_pid: self.pid() },
             2 => {
@@ -268,6 +268,7 @@ impl Random {
             }
             5 => EventKind::TaskName { pid, tgid: self.pid(), comm },
             6 => EventKind::TaskStart { pid, tgid: self.pid(), parent_pid: self.pid() },
+            7 => EventKind::TaskExit { pid, tgid: self.pid() },
             _ => EventKind::Lost {
                 count: if self.chance(3) { None } else { Some(self.below(1 << 20) as u64) },
             },

@@ -183,10 +183,7 @@ fn the_mail_of_seed_4_is_read_as_it_came() {
 fn perfs_text_and_perfs_file_are_one_trace() {
     let (text, _) = read_recording("perf-6.1-hackbench.txt.zst");
     let (file, _) = read_recording("perf-hackbench.data");
-    let tracepoints: Vec<&Kept> = file
-        .iter()
-        .filter(|kept| !matches!(kept.event.kind, EventKind::TaskName { .. } | EventKind::TaskStart { .. }))
-        .collect();
+    let tracepoints: Vec<&Kept> = file.iter().filter(|kept| !kept.event.kind.is_task_record()).collect();
     assert_eq!(text.len(), tracepoints.len());
     for (text, file) in text.iter().zip(tracepoints) {
         let (text, file) = (&text.event, &file.event);
