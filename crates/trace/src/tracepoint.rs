@@ -7,15 +7,20 @@
 //! Must not know: in which container the records and the formats came.
 
 mod decoder;
+#[allow(dead_code)] // The writers of trace.dat and perf.data come next.
+pub(crate) mod encoder;
 mod expression;
-mod flags;
-mod format;
+#[allow(dead_code)]
+pub(crate) mod flags;
+pub(crate) mod format;
+#[allow(dead_code)]
+mod layout;
 mod render;
 mod state_table;
 pub(crate) mod tracing_data;
 mod value;
 
-use fairlab_event::{EventKind, Flags};
+use fairlab_event::{EventKind, Flags, Pid};
 
 use crate::endian::Endian;
 use decoder::Decoder;
@@ -28,6 +33,8 @@ pub(crate) struct Tracepoints {
     endian: Endian,
     /// Where every record has its tracepoint's id; the same in all formats of a kernel.
     common_type: Option<Integer>,
+    /// Where every record has the task that reported it.
+    common_pid: Option<Integer>,
     decoders: Vec<Decoder>,
     /// By id: the place in `decoders`, or `NO_DECODER`.
     by_id: Vec<u16>,
@@ -44,10 +51,11 @@ pub(crate) enum DecodeError {
     Malformed,
 }
 
+#[allow(dead_code)]
 impl Tracepoints {
     /// No tracepoint yet; records are read in byte order `endian`.
     pub(crate) fn new(endian: Endian) -> Tracepoints {
-        Tracepoints { endian, common_type: None, decoders: Vec::new(), by_id: Vec::new() }
+        Tracepoints { endian, common_type: None, common_pid: None, decoders: Vec::new(), by_id: Vec::new() }
     }
 
     /// Adds the tracepoint that `text`, a `format` file of subsystem `system`, describes. False when it is garbage.
@@ -59,6 +67,7 @@ impl Tracepoints {
         };
         if self.common_type.is_none() {
             self.common_type = format.field("common_type").and_then(Integer::of);
+            self.common_pid = format.field("common_pid").and_then(Integer::of);
         }
         let id = usize::from(format.id);
         if self.by_id.len() <= id {
@@ -72,6 +81,18 @@ impl Tracepoints {
     /// How many tracepoints are known.
     pub(crate) fn len(&self) -> usize {
         self.decoders.len()
+    }
+
+    /// The task that reported `record`; `None` when it is too short, or no format says where it lies.
+    #[inline]
+    pub(crate) fn pid(&self, record: &[u8]) -> Option<Pid> {
+        Some(Pid(self.common_pid?.read(record, self.endian)? as i32))
+    }
+
+    /// The id of `record`'s tracepoint.
+    #[inline]
+    pub(crate) fn id(&self, record: &[u8]) -> Option<u16> {
+        Some(self.common_type?.read(record, self.endian)? as u16)
     }
 
     /// What `record` says, and the flag columns of its context. Text that has to be made is made in `scratch`.

@@ -4,6 +4,7 @@ use fairlab_event::{Comm, Cpu, EventKind, Fields, Flags, Ns, Pid, Place, Prio, S
 
 use super::flags;
 use super::format::EventFormat;
+use super::layout::{OWN_SYSTEM, PROBE_SYSTEM, VERBATIM};
 use super::render::Renderer;
 use super::state_table::StateTable;
 use super::value::{Integer, Text};
@@ -37,6 +38,11 @@ enum Kind {
     Marker(Text),
     Kprobe(Renderer),
     Other(Renderer),
+    VerbatimKprobe(Text),
+    VerbatimOther(Text),
+    TaskName { task: TaskFields, tgid: Integer },
+    TaskStart { pid: Integer, tgid: Integer, parent_pid: Integer },
+    TaskExit { pid: Integer, tgid: Integer },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +92,7 @@ impl Decoder {
         let integer = |name| format.field(name).and_then(Integer::of);
         let kind = match format.system.as_str() {
             "sched" => Kind::scheduler(format),
+            OWN_SYSTEM => Kind::own(format),
             "ftrace" if format.name == "print" => format.field("buf").and_then(Text::of).map(Kind::Marker),
             _ => None,
         };
@@ -93,7 +100,7 @@ impl Decoder {
             name: format.name.clone(),
             common_flags: integer("common_flags"),
             common_preempt_count: integer("common_preempt_count"),
-            kind: kind.unwrap_or_else(|| Kind::rendered(format)),
+            kind: kind.or_else(|| Kind::verbatim(format)).unwrap_or_else(|| Kind::rendered(format)),
         }
     }
 
@@ -177,6 +184,24 @@ impl Decoder {
                 renderer.render(source.record, source.endian, scratch)?;
                 EventKind::Other { name: &self.name, fields: Fields::new(scratch) }
             }
+            Kind::VerbatimKprobe(text) => {
+                EventKind::Kprobe { name: &self.name, fields: Fields::new(source.text(*text, scratch)?) }
+            }
+            Kind::VerbatimOther(text) => {
+                EventKind::Other { name: &self.name, fields: Fields::new(source.text(*text, scratch)?) }
+            }
+            Kind::TaskName { task, tgid } => {
+                let (comm, pid) = source.task(task)?;
+                EventKind::TaskName { pid, tgid: source.pid(*tgid)?, comm }
+            }
+            Kind::TaskStart { pid, tgid, parent_pid } => EventKind::TaskStart {
+                pid: source.pid(*pid)?,
+                tgid: source.pid(*tgid)?,
+                parent_pid: source.pid(*parent_pid)?,
+            },
+            Kind::TaskExit { pid, tgid } => {
+                EventKind::TaskExit { pid: source.pid(*pid)?, tgid: source.pid(*tgid)? }
+            }
             _ => return None,
         })
     }
@@ -186,6 +211,35 @@ impl Kind {
     fn rendered(format: &EventFormat) -> Kind {
         let renderer = Renderer::new(format);
         if renderer.is_probe() { Kind::Kprobe(renderer) } else { Kind::Other(renderer) }
+    }
+
+    /// An event that Fairlab carried as the text that it prints.
+    fn verbatim(format: &EventFormat) -> Option<Kind> {
+        let mut fields = format.own_fields();
+        let text = fields.next().filter(|field| field.name == VERBATIM).and_then(Text::of)?;
+        if fields.next().is_some() {
+            return None;
+        }
+        Some(if format.system == PROBE_SYSTEM {
+            Kind::VerbatimKprobe(text)
+        } else {
+            Kind::VerbatimOther(text)
+        })
+    }
+
+    /// What Fairlab writes of a recorder's knowledge of tasks; `None` for anything else.
+    fn own(format: &EventFormat) -> Option<Kind> {
+        let integer = |name| format.field(name).and_then(Integer::of);
+        Some(match format.name.as_str() {
+            "task_name" => Kind::TaskName { task: TaskFields::of(format, "")?, tgid: integer("tgid")? },
+            "task_start" => Kind::TaskStart {
+                pid: integer("pid")?,
+                tgid: integer("tgid")?,
+                parent_pid: integer("parent_pid")?,
+            },
+            "task_exit" => Kind::TaskExit { pid: integer("pid")?, tgid: integer("tgid")? },
+            _ => return None,
+        })
     }
 
     /// The typed events of the `sched` subsystem; `None` for any other, and for one that lacks a field.

@@ -27,9 +27,45 @@ static COLUMNS: [[u8; 3]; 256] = {
 /// Kernel: `trace_print_lat_fmt()`, kernel/trace/trace_output.c, and `enum trace_flag_type`.
 /// Departs: 0x02 was "interrupt state not known" (`X`) before v6.13, on machines without irqflags tracing only.
 #[inline]
-pub(super) fn columns(flags: u8, preempt_count: u8) -> Flags {
+pub(crate) fn columns(flags: u8, preempt_count: u8) -> Flags {
     let [irqs, resched, interrupt] = COLUMNS[usize::from(flags)];
     Flags::new(&[irqs, resched, interrupt, depth(preempt_count & 0xf), depth(preempt_count >> 4)])
+}
+
+/// `common_flags` and `common_preempt_count` whose columns are nearest to `flags`: exactly those of a kernel of today.
+#[inline]
+pub(crate) fn common(flags: Flags) -> (u8, u8) {
+    let column = |index: usize| flags.as_bytes().get(index).copied().unwrap_or(b'.');
+    let irqs = match column(0) {
+        b'D' => IRQS_OFF | BH_OFF,
+        b'd' => IRQS_OFF,
+        b'b' => BH_OFF,
+        _ => 0,
+    };
+    let resched = match column(1) {
+        b'B' => NEED_RESCHED | PREEMPT_RESCHED | NEED_RESCHED_LAZY,
+        b'N' => NEED_RESCHED | PREEMPT_RESCHED,
+        b'b' => NEED_RESCHED | NEED_RESCHED_LAZY,
+        b'n' => NEED_RESCHED,
+        b'L' => PREEMPT_RESCHED | NEED_RESCHED_LAZY,
+        b'p' => PREEMPT_RESCHED,
+        b'l' => NEED_RESCHED_LAZY,
+        _ => 0,
+    };
+    let interrupt = match column(2) {
+        b'Z' => NMI | HARDIRQ,
+        b'z' => NMI,
+        b'H' => HARDIRQ | SOFTIRQ,
+        b'h' => HARDIRQ,
+        b's' => SOFTIRQ,
+        _ => 0,
+    };
+    let depth = |column: u8| match column {
+        b'1'..=b'9' => column - b'0',
+        b'a'..=b'f' => column - b'a' + 10,
+        _ => 0,
+    };
+    (irqs | resched | interrupt, depth(column(3)) | depth(column(4)) << 4)
 }
 
 const fn irqs(flags: u8) -> u8 {
@@ -87,5 +123,19 @@ mod tests {
         assert_eq!(text(IRQS_OFF | SOFTIRQ | NEED_RESCHED, 4), "dns4.");
         assert_eq!(text(BH_OFF | SOFTIRQ | HARDIRQ, 0), "b.H..");
         assert_eq!(text(IRQS_OFF | BH_OFF | NMI | PREEMPT_RESCHED | NEED_RESCHED_LAZY, 0), "DLz..");
+    }
+
+    #[test]
+    fn columns_give_the_flags_back() {
+        for flags in 0..=255 {
+            for count in [0, 1, 9, 0xa, 0xf, 0x1f, 0xff] {
+                let shown = columns(flags, count);
+                let (flags, count) = common(shown);
+                assert_eq!(columns(flags, count), shown);
+            }
+        }
+        assert_eq!(common(Flags::NONE), (0, 0));
+        assert_eq!(common(Flags::new(b"d..2")), (IRQS_OFF, 2));
+        assert_eq!(common(Flags::new(b"XY?-Zabc")), (0, 0));
     }
 }

@@ -96,7 +96,7 @@ impl EventFormat {
 
 impl Field {
     /// Reads `field:DECLARATION;  offset:N;  size:N;  signed:N;`.
-    fn parse(line: &str) -> Option<Field> {
+    pub(crate) fn parse(line: &str) -> Option<Field> {
         let mut parts = line.split(';').map(str::trim);
         let declaration = parts.next()?.strip_prefix("field:")?.trim();
         let (mut offset, mut size, mut signed) = (None, None, false);
