@@ -3,6 +3,8 @@
 use fairlab_event::Cpu;
 
 use crate::entity::SeId;
+use crate::generation::behaviour::TimelineOrder;
+use crate::group::GroupId;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
@@ -16,43 +18,63 @@ pub(crate) struct Waiting {
     pub se: SeId,
 }
 
-/// The entities that wait, by vruntime; among equals the one that came first is first.
+/// The entities that wait, by vruntime or by deadline; among equals the one that came first is first.
 ///
 /// Kernel: `cfs_rq::tasks_timeline`, a red-black tree. A queue holds few entities, and a sorted array is faster then.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Timeline(Vec<Waiting>);
+#[derive(Clone, Debug)]
+pub(crate) struct Timeline {
+    order: TimelineOrder,
+    entries: Vec<Waiting>,
+}
 
 impl Timeline {
+    fn key(&self, entry: &Waiting) -> Vruntime {
+        match self.order {
+            TimelineOrder::Vruntime => entry.vruntime,
+            TimelineOrder::Deadline => entry.deadline,
+        }
+    }
+
     fn insert(&mut self, entry: Waiting) {
-        let at = self.0.partition_point(|other| !entry.vruntime.is_before(other.vruntime));
-        self.0.insert(at, entry);
+        let key = self.key(&entry);
+        let at = self.entries.partition_point(|other| !key.is_before(self.key(other)));
+        self.entries.insert(at, entry);
     }
 
-    fn remove(&mut self, se: SeId, vruntime: Vruntime) -> Waiting {
-        let from = self.0.partition_point(|other| other.vruntime.is_before(vruntime));
-        let offset = self.0[from..].iter().position(|other| other.se == se);
-        self.0.remove(from + offset.expect("a waiting entity stands where its vruntime says"))
+    fn remove(&mut self, se: SeId) -> Waiting {
+        let at = self.entries.iter().position(|entry| entry.se == se);
+        self.entries.remove(at.expect("a waiting entity stands on its queue"))
     }
 
-    /// The entity with the least vruntime (`__pick_first_entity()`).
+    /// The first in order (`__pick_first_entity()`).
     pub fn leftmost(&self) -> Option<&Waiting> {
-        self.0.first()
+        self.entries.first()
+    }
+
+    /// The least vruntime, wherever it stands.
+    fn least_vruntime(&self) -> Option<Vruntime> {
+        match self.order {
+            TimelineOrder::Vruntime => self.leftmost().map(|entry| entry.vruntime),
+            TimelineOrder::Deadline => {
+                self.entries.iter().map(|entry| entry.vruntime).reduce(Vruntime::earliest)
+            }
+        }
     }
 
     /// The one after `se` (`__pick_next_entity()`).
     pub fn after(&self, se: SeId) -> Option<&Waiting> {
-        let at = self.0.iter().position(|entry| entry.se == se)?;
-        self.0.get(at + 1)
+        let at = self.entries.iter().position(|entry| entry.se == se)?;
+        self.entries.get(at + 1)
     }
 
-    /// By vruntime.
+    /// In order.
     pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        self.0.iter()
+        self.entries.iter()
     }
 
     /// Number of entities that wait.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.entries.len()
     }
 }
 
@@ -62,12 +84,20 @@ impl Timeline {
 #[derive(Clone, Debug)]
 pub(crate) struct CfsRq {
     pub cpu: Cpu,
+    /// The group that it is a queue of.
+    pub group: GroupId,
+    /// The entity that stands for it on the queue above; `None` at the root.
+    pub entity: Option<SeId>,
     /// Sum of the weights of all entities on it.
     pub load: LoadWeight,
     /// Entities on it.
     pub nr_running: u32,
     /// Tasks on it and below it.
     pub h_nr_running: u32,
+    /// Those of them that sleep and have not left yet.
+    pub h_nr_delayed: u32,
+    /// Its average load as last told to its group (`tg_load_avg_contrib`), scaled down.
+    pub tg_load_avg_contrib: i64,
     /// Never goes back; the zero of `avg_vruntime`.
     pub min_vruntime: Vruntime,
     pub timeline: Timeline,
@@ -91,14 +121,18 @@ pub(crate) struct Running {
 }
 
 impl CfsRq {
-    pub fn new(cpu: Cpu) -> CfsRq {
+    pub fn new(cpu: Cpu, order: TimelineOrder) -> CfsRq {
         CfsRq {
             cpu,
+            group: GroupId::ROOT,
+            entity: None,
             load: LoadWeight::ZERO,
             nr_running: 0,
             h_nr_running: 0,
+            h_nr_delayed: 0,
+            tg_load_avg_contrib: 0,
             min_vruntime: Vruntime::QUEUE_START,
-            timeline: Timeline::default(),
+            timeline: Timeline { order, entries: Vec::new() },
             curr: None,
             next: None,
             last: None,
@@ -106,6 +140,11 @@ impl CfsRq {
             avg_vruntime: 0,
             avg_load: 0,
         }
+    }
+
+    /// A group's queue on `cpu`, for which `entity` stands on the queue above.
+    pub fn of_group(cpu: Cpu, order: TimelineOrder, group: GroupId, entity: SeId) -> CfsRq {
+        CfsRq { group, entity: Some(entity), ..CfsRq::new(cpu, order) }
     }
 
     /// Puts an entity on the time line (`__enqueue_entity()`).
@@ -116,8 +155,8 @@ impl CfsRq {
     }
 
     /// Takes an entity off the time line (`__dequeue_entity()`).
-    pub fn remove_waiting(&mut self, se: SeId, vruntime: Vruntime) {
-        let entry = self.timeline.remove(se, vruntime);
+    pub fn remove_waiting(&mut self, se: SeId) {
+        let entry = self.timeline.remove(se);
         self.avg_vruntime -= self.key(entry.vruntime) * entry.weight;
         self.avg_load -= entry.weight;
     }
@@ -157,17 +196,27 @@ impl CfsRq {
     /// `curr` is the running entity if it is still on the queue. Kernel: `update_min_vruntime()`,
     /// `avg_vruntime_update()`, kernel/sched/fair.c.
     pub fn update_min_vruntime(&mut self, curr: Option<Running>) {
-        let waiting = self.timeline.leftmost().map(|entry| entry.vruntime);
+        let waiting = self.timeline.least_vruntime();
         let least = match (curr.map(|curr| curr.vruntime), waiting) {
             (Some(curr), Some(waiting)) => curr.earliest(waiting),
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => return,
         };
-        let delta = self.key(least);
-        if delta > 0 {
-            self.avg_vruntime -= self.avg_load * delta;
-            self.min_vruntime = least;
+        if self.key(least) > 0 {
+            self.move_zero_to(least);
         }
+    }
+
+    /// Moves the zero of `avg_vruntime`; the averages stay where they are.
+    pub fn move_zero_to(&mut self, zero: Vruntime) {
+        self.avg_vruntime -= self.avg_load * self.key(zero);
+        self.min_vruntime = zero;
+    }
+
+    /// Average load of what is queued or blocked here, scaled down (`avg.load_avg`).
+    pub fn load_avg(&self) -> u64 {
+        // Stands for PELT: what is queued now.
+        self.load.scaled_down()
     }
 }
 
@@ -182,19 +231,19 @@ mod tests {
 
     #[test]
     fn equals_keep_their_order() {
-        let mut queue = CfsRq::new(Cpu(0));
+        let mut queue = CfsRq::new(Cpu(0), TimelineOrder::Vruntime);
         for (se, vruntime) in [(1, 5), (2, 3), (3, 5), (4, -2), (5, 3)] {
             queue.insert_waiting(waiting(se, vruntime, 1024));
         }
         let order = queue.timeline.iter().map(|entry| entry.se.0).collect::<Vec<_>>();
         assert_eq!(order, [4, 2, 5, 1, 3]);
-        queue.remove_waiting(SeId(5), Vruntime::QUEUE_START.plus(3));
+        queue.remove_waiting(SeId(5));
         assert_eq!(queue.timeline.after(SeId(2)).map(|entry| entry.se), Some(SeId(1)));
     }
 
     #[test]
     fn the_average_is_weighted_and_rounded_down() {
-        let mut queue = CfsRq::new(Cpu(0));
+        let mut queue = CfsRq::new(Cpu(0), TimelineOrder::Vruntime);
         let average = |queue: &CfsRq, curr| queue.average_vruntime(curr).minus(Vruntime::QUEUE_START);
         assert_eq!(average(&queue, None), 0);
         queue.insert_waiting(waiting(1, 0, 1024));
@@ -206,7 +255,7 @@ mod tests {
 
     #[test]
     fn moving_the_minimum_leaves_the_average_where_it_is() {
-        let mut queue = CfsRq::new(Cpu(0));
+        let mut queue = CfsRq::new(Cpu(0), TimelineOrder::Vruntime);
         queue.insert_waiting(waiting(1, 700, 1024));
         queue.insert_waiting(waiting(2, 900, 335));
         let before = queue.average_vruntime(None);
@@ -220,7 +269,7 @@ mod tests {
 
     #[test]
     fn eligible_means_not_past_the_average() {
-        let mut queue = CfsRq::new(Cpu(0));
+        let mut queue = CfsRq::new(Cpu(0), TimelineOrder::Vruntime);
         queue.insert_waiting(waiting(1, 0, 1024));
         queue.insert_waiting(waiting(2, 10, 1024));
         let at = |offset| Vruntime::QUEUE_START.plus(offset);

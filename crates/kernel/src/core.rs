@@ -14,6 +14,7 @@ use crate::cfs_rq::CfsRq;
 use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::{Feature, Generation, Tunable};
+use crate::group::TaskGroup;
 use crate::rq::Rq;
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
 use crate::topology::Topology;
@@ -41,6 +42,10 @@ pub(crate) struct DequeueFlags {
     pub sleep: bool,
     /// It comes back to this queue at once (`DEQUEUE_SAVE` without `DEQUEUE_MOVE`).
     pub save: bool,
+    /// It sleeps in a way that must not be put off (`DEQUEUE_SPECIAL`).
+    pub special: bool,
+    /// It slept already and leaves now (`DEQUEUE_DELAYED`).
+    pub delayed: bool,
 }
 
 /// Tunables in force on this machine, ns.
@@ -67,6 +72,7 @@ pub struct Scheduler {
     pub(crate) cfs_rqs: Vec<CfsRq>,
     pub(crate) entities: Vec<SchedEntity>,
     pub(crate) tasks: Vec<Task>,
+    pub(crate) groups: Vec<TaskGroup>,
     /// Per last-level cache: whether it may have a wholly idle core (`sd_llc_shared::has_idle_cores`).
     pub(crate) has_idle_cores: Vec<bool>,
     /// Runqueues with two tasks or more.
@@ -82,7 +88,8 @@ impl Scheduler {
         let sysctl = Sysctl::new(&generation, topology.nr_cpus(), tick_ns);
         let llcs =
             topology.cpus().map(|cpu| topology.place(cpu).llc).max().map_or(0, |last| last as usize + 1);
-        let cfs_rqs = topology.cpus().map(CfsRq::new).collect();
+        let order = generation.behaviours.pick.timeline_order();
+        let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, order)).collect();
         let mut scheduler = Scheduler {
             generation,
             sysctl,
@@ -90,6 +97,7 @@ impl Scheduler {
             cfs_rqs,
             entities: Vec::new(),
             tasks: Vec::new(),
+            groups: vec![TaskGroup::root(topology.nr_cpus())],
             has_idle_cores: vec![topology.has_smt(); llcs],
             nr_overloaded: 0,
             trace: TraceBuffer::default(),

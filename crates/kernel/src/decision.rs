@@ -48,6 +48,7 @@ reasons! {
         WithinGranularity = "it is not behind by more than the wakeup granularity",
         BeyondGranularity = "it is behind by more than the wakeup granularity",
         WouldBePicked = "it would be picked",
+        ShorterRequest = "its request is shorter and it is eligible: it would be picked without slice protection",
         WouldNotBePicked = "it would not be picked",
     }
 

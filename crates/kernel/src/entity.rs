@@ -28,6 +28,12 @@ pub(crate) struct SchedEntity {
     pub vlag: i64,
     /// Its request, ns of run time.
     pub slice: u64,
+    /// Its request was set for it (`sched_setattr()`, or a group's by what is below it) and is kept.
+    pub custom_slice: bool,
+    /// Its distance to its deadline, virtual ns, while it is between two places on a queue (`rel_deadline`).
+    pub relative_deadline: Option<i64>,
+    /// Asleep, but still competing until its lag has burnt off.
+    pub sched_delayed: bool,
     /// Its deadline when it was last picked; while it still stands, the pick is kept (`RUN_TO_PARITY`). The kernel keeps
     /// this in `vlag`, which is free while an entity runs.
     pub deadline_at_pick: Option<Vruntime>,
@@ -57,6 +63,9 @@ impl SchedEntity {
             deadline: Vruntime(0),
             vlag: 0,
             slice: 0,
+            custom_slice: false,
+            relative_deadline: None,
+            sched_delayed: false,
             deadline_at_pick: None,
             exec_start: 0,
             sum_exec_runtime: 0,
@@ -66,5 +75,12 @@ impl SchedEntity {
             my_q: None,
             task: Some(task),
         }
+    }
+
+    /// A group's entity on one CPU: it stands for the queue `below` on `cfs_rq`, under `parent`.
+    pub fn for_group(below: CfsRqId, cfs_rq: CfsRqId, parent: Option<SeId>) -> SchedEntity {
+        let load = LoadWeight::from_raw(LoadWeight::of_nice(0).raw());
+        let entity = SchedEntity::for_task(TaskId(0), load, cfs_rq);
+        SchedEntity { task: None, my_q: Some(below), parent, ..entity }
     }
 }

@@ -5,10 +5,12 @@
 
 mod accounting;
 mod buddies;
+mod delay;
 mod pick;
 mod place;
 mod preempt;
 mod queue;
+mod reweight;
 mod slice;
 mod statistics;
 mod tick;

@@ -4,6 +4,7 @@ use fairlab_event::{Comm, Cpu, Ns, Pid, Prio, TaskState};
 
 use crate::cpumask::CpuMask;
 use crate::entity::SeId;
+use crate::group::GroupId;
 use crate::weight::LoadWeight;
 
 /// Index of a task in its [`Scheduler`](crate::Scheduler).
@@ -79,6 +80,8 @@ pub(crate) enum OnRq {
     Waking,
     /// Running or waiting.
     Queued,
+    /// Asleep in this state, but left on its queue until its lag has burnt off (delayed dequeue).
+    Delayed(TaskState),
     /// Ended.
     Dead,
 }
@@ -94,6 +97,7 @@ pub struct Task {
     pub(crate) allowed: CpuMask,
     pub(crate) per_cpu_kthread: bool,
     pub(crate) se: SeId,
+    pub(crate) group: GroupId,
     pub(crate) on_rq: OnRq,
     /// The CPU that it runs on, waits on, or last ran on.
     pub(crate) cpu: Cpu,
@@ -129,6 +133,7 @@ impl Task {
             allowed: spec.allowed,
             per_cpu_kthread: spec.per_cpu_kthread,
             se,
+            group: GroupId::ROOT,
             on_rq: OnRq::New,
             cpu,
             recent_used_cpu: cpu,
@@ -161,9 +166,14 @@ impl Task {
         &self.allowed
     }
 
-    /// Whether it runs or waits to run.
+    /// Whether it is on a queue: runs, waits to run, or sleeps there until its lag has burnt off (`task_on_rq_queued()`).
     pub fn is_queued(&self) -> bool {
-        self.on_rq == OnRq::Queued
+        matches!(self.on_rq, OnRq::Queued | OnRq::Delayed(_))
+    }
+
+    /// Whether it sleeps on its queue.
+    pub fn is_delayed(&self) -> bool {
+        matches!(self.on_rq, OnRq::Delayed(_))
     }
 
     /// Its priority as tracepoints print it.

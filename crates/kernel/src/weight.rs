@@ -104,6 +104,21 @@ impl LoadWeight {
         if weight < 2 { 2 } else { weight }
     }
 
+    /// A weight in the kernel's scaled-up units, its inverse to be taken when needed (`update_load_set()`).
+    pub const fn from_raw(weight: u64) -> LoadWeight {
+        LoadWeight { weight, inverse: 0 }
+    }
+
+    /// A weight in scaled-down units (nice 0 is 1024).
+    pub const fn from_scaled_down(weight: u64) -> LoadWeight {
+        LoadWeight::from_raw(weight << FIXEDPOINT_SHIFT)
+    }
+
+    /// The weight in the kernel's scaled-up units (`load.weight`).
+    pub const fn raw(self) -> u64 {
+        self.weight
+    }
+
     /// Adds another's weight (`update_load_add()`); the inverse is then taken anew.
     pub const fn add(&mut self, other: LoadWeight) {
         self.weight += other.weight;

@@ -4,6 +4,7 @@ use fairlab_event::{Cpu, EventKind, TaskState};
 
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::cpumask::CpuMask;
+use crate::generation::behaviour::ForkPlacement;
 use crate::task::{OnRq, Policy, TaskId};
 
 impl Scheduler {
@@ -42,7 +43,8 @@ impl Scheduler {
         self.tasks[task.index()].recent_used_cpu = self.tasks[task.index()].cpu;
         self.move_entity_to(task, cpu);
         self.update_rq_clock(cpu);
-        self.enqueue_task(task, EnqueueFlags::default());
+        let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
+        self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
         self.report(EventKind::SchedWakeupNew(self.wakeup_of(task)));
         self.check_preempt(task);
     }
@@ -105,7 +107,7 @@ impl Scheduler {
             self.tasks[task.index()].is_queued() && self.tasks[task.index()].policy != Policy::Swapper;
         let running = self.curr(self.tasks[task.index()].cpu) == task;
         if queued {
-            self.dequeue_task(task, DequeueFlags { sleep: false, save: true });
+            self.dequeue_task(task, DequeueFlags { save: true, ..DequeueFlags::default() });
         }
         if running {
             self.put_prev_task(task);

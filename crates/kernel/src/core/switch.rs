@@ -22,7 +22,12 @@ impl Scheduler {
         self.update_rq_clock(cpu);
         // Before the dequeue: its statistics depend on how the task sleeps.
         self.tasks[task.index()].on_rq = OnRq::Sleeping(state);
-        self.dequeue_task(task, DequeueFlags { sleep: true, save: false });
+        // The states of an ending task do not suffer a wakeup that was not meant.
+        let special = [TaskState::DEAD, TaskState::ZOMBIE].into_iter().any(|special| state.contains(special));
+        let flags = DequeueFlags { sleep: true, special, ..DequeueFlags::default() };
+        if !self.dequeue_task(task, flags) {
+            self.tasks[task.index()].on_rq = OnRq::Delayed(state);
+        }
     }
 
     /// The task that `cpu` should run next. Pure: run time must be accounted up to now ([`account`](Self::account)).
@@ -117,20 +122,30 @@ impl Scheduler {
             Policy::Swapper => unreachable!("idle tasks are never queued"),
             _ => self.enqueue_task_fair(task, flags),
         }
-        self.tasks[task.index()].on_rq = OnRq::Queued;
+        if !self.entity_of(task).sched_delayed {
+            self.tasks[task.index()].on_rq = OnRq::Queued;
+        }
         self.rqs[cpu.index()].nr_running += 1;
         self.nr_overloaded += u32::from(self.rqs[cpu.index()].nr_running == 2);
     }
 
-    pub(crate) fn dequeue_task(&mut self, task: TaskId, flags: DequeueFlags) {
+    /// Returns whether the task has left; otherwise it sleeps on its queue.
+    pub(crate) fn dequeue_task(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
         let cpu = self.tasks[task.index()].cpu;
-        match self.tasks[task.index()].policy {
-            Policy::Stop => self.rqs[cpu.index()].stop.retain(|&queued| queued != task),
+        let gone = match self.tasks[task.index()].policy {
+            Policy::Stop => {
+                self.rqs[cpu.index()].stop.retain(|&queued| queued != task);
+                true
+            }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
-            _ => self.dequeue_task_fair(task, flags),
+            Policy::Normal | Policy::Batch | Policy::Idle => self.dequeue_task_fair(task, flags),
+        };
+        if !gone {
+            return false;
         }
         self.rqs[cpu.index()].nr_running -= 1;
         self.nr_overloaded -= u32::from(self.rqs[cpu.index()].nr_running == 1);
+        true
     }
 
     pub(crate) fn put_prev_task(&mut self, task: TaskId) {

@@ -41,6 +41,17 @@ impl Scheduler {
                 self.tasks[task.index()].on_rq = OnRq::Waking;
                 WakeStart::Slept
             }
+            OnRq::Delayed(_) => {
+                let cpu = self.tasks[task.index()].cpu;
+                self.update_rq_clock(cpu);
+                self.tasks[task.index()].on_rq = OnRq::Queued;
+                self.requeue_delayed_entity(self.tasks[task.index()].se);
+                if self.curr(cpu) != task {
+                    self.check_preempt(task);
+                }
+                self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
+                WakeStart::StillQueued
+            }
             OnRq::Queued => {
                 if self.curr(self.tasks[task.index()].cpu) != task {
                     self.update_rq_clock(self.tasks[task.index()].cpu);

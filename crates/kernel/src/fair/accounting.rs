@@ -4,7 +4,8 @@ use fairlab_event::{Cpu, EventKind, Ns};
 
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
-use crate::generation::behaviour::TickPreemption;
+use crate::generation::Feature;
+use crate::generation::behaviour::{TickPreemption, VirtualZero};
 
 impl Scheduler {
     /// Accounts the run time of `cpu`'s running fair task at every level.
@@ -38,9 +39,8 @@ impl Scheduler {
         entity.exec_start = now;
         entity.sum_exec_runtime += delta;
         entity.vruntime = entity.vruntime.plus(entity.load.virtual_time(delta) as i64);
-        if self.generation.behaviours.tick_preemption == TickPreemption::Deadline {
-            self.update_deadline(cfs_rq, curr);
-        }
+        let by_deadline = self.generation.behaviours.tick_preemption == TickPreemption::Deadline;
+        let request_used = by_deadline && self.update_deadline(cfs_rq, curr);
         self.update_min_vruntime(cfs_rq);
         if let (true, Some(task)) = (self.trace.enabled, self.se(curr).task) {
             let vruntime = Some(self.se(curr).vruntime.0);
@@ -48,28 +48,47 @@ impl Scheduler {
             let (comm, pid) = (task.comm, task.pid);
             self.report(EventKind::SchedStatRuntime { comm, pid, runtime: Ns(delta), vruntime });
         }
+        // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
+        if by_deadline
+            && self.cfs(cfs_rq).nr_running > 1
+            && (request_used || self.lost_to_shorter(cfs_rq, curr))
+        {
+            self.resched_curr(self.cfs(cfs_rq).cpu);
+            self.clear_buddies(curr);
+        }
     }
 
-    /// Gives an entity that has used its request a new one, and the CPU to another if there is one on this queue.
+    /// Gives an entity that has used its request a new one. Returns whether it has.
     ///
-    /// Kernel: `update_deadline()`, kernel/sched/fair.c (147f3efaa241): the reschedule depends on *this* queue having
-    /// other entities, so a lone task in a group is never preempted by its own deadline.
-    fn update_deadline(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        let request = self.sysctl.base_slice;
-        let entity = self.se_mut(se);
-        if entity.vruntime.is_before(entity.deadline) {
-            return;
+    /// Kernel: `update_deadline()`, kernel/sched/fair.c (147f3efaa241).
+    fn update_deadline(&mut self, cfs_rq: CfsRqId, se: SeId) -> bool {
+        if self.se(se).vruntime.is_before(self.se(se).deadline) {
+            return false;
         }
+        let request = self.request(se);
+        let entity = self.se_mut(se);
         entity.slice = request;
         entity.deadline = entity.vruntime.plus(entity.load.virtual_time(request) as i64);
-        if self.cfs(cfs_rq).nr_running > 1 {
-            self.resched_curr(self.cfs(cfs_rq).cpu);
-            self.clear_buddies(se);
+        if self.generation.behaviours.virtual_zero == VirtualZero::Average {
+            self.average_vruntime(cfs_rq);
         }
+        true
+    }
+
+    /// Whether the running entity lost its protection to one with a shorter request and is no longer eligible.
+    ///
+    /// Kernel: `did_preempt_short()`, kernel/sched/fair.c (`PREEMPT_SHORT`).
+    fn lost_to_shorter(&self, cfs_rq: CfsRqId, curr: SeId) -> bool {
+        self.has(Feature::PreemptShort)
+            && self.se(curr).deadline_at_pick != Some(self.se(curr).deadline)
+            && !self.cfs(cfs_rq).is_eligible(self.se(curr).vruntime, self.running(cfs_rq))
     }
 
     /// Moves a queue's `min_vruntime` up. Kernel: `update_min_vruntime()`.
     pub(crate) fn update_min_vruntime(&mut self, cfs_rq: CfsRqId) {
+        if self.generation.behaviours.virtual_zero == VirtualZero::Average {
+            return;
+        }
         let curr = self.running(cfs_rq);
         self.cfs_mut(cfs_rq).update_min_vruntime(curr);
     }

@@ -1,6 +1,6 @@
 //! Picking the next entity.
 
-use crate::cfs_rq::{CfsRq, Running};
+use crate::cfs_rq::{CfsRq, Running, Waiting};
 use crate::core::Scheduler;
 use crate::decision::{PickDecision, PickReason};
 use crate::entity::{CfsRqId, SeId};
@@ -42,10 +42,10 @@ impl Scheduler {
         }
         match self.generation.behaviours.pick {
             Pick::Leftmost => self.pick_leftmost(queue, curr),
-            Pick::EarliestEligibleDeadline => {
-                let buddy = queue.next.filter(|_| self.has(Feature::NextBuddy));
+            Pick::EarliestEligibleDeadline | Pick::EarliestEligibleInDeadlineOrder => {
+                let uses_buddy = self.has(Feature::NextBuddy) || self.has(Feature::PickBuddy);
                 let eligible = |&se: &SeId| queue.is_eligible(self.se(se).vruntime, self.running(cfs_rq));
-                match buddy.filter(eligible) {
+                match queue.next.filter(|_| uses_buddy).filter(eligible) {
                     Some(buddy) => Some((buddy, PickReason::NextBuddy)),
                     None => self.pick_eevdf(queue, curr),
                 }
@@ -90,18 +90,43 @@ impl Scheduler {
     /// running one, then the one with the lesser vruntime.
     fn pick_eevdf(&self, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
         let running = curr.map(|curr| crate::fair::running(self.se(curr)));
-        let curr = curr.filter(|&curr| queue.is_eligible(self.se(curr).vruntime, running));
-        if let Some(curr) = curr.filter(|&curr| self.protects_slice(curr)) {
-            return Some((curr, PickReason::RunToParity));
+        let eligible = curr.filter(|&curr| queue.is_eligible(self.se(curr).vruntime, running));
+        match eligible.filter(|&curr| self.protects_slice(curr)) {
+            Some(curr) => Some((curr, PickReason::RunToParity)),
+            None => self.earliest_deadline(queue, curr),
         }
-        let start = curr.map(|curr| (self.se(curr).deadline, curr));
-        let best = earliest_eligible(queue, running, start);
+    }
+
+    /// The pick among the entities of a queue, buddies aside (`pick_eevdf()` proper).
+    pub(crate) fn pick_eevdf_of(&self, cfs_rq: CfsRqId) -> Option<SeId> {
+        self.pick_eevdf(self.cfs(cfs_rq), self.running_entity(cfs_rq)).map(|(se, _)| se)
+    }
+
+    /// The same without the running entity's protection.
+    pub(crate) fn pick_eevdf_unprotected(&self, cfs_rq: CfsRqId) -> Option<SeId> {
+        self.earliest_deadline(self.cfs(cfs_rq), self.running_entity(cfs_rq)).map(|(se, _)| se)
+    }
+
+    fn earliest_deadline(&self, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
+        let running = curr.map(|curr| crate::fair::running(self.se(curr)));
+        let curr = curr.filter(|&curr| queue.is_eligible(self.se(curr).vruntime, running));
+        let best = match self.generation.behaviours.pick {
+            Pick::EarliestEligibleInDeadlineOrder => {
+                let mut waiting = queue.timeline.iter();
+                let best = waiting.find(|entry| queue.is_eligible(entry.vruntime, running));
+                let curr_is_earlier = |entry: &&Waiting| {
+                    curr.is_some_and(|curr| self.se(curr).deadline.is_before(entry.deadline))
+                };
+                best.filter(|entry| !curr_is_earlier(entry)).map(|entry| entry.se).or(curr)
+            }
+            _ => earliest_eligible(queue, running, curr.map(|curr| (self.se(curr).deadline, curr))),
+        };
         let best = best.or_else(|| queue.timeline.leftmost().map(|entry| entry.se));
         best.map(|se| (se, PickReason::EarliestDeadline))
     }
 
     /// Whether the running entity still has the deadline that it was picked with.
-    fn protects_slice(&self, curr: SeId) -> bool {
+    pub(crate) fn protects_slice(&self, curr: SeId) -> bool {
         let entity = self.se(curr);
         self.has(Feature::RunToParity) && entity.deadline_at_pick == Some(entity.deadline)
     }
@@ -116,7 +141,7 @@ fn earliest_eligible(
     best: Option<(Vruntime, SeId)>,
 ) -> Option<SeId> {
     let eligible = queue.timeline.iter().take_while(|entry| queue.is_eligible(entry.vruntime, running));
-    let earlier = |best: Option<(Vruntime, SeId)>, entry: &crate::cfs_rq::Waiting| match best {
+    let earlier = |best: Option<(Vruntime, SeId)>, entry: &Waiting| match best {
         Some((deadline, _)) if !entry.deadline.is_before(deadline) => best,
         _ => Some((entry.deadline, entry.se)),
     };

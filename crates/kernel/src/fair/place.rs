@@ -5,7 +5,7 @@ use fairlab_event::{Comm, EventKind, Pid, Place};
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::Placement;
+use crate::generation::behaviour::{ForkPlacement, Placement};
 use crate::task::{Policy, TaskId};
 use crate::vruntime::Vruntime;
 
@@ -50,7 +50,10 @@ impl Scheduler {
                     0
                 };
                 let vruntime = queue.average_vruntime(curr).plus(-lag);
-                Placed { vruntime, deadline: Some(self.new_deadline(se, vruntime, flags)) }
+                let kept = self.se(se).relative_deadline.filter(|_| self.has(Feature::PlaceRelDeadline));
+                let deadline =
+                    kept.map_or_else(|| self.new_deadline(se, vruntime, flags), |left| vruntime.plus(left));
+                Placed { vruntime, deadline: Some(deadline) }
             }
         }
     }
@@ -89,8 +92,13 @@ impl Scheduler {
         vruntime
     }
 
+    /// The request of an entity, ns of run time: the base slice unless it has its own.
+    pub(crate) fn request(&self, se: SeId) -> u64 {
+        if self.se(se).custom_slice { self.se(se).slice } else { self.sysctl.base_slice }
+    }
+
     fn new_deadline(&self, se: SeId, vruntime: Vruntime, flags: EnqueueFlags) -> Vruntime {
-        let request = self.se(se).load.virtual_time(self.sysctl.base_slice);
+        let request = self.se(se).load.virtual_time(self.request(se));
         // Competition is only joined with half a request, so that a new task is not late by a whole one.
         let halve = flags.initial && self.has(Feature::PlaceDeadlineInitial);
         vruntime.plus(if halve { request / 2 } else { request } as i64)
@@ -98,15 +106,16 @@ impl Scheduler {
 
     /// Places an entity and reports it.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
-        let average = self.cfs(cfs_rq).average_vruntime(self.running(cfs_rq));
+        let average = self.average_vruntime(cfs_rq);
         let placed = self.placement(cfs_rq, se, flags);
-        let request = self.sysctl.base_slice;
+        let request = self.request(se);
         let entity = self.se_mut(se);
         entity.vruntime = placed.vruntime;
         if let Some(deadline) = placed.deadline {
             entity.deadline = deadline;
             entity.slice = request;
         }
+        entity.relative_deadline = None;
         if self.trace.enabled {
             self.report_place(cfs_rq, se, average);
         }
@@ -137,11 +146,16 @@ impl Scheduler {
     /// Kernel: `update_entity_lag()`, kernel/sched/fair.c. Units: virtual ns, positive when it is owed time, within
     /// two requests or one tick.
     pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        let average = self.cfs(cfs_rq).average_vruntime(self.running(cfs_rq));
-        let tick = self.sysctl.tick;
+        let average = self.average_vruntime(cfs_rq);
+        let limit = self.lag_limit(se);
         let entity = self.se_mut(se);
-        let limit = entity.load.virtual_time(tick.max(2 * entity.slice)) as i64;
         entity.vlag = average.minus(entity.vruntime).clamp(-limit, limit);
+    }
+
+    /// How much lag an entity may carry, virtual ns.
+    pub(crate) fn lag_limit(&self, se: SeId) -> i64 {
+        let entity = self.se(se);
+        entity.load.virtual_time(self.sysctl.tick.max(2 * entity.slice)) as i64
     }
 
     /// A new task is placed on its parent's queue; where it is queued first may be another.
@@ -150,6 +164,9 @@ impl Scheduler {
     /// queued, which places it anew with a whole request.
     /// Departs: `sched_child_runs_first` (off by default) is not modelled.
     pub(crate) fn task_fork_fair(&mut self, child: TaskId) {
+        if self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued {
+            return;
+        }
         let se = self.tasks[child.index()].se;
         let cfs_rq = self.se(se).cfs_rq;
         self.update_curr(cfs_rq);
@@ -178,9 +195,13 @@ impl Scheduler {
         self.se_mut(se).vruntime = self.cfs(cfs_rq).min_vruntime.plus(distance);
     }
 
-    /// Whether an entity is a `SCHED_IDLE` task (`se_is_idle()`).
+    /// Whether an entity is a `SCHED_IDLE` task's or an idle group's (`se_is_idle()`).
     pub(crate) fn is_idle_policy(&self, se: SeId) -> bool {
-        self.se(se).task.is_some_and(|task| self.tasks[task.index()].policy == Policy::Idle)
+        match (self.se(se).task, self.se(se).my_q) {
+            (Some(task), _) => self.tasks[task.index()].policy == Policy::Idle,
+            (None, Some(below)) => self.groups[self.cfs(below).group.0 as usize].idle,
+            (None, None) => false,
+        }
     }
 
     /// A waking task leaves the queue that it slept on: its vruntime becomes relative to that queue's minimum of *now*.

@@ -39,6 +39,7 @@ impl Scheduler {
             PreemptReason::WithinGranularity
                 | PreemptReason::BeyondGranularity
                 | PreemptReason::WouldBePicked
+                | PreemptReason::ShorterRequest
                 | PreemptReason::WouldNotBePicked
         )
     }
@@ -73,13 +74,36 @@ impl Scheduler {
                 _ => decide(false, PreemptReason::WithinGranularity),
             },
             WakeupPreemption::PickDecides => {
-                let picked = self.pick_next_entity(self.se(woken).cfs_rq);
-                match picked.is_some_and(|(se, _)| se == woken) {
+                let overrides = self.preempts_by_shorter_request(woken, curr);
+                match self.would_be_picked(woken, overrides) {
+                    true if overrides => decide(true, PreemptReason::ShorterRequest),
                     true => decide(true, PreemptReason::WouldBePicked),
                     false => decide(false, PreemptReason::WouldNotBePicked),
                 }
             }
         }
+    }
+
+    /// Whether a woken entity with a shorter request takes the running one's protection away.
+    ///
+    /// Kernel: `do_preempt_short()`, kernel/sched/fair.c (`PREEMPT_SHORT`).
+    fn preempts_by_shorter_request(&self, woken: SeId, curr: SeId) -> bool {
+        let cfs_rq = self.se(woken).cfs_rq;
+        let eligible = |se: SeId| self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq));
+        self.has(Feature::PreemptShort)
+            && self.se(woken).slice < self.se(curr).slice
+            && eligible(woken)
+            && (self.se(woken).deadline.is_before(self.se(curr).deadline) || !eligible(curr))
+    }
+
+    /// Whether the pick of this moment is `woken`; `unprotected`: the running entity's protection does not count.
+    fn would_be_picked(&self, woken: SeId, unprotected: bool) -> bool {
+        let cfs_rq = self.se(woken).cfs_rq;
+        let picked = match unprotected {
+            true => self.pick_eevdf_unprotected(cfs_rq),
+            false => self.pick_eevdf_of(cfs_rq),
+        };
+        picked == Some(woken)
     }
 
     /// The two entities, or those of their groups, that share a queue (`find_matching_se()`).

@@ -5,8 +5,11 @@ use fairlab_event::Cpu;
 use crate::cfs_rq::Waiting;
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
-use crate::generation::behaviour::Placement;
+use crate::generation::Feature;
+use crate::generation::behaviour::{GroupRequest, Placement, VirtualZero};
 use crate::task::TaskId;
+use crate::vruntime::Vruntime;
+use crate::weight::LoadWeight;
 
 impl Scheduler {
     /// Queues a task on its CPU: at each level up to the first group that is queued already.
@@ -15,46 +18,81 @@ impl Scheduler {
     pub(crate) fn enqueue_task_fair(&mut self, task: TaskId, mut flags: EnqueueFlags) {
         let cpu = self.tasks[task.index()].cpu;
         let mut level = Some(self.tasks[task.index()].se);
+        let mut request = None;
+        let mut joined = false;
         while let Some(se) = level {
-            if !self.se(se).on_rq {
-                self.enqueue_entity(self.se(se).cfs_rq, se, flags);
+            let cfs_rq = self.se(se).cfs_rq;
+            if !joined && self.se(se).on_rq {
+                if self.se(se).sched_delayed {
+                    self.requeue_delayed_entity(se);
+                }
+                joined = true;
+            }
+            if joined {
+                self.update_cfs_group(se);
+                self.take_request_from_below(se, request);
+            } else {
+                self.keep_request_from_below(se, request);
+                self.enqueue_entity(cfs_rq, se, flags);
                 // Groups are placed as if they woke, whatever brought the task.
                 flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
             }
-            let cfs_rq = self.se(se).cfs_rq;
+            request = self.least_request(cfs_rq);
             self.cfs_mut(cfs_rq).h_nr_running += 1;
             level = self.se(se).parent;
         }
         self.rqs[cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
     }
 
-    /// Takes a task off its CPU's queue: at each level up to the first group that still has others.
+    /// Takes a task off its CPU's queue. Returns whether it is gone; otherwise it sleeps there until its lag has burnt off.
     ///
     /// Kernel: `dequeue_task_fair()`, kernel/sched/fair.c.
-    pub(crate) fn dequeue_task_fair(&mut self, task: TaskId, mut flags: DequeueFlags) {
+    pub(crate) fn dequeue_task_fair(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
         let cpu = self.tasks[task.index()].cpu;
-        let sleeps = flags.sleep;
-        let mut level = Some(self.tasks[task.index()].se);
-        let mut empty_so_far = true;
+        let gone = self.dequeue_entities(self.tasks[task.index()].se, flags);
+        if gone {
+            self.rqs[cpu.index()].cfs_tasks.remove(&mut self.tasks, task);
+        }
+        gone
+    }
+
+    /// Takes an entity off its queue, and its groups up to the first that still has others. Returns whether the entity
+    /// itself is gone.
+    ///
+    /// Kernel: `dequeue_entities()`, kernel/sched/fair.c.
+    pub(crate) fn dequeue_entities(&mut self, se: SeId, mut flags: DequeueFlags) -> bool {
+        let (of_task, sleeps) = (u32::from(self.se(se).task.is_some()), flags.sleep);
+        let mut level = Some(se);
+        let mut request = None;
+        let mut leaving = true;
         while let Some(se) = level {
             let cfs_rq = self.se(se).cfs_rq;
-            level = self.se(se).parent;
-            if empty_so_far {
-                self.dequeue_entity(cfs_rq, se, flags);
-                empty_so_far = self.cfs(cfs_rq).nr_running == 0;
-                flags = DequeueFlags { sleep: true, save: false };
-                if let (false, true, Some(group)) = (empty_so_far, sleeps, level) {
+            let parent = self.se(se).parent;
+            if leaving {
+                let gone = self.dequeue_entity(cfs_rq, se, flags);
+                if !gone && self.se(se).task.is_some() {
+                    return false;
+                }
+                leaving = gone && self.cfs(cfs_rq).nr_running == 0;
+                if let (true, false, true, Some(group)) = (gone, leaving, sleeps, parent) {
                     // Stay in the group that the sleeper was in.
                     self.set_next_buddy(group);
                 }
+                flags = DequeueFlags { sleep: true, ..DequeueFlags::default() };
+            } else {
+                self.update_cfs_group(se);
+                self.take_request_from_below(se, request);
             }
-            self.cfs_mut(cfs_rq).h_nr_running -= 1;
+            request = self.least_request(cfs_rq);
+            self.cfs_mut(cfs_rq).h_nr_running -= of_task;
+            level = parent;
         }
-        self.rqs[cpu.index()].cfs_tasks.remove(&mut self.tasks, task);
+        true
     }
 
     /// Kernel: `enqueue_entity()`, kernel/sched/fair.c. The order of its steps decides what the placement sees: an
-    /// entity that is still `curr` is placed before it is charged, any other one after.
+    /// entity that is still `curr` is placed before it is charged and before its group weight is updated; any other one
+    /// after.
     fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
         let is_curr = self.cfs(cfs_rq).curr == Some(se);
         let rule = self.generation.behaviours.placement;
@@ -63,8 +101,12 @@ impl Scheduler {
             self.join(cfs_rq, se, flags, comes_relative);
         }
         self.update_curr(cfs_rq);
-        if !is_curr {
-            self.join(cfs_rq, se, flags, comes_relative);
+        if !is_curr && comes_relative {
+            self.make_absolute(cfs_rq, se);
+        }
+        self.update_cfs_group(se);
+        if !is_curr && rule == Placement::Lag {
+            self.place_entity(cfs_rq, se, flags);
         }
         let load = self.se(se).load;
         let queue = self.cfs_mut(cfs_rq);
@@ -86,7 +128,7 @@ impl Scheduler {
         self.se_mut(se).on_rq = true;
     }
 
-    /// Gives an entity its place on the virtual time line of a queue that it joins, before it is counted there.
+    /// Gives an entity that is still `curr` its place on the virtual time line that it joins again.
     fn join(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags, comes_relative: bool) {
         if self.generation.behaviours.placement == Placement::Lag {
             self.place_entity(cfs_rq, se, flags);
@@ -95,9 +137,14 @@ impl Scheduler {
         }
     }
 
-    /// Kernel: `dequeue_entity()`, kernel/sched/fair.c.
-    fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) {
+    /// Kernel: `dequeue_entity()`, kernel/sched/fair.c. Returns whether the entity is gone.
+    fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) -> bool {
         self.update_curr(cfs_rq);
+        self.clear_buddies(se);
+        if !flags.delayed && self.delays_dequeue(cfs_rq, se, flags) {
+            self.set_delayed(se);
+            return false;
+        }
         let is_curr = self.cfs(cfs_rq).curr == Some(se);
         if !is_curr {
             self.wait_is_interrupted(se);
@@ -105,7 +152,6 @@ impl Scheduler {
         if flags.sleep {
             self.sleep_starts(se);
         }
-        self.clear_buddies(se);
         let keeps_lag = match self.generation.behaviours.placement {
             Placement::MinVruntime => false,
             Placement::LagOnWakeup => flags.sleep,
@@ -113,6 +159,10 @@ impl Scheduler {
         };
         if keeps_lag {
             self.update_entity_lag(cfs_rq, se);
+        }
+        if self.has(Feature::PlaceRelDeadline) && !flags.sleep {
+            let entity = self.se_mut(se);
+            entity.relative_deadline = Some(entity.deadline.minus(entity.vruntime));
         }
         if !is_curr {
             self.remove_waiting(cfs_rq, se);
@@ -125,9 +175,14 @@ impl Scheduler {
         if !flags.sleep && self.vruntime_is_relative_off_queue() {
             self.make_relative(cfs_rq, se);
         }
+        self.update_cfs_group(se);
         if !flags.save {
             self.update_min_vruntime(cfs_rq);
         }
+        if flags.delayed {
+            self.finish_delayed_dequeue(se);
+        }
+        true
     }
 
     /// The running task stays runnable but leaves the CPU, or has left the queue already.
@@ -178,38 +233,72 @@ impl Scheduler {
         self.cfs_mut(cfs_rq).curr = Some(se);
     }
 
-    fn insert_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {
+    pub(crate) fn insert_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {
         let entity = self.se(se);
         let (vruntime, deadline, weight) =
             (entity.vruntime, entity.deadline, entity.load.scaled_down() as i64);
         self.cfs_mut(cfs_rq).insert_waiting(Waiting { vruntime, deadline, weight, se });
     }
 
-    fn remove_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        let vruntime = self.se(se).vruntime;
-        self.cfs_mut(cfs_rq).remove_waiting(se, vruntime);
+    pub(crate) fn remove_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        self.cfs_mut(cfs_rq).remove_waiting(se);
+    }
+
+    /// The average of a queue; where that is also its virtual zero, the zero is moved there.
+    ///
+    /// Kernel: `avg_vruntime()`, kernel/sched/fair.c.
+    pub(crate) fn average_vruntime(&mut self, cfs_rq: CfsRqId) -> Vruntime {
+        let average = self.cfs(cfs_rq).average_vruntime(self.running(cfs_rq));
+        if self.generation.behaviours.virtual_zero == VirtualZero::Average {
+            self.cfs_mut(cfs_rq).move_zero_to(average);
+        }
+        average
+    }
+
+    /// The least request of what is queued here, ns; `None` when nothing is, or where groups have no requests of their own.
+    ///
+    /// Kernel: `cfs_rq_min_slice()` (aef6987d8954).
+    fn least_request(&self, cfs_rq: CfsRqId) -> Option<u64> {
+        if self.generation.behaviours.group_request == GroupRequest::BaseSlice {
+            return None;
+        }
+        let queue = self.cfs(cfs_rq);
+        let waiting = queue.timeline.iter().map(|entry| self.se(entry.se).slice);
+        waiting.chain(self.running_entity(cfs_rq).map(|curr| self.se(curr).slice)).min()
+    }
+
+    /// A group that is about to be queued asks for what is asked for below it.
+    fn keep_request_from_below(&mut self, se: SeId, request: Option<u64>) {
+        if let Some(request) = request {
+            let entity = self.se_mut(se);
+            (entity.slice, entity.custom_slice) = (request, true);
+        }
+    }
+
+    /// A group that is queued takes over another request from below.
+    fn take_request_from_below(&mut self, se: SeId, request: Option<u64>) {
+        if let Some(request) = request {
+            self.se_mut(se).slice = request;
+        }
     }
 
     /// Makes `cpu` the task's CPU (`__set_task_cpu()`); it must not be queued.
     pub(crate) fn move_entity_to(&mut self, task: TaskId, cpu: Cpu) {
-        let se = self.tasks[task.index()].se;
-        debug_assert!(!self.se(se).on_rq, "a queued task does not change queues");
+        debug_assert!(!self.entity_of(task).on_rq, "a queued task does not change queues");
         self.tasks[task.index()].cpu = cpu;
-        self.se_mut(se).cfs_rq = CfsRqId(cpu.0);
+        self.set_task_rq(task, cpu);
     }
 
     /// Gives a task the weight of its policy and nice level; it is off its queue.
     ///
-    /// Kernel: `reweight_task()`, `reweight_entity()`: lag is virtual time and scales with the inverse of the weight.
+    /// Kernel: `set_load_weight()`, `reweight_task()`.
     pub(crate) fn reweight_task(&mut self, task: TaskId) {
-        let load = self.tasks[task.index()].load_weight();
-        let keeps_lag = self.generation.behaviours.placement == Placement::Lag;
         let se = self.tasks[task.index()].se;
-        let entity = self.se_mut(se);
-        debug_assert!(!entity.on_rq, "a task is reweighted off its queue");
-        if keeps_lag {
-            entity.vlag = entity.vlag * entity.load.scaled_down() as i64 / load.scaled_down() as i64;
-        }
-        entity.load = load;
+        debug_assert!(!self.se(se).on_rq, "a task is reweighted off its queue");
+        self.reweight_entity(se, self.tasks[task.index()].load_weight());
+    }
+
+    pub(crate) fn set_entity_weight(&mut self, se: SeId, load: LoadWeight) {
+        self.se_mut(se).load = load;
     }
 }

@@ -26,6 +26,16 @@ impl Scheduler {
                 let entity = self.se_mut(se);
                 entity.deadline = entity.deadline.plus(entity.load.virtual_time(entity.slice) as i64);
             }
+            Yield::ForfeitRequest => {
+                let cfs_rq = self.se(se).cfs_rq;
+                self.update_curr(cfs_rq);
+                if self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq)) {
+                    let entity = self.se_mut(se);
+                    entity.vruntime = entity.deadline;
+                    entity.deadline = entity.deadline.plus(entity.load.virtual_time(entity.slice) as i64);
+                    self.update_min_vruntime(cfs_rq);
+                }
+            }
         }
     }
 }

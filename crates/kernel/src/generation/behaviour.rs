@@ -33,8 +33,58 @@ behaviours! {
     Pick {
         /// The leftmost, unless a buddy is about as deserving.
         Leftmost = "least vruntime, buddies within the wakeup granularity first",
-        /// Of the eligible ones the one with the earliest deadline.
-        EarliestEligibleDeadline = "earliest deadline among those with no negative lag",
+        /// Of the eligible ones the one with the earliest deadline; the running one wins ties.
+        EarliestEligibleDeadline = "earliest deadline among those with no negative lag, the running one first among equals",
+        /// The same, searched in a tree ordered by deadline; a waiting one wins ties.
+        EarliestEligibleInDeadlineOrder = "earliest deadline among those with no negative lag, the running one last among equals",
+    }
+
+    /// When an entity stops being anybody's buddy.
+    BuddyClearing {
+        /// When it is picked, even if it is the running one and just goes on.
+        AtPick = "at each pick",
+        /// When it gets the CPU.
+        AtSetNext = "when it gets the CPU",
+    }
+
+    /// What a change of weight does to an entity's place in virtual time.
+    Reweight {
+        /// Nothing.
+        KeepVruntime = "vruntime stays",
+        /// The distance to the deadline scales.
+        ScaleDeadline = "vruntime stays, the distance to the deadline scales with 1/weight; off the queue only the lag scales",
+        /// Lag and deadline scale around an average that leaves out a waiting entity itself.
+        ScaleAroundOthers = "lag and deadline scale with 1/weight around the average of the others; off the queue only the lag scales",
+        /// Lag, within its limit, and deadline scale around the average.
+        ScaleAroundAverage = "lag and deadline scale with 1/weight around the average; off the queue only the lag scales",
+        /// The entity is placed anew with scaled lag and relative deadline.
+        PlaceAnew = "lag and relative deadline scale with 1/weight and the entity is placed anew",
+        /// As `ScaleDeadline`, and off the queue the deadline scales as well: what would have been right.
+        ScaleDeadlineAlways = "vruntime stays, the distance to the deadline scales with 1/weight, on and off the queue",
+    }
+
+    /// What a queue's virtual zero follows.
+    VirtualZero {
+        /// The least vruntime, never back.
+        LeastVruntime = "min_vruntime: the least vruntime on the queue, never back",
+        /// The average, as it was computed last.
+        Average = "zero_vruntime: the average as last computed",
+    }
+
+    /// How large a group's request is.
+    GroupRequest {
+        /// As a task's without a slice of its own.
+        BaseSlice = "the base slice",
+        /// The least of those below it.
+        LeastBelow = "the least request of what is queued below it",
+    }
+
+    /// Where a new task is placed.
+    ForkPlacement {
+        /// On its parent's queue; where it is queued it is placed as if it came from elsewhere.
+        OnParentsQueue = "on the parent's queue, and where it is queued as any other task",
+        /// Where it is queued, with half a request.
+        WhereQueued = "where it is queued, with half a request",
     }
 
     /// When the tick takes the CPU away.
@@ -61,6 +111,8 @@ behaviours! {
         SkipBuddy = "the caller is skipped at the next pick if another is about as deserving",
         /// Moves the caller's deadline one slice on.
         PushDeadline = "the caller's deadline moves one slice on",
+        /// Gives up the rest of the request, if the caller is eligible.
+        ForfeitRequest = "an eligible caller gives up the rest of its request and gets a new one",
     }
 }
 
@@ -77,17 +129,56 @@ pub struct Behaviours {
     pub wakeup_preemption: WakeupPreemption,
     /// See [`Yield`].
     pub yielding: Yield,
+    /// See [`BuddyClearing`].
+    pub buddy_clearing: BuddyClearing,
+    /// See [`Reweight`].
+    pub reweight: Reweight,
+    /// See [`VirtualZero`].
+    pub virtual_zero: VirtualZero,
+    /// See [`ForkPlacement`].
+    pub fork_placement: ForkPlacement,
+    /// See [`GroupRequest`].
+    pub group_request: GroupRequest,
+}
+
+impl Pick {
+    /// How a queue's waiting entities are ordered.
+    pub(crate) const fn timeline_order(self) -> TimelineOrder {
+        match self {
+            Pick::Leftmost | Pick::EarliestEligibleDeadline => TimelineOrder::Vruntime,
+            Pick::EarliestEligibleInDeadlineOrder => TimelineOrder::Deadline,
+        }
+    }
+
+    /// Whether entities have deadlines.
+    pub const fn has_deadlines(self) -> bool {
+        !matches!(self, Pick::Leftmost)
+    }
+}
+
+/// By what a queue's waiting entities are ordered; among equals the first comer is first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimelineOrder {
+    /// `tasks_timeline` to v6.7.
+    Vruntime,
+    /// `tasks_timeline` from v6.8 (2227a957e1d5).
+    Deadline,
 }
 
 impl Behaviours {
     /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 5] {
+    pub fn describe(&self) -> [(&'static str, &'static str); 10] {
         [
             ("placement", self.placement.describe()),
             ("pick", self.pick.describe()),
             ("tick preemption", self.tick_preemption.describe()),
             ("wakeup preemption", self.wakeup_preemption.describe()),
             ("yield", self.yielding.describe()),
+            ("buddies", self.buddy_clearing.describe()),
+            ("reweight", self.reweight.describe()),
+            ("virtual zero", self.virtual_zero.describe()),
+            ("fork placement", self.fork_placement.describe()),
+            ("group request", self.group_request.describe()),
         ]
     }
 }

@@ -78,6 +78,16 @@ features! {
     PlaceDeadlineInitial = "PLACE_DEADLINE_INITIAL", Modelled;
     /// A running entity keeps the CPU until its slice is used or it is no longer eligible.
     RunToParity = "RUN_TO_PARITY", Modelled;
+    /// A moved entity keeps its distance to its deadline.
+    PlaceRelDeadline = "PLACE_REL_DEADLINE", Modelled;
+    /// An eligible entity with a shorter request may preempt one that is protected.
+    PreemptShort = "PREEMPT_SHORT", Modelled;
+    /// The entity that was last in a group is preferred (as `NEXT_BUDDY`, for sleep and yield only).
+    PickBuddy = "PICK_BUDDY", Modelled;
+    /// A sleeper that has run ahead stays queued until its lag has burnt off.
+    DelayDequeue = "DELAY_DEQUEUE", Modelled;
+    /// A delayed sleeper comes back without credit.
+    DelayZero = "DELAY_ZERO", Modelled;
     /// The pick and the preemption rules are EEVDF's (only while EEVDF was being introduced).
     Eevdf = "EEVDF", Modelled;
 }

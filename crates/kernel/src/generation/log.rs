@@ -1,6 +1,9 @@
 //! The change log: upstream commits in the order of history, and the generation that the log starts from.
 
-use super::behaviour::{Behaviours, Pick, Placement, TickPreemption, WakeupPreemption, Yield};
+use super::behaviour::{
+    Behaviours, BuddyClearing, ForkPlacement, GroupRequest, Pick, Placement, Reweight, TickPreemption,
+    VirtualZero, WakeupPreemption, Yield,
+};
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
 
@@ -52,6 +55,11 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     tick_preemption: TickPreemption::IdealSliceWithinLatency,
     wakeup_preemption: WakeupPreemption::Granularity,
     yielding: Yield::SkipBuddy,
+    buddy_clearing: BuddyClearing::AtSetNext,
+    reweight: Reweight::KeepVruntime,
+    virtual_zero: VirtualZero::LeastVruntime,
+    fork_placement: ForkPlacement::OnParentsQueue,
+    group_request: GroupRequest::BaseSlice,
 };
 
 const V6_6: Option<Release> = Some(Release(6, 6));

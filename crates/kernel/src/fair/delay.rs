@@ -1,0 +1,114 @@
+//! Delayed dequeue: a sleeper that has run ahead stays on its queue until its lag has burnt off.
+
+use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
+use crate::entity::{CfsRqId, SeId};
+use crate::generation::Feature;
+use crate::task::{OnRq, TaskId};
+use fairlab_event::Cpu;
+
+impl Scheduler {
+    /// Whether an entity that goes to sleep stays on its queue. Pure; run time must be accounted up to now.
+    ///
+    /// Kernel: `dequeue_entity()`, kernel/sched/fair.c (152e11f6df29).
+    pub(crate) fn delays_dequeue(&self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) -> bool {
+        self.has(Feature::DelayDequeue)
+            && flags.sleep
+            && !flags.special
+            && !self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq))
+    }
+
+    /// Marks an entity as asleep on its queue: it competes on, but its task no longer counts as runnable.
+    pub(crate) fn set_delayed(&mut self, se: SeId) {
+        self.se_mut(se).sched_delayed = true;
+        self.count_runnable(se, -1);
+    }
+
+    /// An entity is awake again, or has left its queue.
+    pub(crate) fn clear_delayed(&mut self, se: SeId) {
+        self.se_mut(se).sched_delayed = false;
+        self.count_runnable(se, 1);
+    }
+
+    fn count_runnable(&mut self, se: SeId, change: i32) {
+        // A delayed group holds no runnable task.
+        if self.se(se).task.is_none() {
+            return;
+        }
+        let mut level = Some(se);
+        while let Some(se) = level {
+            let cfs_rq = self.se(se).cfs_rq;
+            let queue = self.cfs_mut(cfs_rq);
+            queue.h_nr_delayed = queue.h_nr_delayed.wrapping_add_signed(-change);
+            level = self.se(se).parent;
+        }
+    }
+
+    /// What is left when a delayed entity really leaves: no lag to its credit.
+    ///
+    /// Kernel: `finish_delayed_dequeue_entity()` (`DELAY_ZERO`, 54a58a787791).
+    pub(crate) fn finish_delayed_dequeue(&mut self, se: SeId) {
+        self.clear_delayed(se);
+        if self.has(Feature::DelayZero) {
+            let entity = self.se_mut(se);
+            entity.vlag = entity.vlag.min(0);
+        }
+    }
+
+    /// A delayed entity wakes up where it is: placed anew without credit if it was owed time meanwhile.
+    ///
+    /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. Runs *without* charging the running entity first.
+    pub(crate) fn requeue_delayed_entity(&mut self, se: SeId) {
+        let cfs_rq = self.se(se).cfs_rq;
+        if self.has(Feature::DelayZero) {
+            self.update_entity_lag(cfs_rq, se);
+            if self.se(se).vlag > 0 {
+                let is_curr = self.cfs(cfs_rq).curr == Some(se);
+                self.cfs_mut(cfs_rq).nr_running -= 1;
+                if !is_curr {
+                    self.remove_waiting(cfs_rq, se);
+                }
+                self.se_mut(se).vlag = 0;
+                self.place_entity(cfs_rq, se, EnqueueFlags::default());
+                if !is_curr {
+                    self.insert_waiting(cfs_rq, se);
+                }
+                self.cfs_mut(cfs_rq).nr_running += 1;
+            }
+        }
+        self.clear_delayed(se);
+    }
+
+    /// Takes delayed entities that would be picked off their queues, until one would be picked that is awake, or none.
+    ///
+    /// Kernel: the loop in `pick_task_fair()` around `pick_next_entity()`.
+    pub fn finish_delayed_dequeues(&mut self, cpu: Cpu) {
+        while let Some(se) = self.delayed_candidate(self.rqs[cpu.index()].cfs) {
+            let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
+            match self.se(se).task {
+                Some(task) => self.dequeue_delayed_task(task, flags),
+                None => drop(self.dequeue_entities(se, flags)),
+            }
+        }
+    }
+
+    /// The delayed entity, of whichever level, that would be picked next.
+    fn delayed_candidate(&self, root: CfsRqId) -> Option<SeId> {
+        let mut queue = root;
+        loop {
+            let (se, _) = self.pick_next_entity(queue)?;
+            if self.se(se).sched_delayed {
+                return Some(se);
+            }
+            queue = self.se(se).my_q?;
+        }
+    }
+
+    /// A task that slept on its queue leaves it now (`dequeue_task()` with `DEQUEUE_DELAYED`, `__block_task()`).
+    fn dequeue_delayed_task(&mut self, task: TaskId, flags: DequeueFlags) {
+        let OnRq::Delayed(state) = self.tasks[task.index()].on_rq else {
+            panic!("a delayed entity's task sleeps on its queue")
+        };
+        self.tasks[task.index()].on_rq = OnRq::Sleeping(state);
+        self.dequeue_task(task, flags);
+    }
+}

@@ -1,0 +1,130 @@
+//! Changing the weight of an entity: a task's by its nice level, a group's all the time.
+
+use crate::core::{EnqueueFlags, Scheduler};
+use crate::entity::SeId;
+use crate::generation::behaviour::Reweight;
+use crate::vruntime::Vruntime;
+use crate::weight::LoadWeight;
+
+impl Scheduler {
+    /// Gives an entity another weight, on its queue or off it.
+    ///
+    /// Kernel: `reweight_entity()`, kernel/sched/fair.c. Variants: `KeepVruntime` to v6.5; `ScaleDeadline` in v6.6.0 to
+    /// v6.6.2; `ScaleAroundOthers` from eab03c23c2a1; `ScaleAroundAverage` from afae8002b4fd; `PlaceAnew` from
+    /// 6d71a9c61604.
+    /// Units: lag and deadlines in virtual ns, quotients truncated towards zero.
+    pub(crate) fn reweight_entity(&mut self, se: SeId, load: LoadWeight) {
+        let cfs_rq = self.se(se).cfs_rq;
+        let rule = self.generation.behaviours.reweight;
+        let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
+        let ratio = Ratio { old: self.se(se).load, new: load };
+        if queued {
+            if is_curr || matches!(rule, Reweight::ScaleAroundAverage | Reweight::PlaceAnew) {
+                self.update_curr(cfs_rq);
+            }
+            if rule == Reweight::PlaceAnew {
+                self.leave_for_reweight(se);
+            }
+            let average = self.average_vruntime(cfs_rq);
+            if !is_curr {
+                self.remove_waiting(cfs_rq, se);
+            }
+            let others = self.average_vruntime(cfs_rq);
+            let old = self.se(se).load;
+            self.cfs_mut(cfs_rq).load.subtract(old);
+            self.scale_on_queue(se, ratio, average, others);
+        } else {
+            self.scale_off_queue(se, ratio);
+        }
+        self.set_entity_weight(se, load);
+        if queued {
+            if rule == Reweight::PlaceAnew {
+                self.place_entity(cfs_rq, se, EnqueueFlags::default());
+            }
+            self.cfs_mut(cfs_rq).load.add(load);
+            if !is_curr {
+                self.insert_waiting(cfs_rq, se);
+            }
+            if rule == Reweight::PlaceAnew {
+                self.cfs_mut(cfs_rq).nr_running += 1;
+            }
+            if !matches!(
+                rule,
+                Reweight::KeepVruntime | Reweight::ScaleDeadline | Reweight::ScaleDeadlineAlways
+            ) {
+                self.update_min_vruntime(cfs_rq);
+            }
+        }
+    }
+
+    /// `PlaceAnew`: lag and relative deadline are noted as if the entity left.
+    fn leave_for_reweight(&mut self, se: SeId) {
+        let cfs_rq = self.se(se).cfs_rq;
+        self.update_entity_lag(cfs_rq, se);
+        let entity = self.se_mut(se);
+        entity.relative_deadline = Some(entity.deadline.minus(entity.vruntime));
+        self.cfs_mut(cfs_rq).nr_running -= 1;
+    }
+
+    fn scale_on_queue(&mut self, se: SeId, ratio: Ratio, average: Vruntime, others: Vruntime) {
+        let limit = self.lag_limit(se);
+        let rule = self.generation.behaviours.reweight;
+        let entity = self.se_mut(se);
+        match rule {
+            Reweight::KeepVruntime => {}
+            Reweight::ScaleDeadline | Reweight::ScaleDeadlineAlways => {
+                let left = entity.deadline.minus(entity.vruntime);
+                entity.deadline = entity.vruntime.plus(ratio.scale(left));
+            }
+            Reweight::ScaleAroundOthers => {
+                let left = entity.deadline.minus(others);
+                if others != entity.vruntime {
+                    entity.vruntime = others.plus(-ratio.scale(others.minus(entity.vruntime)));
+                }
+                entity.deadline = others.plus(ratio.scale(left));
+            }
+            Reweight::ScaleAroundAverage => {
+                let left = entity.deadline.minus(average);
+                if average != entity.vruntime {
+                    let lag = average.minus(entity.vruntime).clamp(-limit, limit);
+                    entity.vruntime = average.plus(-ratio.scale(lag));
+                }
+                entity.deadline = average.plus(ratio.scale(left));
+            }
+            Reweight::PlaceAnew => {
+                entity.vlag = ratio.scale(entity.vlag);
+                entity.relative_deadline = entity.relative_deadline.map(|left| ratio.scale(left));
+            }
+        }
+    }
+
+    fn scale_off_queue(&mut self, se: SeId, ratio: Ratio) {
+        let rule = self.generation.behaviours.reweight;
+        let entity = self.se_mut(se);
+        if rule == Reweight::KeepVruntime {
+            return;
+        }
+        entity.vlag = ratio.scale(entity.vlag);
+        if rule == Reweight::PlaceAnew {
+            entity.relative_deadline = entity.relative_deadline.map(|left| ratio.scale(left));
+        }
+        if rule == Reweight::ScaleDeadlineAlways {
+            let left = entity.deadline.minus(entity.vruntime);
+            entity.deadline = entity.vruntime.plus(ratio.scale(left));
+        }
+    }
+}
+
+/// Old weight over new weight.
+#[derive(Clone, Copy, Debug)]
+struct Ratio {
+    old: LoadWeight,
+    new: LoadWeight,
+}
+
+impl Ratio {
+    /// `distance · old / new`, truncated towards zero, as `div_s64()` of the scaled-up weights.
+    fn scale(self, distance: i64) -> i64 {
+        (i128::from(distance) * i128::from(self.old.raw()) / i128::from(self.new.raw().max(1))) as i64
+    }
+}

@@ -1,0 +1,134 @@
+//! Task groups (`struct task_group`): one queue and one entity a CPU, and how a group's weight is shared out among them.
+
+use fairlab_event::Cpu;
+
+use crate::cfs_rq::CfsRq;
+use crate::core::Scheduler;
+use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::task::TaskId;
+use crate::weight::LoadWeight;
+
+/// Index of a task group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(pub u32);
+
+impl GroupId {
+    /// The root group: every CPU's own `cfs_rq`.
+    pub const ROOT: GroupId = GroupId(0);
+}
+
+/// The least weight of a group on one CPU, in the kernel's scaled-up units (`MIN_SHARES`).
+const MIN_SHARES: u64 = 2;
+
+/// One task group.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskGroup {
+    /// Weight of the whole group, scaled up (`tg->shares`).
+    pub shares: u64,
+    /// Everything in it counts as `SCHED_IDLE` (`cpu.idle`).
+    pub idle: bool,
+    /// Sum of what its queues contribute, scaled down (`tg->load_avg`).
+    pub load_avg: i64,
+    /// Its queue on each CPU.
+    pub cfs_rqs: Vec<CfsRqId>,
+    /// Its entity on each CPU; none for the root.
+    pub entities: Vec<SeId>,
+}
+
+impl TaskGroup {
+    /// The root group over the CPUs' own queues.
+    pub fn root(nr_cpus: usize) -> TaskGroup {
+        TaskGroup {
+            shares: LoadWeight::of_nice(0).raw(),
+            idle: false,
+            load_avg: 0,
+            cfs_rqs: (0..nr_cpus as u32).map(CfsRqId).collect(),
+            entities: Vec::new(),
+        }
+    }
+}
+
+impl Scheduler {
+    /// Creates a group below `parent` with cgroup v2 weight `weight` (1…10000, 100 by default).
+    ///
+    /// Kernel: `sched_create_group()`, `init_tg_cfs_entry()`, `cpu_weight_write_u64()`.
+    pub fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {
+        let id = GroupId(self.groups.len() as u32);
+        let (mut cfs_rqs, mut entities) = (Vec::new(), Vec::new());
+        for cpu in self.topology.cpus() {
+            let above = &self.groups[parent.0 as usize];
+            let (queue, entity) = (above.cfs_rqs[cpu.index()], above.entities.get(cpu.index()).copied());
+            let cfs_rq = CfsRqId(self.cfs_rqs.len() as u32);
+            let se = SeId(self.entities.len() as u32);
+            let order = self.generation.behaviours.pick.timeline_order();
+            self.cfs_rqs.push(CfsRq::of_group(cpu, order, id, se));
+            self.entities.push(SchedEntity::for_group(cfs_rq, queue, entity));
+            cfs_rqs.push(cfs_rq);
+            entities.push(se);
+        }
+        let shares = shares_of_cgroup_weight(weight);
+        self.groups.push(TaskGroup { shares, idle: false, load_avg: 0, cfs_rqs, entities });
+        id
+    }
+
+    /// Changes a group's cgroup v2 weight. Kernel: `sched_group_set_shares()`.
+    pub fn set_group_weight(&mut self, group: GroupId, weight: u64) {
+        self.groups[group.0 as usize].shares = shares_of_cgroup_weight(weight);
+        for cpu in self.topology.cpus() {
+            let mut level = self.groups[group.0 as usize].entities.get(cpu.index()).copied();
+            self.update_rq_clock(cpu);
+            while let Some(se) = level {
+                self.update_cfs_group(se);
+                level = self.se(se).parent;
+            }
+        }
+    }
+
+    /// Puts a task that has never been queued into a group.
+    pub fn set_task_group(&mut self, task: TaskId, group: GroupId) {
+        debug_assert!(!self.entity_of(task).on_rq, "a queued task is moved, not set");
+        self.tasks[task.index()].group = group;
+        let cpu = self.tasks[task.index()].cpu;
+        self.set_task_rq(task, cpu);
+    }
+
+    /// Makes a task's entity compete on its group's queue of `cpu` (`set_task_rq()`).
+    pub(crate) fn set_task_rq(&mut self, task: TaskId, cpu: Cpu) {
+        let group = &self.groups[self.tasks[task.index()].group.0 as usize];
+        let (cfs_rq, parent) = (group.cfs_rqs[cpu.index()], group.entities.get(cpu.index()).copied());
+        let se = self.tasks[task.index()].se;
+        let entity = self.se_mut(se);
+        (entity.cfs_rq, entity.parent) = (cfs_rq, parent);
+    }
+
+    /// Gives a group's entity the weight that its queue's share of the group's load earns. Nothing for a task's entity.
+    ///
+    /// Kernel: `update_cfs_group()`, kernel/sched/fair.c.
+    pub(crate) fn update_cfs_group(&mut self, se: SeId) {
+        let Some(below) = self.se(se).my_q else { return };
+        let shares = self.group_shares(below);
+        if self.se(se).load.raw() != shares {
+            self.reweight_entity(se, LoadWeight::from_raw(shares));
+        }
+    }
+
+    /// The weight of a group's entity, scaled up: the group's shares times this queue's part of the group's load.
+    ///
+    /// Kernel: `calc_group_shares()`, kernel/sched/fair.c.
+    pub(crate) fn group_shares(&self, below: CfsRqId) -> u64 {
+        let queue = self.cfs(below);
+        let group = &self.groups[queue.group.0 as usize];
+        let load = queue.load.scaled_down().max(queue.load_avg());
+        let others = group.load_avg - queue.tg_load_avg_contrib;
+        let total = others + load as i64;
+        let product = group.shares * load;
+        let shares = if total > 0 { product / total as u64 } else { product };
+        shares.clamp(MIN_SHARES, group.shares)
+    }
+}
+
+/// `tg->shares` of a cgroup v2 weight: 100 is nice 0 (`sched_weight_from_cgroup()`, rounded to the nearest).
+fn shares_of_cgroup_weight(weight: u64) -> u64 {
+    let scaled_down = (weight * 1024 + 50) / 100;
+    LoadWeight::from_scaled_down(scaled_down.clamp(2, 1 << 18)).raw()
+}
