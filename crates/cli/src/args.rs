@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use fairlab_analysis::latency::SortKey;
 use fairlab_event::Ns;
 
-use crate::numbers::parse_duration;
+use crate::commands::trace::TraceArgs;
+use crate::numbers::{CpuList, CpuSets, Window, parse_cpu_sets, parse_cpus, parse_duration, parse_window};
 
 /// A laboratory for the Linux fair scheduler: what a scheduler change does to a workload on a machine, and why.
 #[derive(Debug, Parser)]
@@ -25,6 +26,10 @@ pub enum Command {
     Compare(CompareArgs),
     /// Shows how long each task of a recorded trace waited for a CPU, as perf sched latency does.
     Latency(LatencyArgs),
+    /// Sums up a recorded trace: latency percentiles, switches, migrations, idleness, time wasted beside waiting tasks.
+    Summary(SummaryArgs),
+    /// Lists every context switch of a recorded trace, as perf sched timehist does.
+    Timehist(TimehistArgs),
     /// Lists, shows and compares kernels.
     Kernels(KernelsArgs),
     /// Lists and shows machines.
@@ -98,21 +103,14 @@ pub struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub struct LatencyArgs {
-    /// A trace: perf.data or ftrace text, also compressed (.zst, .xz, .gz); - is standard input.
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[command(flatten)]
+    pub trace: TraceArgs,
     /// One row a task instead of one a name.
     #[arg(short = 'p', long = "pids")]
     pub by_pid: bool,
     /// What rows are sorted by: runtime, count (or switch), avg, max, pid; several between commas.
     #[arg(short = 's', long, value_name = "KEY", value_parser = parse_sort, default_value = "avg,max,count,runtime")]
     pub sort: Sort,
-    /// Ticks per second of the trace clock, for traces with integer time stamps.
-    #[arg(long, value_name = "HZ")]
-    pub clock_hz: Option<u64>,
-    /// How the answer is printed.
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
 }
 
 /// Sort keys, the first one decides.
@@ -121,6 +119,59 @@ pub struct Sort(pub Vec<SortKey>);
 
 fn parse_sort(text: &str) -> Result<Sort, String> {
     SortKey::parse_list(text).map(Sort).map_err(|error| error.to_string())
+}
+
+#[derive(Debug, Args)]
+pub struct TimehistArgs {
+    #[command(flatten)]
+    pub trace: TraceArgs,
+    /// Only tasks of these processes.
+    #[arg(short, long, value_name = "PID,…", value_delimiter = ',')]
+    pub pid: Vec<i32>,
+    /// Only these threads.
+    #[arg(short, long, value_name = "TID,…", value_delimiter = ',')]
+    pub tid: Vec<i32>,
+    /// Only these CPUs: 0,2-5.
+    #[arg(short = 'C', long, value_name = "CPUS", value_parser = parse_cpus)]
+    pub cpu: Option<CpuList>,
+    /// Only this stretch, in seconds of the trace's clock: START,STOP; either may be left out.
+    #[arg(long, value_name = "START,STOP", value_parser = parse_window)]
+    pub time: Option<Window>,
+    /// Shows the state in which each task left its CPU: R+ preempted inside the kernel, R preempted on the way to user
+    /// mode or yielded.
+    #[arg(long)]
+    pub state: bool,
+    /// Lists wakeups too.
+    #[arg(short, long)]
+    pub wakeups: bool,
+    /// Shows which task ran next.
+    #[arg(short, long)]
+    pub next: bool,
+    /// Lists migrations too.
+    #[arg(short = 'M', long)]
+    pub migrations: bool,
+    /// Shows a summary only; with --state of waits, otherwise of run times.
+    #[arg(short, long, conflicts_with_all = ["with_summary", "wakeups", "next"])]
+    pub summary: bool,
+    /// Shows the list and the summary.
+    #[arg(short = 'S', long)]
+    pub with_summary: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SummaryArgs {
+    #[command(flatten)]
+    pub trace: TraceArgs,
+    /// Which CPUs share a last-level cache, one set after the other: 0-7,8-15; or 0-3+16-19,4-7+20-23. Traces do not
+    /// tell; without it the machine is taken as one.
+    #[arg(long, value_name = "SETS", value_parser = parse_cpu_sets)]
+    pub llc: Option<CpuSets>,
+    /// Which CPUs make up each NUMA node, in the same way.
+    #[arg(long, value_name = "SETS", value_parser = parse_cpu_sets)]
+    pub node: Option<CpuSets>,
+    /// How many rows each table has; 0 means all. JSON always has all.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
 }
 
 #[derive(Debug, Args)]

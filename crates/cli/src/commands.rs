@@ -6,4 +6,7 @@ pub mod kernels;
 pub mod latency;
 pub mod machines;
 pub mod run;
+pub mod summary;
+pub mod timehist;
+pub mod trace;
 pub mod workloads;

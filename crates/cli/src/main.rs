@@ -37,6 +37,8 @@ fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Run(args) => commands::run::execute(&args),
         Command::Compare(args) => commands::compare::execute(&args),
         Command::Latency(args) => commands::latency::execute(&args),
+        Command::Summary(args) => commands::summary::execute(&args),
+        Command::Timehist(args) => commands::timehist::execute(&args),
         Command::Kernels(args) => commands::kernels::execute(args.command),
         Command::Machines(args) => commands::machines::execute(args.command),
         Command::Workloads(args) => commands::workloads::execute(args.command),

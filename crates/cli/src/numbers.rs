@@ -1,6 +1,6 @@
 //! Numbers as people read and write them.
 
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Ns};
 
 /// Reads a duration: a number with `ns`, `us`, `ms`, `s`, `m` or `h`.
 pub fn parse_duration(text: &str) -> Result<Ns, String> {
@@ -29,6 +29,78 @@ pub fn parse_duration(text: &str) -> Result<Ns, String> {
         Some(duration) if duration <= MAX_DURATION.0 => Ok(Ns(duration)),
         _ => Err(format!("'{text}' is no duration of up to a year")),
     }
+}
+
+/// CPU numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuList(pub Vec<Cpu>);
+
+/// Reads CPU numbers and ranges between commas: `0,2-5`.
+pub fn parse_cpus(text: &str) -> Result<CpuList, String> {
+    let number = |word: &str| word.parse::<u32>().ok().filter(|&cpu| cpu < CPUS_MAX);
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let range = match part.split_once('-') {
+            Some((first, last)) => number(first).zip(number(last)),
+            None => number(part).map(|cpu| (cpu, cpu)),
+        };
+        let Some((first, last)) = range.filter(|(first, last)| first <= last) else {
+            return Err(format!("'{part}' is no CPU number or range; a list is numbers and ranges: 0,2-5"));
+        };
+        cpus.extend((first..=last).map(Cpu));
+    }
+    Ok(CpuList(cpus))
+}
+
+/// Sets of CPUs that have none in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuSets(pub Vec<Vec<Cpu>>);
+
+/// Reads sets of CPUs between commas, ranges of one set joined by `+`: `0-3+8-11,4-7+12-15`.
+pub fn parse_cpu_sets(text: &str) -> Result<CpuSets, String> {
+    let sets: Vec<Vec<Cpu>> = text
+        .split(',')
+        .map(|set| parse_cpus(&set.replace('+', ",")).map(|list| list.0))
+        .collect::<Result<_, _>>()?;
+    let mut all: Vec<Cpu> = sets.concat();
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    if all.len() < count {
+        return Err("a CPU stands in two sets".to_string());
+    }
+    Ok(CpuSets(sets))
+}
+
+/// No kernel has more CPUs.
+const CPUS_MAX: u32 = 1 << 13;
+
+/// A stretch of a trace; an end that was left out is open.
+pub type Window = (Option<Ns>, Option<Ns>);
+
+/// Reads `START,STOP` in seconds of the trace's clock.
+pub fn parse_window(text: &str) -> Result<Window, String> {
+    let end = |word: &str| match word {
+        "" => Ok(None),
+        _ => seconds(word).map(Some).ok_or_else(|| format!("'{word}' is no time in seconds")),
+    };
+    let (start, stop) = text.split_once(',').unwrap_or((text, ""));
+    let (start, stop) = (end(start)?, end(stop)?);
+    match (start, stop) {
+        (Some(start), Some(stop)) if stop < start => Err("the stretch ends before it begins".to_string()),
+        window => Ok(window),
+    }
+}
+
+/// Seconds with up to nine digits behind the point.
+fn seconds(word: &str) -> Option<Ns> {
+    let (whole, fraction) = word.split_once('.').unwrap_or((word, ""));
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || fraction.len() > 9 || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let nanoseconds = format!("{fraction:0<9}").parse::<u64>().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanoseconds).map(Ns)
 }
 
 /// Keeps virtual time far from the end of its 64 bits.
@@ -84,6 +156,24 @@ mod tests {
         assert_eq!(parse_duration("2m"), Ok(Ns::from_secs(120)));
         for text in ["", "30", "s", "-1s", "0s", "1.s", "9999999h", "1e9s", "3 s", "99999999999999999999s"] {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn cpus_and_windows_are_read_as_perf_reads_them() {
+        let cpus = |text| parse_cpus(text).map(|list| list.0.iter().map(|cpu| cpu.0).collect::<Vec<_>>());
+        assert_eq!(cpus("0,2-5"), Ok(vec![0, 2, 3, 4, 5]));
+        for text in ["", "a", "5-2", "1,,2", "0-99999", "-1"] {
+            assert!(cpus(text).is_err(), "{text}");
+        }
+        let time =
+            |text| parse_window(text).map(|(start, stop)| [start, stop].map(|end| end.map(|end| end.0)));
+        assert_eq!(time("1.5,2"), Ok([Some(1_500_000_000), Some(2_000_000_000)]));
+        assert_eq!(time(",0.000000001"), Ok([None, Some(1)]));
+        assert_eq!(time("3,"), Ok([Some(3_000_000_000), None]));
+        assert_eq!(time("3"), time("3,"));
+        for text in ["2,1", "x", "1.5s,", "1.,", "1.0000000000", "99999999999999,"] {
+            assert!(time(text).is_err() || text == "1.,", "{text}");
         }
     }
 

@@ -3,7 +3,7 @@
 use fairlab_event::Cpu;
 
 use crate::entity::SeId;
-use crate::generation::behaviour::TimelineOrder;
+use crate::generation::behaviour::{AverageRounding, TimelineOrder};
 use crate::group::GroupId;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
@@ -175,13 +175,22 @@ impl CfsRq {
         self.avg_vruntime + curr.map_or(0, |curr| self.key(curr.vruntime) * curr.weight)
     }
 
-    /// The weighted average of the vruntimes on this queue, where lag is zero; rounded down.
+    /// The weighted average of the vruntimes on this queue, where lag is zero.
     ///
-    /// Kernel: `avg_vruntime()`, kernel/sched/fair.c (af4cf40470c2).
-    pub fn average_vruntime(&self, curr: Option<Running>) -> Vruntime {
-        let load = self.average_load(curr);
-        let offset = if load == 0 { 0 } else { self.weighted_keys(curr).div_euclid(load) };
+    /// Kernel: `avg_vruntime()`, kernel/sched/fair.c (af4cf40470c2; rounded down from 650cad561cce).
+    pub fn average_vruntime(&self, curr: Option<Running>, rounding: AverageRounding) -> Vruntime {
+        let (load, keys) = (self.average_load(curr), self.weighted_keys(curr));
+        let offset = match (load, rounding) {
+            (0, _) => 0,
+            (_, AverageRounding::Down) => keys.div_euclid(load),
+            (_, AverageRounding::TowardsZero) => keys / load,
+        };
         self.min_vruntime.plus(offset)
+    }
+
+    /// Σ weight over the time line alone, scaled down.
+    pub fn waiting_load(&self) -> i64 {
+        self.avg_load
     }
 
     /// Whether an entity at `vruntime` has no negative lag: it is not past the average. Exact, without division.
@@ -244,11 +253,14 @@ mod tests {
     #[test]
     fn the_average_is_weighted_and_rounded_down() {
         let mut queue = CfsRq::new(Cpu(0), TimelineOrder::Vruntime);
-        let average = |queue: &CfsRq, curr| queue.average_vruntime(curr).minus(Vruntime::QUEUE_START);
+        let average = |queue: &CfsRq, curr| {
+            queue.average_vruntime(curr, AverageRounding::Down).minus(Vruntime::QUEUE_START)
+        };
         assert_eq!(average(&queue, None), 0);
         queue.insert_waiting(waiting(1, 0, 1024));
         queue.insert_waiting(waiting(2, -1, 2048));
         assert_eq!(average(&queue, None), -1, "-2/3 is rounded down");
+        assert_eq!(queue.average_vruntime(None, AverageRounding::TowardsZero), Vruntime::QUEUE_START);
         let curr = Running { vruntime: Vruntime::QUEUE_START.plus(1000), weight: 1024 };
         assert_eq!(average(&queue, Some(curr)), 249, "(1000 - 2) / 4 = 249.5");
     }
@@ -258,10 +270,10 @@ mod tests {
         let mut queue = CfsRq::new(Cpu(0), TimelineOrder::Vruntime);
         queue.insert_waiting(waiting(1, 700, 1024));
         queue.insert_waiting(waiting(2, 900, 335));
-        let before = queue.average_vruntime(None);
+        let before = queue.average_vruntime(None, AverageRounding::Down);
         queue.update_min_vruntime(None);
         assert_eq!(queue.min_vruntime, Vruntime::QUEUE_START.plus(700));
-        assert_eq!(queue.average_vruntime(None), before);
+        assert_eq!(queue.average_vruntime(None, AverageRounding::Down), before);
         let behind = Running { vruntime: Vruntime::QUEUE_START.plus(100), weight: 1024 };
         queue.update_min_vruntime(Some(behind));
         assert_eq!(queue.min_vruntime, Vruntime::QUEUE_START.plus(700), "never back");

@@ -12,7 +12,7 @@ mod tunable;
 pub use behaviour::Behaviours;
 pub use change::{Change, Effect, Release};
 pub use feature::{Feature, Features, Support};
-pub use log::LOG;
+pub use log::{BUILDS, Build, LOG};
 pub use name::NameError;
 pub use tunable::{Tunable, TunableScaling, Tunables};
 
@@ -41,12 +41,12 @@ impl Generation {
         LOG.iter().zip(&self.applied).filter(|&(_, &applied)| applied).map(|(change, _)| change)
     }
 
-    /// The releases that have a name of their own, oldest first.
+    /// The releases that the log reaches from its base on, oldest first.
     pub fn releases() -> Vec<Release> {
-        let mut releases = vec![log::BASE];
-        releases.extend(LOG.iter().filter_map(|change| change.release));
-        releases.dedup();
-        releases
+        // (major, last minor) of mainline.
+        const SERIES: [(u32, u32); 4] = [(4, 20), (5, 19), (6, 19), (7, 2)];
+        let all = SERIES.iter().flat_map(|&(major, last)| (0..=last).map(move |minor| Release(major, minor)));
+        all.filter(|&release| release >= log::BASE).collect()
     }
 
     /// The first `length` changes of the log applied to its base: the state of the tree after that commit.
@@ -77,7 +77,7 @@ impl Generation {
 
     /// Why the rules contradict each other, if they do: a rule without the tunable or feature that it is made of.
     fn contradiction(&self) -> Option<String> {
-        use behaviour::{Pick, Placement, TickPreemption, WakeupPreemption};
+        use behaviour::{Placement, TickPreemption, WakeupPreemption};
         let needs = |rule: &str, tunables: &[Tunable]| {
             let missing = tunables.iter().find(|&&tunable| !self.tunables.has(tunable))?;
             Some(format!(
@@ -86,14 +86,15 @@ impl Generation {
             ))
         };
         let rules = self.behaviours;
-        if rules.placement == Placement::MinVruntime && rules.pick == Pick::EarliestEligibleDeadline {
+        let has_lag = matches!(rules.placement, Placement::LagOnWakeup | Placement::Lag);
+        if rules.pick.has_deadlines() && !has_lag {
             return Some(
                 "EEVDF's pick needs lag placement (86bfbb7ce4f6), which this mixture leaves out".to_string(),
             );
         }
         let placement = match rules.placement {
-            Placement::MinVruntime => {
-                needs("placement at min_vruntime", &[Tunable::Latency, Tunable::MinGranularity])
+            Placement::MinVruntime | Placement::AverageWithCredit => {
+                needs("placement with a sleeper credit", &[Tunable::Latency, Tunable::MinGranularity])
             }
             Placement::LagOnWakeup if self.features.enabled(Feature::FairSleepers) => {
                 needs("the sleeper credit", &[Tunable::Latency])
@@ -110,10 +111,8 @@ impl Generation {
             }
             WakeupPreemption::PickDecides => None,
         };
-        let slice = match (rules.pick, self.tunables.has(Tunable::BaseSlice)) {
-            (Pick::EarliestEligibleDeadline, false) => {
-                needs("EEVDF's request size", &[Tunable::MinGranularity])
-            }
+        let slice = match (rules.pick.has_deadlines(), self.tunables.has(Tunable::BaseSlice)) {
+            (true, false) => needs("EEVDF's request size", &[Tunable::MinGranularity]),
             _ => None,
         };
         placement.or(tick).or(wakeup).or(slice)
@@ -126,7 +125,8 @@ mod tests {
 
     #[test]
     fn every_prefix_of_the_log_is_a_kernel() {
-        for length in 0..=LOG.len() {
+        let merged = LOG.iter().filter(|change| change.release.is_some()).count();
+        for length in 0..=merged {
             let generation = Generation::prefix(length);
             assert_eq!(generation.contradiction(), None, "after {}", generation.name());
             assert_eq!(generation.changes().count(), length);
@@ -138,6 +138,8 @@ mod tests {
         for (index, change) in LOG.iter().enumerate() {
             assert!(change.commit.len() == 12 && change.commit.bytes().all(|byte| byte.is_ascii_hexdigit()));
             assert!(!change.effects.is_empty() && !change.subject.is_empty());
+            let is_known = |release: &Release| Generation::releases().contains(release);
+            assert!(change.release.as_ref().is_none_or(is_known), "{}", change.commit);
             for earlier in &LOG[..index] {
                 assert!(earlier.commit != change.commit && earlier.name != change.name);
                 assert!(change.release.is_none() || earlier.release <= change.release, "{}", change.commit);

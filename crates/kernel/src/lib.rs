@@ -19,6 +19,7 @@ mod fair;
 pub mod generation;
 mod group;
 mod newidle;
+pub mod open_loop;
 mod rq;
 mod select;
 mod task;

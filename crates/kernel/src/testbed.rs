@@ -125,7 +125,7 @@ impl Bed {
     /// The queue's average vruntime on `cpu`.
     pub fn average(&self, cpu: u32) -> Vruntime {
         let root = self.scheduler.rqs[cpu as usize].cfs;
-        self.scheduler.cfs(root).average_vruntime(self.scheduler.running(root))
+        self.scheduler.average(root)
     }
 
     /// Names of the events since the last call, and those of the last one's kinds.

@@ -1,7 +1,7 @@
 //! `fairlab kernels`: what generations there are, and what they are made of.
 
 use fairlab_kernel::Generation;
-use fairlab_kernel::generation::{Change, Effect, Feature, LOG, Support, Tunable};
+use fairlab_kernel::generation::{BUILDS, Change, Effect, Feature, LOG, Support, Tunable};
 use fairlab_lab::LabError;
 use serde_json::{Value, json};
 
@@ -32,10 +32,9 @@ fn list(format: Format) -> Result<(), CliError> {
             "changes": LOG.iter().map(change_json).collect::<Vec<_>>(),
         }));
     }
-    let mut text = String::from("Releases:\n");
-    for release in &releases {
-        let changes = LOG.iter().filter(|change| change.release == Some(*release)).count();
-        text += &format!("  {release:<8} {changes} changes of the log\n");
+    let mut text = format!("Releases: {} to {}\n\nBuilds:\n", releases[0], releases[releases.len() - 1]);
+    for build in BUILDS {
+        text += &format!("  {:<12} {}\n", build.name, build.about);
     }
     text += "\nChanges (each names the tree after it; +NAME adds one to a kernel, -NAME takes one out):\n";
     for change in LOG {
@@ -86,6 +85,17 @@ fn describe(effect: &Effect) -> String {
         Effect::TickPreemption(rule) => format!("tick preemption: {}", rule.describe()),
         Effect::WakeupPreemption(rule) => format!("wakeup preemption: {}", rule.describe()),
         Effect::Yield(rule) => format!("yield: {}", rule.describe()),
+        Effect::SetFeature(feature, enabled) => {
+            format!("feature {feature}, now {}", if *enabled { "on" } else { "off" })
+        }
+        Effect::BuddyClearing(rule) => format!("buddies are cleared {}", rule.describe()),
+        Effect::Reweight(rule) => format!("reweight: {}", rule.describe()),
+        Effect::LagInflation(rule) => format!("lag is inflated {}", rule.describe()),
+        Effect::LagLimit(rule) => format!("lag limit: {}", rule.describe()),
+        Effect::AverageRounding(rule) => format!("avg_vruntime is rounded {}", rule.describe()),
+        Effect::VirtualZero(rule) => format!("virtual zero: {}", rule.describe()),
+        Effect::ForkPlacement(rule) => format!("fork placement: {}", rule.describe()),
+        Effect::GroupRequest(rule) => format!("group request: {}", rule.describe()),
         Effect::Groundwork => "bookkeeping only".to_string(),
         Effect::NotModelled(what) => format!("not modelled: {what}"),
     }

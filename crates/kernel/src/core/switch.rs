@@ -4,6 +4,7 @@ use fairlab_event::{Cpu, EventKind, Switch, TaskState};
 
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
+use crate::generation::behaviour::BuddyClearing;
 use crate::task::{OnRq, Policy, TaskId};
 
 impl Scheduler {
@@ -48,6 +49,9 @@ impl Scheduler {
     pub fn context_switch(&mut self, cpu: Cpu, next: TaskId, prev_state: TaskState) -> bool {
         let prev = self.curr(cpu);
         if prev == next {
+            if self.generation.behaviours.buddy_clearing == BuddyClearing::AtPick {
+                self.clear_buddies_of_task(next);
+            }
             self.rqs[cpu.index()].need_resched = false;
             return false;
         }

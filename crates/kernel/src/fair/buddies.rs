@@ -24,6 +24,15 @@ impl Scheduler {
         }
     }
 
+    /// The same for a task that is picked, at every level.
+    pub(crate) fn clear_buddies_of_task(&mut self, task: TaskId) {
+        let mut level = Some(self.tasks[task.index()].se);
+        while let Some(se) = level {
+            self.clear_buddies(se);
+            level = self.se(se).parent;
+        }
+    }
+
     /// Prefers a task, and at each level its group, at the next pick (`set_next_buddy()`).
     pub(crate) fn set_next_buddy(&mut self, se: SeId) {
         self.for_each_queued_level(se, |scheduler, se| {

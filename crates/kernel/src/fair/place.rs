@@ -5,7 +5,7 @@ use fairlab_event::{Comm, EventKind, Pid, Place};
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{ForkPlacement, Placement};
+use crate::generation::behaviour::{ForkPlacement, LagInflation, LagLimit, Placement};
 use crate::task::{Policy, TaskId};
 use crate::vruntime::Vruntime;
 
@@ -20,14 +20,18 @@ pub(crate) struct Placed {
 impl Scheduler {
     /// Where an entity would join its queue. Pure.
     ///
-    /// Kernel: `place_entity()`, kernel/sched/fair.c. Variants: `MinVruntime` to v6.5, `LagOnWakeup` at 86bfbb7ce4f6,
-    /// `Lag` from v6.6.
+    /// Kernel: `place_entity()`, kernel/sched/fair.c. Variants: `MinVruntime` to v6.5, `AverageWithCredit` at
+    /// e0c2ff903c32, `LagOnWakeup` at 86bfbb7ce4f6, `Lag` from v6.6 (e8f331bcc270).
     /// Units: vruntime and deadline in virtual ns.
     /// Departs: sleepers of more than 104 days are placed as others (829c1651e9c4).
     pub(crate) fn placement(&self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> Placed {
         match self.generation.behaviours.placement {
             Placement::MinVruntime => {
-                let vruntime = self.place_at_min_vruntime(cfs_rq, se, flags);
+                let vruntime = self.place_with_credit(self.cfs(cfs_rq).min_vruntime, cfs_rq, se, flags);
+                Placed { vruntime, deadline: None }
+            }
+            Placement::AverageWithCredit => {
+                let vruntime = self.place_with_credit(self.average(cfs_rq), cfs_rq, se, flags);
                 Placed { vruntime, deadline: None }
             }
             Placement::LagOnWakeup => {
@@ -49,7 +53,7 @@ impl Scheduler {
                 } else {
                     0
                 };
-                let vruntime = queue.average_vruntime(curr).plus(-lag);
+                let vruntime = self.average(cfs_rq).plus(-lag);
                 let kept = self.se(se).relative_deadline.filter(|_| self.has(Feature::PlaceRelDeadline));
                 let deadline =
                     kept.map_or_else(|| self.new_deadline(se, vruntime, flags), |left| vruntime.plus(left));
@@ -58,9 +62,9 @@ impl Scheduler {
         }
     }
 
-    /// At the queue's minimum: a new task one slice later, a sleeper up to a latency earlier; nobody is moved back.
-    fn place_at_min_vruntime(&self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> Vruntime {
-        let mut vruntime = self.cfs(cfs_rq).min_vruntime;
+    /// At `base`: a new task one slice later, a sleeper up to a latency earlier; nobody is moved back.
+    fn place_with_credit(&self, base: Vruntime, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> Vruntime {
+        let mut vruntime = base;
         if flags.initial && self.has(Feature::StartDebit) {
             vruntime = vruntime.plus(self.se(se).load.virtual_time(self.sched_slice(cfs_rq, se)) as i64);
         }
@@ -80,10 +84,17 @@ impl Scheduler {
     fn place_by_lag_on_wakeup(&self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> Vruntime {
         let curr = self.running(cfs_rq);
         let queue = self.cfs(cfs_rq);
-        let mut vruntime = queue.average_vruntime(curr);
+        let mut vruntime = self.average(cfs_rq);
         if self.has(Feature::PlaceLag) && queue.nr_running > 1 {
-            let weight = self.se(se).load.scaled_down() as i64;
-            vruntime = vruntime.plus(-inflate_lag(self.se(se).vlag, queue.average_load(curr), weight));
+            let weight = self.se(se).load;
+            let (load, weight) = match self.generation.behaviours.lag_inflation {
+                LagInflation::OneUnit => (queue.average_load(curr), weight.scaled_down()),
+                LagInflation::MixedUnits => {
+                    let running = self.running_entity(cfs_rq).map_or(0, |curr| self.se(curr).load.raw());
+                    (queue.waiting_load() + running as i64, weight.raw())
+                }
+            };
+            vruntime = vruntime.plus(-inflate_lag(self.se(se).vlag, load, weight as i64));
         }
         if self.has(Feature::FairSleepers) && !flags.initial {
             let with_credit = vruntime.plus(-(self.sleeper_credit(se) as i64));
@@ -147,15 +158,20 @@ impl Scheduler {
     /// two requests or one tick.
     pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: SeId) {
         let average = self.average_vruntime(cfs_rq);
-        let limit = self.lag_limit(se);
+        let limit = self.lag_limit(cfs_rq, se);
         let entity = self.se_mut(se);
         entity.vlag = average.minus(entity.vruntime).clamp(-limit, limit);
     }
 
     /// How much lag an entity may carry, virtual ns.
-    pub(crate) fn lag_limit(&self, se: SeId) -> i64 {
+    pub(crate) fn lag_limit(&self, cfs_rq: CfsRqId, se: SeId) -> i64 {
         let entity = self.se(se);
-        entity.load.virtual_time(self.sysctl.tick.max(2 * entity.slice)) as i64
+        let run_time = match self.generation.behaviours.lag_limit {
+            LagLimit::None => return i64::MAX,
+            LagLimit::TwoRequests => self.sysctl.tick.max(2 * entity.slice),
+            LagLimit::LargestRequest => self.largest_request(cfs_rq).max(entity.slice) + self.sysctl.tick,
+        };
+        entity.load.virtual_time(run_time) as i64
     }
 
     /// A new task is placed on its parent's queue; where it is queued first may be another.

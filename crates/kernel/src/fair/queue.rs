@@ -153,7 +153,7 @@ impl Scheduler {
             self.sleep_starts(se);
         }
         let keeps_lag = match self.generation.behaviours.placement {
-            Placement::MinVruntime => false,
+            Placement::MinVruntime | Placement::AverageWithCredit => false,
             Placement::LagOnWakeup => flags.sleep,
             Placement::Lag => true,
         };
@@ -248,11 +248,17 @@ impl Scheduler {
     ///
     /// Kernel: `avg_vruntime()`, kernel/sched/fair.c.
     pub(crate) fn average_vruntime(&mut self, cfs_rq: CfsRqId) -> Vruntime {
-        let average = self.cfs(cfs_rq).average_vruntime(self.running(cfs_rq));
+        let average = self.average(cfs_rq);
         if self.generation.behaviours.virtual_zero == VirtualZero::Average {
             self.cfs_mut(cfs_rq).move_zero_to(average);
         }
         average
+    }
+
+    /// The average of a queue. Pure.
+    pub(crate) fn average(&self, cfs_rq: CfsRqId) -> Vruntime {
+        let rounding = self.generation.behaviours.average_rounding;
+        self.cfs(cfs_rq).average_vruntime(self.running(cfs_rq), rounding)
     }
 
     /// The least request of what is queued here, ns; `None` when nothing is, or where groups have no requests of their own.
@@ -262,9 +268,17 @@ impl Scheduler {
         if self.generation.behaviours.group_request == GroupRequest::BaseSlice {
             return None;
         }
-        let queue = self.cfs(cfs_rq);
-        let waiting = queue.timeline.iter().map(|entry| self.se(entry.se).slice);
-        waiting.chain(self.running_entity(cfs_rq).map(|curr| self.se(curr).slice)).min()
+        self.requests(cfs_rq).min()
+    }
+
+    /// The largest request of what is queued here, ns (`cfs_rq_max_slice()`).
+    pub(crate) fn largest_request(&self, cfs_rq: CfsRqId) -> u64 {
+        self.requests(cfs_rq).max().unwrap_or(0)
+    }
+
+    fn requests(&self, cfs_rq: CfsRqId) -> impl Iterator<Item = u64> {
+        let waiting = self.cfs(cfs_rq).timeline.iter().map(|entry| self.se(entry.se).slice);
+        waiting.chain(self.running_entity(cfs_rq).map(|curr| self.se(curr).slice))
     }
 
     /// A group that is about to be queued asks for what is asked for below it.

@@ -48,10 +48,11 @@ impl Scheduler {
             if rule == Reweight::PlaceAnew {
                 self.cfs_mut(cfs_rq).nr_running += 1;
             }
-            if !matches!(
+            let moves_vruntime = matches!(
                 rule,
-                Reweight::KeepVruntime | Reweight::ScaleDeadline | Reweight::ScaleDeadlineAlways
-            ) {
+                Reweight::ScaleAroundOthers | Reweight::ScaleAroundAverage | Reweight::PlaceAnew
+            );
+            if moves_vruntime {
                 self.update_min_vruntime(cfs_rq);
             }
         }
@@ -67,11 +68,11 @@ impl Scheduler {
     }
 
     fn scale_on_queue(&mut self, se: SeId, ratio: Ratio, average: Vruntime, others: Vruntime) {
-        let limit = self.lag_limit(se);
+        let limit = self.lag_limit(self.se(se).cfs_rq, se);
         let rule = self.generation.behaviours.reweight;
         let entity = self.se_mut(se);
         match rule {
-            Reweight::KeepVruntime => {}
+            Reweight::KeepVruntime | Reweight::ScaleLagOffQueue => {}
             Reweight::ScaleDeadline | Reweight::ScaleDeadlineAlways => {
                 let left = entity.deadline.minus(entity.vruntime);
                 entity.deadline = entity.vruntime.plus(ratio.scale(left));

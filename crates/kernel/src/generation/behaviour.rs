@@ -21,8 +21,10 @@ macro_rules! behaviours {
 behaviours! {
     /// Where an entity joins its queue's virtual time line.
     Placement {
-        /// At the queue's minimum; sleepers get a bonus.
+        /// At the queue's minimum, new tasks a slice later; sleepers get a bonus.
         MinVruntime = "at min_vruntime, sleepers up to half a latency before it",
+        /// At the queue's average; sleepers get a bonus, nobody is moved back.
+        AverageWithCredit = "at avg_vruntime, sleepers up to half a latency before it",
         /// Wakeups at the queue's average shifted by lag; other moves keep their distance to the minimum.
         LagOnWakeup = "wakeups at avg_vruntime less their lag, other moves relative to min_vruntime",
         /// Every enqueue at the queue's average shifted by lag, with a new deadline.
@@ -51,6 +53,8 @@ behaviours! {
     Reweight {
         /// Nothing.
         KeepVruntime = "vruntime stays",
+        /// Only lag scales, off the queue.
+        ScaleLagOffQueue = "vruntime stays; off the queue the lag scales with 1/weight",
         /// The distance to the deadline scales.
         ScaleDeadline = "vruntime stays, the distance to the deadline scales with 1/weight; off the queue only the lag scales",
         /// Lag and deadline scale around an average that leaves out a waiting entity itself.
@@ -61,6 +65,32 @@ behaviours! {
         PlaceAnew = "lag and relative deadline scale with 1/weight and the entity is placed anew",
         /// As `ScaleDeadline`, and off the queue the deadline scales as well: what would have been right.
         ScaleDeadlineAlways = "vruntime stays, the distance to the deadline scales with 1/weight, on and off the queue",
+    }
+
+    /// How lag is inflated for an entity that joins, so that it has that lag afterwards.
+    LagInflation {
+        /// By weights of which some are in scaled-up units: entities that wait hardly count.
+        MixedUnits = "by scaled-down weights of those that wait and scaled-up weights of the running and the joining one",
+        /// By weights in one unit.
+        OneUnit = "by scaled-down weights",
+    }
+
+    /// How much lag an entity may keep.
+    LagLimit {
+        /// Any.
+        None = "no limit",
+        /// Two of its requests, or a tick.
+        TwoRequests = "two of its own requests or a tick, whichever is more",
+        /// The largest request on its queue and a tick.
+        LargestRequest = "the largest request on its queue and a tick",
+    }
+
+    /// How a queue's average is rounded.
+    AverageRounding {
+        /// As C divides.
+        TowardsZero = "towards min_vruntime",
+        /// Down.
+        Down = "down",
     }
 
     /// What a queue's virtual zero follows.
@@ -133,6 +163,12 @@ pub struct Behaviours {
     pub buddy_clearing: BuddyClearing,
     /// See [`Reweight`].
     pub reweight: Reweight,
+    /// See [`LagInflation`].
+    pub lag_inflation: LagInflation,
+    /// See [`LagLimit`].
+    pub lag_limit: LagLimit,
+    /// See [`AverageRounding`].
+    pub average_rounding: AverageRounding,
     /// See [`VirtualZero`].
     pub virtual_zero: VirtualZero,
     /// See [`ForkPlacement`].
@@ -167,7 +203,7 @@ pub(crate) enum TimelineOrder {
 
 impl Behaviours {
     /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 10] {
+    pub fn describe(&self) -> [(&'static str, &'static str); 13] {
         [
             ("placement", self.placement.describe()),
             ("pick", self.pick.describe()),
@@ -176,6 +212,9 @@ impl Behaviours {
             ("yield", self.yielding.describe()),
             ("buddies", self.buddy_clearing.describe()),
             ("reweight", self.reweight.describe()),
+            ("lag inflation", self.lag_inflation.describe()),
+            ("lag limit", self.lag_limit.describe()),
+            ("average", self.average_rounding.describe()),
             ("virtual zero", self.virtual_zero.describe()),
             ("fork placement", self.fork_placement.describe()),
             ("group request", self.group_request.describe()),

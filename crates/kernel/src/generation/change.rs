@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::behaviour::{Pick, Placement, TickPreemption, WakeupPreemption, Yield};
+use super::behaviour::{
+    AverageRounding, BuddyClearing, ForkPlacement, GroupRequest, LagInflation, LagLimit, Pick, Placement,
+    Reweight, TickPreemption, VirtualZero, WakeupPreemption, Yield,
+};
 use super::{Feature, Generation, Tunable};
 
 /// A mainline release.
@@ -35,6 +38,8 @@ pub struct Change {
 pub enum Effect {
     /// A feature appears, on or off by default.
     AddFeature(Feature, bool),
+    /// A feature's default changes.
+    SetFeature(Feature, bool),
     /// A feature and the code behind it go away.
     RemoveFeature(Feature),
     /// A tunable appears, with its normalised value in ns.
@@ -51,6 +56,22 @@ pub enum Effect {
     WakeupPreemption(WakeupPreemption),
     /// Another rule for `sched_yield`.
     Yield(Yield),
+    /// Another rule for when buddies are cleared.
+    BuddyClearing(BuddyClearing),
+    /// Another rule for changes of weight.
+    Reweight(Reweight),
+    /// Another rule for the inflation of lag.
+    LagInflation(LagInflation),
+    /// Another limit for lag.
+    LagLimit(LagLimit),
+    /// Another rounding of averages.
+    AverageRounding(AverageRounding),
+    /// Another virtual zero.
+    VirtualZero(VirtualZero),
+    /// Another place for new tasks.
+    ForkPlacement(ForkPlacement),
+    /// Another request for groups.
+    GroupRequest(GroupRequest),
     /// Bookkeeping that later commits build on; no decision changes.
     Groundwork,
     /// The commit matters, and the model does not follow it; the text says what is left out.
@@ -73,6 +94,15 @@ impl Effect {
             Effect::TickPreemption(rule) => behaviours.tick_preemption = rule,
             Effect::WakeupPreemption(rule) => behaviours.wakeup_preemption = rule,
             Effect::Yield(rule) => behaviours.yielding = rule,
+            Effect::SetFeature(feature, enabled) => generation.features.set(feature, enabled),
+            Effect::BuddyClearing(rule) => behaviours.buddy_clearing = rule,
+            Effect::Reweight(rule) => behaviours.reweight = rule,
+            Effect::LagInflation(rule) => behaviours.lag_inflation = rule,
+            Effect::LagLimit(rule) => behaviours.lag_limit = rule,
+            Effect::AverageRounding(rule) => behaviours.average_rounding = rule,
+            Effect::VirtualZero(rule) => behaviours.virtual_zero = rule,
+            Effect::ForkPlacement(rule) => behaviours.fork_placement = rule,
+            Effect::GroupRequest(rule) => behaviours.group_request = rule,
             Effect::Groundwork | Effect::NotModelled(_) => {}
         }
     }

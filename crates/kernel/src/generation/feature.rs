@@ -52,6 +52,10 @@ features! {
     WakeupPreemption = "WAKEUP_PREEMPTION", Modelled;
     /// Slices end by a timer of their own instead of by the tick.
     Hrtick = "HRTICK", NotModelled;
+    /// Balancing compares loads with a history of them.
+    LbBias = "LB_BIAS", NotModelled;
+    /// The idle scan is given up when idle times are short against its cost.
+    SisAvgCpu = "SIS_AVG_CPU", NotModelled;
     /// Remote wakeups are queued by the target CPU itself.
     TtwuQueue = "TTWU_QUEUE", Modelled;
     /// The idle scan is limited in proportion to the average idle time.

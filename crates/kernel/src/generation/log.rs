@@ -1,16 +1,16 @@
 //! The change log: upstream commits in the order of history, and the generation that the log starts from.
 
 use super::behaviour::{
-    Behaviours, BuddyClearing, ForkPlacement, GroupRequest, Pick, Placement, Reweight, TickPreemption,
-    VirtualZero, WakeupPreemption, Yield,
+    AverageRounding, Behaviours, BuddyClearing, ForkPlacement, GroupRequest, LagInflation, LagLimit, Pick,
+    Placement, Reweight, TickPreemption, VirtualZero, WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
 
 /// The release that the log starts from.
-pub(super) const BASE: Release = Release(6, 5);
+pub(super) const BASE: Release = Release(4, 18);
 
-/// Features of the base release (kernel/sched/features.h at v6.5).
+/// Features of the base release (kernel/sched/features.h at v4.18).
 pub(super) fn base_features() -> Features {
     const ON: &[Feature] = &[
         Feature::GentleFairSleepers,
@@ -19,27 +19,24 @@ pub(super) fn base_features() -> Features {
         Feature::CacheHotBuddy,
         Feature::WakeupPreemption,
         Feature::TtwuQueue,
-        Feature::SisUtil,
+        Feature::SisProp,
         Feature::WaIdle,
         Feature::WaWeight,
         Feature::WaBias,
         Feature::UtilEst,
-        Feature::UtilEstFastup,
-        Feature::AltPeriod,
-        Feature::BaseSlice,
+        Feature::LbBias,
     ];
-    const OFF: &[Feature] = &[Feature::NextBuddy, Feature::Hrtick, Feature::SisProp];
+    const OFF: &[Feature] = &[Feature::NextBuddy, Feature::Hrtick, Feature::SisAvgCpu];
     let features = ON.iter().fold(Features::default(), |features, &feature| features.with(feature, true));
     OFF.iter().fold(features, |features, &feature| features.with(feature, false))
 }
 
-/// Tunables of the base release, normalised (kernel/sched/fair.c at v6.5).
+/// Tunables of the base release, normalised (kernel/sched/fair.c at v4.18).
 pub(super) fn base_tunables() -> Tunables {
     let mut tunables = Tunables::default();
     for (tunable, normalised_ns) in [
         (Tunable::Latency, 6_000_000),
         (Tunable::MinGranularity, 750_000),
-        (Tunable::IdleMinGranularity, 750_000),
         (Tunable::WakeupGranularity, 1_000_000),
         (Tunable::MigrationCost, 500_000),
     ] {
@@ -52,113 +49,194 @@ pub(super) fn base_tunables() -> Tunables {
 pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     placement: Placement::MinVruntime,
     pick: Pick::Leftmost,
-    tick_preemption: TickPreemption::IdealSliceWithinLatency,
+    tick_preemption: TickPreemption::IdealSlice,
     wakeup_preemption: WakeupPreemption::Granularity,
     yielding: Yield::SkipBuddy,
-    buddy_clearing: BuddyClearing::AtSetNext,
+    buddy_clearing: BuddyClearing::AtPick,
     reweight: Reweight::KeepVruntime,
+    lag_inflation: LagInflation::MixedUnits,
+    lag_limit: LagLimit::None,
+    average_rounding: AverageRounding::TowardsZero,
     virtual_zero: VirtualZero::LeastVruntime,
     fork_placement: ForkPlacement::OnParentsQueue,
     group_request: GroupRequest::BaseSlice,
 };
 
-const V6_6: Option<Release> = Some(Release(6, 6));
+/// A kernel that somebody built: a release with back-ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Build {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a clause.
+    pub about: &'static str,
+    /// The release that it is based on.
+    pub base: Release,
+    /// Commits that it holds beyond its base.
+    pub with: &'static [&'static str],
+    /// Commits of its base that it undoes.
+    pub without: &'static [&'static str],
+}
+
+/// Builds that have a name of their own.
+#[rustfmt::skip]
+pub const BUILDS: &[Build] = &[
+    Build {
+        name: "debian-5.10", about: "Debian 11's kernel, 5.10.218 and later", base: Release(5, 10),
+        with: &["0c2de3f054a5"], without: &[],
+    },
+    Build {
+        name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
+        with: &[], without: &[],
+    },
+    Build {
+        name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
+        with: &["2ae891b82695"], without: &[],
+    },
+    Build {
+        name: "debian-7.2", about: "Debian unstable's kernel, 7.2.13", base: Release(7, 2),
+        with: &[], without: &[],
+    },
+    Build {
+        name: "v6.6.9", about: "the stable release of January 2024", base: Release(6, 6),
+        with: &["eab03c23c2a1"], without: &[],
+    },
+];
+
+/// One commit: id, short name, first release, subject, effects.
+const fn change(
+    commit: &'static str,
+    name: &'static str,
+    release: (u32, u32),
+    subject: &'static str,
+    effects: &'static [Effect],
+) -> Change {
+    Change { commit, name, release: Some(Release(release.0, release.1)), subject, effects }
+}
 
 /// Every known change after the base, oldest first.
+#[rustfmt::skip]
 pub const LOG: &[Change] = &[
+    change("fdf5f315d5cf", "no-lb-bias", (4, 20), "sched/fair: Disable LB_BIAS by default", &[
+        Effect::SetFeature(Feature::LbBias, false),
+    ]),
+    change("23127296889f", "pelt-clock", (5, 1), "sched/fair: Update scale invariance of PELT", &[
+        Effect::NotModelled("load averages"),
+    ]),
+    change("5e83eafbfd3b", "no-cpu-load", (5, 3), "sched/fair: Remove the rq->cpu_load[] update code", &[
+        Effect::RemoveFeature(Feature::LbBias),
+    ]),
+    change("b8c96361402a", "util-est-fastup", (5, 5), "sched/fair/util_est: Implement faster ramp-up EWMA on utilization increases", &[
+        Effect::AddFeature(Feature::UtilEstFastup, true),
+    ]),
+    change("9f68395333ad", "runnable-avg", (5, 7), "sched/pelt: Add a new runnable average signal", &[
+        Effect::NotModelled("load averages"),
+    ]),
+    change("0c2de3f054a5", "alt-slice", (5, 13), "sched,fair: Alternative sched_slice()", &[
+        Effect::AddFeature(Feature::AltPeriod, true),
+        Effect::AddFeature(Feature::BaseSlice, true),
+    ]),
+    change("304000390f88", "cgroup-idle", (5, 15), "sched: Cgroup SCHED_IDLE support", &[
+        Effect::NotModelled("groups that are made idle after their creation"),
+    ]),
+    change("51ce83ed523b", "idle-slice", (5, 16), "sched: reduce sched slice for SCHED_IDLE entities", &[
+        Effect::AddTunable(Tunable::IdleMinGranularity, 750_000),
+    ]),
+    change("70fb5ccf2ebb", "sis-util", (6, 0), "sched/fair: Introduce SIS_UTIL to search idle CPU based on sum of util_avg", &[
+        Effect::AddFeature(Feature::SisUtil, true),
+        Effect::SetFeature(Feature::SisProp, false),
+    ]),
+    change("79ba1e607d68", "limit-slice", (6, 3), "sched/fair: Limit sched slice duration", &[
+        Effect::TickPreemption(TickPreemption::IdealSliceWithinLatency),
+    ]),
+    change("af4cf40470c2", "avg-vruntime", (6, 6), "sched/fair: Add cfs_rq::avg_vruntime", &[
+        Effect::Groundwork,
+    ]),
+    change("e0c2ff903c32", "remove-start-debit", (6, 6), "sched/fair: Remove sched_feat(START_DEBIT)", &[
+        Effect::RemoveFeature(Feature::StartDebit),
+        Effect::Placement(Placement::AverageWithCredit),
+    ]),
+    change("86bfbb7ce4f6", "lag-placement", (6, 6), "sched/fair: Add lag based placement", &[
+        Effect::AddFeature(Feature::PlaceLag, true),
+        Effect::AddFeature(Feature::FairSleepers, false),
+        Effect::Placement(Placement::LagOnWakeup),
+        Effect::Reweight(Reweight::ScaleLagOffQueue),
+    ]),
+    change("147f3efaa241", "eevdf", (6, 6), "sched/fair: Implement an EEVDF-like scheduling policy", &[
+        Effect::AddFeature(Feature::Eevdf, true),
+        Effect::AddFeature(Feature::PlaceDeadlineInitial, true),
+        Effect::Pick(Pick::EarliestEligibleDeadline),
+        Effect::TickPreemption(TickPreemption::Deadline),
+        Effect::WakeupPreemption(WakeupPreemption::PickDecides),
+        Effect::Yield(Yield::PushDeadline),
+        Effect::LagInflation(LagInflation::OneUnit),
+        Effect::LagLimit(LagLimit::TwoRequests),
+        Effect::Reweight(Reweight::ScaleDeadline),
+    ]),
+    change("76cae9dbe185", "commit-to-lag", (6, 6), "sched/fair: Commit to lag based placement", &[
+        Effect::RemoveFeature(Feature::FairSleepers),
+        Effect::RemoveFeature(Feature::GentleFairSleepers),
+    ]),
+    change("e8f331bcc270", "lag-across-queues", (6, 6), "sched/smp: Use lag to simplify cross-runqueue placement", &[
+        Effect::Placement(Placement::Lag),
+    ]),
+    change("5e963f2bd465", "commit-to-eevdf", (6, 6), "sched/fair: Commit to EEVDF", &[
+        Effect::RemoveFeature(Feature::Eevdf),
+        Effect::RemoveFeature(Feature::LastBuddy),
+        Effect::RemoveFeature(Feature::AltPeriod),
+        Effect::RemoveFeature(Feature::BaseSlice),
+        Effect::RemoveTunable(Tunable::Latency),
+        Effect::RemoveTunable(Tunable::IdleMinGranularity),
+        Effect::RemoveTunable(Tunable::WakeupGranularity),
+    ]),
+    change("e4ec3318a17f", "base-slice", (6, 6), "sched/debug: Rename sysctl_sched_min_granularity to sysctl_sched_base_slice", &[
+        Effect::RemoveTunable(Tunable::MinGranularity),
+        Effect::AddTunable(Tunable::BaseSlice, 750_000),
+    ]),
+    change("63304558ba5d", "run-to-parity", (6, 6), "sched/eevdf: Curb wakeup-preemption", &[
+        Effect::AddFeature(Feature::RunToParity, true),
+    ]),
+    change("b1bfeab9b002", "balance-idle-core", (6, 6), "sched/fair: Consider the idle state of the whole core for load balance", &[
+        Effect::NotModelled("periodic load balancing"),
+    ]),
+    change("650cad561cce", "floor-average", (6, 6), "sched/eevdf: Fix avg_vruntime()", &[
+        Effect::AverageRounding(AverageRounding::Down),
+    ]),
+    change("eab03c23c2a1", "reweight-keeps-lag", (6, 7), "sched/eevdf: Fix vruntime adjustment on reweight", &[
+        Effect::Reweight(Reweight::ScaleAroundOthers),
+    ]),
+    change("2227a957e1d5", "deadline-tree", (6, 8), "sched/eevdf: Sort the rbtree by virtual deadline", &[
+        Effect::Pick(Pick::EarliestEligibleInDeadlineOrder),
+    ]),
+    change("afae8002b4fd", "reweight-around-average", (6, 9), "sched/eevdf: Fix miscalculation in reweight_entity() when se is not curr", &[
+        Effect::Reweight(Reweight::ScaleAroundAverage),
+    ]),
+    change("aef6987d8954", "min-slice", (6, 12), "sched/eevdf: Propagate min_slice up the cgroup hierarchy", &[
+        Effect::GroupRequest(GroupRequest::LeastBelow),
+    ]),
+    change("152e11f6df29", "delay-dequeue", (6, 12), "sched/fair: Implement delayed dequeue", &[
+        Effect::AddFeature(Feature::DelayDequeue, true),
+        Effect::ForkPlacement(ForkPlacement::WhereQueued),
+    ]),
+    change("54a58a787791", "delay-zero", (6, 12), "sched/fair: Implement DELAY_ZERO", &[
+        Effect::AddFeature(Feature::DelayZero, true),
+    ]),
+    change("82e9d0456e06", "relative-deadline", (6, 12), "sched/fair: Avoid re-setting virtual deadline on 'migrations'", &[
+        Effect::AddFeature(Feature::PlaceRelDeadline, true),
+    ]),
+    change("85e511df3cec", "preempt-short", (6, 12), "sched/eevdf: Allow shorter slices to wakeup-preempt", &[
+        Effect::AddFeature(Feature::PreemptShort, true),
+    ]),
+    change("6d71a9c61604", "place-anew", (6, 13), "sched/fair: Fix EEVDF entity placement bug causing scheduling lag", &[
+        Effect::Reweight(Reweight::PlaceAnew),
+    ]),
+    change("2ae891b82695", "shorter-slice", (6, 15), "sched: Reduce the default slice to avoid tasks getting an extra tick", &[
+        Effect::AddTunable(Tunable::BaseSlice, 700_000),
+    ]),
     Change {
-        commit: "af4cf40470c2",
-        name: "avg-vruntime",
-        release: V6_6,
-        subject: "sched/fair: Add cfs_rq::avg_vruntime",
-        effects: &[Effect::Groundwork],
-    },
-    Change {
-        commit: "e0c2ff903c32",
-        name: "remove-start-debit",
-        release: V6_6,
-        subject: "sched/fair: Remove sched_feat(START_DEBIT)",
-        effects: &[Effect::RemoveFeature(Feature::StartDebit)],
-    },
-    Change {
-        commit: "86bfbb7ce4f6",
-        name: "lag-placement",
-        release: V6_6,
-        subject: "sched/fair: Add lag based placement",
-        effects: &[
-            Effect::AddFeature(Feature::PlaceLag, true),
-            Effect::AddFeature(Feature::FairSleepers, false),
-            Effect::Placement(Placement::LagOnWakeup),
-        ],
-    },
-    Change {
-        commit: "147f3efaa241",
-        name: "eevdf",
-        release: V6_6,
-        subject: "sched/fair: Implement an EEVDF-like scheduling policy",
-        effects: &[
-            Effect::AddFeature(Feature::Eevdf, true),
-            Effect::AddFeature(Feature::PlaceDeadlineInitial, true),
-            Effect::Pick(Pick::EarliestEligibleDeadline),
-            Effect::TickPreemption(TickPreemption::Deadline),
-            Effect::WakeupPreemption(WakeupPreemption::PickDecides),
-            Effect::Yield(Yield::PushDeadline),
-        ],
-    },
-    Change {
-        commit: "76cae9dbe185",
-        name: "commit-to-lag",
-        release: V6_6,
-        subject: "sched/fair: Commit to lag based placement",
-        effects: &[
-            Effect::RemoveFeature(Feature::FairSleepers),
-            Effect::RemoveFeature(Feature::GentleFairSleepers),
-        ],
-    },
-    Change {
-        commit: "e8f331bcc270",
-        name: "lag-across-queues",
-        release: V6_6,
-        subject: "sched/smp: Use lag to simplify cross-runqueue placement",
-        effects: &[Effect::Placement(Placement::Lag)],
-    },
-    Change {
-        commit: "5e963f2bd465",
-        name: "commit-to-eevdf",
-        release: V6_6,
-        subject: "sched/fair: Commit to EEVDF",
-        effects: &[
-            Effect::RemoveFeature(Feature::Eevdf),
-            Effect::RemoveFeature(Feature::LastBuddy),
-            Effect::RemoveFeature(Feature::AltPeriod),
-            Effect::RemoveFeature(Feature::BaseSlice),
-            Effect::RemoveTunable(Tunable::Latency),
-            Effect::RemoveTunable(Tunable::IdleMinGranularity),
-            Effect::RemoveTunable(Tunable::WakeupGranularity),
-        ],
-    },
-    Change {
-        commit: "e4ec3318a17f",
-        name: "base-slice",
-        release: V6_6,
-        subject: "sched/debug: Rename sysctl_sched_min_granularity to sysctl_sched_base_slice",
-        effects: &[
-            Effect::RemoveTunable(Tunable::MinGranularity),
-            Effect::AddTunable(Tunable::BaseSlice, 750_000),
-        ],
-    },
-    Change {
-        commit: "63304558ba5d",
-        name: "run-to-parity",
-        release: V6_6,
-        subject: "sched/eevdf: Curb wakeup-preemption",
-        effects: &[Effect::AddFeature(Feature::RunToParity, true)],
-    },
-    Change {
-        commit: "b1bfeab9b002",
-        name: "balance-idle-core",
-        release: V6_6,
-        subject: "sched/fair: Consider the idle state of the whole core for load balance",
-        effects: &[Effect::NotModelled("periodic load balancing")],
+        commit: "000000000001",
+        name: "scale-deadline-off-rq",
+        release: None,
+        subject: "counterfactual: reweight_entity() scales the deadline of an entity off its queue, too",
+        effects: &[Effect::Reweight(Reweight::ScaleDeadlineAlways)],
     },
 ];

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Change, Feature, Generation, LOG, Release, Support, Tunable, TunableScaling, log};
+use super::{BUILDS, Build, Change, Feature, Generation, LOG, Release, Support, Tunable, TunableScaling};
 
 /// Why a name means no generation, in one line that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ fn split_modifiers(rules: &str) -> (&str, Vec<(char, &str)>) {
 /// Splits off the first item: a change's whole short name where one stands, dashes included, or all up to the next sign.
 fn take_item(text: &str) -> (&str, &str) {
     let ends = |length: usize| matches!(text.as_bytes().get(length), None | Some(b'+' | b'-'));
-    let names = LOG.iter().map(|change| change.name);
+    let names = LOG.iter().map(|change| change.name).chain(BUILDS.iter().map(|build| build.name));
     let known = names.filter(|name| text.starts_with(name) && ends(name.len())).map(str::len).max();
     text.split_at(known.or_else(|| text.find(['+', '-'])).unwrap_or(text.len()))
 }
@@ -91,26 +91,41 @@ fn find_feature(name: &str) -> Option<(Feature, bool)> {
     Feature::ALL.iter().find(|feature| feature.name() == name).map(|&feature| (feature, enabled))
 }
 
-/// Which changes the base of a name holds.
+/// Which changes the base of a name holds: a build, a change's tree, or a release.
 fn base_changes(base: &str, name: &str) -> Result<Vec<bool>, NameError> {
-    let upto =
-        |last: Option<usize>| (0..LOG.len()).map(|index| last.is_some_and(|last| index <= last)).collect();
+    if let Some(build) = BUILDS.iter().find(|build| build.name == base) {
+        return Ok(build_changes(build));
+    }
     if let Some(index) = find_change(base) {
-        return Ok(upto(Some(index)));
+        // A patch that was never merged has no tree of its own: it stands on all that was.
+        let holds = |(at, change): (usize, &Change)| at == index || (at < index && change.release.is_some());
+        return Ok(LOG.iter().enumerate().map(holds).collect());
     }
     let numbers = base.strip_prefix('v').and_then(|numbers| numbers.split_once('.'));
     let release = numbers.and_then(|(major, minor)| Some(Release(major.parse().ok()?, minor.parse().ok()?)));
     let known = Generation::releases();
     let Some(release) = release.filter(|release| known.contains(release)) else {
-        let names = known.iter().map(Release::to_string).collect::<Vec<_>>().join(", ");
+        let builds = BUILDS.iter().map(|build| build.name).collect::<Vec<_>>().join(", ");
+        let (first, last) = (known[0], known[known.len() - 1]);
         return refuse(
             format!("unknown kernel '{name}'"),
-            format!("known are {names} and what 'fairlab kernels list' prints"),
+            format!(
+                "known are {first} to {last}, {builds}, and the commits that 'fairlab kernels list' prints"
+            ),
         );
     };
-    let in_release =
-        |change: &Change| release != log::BASE && change.release.is_some_and(|first| first <= release);
-    Ok(LOG.iter().map(in_release).collect())
+    Ok(release_changes(release))
+}
+
+fn release_changes(release: Release) -> Vec<bool> {
+    LOG.iter().map(|change| change.release.is_some_and(|first| first <= release)).collect()
+}
+
+fn build_changes(build: &Build) -> Vec<bool> {
+    let holds = |(change, held): (&Change, bool)| {
+        (held || build.with.contains(&change.commit)) && !build.without.contains(&change.commit)
+    };
+    LOG.iter().zip(release_changes(build.base)).map(holds).collect()
 }
 
 fn toggle(applied: &mut [bool], index: usize, sign: char, name: &str) -> Result<(), NameError> {
@@ -206,7 +221,13 @@ mod tests {
 
     #[test]
     fn releases_are_folds_of_the_log() {
-        assert_eq!(parse("v6.5").changes().count(), 0);
+        assert_eq!(parse("v4.18").changes().count(), 0);
+        assert_eq!(parse("v5.10").behaviours, parse("v5.4").behaviours);
+        assert!(
+            parse("v6.5").features.enabled(Feature::AltPeriod)
+                && !parse("v5.10").features.has(Feature::AltPeriod)
+        );
+        assert!(parse("debian-5.10").features.enabled(Feature::AltPeriod));
         let eevdf = parse("v6.6");
         assert_eq!(eevdf.behaviours.pick, Pick::EarliestEligibleDeadline);
         assert_eq!(eevdf.tunables.effective(Tunable::BaseSlice, 8), Some(3_000_000));
@@ -236,7 +257,7 @@ mod tests {
     #[test]
     fn names_that_mean_nothing_are_refused_in_one_line() {
         for (name, fragment) in [
-            ("v9.9", "unknown kernel 'v9.9'; known are v6.5, v6.6"),
+            ("v9.9", "unknown kernel 'v9.9'; known are v4.18 to v7.2, debian-5.10"),
             ("", "unknown kernel ''"),
             ("v6.5+nonsense", "'nonsense' is neither a change nor a feature"),
             ("v6.5-63304558ba5d", "change 63304558ba5d is not there"),

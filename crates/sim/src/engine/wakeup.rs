@@ -31,8 +31,10 @@ impl Engine {
     fn try_to_wake_up(&mut self, cpu: Cpu, thread: usize) -> Ns {
         let task = self.threads[thread].task;
         self.threads[thread].wait = Wait::No;
-        let start = self.kernel.ttwu_begin(task);
-        assert_eq!(start, WakeStart::Slept, "a thread that waits has left its queue");
+        if self.kernel.ttwu_begin(task) == WakeStart::StillQueued {
+            // It slept on its queue (delayed dequeue) and goes on there.
+            return Ns::ZERO;
+        }
         self.kernel.record_wakee(self.kernel.curr(cpu), task);
         let prev = self.kernel.task(task).cpu();
         let decision = self.kernel.select_task_rq(task, cpu, WakeKind::Wakeup { sync: false });

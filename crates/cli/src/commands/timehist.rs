@@ -1,0 +1,166 @@
+//! `fairlab timehist`: every switch of a recorded trace, as `perf sched timehist` lists them.
+
+use std::io::{self, Write};
+
+use fairlab_analysis::timehist::text::{Columns, Layout};
+use fairlab_analysis::timehist::{Label, OffCpu, Row, SwitchRow, Timehist, TimehistOptions, TimehistSummary};
+use fairlab_event::Pid;
+use fairlab_trace::ImportStats;
+use serde_json::{Value, json};
+
+use super::trace;
+use crate::args::{Format, TimehistArgs};
+use crate::error::CliError;
+
+pub fn execute(args: &TimehistArgs) -> Result<(), CliError> {
+    let mut stdout = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    match args.trace.format {
+        Format::Text => print_text(args, &mut stdout)?,
+        Format::Json => print_json(args, &mut stdout)?,
+    }
+    Ok(stdout.flush()?)
+}
+
+fn options(args: &TimehistArgs) -> TimehistOptions {
+    let (start, end) = args.time.unwrap_or_default();
+    TimehistOptions {
+        pids: args.pid.iter().copied().map(Pid).collect(),
+        tids: args.tid.iter().copied().map(Pid).collect(),
+        cpus: args.cpu.iter().flat_map(|list| list.0.iter().copied()).collect(),
+        start,
+        end,
+        wakeups: args.wakeups,
+        migrations: args.migrations,
+    }
+}
+
+/// Reads the trace; each row goes to `print`.
+fn list(
+    args: &TimehistArgs,
+    print: &mut dyn FnMut(&Row) -> io::Result<()>,
+) -> Result<(TimehistSummary, ImportStats), CliError> {
+    let mut outcome = Ok(());
+    let mut timehist = Timehist::new(options(args), |row: &Row| {
+        if outcome.is_ok() {
+            outcome = print(row);
+            if matches!(&outcome, Err(error) if error.kind() == io::ErrorKind::BrokenPipe) {
+                // Nobody reads on: the rest of a long trace need not be read either.
+                std::process::exit(0);
+            }
+        }
+    });
+    let stats = args.trace.read(&mut timehist)?;
+    let summary = timehist.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
+    outcome?;
+    trace::warn(&args.trace.file, &stats, &summary.notices);
+    Ok((summary, stats))
+}
+
+fn print_text(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let columns = Columns { state: args.state, next: args.next, wakeups: args.wakeups };
+    let mut layout = Layout::new(columns);
+    let mut text = String::new();
+    // The head waits for the first row, so that a file that cannot be read leaves no output.
+    layout.head(&mut text);
+    let (summary, _) = list(args, &mut |row| {
+        if args.summary {
+            return Ok(());
+        }
+        layout.row(row, &mut text);
+        out.write_all(text.as_bytes())?;
+        text.clear();
+        Ok(())
+    })?;
+    if args.summary {
+        text.clear();
+    }
+    if args.summary || args.with_summary {
+        layout.summary(&summary, &mut text);
+    }
+    Ok(out.write_all(text.as_bytes())?)
+}
+
+fn print_json(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let mut before = "{\"schema\":\"fairlab/timehist/1\",\"events\":[\n";
+    let (summary, stats) = list(args, &mut |row| {
+        if args.summary {
+            return Ok(());
+        }
+        write!(out, "{before}{}", row_json(row))?;
+        before = ",\n";
+        Ok(())
+    })?;
+    // Without rows the list has not been opened.
+    let opened = if before.starts_with('{') { before } else { "\n" };
+    let summary = summary_json(&summary);
+    let import = trace::import_json(&stats, &[]);
+    Ok(writeln!(out, "{opened}],\"summary\":{summary},\"import\":{import}}}")?)
+}
+
+fn row_json(row: &Row) -> Value {
+    match row {
+        Row::Switch(row) => switch_json(row),
+        Row::Wakeup { time, cpu, waker, wakee } => json!({
+            "kind": "wakeup", "time_ns": time.0, "cpu": cpu.0, "waker": label_json(waker), "wakee": label_json(wakee),
+        }),
+        Row::Migration { time, cpu, by, task, orig_cpu, dest_cpu } => json!({
+            "kind": "migration", "time_ns": time.0, "cpu": cpu.0, "by": label_json(by), "task": label_json(task),
+            "orig_cpu": orig_cpu.0, "dest_cpu": dest_cpu.0,
+        }),
+        Row::Lost { time, cpu, count } => {
+            json!({ "kind": "lost", "time_ns": time.0, "cpu": cpu.0, "count": count })
+        }
+    }
+}
+
+fn switch_json(row: &SwitchRow) -> Value {
+    let mut value = json!({
+        "kind": "switch",
+        "time_ns": row.time.0,
+        "cpu": row.cpu.0,
+        "task": label_json(&row.task),
+        "run_ns": row.run.0,
+        "delay_ns": row.delay.0,
+        "state": row.state.to_string(),
+        "next": { "comm": row.next_comm.to_str(), "pid": row.next_pid.0 },
+    });
+    add_off_cpu(&mut value, &row.off);
+    value
+}
+
+fn add_off_cpu(value: &mut Value, off: &OffCpu) {
+    value["sleep_ns"] = json!(off.sleep.0);
+    value["iowait_ns"] = json!(off.iowait.0);
+    value["preempt_ns"] = json!(off.preempt.0);
+}
+
+fn label_json(label: &Label) -> Value {
+    json!({ "comm": label.comm.to_str(), "pid": label.tid.0, "tgid": label.tgid.0 })
+}
+
+fn summary_json(summary: &TimehistSummary) -> Value {
+    let tasks = summary.tasks.iter().map(|task| {
+        let mut value = label_json(&task.label);
+        value["parent_pid"] = json!(task.parent.map(|parent| parent.0));
+        value["count"] = json!(task.count);
+        value["run_ns"] = json!(task.run.0);
+        value["run_min_ns"] = json!(task.run_min.0);
+        value["run_mean_ns"] = json!(task.run_mean.0);
+        value["run_max_ns"] = json!(task.run_max.0);
+        add_off_cpu(&mut value, &task.off);
+        value["delay_ns"] = json!(task.delay.0);
+        value["migrations"] = json!(task.migrations);
+        value
+    });
+    let cpus = summary
+        .cpus
+        .iter()
+        .map(|cpu| json!({ "cpu": cpu.cpu.0, "switches": cpu.switches, "idle_ns": cpu.idle.0 }));
+    json!({
+        "tasks": tasks.collect::<Vec<_>>(),
+        "cpus": cpus.collect::<Vec<_>>(),
+        "switches": summary.switches,
+        "run_ns": summary.run.0,
+        "span_ns": summary.span.0,
+    })
+}

@@ -1,0 +1,71 @@
+//! Reading the trace that a command is about, and saying what is wrong with it.
+//!
+//! Must not know: what is computed from the trace.
+
+use std::path::Path;
+
+use clap::Args;
+use fairlab_analysis::MissingEvents;
+use fairlab_event::Sink;
+use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity, read_path};
+use serde_json::{Map, Value, json};
+
+use crate::args::Format;
+use crate::error::CliError;
+
+/// Which trace, and how the answer is printed.
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    /// A trace: perf.data or ftrace text, also compressed (.zst, .xz, .gz); - is standard input.
+    #[arg(value_name = "FILE")]
+    pub file: std::path::PathBuf,
+    /// Ticks per second of the trace clock, for traces with integer time stamps.
+    #[arg(long, value_name = "HZ")]
+    pub clock_hz: Option<u64>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+impl TraceArgs {
+    /// Feeds the trace to `sink`.
+    pub fn read(&self, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
+        let options = ReadOptions { clock_hz: self.clock_hz };
+        read_path(&self.file, &options, sink).map_err(|error| {
+            let hint = match error {
+                ImportError::Io(_) => "check the path",
+                _ => "give a trace: perf.data or ftrace text",
+            };
+            CliError::bad(format!("{}: {error}", self.file.display()), hint)
+        })
+    }
+}
+
+/// The error for a trace without the events that are needed.
+pub fn lacking(file: &Path, missing: &MissingEvents) -> CliError {
+    let hint = "record the sched events, as 'perf sched record' does";
+    CliError::bad(format!("{}: {missing}", file.display()), hint)
+}
+
+/// Says on standard error what the reader should know before trusting an answer.
+pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
+    let file = file.display();
+    for count in stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info) {
+        eprintln!("fairlab: {file}: {count}");
+    }
+    for notice in notices {
+        eprintln!("fairlab: {file}: {notice}");
+    }
+}
+
+/// The account of the import, for programs.
+pub fn import_json(stats: &ImportStats, notices: &[String]) -> Value {
+    let troubles = stats.troubles().iter().map(|count| {
+        (count.trouble.name().to_string(), json!({ "count": count.count, "first_at": count.first_at }))
+    });
+    json!({
+        "events": stats.events,
+        "troubles": troubles.collect::<Map<_, _>>(),
+        "notices": notices,
+    })
+}
