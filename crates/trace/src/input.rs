@@ -12,7 +12,7 @@ use std::path::Path;
 
 use fairlab_event::Sink;
 
-use crate::{ImportError, ImportStats, Trouble, ftrace_text, perfdata};
+use crate::{ImportError, ImportStats, Trouble, ftrace_text, perfdata, tracedat};
 
 /// What the user may tell a reader about a trace.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +28,8 @@ pub enum Format {
     FtraceText,
     /// `perf record`'s file.
     PerfData,
+    /// trace-cmd's file.
+    TraceDat,
 }
 
 impl Format {
@@ -45,16 +47,15 @@ impl Format {
         if start.starts_with(b"PERFILE2") || start.starts_with(b"2ELIFREP") {
             return Ok(Format::PerfData);
         }
+        if start.starts_with(tracedat::MAGIC) {
+            return Ok(Format::TraceDat);
+        }
         Ok(Format::FtraceText)
     }
 }
 
 /// Formats that people have and that must be turned into another first.
 const UNSUPPORTED: &[(&[u8], &str)] = &[
-    (
-        b"\x17\x08Dtracing",
-        "this is a trace.dat of trace-cmd; turn it into text first: trace-cmd report -N -t FILE",
-    ),
     (b"PAR1", "this is a Parquet file, no trace that can be read"),
     (b"SQLite format 3\0", "this is an SQLite database, no trace that can be read"),
     (b"BZh", "this is compressed with bzip2; decompress it first, or use zstd, gzip or xz"),
@@ -78,11 +79,15 @@ pub fn read_path(
     }
     let mut file = File::open(path)?;
     if file.metadata()?.is_file() {
-        // perf.data is read in place where it can be: its descriptions stand at its end.
+        // Where it can be, what cannot be read from beginning to end is read in place.
         let start = first_bytes(&mut file)?;
         file.rewind()?;
-        if Compression::of(&start).is_none() && matches!(Format::detect(&start)?, Format::PerfData) {
-            return perfdata::read_file(file, options, sink);
+        if Compression::of(&start).is_none() {
+            match Format::detect(&start)? {
+                Format::PerfData => return perfdata::read_file(file, options, sink),
+                Format::TraceDat => return tracedat::read_file(file, options, sink),
+                Format::FtraceText => {}
+            }
         }
     }
     read(Box::new(file), options, sink)
@@ -111,7 +116,7 @@ pub fn read(
         Ok((mut stats, format)) => {
             let at = match format {
                 Format::FtraceText => progress.lines.get() + 1,
-                Format::PerfData => progress.bytes.get(),
+                Format::PerfData | Format::TraceDat => progress.bytes.get(),
             };
             if stats.count(trouble) == 0 {
                 stats.add(trouble, 1, at);
@@ -137,6 +142,7 @@ fn read_plain(
     let source = BufReader::with_capacity(BUFFER_BYTES, io::Cursor::new(start).chain(source));
     let stats = match format {
         Format::PerfData => perfdata::read(source, options, sink),
+        Format::TraceDat => tracedat::read(source, options, sink),
         Format::FtraceText => ftrace_text::read(source, options, sink),
     }?;
     Ok((stats, format))
@@ -416,13 +422,12 @@ mod tests {
             Err(ImportError::Unsupported(fact)) => fact,
             other => panic!("{other:?}"),
         };
-        assert!(fact(b"\x17\x08Dtracing7\0\0").contains("trace-cmd report -N"));
-        assert!(fact(&zstd(b"\x17\x08Dtracing6\0\0")).contains("trace-cmd report -N"));
         assert!(fact(b"\xff\xfeb\0a\0s\0").contains("UTF-16"));
         for (mark, expected) in UNSUPPORTED {
             assert_eq!(fact(mark), *expected);
         }
         assert_eq!(Format::detect(b"PERFILE2\x68").expect("a format"), Format::PerfData);
+        assert_eq!(Format::detect(b"\x17\x08Dtracing7\0\0").expect("a format"), Format::TraceDat);
         assert_eq!(Format::detect(b"anything").expect("a format"), Format::FtraceText);
     }
 }

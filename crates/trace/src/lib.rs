@@ -11,8 +11,10 @@ mod error;
 pub mod ftrace_text;
 mod input;
 pub mod perfdata;
+mod ringbuffer;
 mod stats;
 mod store;
+pub mod tracedat;
 mod tracepoint;
 
 pub use error::ImportError;

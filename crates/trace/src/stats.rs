@@ -38,20 +38,25 @@ pub enum Trouble {
     UnknownEventFormat,
     /// A record that came too late to be put in order.
     OutOfOrder,
+    /// A record of a tracepoint that another trace instance in the same file has too: it is taken once.
+    RecordedTwice,
+    /// A CPU's buffer of a trace instance whose clock is not the first instance's: its times cannot be compared.
+    OtherClock,
 }
 
 impl Trouble {
     /// How much it matters.
     pub const fn severity(self) -> Severity {
         match self {
-            Trouble::ForeignLine | Trouble::SkippedRecord => Severity::Info,
+            Trouble::ForeignLine | Trouble::SkippedRecord | Trouble::RecordedTwice => Severity::Info,
             Trouble::TimeWentBack | Trouble::ClockRateGuessed | Trouble::CommTruncated => Severity::Warning,
             Trouble::MalformedEvent
             | Trouble::LostEvents
             | Trouble::TruncatedFile
             | Trouble::CorruptRecord
             | Trouble::UnknownEventFormat
-            | Trouble::OutOfOrder => Severity::DataLoss,
+            | Trouble::OutOfOrder
+            | Trouble::OtherClock => Severity::DataLoss,
         }
     }
 
@@ -69,6 +74,8 @@ impl Trouble {
             Trouble::SkippedRecord => "skipped_record",
             Trouble::UnknownEventFormat => "unknown_event_format",
             Trouble::OutOfOrder => "out_of_order",
+            Trouble::RecordedTwice => "recorded_twice",
+            Trouble::OtherClock => "other_clock",
         }
     }
 
@@ -88,6 +95,8 @@ impl Trouble {
             Trouble::SkippedRecord => "records that carry no events",
             Trouble::UnknownEventFormat => "tracepoint records without a format description",
             Trouble::OutOfOrder => "records that came too late to be put in order",
+            Trouble::RecordedTwice => "records of tracepoints that another instance recorded too, taken once",
+            Trouble::OtherClock => "CPU buffers of instances with another clock, left out",
         }
     }
 }

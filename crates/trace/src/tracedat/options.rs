@@ -1,0 +1,177 @@
+//! Options: numbered facts about a recording, the same in all versions of the file.
+//!
+//! Must not know: where in the file they stand.
+
+use fairlab_event::Cpu;
+
+use super::contents::{Contents, CpuData, Instance};
+use super::cursor::{Cursor, Fault};
+use super::own::Own;
+use crate::endian::Endian;
+use crate::ringbuffer::clock::ClockFacts;
+
+/// Numbers of options and, of some, of the sections that they point to.
+pub(super) mod number {
+    pub(crate) const DONE: u16 = 0;
+    pub(crate) const DATE: u16 = 1;
+    pub(crate) const CPUSTAT: u16 = 2;
+    pub(crate) const BUFFER: u16 = 3;
+    pub(crate) const TRACECLOCK: u16 = 4;
+    pub(crate) const OFFSET: u16 = 7;
+    pub(crate) const CPUCOUNT: u16 = 8;
+    pub(crate) const TSC2NSEC: u16 = 14;
+    pub(crate) const HEADER_INFO: u16 = 16;
+    pub(crate) const FTRACE_EVENTS: u16 = 17;
+    pub(crate) const EVENT_FORMATS: u16 = 18;
+    pub(crate) const CMDLINES: u16 = 21;
+    pub(crate) const BUFFER_TEXT: u16 = 22;
+    /// Fairlab's own: far above those of trace-cmd, which passes over numbers that it does not know.
+    pub(crate) const FAIRLAB: u16 = 0x4661;
+}
+
+/// One option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RawOption {
+    pub(super) number: u16,
+    pub(super) data: Vec<u8>,
+}
+
+/// No option is longer, but for Fairlab's own: a line for each of all threads that a kernel can have.
+pub(super) const OPTION_BYTES_MAX: usize = 64 << 20;
+
+/// What options say that concerns how the rest is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Where sections lie, by their number, in the order in which they were met.
+    pub(super) sections: Vec<(u16, u64)>,
+    /// Instances, and where their descriptions or sections lie.
+    pub(super) buffers: Vec<(u64, Instance)>,
+    /// Whether the clock's name stands behind the first instance's table of CPUs.
+    pub(super) clock_behind: bool,
+    /// How many CPUs there are, where the file was written before that was known.
+    pub(super) cpus: Option<u32>,
+}
+
+/// The option that comes behind its number.
+pub(super) fn read(number: u16, cursor: &mut Cursor<'_>) -> Result<RawOption, Fault> {
+    let size = cursor.u32()?;
+    Ok(RawOption { number, data: cursor.block(size.into(), OPTION_BYTES_MAX)? })
+}
+
+/// Takes an option into account; those of instances have the table of CPUs in them when `with_tables`.
+pub(super) fn take(
+    option: RawOption,
+    with_tables: bool,
+    contents: &mut Contents,
+    found: &mut Found,
+    endian: Endian,
+) {
+    let text = || String::from_utf8_lossy(&option.data).into_owned();
+    match option.number {
+        number::DATE => add(&mut contents.clock.offset, signed(&text()).saturating_mul(1000)),
+        number::OFFSET => add(&mut contents.clock.offset, signed(&text())),
+        number::CPUSTAT => contents.dropped = contents.dropped.saturating_add(dropped(&text())),
+        number::TRACECLOCK => {
+            contents.clock.name = ClockFacts::selected(&text()).to_string();
+            found.clock_behind = true;
+        }
+        number::CPUCOUNT => found.cpus = endian.u32(&option.data, 0),
+        number::TSC2NSEC => {
+            contents.clock.measured = endian.u32(&option.data, 0).zip(endian.u32(&option.data, 4));
+        }
+        number::HEADER_INFO | number::FTRACE_EVENTS | number::EVENT_FORMATS | number::CMDLINES => {
+            found.sections.extend(endian.u64(&option.data, 0).map(|offset| (option.number, offset)));
+        }
+        number::BUFFER => {
+            let mut cursor = Cursor::of_bytes(option.data, endian);
+            match read_buffer(&mut cursor, with_tables) {
+                Ok(buffer) => found.buffers.push(buffer),
+                Err(_) => contents.damaged = true,
+            }
+        }
+        number::BUFFER_TEXT => contents.text = true,
+        number::FAIRLAB => contents.own = Own::parse(&option.data),
+        _ => {}
+    }
+}
+
+fn add(sum: &mut i64, value: i64) {
+    *sum = sum.saturating_add(value);
+}
+
+/// An instance, and where its description or section lies. The table of its CPUs is here when `with_tables`.
+fn read_buffer(cursor: &mut Cursor<'_>, with_tables: bool) -> Result<(u64, Instance), Fault> {
+    let offset = cursor.u64()?;
+    let _name = cursor.text()?;
+    let mut instance = Instance::default();
+    if !with_tables {
+        return Ok((offset, instance));
+    }
+    instance.clock = cursor.text()?;
+    instance.page_bytes = usize::try_from(cursor.u32()?).ok();
+    for _ in 0..cursor.u32()? {
+        let cpu = Cpu(cursor.u32()?);
+        let (offset, size) = (cursor.u64()?, cursor.u64()?);
+        if size > 0 {
+            instance.cpus.push(CpuData { cpu, offset, size });
+        }
+    }
+    Ok((offset, instance))
+}
+
+/// A number with sign, decimal, `0x…` or `0…`, as strtoll reads it; 0 when it is none.
+fn signed(text: &str) -> i64 {
+    let text = text.trim_matches(|byte: char| byte.is_whitespace() || byte == '\0');
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hexadecimal) => u64::from_str_radix(hexadecimal, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8),
+        None => digits.parse(),
+    };
+    let value = i64::try_from(value.unwrap_or(0)).unwrap_or(i64::MAX);
+    if negative { -value } else { value }
+}
+
+/// Events that a CPU's `stats` file counts as dropped. Those that were overwritten before they were read are not among
+/// them: they are older than the trace, or its pages tell of them.
+fn dropped(stats: &str) -> u64 {
+    let count = |line: &str| {
+        let number = line.strip_prefix("dropped events:").or_else(|| line.strip_prefix("commit overrun:"))?;
+        number.trim_matches(|byte: char| byte.is_whitespace() || byte == '\0').parse::<u64>().ok()
+    };
+    stats.lines().filter_map(count).fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_strtoll_does() {
+        for (text, value) in [
+            ("0x10\0", 16),
+            ("-0x10", -16),
+            ("12\n", 12),
+            ("-5", -5),
+            ("+5", 5),
+            ("010", 8),
+            ("0", 0),
+            ("", 0),
+            ("x", 0),
+            ("99999999999999999999", 0),
+            ("0xffffffffffffffff", i64::MAX),
+        ] {
+            assert_eq!(signed(text), value, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn dropped_events_are_added_up() {
+        let stats = "CPU: 0\nentries: 5\noverrun: 9\ncommit overrun: 2\nbytes: 7\ndropped events: 40\nread events: 1\n\0";
+        assert_eq!(dropped(stats), 42);
+        assert_eq!(dropped("dropped events: many"), 0);
+    }
+}
