@@ -68,7 +68,7 @@ impl Timeline {
     }
 
     /// In order.
-    pub fn iter(&self) -> impl Iterator<Item = &Waiting> {
+    pub fn iter(&self) -> impl Iterator<Item = &Waiting> + Clone {
         self.entries.iter()
     }
 
@@ -186,6 +186,11 @@ impl CfsRq {
             (_, AverageRounding::TowardsZero) => keys / load,
         };
         self.min_vruntime.plus(offset)
+    }
+
+    /// Σ (vruntime − `min_vruntime`) · weight over the time line alone.
+    pub fn waiting_keys(&self) -> i64 {
+        self.avg_vruntime
     }
 
     /// Σ weight over the time line alone, scaled down.

@@ -18,6 +18,7 @@ mod entity;
 mod fair;
 pub mod generation;
 mod group;
+mod invariant;
 mod newidle;
 pub mod open_loop;
 mod rq;

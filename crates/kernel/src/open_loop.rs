@@ -117,6 +117,11 @@ impl Scheduler {
         self.cfs(self.rqs[cpu.index()].cfs).min_vruntime
     }
 
+    /// The idle task of a CPU.
+    pub fn idle_task(&self, cpu: Cpu) -> TaskId {
+        self.rqs[cpu.index()].idle
+    }
+
     /// A task's policy.
     pub fn policy(&self, task: TaskId) -> Policy {
         self.task(task).policy

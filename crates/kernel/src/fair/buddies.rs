@@ -4,7 +4,8 @@ use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::generation::Feature;
-use crate::task::{Policy, TaskId};
+use crate::generation::behaviour::Pick;
+use crate::task::TaskId;
 
 impl Scheduler {
     /// Makes an entity and its groups no longer anybody's buddy.
@@ -43,10 +44,12 @@ impl Scheduler {
 
     /// Passes a task over at the next pick (`set_skip_buddy()`).
     pub(crate) fn set_skip_buddy(&mut self, se: SeId) {
-        self.for_each_queued_level(se, |scheduler, se| {
-            let queue = scheduler.se(se).cfs_rq;
-            scheduler.cfs_mut(queue).skip = Some(se);
-        });
+        let mut level = Some(se);
+        while let Some(se) = level {
+            let queue = self.se(se).cfs_rq;
+            self.cfs_mut(queue).skip = Some(se);
+            level = self.se(se).parent;
+        }
     }
 
     fn set_last_buddy(&mut self, se: SeId) {
@@ -58,7 +61,7 @@ impl Scheduler {
 
     fn for_each_queued_level(&mut self, se: SeId, set: impl Fn(&mut Scheduler, SeId)) {
         let mut level = Some(se);
-        while let Some(se) = level.filter(|&se| self.se(se).on_rq) {
+        while let Some(se) = level.filter(|&se| self.se(se).on_rq && !self.is_idle_policy(se)) {
             set(self, se);
             level = self.se(se).parent;
         }
@@ -66,30 +69,28 @@ impl Scheduler {
 
     /// What a wakeup's preemption test leaves behind: the woken task is preferred, and the preempted one after it.
     ///
-    /// Kernel: the buddies set by `check_preempt_wakeup()`. The last buddy is set only on a queue so long that the
-    /// preempted task would otherwise wait for many others.
+    /// Kernel: the buddies set by `check_preempt_wakeup()`. To v6.5 `NEXT_BUDDY` and `LAST_BUDDY` count only on queues so
+    /// long that a task would otherwise wait for many others.
     pub(crate) fn set_buddies_after(&mut self, task: TaskId, decision: PreemptDecision) {
-        let cpu = self.tasks[task.index()].cpu;
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
         let curr = rq.curr;
-        let curr_is_idle = curr == rq.idle;
-        let se = self.tasks[task.index()].se;
-        let asked = !matches!(decision.reason, PreemptReason::SameEntity | PreemptReason::LowerClass);
-        let wins_by_vruntime = decision.reason == PreemptReason::BeyondGranularity;
-        if self.tasks[curr.index()].policy.is_fair()
-            && (wins_by_vruntime || (asked && self.has(Feature::NextBuddy)))
-        {
-            self.set_next_buddy(se);
-        }
-        let by_class = decision.reason == PreemptReason::HigherClass;
-        if !decision.preempt || curr_is_idle || by_class || !self.has(Feature::LastBuddy) {
+        let compares_classes =
+            matches!(decision.reason, PreemptReason::HigherClass | PreemptReason::LowerClass);
+        if compares_classes || decision.reason == PreemptReason::SameEntity {
             return;
         }
-        let preempted = self.tasks[curr.index()].se;
+        let (woken, preempted) = (self.tasks[task.index()].se, self.tasks[curr.index()].se);
+        let cfs = self.generation.behaviours.pick == Pick::Leftmost;
         let queue = self.cfs(self.se(preempted).cfs_rq);
         let crowded = u64::from(queue.nr_running) >= self.sysctl.nr_latency;
-        if crowded && self.se(preempted).on_rq && self.tasks[curr.index()].policy != Policy::Swapper {
-            self.set_last_buddy(preempted);
+        let wins_by_vruntime = decision.reason == PreemptReason::BeyondGranularity;
+        if wins_by_vruntime || (self.has(Feature::NextBuddy) && (crowded || !cfs)) {
+            self.set_next_buddy(woken);
+        }
+        let (at_common_level, _) = self.find_matching_se(preempted, woken);
+        let is_last = decision.preempt && crowded && self.has(Feature::LastBuddy);
+        if is_last && self.se(at_common_level).on_rq && self.se(at_common_level).task.is_some() {
+            self.set_last_buddy(at_common_level);
         }
     }
 }

@@ -233,9 +233,10 @@ impl Scheduler {
 
 /// The lag to place with, so that the entity's lag *after* joining is `lag`: joining moves the average.
 ///
-/// `lag · (W + w) / W`, truncated towards zero; `W` and `w` scaled down.
+/// `lag · (W + w) / W`, truncated towards zero. The product wraps as the kernel's does: where lag has no limit and weights
+/// are scaled up (86bfbb7ce4f6), it can.
 fn inflate_lag(lag: i64, queue_load: i64, weight: i64) -> i64 {
-    lag * (queue_load + weight) / queue_load.max(1)
+    lag.wrapping_mul(queue_load + weight) / queue_load.max(1)
 }
 
 #[cfg(test)]

@@ -68,6 +68,11 @@ impl Scheduler {
             return decide(false, PreemptReason::FeatureOff);
         }
         let (curr, woken) = self.find_matching_se(running.se, woken.se);
+        match (self.is_idle_policy(curr), self.is_idle_policy(woken)) {
+            (true, false) => return decide(true, PreemptReason::CurrIsIdlePolicy),
+            (false, true) => return decide(false, PreemptReason::PolicyNeverPreempts),
+            _ => {}
+        }
         match self.generation.behaviours.wakeup_preemption {
             WakeupPreemption::Granularity => match self.wakeup_preempt_entity(curr, woken) {
                 WakeupPreemptionTest::Behind => decide(true, PreemptReason::BeyondGranularity),
@@ -107,7 +112,7 @@ impl Scheduler {
     }
 
     /// The two entities, or those of their groups, that share a queue (`find_matching_se()`).
-    fn find_matching_se(&self, mut one: SeId, mut other: SeId) -> (SeId, SeId) {
+    pub(crate) fn find_matching_se(&self, mut one: SeId, mut other: SeId) -> (SeId, SeId) {
         let depth = |mut se: SeId| {
             let mut levels = 0;
             while let Some(parent) = self.se(se).parent {

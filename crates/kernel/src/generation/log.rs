@@ -131,9 +131,15 @@ pub const LOG: &[Change] = &[
     change("9f68395333ad", "runnable-avg", (5, 7), "sched/pelt: Add a new runnable average signal", &[
         Effect::NotModelled("load averages"),
     ]),
+    change("26cf52229efc", "least-weight", (5, 7), "sched: Avoid scale real weight down to zero", &[
+        Effect::NotModelled("before, a group's entity below 1/1024 of nice 0 weighed nothing"),
+    ]),
     change("0c2de3f054a5", "alt-slice", (5, 13), "sched,fair: Alternative sched_slice()", &[
         Effect::AddFeature(Feature::AltPeriod, true),
         Effect::AddFeature(Feature::BaseSlice, true),
+    ]),
+    change("21f56ffe4482", "pick-task", (5, 14), "sched: Introduce sched_class::pick_task()", &[
+        Effect::BuddyClearing(BuddyClearing::AtSetNext),
     ]),
     change("304000390f88", "cgroup-idle", (5, 15), "sched: Cgroup SCHED_IDLE support", &[
         Effect::NotModelled("groups that are made idle after their creation"),

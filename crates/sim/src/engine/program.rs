@@ -85,8 +85,9 @@ impl Engine {
                 self.sleep(cpu, index, Wait::Timer);
             }
             SystemCall::FutexWake(target) => {
-                let target = self.programs[self.threads[index].program].threads[target.index()];
+                let threads = &self.programs[self.threads[index].program].threads;
                 // A thread that is not created yet waits on nothing.
+                let target = threads.get(target.index()).copied().flatten();
                 let cost = target.map_or(Ns::ZERO, |target| self.futex_wake(cpu, target));
                 self.interrupt_marked(Some(cpu));
                 self.enter_kernel(cpu, cost, Then::ReturnToUser);

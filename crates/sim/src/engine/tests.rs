@@ -176,3 +176,137 @@ fn events_come_in_order_of_time_and_switches_chain() {
     });
     engine.run_until(Ns::from_ms(500), &mut check);
 }
+
+/// A script that the seed decides: computing, sleeping, yielding, waking its neighbour, waiting for it.
+fn random_threads(random: &mut crate::rng::Stream, cpus: u64) -> Vec<(ThreadSpec, Vec<Action>)> {
+    let count = 2 + random.below(3 * cpus) as u32;
+    let thread = |random: &mut crate::rng::Stream| {
+        let nice = random.below(40) as i32 - 20;
+        let first = random.below(cpus);
+        let list = if random.below(4) == 0 { format!("{first}") } else { format!("0-{}", cpus - 1) };
+        let steps = 1 + random.below(5);
+        let mut actions = (0..steps)
+            .map(|_| match random.below(6) {
+                0 => Action::Sleep(Ns(1 + random.below(4_000_000))),
+                1 => Action::Yield,
+                2 => Action::Wake(ThreadId(1 + random.below(u64::from(count)) as u32)),
+                3 => Action::SpinUntil(Ns(random.below(50_000_000))),
+                _ => Action::Run(Ns(1 + random.below(6_000_000))),
+            })
+            .collect::<Vec<_>>();
+        actions.push(Action::Run(Ns(1 + random.below(500_000))));
+        (spec(nice, &list), actions)
+    };
+    (0..count).map(|_| thread(random)).collect()
+}
+
+const GENERATIONS: &[&str] = &[
+    "v4.18",
+    "v5.10",
+    "debian-5.10",
+    "v6.1+NEXT_BUDDY",
+    "v6.5",
+    "e0c2ff903c32",
+    "86bfbb7ce4f6",
+    "86bfbb7ce4f6+FAIR_SLEEPERS",
+    "147f3efaa241",
+    "e8f331bcc270",
+    "v6.6",
+    "v6.6+NO_PLACE_LAG+NO_RUN_TO_PARITY",
+    "v6.6+scale-deadline-off-rq",
+    "v6.6.9",
+    "v6.8",
+    "v6.9",
+    "v6.12",
+    "v6.12+NO_DELAY_ZERO",
+    "v6.12+NO_DELAY_DEQUEUE+NEXT_BUDDY",
+    "debian-6.12",
+    "v6.13",
+    "v7.2",
+];
+
+#[test]
+fn any_workload_on_any_kernel_keeps_the_invariants() {
+    for round in 0..6 {
+        for kernel in GENERATIONS {
+            let name = format!("{kernel} round {round}");
+            let mut random = crate::rng::Stream::new(round, &name);
+            let cpus = 1 + random.below(8);
+            let topology_threads = 1 + random.below(2) as u32;
+            let mut machine = machine(cpus as u32);
+            machine.topology = Topology::regular(1, 1, cpus as u32, topology_threads, SmtNumbering::Spread)
+                .expect("a machine");
+            machine.hz = [100, 250, 1000][random.below(3) as usize];
+            let cpus = cpus * u64::from(topology_threads);
+            let threads = random_threads(&mut random, cpus);
+            let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, round);
+            engine.set_tracing(true);
+            engine.start(Script::new(threads));
+            for step in 1..=60 {
+                engine.run_until(Ns(step * 1_700_000), &mut ());
+                engine
+                    .kernel
+                    .check_invariants()
+                    .unwrap_or_else(|fault| panic!("{name} at {}: {fault}", engine.now));
+            }
+        }
+    }
+}
+
+/// Time that tasks were switched in is time that was accounted to them, but for the search of a CPU that runs out of work.
+#[test]
+fn run_time_is_conserved() {
+    for kernel in GENERATIONS {
+        let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(4), 5);
+        engine.set_tracing(true);
+        let mut random = crate::rng::Stream::new(7, kernel);
+        engine.start(Script::new(random_threads(&mut random, 4)));
+        let mut since = std::collections::BTreeMap::new();
+        let (mut on_cpu, mut accounted) = (0, 0);
+        let mut check = sink_fn(|event: &Event<'_>| match event.kind {
+            EventKind::SchedSwitch(switch) => {
+                if let Some(start) = since.remove(&switch.prev_pid) {
+                    on_cpu += event.time.since(start).0;
+                }
+                if !switch.next_pid.is_idle() {
+                    since.insert(switch.next_pid, event.time);
+                }
+            }
+            EventKind::SchedStatRuntime { runtime, .. } => accounted += runtime.0,
+            _ => {}
+        });
+        engine.run_until(Ns::from_ms(400), &mut check);
+        drop(check);
+        on_cpu += since.values().map(|&start| engine.now.since(start).0).sum::<u64>();
+        let slack = 4 * 10_000_000;
+        assert!(
+            accounted <= on_cpu + slack && on_cpu <= accounted + slack,
+            "{kernel}: {on_cpu} ns on CPUs, {accounted} accounted"
+        );
+        assert!(accounted > 100_000_000, "{kernel}: {accounted}");
+    }
+}
+
+#[test]
+fn a_run_does_not_depend_on_names() {
+    let shape = |comm: &str| {
+        let busy = vec![Action::Run(Ns::from_us(700)), Action::Sleep(Ns::from_us(300))];
+        let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine(3), 1);
+        engine.set_tracing(true);
+        let threads =
+            (0..7).map(|_| (ThreadSpec { comm: comm.into(), ..spec(0, "0-2") }, busy.clone())).collect();
+        engine.start(Script::new(threads));
+        let mut shape = Vec::new();
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            if let EventKind::SchedSwitch(switch) = event.kind {
+                shape.push((event.time, event.cpu, switch.prev_pid, switch.next_pid));
+            }
+        });
+        engine.run_until(Ns::from_ms(200), &mut sink);
+        drop(sink);
+        shape
+    };
+    let (one, other) = (shape("one"), shape("another"));
+    assert!(one.len() > 100);
+    assert_eq!(one, other);
+}

@@ -1,0 +1,75 @@
+//! How long one turn of a runqueue takes: a task sleeps, the next one is picked, the sleeper wakes again.
+//!
+//! `cargo bench -p fairlab-kernel --bench queue`. Eight runnable tasks on one CPU, three groups deep.
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::time::Instant;
+
+use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
+use fairlab_kernel::core::{Mode, WakeStart};
+use fairlab_kernel::topology::SmtNumbering;
+use fairlab_kernel::{CpuMask, GroupId, Policy, Scheduler, TaskId, TaskSpec, Topology};
+
+const CPU: Cpu = Cpu(0);
+const TURNS: u64 = 400_000;
+
+fn scheduler(kernel: &str, depth: u32) -> Scheduler {
+    let topology = Topology::regular(1, 1, 8, 1, SmtNumbering::Adjacent).expect("a machine");
+    let mut scheduler = Scheduler::new(kernel.parse().expect("a kernel"), topology, Ns::from_ms(1));
+    let group = (0..depth).fold(GroupId::ROOT, |parent, _| scheduler.new_group(parent, 100));
+    scheduler.set_here(CPU, Mode::Task, Ns(1));
+    for pid in 1..=8 {
+        let (comm, policy, allowed) = (Comm::from("bench"), Policy::Normal, CpuMask::single(CPU));
+        let spec = TaskSpec {
+            comm,
+            pid: Pid(pid),
+            tgid: Pid(pid),
+            policy,
+            nice: 0,
+            allowed,
+            per_cpu_kthread: false,
+        };
+        let task = scheduler.new_task(&spec, CPU);
+        scheduler.set_task_group(task, group);
+        scheduler.fork(task);
+        scheduler.wake_up_new_task(task, CPU);
+    }
+    scheduler
+}
+
+/// The running task sleeps, the next one is picked, and the one that slept a turn ago is woken.
+fn turn(scheduler: &mut Scheduler, now: Ns, asleep: &mut Option<TaskId>) {
+    scheduler.set_here(CPU, Mode::Task, now);
+    if !scheduler.runs_idle_task(CPU) {
+        let sleeper = scheduler.curr(CPU);
+        scheduler.deactivate_task(CPU, TaskState::INTERRUPTIBLE);
+        if let Some(task) = asleep.replace(sleeper)
+            && scheduler.ttwu_begin(task) == WakeStart::Slept
+        {
+            scheduler.ttwu_do_activate(task, false);
+        }
+    }
+    scheduler.finish_delayed_dequeues(CPU);
+    let next = scheduler.pick_next_task(CPU).task;
+    scheduler.context_switch(CPU, next, TaskState::INTERRUPTIBLE);
+}
+
+fn main() {
+    let mut marked = Vec::new();
+    for kernel in ["v5.10", "v6.6", "v6.12", "v7.2"] {
+        for depth in [0, 3] {
+            let mut scheduler = scheduler(kernel, depth);
+            let mut asleep = None;
+            let start = Instant::now();
+            for turn_number in 0..TURNS {
+                turn(&mut scheduler, Ns(1_000_000 + turn_number * 50_000), &mut asleep);
+                scheduler.take_marked(&mut marked);
+                marked.clear();
+            }
+            let each = start.elapsed().as_nanos() as f64 / TURNS as f64;
+            println!(
+                "{kernel:<6} 8 tasks, depth {depth}: {each:>5.0} ns a dequeue, enqueue, pick and switch"
+            );
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What must hold of the scheduler's state between any two actions; for tests.
+
+use crate::cfs_rq::CfsRq;
+use crate::core::Scheduler;
+use crate::entity::{CfsRqId, SeId};
+use crate::task::OnRq;
+
+impl Scheduler {
+    /// Looks through the whole state. Slow: for tests.
+    ///
+    /// # Errors
+    /// The first thing that is not as it must be.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        for index in 0..self.cfs_rqs.len() {
+            self.check_queue(CfsRqId(index as u32)).map_err(|fault| format!("cfs_rq {index}: {fault}"))?;
+        }
+        for index in 0..self.tasks.len() {
+            self.check_task(index).map_err(|fault| format!("task {index}: {fault}"))?;
+        }
+        for (cpu, rq) in self.rqs.iter().enumerate() {
+            let fair = self.cfs(rq.cfs).h_nr_running as usize;
+            let listed = rq.cfs_tasks.oldest_first(&self.tasks).count();
+            let counted = rq.nr_running as usize;
+            if fair != listed || fair + rq.stop.len() != counted {
+                return Err(format!(
+                    "CPU {cpu}: {fair} fair tasks below the root, {listed} listed, {counted} counted"
+                ));
+            }
+        }
+        let overloaded = self.rqs.iter().filter(|rq| rq.nr_running > 1).count();
+        equal("overloaded runqueues", overloaded as u32, self.nr_overloaded)
+    }
+
+    /// Entities on a queue: those that wait, and the running one.
+    fn members(&self, id: CfsRqId) -> Vec<SeId> {
+        let waiting = self.cfs(id).timeline.iter().map(|entry| entry.se);
+        waiting.chain(self.running_entity(id)).collect()
+    }
+
+    fn check_queue(&self, id: CfsRqId) -> Result<(), String> {
+        let queue = self.cfs(id);
+        let members = self.members(id);
+        equal("entities", members.len() as u32, queue.nr_running)?;
+        let weight = members.iter().map(|&se| self.se(se).load.raw()).sum::<u64>();
+        equal("weight", weight, queue.load.raw())?;
+        let below = |se: SeId| self.se(se).my_q.map_or(1, |below| self.cfs(below).h_nr_running);
+        equal("tasks below", members.iter().map(|&se| below(se)).sum::<u32>(), queue.h_nr_running)?;
+        for &se in &members {
+            let entity = self.se(se);
+            if !entity.on_rq || entity.cfs_rq != id {
+                return Err(format!("entity {} is listed but not on it", se.0));
+            }
+        }
+        for entry in queue.timeline.iter() {
+            let entity = self.se(entry.se);
+            if (entry.vruntime, entry.deadline) != (entity.vruntime, entity.deadline) {
+                return Err(format!("entity {} stands where it was, not where it is", entry.se.0));
+            }
+            equal("weight of an entry", entry.weight, entity.load.scaled_down() as i64)?;
+        }
+        self.check_averages(id, queue, &members)
+    }
+
+    /// The sums that averages are made of, and that lag sums to zero within rounding.
+    fn check_averages(&self, id: CfsRqId, queue: &CfsRq, members: &[SeId]) -> Result<(), String> {
+        let key = |se: SeId| i128::from(queue.key(self.se(se).vruntime));
+        let weight = |se: SeId| i128::from(self.se(se).load.scaled_down());
+        let waiting = queue.timeline.iter().map(|entry| entry.se);
+        equal("waiting weight", waiting.clone().map(weight).sum::<i128>(), i128::from(queue.waiting_load()))?;
+        let keys = waiting.map(|se| key(se) * weight(se)).sum::<i128>();
+        equal("weighted keys", keys, i128::from(queue.waiting_keys()))?;
+        let average = i128::from(queue.key(self.average(id)));
+        let lag = members.iter().map(|&se| (average - key(se)) * weight(se)).sum::<i128>();
+        let total = members.iter().map(|&se| weight(se)).sum::<i128>();
+        if lag.abs() > total {
+            return Err(format!("weighted lag sums to {lag}, beyond the rounding of {total}"));
+        }
+        Ok(())
+    }
+
+    fn check_task(&self, index: usize) -> Result<(), String> {
+        let task = &self.tasks[index];
+        if !task.policy.is_fair() {
+            return Ok(());
+        }
+        let entity = self.se(task.se);
+        let queued = matches!(task.on_rq, OnRq::Queued | OnRq::Delayed(_));
+        equal("on its queue", queued, entity.on_rq)?;
+        equal("asleep on its queue", matches!(task.on_rq, OnRq::Delayed(_)), entity.sched_delayed)?;
+        equal("its queue's CPU", task.cpu, self.cfs(entity.cfs_rq).cpu)?;
+        if queued && !task.allowed.contains(task.cpu) {
+            return Err(format!("it is queued on CPU {}, which it may not use", task.cpu));
+        }
+        Ok(())
+    }
+}
+
+fn equal<T: PartialEq + std::fmt::Debug>(what: &str, is: T, should_be: T) -> Result<(), String> {
+    if is == should_be { Ok(()) } else { Err(format!("{what}: {is:?}, but {should_be:?} is noted")) }
+}

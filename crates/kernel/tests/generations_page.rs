@@ -1,0 +1,62 @@
+//! docs/generations.md is what the change log says; `BLESS=1 cargo test -p fairlab-kernel --test generations_page` writes it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use fairlab_kernel::Generation;
+use fairlab_kernel::generation::{BUILDS, Effect, Feature, LOG, Support};
+
+fn page() -> String {
+    let mut page = String::from(
+        "# Generations\n\nGenerated from the change log (`crates/kernel/src/generation/log.rs`); a test keeps it fresh.\n\n\
+         A kernel's name is a release, a build or a commit (the tree after it), then `+COMMIT`, `-COMMIT`, `+FEATURE`,\n\
+         `+NO_FEATURE` and `,tunable=ns`. `fairlab kernels diff A B` says what differs.\n",
+    );
+    let releases = Generation::releases();
+    let _ = write!(page, "\nReleases: {} to {}.\n\n## Builds\n\n", releases[0], releases[releases.len() - 1]);
+    page += "| name | what it is | base | with | without |\n|---|---|---|---|---|\n";
+    for build in BUILDS {
+        let (with, without) = (build.with.join(" "), build.without.join(" "));
+        let _ =
+            writeln!(page, "| `{}` | {} | {} | {with} | {without} |", build.name, build.about, build.base);
+    }
+    page += "\n## Changes\n\n| commit | name | first in | subject | effect |\n|---|---|---|---|---|\n";
+    for change in LOG {
+        let release = change.release.map_or("never merged".to_string(), |release| release.to_string());
+        let left_out = change.effects.iter().find_map(|effect| match effect {
+            Effect::NotModelled(what) => Some(format!("not modelled: {what}")),
+            _ => None,
+        });
+        let effect = match (change.is_modelled(), left_out) {
+            (true, None) => "modelled".to_string(),
+            (true, Some(left_out)) => format!("modelled in part; {left_out}"),
+            (false, Some(left_out)) => left_out,
+            (false, None) => "bookkeeping only".to_string(),
+        };
+        let _ = writeln!(
+            page,
+            "| {} | `{}` | {release} | {} | {effect} |",
+            change.commit, change.name, change.subject
+        );
+    }
+    page += "\n## Features\n\n| feature | the model acts on it |\n|---|---|\n";
+    for feature in Feature::ALL {
+        let support = if feature.support() == Support::Modelled { "yes" } else { "no: only its default" };
+        let _ = writeln!(page, "| {feature} | {support} |");
+    }
+    page
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "BLESS says that the page is to be written")]
+fn the_page_is_fresh() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/generations.md");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, page()).expect("written");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == page(),
+        "docs/generations.md is stale: BLESS=1 cargo test -p fairlab-kernel --test generations_page"
+    );
+}
