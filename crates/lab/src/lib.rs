@@ -12,6 +12,7 @@ mod folder;
 pub mod machines;
 mod run;
 mod trace_file;
+pub mod verify;
 pub mod workloads;
 
 pub use compare::{Comparison, ComparisonRow, compare};

@@ -1,0 +1,184 @@
+//! How well the model agrees with a real kernel: a recording is walked in open loop, decision by decision.
+//!
+//! For each decision that the trace shows, the core is asked what it would do in the kernel's state; the answer is
+//! compared, and then what the kernel did is applied. What the trace does not show is counted as not judged, never as
+//! agreement.
+//!
+//! Must not know: how the answer is shown.
+
+mod probe;
+mod record;
+mod recording;
+mod sched_debug;
+mod tally;
+mod walker;
+mod window;
+
+use std::path::{Path, PathBuf};
+
+use fairlab_event::{Event, Ns, Sink};
+use fairlab_kernel::{Generation, Topology};
+use fairlab_sim::Machine;
+use fairlab_trace::{ImportError, ImportStats, ReadOptions, Trouble, read_path};
+
+use crate::LabError;
+use record::{Record, What};
+use recording::Recording;
+use walker::Walker;
+
+pub use tally::{Baseline, Kind, KindTally, Miss, Share};
+
+/// What to verify, and how.
+#[derive(Clone, Debug)]
+pub struct VerifyOptions {
+    /// The machine, where the recording does not describe it or describes it wrongly.
+    pub machine: Option<Machine>,
+    /// How many misses are kept with their circumstances.
+    pub misses: usize,
+    /// Ticks per second of the trace clock, for traces with integer time stamps.
+    pub clock_hz: Option<u64>,
+}
+
+/// How well a generation agrees with a recording.
+#[derive(Clone, Debug)]
+pub struct Agreement {
+    /// The generation's name.
+    pub kernel: String,
+    /// The trace.
+    pub trace: PathBuf,
+    /// The recorded kernel's release, where the recording says it.
+    pub release: Option<String>,
+    /// Counts of each kind of decision.
+    pub kinds: Vec<(Kind, KindTally)>,
+    /// The first misses.
+    pub misses: Vec<Miss>,
+    /// What is not judged at the beginning.
+    pub warm_up: String,
+    /// Events walked.
+    pub events: u64,
+    /// Places where the state had to be set right without a decision that explains it.
+    pub state_set_right: u64,
+    /// The import's account.
+    pub import: ImportStats,
+}
+
+impl Agreement {
+    /// The counts of one kind.
+    pub fn kind(&self, kind: Kind) -> Option<&KindTally> {
+        self.kinds.iter().find(|(known, _)| *known == kind).map(|(_, tally)| tally)
+    }
+}
+
+/// Walks the recording at `path` (its folder, or the trace in it) by the rules of `generation`.
+///
+/// # Errors
+/// There is no readable trace, or it lacks what verification needs.
+pub fn verify(
+    path: &Path,
+    generation: &Generation,
+    options: &VerifyOptions,
+) -> Result<Agreement, LabError> {
+    let recording = Recording::open(path)?;
+    let (topology, tick) = machine(&recording, options)?;
+    let (trace, release) = (recording.trace.clone(), recording.release.clone());
+    let walker = Walker::new(generation.clone(), topology, tick, recording, options.misses);
+    let mut feed = Feed { walker, events: 0, present: Present::default() };
+    let read_options = ReadOptions { clock_hz: options.clock_hz };
+    let import = read_path(&trace, &read_options, &mut feed).map_err(|error| unreadable(&trace, &error))?;
+    feed.present.check(&trace)?;
+    let mut walker = feed.walker;
+    walker.finish();
+    let warm_up = match walker.has_markers() {
+        true => "nothing is judged before the end of the snapshot that the trace marks; \
+                 after it, only what rests on state that the snapshot or the trace has shown"
+            .to_string(),
+        false => format!(
+            "the first {} events are not judged; after them, only what rests on state that the trace has shown",
+            walker::WARM_UP_EVENTS
+        ),
+    };
+    let (events, state_set_right) = (walker.events(), walker.lost());
+    let (kinds, mut misses) = walker.tally.into_kinds();
+    // Lines that are no events stand at the head of tracefs's text.
+    for miss in &mut misses {
+        miss.line += import.count(Trouble::ForeignLine);
+    }
+    let kernel = generation.name().to_string();
+    Ok(Agreement { kernel, trace, release, kinds, misses, warm_up, events, state_set_right, import })
+}
+
+fn machine(recording: &Recording, options: &VerifyOptions) -> Result<(Topology, Ns), LabError> {
+    if let Some(machine) = &options.machine {
+        return Ok((machine.topology.clone(), machine.tick()));
+    }
+    let shown = recording.trace.display();
+    let hint = "name the machine with --machine, or give a recording's folder";
+    let Some(topology) = recording.topology.clone() else {
+        return Err(LabError::new(
+            format!("{shown}: nothing beside the trace describes the CPUs (sched_info.txt)"),
+            hint,
+        ));
+    };
+    let Some(tick) = recording.tick() else {
+        return Err(LabError::new(
+            format!("{shown}: nothing beside the trace says the tick rate (meta.json)"),
+            hint,
+        ));
+    };
+    Ok((topology, tick))
+}
+
+fn unreadable(trace: &Path, error: &ImportError) -> LabError {
+    let hint = match error {
+        ImportError::Io(_) => "check the path",
+        _ => "give a trace: perf.data or ftrace text",
+    };
+    LabError::new(format!("{}: {error}", trace.display()), hint)
+}
+
+/// Hands the trace's events to the walk.
+struct Feed {
+    walker: Walker,
+    events: u64,
+    present: Present,
+}
+
+/// Which events the trace has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Present {
+    switch: bool,
+    wakeup: bool,
+    runtime: bool,
+}
+
+impl Sink for Feed {
+    fn event(&mut self, event: &Event<'_>) {
+        self.events += 1;
+        let record = Record::new(self.events, event);
+        match record.what {
+            What::Switch(_) => self.present.switch = true,
+            What::Wakeup(_) => self.present.wakeup = true,
+            What::Runtime { .. } => self.present.runtime = true,
+            _ => {}
+        }
+        self.walker.push(record);
+    }
+}
+
+impl Present {
+    fn check(self, trace: &Path) -> Result<(), LabError> {
+        let needed = [
+            ("sched_switch", self.switch),
+            ("sched_wakeup", self.wakeup),
+            ("sched_stat_runtime", self.runtime),
+        ];
+        let missing = needed.iter().filter(|(_, present)| !present).map(|(name, _)| *name).collect::<Vec<_>>();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(LabError::new(
+            format!("{}: the trace has no {}", trace.display(), missing.join(", no ")),
+            "record all events of the subsystem sched",
+        ))
+    }
+}

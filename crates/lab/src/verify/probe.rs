@@ -1,0 +1,241 @@
+//! The recorder's kprobes, read by name: what the kernel's own fields held at one of its functions.
+//!
+//! Fields have the recorder's names, some of them kernels' fields under another name in each era. Values at a function's
+//! entry are those before it acts.
+//!
+//! Must not know: what a function should do.
+
+use fairlab_event::{Cpu, FieldValue, Fields, Pid};
+
+/// Declares an enum of names with the text of each.
+macro_rules! names {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum $name { $($(#[$variant_doc])* $variant,)* }
+
+        impl $name {
+            const ALL: &[$name] = &[$($name::$variant,)*];
+
+            fn text(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+
+            fn named(text: &str) -> Option<$name> {
+                $name::ALL.iter().copied().find(|name| name.text() == text)
+            }
+        }
+    };
+}
+
+names! {
+    /// The function that a probe stands at.
+    At {
+        /// `place_entity()`.
+        Place = "place",
+        PlaceReturn = "place_r",
+        EnqueueEntity = "enqe",
+        DequeueEntity = "deqe",
+        DequeueEntities = "deqs",
+        DequeueEntitiesReturn = "deqs_r",
+        EnqueueTask = "enq",
+        SetNextEntity = "setn",
+        SetNextTask = "setnt",
+        PutPrevEntity = "putp",
+        PickReturn = "pick_r",
+        ReweightEntity = "rew",
+        ReweightEntityReturn = "rew_r",
+        AverageReturn = "avgv_r",
+        RequeueDelayed = "requeue",
+        /// `__enqueue_entity()`: on the time line.
+        Insert = "rbins",
+        /// `__dequeue_entity()`: off the time line.
+        Remove = "rbdel",
+        /// `task_tick_fair()`, before it accounts.
+        Tick = "tick",
+        /// `check_preempt_wakeup()` and its successors.
+        WakeupPreempt = "wkpre",
+        Resched = "resched",
+        ReschedLazy = "resched_lazy",
+        ReschedFlag = "resched_tif",
+        Yield = "yld",
+        MigrateTask = "mig",
+        MigrateTaskReturn = "mig_r",
+        /// `set_user_nice()`, before the change.
+        Nice = "nice",
+        SetScheduler = "setsched",
+        SetAffinity = "setaff",
+        /// `sched_move_task()`.
+        MoveGroup = "movegrp",
+        NewidleBalance = "nib",
+        NewidleBalanceReturn = "nib_r",
+        Throttle = "thr",
+        Unthrottle = "unthr",
+        /// `reweight_entity()` of kernels patched to trace it.
+        ReweightTracepoint = "sched_reweight",
+    }
+}
+
+names! {
+    /// What a probe fetched.
+    Key {
+        CfsRq = "cf",
+        Cpu = "cpu",
+        Cgroup = "cg",
+        NrRunning = "nr",
+        QueueWeight = "cw",
+        Curr = "curr",
+        MinVruntime = "minv",
+        Next = "next",
+        Last = "last",
+        Skip = "skip",
+        AvgVruntime = "avv",
+        AvgLoad = "avl",
+        Shift = "sh",
+        ZeroVruntime = "zv",
+        LoadAvg = "la",
+        RunnableAvg = "ra",
+        UtilAvg = "ua",
+        LastUpdate = "lut",
+        Entity = "se",
+        Pid = "pid",
+        MyQueue = "my",
+        Vruntime = "vr",
+        Deadline = "dl",
+        Lag = "vlag",
+        Protected = "vprot",
+        Weight = "w",
+        OnRq = "on",
+        Slice = "sl",
+        Delayed = "sd",
+        RelativeDeadline = "rd",
+        SumExec = "sx",
+        Flags = "fl",
+        NewWeight = "neww",
+        CurrentPid = "cpid",
+        WakeFlags = "wf",
+        Average = "V",
+        Returned = "ret",
+        Nice = "nice",
+        Policy = "policy",
+        Mask = "mask",
+        First = "first",
+    }
+}
+
+/// Who asked for a reschedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// The test that follows a wakeup, a fork or a move.
+    Preemption,
+    /// The tick, or accounting (which the tick does, too).
+    Accounting,
+    /// Something else: a change of group, nice level or policy.
+    Other,
+}
+
+/// One probe hit.
+#[derive(Clone, Debug)]
+pub(super) struct Probe {
+    pub at: At,
+    pub by: Option<Caller>,
+    values: Box<[Option<i64>]>,
+}
+
+impl Probe {
+    /// Reads a kprobe event; `None` for probes that verification does not use.
+    pub fn read(name: &str, fields: Fields<'_>) -> Option<Probe> {
+        let at = At::named(name).filter(|&at| at != At::ReweightTracepoint)?;
+        Some(Probe::with_fields(at, fields))
+    }
+
+    /// Reads a tracepoint of patched kernels that tells what the probe of the same function tells.
+    pub fn read_tracepoint(name: &str, fields: Fields<'_>) -> Option<Probe> {
+        let at = At::named(name).filter(|&at| at == At::ReweightTracepoint)?;
+        Some(Probe::with_fields(at, fields))
+    }
+
+    fn with_fields(at: At, fields: Fields<'_>) -> Probe {
+        let mut probe = Probe { at, by: None, values: vec![None; Key::ALL.len()].into() };
+        for (name, value) in fields.iter() {
+            if let Some(key) = Key::named(name) {
+                probe.values[key as usize] = match value {
+                    FieldValue::Unsigned(value) => Some(value as i64),
+                    FieldValue::Signed(value) => Some(value),
+                    FieldValue::Text(_) => None,
+                };
+            } else if let ("by", FieldValue::Text(symbol)) = (name, value) {
+                probe.by = Some(Caller::of(symbol));
+            }
+        }
+        probe
+    }
+
+    /// A fetched value, as signed 64 bits.
+    pub fn get(&self, key: Key) -> Option<i64> {
+        self.values[key as usize]
+    }
+
+    /// The same without sign: pointers, vruntimes that wrap.
+    pub fn unsigned(&self, key: Key) -> Option<u64> {
+        self.get(key).map(|value| value as u64)
+    }
+
+    /// The CPU that it names.
+    pub fn cpu(&self) -> Option<Cpu> {
+        self.get(Key::Cpu).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)
+    }
+
+    /// The task that it is about; `None` for a group's entity.
+    pub fn task(&self) -> Option<Pid> {
+        if self.get(Key::MyQueue).is_some_and(|queue| queue != 0) {
+            return None;
+        }
+        self.get(Key::Pid).and_then(|pid| i32::try_from(pid).ok()).map(Pid)
+    }
+}
+
+impl Caller {
+    fn of(symbol: &str) -> Caller {
+        let function = symbol.split('+').next().unwrap_or(symbol);
+        match function {
+            "check_preempt_curr" | "check_preempt_wakeup" | "check_preempt_wakeup_fair" | "wakeup_preempt"
+            | "wakeup_preempt_fair" => Caller::Preemption,
+            "task_tick_fair" | "update_curr" | "entity_tick" | "check_preempt_tick" | "sched_tick"
+            | "scheduler_tick" => Caller::Accounting,
+            _ => Caller::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_keeps_what_it_fetched() {
+        let text = "(place_entity+0x0/0xf0) cf=0xffff9c319db334c0 cpu=1 cg=1 nr=1 minv=-5 se=0x10 pid=196 my=0x0 vr=7 fl=0x1";
+        let probe = Probe::read("place", Fields::new(text)).expect("a probe");
+        assert_eq!((probe.at, probe.cpu(), probe.task()), (At::Place, Some(Cpu(1)), Some(Pid(196))));
+        assert_eq!(probe.unsigned(Key::CfsRq), Some(0xffff_9c31_9db3_34c0));
+        assert_eq!((probe.get(Key::MinVruntime), probe.get(Key::Deadline)), (Some(-5), None));
+        assert!(Probe::read("unknown", Fields::new("a=1")).is_none());
+    }
+
+    #[test]
+    fn a_group_is_no_task() {
+        let probe = Probe::read("setn", Fields::new("(f+0x0/0x1) se=0x1 pid=5 my=0x9 vr=1")).expect("a probe");
+        assert_eq!(probe.task(), None);
+    }
+
+    #[test]
+    fn who_asked_for_a_reschedule_is_told_by_the_return_address() {
+        let by = |symbol: &str| {
+            let text = format!("(resched_curr+0x0/0xb0) cpu=1 cpid=1 by={symbol}");
+            Probe::read("resched", Fields::new(&text)).and_then(|probe| probe.by)
+        };
+        assert_eq!(by("check_preempt_curr+0x2d/0x70"), Some(Caller::Preemption));
+        assert_eq!(by("task_tick_fair+0x1/0x2"), Some(Caller::Accounting));
+        assert_eq!(by("sched_move_task+0x1/0x2"), Some(Caller::Other));
+    }
+}

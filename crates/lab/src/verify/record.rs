@@ -1,0 +1,145 @@
+//! One event of a recording as verification needs it: owned, so that it can be looked ahead at.
+//!
+//! Must not know: what the model decides.
+
+use fairlab_event::{Comm, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, Switch, Wakeup};
+
+use super::probe::Probe;
+
+/// One event.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    /// Number of the event in its trace, from 1.
+    pub number: u64,
+    pub time: Ns,
+    pub cpu: Cpu,
+    /// The task that `cpu` was running.
+    pub context: Pid,
+    pub comm: Comm,
+    pub flags: Flags,
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    Switch(Switch),
+    Waking(Wakeup),
+    Wakeup(Wakeup),
+    WakeupNew(Wakeup),
+    Migrate {
+        pid: Pid,
+        comm: Comm,
+        prio: Prio,
+        orig: Cpu,
+        dest: Cpu,
+    },
+    Fork {
+        parent: Pid,
+        child: Pid,
+        comm: Comm,
+    },
+    Exit(Pid),
+    Runtime {
+        pid: Pid,
+        comm: Comm,
+        runtime: Ns,
+        vruntime: Option<u64>,
+    },
+    /// `sched_stat_wait`: the task gets the CPU.
+    WaitEnds(Pid),
+    /// `sched_stat_sleep`, `_blocked` or `_iowait`: the task has been placed on its queue.
+    SleepEnds(Pid),
+    /// Our own place event, or the patched kernels'.
+    Place(fairlab_event::Place),
+    /// The recorder's marks.
+    Marker(Marker),
+    /// `sched_yield()` begins, for the running task.
+    YieldCall,
+    Probe(Probe),
+    /// Nothing that verification looks at.
+    Other,
+}
+
+/// What the recorder marks in the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marker {
+    SnapshotBegins,
+    DebugRead,
+    SnapshotEnds,
+    Other,
+}
+
+impl Record {
+    /// Keeps what is needed of an event.
+    pub fn new(number: u64, event: &Event<'_>) -> Record {
+        Record {
+            number,
+            time: event.time,
+            cpu: event.cpu,
+            context: event.context.pid,
+            comm: event.context.comm,
+            flags: event.context.flags,
+            what: What::of(&event.kind),
+        }
+    }
+}
+
+impl What {
+    fn of(kind: &EventKind<'_>) -> What {
+        match *kind {
+            EventKind::SchedSwitch(switch) => What::Switch(switch),
+            EventKind::SchedWaking(wakeup) => What::Waking(wakeup),
+            EventKind::SchedWakeup(wakeup) => What::Wakeup(wakeup),
+            EventKind::SchedWakeupNew(wakeup) => What::WakeupNew(wakeup),
+            EventKind::SchedMigrateTask { pid, comm, prio, orig_cpu, dest_cpu } => {
+                What::Migrate { pid, comm, prio, orig: orig_cpu, dest: dest_cpu }
+            }
+            EventKind::SchedProcessFork { pid, child_pid, child_comm, .. } => {
+                What::Fork { parent: pid, child: child_pid, comm: child_comm }
+            }
+            EventKind::SchedProcessExit { pid, .. } => What::Exit(pid),
+            EventKind::SchedStatRuntime { pid, comm, runtime, vruntime } => {
+                What::Runtime { pid, comm, runtime, vruntime }
+            }
+            EventKind::SchedStatWait(delay) => What::WaitEnds(delay.pid),
+            EventKind::SchedStatSleep(delay)
+            | EventKind::SchedStatBlocked(delay)
+            | EventKind::SchedStatIowait(delay) => What::SleepEnds(delay.pid),
+            EventKind::SchedPlace(place) => What::Place(place),
+            EventKind::Marker { text } => What::Marker(Marker::of(text)),
+            EventKind::Kprobe { name, fields } => Probe::read(name, fields).map_or(What::Other, What::Probe),
+            EventKind::Other { name: "sys_sched_yield" | "sys_enter_sched_yield", .. } => What::YieldCall,
+            EventKind::Other { name, fields } => {
+                Probe::read_tracepoint(name, fields).map_or(What::Other, What::Probe)
+            }
+            _ => What::Other,
+        }
+    }
+
+    /// The task that the event is about, where it is about one and not about its CPU.
+    pub fn task(&self) -> Option<Pid> {
+        match self {
+            What::Waking(wakeup) | What::Wakeup(wakeup) | What::WakeupNew(wakeup) => Some(wakeup.pid),
+            What::Migrate { pid, .. }
+            | What::Exit(pid)
+            | What::Runtime { pid, .. }
+            | What::WaitEnds(pid)
+            | What::SleepEnds(pid) => Some(*pid),
+            What::Fork { parent, .. } => Some(*parent),
+            What::Probe(probe) => probe.task(),
+            _ => None,
+        }
+    }
+}
+
+impl Marker {
+    fn of(text: &str) -> Marker {
+        match text.split_whitespace().next() {
+            Some("SNAPSHOT-BEGIN") if text.ends_with("start") => Marker::SnapshotBegins,
+            Some("SNAPSHOT-DEBUG-END") if text.ends_with("start") => Marker::DebugRead,
+            Some("SNAPSHOT-END") if text.ends_with("start") => Marker::SnapshotEnds,
+            _ => Marker::Other,
+        }
+    }
+}

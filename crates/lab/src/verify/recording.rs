@@ -1,0 +1,232 @@
+//! A recording's folder: the trace, and beside it what the recorder wrote about kernel, machine and tasks.
+//!
+//! Must not know: what the model decides.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use fairlab_event::{Cpu, Ns, Pid};
+use fairlab_kernel::topology::CpuPlace;
+use fairlab_kernel::{CpuMask, Topology};
+
+use super::sched_debug::SchedDebug;
+use crate::LabError;
+
+/// Names that the trace may have in a recording's folder.
+const TRACE_NAMES: [&str; 5] = ["trace.txt.zst", "trace.txt.xz", "trace.txt.gz", "trace.txt", "trace.dat"];
+
+/// The largest file beside the trace that is read: these are lists of tasks and queues.
+const BESIDE_BYTES_MAX: u64 = 64 << 20;
+
+/// What a recording consists of.
+#[derive(Clone, Debug)]
+pub(super) struct Recording {
+    pub trace: PathBuf,
+    /// The recorded kernel's release (`uname -r`), where it is known.
+    pub release: Option<String>,
+    pub hz: Option<u64>,
+    pub topology: Option<Topology>,
+    pub debug: Option<SchedDebug>,
+    pub tasks: Vec<TaskLine>,
+    pub cgroups: Vec<CgroupLine>,
+}
+
+/// One thread at the time of the snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TaskLine {
+    pub tid: Pid,
+    pub pid: Pid,
+    pub policy: u32,
+    pub nice: i32,
+    pub allowed: CpuMask,
+    pub cgroup: String,
+    pub kthread: bool,
+}
+
+/// One cgroup at the time of the snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CgroupLine {
+    pub path: String,
+    /// Its inode, which probes and cgroup events print.
+    pub inode: u64,
+    /// `cpu.weight`; the root has none.
+    pub weight: Option<u64>,
+    pub idle: bool,
+}
+
+impl Recording {
+    /// Finds what belongs to `path`: a recording's folder, or the trace in it.
+    ///
+    /// # Errors
+    /// There is no trace.
+    pub fn open(path: &Path) -> Result<Recording, LabError> {
+        let hint = "give a recording's folder, or the trace in it";
+        let (folder, trace) = if path.is_dir() {
+            let trace = TRACE_NAMES.iter().map(|name| path.join(name)).find(|trace| trace.is_file());
+            let Some(trace) = trace else {
+                let names = TRACE_NAMES.join(", ");
+                return Err(LabError::new(
+                    format!("{} holds no trace (none of {names})", path.display()),
+                    hint,
+                ));
+            };
+            (Some(path.to_path_buf()), trace)
+        } else if path == Path::new("-") {
+            (None, path.to_path_buf())
+        } else if path.is_file() {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            (Some(folder.unwrap_or(Path::new(".")).to_path_buf()), path.to_path_buf())
+        } else {
+            return Err(LabError::new(format!("{}: no such file or folder", path.display()), hint));
+        };
+        let beside = |name: &str| folder.as_ref().and_then(|folder| read_beside(folder, name));
+        let meta = beside("meta.json").and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+        let meta = meta.unwrap_or_default();
+        let info = beside("sched_info.txt").unwrap_or_default();
+        let release = meta.get("release").and_then(|release| release.as_str()).map(str::to_string);
+        Ok(Recording {
+            trace,
+            release: release.or_else(|| release_of(&info)),
+            hz: meta.get("HZ").and_then(serde_json::Value::as_u64),
+            topology: topology(&info),
+            debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
+            tasks: beside("tasks-start.txt").map_or_else(Vec::new, |text| tasks(&text)),
+            cgroups: beside("cgroups-start.txt").map_or_else(Vec::new, |text| cgroups(&text)),
+        })
+    }
+
+    /// The recorded tick's period.
+    pub fn tick(&self) -> Option<Ns> {
+        self.hz.filter(|&hz| hz > 0).map(|hz| Ns(1_000_000_000 / hz))
+    }
+}
+
+/// A text file of the folder, also compressed; what cannot be read is as if it were not there.
+fn read_beside(folder: &Path, name: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(folder.join(name)) {
+        file.take(BESIDE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    } else {
+        let file = File::open(folder.join(format!("{name}.zst"))).ok()?;
+        zstd::Decoder::new(file).ok()?.take(BESIDE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// `uname: Linux NAME RELEASE …`.
+fn release_of(info: &str) -> Option<String> {
+    let line = info.lines().find_map(|line| line.strip_prefix("uname: "))?;
+    line.split_whitespace().nth(2).map(str::to_string)
+}
+
+/// `cpu3: threads 2-3 core 0-7 package 0 node 0`: the CPUs that share a core, those that share a package.
+fn topology(info: &str) -> Option<Topology> {
+    let mut places = Vec::new();
+    for line in info.lines() {
+        let Some((cpu, rest)) = line.strip_prefix("cpu").and_then(|rest| rest.split_once(": threads ")) else {
+            continue;
+        };
+        let Ok(cpu) = cpu.parse::<u32>() else { continue };
+        let words = rest.split_whitespace().collect::<Vec<_>>();
+        let after = |name: &str| {
+            let at = words.iter().position(|word| *word == name)?;
+            words.get(at + 1).copied()
+        };
+        let first = |list: &str| CpuMask::parse_list(list).ok().and_then(|mask| mask.lowest());
+        let core = first(words.first()?)?;
+        let llc = after("core").and_then(first).unwrap_or(core);
+        let node = after("node").and_then(|node| node.parse().ok()).unwrap_or(0);
+        places.push((cpu, CpuPlace { core: core.0, llc: llc.0, node }));
+    }
+    places.sort_by_key(|(cpu, _)| *cpu);
+    let all = places.iter().enumerate().all(|(index, (cpu, _))| *cpu as usize == index);
+    if !all {
+        return None;
+    }
+    Topology::new(places.into_iter().map(|(_, place)| place).collect()).ok()
+}
+
+/// Tab-separated: tid pid ppid state policy nice prio rtprio last_cpu allowed cgroup comm.
+fn tasks(text: &str) -> Vec<TaskLine> {
+    const KTHREADD: &str = "2";
+    let line = |line: &str| {
+        let columns = line.split('\t').collect::<Vec<_>>();
+        let column = |index: usize| columns.get(index).copied();
+        Some(TaskLine {
+            tid: Pid(column(0)?.parse().ok()?),
+            pid: Pid(column(1)?.parse().ok()?),
+            policy: column(4)?.parse().ok()?,
+            nice: column(5)?.parse().ok().filter(|nice| (-20..=19).contains(nice))?,
+            allowed: CpuMask::parse_list(column(9)?).ok()?,
+            cgroup: column(10)?.to_string(),
+            kthread: column(2)? == KTHREADD || column(0)? == KTHREADD,
+        })
+    };
+    text.lines().filter(|line| !line.starts_with('#')).filter_map(line).collect()
+}
+
+/// Tab-separated: path inode cpu.weight cpu.max cpu.idle ….
+fn cgroups(text: &str) -> Vec<CgroupLine> {
+    let line = |line: &str| {
+        let columns = line.split('\t').collect::<Vec<_>>();
+        let column = |index: usize| columns.get(index).copied();
+        Some(CgroupLine {
+            path: column(0).filter(|path| path.starts_with('/'))?.to_string(),
+            inode: column(1)?.parse().ok()?,
+            weight: column(2).and_then(|weight| weight.parse().ok()),
+            idle: column(4) == Some("1"),
+        })
+    };
+    text.lines().filter(|line| !line.starts_with('#')).filter_map(line).collect()
+}
+
+/// The folders below `folder` that hold a recording, in order of name.
+pub(super) fn recordings_below(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let failed = |error: std::io::Error| {
+        LabError::new(format!("{}: {error}", folder.display()), "give a folder that holds recordings")
+    };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.is_dir() && TRACE_NAMES.iter().any(|name| path.join(name).is_file()) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// A CPU number that the machine has.
+pub(super) fn known_cpu(topology: &Topology, cpu: Cpu) -> Option<Cpu> {
+    (cpu.index() < topology.nr_cpus()).then_some(cpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_read_from_lists_of_siblings() {
+        let info = "verbose: Y\ncpu1: threads 0-1 core 0-3 package 0 node 0\ncpu0: threads 0-1 core 0-3 package 0 node 0\n\
+                    cpu2: threads 2-3 core 0-3 package 0 node 0\ncpu3: threads 2-3 core 0-3 package 0 node 0\n";
+        let topology = topology(info).expect("a machine");
+        assert_eq!(topology.nr_cpus(), 4);
+        assert_eq!(topology.place(Cpu(0)).core, topology.place(Cpu(1)).core);
+        assert_ne!(topology.place(Cpu(1)).core, topology.place(Cpu(2)).core);
+        assert_eq!(topology.place(Cpu(0)).llc, topology.place(Cpu(3)).llc);
+        assert!(super::topology("cpu1: threads 1 core 1 node 0\n").is_none(), "CPU 0 is missing");
+    }
+
+    #[test]
+    fn lists_of_tasks_and_groups_are_read() {
+        let text = "#tid\tpid\n7\t6\t2\tI\t3\t-20\t0\t0\t0\t0-1\t/a\tname with\ttab\nbroken\n";
+        let tasks = tasks(text);
+        assert_eq!(tasks.len(), 1);
+        assert_eq!((tasks[0].tid, tasks[0].nice, tasks[0].policy), (Pid(7), -20, 3));
+        assert!(tasks[0].kthread && tasks[0].cgroup == "/a");
+        let groups = cgroups("#path\n/\t1\t-\t-\t-\t(rest)\n/c/x\t127\t100\tmax 100000\t1\t-\n");
+        assert_eq!((groups[1].inode, groups[1].weight, groups[1].idle), (127, Some(100), true));
+        assert_eq!(groups[0].weight, None);
+    }
+}

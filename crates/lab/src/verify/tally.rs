@@ -1,0 +1,202 @@
+//! What came of a verification: counts by kind of decision, and the first misses.
+//!
+//! Must not know: how a decision is asked for.
+
+use std::collections::BTreeMap;
+
+use fairlab_event::{Cpu, Ns};
+
+/// A kind of decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Where accounting moves a task on its queue's virtual time line.
+    Vruntime,
+    /// Where an entity joins a queue: wakeup, fork, move.
+    Placement,
+    /// Which task runs next, of two or more.
+    Pick,
+    /// Whether a task that joins takes the CPU.
+    WakeupPreempt,
+    /// Whether the tick takes the CPU.
+    TickPreempt,
+    /// A queue's virtual zero or average, where a probe shows it.
+    QueueTime,
+}
+
+impl Kind {
+    /// Every kind, in order of report.
+    pub const ALL: [Kind; 6] = [
+        Kind::Vruntime,
+        Kind::Placement,
+        Kind::Pick,
+        Kind::WakeupPreempt,
+        Kind::TickPreempt,
+        Kind::QueueTime,
+    ];
+
+    /// Its name in machine-readable output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Vruntime => "vruntime",
+            Kind::Placement => "placement",
+            Kind::Pick => "pick",
+            Kind::WakeupPreempt => "wakeup_preempt",
+            Kind::TickPreempt => "tick_preempt",
+            Kind::QueueTime => "queue_time",
+        }
+    }
+}
+
+/// What the comparison of one decision found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The model decides what the kernel did.
+    Hit,
+    /// The kernel could do one of several things, depending on what no trace shows, and did one of them.
+    Admissible,
+    /// The model decides otherwise; the reason says of which class.
+    Miss(&'static str),
+    /// The trace does not show enough.
+    NotJudged(&'static str),
+}
+
+/// Decisions of one kind (or of one case of a kind) that were judged, and how many the model shares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Judged.
+    pub judged: u64,
+    /// Of these, the model decides exactly as the kernel did.
+    pub agree: u64,
+}
+
+/// Counts of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KindTally {
+    /// Judged decisions, and exact agreement.
+    pub all: Share,
+    /// Judged, no exact agreement, but one of the values that the kernel could have come to.
+    pub admissible: u64,
+    /// Misses by reason.
+    pub misses: BTreeMap<&'static str, u64>,
+    /// Decisions not judged, by reason.
+    pub not_judged: BTreeMap<&'static str, u64>,
+    /// Judged decisions by case: cause of a placement, what the kernel did (`yes`, `no`).
+    pub cases: BTreeMap<&'static str, Share>,
+    /// How many of the judged decisions a trivial rule shares, where there is one.
+    pub baseline: Option<Baseline>,
+}
+
+/// A trivial rule and its agreement, so that the model's is not read alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    /// The rule.
+    pub rule: &'static str,
+    /// How many of the judged decisions it shares.
+    pub agree: u64,
+}
+
+impl KindTally {
+    /// Decisions not judged.
+    pub fn not_judged_total(&self) -> u64 {
+        self.not_judged.values().sum()
+    }
+}
+
+/// A judged decision that the model does not share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Miss {
+    /// The line of the trace where it was judged (or, for binary traces, the number of the event).
+    pub line: u64,
+    /// When.
+    pub time: Ns,
+    /// On which CPU's queue.
+    pub cpu: Cpu,
+    /// The kind of decision.
+    pub kind: Kind,
+    /// The case: cause of a placement, `yes`, `no`.
+    pub case: &'static str,
+    /// Class of the miss.
+    pub reason: &'static str,
+    /// What the model says.
+    pub model: String,
+    /// What the kernel did.
+    pub kernel: String,
+    /// The queue and its entities at that time, one line each.
+    pub state: Vec<String>,
+}
+
+/// Counts of all kinds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    kinds: BTreeMap<Kind, KindTally>,
+    pub misses: Vec<Miss>,
+    misses_max: usize,
+}
+
+impl Tally {
+    /// No counts yet; up to `misses_max` misses will be kept.
+    pub fn new(misses_max: usize) -> Tally {
+        Tally { misses_max, ..Tally::default() }
+    }
+
+    /// Counts one verdict. `case` is counted where the decision is judged.
+    pub fn count(&mut self, kind: Kind, case: &'static str, verdict: Verdict) {
+        let tally = self.kinds.entry(kind).or_default();
+        let agrees = match verdict {
+            Verdict::NotJudged(reason) => {
+                *tally.not_judged.entry(reason).or_default() += 1;
+                return;
+            }
+            Verdict::Hit => true,
+            Verdict::Admissible => {
+                tally.admissible += 1;
+                false
+            }
+            Verdict::Miss(reason) => {
+                *tally.misses.entry(reason).or_default() += 1;
+                false
+            }
+        };
+        for share in [&mut tally.all, tally.cases.entry(case).or_default()] {
+            share.judged += 1;
+            share.agree += u64::from(agrees);
+        }
+    }
+
+    /// Counts what a trivial rule would have decided, for a judged decision.
+    pub fn count_baseline(&mut self, kind: Kind, rule: &'static str, agrees: bool) {
+        let tally = self.kinds.entry(kind).or_default();
+        tally.baseline.get_or_insert(Baseline { rule, agree: 0 }).agree += u64::from(agrees);
+    }
+
+    /// Whether another miss would be kept.
+    pub fn keeps_misses(&self) -> bool {
+        self.misses.len() < self.misses_max
+    }
+
+    /// The counts, every kind named.
+    pub fn into_kinds(mut self) -> (Vec<(Kind, KindTally)>, Vec<Miss>) {
+        let kinds = Kind::ALL.map(|kind| (kind, self.kinds.remove(&kind).unwrap_or_default()));
+        (kinds.into(), self.misses)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_judged_is_no_agreement() {
+        let mut tally = Tally::default();
+        tally.count(Kind::Pick, "two", Verdict::Hit);
+        tally.count(Kind::Pick, "two", Verdict::Miss("leftmost"));
+        tally.count(Kind::Pick, "two", Verdict::Admissible);
+        tally.count(Kind::Pick, "two", Verdict::NotJudged("unknown"));
+        let (kinds, _) = tally.into_kinds();
+        let pick = &kinds[2].1;
+        assert_eq!(pick.all, Share { judged: 3, agree: 1 });
+        assert_eq!((pick.admissible, pick.not_judged_total()), (1, 1));
+        assert_eq!(pick.cases["two"], pick.all);
+        assert_eq!(kinds[0].1, KindTally::default());
+    }
+}

@@ -1,0 +1,456 @@
+//! Walking a recording in open loop: ask the core for each decision, compare, then apply what the kernel did.
+//!
+//! The state of the core is kept where the kernel's was: each value that the trace shows is forced, at the decision that
+//! made it and not when it is printed. What is not known (a task that ran before the trace began) is marked so, and
+//! nothing that depends on it is judged.
+//!
+//! Must not know: files, and how counts are shown.
+
+mod accounting;
+mod lifecycle;
+mod start;
+mod switching;
+mod truth;
+mod wakeups;
+
+use std::collections::BTreeMap;
+
+use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
+use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology, Vruntime};
+
+use super::record::{Record, What};
+use super::recording::Recording;
+use super::tally::{Kind, Miss, Tally, Verdict};
+use super::window::Window;
+
+/// How many events are looked ahead at. A task that has been placed may wait this long before its place is printed.
+const LOOK_AHEAD: usize = 1 << 17;
+
+/// Events at the beginning that are not judged where the recording has no snapshot inside the trace.
+pub(super) const WARM_UP_EVENTS: u64 = 100;
+
+/// How many values of a queue's minimum are remembered, for reads of it without its lock.
+const MINIMA_KEPT: usize = 16;
+
+/// The walk.
+pub(super) struct Walker {
+    sched: Scheduler,
+    window: Window,
+    tasks: BTreeMap<Pid, TaskInfo>,
+    by_id: Vec<Pid>,
+    cpus: Vec<CpuInfo>,
+    recording: Recording,
+    rules: TraceRules,
+    /// Whether decisions are judged yet.
+    warm: bool,
+    /// Whether the trace says where the snapshot was taken.
+    has_markers: bool,
+    seen: Seen,
+    pub tally: Tally,
+}
+
+/// What the recorded kernel's trace means, where kernels differ.
+#[derive(Clone, Copy, Debug)]
+struct TraceRules {
+    /// Up to v5.17, `prev_state` is read when the switch is reported: a task that has blocked and is being woken shows `R`.
+    prev_state_may_lie: bool,
+}
+
+/// What the trace has had of events so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    events: u64,
+    /// A probe at `resched_curr()`.
+    resched_probe: bool,
+    /// Places where the state had to be set right without a decision that explains it.
+    lost: u64,
+}
+
+/// What is known of a task besides the core's state.
+#[derive(Clone, Debug)]
+struct TaskInfo {
+    id: TaskId,
+    /// Whether the core's vruntime of it is the kernel's.
+    known: bool,
+    /// A wakeup of it is under way.
+    waking: bool,
+    /// It was moved to another CPU while waking: from where, and with what.
+    moved: Option<MovedWhileWaking>,
+    exiting: bool,
+    /// A change of nice level that was announced and is not applied yet.
+    renice: Option<i32>,
+    /// A `sched_move_task()` that was announced and is not applied yet.
+    moving_group: bool,
+    /// It has called `sched_yield()`.
+    yielding: bool,
+    /// Its vruntime has been printed in this trace.
+    printed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct MovedWhileWaking {
+    orig: Cpu,
+    /// Its vruntime on the queue that it left, if that was known.
+    vruntime: Vruntime,
+    /// How many changes of that queue's minimum had been counted.
+    minima_seen: u64,
+    orig_known: bool,
+}
+
+/// What is known of a CPU besides the core's state.
+#[derive(Clone, Debug, Default)]
+struct CpuInfo {
+    /// Whether every task on its queue is known to be there.
+    queue_known: bool,
+    /// Whether the core's minimum (or zero) of its queue is the kernel's.
+    min_known: bool,
+    /// Its running task has left the queue and the switch is to come.
+    blocked: bool,
+    /// The task that code on this CPU is waking.
+    waking: Option<Pid>,
+    /// Tasks that code on this CPU has taken off a queue and not yet put on another.
+    detached: Vec<Pid>,
+    /// Whether a reschedule was pending when this CPU last reported.
+    need_resched: bool,
+    /// A probe has shown code on this CPU asking for a reschedule of that CPU since its last wakeup began.
+    asked_resched: Option<Cpu>,
+    /// The tick's probe was hit and its accounting is to come.
+    in_tick: bool,
+    /// Past values of the queue's minimum, newest last, and how many there were in all.
+    minima: Vec<Vruntime>,
+    minima_seen: u64,
+    /// Whether this CPU has reported anything.
+    seen: bool,
+}
+
+impl Walker {
+    /// A walk of `recording` by the rules of `generation`.
+    pub fn new(
+        generation: Generation,
+        topology: Topology,
+        tick: Ns,
+        recording: Recording,
+        misses: usize,
+    ) -> Walker {
+        let cpus = vec![CpuInfo::default(); topology.nr_cpus()];
+        let rules = TraceRules { prev_state_may_lie: prev_state_may_lie(recording.release.as_deref()) };
+        let mut walker = Walker {
+            sched: Scheduler::new(generation, topology, tick),
+            window: Window::default(),
+            tasks: BTreeMap::new(),
+            by_id: Vec::new(),
+            cpus,
+            recording,
+            rules,
+            warm: false,
+            has_markers: false,
+            seen: Seen::default(),
+            tally: Tally::new(misses),
+        };
+        walker.lay_initial_state();
+        walker
+    }
+
+    /// Takes the next event of the trace.
+    pub fn push(&mut self, record: Record) {
+        self.window.push(record);
+        if self.window.len() > LOOK_AHEAD {
+            self.step();
+        }
+    }
+
+    /// Walks what is left.
+    pub fn finish(&mut self) {
+        while self.window.len() > 0 {
+            self.step();
+        }
+    }
+
+    /// Events walked.
+    pub fn events(&self) -> u64 {
+        self.seen.events
+    }
+
+    /// Places where the state had to be set right without a decision that explains it.
+    pub fn lost(&self) -> u64 {
+        self.seen.lost
+    }
+
+    /// Whether judging began at the recording's own snapshot.
+    pub fn has_markers(&self) -> bool {
+        self.has_markers
+    }
+
+    fn step(&mut self) {
+        let Some(record) = self.window.pop() else { return };
+        self.seen.events += 1;
+        if !self.has_markers && self.seen.events > WARM_UP_EVENTS {
+            self.warm = true;
+        }
+        if record.cpu.index() >= self.cpus.len() {
+            return;
+        }
+        self.follow_context(&record);
+        self.attach_before(&record);
+        match &record.what {
+            What::Switch(switch) => self.on_switch(&record, *switch),
+            What::Waking(wakeup) => self.on_waking(&record, *wakeup),
+            What::Wakeup(wakeup) => self.on_wakeup(&record, *wakeup),
+            What::WakeupNew(wakeup) => self.on_wakeup_new(&record, *wakeup),
+            What::Migrate { pid, prio, orig, dest, .. } => {
+                self.on_migrate(&record, *pid, *prio, *orig, *dest);
+            }
+            What::Fork { parent, child, comm } => self.on_fork(&record, *parent, *child, *comm),
+            What::Exit(pid) => self.on_exit(*pid),
+            What::Runtime { pid, runtime, vruntime, .. } => {
+                self.on_runtime(&record, *pid, *runtime, *vruntime);
+            }
+            What::Marker(marker) => self.on_marker(*marker),
+            What::YieldCall => self.on_yield_call(&record),
+            What::Probe(probe) => self.on_probe(&record, probe),
+            What::WaitEnds(_) | What::SleepEnds(_) | What::Place(_) | What::Other => {}
+        }
+        self.follow_flags(&record);
+    }
+
+    /// The event was reported by the task that its CPU runs: sets the core right if it has another there.
+    fn follow_context(&mut self, record: &Record) {
+        let cpu = record.cpu;
+        let first = !std::mem::replace(&mut self.cpus[cpu.index()].seen, true);
+        let curr = self.sched.curr(cpu);
+        if self.pid_of(curr) == record.context || record.context.0 < 0 {
+            return;
+        }
+        if !first {
+            self.seen.lost += 1;
+        }
+        let next = match record.context {
+            Pid::IDLE => self.sched.idle_task(cpu),
+            pid => self.task(pid, None, record.comm, cpu),
+        };
+        if self.sched.is_on_queue(next) && self.sched.task(next).cpu() != cpu {
+            // It runs here, so it is not queued there.
+            self.take_off(next);
+        }
+        self.mark_unknown(next);
+        self.sched.force_curr(cpu, next);
+        self.cpus[cpu.index()].blocked = false;
+    }
+
+    /// After an event, the need-resched flag that it shows is the CPU's.
+    fn follow_flags(&mut self, record: &Record) {
+        if record.flags.as_bytes().is_empty() {
+            return;
+        }
+        let pending = record.flags.need_resched();
+        let cpu = &mut self.cpus[record.cpu.index()];
+        let was_pending = std::mem::replace(&mut cpu.need_resched, pending);
+        if was_pending && !pending && !matches!(record.what, What::Switch(_)) && !cpu.blocked {
+            // It was acted upon, and the same task runs on.
+            let curr = self.sched.curr(record.cpu);
+            self.kept_running(record, curr);
+        }
+        self.sched.force_need_resched(record.cpu, pending);
+    }
+
+    /// The pid of a core's task; 0 for idle tasks.
+    fn pid_of(&self, task: TaskId) -> Pid {
+        self.by_id.get(task.index()).copied().unwrap_or(Pid::IDLE)
+    }
+
+    /// The core's task for `pid`, created asleep on `cpu` and of unknown vruntime if it was not known.
+    fn task(&mut self, pid: Pid, prio: Option<Prio>, comm: Comm, cpu: Cpu) -> TaskId {
+        if pid.is_idle() {
+            return self.sched.idle_task(cpu);
+        }
+        if let Some(info) = self.tasks.get(&pid) {
+            let id = info.id;
+            self.follow_prio(id, prio);
+            return id;
+        }
+        let id = self.new_task(pid, prio.unwrap_or(Prio::DEFAULT), comm, cpu);
+        self.sched.lay_asleep(id, cpu);
+        id
+    }
+
+    /// Creates the core's task for `pid`, which may have belonged to another before.
+    fn new_task(&mut self, pid: Pid, prio: Prio, comm: Comm, cpu: Cpu) -> TaskId {
+        let policy = if prio.nice().is_some() { Policy::Normal } else { Policy::Stop };
+        let spec = TaskSpec {
+            comm,
+            pid,
+            tgid: pid,
+            policy,
+            nice: prio.nice().unwrap_or(0),
+            allowed: CpuMask::ALL,
+            per_cpu_kthread: false,
+        };
+        let id = self.sched.new_task(&spec, cpu);
+        self.by_id.resize(id.index() + 1, Pid::IDLE);
+        self.by_id[id.index()] = pid;
+        let info = TaskInfo {
+            id,
+            known: false,
+            waking: false,
+            moved: None,
+            exiting: false,
+            renice: None,
+            moving_group: false,
+            yielding: false,
+            printed: false,
+        };
+        self.tasks.insert(pid, info);
+        id
+    }
+
+    /// Takes over a priority that an event shows, if it is not the core's.
+    fn follow_prio(&mut self, task: TaskId, prio: Option<Prio>) {
+        let Some(prio) = prio.filter(|&prio| prio != self.sched.task(task).prio()) else { return };
+        let old = self.sched.policy(task);
+        match prio.nice() {
+            Some(nice) if old.is_fair() => self.sched.force_nice(task, nice, old),
+            Some(nice) => self.sched.force_nice(task, nice, Policy::Normal),
+            None if old == Policy::Stop => {}
+            None => self.sched.force_nice(task, 0, Policy::Stop),
+        }
+    }
+
+    fn info(&mut self, task: TaskId) -> Option<&mut TaskInfo> {
+        let pid = self.pid_of(task);
+        self.tasks.get_mut(&pid)
+    }
+
+    fn is_known(&self, task: TaskId) -> bool {
+        self.tasks.get(&self.pid_of(task)).is_some_and(|info| info.known)
+    }
+
+    fn mark_unknown(&mut self, task: TaskId) {
+        if let Some(info) = self.info(task) {
+            info.known = false;
+        }
+    }
+
+    fn is_fair(&self, task: TaskId) -> bool {
+        self.sched.policy(task).is_fair()
+    }
+
+    /// Takes a task off its queue without a reason that the trace shows.
+    fn take_off(&mut self, task: TaskId) {
+        let cpu = self.sched.task(task).cpu();
+        if self.sched.curr(cpu) == task {
+            let idle = self.sched.idle_task(cpu);
+            self.sched.force_curr(cpu, idle);
+        }
+        self.sched.detach(task, cpu);
+        self.sched.lay_asleep(task, cpu);
+        self.mark_unknown(task);
+    }
+
+    /// Notes a queue's minimum after something may have moved it.
+    fn note_minimum(&mut self, cpu: Cpu) {
+        let minimum = self.sched.min_vruntime(cpu);
+        let info = &mut self.cpus[cpu.index()];
+        if info.minima.last() != Some(&minimum) {
+            if info.minima.len() == MINIMA_KEPT {
+                info.minima.remove(0);
+            }
+            info.minima.push(minimum);
+            info.minima_seen += 1;
+        }
+    }
+
+    /// Counts a verdict; during the warm-up nothing is judged. Returns whether it was judged.
+    fn count(&mut self, kind: Kind, case: &'static str, verdict: Verdict) -> bool {
+        let verdict = match verdict {
+            Verdict::NotJudged(_) => verdict,
+            _ if !self.warm => Verdict::NotJudged("warm-up"),
+            verdict => verdict,
+        };
+        self.tally.count(kind, case, verdict);
+        !matches!(verdict, Verdict::NotJudged(_))
+    }
+
+    /// Counts a verdict, and keeps its circumstances if it is one of the first misses.
+    fn judge(&mut self, judged: Judged<'_>, verdict: Verdict, model: impl FnOnce(&Walker) -> [String; 2]) {
+        let counted = self.count(judged.kind, judged.case, verdict);
+        let Verdict::Miss(reason) = verdict else { return };
+        if !counted || !self.tally.keeps_misses() {
+            return;
+        }
+        let [model, kernel] = model(self);
+        let miss = Miss {
+            line: judged.record.number,
+            time: judged.record.time,
+            cpu: judged.cpu,
+            kind: judged.kind,
+            case: judged.case,
+            reason,
+            model,
+            kernel,
+            state: self.describe_queue(judged.cpu),
+        };
+        self.tally.misses.push(miss);
+    }
+
+    /// A CPU's queue in words, vruntimes relative to its minimum.
+    fn describe_queue(&self, cpu: Cpu) -> Vec<String> {
+        let queue = self.sched.queue_view(cpu);
+        let info = &self.cpus[cpu.index()];
+        let mut lines = vec![format!(
+            "min_vruntime {}{}",
+            queue.min_vruntime.0,
+            if info.min_known { "" } else { " (not known)" }
+        )];
+        let curr = self.sched.curr(cpu);
+        if queue.curr.is_none() {
+            lines.push(format!("curr {} (not queued)", self.name_of(curr)));
+        }
+        let entities = queue.curr.iter().map(|view| ("curr", view));
+        for (role, view) in entities.chain(queue.waiting.iter().map(|view| ("waits", view))) {
+            let (name, known) = view.task.map_or(("group".to_string(), true), |task| {
+                (self.name_of(task), self.is_known(task))
+            });
+            lines.push(format!(
+                "{role} {name} vruntime {:+}{} deadline {:+} weight {}",
+                view.vruntime.minus(queue.min_vruntime),
+                if known { "" } else { " (not known)" },
+                view.deadline.minus(queue.min_vruntime),
+                view.weight,
+            ));
+        }
+        lines
+    }
+
+    fn name_of(&self, task: TaskId) -> String {
+        format!("{}-{}", self.sched.task(task).comm(), self.pid_of(task))
+    }
+}
+
+/// Where a decision is judged.
+#[derive(Clone, Copy)]
+struct Judged<'r> {
+    record: &'r Record,
+    kind: Kind,
+    case: &'static str,
+    /// Whose queue is shown.
+    cpu: Cpu,
+}
+
+/// Whether a release reports `prev_state` as it is when the switch is reported (up to v5.17; fa2c3254d7cf changed it).
+fn prev_state_may_lie(release: Option<&str>) -> bool {
+    let Some(release) = release else { return false };
+    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) < (5, 18))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_releases_report_states_late() {
+        assert!(prev_state_may_lie(Some("5.10.0-32-cloud-amd64")) && prev_state_may_lie(Some("4.19.1")));
+        assert!(!prev_state_may_lie(Some("6.1.0-56-cloud-amd64")) && !prev_state_may_lie(Some("5.18")));
+        assert!(!prev_state_may_lie(None) && !prev_state_may_lie(Some("x")));
+    }
+}

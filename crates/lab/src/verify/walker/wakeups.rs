@@ -1,0 +1,178 @@
+//! Wakeups and moves between queues.
+
+use fairlab_event::{Comm, Cpu, Pid, Prio, Wakeup};
+use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
+use fairlab_kernel::{TaskId, Vruntime};
+
+use super::super::record::{Record, What};
+use super::{MovedWhileWaking, Walker};
+
+impl Walker {
+    pub(super) fn on_waking(&mut self, record: &Record, wakeup: Wakeup) {
+        if wakeup.target_cpu.index() >= self.cpus.len() {
+            return;
+        }
+        let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, wakeup.target_cpu);
+        let cpu = &mut self.cpus[record.cpu.index()];
+        cpu.waking = Some(wakeup.pid);
+        cpu.asked_resched = None;
+        if let Some(info) = self.info(task) {
+            info.waking = true;
+            info.moved = None;
+        }
+    }
+
+    pub(super) fn on_migrate(&mut self, record: &Record, pid: Pid, prio: Prio, orig: Cpu, dest: Cpu) {
+        if orig.index() >= self.cpus.len() || dest.index() >= self.cpus.len() {
+            return;
+        }
+        let task = self.task(pid, Some(prio), Comm::default(), orig);
+        let waking = self.tasks.get(&pid).is_some_and(|info| info.waking);
+        if self.sched.is_on_queue(task) && self.sched.curr(self.sched.task(task).cpu()) == task {
+            // It is moved, so it does not run: the core's state is wrong.
+            self.seen.lost += 1;
+            self.take_off(task);
+        }
+        if self.sched.is_on_queue(task) {
+            self.detach(record, task, dest);
+        } else if waking || !self.tasks.get(&pid).is_some_and(|info| info.printed) {
+            self.migrate_waking(task, orig, dest);
+        } else {
+            self.migrate_waking(task, orig, dest);
+        }
+    }
+
+    /// A sleeping task that is being woken changes CPUs: its vruntime becomes a distance from the old queue's minimum.
+    fn migrate_waking(&mut self, task: TaskId, orig: Cpu, dest: Cpu) {
+        if self.sched.task(task).cpu() != orig {
+            self.sched.lay_asleep(task, orig);
+            self.mark_unknown(task);
+        }
+        self.note_minimum(orig);
+        let moved = MovedWhileWaking {
+            orig,
+            vruntime: self.sched.entity_view(task).vruntime,
+            minima_seen: self.cpus[orig.index()].minima_seen,
+            orig_known: self.min_known(orig),
+        };
+        self.sched.migrate_waking(task, dest);
+        if let Some(info) = self.info(task) {
+            info.moved = Some(moved);
+        }
+    }
+
+    /// Code on this CPU takes a waiting task off its queue, to queue it on another soon.
+    fn detach(&mut self, record: &Record, task: TaskId, dest: Cpu) {
+        let orig = self.sched.task(task).cpu();
+        let known = self.is_known(task) && self.min_known(orig);
+        self.sched.detach(task, dest);
+        self.note_minimum(orig);
+        let pid = self.pid_of(task);
+        if let Some(info) = self.info(task) {
+            info.known = known;
+        }
+        self.cpus[record.cpu.index()].detached.push(pid);
+    }
+
+    /// Queues what code on this CPU has taken off other queues, as soon as its next event shows that it has done so.
+    pub(super) fn attach_before(&mut self, record: &Record) {
+        let cpu = record.cpu;
+        if self.cpus[cpu.index()].detached.is_empty() {
+            return;
+        }
+        match &record.what {
+            What::Migrate { pid, .. } if !self.tasks.get(pid).is_some_and(|info| info.waking) => return,
+            What::Probe(_) => return,
+            What::Runtime { pid, .. } => {
+                // Accounting of the queue that they join comes first.
+                let task = self.tasks.get(pid).map(|info| info.id);
+                let charged = task.map(|task| self.sched.task(task).cpu());
+                let first = self.cpus[cpu.index()].detached.first().and_then(|pid| self.tasks.get(pid));
+                if charged.is_some() && charged == first.map(|info| self.sched.task(info.id).cpu()) {
+                    return;
+                }
+            }
+            _ => {}
+        }
+        self.attach_detached(record);
+    }
+
+    /// Queues them in the order in which they were taken off, last first, as they hang on the balancer's list.
+    pub(super) fn attach_detached(&mut self, record: &Record) {
+        let detached = std::mem::take(&mut self.cpus[record.cpu.index()].detached);
+        for pid in detached.into_iter().rev() {
+            let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { continue };
+            if self.sched.is_on_queue(task) {
+                continue;
+            }
+            let dest = self.sched.task(task).cpu();
+            let known = self.is_known(task) && self.min_known(dest);
+            self.sched.attach(task);
+            self.judge_placement(record, task, "moved", known, &[]);
+            let decision = self.sched.wakeup_preempt(task);
+            self.sched.apply_preempt(task, decision);
+        }
+    }
+
+    pub(super) fn on_wakeup(&mut self, record: &Record, wakeup: Wakeup) {
+        let target = wakeup.target_cpu;
+        if target.index() >= self.cpus.len() {
+            return;
+        }
+        let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, target);
+        if self.sched.is_on_queue(task) && self.sched.task(task).cpu() != target {
+            self.seen.lost += 1;
+            self.take_off(task);
+        }
+        if !self.sched.is_on_queue(task) {
+            self.activate(record, task, target);
+        }
+        let pending = self.sched.need_resched(target);
+        let local = target == record.cpu;
+        let asked = self.cpus[record.cpu.index()].asked_resched.take();
+        let truth = match (self.seen.resched_probe, local) {
+            (true, _) => Some(asked == Some(target)),
+            (false, true) => Some(record.flags.need_resched()),
+            (false, false) => self.resched_shown_later(target, true),
+        };
+        if self.sched.curr(target) != task {
+            self.judge_preempt(record, task, pending, truth);
+        }
+        self.cpus[record.cpu.index()].waking = None;
+        if let Some(info) = self.info(task) {
+            info.waking = false;
+            info.moved = None;
+        }
+    }
+
+    /// Queues a woken task and compares its place.
+    fn activate(&mut self, record: &Record, task: TaskId, target: Cpu) {
+        if self.sched.task(task).cpu() != target {
+            // A move that the trace does not show.
+            self.sched.lay_asleep(task, target);
+            self.mark_unknown(task);
+        }
+        let moved = self.info(task).and_then(|info| info.moved);
+        let known = self.is_known(task) && self.min_known(target) && moved.is_none_or(|moved| moved.orig_known);
+        let others = moved.map_or_else(Vec::new, |moved| self.racing_places(target, moved));
+        self.sched.activate_woken(task, moved.is_some());
+        let case = if moved.is_some() { "wakeup on another CPU" } else { "wakeup" };
+        self.judge_placement(record, task, case, known, &others);
+    }
+
+    /// Where a task that was moved while waking stands if the old queue's minimum was read, without its lock, at another
+    /// moment between the move and now.
+    fn racing_places(&self, target: Cpu, moved: MovedWhileWaking) -> Vec<Vruntime> {
+        let old = &self.cpus[moved.orig.index()];
+        let changes = (old.minima_seen - moved.minima_seen) as usize;
+        let here = self.sched.min_vruntime(target);
+        let since = old.minima.iter().rev().take(changes);
+        since.map(|&minimum| here.plus(moved.vruntime.minus(minimum))).collect()
+    }
+}
+
+/// A decision as the kernel took it where the model decided otherwise.
+pub(super) fn decision_for(preempt: bool) -> PreemptDecision {
+    let reason = if preempt { PreemptReason::BeyondGranularity } else { PreemptReason::WithinGranularity };
+    PreemptDecision { preempt, reason }
+}
