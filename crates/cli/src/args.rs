@@ -30,6 +30,8 @@ pub enum Command {
     Summary(SummaryArgs),
     /// Lists every context switch of a recorded trace, as perf sched timehist does.
     Timehist(TimehistArgs),
+    /// Says how well a modelled kernel agrees with the recording of a real one, by kind of decision.
+    Verify(VerifyArgs),
     /// Lists, shows and compares kernels.
     Kernels(KernelsArgs),
     /// Lists and shows machines.
@@ -172,6 +174,28 @@ pub struct SummaryArgs {
     /// How many rows each table has; 0 means all. JSON always has all.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// A recording's folder, or the trace in it with its snapshot files beside it.
+    #[arg(value_name = "TRACE")]
+    pub recording: PathBuf,
+    /// The kernel whose rules are held against the recording.
+    #[arg(long, value_name = "K")]
+    pub kernel: String,
+    /// The machine, where the recording does not describe it: a preset, host, or a TOML file.
+    #[arg(long, value_name = "M")]
+    pub machine: Option<String>,
+    /// How many misses are shown with the state of their queue.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub misses: usize,
+    /// Ticks per second of the trace clock, for traces with integer time stamps.
+    #[arg(long, value_name = "HZ")]
+    pub clock_hz: Option<u64>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 #[derive(Debug, Args)]

@@ -9,4 +9,5 @@ pub mod run;
 pub mod summary;
 pub mod timehist;
 pub mod trace;
+pub mod verify;
 pub mod workloads;

@@ -1,0 +1,143 @@
+//! `fairlab verify`: how well a modelled kernel agrees with the recording of a real one.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use fairlab_kernel::Generation;
+use fairlab_lab::machines;
+use fairlab_lab::verify::{Agreement, KindTally, Miss, Share, VerifyOptions, verify};
+use fairlab_trace::Severity;
+use serde_json::{Value, json};
+
+use crate::args::{Format, VerifyArgs};
+use crate::error::CliError;
+use crate::output;
+
+pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
+    let generation =
+        args.kernel.parse::<Generation>().map_err(|error| CliError::bad(error.problem, error.hint))?;
+    let machine = args.machine.as_deref().map(machines::find).transpose()?;
+    let options = VerifyOptions { machine, misses: args.misses, clock_hz: args.clock_hz };
+    let agreement = verify(&args.recording, &generation, &options)?;
+    let shown = agreement.trace.display();
+    for count in agreement.import.troubles().iter().filter(|count| count.trouble.severity() > Severity::Warning) {
+        eprintln!("fairlab: {shown}: {count}");
+    }
+    match args.format {
+        Format::Text => output::print(&text(&agreement)),
+        Format::Json => output::print_json(&to_json(&agreement)),
+    }
+}
+
+fn text(agreement: &Agreement) -> String {
+    let mut text = format!("{} by the rules of {}", agreement.trace.display(), agreement.kernel);
+    if let Some(release) = &agreement.release {
+        let _ = write!(text, " (recorded: {release})");
+    }
+    let _ = writeln!(text, "\n{}; {} events\n", agreement.warm_up, agreement.events);
+    let mut rows = Vec::new();
+    for (kind, tally) in &agreement.kinds {
+        rows.push(row(kind.name().to_string(), tally.all, Some(tally)));
+        for (case, share) in &tally.cases {
+            rows.push(row(format!("  {case}"), *share, None));
+        }
+    }
+    text += &output::table(&["decision", "judged", "agree", "share", "admissible", "not judged"], &rows);
+    for (kind, tally) in &agreement.kinds {
+        reasons(&mut text, kind.name(), tally);
+    }
+    if agreement.state_set_right > 0 {
+        let _ = writeln!(text, "state set right without a decision that explains it: {}", agreement.state_set_right);
+    }
+    for miss in &agreement.misses {
+        text += "\n";
+        text += &miss_text(miss);
+    }
+    text
+}
+
+fn row(name: String, share: Share, tally: Option<&KindTally>) -> Vec<String> {
+    let percent = match share.judged {
+        0 => "-".to_string(),
+        judged => format!("{:.2} %", share.agree as f64 * 100.0 / judged as f64),
+    };
+    let mut cells = vec![name, share.judged.to_string(), share.agree.to_string(), percent];
+    if let Some(tally) = tally {
+        cells.push(tally.admissible.to_string());
+        cells.push(tally.not_judged_total().to_string());
+    }
+    cells
+}
+
+fn reasons(text: &mut String, kind: &str, tally: &KindTally) {
+    let mut list = |what: &str, reasons: &BTreeMap<&'static str, u64>| {
+        for (reason, count) in reasons {
+            let _ = writeln!(text, "{kind} {what}: {count} {reason}");
+        }
+    };
+    list("missed", &tally.misses);
+    list("not judged", &tally.not_judged);
+    if let Some(baseline) = tally.baseline {
+        let _ = writeln!(text, "{kind}: {} alone would agree in {}", baseline.rule, baseline.agree);
+    }
+}
+
+fn miss_text(miss: &Miss) -> String {
+    let mut text = format!(
+        "line {} at {} ns, CPU {}: {} ({})\n  model:  {}\n  kernel: {}\n",
+        miss.line,
+        miss.time.0,
+        miss.cpu,
+        miss.kind.name(),
+        miss.reason,
+        miss.model,
+        miss.kernel
+    );
+    for line in &miss.state {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+fn to_json(agreement: &Agreement) -> Value {
+    let decisions = agreement.kinds.iter().map(|(kind, tally)| {
+        let cases = tally.cases.iter().map(|(case, share)| {
+            ((*case).to_string(), json!({ "judged": share.judged, "agree": share.agree }))
+        });
+        json!({
+            "kind": kind.name(),
+            "judged": tally.all.judged,
+            "agree": tally.all.agree,
+            "admissible": tally.admissible,
+            "not_judged": tally.not_judged_total(),
+            "misses": tally.misses,
+            "not_judged_reasons": tally.not_judged,
+            "cases": cases.collect::<serde_json::Map<_, _>>(),
+            "baseline": tally.baseline.map(|baseline| json!({ "rule": baseline.rule, "agree": baseline.agree })),
+        })
+    });
+    let misses = agreement.misses.iter().map(|miss| {
+        json!({
+            "kind": miss.kind.name(),
+            "case": miss.case,
+            "reason": miss.reason,
+            "line": miss.line,
+            "time_ns": miss.time.0,
+            "cpu": miss.cpu.0,
+            "model": miss.model,
+            "kernel": miss.kernel,
+            "state": miss.state,
+        })
+    });
+    json!({
+        "schema": "fairlab/verify/1",
+        "kernel": agreement.kernel,
+        "trace": agreement.trace.display().to_string(),
+        "release": agreement.release,
+        "warm_up": agreement.warm_up,
+        "events": agreement.events,
+        "state_set_right": agreement.state_set_right,
+        "decisions": decisions.collect::<Vec<_>>(),
+        "misses": misses.collect::<Vec<_>>(),
+    })
+}
