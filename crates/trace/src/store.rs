@@ -89,6 +89,41 @@ impl Store {
     }
 }
 
+/// Bytes that are kept until it is known what goes before them: in memory when they are few, else in a temporary file
+/// without a name.
+#[derive(Debug, Default)]
+pub(crate) struct Spool {
+    memory: Vec<u8>,
+    file: Option<File>,
+    length: u64,
+}
+
+impl Spool {
+    /// Keeps `bytes`; returns where they begin.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        let start = self.length;
+        if self.file.is_none() && start + bytes.len() as u64 > MEMORY_MAX {
+            let mut file = unnamed_file(&spool_folder())?;
+            file.write_all(&std::mem::take(&mut self.memory))?;
+            self.file = Some(file);
+        }
+        match &mut self.file {
+            Some(file) => file.write_all(bytes)?,
+            None => self.memory.extend_from_slice(bytes),
+        }
+        self.length += bytes.len() as u64;
+        Ok(start)
+    }
+
+    /// Everything that was kept, to be read at any place.
+    pub(crate) fn into_store(self) -> Store {
+        match self.file {
+            Some(file) => Store::File { file, length: self.length },
+            None => Store::Memory(self.memory),
+        }
+    }
+}
+
 /// Where large temporary files belong: `$TMPDIR`, else `/var/tmp`, which unlike `/tmp` is not kept in memory.
 fn spool_folder() -> PathBuf {
     match std::env::var_os("TMPDIR") {
@@ -133,6 +168,21 @@ mod tests {
             assert_eq!(store.read_section(1, 2).expect("readable"), &content[1..3]);
             assert_eq!(store.read_section(u64::MAX, 2).expect("readable"), b"");
             assert_eq!(store.read_at(&mut [0; 4], content.len() as u64 - 1).expect("readable"), 1);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_found_again() {
+        for (count, in_memory) in [(0, true), (3, true), (9, false)] {
+            let piece = vec![7; 1 << 20];
+            let mut spool = Spool::default();
+            for index in 0..count {
+                assert_eq!(spool.append(&piece).expect("a temporary file"), index * piece.len() as u64);
+            }
+            assert_eq!(spool.append(b"end").expect("a temporary file"), count * piece.len() as u64);
+            let store = spool.into_store();
+            assert_eq!(matches!(store, Store::Memory(_)), in_memory);
+            assert_eq!(store.read_section(store.length() - 3, 9).expect("readable"), b"end");
         }
     }
 }

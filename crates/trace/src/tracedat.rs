@@ -9,6 +9,7 @@
 //! `trace-cmd report` makes of them. Not applied: the shift between a guest's clock and its host's, without which all
 //! times are the guest's own.
 //!
+//! [`TraceDatWriter`] writes the format.
 
 mod compression;
 mod contents;
@@ -18,6 +19,7 @@ mod options;
 mod own;
 mod pages;
 mod sections;
+mod writer;
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -36,9 +38,11 @@ use crate::ringbuffer::stream::{Pages, Stream};
 use crate::store::Store;
 use crate::{ImportError, ImportStats, ReadOptions, Trouble};
 use compression::Codec;
-use contents::{Contents, CpuData, Instance};
+use contents::{Contents, Instance};
 use cursor::{Cursor, Fault};
 use pages::CompressedPages;
+
+pub use writer::{Compression, TraceDatWriter, WriteOptions};
 
 /// The first bytes.
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -225,7 +229,7 @@ fn knowledge(
     let name = |(pid, tgid, comm)| Event::new(Ns::ZERO, Cpu(0), EventKind::TaskName { pid, tgid, comm });
     // Where Fairlab wrote the file, the saved names came from the events; names that were events are noted apart.
     let named: Vec<Event<'static>> = if own_notes {
-        own.named.into_iter().map(name).collect()
+        own.early
     } else {
         named.into_iter().map(|(pid, comm)| name((pid, tasks.get(pid).tgid, comm))).collect()
     };

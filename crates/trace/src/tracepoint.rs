@@ -7,13 +7,10 @@
 //! Must not know: in which container the records and the formats came.
 
 mod decoder;
-#[allow(dead_code)] // The writers of trace.dat and perf.data come next.
 pub(crate) mod encoder;
 mod expression;
-#[allow(dead_code)]
 pub(crate) mod flags;
 pub(crate) mod format;
-#[allow(dead_code)]
 mod layout;
 mod render;
 mod state_table;
@@ -51,7 +48,6 @@ pub(crate) enum DecodeError {
     Malformed,
 }
 
-#[allow(dead_code)]
 impl Tracepoints {
     /// No tracepoint yet; records are read in byte order `endian`.
     pub(crate) fn new(endian: Endian) -> Tracepoints {

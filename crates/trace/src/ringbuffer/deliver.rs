@@ -81,6 +81,7 @@ impl<'a> Delivery<'a> {
         }
         let Task { comm, tgid } = latest.1;
         let flags = match *flag_columns {
+            _ if kind.is_task_record() => Flags::NONE,
             Some(columns) => Flags::new(flags.as_bytes().get(..columns).unwrap_or(flags.as_bytes())),
             None => flags,
         };

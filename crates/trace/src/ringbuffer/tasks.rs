@@ -17,6 +17,11 @@ pub(crate) struct Task {
 
 impl Task {
     const UNKNOWN: Task = Task { comm: Comm::from_padded([0; Comm::LEN]), tgid: Pid::UNKNOWN };
+
+    /// A task that the trace says nothing of. The idle task of each CPU is called as ftrace calls it.
+    pub(crate) fn unnamed(pid: Pid) -> Task {
+        if pid.is_idle() { Task { comm: Comm::from("<idle>"), ..Task::UNKNOWN } } else { Task::UNKNOWN }
+    }
 }
 
 /// All threads.
@@ -64,16 +69,17 @@ impl Tasks {
     }
 
     fn task_mut(&mut self, pid: Pid) -> Option<&mut Task> {
-        (0..=PID_MAX).contains(&pid.0).then(|| self.by_pid.entry(pid.0).or_insert(Task::UNKNOWN))
+        Tasks::holds(pid).then(|| self.by_pid.entry(pid.0).or_insert(Task::unnamed(pid)))
     }
 
-    /// What is known of `pid`. The idle task of each CPU is called as ftrace calls it unless the trace says otherwise.
+    /// Whether something can be known of `pid`.
+    pub(crate) fn holds(pid: Pid) -> bool {
+        (0..=PID_MAX).contains(&pid.0)
+    }
+
+    /// What is known of `pid`.
     pub(crate) fn get(&self, pid: Pid) -> Task {
-        match self.by_pid.get(&pid.0) {
-            Some(task) => *task,
-            None if pid.is_idle() => Task { comm: Comm::from("<idle>"), ..Task::UNKNOWN },
-            None => Task::UNKNOWN,
-        }
+        self.by_pid.get(&pid.0).copied().unwrap_or_else(|| Task::unnamed(pid))
     }
 }
 

@@ -19,10 +19,13 @@ pub(super) mod number {
     pub(crate) const TRACECLOCK: u16 = 4;
     pub(crate) const OFFSET: u16 = 7;
     pub(crate) const CPUCOUNT: u16 = 8;
+    pub(crate) const VERSION: u16 = 9;
     pub(crate) const TSC2NSEC: u16 = 14;
     pub(crate) const HEADER_INFO: u16 = 16;
     pub(crate) const FTRACE_EVENTS: u16 = 17;
     pub(crate) const EVENT_FORMATS: u16 = 18;
+    pub(crate) const KALLSYMS: u16 = 19;
+    pub(crate) const PRINTK: u16 = 20;
     pub(crate) const CMDLINES: u16 = 21;
     pub(crate) const BUFFER_TEXT: u16 = 22;
     /// Fairlab's own: far above those of trace-cmd, which passes over numbers that it does not know.

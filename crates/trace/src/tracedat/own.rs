@@ -1,12 +1,15 @@
 //! What Fairlab's writer notes in an option of its own, so that its reader gives back what was written: a trace.dat has
 //! one name for each task, no thread groups, and always five flag columns.
 //!
-//! Lines of text: `fairlab 1`, `flags N` (columns of every event), `tgid PID TGID`, `comm PID NAME` (a name in the
-//! beginning that differs from the saved one), `name PID TGID NAME` (a name given before the first event).
+//! Lines of words: `fairlab 1`; `flags N`, the flag columns of every event; `tgid PID TGID`; `comm PID NAME`, a name in
+//! the beginning that differs from the saved one; `name`, `start` and `exit`, what was known of tasks before the first
+//! event: time, CPU, id, thread group and name of who reported it, id and thread group of the task, its name or parent.
 //!
 //! Must not know: records.
 
-use fairlab_event::{Comm, Pid};
+use std::fmt::Write;
+
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Ns, Pid};
 
 /// The notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,116 +20,113 @@ pub(super) struct Own {
     pub(super) tgids: Vec<(Pid, Pid)>,
     /// Names in the beginning.
     pub(super) comms: Vec<(Pid, Comm)>,
-    /// Names that were given before the first event: thread, thread group, name.
-    pub(super) named: Vec<(Pid, Pid, Comm)>,
+    /// What was known of tasks before the first event.
+    pub(super) early: Vec<Event<'static>>,
 }
 
-const FIRST_LINE: &[u8] = b"fairlab 1";
+const FIRST_LINE: &str = "fairlab 1";
 
 impl Own {
     /// Reads the notes; `None` when they are of another version.
     pub(super) fn parse(bytes: &[u8]) -> Option<Own> {
-        let mut lines = bytes.split(|&byte| byte == b'\n');
+        let mut lines = std::str::from_utf8(bytes).ok()?.lines();
         if lines.next()? != FIRST_LINE {
             return None;
         }
         let mut own = Own::default();
         for line in lines {
             // What is not understood says nothing.
-            let _ = own.line(line);
+            let _ = own.line(&mut line.split(' '));
         }
         Some(own)
     }
 
-    fn line(&mut self, line: &[u8]) -> Option<()> {
-        let (word, rest) = word(line)?;
-        match word {
-            b"flags" => self.flag_columns = Some(number(rest)?.0 as usize),
-            b"tgid" => {
-                let (pid, tgid) = numbered(rest)?;
-                self.tgids.push((pid, number(tgid)?));
+    fn line<'t>(&mut self, words: &mut impl Iterator<Item = &'t str>) -> Option<()> {
+        match words.next()? {
+            "flags" => self.flag_columns = Some(words.next()?.parse().ok()?),
+            "tgid" => self.tgids.push((pid(words)?, pid(words)?)),
+            "comm" => self.comms.push((pid(words)?, unescape(words.next()?))),
+            kind @ ("name" | "start" | "exit") => {
+                let time = Ns(words.next()?.parse().ok()?);
+                let cpu = Cpu(words.next()?.parse().ok()?);
+                let (reporter, tgid, comm) = (pid(words)?, pid(words)?, unescape(words.next()?));
+                let context = Context { comm, pid: reporter, tgid, ..Context::default() };
+                let (task, tgid) = (pid(words)?, pid(words)?);
+                let kind = match kind {
+                    "name" => EventKind::TaskName { pid: task, tgid, comm: unescape(words.next()?) },
+                    "start" => EventKind::TaskStart { pid: task, tgid, parent_pid: pid(words)? },
+                    _ => EventKind::TaskExit { pid: task, tgid },
+                };
+                self.early.push(Event { time, cpu, context, kind });
             }
-            b"comm" => {
-                let (pid, name) = numbered(rest)?;
-                self.comms.push((pid, unescape(name)));
-            }
-            b"name" => {
-                let (pid, rest) = numbered(rest)?;
-                let (tgid, name) = numbered(rest)?;
-                self.named.push((pid, tgid, unescape(name)));
-            }
-            _ => return None,
+            _ => {}
         }
         Some(())
     }
 
     /// The notes as text.
-    pub(super) fn text(&self) -> Vec<u8> {
-        let mut text = FIRST_LINE.to_vec();
-        let mut line = |parts: &[&[u8]]| {
-            text.push(b'\n');
-            text.extend(parts.join(&b' '));
-        };
+    pub(super) fn text(&self) -> String {
+        let mut text = FIRST_LINE.to_string();
+        // Text takes everything.
         if let Some(columns) = self.flag_columns {
-            line(&[b"flags", columns.to_string().as_bytes()]);
+            let _ = write!(text, "\nflags {columns}");
         }
         for (pid, tgid) in &self.tgids {
-            line(&[b"tgid", pid.to_string().as_bytes(), tgid.to_string().as_bytes()]);
+            let _ = write!(text, "\ntgid {pid} {tgid}");
         }
         for (pid, comm) in &self.comms {
-            line(&[b"comm", pid.to_string().as_bytes(), &escape(comm)]);
+            let _ = write!(text, "\ncomm {pid} {}", escape(comm));
         }
-        for (pid, tgid, comm) in &self.named {
-            let (pid, tgid) = (pid.to_string(), tgid.to_string());
-            line(&[b"name", pid.as_bytes(), tgid.as_bytes(), &escape(comm)]);
+        for Event { time, cpu, context, kind } in &self.early {
+            let Context { comm, pid: reporter, tgid: group, .. } = context;
+            let reported = format!("{} {cpu} {reporter} {group} {}", time.0, escape(comm));
+            let _ = match kind {
+                EventKind::TaskName { pid, tgid, comm } => {
+                    write!(text, "\nname {reported} {pid} {tgid} {}", escape(comm))
+                }
+                EventKind::TaskStart { pid, tgid, parent_pid } => {
+                    write!(text, "\nstart {reported} {pid} {tgid} {parent_pid}")
+                }
+                EventKind::TaskExit { pid, tgid } => write!(text, "\nexit {reported} {pid} {tgid}"),
+                _ => Ok(()),
+            };
         }
         text
     }
 }
 
-/// The first word, and what follows behind one blank.
-fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = memchr::memchr(b' ', line)?;
-    Some((&line[..end], &line[end + 1..]))
+fn pid<'t>(words: &mut impl Iterator<Item = &'t str>) -> Option<Pid> {
+    words.next()?.parse().ok().map(Pid)
 }
 
-fn number(text: &[u8]) -> Option<Pid> {
-    std::str::from_utf8(text).ok()?.parse().ok().map(Pid)
+/// A name as one word of visible characters, quoted so that an empty one is a word too.
+fn escape(comm: &Comm) -> String {
+    format!("\"{}\"", comm.as_bytes().escape_ascii()).replace(' ', "\\x20")
 }
 
-/// A number, and what follows behind one blank.
-fn numbered(line: &[u8]) -> Option<(Pid, &[u8])> {
-    let (first, rest) = word(line)?;
-    Some((number(first)?, rest))
-}
-
-/// A name without line feeds.
-fn escape(comm: &Comm) -> Vec<u8> {
-    let mut escaped = Vec::with_capacity(Comm::LEN);
-    for &byte in comm.as_bytes() {
-        match byte {
-            b'\n' => escaped.extend(b"\\n"),
-            b'\\' => escaped.extend(b"\\\\"),
-            _ => escaped.push(byte),
-        }
-    }
-    escaped
-}
-
-fn unescape(text: &[u8]) -> Comm {
+/// What [`escape`] made a word of; other words as they are.
+fn unescape(word: &str) -> Comm {
+    let inside = word.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(word);
     let mut name = Vec::with_capacity(Comm::LEN);
-    let mut bytes = text.iter();
-    while let Some(&byte) = bytes.next() {
-        name.push(match (byte, byte == b'\\') {
-            (_, true) if bytes.as_slice().first() == Some(&b'n') => {
-                bytes.next();
-                b'\n'
-            }
-            (_, true) => bytes.next().copied().unwrap_or(b'\\'),
-            (byte, false) => byte,
-        });
+    let mut rest = inside.bytes();
+    while let Some(byte) = rest.next() {
+        name.push(if byte == b'\\' { escaped(&mut rest).unwrap_or(b'?') } else { byte });
     }
     Comm::new(&name)
+}
+
+fn escaped(rest: &mut impl Iterator<Item = u8>) -> Option<u8> {
+    Some(match rest.next()? {
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'x' => {
+            let digit = |byte: u8| char::from(byte).to_digit(16);
+            let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
+            u8::try_from(high * 16 + low).ok()?
+        }
+        byte => byte,
+    })
 }
 
 #[cfg(test)]
@@ -135,23 +135,42 @@ mod tests {
 
     #[test]
     fn notes_come_back() {
-        let names = ["", " a  b ", "line\nfeed\\n", "\\", "äöü", "0123456789abcde"].map(Comm::from);
+        let names =
+            ["", " a  b ", "line\nfeed\\n", "\\", "\"", "'äöü\r\t", "0123456789abcde"].map(Comm::from);
+        let context = |comm| Context { comm, pid: Pid(-6), tgid: Pid(3), ..Context::default() };
+        let kinds = [
+            EventKind::TaskStart { pid: Pid(1), tgid: Pid(2), parent_pid: Pid(-1) },
+            EventKind::TaskExit { pid: Pid(i32::MAX), tgid: Pid(i32::MIN) },
+        ];
+        let kinds = kinds.into_iter().chain(names.map(|comm| EventKind::TaskName {
+            pid: Pid(7),
+            tgid: Pid(6),
+            comm,
+        }));
+        let early = kinds.zip(names.iter().cycle());
         let own = Own {
             flag_columns: Some(4),
             tgids: vec![(Pid(2), Pid(1)), (Pid(-1), Pid(-1))],
             comms: names.iter().map(|&name| (Pid(7), name)).collect(),
-            named: names.iter().map(|&name| (Pid(7), Pid(6), name)).collect(),
+            early: early
+                .map(|(kind, &comm)| Event { time: Ns(u64::MAX), cpu: Cpu(9), context: context(comm), kind })
+                .collect(),
         };
-        assert_eq!(Own::parse(&own.text()), Some(own));
-        assert_eq!(Own::parse(&Own::default().text()), Some(Own::default()));
+        assert_eq!(Own::parse(own.text().as_bytes()), Some(own));
+        assert_eq!(Own::parse(Own::default().text().as_bytes()), Some(Own::default()));
+        let every_byte = |byte: u8| Comm::new(&[byte, b'x']);
+        assert!((1..=255).all(|byte| unescape(&escape(&every_byte(byte))) == every_byte(byte)));
     }
 
     #[test]
     fn other_text_says_nothing() {
         assert_eq!(Own::parse(b""), None);
         assert_eq!(Own::parse(b"fairlab 2\nflags 4"), None);
-        let text = b"fairlab 1\n\nflags x\ntgid 1\ncomm x y\nname 1 2\nwhat 1 2\nflags\ntgid 5 4";
+        let text =
+            b"fairlab 1\n\nflags x\ntgid 1\ncomm x y\nname 1 2\nwhat 1 2\nflags\nexit 1 2 3 4 5\ntgid 5 4";
         let own = Own { tgids: vec![(Pid(5), Pid(4))], ..Own::default() };
         assert_eq!(Own::parse(text), Some(own));
+        assert_eq!(unescape("\\"), Comm::from("?"));
+        assert_eq!(unescape("\"\\xzz\""), Comm::from("?"));
     }
 }

@@ -80,13 +80,16 @@ impl Encoder {
         let typed = layout::ALL.iter().zip(self.used).filter(|(layout, used)| layout.always || *used);
         let mut formats: Vec<(&'static str, String)> =
             typed.map(|(layout, _)| (layout.system, layout.format(self.old_letters))).collect();
-        for (probe, system) in [(false, layout::OWN_SYSTEM), (true, layout::PROBE_SYSTEM)] {
-            for ((_, name), id) in
-                self.verbatim.iter().zip(layout::FIRST_VERBATIM_ID..).filter(|((is, _), _)| *is == probe)
-            {
-                formats.push((system, layout::verbatim_format(name, id)));
-            }
+        for ((probe, name), id) in self.verbatim.iter().zip(layout::FIRST_VERBATIM_ID..) {
+            let system = match probe {
+                true => layout::PROBE_SYSTEM,
+                false if name.starts_with("sched_") => layout::SWITCH.system,
+                false => layout::OWN_SYSTEM,
+            };
+            formats.push((system, layout::verbatim_format(name, id)));
         }
+        let place = |system: &str| layout::SYSTEMS.iter().position(|&known| known == system);
+        formats.sort_by_key(|&(system, _)| place(system));
         formats
     }
 
@@ -424,8 +427,10 @@ mod tests {
         encode(EventKind::Kprobe { name: "a-b", fields: Text::new("") });
         encode(EventKind::Other { name: "x", fields: Text::new("") });
         encode(EventKind::Other { name: "x", fields: Text::new("y") });
+        encode(EventKind::Other { name: "sched_process_wait", fields: Text::new("y") });
         let later = names(&encoder);
-        assert_eq!(later[at_first.len()..], ["fairlab/task_exit", "fairlab/x", "kprobes/a_b"]);
+        let added = ["sched/sched_process_wait", "fairlab/task_exit", "fairlab/x", "kprobes/a_b"];
+        assert_eq!(later[at_first.len()..], added);
     }
 
     #[test]

@@ -69,6 +69,9 @@ pub(super) const OWN_SYSTEM: &str = "fairlab";
 /// The subsystem of dynamic probes.
 pub(super) const PROBE_SYSTEM: &str = "kprobes";
 
+/// All subsystems, in the order in which traces describe them.
+pub(super) const SYSTEMS: [&str; 4] = ["ftrace", "sched", OWN_SYSTEM, PROBE_SYSTEM];
+
 /// `TRACE_PRINT`, the kernel's fixed id for text from user space.
 pub(super) const PRINT_ID: u16 = 5;
 
@@ -219,7 +222,7 @@ pub(super) static TASK_EXIT: Layout = own(
     r#""pid=%d tgid=%d", REC->pid, REC->tgid"#,
 );
 
-/// All of them, those of a subsystem side by side.
+/// All of them.
 pub(super) static ALL: [&Layout; 20] = [
     &PRINT,
     &SWITCH,

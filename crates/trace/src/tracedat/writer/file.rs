@@ -1,0 +1,293 @@
+//! A trace.dat put together: what describes the records, then the records.
+//!
+//! Facts: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5). Must not know: events.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use super::Compression;
+use crate::ringbuffer::fill::PAGE_BYTES;
+use crate::store::{Spool, Store};
+use crate::tracedat::MAGIC;
+use crate::tracedat::options::number;
+use crate::tracepoint::encoder::MARK_WRITE_ADDRESS;
+
+/// Where the pieces of one CPU's pages lie in the temporary file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct CpuPages {
+    /// Begin and length of each.
+    pieces: Vec<(u64, u32)>,
+}
+
+impl CpuPages {
+    fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|&(_, length)| u64::from(length)).sum()
+    }
+}
+
+/// The pages of all CPUs, piece by piece, as they will stand in the file.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    compression: Compression,
+    spool: Spool,
+}
+
+/// What goes into the file beside the records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tables {
+    /// Subsystem and text of each format, those of a subsystem side by side, ftrace's own first.
+    pub(super) formats: Vec<(&'static str, String)>,
+    /// The text of `saved_cmdlines`.
+    pub(super) cmdlines: Vec<u8>,
+    /// What Fairlab's reader needs beside.
+    pub(super) own: String,
+    /// Where the pages of each CPU are.
+    pub(super) cpus: Vec<CpuPages>,
+}
+
+/// The level that trace-cmd uses.
+const ZSTD_LEVEL: i32 = 3;
+
+impl Pieces {
+    pub(super) fn new(compression: Compression, spool: Spool) -> Pieces {
+        Pieces { compression, spool }
+    }
+
+    /// Keeps some pages of a CPU.
+    pub(super) fn store(&mut self, pages: &[u8], cpu: &mut CpuPages) -> io::Result<()> {
+        let size = |bytes: usize| u32::try_from(bytes).map_err(io::Error::other);
+        let (start, length) = match self.compression {
+            Compression::None => (self.spool.append(pages)?, pages.len()),
+            Compression::Zstd => {
+                let compressed = zstd::bulk::compress(pages, ZSTD_LEVEL)?;
+                let head = [size(compressed.len())?.to_le_bytes(), size(pages.len())?.to_le_bytes()].concat();
+                let start = self.spool.append(&head)?;
+                self.spool.append(&compressed)?;
+                (start, head.len() + compressed.len())
+            }
+        };
+        cpu.pieces.push((start, size(length)?));
+        Ok(())
+    }
+
+    /// Writes the file.
+    pub(super) fn write_file(self, tables: &Tables, output: &mut impl Write) -> io::Result<()> {
+        let store = self.spool.into_store();
+        match self.compression {
+            Compression::None => write_linear(tables, &store, output),
+            Compression::Zstd => write_sections(tables, &store, output),
+        }
+    }
+}
+
+/// `events/header_page` of a 64-bit kernel.
+fn header_page() -> String {
+    format!(
+        "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+         \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+         \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+         \tfield: char data;\toffset:16;\tsize:{};\tsigned:1;\n",
+        PAGE_BYTES - 16
+    )
+}
+
+/// `events/header_event`, the same in all kernels.
+const HEADER_EVENT: &str = "# compressed entry header\n\
+    \ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n\tarray       :   32 bits\n\n\
+    \tpadding     : type == 29\n\ttime_extend : type == 30\n\ttime_stamp : type == 31\n\
+    \tdata max type_len  == 28\n";
+
+const CLOCK: &[u8] = b"local\0";
+const VERSION: &str = concat!("fairlab ", env!("CARGO_PKG_VERSION"), "\0");
+
+/// What both versions begin with.
+fn start(version: &[u8]) -> Vec<u8> {
+    let (little_endian, long_bytes) = (0, 8);
+    let mut bytes = [MAGIC, version, &[0, little_endian, long_bytes]].concat();
+    bytes.extend((PAGE_BYTES as u32).to_le_bytes());
+    bytes
+}
+
+/// The parts that both versions have, in version 6's order: their numbers in version 7, and their content.
+fn parts(tables: &Tables) -> [(u16, Vec<u8>); 6] {
+    let sized = |bytes: &[u8]| [&(bytes.len() as u64).to_le_bytes()[..], bytes].concat();
+    let header_page = [b"header_page\0", &sized(header_page().as_bytes())[..]].concat();
+    let header_event = [b"header_event\0", &sized(HEADER_EVENT.as_bytes())[..]].concat();
+    let mut systems: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (system, format) in &tables.formats {
+        match systems.last_mut() {
+            Some((last, formats)) if last == system => formats.push(format),
+            _ => systems.push((system, vec![format])),
+        }
+    }
+    let count = |count: usize| (count as u32).to_le_bytes();
+    let group = |formats: &[&str]| {
+        let mut group = count(formats.len()).to_vec();
+        group.extend(formats.iter().flat_map(|format| sized(format.as_bytes())));
+        group
+    };
+    let (ftrace, others): (Vec<_>, Vec<_>) = systems.into_iter().partition(|(system, _)| *system == "ftrace");
+    let ftrace: Vec<&str> = ftrace.into_iter().flat_map(|(_, formats)| formats).collect();
+    let mut events = count(others.len()).to_vec();
+    for (system, formats) in &others {
+        events.extend([system.as_bytes(), b"\0", &group(formats)].concat());
+    }
+    let mut symbols = String::new();
+    // Text takes everything.
+    let _ = writeln!(symbols, "{MARK_WRITE_ADDRESS:016x} t tracing_mark_write");
+    [
+        (number::HEADER_INFO, [header_page, header_event].concat()),
+        (number::FTRACE_EVENTS, group(&ftrace)),
+        (number::EVENT_FORMATS, events),
+        (number::KALLSYMS, [&count(symbols.len())[..], symbols.as_bytes()].concat()),
+        (number::PRINTK, count(0).to_vec()),
+        (number::CMDLINES, sized(&tables.cmdlines)),
+    ]
+}
+
+fn put_option(bytes: &mut Vec<u8>, number: u16, data: &[u8]) {
+    bytes.extend(number.to_le_bytes());
+    bytes.extend((data.len() as u32).to_le_bytes());
+    bytes.extend(data);
+}
+
+/// Version 6.
+fn write_linear(tables: &Tables, store: &Store, output: &mut impl Write) -> io::Result<()> {
+    let mut bytes = start(b"6");
+    for (_, part) in parts(tables) {
+        bytes.extend(part);
+    }
+    bytes.extend((tables.cpus.len() as u32).to_le_bytes());
+    bytes.extend(b"options  \0");
+    put_option(&mut bytes, number::VERSION, VERSION.as_bytes());
+    put_option(&mut bytes, number::FAIRLAB, tables.own.as_bytes());
+    bytes.extend(number::DONE.to_le_bytes());
+    bytes.extend(b"flyrecord\0");
+    const TABLE_ENTRY: usize = 16;
+    let mut end = align((bytes.len() + TABLE_ENTRY * tables.cpus.len()) as u64);
+    let mut offsets = Vec::with_capacity(tables.cpus.len());
+    for cpu in &tables.cpus {
+        bytes.extend(end.to_le_bytes());
+        bytes.extend(cpu.bytes().to_le_bytes());
+        offsets.push(end);
+        end = align(end + cpu.bytes());
+    }
+    let mut output = Counted { output, count: 0 };
+    output.put(&bytes)?;
+    for (cpu, offset) in tables.cpus.iter().zip(offsets) {
+        output.pad_to(offset)?;
+        output.copy(store, cpu)?;
+    }
+    Ok(())
+}
+
+/// Version 7: the sections that describe, the records, and behind them the options that say where all that is.
+fn write_sections(tables: &Tables, store: &Store, output: &mut impl Write) -> io::Result<()> {
+    let mut bytes = start(b"7");
+    bytes.extend(b"zstd\0");
+    bytes.extend(zstd::zstd_safe::version_string().as_bytes());
+    bytes.push(0);
+    let options_at = bytes.len();
+    bytes.extend(0_u64.to_le_bytes());
+    let mut options = Vec::new();
+    for (number, part) in parts(tables) {
+        put_option(&mut options, number, &(bytes.len() as u64).to_le_bytes());
+        put_section_head(&mut bytes, number, 0, part.len() as u64);
+        bytes.extend(part);
+    }
+    let records_at = bytes.len() as u64;
+    let (cpus, end) = place_cpus(tables, records_at + SECTION_HEAD);
+    put_section_head(&mut bytes, number::BUFFER, FLAG_COMPRESSED, end - records_at - SECTION_HEAD);
+    put_option(&mut options, number::VERSION, VERSION.as_bytes());
+    put_option(&mut options, number::CPUCOUNT, &(tables.cpus.len() as u32).to_le_bytes());
+    put_option(&mut options, number::FAIRLAB, tables.own.as_bytes());
+    put_option(&mut options, number::BUFFER, &buffer_option(records_at, &cpus));
+    put_option(&mut options, number::DONE, &0_u64.to_le_bytes());
+    bytes[options_at..options_at + size_of::<u64>()].copy_from_slice(&end.to_le_bytes());
+    let mut output = Counted { output, count: 0 };
+    output.put(&bytes)?;
+    for &(cpu, offset, _) in &cpus {
+        output.pad_to(offset)?;
+        let pages = &tables.cpus[cpu];
+        output.put(&(pages.pieces.len() as u32).to_le_bytes())?;
+        output.copy(store, pages)?;
+    }
+    output.pad_to(end)?;
+    let mut section = Vec::new();
+    put_section_head(&mut section, number::DONE, 0, options.len() as u64);
+    section.extend(options);
+    output.put(&section)
+}
+
+const SECTION_HEAD: u64 = 16;
+const FLAG_COMPRESSED: u16 = 1;
+
+fn put_section_head(bytes: &mut Vec<u8>, number: u16, flags: u16, size: u64) {
+    bytes.extend(number.to_le_bytes());
+    bytes.extend(flags.to_le_bytes());
+    // No description.
+    bytes.extend(0_u32.to_le_bytes());
+    bytes.extend(size.to_le_bytes());
+}
+
+/// Index, place and length of each CPU that recorded anything, and where the last one ends.
+fn place_cpus(tables: &Tables, start: u64) -> (Vec<(usize, u64, u64)>, u64) {
+    let mut end = start;
+    let mut cpus = Vec::new();
+    for (index, cpu) in tables.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.pieces.is_empty()) {
+        let (offset, length) = (align(end), size_of::<u32>() as u64 + cpu.bytes());
+        cpus.push((index, offset, length));
+        end = offset + length;
+    }
+    (cpus, end)
+}
+
+fn buffer_option(records_at: u64, cpus: &[(usize, u64, u64)]) -> Vec<u8> {
+    let mut option = records_at.to_le_bytes().to_vec();
+    // The top instance has no name.
+    option.push(0);
+    option.extend(CLOCK);
+    option.extend((PAGE_BYTES as u32).to_le_bytes());
+    option.extend((cpus.len() as u32).to_le_bytes());
+    for &(cpu, offset, length) in cpus {
+        option.extend((cpu as u32).to_le_bytes());
+        option.extend(offset.to_le_bytes());
+        option.extend(length.to_le_bytes());
+    }
+    option
+}
+
+/// Records begin at multiples of the page, so that trace-cmd can map them.
+fn align(offset: u64) -> u64 {
+    offset.next_multiple_of(PAGE_BYTES as u64)
+}
+
+/// An output, and how much was put into it.
+struct Counted<'o, W> {
+    output: &'o mut W,
+    count: u64,
+}
+
+impl<W: Write> Counted<'_, W> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.count += bytes.len() as u64;
+        self.output.write_all(bytes)
+    }
+
+    fn pad_to(&mut self, offset: u64) -> io::Result<()> {
+        let missing = offset.saturating_sub(self.count);
+        self.put(&vec![0; usize::try_from(missing).map_err(io::Error::other)?])
+    }
+
+    fn copy(&mut self, store: &Store, cpu: &CpuPages) -> io::Result<()> {
+        let mut buffer = Vec::new();
+        for &(start, length) in &cpu.pieces {
+            buffer.resize(length as usize, 0);
+            if store.read_at(&mut buffer, start)? != buffer.len() {
+                return Err(io::Error::other("the temporary file has become shorter"));
+            }
+            self.put(&buffer)?;
+        }
+        Ok(())
+    }
+}
