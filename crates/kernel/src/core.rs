@@ -56,6 +56,8 @@ pub(crate) struct Sysctl {
     pub idle_min_granularity: u64,
     pub wakeup_granularity: u64,
     pub base_slice: u64,
+    /// The same before it is scaled to the machine.
+    pub normalised_slice: u64,
     /// How many tasks fit into one latency (`sched_nr_latency`).
     pub nr_latency: u64,
     /// One tick.
@@ -258,6 +260,7 @@ impl Sysctl {
             idle_min_granularity: value(Tunable::IdleMinGranularity).unwrap_or(0),
             wakeup_granularity: value(Tunable::WakeupGranularity).unwrap_or(0),
             base_slice,
+            normalised_slice: generation.tunables.effective(Tunable::BaseSlice, 1).unwrap_or(base_slice),
             // Scaling leaves the quotient as it is; a value written by the user changes it.
             nr_latency: latency.div_ceil(min_granularity.max(1)),
             tick: tick.0,

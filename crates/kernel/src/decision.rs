@@ -44,6 +44,7 @@ reasons! {
         AlreadyPending = "a reschedule is already pending",
         CurrIsIdlePolicy = "the running task is SCHED_IDLE and the other is not",
         PolicyNeverPreempts = "SCHED_BATCH and SCHED_IDLE tasks do not preempt by waking",
+        NewTask = "new tasks preempt only by a shorter request",
         FeatureOff = "WAKEUP_PREEMPTION is off",
         WithinGranularity = "it is not behind by more than the wakeup granularity",
         BeyondGranularity = "it is behind by more than the wakeup granularity",

@@ -37,6 +37,8 @@ pub(crate) struct SchedEntity {
     /// Its deadline when it was last picked; while it still stands, the pick is kept (`RUN_TO_PARITY`). The kernel keeps
     /// this in `vlag`, which is free while an entity runs.
     pub deadline_at_pick: Option<Vruntime>,
+    /// Where on the time line its protection ends (`vprot`).
+    pub protected_until: Vruntime,
     /// Up to when its run time is accounted, ns.
     pub exec_start: u64,
     /// All its run time, ns.
@@ -67,6 +69,7 @@ impl SchedEntity {
             relative_deadline: None,
             sched_delayed: false,
             deadline_at_pick: None,
+            protected_until: Vruntime(0),
             exec_start: 0,
             sum_exec_runtime: 0,
             prev_sum_exec_runtime: 0,

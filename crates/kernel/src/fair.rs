@@ -18,7 +18,9 @@ mod yielding;
 
 use crate::cfs_rq::Running;
 use crate::core::Scheduler;
-use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::entity::{CfsRqId, SeId};
+use crate::generation::behaviour::Arithmetic;
+use crate::weight::LoadWeight;
 
 impl Scheduler {
     /// The running entity of a queue, if it is still on it.
@@ -28,10 +30,26 @@ impl Scheduler {
 
     /// The same, as averages need it.
     pub(crate) fn running(&self, cfs_rq: CfsRqId) -> Option<Running> {
-        self.running_entity(cfs_rq).map(|curr| running(self.se(curr)))
+        self.running_entity(cfs_rq).map(|curr| self.as_running(curr))
     }
-}
 
-pub(crate) fn running(entity: &SchedEntity) -> Running {
-    Running { vruntime: entity.vruntime, weight: entity.load.scaled_down() as i64 }
+    pub(crate) fn as_running(&self, se: SeId) -> Running {
+        Running { vruntime: self.se(se).vruntime, weight: self.weight_in_averages(self.se(se).load) }
+    }
+
+    /// Virtual time of `run_time` ns at weight `load`, virtual ns.
+    pub(crate) fn calc_delta_fair(&self, load: LoadWeight, run_time: u64) -> u64 {
+        match self.generation.behaviours.arithmetic {
+            Arithmetic::InverseTable => load.virtual_time(run_time),
+            Arithmetic::WholeWeight => load.virtual_time_exact(run_time),
+        }
+    }
+
+    /// What a weight counts in a queue's averages (`avg_vruntime_weight()`).
+    pub(crate) fn weight_in_averages(&self, load: LoadWeight) -> i64 {
+        match self.generation.behaviours.arithmetic {
+            Arithmetic::InverseTable => load.scaled_down() as i64,
+            Arithmetic::WholeWeight => load.raw() as i64,
+        }
+    }
 }

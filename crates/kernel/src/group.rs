@@ -5,6 +5,7 @@ use fairlab_event::Cpu;
 use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::generation::behaviour::EmptyGroup;
 use crate::task::TaskId;
 use crate::weight::LoadWeight;
 
@@ -106,6 +107,10 @@ impl Scheduler {
     /// Kernel: `update_cfs_group()`, kernel/sched/fair.c.
     pub(crate) fn update_cfs_group(&mut self, se: SeId) {
         let Some(below) = self.se(se).my_q else { return };
+        let is_empty = self.cfs(below).load.raw() == 0;
+        if is_empty && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight {
+            return;
+        }
         let shares = self.group_shares(below);
         if self.se(se).load.raw() != shares {
             self.reweight_entity(se, LoadWeight::from_raw(shares));

@@ -56,7 +56,7 @@ impl Scheduler {
             if (entry.vruntime, entry.deadline) != (entity.vruntime, entity.deadline) {
                 return Err(format!("entity {} stands where it was, not where it is", entry.se.0));
             }
-            equal("weight of an entry", entry.weight, entity.load.scaled_down() as i64)?;
+            equal("weight of an entry", entry.weight, self.weight_in_averages(entity.load))?;
         }
         self.check_averages(id, queue, &members)
     }
@@ -64,7 +64,7 @@ impl Scheduler {
     /// The sums that averages are made of, and that lag sums to zero within rounding.
     fn check_averages(&self, id: CfsRqId, queue: &CfsRq, members: &[SeId]) -> Result<(), String> {
         let key = |se: SeId| i128::from(queue.key(self.se(se).vruntime));
-        let weight = |se: SeId| i128::from(self.se(se).load.scaled_down());
+        let weight = |se: SeId| i128::from(self.weight_in_averages(self.se(se).load));
         let waiting = queue.timeline.iter().map(|entry| entry.se);
         equal("waiting weight", waiting.clone().map(weight).sum::<i128>(), i128::from(queue.waiting_load()))?;
         let keys = waiting.map(|se| key(se) * weight(se)).sum::<i128>();

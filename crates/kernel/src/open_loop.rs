@@ -78,7 +78,7 @@ impl Scheduler {
 
     /// Virtual time that `task`'s weight makes of `runtime`.
     pub fn virtual_time(&self, task: TaskId, runtime: Ns) -> u64 {
-        self.entity_of(task).load.virtual_time(runtime.0)
+        self.calc_delta_fair(self.entity_of(task).load, runtime.0)
     }
 }
 

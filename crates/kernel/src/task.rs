@@ -101,6 +101,8 @@ pub struct Task {
     pub(crate) on_rq: OnRq,
     /// The CPU that it runs on, waits on, or last ran on.
     pub(crate) cpu: Cpu,
+    /// It is being queued for the first time.
+    pub(crate) is_new: bool,
     pub(crate) recent_used_cpu: Cpu,
     /// How often it wakes another task than last time, halved every second (`record_wakee()`).
     pub(crate) wakee_flips: u32,
@@ -136,6 +138,7 @@ impl Task {
             group: GroupId::ROOT,
             on_rq: OnRq::New,
             cpu,
+            is_new: false,
             recent_used_cpu: cpu,
             wakee_flips: 0,
             wakee_flip_decay: Ns::ZERO,

@@ -143,6 +143,13 @@ impl LoadWeight {
         }
     }
 
+    /// Virtual time of `delta` ns of run time by the whole weight: `delta · 2^20 / load.weight`, truncated once.
+    ///
+    /// Kernel: `calc_delta_fair()` from v7.1 (db4551e2ba34).
+    pub const fn virtual_time_exact(self, delta: u64) -> u64 {
+        (delta as u128 * (NICE_0_WEIGHT << FIXEDPOINT_SHIFT) as u128 / self.weight as u128) as u64
+    }
+
     /// Virtual time of `delta` ns of run time: `delta · 1024 / weight`; exact for nice 0.
     ///
     /// Kernel: `calc_delta_fair()`, kernel/sched/fair.c.

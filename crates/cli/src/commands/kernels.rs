@@ -90,6 +90,11 @@ fn describe(effect: &Effect) -> String {
         }
         Effect::BuddyClearing(rule) => format!("buddies are cleared {}", rule.describe()),
         Effect::Reweight(rule) => format!("reweight: {}", rule.describe()),
+        Effect::Arithmetic(rule) => format!("virtual time is computed {}", rule.describe()),
+        Effect::SliceProtection(rule) => format!("slice protection: {}", rule.describe()),
+        Effect::EmptyGroup(rule) => format!("weight of an empty group: {}", rule.describe()),
+        Effect::DelayedLag(rule) => format!("lag of a delayed sleeper: {}", rule.describe()),
+        Effect::ForkPreemption(rule) => format!("a new task preempts {}", rule.describe()),
         Effect::LagInflation(rule) => format!("lag is inflated {}", rule.describe()),
         Effect::LagLimit(rule) => format!("lag limit: {}", rule.describe()),
         Effect::AverageRounding(rule) => format!("avg_vruntime is rounded {}", rule.describe()),

@@ -46,7 +46,9 @@ impl Scheduler {
         let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
         self.report(EventKind::SchedWakeupNew(self.wakeup_of(task)));
+        self.tasks[task.index()].is_new = true;
         self.check_preempt(task);
+        self.tasks[task.index()].is_new = false;
     }
 
     /// The running task of `cpu` ends: it leaves its queue and is never seen again after the switch that follows.

@@ -140,6 +140,7 @@ impl Scheduler {
         let decision = self.wakeup_preempt(task);
         if self.tasks[task.index()].policy.is_fair() {
             self.set_buddies_after(task, decision);
+            self.protection_after(task, decision);
         }
         if decision.preempt {
             self.resched_curr(cpu);

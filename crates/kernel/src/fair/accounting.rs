@@ -5,7 +5,7 @@ use fairlab_event::{Cpu, EventKind, Ns};
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{TickPreemption, VirtualZero};
+use crate::generation::behaviour::{SliceProtection, TickPreemption, VirtualZero};
 
 impl Scheduler {
     /// Accounts the run time of `cpu`'s running fair task at every level.
@@ -31,14 +31,16 @@ impl Scheduler {
     pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
         let Some(curr) = self.cfs(cfs_rq).curr else { return };
         let now = self.rqs[self.cfs(cfs_rq).cpu.index()].clock.0;
-        let entity = self.se_mut(curr);
-        if now <= entity.exec_start {
+        let started = self.se(curr).exec_start;
+        if now <= started {
             return;
         }
-        let delta = now - entity.exec_start;
+        let delta = now - started;
+        let virtual_delta = self.calc_delta_fair(self.se(curr).load, delta) as i64;
+        let entity = self.se_mut(curr);
         entity.exec_start = now;
         entity.sum_exec_runtime += delta;
-        entity.vruntime = entity.vruntime.plus(entity.load.virtual_time(delta) as i64);
+        entity.vruntime = entity.vruntime.plus(virtual_delta);
         let by_deadline = self.generation.behaviours.tick_preemption == TickPreemption::Deadline;
         let request_used = by_deadline && self.update_deadline(cfs_rq, curr);
         self.update_min_vruntime(cfs_rq);
@@ -51,7 +53,7 @@ impl Scheduler {
         // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
         if by_deadline
             && self.cfs(cfs_rq).nr_running > 1
-            && (request_used || self.lost_to_shorter(cfs_rq, curr))
+            && (request_used || self.lost_protection(cfs_rq, curr))
         {
             self.resched_curr(self.cfs(cfs_rq).cpu);
             self.clear_buddies(curr);
@@ -61,27 +63,33 @@ impl Scheduler {
     /// Gives an entity that has used its request a new one. Returns whether it has.
     ///
     /// Kernel: `update_deadline()`, kernel/sched/fair.c (147f3efaa241).
-    fn update_deadline(&mut self, cfs_rq: CfsRqId, se: SeId) -> bool {
+    pub(crate) fn update_deadline(&mut self, cfs_rq: CfsRqId, se: SeId) -> bool {
         if self.se(se).vruntime.is_before(self.se(se).deadline) {
             return false;
         }
         let request = self.request(se);
+        let distance = self.calc_delta_fair(self.se(se).load, request) as i64;
         let entity = self.se_mut(se);
         entity.slice = request;
-        entity.deadline = entity.vruntime.plus(entity.load.virtual_time(request) as i64);
+        entity.deadline = entity.vruntime.plus(distance);
         if self.generation.behaviours.virtual_zero == VirtualZero::Average {
             self.average_vruntime(cfs_rq);
         }
         true
     }
 
-    /// Whether the running entity lost its protection to one with a shorter request and is no longer eligible.
+    /// Whether the running entity is no longer protected and has to make way at the next occasion.
     ///
-    /// Kernel: `did_preempt_short()`, kernel/sched/fair.c (`PREEMPT_SHORT`).
-    fn lost_to_shorter(&self, cfs_rq: CfsRqId, curr: SeId) -> bool {
-        self.has(Feature::PreemptShort)
-            && self.se(curr).deadline_at_pick != Some(self.se(curr).deadline)
-            && !self.cfs(cfs_rq).is_eligible(self.se(curr).vruntime, self.running(cfs_rq))
+    /// Kernel: `did_preempt_short()` in v6.12 (`PREEMPT_SHORT`); `!protect_slice()` from v6.17, eligible or not.
+    fn lost_protection(&self, cfs_rq: CfsRqId, curr: SeId) -> bool {
+        match self.generation.behaviours.slice_protection {
+            SliceProtection::UntilShortestRequest => !self.protects_slice(curr),
+            SliceProtection::UntilNewDeadline => {
+                self.has(Feature::PreemptShort)
+                    && self.se(curr).deadline_at_pick != Some(self.se(curr).deadline)
+                    && !self.cfs(cfs_rq).is_eligible(self.se(curr).vruntime, self.running(cfs_rq))
+            }
+        }
     }
 
     /// Moves a queue's `min_vruntime` up. Kernel: `update_min_vruntime()`.

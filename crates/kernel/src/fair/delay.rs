@@ -3,6 +3,7 @@
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
+use crate::generation::behaviour::DelayedLag;
 use crate::task::{OnRq, TaskId};
 use fairlab_event::Cpu;
 
@@ -54,28 +55,45 @@ impl Scheduler {
         }
     }
 
-    /// A delayed entity wakes up where it is: placed anew without credit if it was owed time meanwhile.
+    /// A delayed entity wakes up where it is. If it is owed time it is placed anew without that credit; from v7.1 it is
+    /// placed anew whenever its lag is not what its vruntime says.
     ///
-    /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. Runs *without* charging the running entity first.
+    /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. To v7.0 it runs *without* charging the running entity.
     pub(crate) fn requeue_delayed_entity(&mut self, se: SeId) {
         let cfs_rq = self.se(se).cfs_rq;
-        if self.has(Feature::DelayZero) {
-            self.update_entity_lag(cfs_rq, se);
-            if self.se(se).vlag > 0 {
-                let is_curr = self.cfs(cfs_rq).curr == Some(se);
-                self.cfs_mut(cfs_rq).nr_running -= 1;
-                if !is_curr {
-                    self.remove_waiting(cfs_rq, se);
-                }
-                self.se_mut(se).vlag = 0;
-                self.place_entity(cfs_rq, se, EnqueueFlags::default());
-                if !is_curr {
-                    self.insert_waiting(cfs_rq, se);
-                }
-                self.cfs_mut(cfs_rq).nr_running += 1;
+        let anew = match self.generation.behaviours.delayed_lag {
+            DelayedLag::NeverWorse => {
+                self.update_curr(cfs_rq);
+                self.update_entity_lag(cfs_rq, se);
+                self.average(cfs_rq).minus(self.se(se).vruntime) != self.se(se).vlag
             }
+            DelayedLag::OfThen if self.has(Feature::DelayZero) => {
+                self.update_entity_lag(cfs_rq, se);
+                let owed = self.se(se).vlag > 0;
+                if owed {
+                    self.se_mut(se).vlag = 0;
+                }
+                owed
+            }
+            DelayedLag::OfThen => false,
+        };
+        if anew {
+            self.place_anew(cfs_rq, se);
         }
         self.clear_delayed(se);
+    }
+
+    fn place_anew(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        let is_curr = self.cfs(cfs_rq).curr == Some(se);
+        self.cfs_mut(cfs_rq).nr_running -= 1;
+        if !is_curr {
+            self.remove_waiting(cfs_rq, se);
+        }
+        self.place_entity(cfs_rq, se, EnqueueFlags::default());
+        if !is_curr {
+            self.insert_waiting(cfs_rq, se);
+        }
+        self.cfs_mut(cfs_rq).nr_running += 1;
     }
 
     /// Takes delayed entities that would be picked off their queues, until one would be picked that is awake, or none.

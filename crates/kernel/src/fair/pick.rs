@@ -6,7 +6,7 @@ use crate::decision::{PickDecision, PickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::preempt::WakeupPreemptionTest;
 use crate::generation::Feature;
-use crate::generation::behaviour::Pick;
+use crate::generation::behaviour::{Pick, SliceProtection};
 use crate::vruntime::Vruntime;
 
 impl Scheduler {
@@ -89,7 +89,7 @@ impl Scheduler {
     /// Kernel: `pick_eevdf()`, kernel/sched/fair.c (147f3efaa241; `RUN_TO_PARITY` 63304558ba5d). Equal deadlines: the
     /// running one, then the one with the lesser vruntime.
     fn pick_eevdf(&self, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
-        let running = curr.map(|curr| crate::fair::running(self.se(curr)));
+        let running = curr.map(|curr| self.as_running(curr));
         let eligible = curr.filter(|&curr| queue.is_eligible(self.se(curr).vruntime, running));
         match eligible.filter(|&curr| self.protects_slice(curr)) {
             Some(curr) => Some((curr, PickReason::RunToParity)),
@@ -108,7 +108,7 @@ impl Scheduler {
     }
 
     fn earliest_deadline(&self, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
-        let running = curr.map(|curr| crate::fair::running(self.se(curr)));
+        let running = curr.map(|curr| self.as_running(curr));
         let curr = curr.filter(|&curr| queue.is_eligible(self.se(curr).vruntime, running));
         let best = match self.generation.behaviours.pick {
             Pick::EarliestEligibleInDeadlineOrder => {
@@ -125,10 +125,40 @@ impl Scheduler {
         best.map(|se| (se, PickReason::EarliestDeadline))
     }
 
-    /// Whether the running entity still has the deadline that it was picked with.
+    /// Whether the running entity is protected from others that are about as deserving.
     pub(crate) fn protects_slice(&self, curr: SeId) -> bool {
         let entity = self.se(curr);
-        self.has(Feature::RunToParity) && entity.deadline_at_pick == Some(entity.deadline)
+        match self.generation.behaviours.slice_protection {
+            SliceProtection::UntilNewDeadline => {
+                self.has(Feature::RunToParity) && entity.deadline_at_pick == Some(entity.deadline)
+            }
+            SliceProtection::UntilShortestRequest => entity.vruntime.is_before(entity.protected_until),
+        }
+    }
+
+    /// Where the protection of an entity that is picked now ends. Pure.
+    ///
+    /// Kernel: `set_protect_slice()`, kernel/sched/fair.c (3a0baa8e6c57). The entity itself has just left the time line.
+    pub(crate) fn protection(&self, cfs_rq: CfsRqId, se: SeId) -> Vruntime {
+        let entity = self.se(se);
+        let least = match self.has(Feature::RunToParity) {
+            true => self.least_of_requests(cfs_rq).unwrap_or(entity.slice).min(entity.slice),
+            false => self.sysctl.normalised_slice.min(entity.slice),
+        };
+        if least == entity.slice {
+            return entity.deadline;
+        }
+        entity.deadline.earliest(entity.vruntime.plus(self.calc_delta_fair(entity.load, least) as i64))
+    }
+
+    /// A wakeup that did not preempt shortens the running entity's protection to the least request on the queue.
+    ///
+    /// Kernel: `update_protect_slice()`, kernel/sched/fair.c.
+    pub(crate) fn update_protection(&mut self, cfs_rq: CfsRqId, curr: SeId) {
+        let Some(least) = self.least_of_requests(cfs_rq) else { return };
+        let end = self.se(curr).vruntime.plus(self.calc_delta_fair(self.se(curr).load, least) as i64);
+        let entity = self.se_mut(curr);
+        entity.protected_until = entity.protected_until.earliest(end);
     }
 }
 

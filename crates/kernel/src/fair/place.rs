@@ -5,7 +5,9 @@ use fairlab_event::{Comm, EventKind, Pid, Place};
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{ForkPlacement, LagInflation, LagLimit, Placement};
+use crate::generation::behaviour::{
+    Arithmetic, DelayedLag, ForkPlacement, LagInflation, LagLimit, Placement,
+};
 use crate::task::{Policy, TaskId};
 use crate::vruntime::Vruntime;
 
@@ -48,7 +50,7 @@ impl Scheduler {
                     inflate_lag(
                         self.se(se).vlag,
                         queue.average_load(curr),
-                        self.se(se).load.scaled_down() as i64,
+                        self.weight_in_averages(self.se(se).load),
                     )
                 } else {
                     0
@@ -66,7 +68,8 @@ impl Scheduler {
     fn place_with_credit(&self, base: Vruntime, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> Vruntime {
         let mut vruntime = base;
         if flags.initial && self.has(Feature::StartDebit) {
-            vruntime = vruntime.plus(self.se(se).load.virtual_time(self.sched_slice(cfs_rq, se)) as i64);
+            vruntime =
+                vruntime.plus(self.calc_delta_fair(self.se(se).load, self.sched_slice(cfs_rq, se)) as i64);
         }
         if !flags.initial {
             vruntime = vruntime.plus(-(self.sleeper_credit(se) as i64));
@@ -109,7 +112,7 @@ impl Scheduler {
     }
 
     fn new_deadline(&self, se: SeId, vruntime: Vruntime, flags: EnqueueFlags) -> Vruntime {
-        let request = self.se(se).load.virtual_time(self.request(se));
+        let request = self.calc_delta_fair(self.se(se).load, self.request(se));
         // Competition is only joined with half a request, so that a new task is not late by a whole one.
         let halve = flags.initial && self.has(Feature::PlaceDeadlineInitial);
         vruntime.plus(if halve { request / 2 } else { request } as i64)
@@ -119,6 +122,12 @@ impl Scheduler {
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
         let average = self.average_vruntime(cfs_rq);
         let placed = self.placement(cfs_rq, se, flags);
+        // An entity heavier than its queue takes the zero along, so that distances from it stay small.
+        let heavier =
+            self.weight_in_averages(self.se(se).load) > self.cfs(cfs_rq).average_load(self.running(cfs_rq));
+        if heavier && self.generation.behaviours.arithmetic == Arithmetic::WholeWeight {
+            self.cfs_mut(cfs_rq).move_zero_to(placed.vruntime);
+        }
         let request = self.request(se);
         let entity = self.se_mut(se);
         entity.vruntime = placed.vruntime;
@@ -159,8 +168,15 @@ impl Scheduler {
     pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: SeId) {
         let average = self.average_vruntime(cfs_rq);
         let limit = self.lag_limit(cfs_rq, se);
+        let never_worse = self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse;
+        let drops_credit = self.has(Feature::DelayZero);
         let entity = self.se_mut(se);
-        entity.vlag = average.minus(entity.vruntime).clamp(-limit, limit);
+        let mut lag = average.minus(entity.vruntime).clamp(-limit, limit);
+        if entity.sched_delayed && never_worse {
+            lag = lag.max(entity.vlag);
+            lag = if drops_credit { lag.min(0) } else { lag };
+        }
+        entity.vlag = lag;
     }
 
     /// How much lag an entity may carry, virtual ns.
@@ -171,7 +187,7 @@ impl Scheduler {
             LagLimit::TwoRequests => self.sysctl.tick.max(2 * entity.slice),
             LagLimit::LargestRequest => self.largest_request(cfs_rq).max(entity.slice) + self.sysctl.tick,
         };
-        entity.load.virtual_time(run_time) as i64
+        self.calc_delta_fair(entity.load, run_time) as i64
     }
 
     /// A new task is placed on its parent's queue; where it is queued first may be another.

@@ -4,7 +4,7 @@ use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::generation::Feature;
-use crate::generation::behaviour::WakeupPreemption;
+use crate::generation::behaviour::{ForkPreemption, SliceProtection, WakeupPreemption};
 use crate::task::{Policy, TaskId};
 
 /// How two entities of one queue compare.
@@ -24,7 +24,7 @@ impl Scheduler {
     /// Kernel: `wakeup_preempt_entity()`, `wakeup_gran()`: the granularity is virtual time of the *woken* entity.
     pub(crate) fn wakeup_preempt_entity(&self, curr: SeId, se: SeId) -> WakeupPreemptionTest {
         let distance = self.se(curr).vruntime.minus(self.se(se).vruntime);
-        let granularity = self.se(se).load.virtual_time(self.sysctl.wakeup_granularity);
+        let granularity = self.calc_delta_fair(self.se(se).load, self.sysctl.wakeup_granularity);
         match distance {
             distance if distance <= 0 => WakeupPreemptionTest::Ahead,
             distance if distance as u64 > granularity => WakeupPreemptionTest::Behind,
@@ -80,6 +80,13 @@ impl Scheduler {
             },
             WakeupPreemption::PickDecides => {
                 let overrides = self.preempts_by_shorter_request(woken, curr);
+                let is_new = self.tasks[task.index()].is_new;
+                if is_new
+                    && !overrides
+                    && self.generation.behaviours.fork_preemption == ForkPreemption::OnlyShorter
+                {
+                    return decide(false, PreemptReason::NewTask);
+                }
                 match self.would_be_picked(woken, overrides) {
                     true if overrides => decide(true, PreemptReason::ShorterRequest),
                     true => decide(true, PreemptReason::WouldBePicked),
@@ -91,14 +98,50 @@ impl Scheduler {
 
     /// Whether a woken entity with a shorter request takes the running one's protection away.
     ///
-    /// Kernel: `do_preempt_short()`, kernel/sched/fair.c (`PREEMPT_SHORT`).
+    /// Kernel: `do_preempt_short()`, kernel/sched/fair.c (`PREEMPT_SHORT`); from v6.17 the request alone decides.
     fn preempts_by_shorter_request(&self, woken: SeId, curr: SeId) -> bool {
         let cfs_rq = self.se(woken).cfs_rq;
+        let shorter = self.has(Feature::PreemptShort) && self.se(woken).slice < self.se(curr).slice;
         let eligible = |se: SeId| self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq));
-        self.has(Feature::PreemptShort)
-            && self.se(woken).slice < self.se(curr).slice
-            && eligible(woken)
-            && (self.se(woken).deadline.is_before(self.se(curr).deadline) || !eligible(curr))
+        shorter
+            && match self.generation.behaviours.slice_protection {
+                SliceProtection::UntilShortestRequest => true,
+                SliceProtection::UntilNewDeadline => {
+                    let earlier = self.se(woken).deadline.is_before(self.se(curr).deadline);
+                    eligible(woken) && (earlier || !eligible(curr))
+                }
+            }
+    }
+
+    /// What a preemption test leaves behind at the running entity: its protection, cancelled or shortened.
+    pub(crate) fn protection_after(&mut self, task: TaskId, decision: PreemptDecision) {
+        let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
+        let decided_by_pick = matches!(
+            decision.reason,
+            PreemptReason::WouldBePicked | PreemptReason::WouldNotBePicked | PreemptReason::ShorterRequest
+        );
+        if !decided_by_pick || self.curr(self.tasks[task.index()].cpu) == rq.idle {
+            return;
+        }
+        let (curr, woken) =
+            self.find_matching_se(self.tasks[rq.curr.index()].se, self.tasks[task.index()].se);
+        let cfs_rq = self.se(curr).cfs_rq;
+        match self.generation.behaviours.slice_protection {
+            SliceProtection::UntilNewDeadline => {
+                if self.preempts_by_shorter_request(woken, curr) {
+                    self.se_mut(curr).deadline_at_pick = None;
+                }
+            }
+            SliceProtection::UntilShortestRequest if decision.reason == PreemptReason::ShorterRequest => {
+                let entity = self.se_mut(curr);
+                entity.protected_until = entity.vruntime;
+                self.clear_buddies(curr);
+            }
+            SliceProtection::UntilShortestRequest if !decision.preempt && self.has(Feature::RunToParity) => {
+                self.update_protection(cfs_rq, curr);
+            }
+            SliceProtection::UntilShortestRequest => {}
+        }
     }
 
     /// Whether the pick of this moment is `woken`; `unprotected`: the running entity's protection does not count.

@@ -6,7 +6,7 @@ use crate::cfs_rq::Waiting;
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{GroupRequest, Placement, VirtualZero};
+use crate::generation::behaviour::{DelayedLag, GroupRequest, Placement, VirtualZero};
 use crate::task::TaskId;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
@@ -142,6 +142,9 @@ impl Scheduler {
         self.update_curr(cfs_rq);
         self.clear_buddies(se);
         if !flags.delayed && self.delays_dequeue(cfs_rq, se, flags) {
+            if self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse {
+                self.update_entity_lag(cfs_rq, se);
+            }
             self.set_delayed(se);
             return false;
         }
@@ -226,8 +229,10 @@ impl Scheduler {
             self.wait_ends(se);
             self.remove_waiting(cfs_rq, se);
         }
+        let protected_until = self.protection(cfs_rq, se);
         let entity = self.se_mut(se);
         entity.deadline_at_pick = entity.on_rq.then_some(entity.deadline);
+        entity.protected_until = protected_until;
         entity.exec_start = clock;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
         self.cfs_mut(cfs_rq).curr = Some(se);
@@ -235,8 +240,8 @@ impl Scheduler {
 
     pub(crate) fn insert_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {
         let entity = self.se(se);
-        let (vruntime, deadline, weight) =
-            (entity.vruntime, entity.deadline, entity.load.scaled_down() as i64);
+        let (vruntime, deadline) = (entity.vruntime, entity.deadline);
+        let weight = self.weight_in_averages(entity.load);
         self.cfs_mut(cfs_rq).insert_waiting(Waiting { vruntime, deadline, weight, se });
     }
 
@@ -268,6 +273,11 @@ impl Scheduler {
         if self.generation.behaviours.group_request == GroupRequest::BaseSlice {
             return None;
         }
+        self.least_of_requests(cfs_rq)
+    }
+
+    /// The same, whatever groups do with it.
+    pub(crate) fn least_of_requests(&self, cfs_rq: CfsRqId) -> Option<u64> {
         self.requests(cfs_rq).min()
     }
 

@@ -23,8 +23,9 @@ impl Scheduler {
             }
             Yield::PushDeadline => {
                 self.update_curr(self.se(se).cfs_rq);
+                let request = self.calc_delta_fair(self.se(se).load, self.se(se).slice) as i64;
                 let entity = self.se_mut(se);
-                entity.deadline = entity.deadline.plus(entity.load.virtual_time(entity.slice) as i64);
+                entity.deadline = entity.deadline.plus(request);
             }
             Yield::ForfeitRequest => {
                 let cfs_rq = self.se(se).cfs_rq;
@@ -32,7 +33,7 @@ impl Scheduler {
                 if self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq)) {
                     let entity = self.se_mut(se);
                     entity.vruntime = entity.deadline;
-                    entity.deadline = entity.deadline.plus(entity.load.virtual_time(entity.slice) as i64);
+                    self.update_deadline(cfs_rq, se);
                     self.update_min_vruntime(cfs_rq);
                 }
             }

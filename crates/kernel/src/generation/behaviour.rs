@@ -67,6 +67,46 @@ behaviours! {
         ScaleDeadlineAlways = "vruntime stays, the distance to the deadline scales with 1/weight, on and off the queue",
     }
 
+    /// In what numbers virtual time is computed.
+    Arithmetic {
+        /// By scaled-down weights and a table of inverses, which truncates twice.
+        InverseTable = "by scaled-down weights and their inverses",
+        /// By whole weights.
+        WholeWeight = "by whole weights and one division",
+    }
+
+    /// How long a picked entity is protected from others that are about as deserving.
+    SliceProtection {
+        /// Until it gets another deadline, as long as it is eligible.
+        UntilNewDeadline = "as long as it has the deadline that it was picked with and is eligible",
+        /// Until it has run for its request or the least one on the queue.
+        UntilShortestRequest = "until it has run for the shortest request on the queue, as long as it is eligible",
+    }
+
+    /// What weight a group that has just become empty on a CPU has there.
+    EmptyGroup {
+        /// By its share, which is what blocked load is left.
+        TakesShare = "its share by the load that is left",
+        /// The one that it had.
+        KeepsWeight = "the one that it had",
+    }
+
+    /// What a sleeper that stays queued comes to when it leaves or wakes.
+    DelayedLag {
+        /// Its lag of then; leaving, no credit; waking with credit, it is placed anew without.
+        OfThen = "its lag when it leaves or wakes, credit dropped",
+        /// The greater of its lag when it fell asleep and of then, no credit.
+        NeverWorse = "the greater of its lag when it fell asleep and of then, credit dropped",
+    }
+
+    /// Whether a new task may preempt.
+    ForkPreemption {
+        /// As one that wakes.
+        LikeWakeup = "as one that wakes",
+        /// Only by a shorter request or an idle policy.
+        OnlyShorter = "only by a shorter request",
+    }
+
     /// How lag is inflated for an entity that joins, so that it has that lag afterwards.
     LagInflation {
         /// By weights of which some are in scaled-up units: entities that wait hardly count.
@@ -163,6 +203,16 @@ pub struct Behaviours {
     pub buddy_clearing: BuddyClearing,
     /// See [`Reweight`].
     pub reweight: Reweight,
+    /// See [`Arithmetic`].
+    pub arithmetic: Arithmetic,
+    /// See [`SliceProtection`].
+    pub slice_protection: SliceProtection,
+    /// See [`EmptyGroup`].
+    pub empty_group: EmptyGroup,
+    /// See [`DelayedLag`].
+    pub delayed_lag: DelayedLag,
+    /// See [`ForkPreemption`].
+    pub fork_preemption: ForkPreemption,
     /// See [`LagInflation`].
     pub lag_inflation: LagInflation,
     /// See [`LagLimit`].
@@ -203,7 +253,7 @@ pub(crate) enum TimelineOrder {
 
 impl Behaviours {
     /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 13] {
+    pub fn describe(&self) -> [(&'static str, &'static str); 18] {
         [
             ("placement", self.placement.describe()),
             ("pick", self.pick.describe()),
@@ -212,6 +262,11 @@ impl Behaviours {
             ("yield", self.yielding.describe()),
             ("buddies", self.buddy_clearing.describe()),
             ("reweight", self.reweight.describe()),
+            ("arithmetic", self.arithmetic.describe()),
+            ("slice protection", self.slice_protection.describe()),
+            ("empty group", self.empty_group.describe()),
+            ("delayed sleeper", self.delayed_lag.describe()),
+            ("fork preemption", self.fork_preemption.describe()),
             ("lag inflation", self.lag_inflation.describe()),
             ("lag limit", self.lag_limit.describe()),
             ("average", self.average_rounding.describe()),

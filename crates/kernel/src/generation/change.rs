@@ -3,8 +3,9 @@
 use std::fmt;
 
 use super::behaviour::{
-    AverageRounding, BuddyClearing, ForkPlacement, GroupRequest, LagInflation, LagLimit, Pick, Placement,
-    Reweight, TickPreemption, VirtualZero, WakeupPreemption, Yield,
+    Arithmetic, AverageRounding, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement, ForkPreemption,
+    GroupRequest, LagInflation, LagLimit, Pick, Placement, Reweight, SliceProtection, TickPreemption,
+    VirtualZero, WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
 
@@ -60,6 +61,16 @@ pub enum Effect {
     BuddyClearing(BuddyClearing),
     /// Another rule for changes of weight.
     Reweight(Reweight),
+    /// Another arithmetic.
+    Arithmetic(Arithmetic),
+    /// Another protection of the running entity.
+    SliceProtection(SliceProtection),
+    /// Another weight for empty groups.
+    EmptyGroup(EmptyGroup),
+    /// Another treatment of delayed sleepers.
+    DelayedLag(DelayedLag),
+    /// Another rule for preemption by new tasks.
+    ForkPreemption(ForkPreemption),
     /// Another rule for the inflation of lag.
     LagInflation(LagInflation),
     /// Another limit for lag.
@@ -97,6 +108,11 @@ impl Effect {
             Effect::SetFeature(feature, enabled) => generation.features.set(feature, enabled),
             Effect::BuddyClearing(rule) => behaviours.buddy_clearing = rule,
             Effect::Reweight(rule) => behaviours.reweight = rule,
+            Effect::Arithmetic(rule) => behaviours.arithmetic = rule,
+            Effect::SliceProtection(rule) => behaviours.slice_protection = rule,
+            Effect::EmptyGroup(rule) => behaviours.empty_group = rule,
+            Effect::DelayedLag(rule) => behaviours.delayed_lag = rule,
+            Effect::ForkPreemption(rule) => behaviours.fork_preemption = rule,
             Effect::LagInflation(rule) => behaviours.lag_inflation = rule,
             Effect::LagLimit(rule) => behaviours.lag_limit = rule,
             Effect::AverageRounding(rule) => behaviours.average_rounding = rule,

@@ -1,8 +1,9 @@
 //! The change log: upstream commits in the order of history, and the generation that the log starts from.
 
 use super::behaviour::{
-    AverageRounding, Behaviours, BuddyClearing, ForkPlacement, GroupRequest, LagInflation, LagLimit, Pick,
-    Placement, Reweight, TickPreemption, VirtualZero, WakeupPreemption, Yield,
+    Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement,
+    ForkPreemption, GroupRequest, LagInflation, LagLimit, Pick, Placement, Reweight, SliceProtection,
+    TickPreemption, VirtualZero, WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
@@ -54,6 +55,11 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     yielding: Yield::SkipBuddy,
     buddy_clearing: BuddyClearing::AtPick,
     reweight: Reweight::KeepVruntime,
+    arithmetic: Arithmetic::InverseTable,
+    slice_protection: SliceProtection::UntilNewDeadline,
+    empty_group: EmptyGroup::TakesShare,
+    delayed_lag: DelayedLag::OfThen,
+    fork_preemption: ForkPreemption::LikeWakeup,
     lag_inflation: LagInflation::MixedUnits,
     lag_limit: LagLimit::None,
     average_rounding: AverageRounding::TowardsZero,
@@ -90,7 +96,7 @@ pub const BUILDS: &[Build] = &[
     },
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
-        with: &["2ae891b82695"], without: &[],
+        with: &["66951e4860d3", "2a77e4be12cb", "2ae891b82695", "79104becf42b", "79f3f9bedd14"], without: &[],
     },
     Build {
         name: "debian-7.2", about: "Debian unstable's kernel, 7.2.13", base: Release(7, 2),
@@ -221,7 +227,6 @@ pub const LOG: &[Change] = &[
     ]),
     change("152e11f6df29", "delay-dequeue", (6, 12), "sched/fair: Implement delayed dequeue", &[
         Effect::AddFeature(Feature::DelayDequeue, true),
-        Effect::ForkPlacement(ForkPlacement::WhereQueued),
     ]),
     change("54a58a787791", "delay-zero", (6, 12), "sched/fair: Implement DELAY_ZERO", &[
         Effect::AddFeature(Feature::DelayZero, true),
@@ -232,11 +237,47 @@ pub const LOG: &[Change] = &[
     change("85e511df3cec", "preempt-short", (6, 12), "sched/eevdf: Allow shorter slices to wakeup-preempt", &[
         Effect::AddFeature(Feature::PreemptShort, true),
     ]),
+    change("c40dd90ac045", "place-when-queued", (6, 12), "sched/fair: Initialize the vruntime of a new task when it is first enqueued", &[
+        Effect::ForkPlacement(ForkPlacement::WhereQueued),
+    ]),
     change("6d71a9c61604", "place-anew", (6, 13), "sched/fair: Fix EEVDF entity placement bug causing scheduling lag", &[
         Effect::Reweight(Reweight::PlaceAnew),
     ]),
+    change("66951e4860d3", "empty-group", (6, 13), "sched/fair: Fix update_cfs_group() vs DELAY_DEQUEUE", &[
+        Effect::EmptyGroup(EmptyGroup::KeepsWeight),
+    ]),
+    change("7c70cb94d29c", "lazy-preemption", (6, 13), "sched: Add Lazy preemption model", &[
+        Effect::NotModelled("lazy preemption: reschedules are never put off to the next tick"),
+    ]),
+    change("2a77e4be12cb", "pick-buddy", (6, 14), "sched/fair: Untangle NEXT_BUDDY and pick_next_task()", &[
+        Effect::AddFeature(Feature::PickBuddy, true),
+    ]),
     change("2ae891b82695", "shorter-slice", (6, 15), "sched: Reduce the default slice to avoid tasks getting an extra tick", &[
         Effect::AddTunable(Tunable::BaseSlice, 700_000),
+    ]),
+    change("3a0baa8e6c57", "protect-shortest", (6, 17), "sched/fair: Limit run to parity to the min slice of enqueued entities", &[
+        Effect::SliceProtection(SliceProtection::UntilShortestRequest),
+    ]),
+    change("79104becf42b", "forfeit-on-yield", (6, 19), "sched/fair: Forfeit vruntime on yield", &[
+        Effect::Yield(Yield::ForfeitRequest),
+    ]),
+    change("79f3f9bedd14", "zero-vruntime", (6, 19), "sched/eevdf: Fix min_vruntime vs avg_vruntime", &[
+        Effect::VirtualZero(VirtualZero::Average),
+    ]),
+    change("e837456fdca8", "fork-never-preempts", (6, 19), "sched/fair: Reimplement NEXT_BUDDY to align with EEVDF goals", &[
+        Effect::ForkPreemption(ForkPreemption::OnlyShorter),
+    ]),
+    change("6e3c0a4e1ad1", "lag-clamp", (7, 0), "sched/fair: Fix lag clamp", &[
+        Effect::LagLimit(LagLimit::LargestRequest),
+    ]),
+    change("db4551e2ba34", "whole-weight", (7, 1), "sched/fair: Use full weight to __calc_delta()", &[
+        Effect::Arithmetic(Arithmetic::WholeWeight),
+    ]),
+    change("101f3498b4bd", "no-place-anew", (7, 1), "sched/fair: Revert 6d71a9c61604", &[
+        Effect::Reweight(Reweight::ScaleAroundAverage),
+    ]),
+    change("059258b0d424", "delayed-lag", (7, 1), "sched/fair: Prevent negative lag increase during delayed dequeue", &[
+        Effect::DelayedLag(DelayedLag::NeverWorse),
     ]),
     Change {
         commit: "000000000001",

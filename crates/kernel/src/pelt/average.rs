@@ -1,0 +1,266 @@
+//! One set of averages, and how time adds to it and takes from it.
+//!
+//! Must not know: which queue it belongs to, groups, clocks.
+
+use super::rules::{Invariance, PeltRules, RunnableKind};
+use super::series::{CAPACITY_SHIFT, PELT_MIN_DIVIDER, PERIOD, accumulate_segments, cap_scale, decay_load};
+use super::util_est::UtilEst;
+
+/// Averages of an entity, a queue or a scheduling class on a CPU (`struct sched_avg`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SchedAvg {
+    /// Up to when the sums hold, ns of the PELT clock. 0: not attached to a queue.
+    pub last_update_time: u64,
+    /// Time wanted, decayed; for a queue times weight. Units of 1024 ns.
+    pub load_sum: u64,
+    /// `runnable_load_sum`: as `load_sum`, runnable entities only; or from task counts on `runnable_sum`: time times
+    /// runnable tasks times 1024.
+    pub runnable_sum: u64,
+    /// Time run, decayed, times 1024 (or the CPU's capacity, when contributions are scaled).
+    pub util_sum: u32,
+    /// How far the sums reach into the current period, 0…1023 units of 1024 ns.
+    pub period_contrib: u32,
+    /// Weight times the share of time wanted.
+    pub load_avg: u64,
+    /// `runnable_load_avg`, a weight; or from task counts on `runnable_avg`: 1024 times the mean of runnable tasks.
+    pub runnable_avg: u64,
+    /// Share of time run, 0…1024.
+    pub util_avg: u64,
+    /// What is remembered of a task's utilization, or summed up for a root queue.
+    pub util_est: UtilEst,
+}
+
+/// How much a CPU computes now, 0…1024 each. Contributions are scaled by it; a PELT clock is instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuScale {
+    /// Frequency against its maximum (`arch_scale_freq_capacity()`).
+    pub frequency: u64,
+    /// Capacity at maximal frequency against the biggest CPU's (`arch_scale_cpu_capacity()`).
+    pub capacity: u64,
+}
+
+impl CpuScale {
+    /// A biggest CPU at its highest frequency.
+    pub const FULL: CpuScale = CpuScale { frequency: 1024, capacity: 1024 };
+}
+
+/// What multiplies an entity's sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EntityWeight {
+    /// Scaled down (`se_weight()`).
+    pub weight: u64,
+    /// Scaled down (`se_runnable()`); used only while runnability is load-weighted. A task's is its weight.
+    pub runnable_weight: u64,
+}
+
+impl EntityWeight {
+    /// A task's, both the same.
+    pub const fn of_task(weight: u64) -> EntityWeight {
+        EntityWeight { weight, runnable_weight: weight }
+    }
+}
+
+/// An entity as its averages see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntityState {
+    /// Its weights.
+    pub weight: EntityWeight,
+    /// Counted on its queue (`se->on_rq`), also while its dequeue is delayed.
+    pub on_rq: bool,
+    /// Runnable tasks that it stands for (`se_runnable()` from task counts on): a task's `on_rq`; a group's
+    /// `se->runnable_weight`, which is the number noted by the last `se_update_runnable()`; 0 while its dequeue is
+    /// delayed.
+    pub runnable_tasks: u64,
+    /// `cfs_rq->curr == se`.
+    pub running: bool,
+}
+
+/// A queue as its averages see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueState {
+    /// Σ weight of its entities, scaled down.
+    pub weight: u64,
+    /// Σ `runnable_weight` of its entities, scaled down; used only while runnability is load-weighted.
+    pub runnable_weight: u64,
+    /// Runnable tasks on it and below it: `h_nr_running`, from delayed dequeue on without delayed ones.
+    pub runnable_tasks: u64,
+    /// `cfs_rq->curr != NULL`.
+    pub running: bool,
+}
+
+/// What accrues while time passes.
+#[derive(Clone, Copy)]
+struct Accrual {
+    load: u64,
+    runnable: u64,
+    running: bool,
+}
+
+impl SchedAvg {
+    /// What divides the sums at this point of the period (`get_pelt_divider()`).
+    pub const fn divider(&self) -> u32 {
+        PELT_MIN_DIVIDER + self.period_contrib
+    }
+
+    /// Adds `delta` units of 1024 ns to the sums and says how many periods ended.
+    ///
+    /// Kernel: `accumulate_sum()`, kernel/sched/pelt.c.
+    fn accumulate_sum(&mut self, rules: &PeltRules, scale: CpuScale, delta: u64, what: Accrual) -> u64 {
+        let mut contrib = delta as u32;
+        let position = delta + u64::from(self.period_contrib);
+        let periods = position / u64::from(PERIOD);
+        let rest = (position % u64::from(PERIOD)) as u32;
+        if periods > 0 {
+            self.load_sum = decay_load(self.load_sum, periods);
+            self.runnable_sum = decay_load(self.runnable_sum, periods);
+            self.util_sum = decay_load(self.util_sum.into(), periods) as u32;
+            contrib = accumulate_segments(periods, PERIOD - self.period_contrib, rest);
+        }
+        self.period_contrib = rest;
+        let capacity = match rules.invariance {
+            Invariance::Contribution => {
+                contrib = cap_scale(contrib.into(), scale.frequency) as u32;
+                scale.capacity as u32
+            }
+            Invariance::PeltClock => 1 << CAPACITY_SHIFT,
+        };
+        let shift = match rules.runnable {
+            RunnableKind::LoadWeighted => 0,
+            RunnableKind::TaskCount => CAPACITY_SHIFT,
+        };
+        self.load_sum = self.load_sum.wrapping_add(what.load.wrapping_mul(contrib.into()));
+        let runnable = what.runnable.wrapping_mul(contrib.into()) << shift;
+        self.runnable_sum = self.runnable_sum.wrapping_add(runnable);
+        if what.running {
+            self.util_sum = self.util_sum.wrapping_add(contrib.wrapping_mul(capacity));
+        }
+        periods
+    }
+
+    /// Brings the sums up to `now` and says whether a period ended, so that averages are due.
+    ///
+    /// Kernel: `___update_load_sum()`, kernel/sched/pelt.c. Whoever wants nothing is neither runnable nor running. Less
+    /// than 1024 ns are left for the next time; a clock that went back is followed without any accrual.
+    fn update_load_sum(&mut self, rules: &PeltRules, now: u64, scale: CpuScale, mut what: Accrual) -> bool {
+        let delta = now.wrapping_sub(self.last_update_time);
+        if (delta as i64) < 0 {
+            self.last_update_time = now;
+            return false;
+        }
+        let units = delta >> 10;
+        if units == 0 {
+            return false;
+        }
+        self.last_update_time = self.last_update_time.wrapping_add(units << 10);
+        if what.load == 0 {
+            what = Accrual { load: 0, runnable: 0, running: false };
+        }
+        self.accumulate_sum(rules, scale, units, what) > 0
+    }
+
+    /// Makes the averages anew from the sums.
+    ///
+    /// Kernel: `___update_load_avg()`, kernel/sched/pelt.c.
+    fn update_load_avg(&mut self, rules: &PeltRules, weight: EntityWeight) {
+        let divider = u64::from(self.divider());
+        self.load_avg = weight.weight.wrapping_mul(self.load_sum) / divider;
+        self.runnable_avg = match rules.runnable {
+            RunnableKind::LoadWeighted => weight.runnable_weight.wrapping_mul(self.runnable_sum) / divider,
+            RunnableKind::TaskCount => self.runnable_sum / divider,
+        };
+        self.util_avg = u64::from(self.util_sum) / divider;
+    }
+}
+
+/// Whether nothing is left in the sums (`load_avg_is_decayed()`).
+pub const fn load_avg_is_decayed(avg: &SchedAvg) -> bool {
+    avg.load_sum == 0 && avg.util_sum == 0 && avg.runnable_sum == 0
+}
+
+impl PeltRules {
+    /// Ages the averages of an entity that is off its queue. True if averages were made anew.
+    ///
+    /// Kernel: `__update_load_avg_blocked_se()`, kernel/sched/pelt.c. `now`: ns of the PELT clock of its queue.
+    pub fn update_blocked_se(&self, now: u64, avg: &mut SchedAvg, weight: EntityWeight) -> bool {
+        let nothing = Accrual { load: 0, runnable: 0, running: false };
+        let due = avg.update_load_sum(self, now, CpuScale::FULL, nothing);
+        if due {
+            avg.update_load_avg(self, weight);
+        }
+        due
+    }
+
+    /// Ages the averages of an entity on its queue (or just leaving it). True if averages were made anew.
+    ///
+    /// Kernel: `__update_load_avg_se()`, kernel/sched/pelt.c. `util_est_enabled`: the feature UTIL_EST; then an estimate
+    /// is marked as due.
+    pub fn update_se(
+        &self,
+        now: u64,
+        scale: CpuScale,
+        avg: &mut SchedAvg,
+        se: EntityState,
+        util_est_enabled: bool,
+    ) -> bool {
+        let load = u64::from(se.on_rq);
+        let runnable = match self.runnable {
+            RunnableKind::LoadWeighted => load,
+            RunnableKind::TaskCount => se.runnable_tasks,
+        };
+        let due = avg.update_load_sum(self, now, scale, Accrual { load, runnable, running: se.running });
+        if due {
+            avg.update_load_avg(self, se.weight);
+            if util_est_enabled {
+                avg.util_est.util_changed(&self.util_est);
+            }
+        }
+        due
+    }
+
+    /// Ages a queue's averages. True if averages were made anew.
+    ///
+    /// Kernel: `__update_load_avg_cfs_rq()`, kernel/sched/pelt.c.
+    pub fn update_cfs_rq(&self, now: u64, scale: CpuScale, avg: &mut SchedAvg, queue: QueueState) -> bool {
+        let runnable = match self.runnable {
+            RunnableKind::LoadWeighted => queue.runnable_weight,
+            RunnableKind::TaskCount => queue.runnable_tasks,
+        };
+        let what = Accrual { load: queue.weight, runnable, running: queue.running };
+        self.update_whole(now, scale, avg, what)
+    }
+
+    /// Ages the averages of a CPU's real-time or deadline class; `running`: its task is the one that runs.
+    ///
+    /// Kernel: `update_rt_rq_load_avg()`, `update_dl_rq_load_avg()`, kernel/sched/pelt.c (v4.19 on).
+    pub fn update_class(&self, now: u64, scale: CpuScale, avg: &mut SchedAvg, running: bool) -> bool {
+        let one = u64::from(running);
+        self.update_whole(now, scale, avg, Accrual { load: one, runnable: one, running })
+    }
+
+    /// Ages the averages of a CPU's interrupt and stolen time, of which `running` ns more are known, taken as just past.
+    ///
+    /// Kernel: `update_irq_load_avg()`, kernel/sched/pelt.c (v4.19 on). `clock`: ns of the runqueue's clock, which such
+    /// time is not taken from. With a PELT clock the time itself is scaled.
+    pub fn update_irq(&self, clock: u64, scale: CpuScale, avg: &mut SchedAvg, running: u64) -> bool {
+        let running = match self.invariance {
+            Invariance::Contribution => running,
+            Invariance::PeltClock => cap_scale(cap_scale(running, scale.frequency), scale.capacity),
+        };
+        let before = Accrual { load: 0, runnable: 0, running: false };
+        let within = Accrual { load: 1, runnable: 1, running: true };
+        let mut due = avg.update_load_sum(self, clock.wrapping_sub(running), scale, before);
+        due |= avg.update_load_sum(self, clock, scale, within);
+        if due {
+            avg.update_load_avg(self, EntityWeight::of_task(1));
+        }
+        due
+    }
+
+    fn update_whole(&self, now: u64, scale: CpuScale, avg: &mut SchedAvg, what: Accrual) -> bool {
+        let due = avg.update_load_sum(self, now, scale, what);
+        if due {
+            avg.update_load_avg(self, EntityWeight::of_task(1));
+        }
+        due
+    }
+}
