@@ -213,7 +213,10 @@ impl Scheduler {
     pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
         let rq = &self.rqs[cpu.index()];
         let idle_policy = |task: TaskId| self.tasks[task.index()].policy == Policy::Idle;
-        rq.nr_running > 0 && rq.stop.is_empty() && rq.cfs_tasks.oldest_first(&self.tasks).all(idle_policy)
+        rq.nr_running > 0
+            && rq.stop.is_empty()
+            && rq.rt.first().is_none()
+            && rq.cfs_tasks.oldest_first(&self.tasks).all(idle_policy)
     }
 
     /// Sets the queue's clock to now (`update_rq_clock()`).

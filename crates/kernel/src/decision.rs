@@ -25,6 +25,7 @@ macro_rules! reasons {
 reasons! {
     /// Why a task is the next to run.
     PickReason {
+        MostUrgent = "it is the most urgent real-time task",
         StopClass = "a stopper goes before everything",
         Nothing = "nothing is runnable",
         OnlyCandidate = "no other entity is on the queue",
@@ -40,6 +41,8 @@ reasons! {
     PreemptReason {
         HigherClass = "it is of a higher class",
         LowerClass = "it is of a lower class",
+        MoreUrgent = "it is of a higher real-time priority",
+        LessUrgent = "it is not of a higher real-time priority",
         SameEntity = "it is the running task",
         AlreadyPending = "a reschedule is already pending",
         CurrIsIdlePolicy = "the running task is SCHED_IDLE and the other is not",
@@ -74,6 +77,8 @@ reasons! {
         IdleSibling = "an idle thread of the core it last ran on",
         IdleInLlc = "an idle CPU in the cache domain",
         NoIdle = "no idle CPU was found: the target",
+        LessUrgentThere = "what runs where it was is less urgent",
+        LeastUrgent = "it runs the least urgent task",
         NotAffine = "the waker wakes too many: the CPU it last ran on",
         IdlestInGroup = "the idlest CPU of the machine",
         Disallowed = "the chosen CPU is not allowed: the first allowed one",

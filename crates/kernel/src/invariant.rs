@@ -21,7 +21,7 @@ impl Scheduler {
             let fair = self.cfs(rq.cfs).h_nr_running as usize;
             let listed = rq.cfs_tasks.oldest_first(&self.tasks).count();
             let counted = rq.nr_running as usize;
-            if fair != listed || fair + rq.stop.len() != counted {
+            if fair != listed || fair + rq.stop.len() + rq.rt.len() != counted {
                 return Err(format!(
                     "CPU {cpu}: {fair} fair tasks below the root, {listed} listed, {counted} counted"
                 ));

@@ -22,6 +22,7 @@ mod invariant;
 mod newidle;
 pub mod open_loop;
 mod rq;
+mod rt;
 mod select;
 mod task;
 #[cfg(test)]

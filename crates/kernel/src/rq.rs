@@ -3,6 +3,7 @@
 use fairlab_event::Ns;
 
 use crate::entity::CfsRqId;
+use crate::rt::RtRq;
 use crate::task::{Task, TaskId};
 
 /// The state of one CPU.
@@ -20,6 +21,7 @@ pub(crate) struct Rq {
     pub cfs: CfsRqId,
     /// Queued tasks of the stop class, oldest first.
     pub stop: Vec<TaskId>,
+    pub rt: RtRq,
     /// Wakeups on their way here through the wake list (`ttwu_pending`).
     pub ttwu_pending: u32,
     pub cfs_tasks: TaskList,
@@ -35,6 +37,7 @@ impl Rq {
             need_resched: false,
             cfs,
             stop: Vec::new(),
+            rt: RtRq::default(),
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
         }

@@ -18,7 +18,11 @@ impl Scheduler {
     pub fn select_task_rq(&self, task: TaskId, here: Cpu, kind: WakeKind) -> CpuDecision {
         let woken = &self.tasks[task.index()];
         let prev = woken.cpu;
-        if woken.allowed.and(self.topology.online()).weight() == 1 || !woken.policy.is_fair() {
+        let pinned = woken.allowed.and(self.topology.online()).weight() == 1;
+        if woken.policy.is_rt() && !pinned {
+            return self.select_task_rq_rt(task, here);
+        }
+        if pinned || !woken.policy.is_fair() {
             let cpu = if woken.allowed.contains(prev) { Some(prev) } else { woken.allowed.lowest() };
             return decide(cpu.expect("a task is allowed somewhere"), SelectReason::OnlyAllowed, 0);
         }

@@ -28,6 +28,10 @@ pub enum Policy {
     Batch,
     /// `SCHED_IDLE`: runs beside others with a very small weight.
     Idle,
+    /// `SCHED_FIFO` with a priority of 1…99: runs until it sleeps or something more urgent comes.
+    Fifo(u8),
+    /// `SCHED_RR` with a priority of 1…99: the same, in turns with its equals.
+    RoundRobin(u8),
     /// The stop class: `migration/N`; before everything else.
     Stop,
     /// The idle class: `swapper/N`; when there is nothing else.
@@ -40,10 +44,16 @@ impl Policy {
         matches!(self, Policy::Normal | Policy::Batch | Policy::Idle)
     }
 
+    /// Whether the real-time class serves it.
+    pub const fn is_rt(self) -> bool {
+        matches!(self, Policy::Fifo(_) | Policy::RoundRobin(_))
+    }
+
     /// Order of the classes: a higher one is asked first (`sched_class_above()`).
     pub(crate) const fn class_rank(self) -> u8 {
         match self {
-            Policy::Stop => 2,
+            Policy::Stop => 3,
+            Policy::Fifo(_) | Policy::RoundRobin(_) => 2,
             Policy::Normal | Policy::Batch | Policy::Idle => 1,
             Policy::Swapper => 0,
         }
@@ -183,6 +193,7 @@ impl Task {
     pub fn prio(&self) -> Prio {
         match self.policy {
             Policy::Stop => Prio(0),
+            Policy::Fifo(priority) | Policy::RoundRobin(priority) => Prio(99 - i32::from(priority)),
             Policy::Swapper => Prio::DEFAULT,
             _ => Prio::from_nice(self.nice),
         }

@@ -33,11 +33,14 @@ impl Scheduler {
 
     /// The task that `cpu` should run next. Pure: run time must be accounted up to now ([`account`](Self::account)).
     ///
-    /// Kernel: `pick_next_task()`, kernel/sched/core.c. Departs: RT and deadline classes are not modelled.
+    /// Kernel: `pick_next_task()`, kernel/sched/core.c. Departs: the deadline class is not modelled.
     pub fn pick_next_task(&self, cpu: Cpu) -> PickDecision {
         let rq = &self.rqs[cpu.index()];
         if let Some(&task) = rq.stop.first() {
             return PickDecision { task, reason: PickReason::StopClass };
+        }
+        if let Some(task) = rq.rt.first() {
+            return PickDecision { task, reason: PickReason::MostUrgent };
         }
         self.pick_task_fair(rq.cfs).unwrap_or(PickDecision { task: rq.idle, reason: PickReason::Nothing })
     }
@@ -85,6 +88,9 @@ impl Scheduler {
         if self.tasks[task.index()].policy.is_fair() {
             return self.task_tick_fair(task);
         }
+        if self.tasks[task.index()].policy.is_rt() {
+            return self.task_tick_rt(task);
+        }
         TickDecision { resched: false, reason: TickReason::Alone }
     }
 
@@ -94,6 +100,8 @@ impl Scheduler {
         let task = self.curr(cpu);
         if self.tasks[task.index()].policy.is_fair() {
             self.yield_task_fair(task);
+        } else if self.tasks[task.index()].policy.is_rt() {
+            self.requeue_task_rt(task);
         }
     }
 
@@ -123,6 +131,7 @@ impl Scheduler {
         let cpu = self.tasks[task.index()].cpu;
         match self.tasks[task.index()].policy {
             Policy::Stop => self.rqs[cpu.index()].stop.push(task),
+            Policy::Fifo(_) | Policy::RoundRobin(_) => self.enqueue_task_rt(task),
             Policy::Swapper => unreachable!("idle tasks are never queued"),
             _ => self.enqueue_task_fair(task, flags),
         }
@@ -141,6 +150,10 @@ impl Scheduler {
                 self.rqs[cpu.index()].stop.retain(|&queued| queued != task);
                 true
             }
+            Policy::Fifo(_) | Policy::RoundRobin(_) => {
+                self.dequeue_task_rt(task);
+                true
+            }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
             Policy::Normal | Policy::Batch | Policy::Idle => self.dequeue_task_fair(task, flags),
         };
@@ -153,14 +166,17 @@ impl Scheduler {
     }
 
     pub(crate) fn put_prev_task(&mut self, task: TaskId) {
-        if self.tasks[task.index()].policy.is_fair() {
-            self.put_prev_task_fair(task);
+        match self.tasks[task.index()].policy {
+            policy if policy.is_fair() => self.put_prev_task_fair(task),
+            policy if policy.is_rt() => self.update_curr_rt(task),
+            _ => {}
         }
     }
 
     pub(crate) fn set_next_task(&mut self, task: TaskId) {
         match self.tasks[task.index()].policy {
             Policy::Stop => {}
+            Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task),
             Policy::Swapper => self.update_idle_core(self.tasks[task.index()].cpu),
             _ => self.set_next_task_fair(task),
         }

@@ -127,6 +127,7 @@ impl Scheduler {
             std::cmp::Ordering::Greater => decide(true, PreemptReason::HigherClass),
             std::cmp::Ordering::Less => decide(false, PreemptReason::LowerClass),
             std::cmp::Ordering::Equal if woken.policy.is_fair() => self.check_preempt_wakeup(rq.curr, task),
+            std::cmp::Ordering::Equal if woken.policy.is_rt() => self.wakeup_preempt_rt(rq.curr, task),
             std::cmp::Ordering::Equal => decide(false, PreemptReason::SameEntity),
         }
     }

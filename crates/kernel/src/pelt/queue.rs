@@ -1,0 +1,260 @@
+//! A queue's averages as its entities come, go and change their weight.
+//!
+//! Must not know: the entities' virtual time, which queue it is, the group above it.
+
+use super::average::{CpuScale, EntityWeight, QueueState, SchedAvg};
+use super::rules::{AttachLoadSum, PeltRules, RunnableKind, SumSync};
+use super::series::{CAPACITY_SHIFT, PELT_MIN_DIVIDER};
+
+/// The load tracking part of a queue (fields of `struct cfs_rq`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CfsRqLoad {
+    /// Averages over all attached entities, blocked ones included.
+    pub avg: SchedAvg,
+    /// Σ `runnable_weight` of queued entities, scaled up (while runnability is load-weighted).
+    pub runnable_weight: u64,
+    /// What is to be taken off at the next update.
+    pub removed: Removed,
+    /// What the group counts for this queue.
+    pub tg_load_avg_contrib: u64,
+    /// When it was last told, ns.
+    pub last_update_tg_load_avg: u64,
+    /// Something was attached or detached that the entities above have not seen (`propagate`).
+    pub propagate: bool,
+    /// The change of unweighted load sums that goes with it.
+    pub prop_runnable_sum: i64,
+}
+
+/// Averages of tasks that slept here and woke elsewhere, not yet taken off (`cfs_rq->removed`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// How many tasks.
+    pub nr: u32,
+    /// Σ `load_avg`.
+    pub load_avg: u64,
+    /// Σ `util_avg`.
+    pub util_avg: u64,
+    /// Σ `runnable_avg` (task counts).
+    pub runnable_avg: u64,
+    /// Σ `load_sum` (load-weighted).
+    pub runnable_sum: u64,
+}
+
+/// By how much an average and its sum change, and what divides the sum now.
+#[derive(Clone, Copy)]
+pub(super) struct Change {
+    pub avg: i64,
+    pub sum: i64,
+    pub divider: u32,
+}
+
+impl Change {
+    fn minus(avg: u64, sum: u64, divider: u32) -> Change {
+        Change { avg: (avg as i64).wrapping_neg(), sum: (sum as i64).wrapping_neg(), divider }
+    }
+}
+
+/// Adds, not below 0 when `delta` is negative (`add_positive()`, `sub_positive()`).
+pub(super) const fn add_positive(value: u64, delta: i64) -> u64 {
+    if delta < 0 { value.saturating_sub(delta.unsigned_abs()) } else { value.wrapping_add(delta as u64) }
+}
+
+const fn add_positive_narrow(value: u32, delta: i64) -> u32 {
+    if delta < 0 { value.saturating_sub(delta.unsigned_abs() as u32) } else { value.wrapping_add(delta as u32) }
+}
+
+impl SumSync {
+    /// Changes `avg` and the 64-bit `sum` that belongs to it.
+    pub(super) fn apply(self, avg: &mut u64, sum: &mut u64, change: Change) {
+        *avg = add_positive(*avg, change.avg);
+        let differing = add_positive(*sum, change.sum);
+        let floor = avg.wrapping_mul(PELT_MIN_DIVIDER.into());
+        *sum = match self {
+            SumSync::Difference => differing,
+            SumSync::FromAverage => avg.wrapping_mul(change.divider.into()),
+            SumSync::FlooredNarrow => u64::from((differing as u32).max(floor as u32)),
+            SumSync::Floored => differing.max(floor),
+        };
+    }
+
+    /// The same for the 32-bit sum of utilization.
+    pub(super) fn apply_util(self, avg: &mut u64, sum: &mut u32, change: Change) {
+        *avg = add_positive(*avg, change.avg);
+        let differing = match self {
+            SumSync::Floored => add_positive_narrow(*sum, i64::from(change.sum as i32)),
+            _ => add_positive_narrow(*sum, change.sum),
+        };
+        let floor = avg.wrapping_mul(PELT_MIN_DIVIDER.into()) as u32;
+        *sum = match self {
+            SumSync::Difference => differing,
+            SumSync::FromAverage => avg.wrapping_mul(change.divider.into()) as u32,
+            SumSync::FlooredNarrow | SumSync::Floored => differing.max(floor),
+        };
+    }
+}
+
+impl CfsRqLoad {
+    /// Notes a change of unweighted load sums for the entities above (`add_tg_cfs_propagate()`).
+    pub(super) const fn add_tg_cfs_propagate(&mut self, runnable_sum: i64) {
+        self.propagate = true;
+        self.prop_runnable_sum = self.prop_runnable_sum.wrapping_add(runnable_sum);
+    }
+}
+
+impl PeltRules {
+    /// Takes off what was removed, then ages the queue. True if its averages changed.
+    ///
+    /// Kernel: `update_cfs_rq_load_avg()`, kernel/sched/fair.c. `now`: ns of the queue's clock.
+    pub fn update_cfs_rq_load_avg(
+        &self,
+        now: u64,
+        scale: CpuScale,
+        cfs_rq: &mut CfsRqLoad,
+        queue: QueueState,
+    ) -> bool {
+        let removed = cfs_rq.removed.nr > 0;
+        if removed {
+            self.apply_removed(cfs_rq);
+        }
+        self.update_cfs_rq(now, scale, &mut cfs_rq.avg, queue) || removed
+    }
+
+    fn apply_removed(&self, cfs_rq: &mut CfsRqLoad) {
+        let removed = std::mem::take(&mut cfs_rq.removed);
+        let avg = &mut cfs_rq.avg;
+        let divider = avg.divider();
+        let minus = |average: u64| Change::minus(average, average.wrapping_mul(divider.into()), divider);
+        self.removed.load.apply(&mut avg.load_avg, &mut avg.load_sum, minus(removed.load_avg));
+        self.removed.util.apply_util(&mut avg.util_avg, &mut avg.util_sum, minus(removed.util_avg));
+        let runnable_sum = match self.runnable {
+            RunnableKind::LoadWeighted => (removed.runnable_sum as i64).wrapping_neg(),
+            RunnableKind::TaskCount => {
+                let change = minus(removed.runnable_avg);
+                self.removed.runnable.apply(&mut avg.runnable_avg, &mut avg.runnable_sum, change);
+                change.sum >> CAPACITY_SHIFT
+            }
+        };
+        cfs_rq.add_tg_cfs_propagate(runnable_sum);
+    }
+
+    /// Adds an entity's averages to a queue whose age is now; its sums are made anew from its averages.
+    ///
+    /// Kernel: `attach_entity_load_avg()`, kernel/sched/fair.c. Follow with [`PeltRules::update_tg_load_avg`].
+    pub fn attach_entity_load_avg(&self, cfs_rq: &mut CfsRqLoad, se: &mut SchedAvg, weight: EntityWeight) {
+        let divider = u64::from(cfs_rq.avg.divider());
+        se.last_update_time = cfs_rq.avg.last_update_time;
+        se.period_contrib = cfs_rq.avg.period_contrib;
+        se.util_sum = se.util_avg.wrapping_mul(divider) as u32;
+        se.load_sum = self.attached_load_sum(se.load_avg.wrapping_mul(divider), divider, weight.weight);
+        se.runnable_sum = match self.runnable {
+            RunnableKind::LoadWeighted => se.load_sum,
+            RunnableKind::TaskCount => se.runnable_avg.wrapping_mul(divider),
+        };
+        self.enqueue_load_avg(&mut cfs_rq.avg, se, weight.weight);
+        let avg = &mut cfs_rq.avg;
+        avg.util_avg = avg.util_avg.wrapping_add(se.util_avg);
+        avg.util_sum = avg.util_sum.wrapping_add(se.util_sum);
+        if self.runnable == RunnableKind::TaskCount {
+            avg.runnable_avg = avg.runnable_avg.wrapping_add(se.runnable_avg);
+            avg.runnable_sum = avg.runnable_sum.wrapping_add(se.runnable_sum);
+        }
+        cfs_rq.add_tg_cfs_propagate(se.load_sum as i64);
+    }
+
+    fn attached_load_sum(&self, weighted: u64, divider: u64, weight: u64) -> u64 {
+        match self.attach_load_sum {
+            AttachLoadSum::UnlessWeightless => weighted.checked_div(weight).unwrap_or(divider),
+            AttachLoadSum::AtLeastOne if weight < weighted => weighted / weight.max(1),
+            AttachLoadSum::AtLeastOne => 1,
+        }
+    }
+
+    /// Takes an entity's averages off a queue; both are of the same age.
+    ///
+    /// Kernel: `detach_entity_load_avg()`, kernel/sched/fair.c. Follow with [`PeltRules::update_tg_load_avg`].
+    pub fn detach_entity_load_avg(&self, cfs_rq: &mut CfsRqLoad, se: &SchedAvg, weight: EntityWeight) {
+        self.dequeue_load_avg(&mut cfs_rq.avg, se, weight.weight);
+        let avg = &mut cfs_rq.avg;
+        let divider = avg.divider();
+        let util = Change::minus(se.util_avg, se.util_sum.into(), divider);
+        self.detach.util.apply_util(&mut avg.util_avg, &mut avg.util_sum, util);
+        if self.runnable == RunnableKind::TaskCount {
+            let runnable = Change::minus(se.runnable_avg, se.runnable_sum, divider);
+            self.detach.runnable.apply(&mut avg.runnable_avg, &mut avg.runnable_sum, runnable);
+        }
+        cfs_rq.add_tg_cfs_propagate((se.load_sum as i64).wrapping_neg());
+    }
+
+    /// `enqueue_load_avg()`: an entity's load joins. `weight`: scaled down.
+    fn enqueue_load_avg(&self, avg: &mut SchedAvg, se: &SchedAvg, weight: u64) {
+        let sum = weight.wrapping_mul(se.load_sum) as i64;
+        let change = Change { avg: se.load_avg as i64, sum, divider: avg.divider() };
+        self.attach_load.apply(&mut avg.load_avg, &mut avg.load_sum, change);
+    }
+
+    /// `dequeue_load_avg()`: an entity's load leaves. `weight`: scaled down.
+    fn dequeue_load_avg(&self, avg: &mut SchedAvg, se: &SchedAvg, weight: u64) {
+        let change = Change::minus(se.load_avg, weight.wrapping_mul(se.load_sum), se.divider());
+        self.detach.load.apply(&mut avg.load_avg, &mut avg.load_sum, change);
+    }
+
+    /// An entity is queued: it counts as runnable.
+    ///
+    /// Kernel: `enqueue_runnable_load_avg()`, kernel/sched/fair.c; gone with task counts, then nothing happens.
+    /// `runnable_weight_scaled_up`: `se->runnable_weight`.
+    pub fn enqueue_runnable_load_avg(
+        &self,
+        cfs_rq: &mut CfsRqLoad,
+        se: &SchedAvg,
+        weight: EntityWeight,
+        runnable_weight_scaled_up: u64,
+    ) {
+        if self.runnable == RunnableKind::LoadWeighted {
+            cfs_rq.runnable_weight = cfs_rq.runnable_weight.wrapping_add(runnable_weight_scaled_up);
+            let avg = &mut cfs_rq.avg;
+            avg.runnable_avg = avg.runnable_avg.wrapping_add(se.runnable_avg);
+            let sum = weight.runnable_weight.wrapping_mul(se.runnable_sum);
+            avg.runnable_sum = avg.runnable_sum.wrapping_add(sum);
+        }
+    }
+
+    /// An entity is dequeued: it no longer counts as runnable.
+    ///
+    /// Kernel: `dequeue_runnable_load_avg()`, kernel/sched/fair.c; gone with task counts, then nothing happens.
+    pub fn dequeue_runnable_load_avg(
+        &self,
+        cfs_rq: &mut CfsRqLoad,
+        se: &SchedAvg,
+        weight: EntityWeight,
+        runnable_weight_scaled_up: u64,
+    ) {
+        if self.runnable == RunnableKind::LoadWeighted {
+            cfs_rq.runnable_weight = cfs_rq.runnable_weight.wrapping_sub(runnable_weight_scaled_up);
+            let avg = &mut cfs_rq.avg;
+            avg.runnable_avg = avg.runnable_avg.saturating_sub(se.runnable_avg);
+            let sum = weight.runnable_weight.wrapping_mul(se.runnable_sum);
+            avg.runnable_sum = avg.runnable_sum.saturating_sub(sum);
+        }
+    }
+
+    /// An entity's weight changes: its load leaves the queue with the old one and joins with the new one.
+    ///
+    /// Kernel: the load tracking part of `reweight_entity()`, kernel/sched/fair.c. While runnability is load-weighted, an
+    /// entity on the queue is taken off with [`PeltRules::dequeue_runnable_load_avg`] before and put back with
+    /// [`PeltRules::enqueue_runnable_load_avg`] after.
+    pub fn reweight_entity(
+        &self,
+        cfs_rq: &mut CfsRqLoad,
+        se: &mut SchedAvg,
+        old: EntityWeight,
+        new: EntityWeight,
+    ) {
+        self.dequeue_load_avg(&mut cfs_rq.avg, se, old.weight);
+        let divider = u64::from(se.divider());
+        se.load_avg = new.weight.wrapping_mul(se.load_sum) / divider;
+        if self.runnable == RunnableKind::LoadWeighted {
+            se.runnable_avg = new.runnable_weight.wrapping_mul(se.runnable_sum) / divider;
+        }
+        self.enqueue_load_avg(&mut cfs_rq.avg, se, new.weight);
+    }
+}

@@ -1,0 +1,210 @@
+//! `kernel/sched/rt.c`: tasks of fixed priority.
+//!
+//! As far as fair tasks meet them: they go first, round-robin ones take turns, a woken one looks for a CPU that runs
+//! something less urgent.
+
+use fairlab_event::{Cpu, EventKind, Ns};
+
+use crate::core::Scheduler;
+use crate::decision::{CpuDecision, PreemptDecision, PreemptReason, SelectReason, TickDecision, TickReason};
+use crate::task::{Policy, Task, TaskId};
+
+/// How long a round-robin task runs before the next one of its priority does (`RR_TIMESLICE`).
+const ROUND_ROBIN_SLICE: u64 = 100_000_000;
+
+/// The queued real-time tasks of one CPU, the most urgent first; among equals the one that came first is first. The
+/// running one stands on it too.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RtRq {
+    queue: Vec<TaskId>,
+}
+
+impl RtRq {
+    /// The most urgent one.
+    pub fn first(&self) -> Option<TaskId> {
+        self.queue.first().copied()
+    }
+
+    /// Number of queued tasks.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn insert(&mut self, tasks: &[Task], task: TaskId) {
+        let prio = tasks[task.index()].prio();
+        let at = self.queue.partition_point(|other| tasks[other.index()].prio() <= prio);
+        self.queue.insert(at, task);
+    }
+
+    fn remove(&mut self, task: TaskId) {
+        self.queue.retain(|&queued| queued != task);
+    }
+}
+
+impl Scheduler {
+    /// Kernel: `enqueue_task_rt()`, at the tail of its priority's list.
+    pub(crate) fn enqueue_task_rt(&mut self, task: TaskId) {
+        let cpu = self.tasks[task.index()].cpu;
+        self.rqs[cpu.index()].rt.insert(&self.tasks, task);
+    }
+
+    /// Kernel: `dequeue_task_rt()`.
+    pub(crate) fn dequeue_task_rt(&mut self, task: TaskId) {
+        self.update_curr_rt(task);
+        let cpu = self.tasks[task.index()].cpu;
+        self.rqs[cpu.index()].rt.remove(task);
+    }
+
+    /// Charges a running real-time task.
+    ///
+    /// Kernel: `update_curr_rt()`, kernel/sched/rt.c. Departs: `sched_rt_runtime_us` does not throttle.
+    pub(crate) fn update_curr_rt(&mut self, task: TaskId) {
+        let cpu = self.tasks[task.index()].cpu;
+        if self.curr(cpu) != task {
+            return;
+        }
+        let now = self.rqs[cpu.index()].clock.0;
+        let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
+        if now <= entity.exec_start {
+            return;
+        }
+        let runtime = Ns(now - entity.exec_start);
+        entity.exec_start = now;
+        entity.sum_exec_runtime += runtime.0;
+        // From v6.12 on the event is reported for every class.
+        if self.generation.features.has(crate::generation::Feature::DelayDequeue) {
+            let task = &self.tasks[task.index()];
+            let (comm, pid) = (task.comm, task.pid);
+            self.report(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime: None });
+        }
+    }
+
+    /// A real-time task gets the CPU (`set_next_task_rt()`).
+    pub(crate) fn set_next_task_rt(&mut self, task: TaskId) {
+        let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock.0;
+        let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
+        entity.exec_start = clock;
+    }
+
+    /// The tick: a round-robin task that has used its slice goes behind the others of its priority.
+    ///
+    /// Kernel: `task_tick_rt()`, kernel/sched/rt.c.
+    pub(crate) fn task_tick_rt(&mut self, task: TaskId) -> TickDecision {
+        self.update_curr_rt(task);
+        let decide = |resched, reason| TickDecision { resched, reason };
+        let Policy::RoundRobin(_) = self.tasks[task.index()].policy else {
+            return decide(false, TickReason::WithinSlice);
+        };
+        let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
+        if entity.sum_exec_runtime - entity.prev_sum_exec_runtime < ROUND_ROBIN_SLICE {
+            return decide(false, TickReason::WithinSlice);
+        }
+        entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
+        if !self.has_equal(task) {
+            return decide(false, TickReason::Alone);
+        }
+        self.requeue_task_rt(task);
+        self.resched_curr(self.tasks[task.index()].cpu);
+        decide(true, TickReason::SliceUsed)
+    }
+
+    /// To the tail of its priority's list (`requeue_task_rt()`); a yield does the same.
+    pub(crate) fn requeue_task_rt(&mut self, task: TaskId) {
+        let cpu = self.tasks[task.index()].cpu;
+        let queue = &mut self.rqs[cpu.index()].rt;
+        queue.remove(task);
+        queue.insert(&self.tasks, task);
+    }
+
+    fn has_equal(&self, task: TaskId) -> bool {
+        let (cpu, prio) = (self.tasks[task.index()].cpu, self.tasks[task.index()].prio());
+        let queue = &self.rqs[cpu.index()].rt.queue;
+        queue.iter().any(|&other| other != task && self.tasks[other.index()].prio() == prio)
+    }
+
+    /// Whether a woken real-time task takes the CPU from a running one: if it is more urgent.
+    ///
+    /// Kernel: `wakeup_preempt_rt()` (to v6.6 `check_preempt_curr_rt()`), kernel/sched/rt.c.
+    /// Departs: of equals the running one stays, even if only it could run elsewhere.
+    pub(crate) fn wakeup_preempt_rt(&self, curr: TaskId, task: TaskId) -> PreemptDecision {
+        match self.tasks[task.index()].prio() < self.tasks[curr.index()].prio() {
+            true => PreemptDecision { preempt: true, reason: PreemptReason::MoreUrgent },
+            false => PreemptDecision { preempt: false, reason: PreemptReason::LessUrgent },
+        }
+    }
+
+    /// Where a real-time task is queued: where it was, unless something as urgent runs there; then on the allowed CPU
+    /// that runs the least urgent task, the one it was on and the waker's first among equals. Pure.
+    ///
+    /// Kernel: `select_task_rq_rt()`, `find_lowest_rq()`, kernel/sched/rt.c.
+    /// Departs: no pushing and pulling of waiting tasks afterwards; nearness counts only by cache.
+    pub(crate) fn select_task_rq_rt(&self, task: TaskId, here: Cpu) -> CpuDecision {
+        let woken = &self.tasks[task.index()];
+        let decide = |cpu, reason| CpuDecision { cpu, reason, scanned: 1, no_idle_core_in: None };
+        let running = &self.tasks[self.curr(woken.cpu).index()];
+        if woken.allowed.contains(woken.cpu) && running.prio() > woken.prio() {
+            return decide(woken.cpu, SelectReason::LessUrgentThere);
+        }
+        let rank = |cpu: Cpu| {
+            let near = self.topology.share_cache(cpu, woken.cpu);
+            (self.urgency(cpu), cpu == woken.cpu, cpu == here, near, std::cmp::Reverse(cpu))
+        };
+        let allowed = woken.allowed.and(self.topology.online());
+        let least = allowed.iter().max_by_key(|&cpu| rank(cpu)).expect("a task is allowed somewhere");
+        decide(least, SelectReason::LeastUrgent)
+    }
+
+    /// How little urgent what a CPU runs is: idle least of all.
+    fn urgency(&self, cpu: Cpu) -> i32 {
+        if self.idle_cpu(cpu) { i32::MAX } else { self.tasks[self.curr(cpu).index()].prio().0.min(100) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cpumask::CpuMask;
+    use crate::task::Policy;
+    use crate::testbed::{Bed, MS};
+    use fairlab_event::{Cpu, Prio};
+
+    #[test]
+    fn real_time_goes_before_fair_and_the_more_urgent_first() {
+        let mut bed = Bed::new("v6.6", 1, 1);
+        let fair = bed.spawn(-20, 0);
+        let low = bed.spawn_with(0, 0, Policy::Fifo(10), CpuMask::ALL);
+        assert_eq!(bed.schedule(0).task, low);
+        let high = bed.spawn_with(0, 0, Policy::Fifo(50), CpuMask::ALL);
+        assert!(bed.scheduler.need_resched(Cpu(0)));
+        assert_eq!(bed.schedule(0).task, high);
+        assert_eq!(bed.scheduler.task(high).prio(), Prio(49));
+        bed.sleep(0);
+        assert_eq!(bed.scheduler.curr(Cpu(0)), low);
+        bed.sleep(0);
+        assert_eq!(bed.scheduler.curr(Cpu(0)), fair);
+        assert!(bed.wake(low, 0));
+    }
+
+    #[test]
+    fn round_robin_takes_turns_of_100_ms_and_fifo_does_not() {
+        for (policy, turn) in [(Policy::RoundRobin(5), Some(100)), (Policy::Fifo(5), None)] {
+            let mut bed = Bed::new("v6.12", 1, 1);
+            let (first, _) =
+                (bed.spawn_with(0, 0, policy, CpuMask::ALL), bed.spawn_with(0, 0, policy, CpuMask::ALL));
+            let ran = bed.run(0, 250);
+            assert_eq!(ran.iter().position(|&task| task != first), turn, "{policy:?}");
+        }
+    }
+
+    #[test]
+    fn a_woken_one_avoids_a_cpu_with_something_as_urgent() {
+        let mut bed = Bed::new("v6.6", 4, 1);
+        let sleeper = bed.spawn_with(0, 1, Policy::Fifo(10), CpuMask::ALL);
+        bed.sleep(1);
+        assert_eq!(bed.select(sleeper, 0, false).cpu, Cpu(1));
+        bed.spawn_with(0, 1, Policy::Fifo(20), CpuMask::ALL);
+        bed.spawn(0, 0);
+        assert_eq!(bed.select(sleeper, 0, false).cpu, Cpu(2), "idle, before the fair one's");
+        bed.pass(MS);
+        assert!(bed.scheduler.check_invariants().is_ok());
+    }
+}
