@@ -1,6 +1,7 @@
 # Fairlab: `make help` lists what can be asked for.
 #
-# Every target brings what it needs on a fresh machine: scripts/with-rust finds or fetches the toolchain. There is no
+# Every target brings what it needs on a fresh machine: scripts/with-rust finds or fetches the toolchain,
+# scripts/with-peers the programs that tests compare with. There is no
 # rust-toolchain.toml on purpose: it would make every machine fetch one more toolchain, while any from Cargo.toml's
 # rust-version on will do.
 
@@ -25,7 +26,7 @@ run: ## build the program and show it at work; or run it with ARGS="…"
 
 test: lint ## what CI runs: lint, build, all tests; ends with one summary line
 	@$(STEP) build $(CARGO) build --workspace --all-targets --locked
-	@$(STEP) test $(CARGO) test --workspace --locked --no-fail-fast
+	@$(STEP) test scripts/with-peers $(CARGO) test --workspace --locked --no-fail-fast
 	@awk -v seconds=$$(($$(date +%s) - $(START))) '/^test result:/ {passed += $$4; ignored += $$8} \
 	  END {if (!passed) {print "test: FAILED, no test ran"; exit 1} \
 	  printf "all ok: formatting, clippy, build, %d tests passed, %d ignored, %d s\n", passed, ignored, seconds}' \

@@ -35,16 +35,13 @@ pub(crate) struct Fill {
     /// What the open page says about missed events, and their number.
     missed: u64,
     missed_count: u64,
+    /// Whether the open page has nothing but time extends yet: these rank the loss that it tells of.
+    bare: bool,
     time: u64,
     rank: u32,
 }
 
 impl Fill {
-    /// Time and rank of the last record.
-    pub(crate) fn last(&self) -> Option<(u64, u32)> {
-        self.begun.then_some((self.time, self.rank))
-    }
-
     /// Adds a record, a multiple of four bytes and no more than [`RECORD_BYTES_MAX`]. `rank` puts it behind records of
     /// the same time and a lower rank on other CPUs; it does not go down within one time. False when the rank was too
     /// high to be told.
@@ -53,7 +50,9 @@ impl Fill {
         let extends = self.extends(time, rank);
         let told = extends.min((RECORD_BYTES_MAX - record.len()) / EXTEND_BYTES);
         let bytes = record.len() + (told + 2) * EXTEND_BYTES;
+        let ranks_loss = self.bare && told > 0;
         if !self.begun
+            || ranks_loss
             || self.room() < bytes
             || time.checked_sub(self.time).is_none_or(|delta| delta > EXTEND_MAX)
         {
@@ -75,6 +74,7 @@ impl Fill {
         }
         self.bytes.extend_from_slice(record);
         (self.time, self.rank) = (time, rank);
+        self.bare = false;
         told == extends
     }
 
@@ -87,6 +87,7 @@ impl Fill {
         let told = extends.min((self.room() - COUNT_BYTES) / EXTEND_BYTES);
         self.extend_by_nothing(told);
         (self.time, self.rank) = (time, rank);
+        self.bare = true;
         told == extends
     }
 
@@ -139,6 +140,7 @@ impl Fill {
         self.bytes.extend_from_slice(&time.to_le_bytes());
         self.bytes.extend_from_slice(&[0; COMMIT_BYTES]);
         (self.missed, self.missed_count) = (0, 0);
+        self.bare = false;
         self.time = time;
     }
 
@@ -256,6 +258,10 @@ mod tests {
             record(6, 3, RECORD_BYTES_MAX - 8),
             record(6, 3, RECORD_BYTES_MAX),
             Found::Lost(9, 1, None),
+            record(9, 2, 8),
+            record(9, 2, 8),
+            Found::Lost(9, 2, None),
+            record(9, 2, 8),
         ]);
     }
 }

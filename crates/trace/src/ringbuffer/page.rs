@@ -79,11 +79,6 @@ impl PageFormat {
         self.size
     }
 
-    /// Bytes before the first record.
-    pub(crate) fn data_at(&self) -> usize {
-        self.data_at
-    }
-
     fn long(&self, page: &[u8], at: usize) -> Option<u64> {
         match self.commit_size {
             4 => self.endian.u32(page, at).map(u64::from),

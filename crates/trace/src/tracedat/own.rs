@@ -171,6 +171,6 @@ mod tests {
         let own = Own { tgids: vec![(Pid(5), Pid(4))], ..Own::default() };
         assert_eq!(Own::parse(text), Some(own));
         assert_eq!(unescape("\\"), Comm::from("?"));
-        assert_eq!(unescape("\"\\xzz\""), Comm::from("?"));
+        assert_eq!(unescape("\"\\xzz\""), Comm::from("?z"));
     }
 }

@@ -1,0 +1,14 @@
+#[allow(dead_code)]
+#[path = "ftrace_text/kept.rs"]
+mod kept;
+#[path = "tracedat/made.rs"]
+mod made;
+#[allow(dead_code)]
+#[path = "ftrace_text/random.rs"]
+mod random;
+#[path = "tracedat/real_tools.rs"]
+mod real_tools;
+#[path = "tracedat/recordings.rs"]
+mod recordings;
+#[path = "tracedat/round_trip.rs"]
+mod round_trip;

@@ -1,0 +1,49 @@
+//! Files made of events, and events of files.
+
+use fairlab_event::Sink;
+use fairlab_trace::tracedat::{self, Compression, TraceDatWriter, WriteOptions};
+use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
+
+use crate::kept::{Keeper, Kept, testdata};
+
+/// The recording, 31,520 events of two CPUs.
+pub const RECORDING: &str = "trace-cmd-3.1-hackbench.dat";
+
+pub const BOTH: [Compression; 2] = [Compression::None, Compression::Zstd];
+
+/// The bytes of the recording.
+pub fn recording() -> Vec<u8> {
+    std::fs::read(testdata(RECORDING)).expect("a recording")
+}
+
+/// Every event of a file.
+pub fn try_events(bytes: &[u8]) -> Result<(Vec<Kept>, ImportStats), ImportError> {
+    let mut keeper = Keeper::default();
+    let stats = tracedat::read(bytes, &ReadOptions::default(), &mut keeper)?;
+    assert_eq!(stats.events, keeper.0.len() as u64);
+    Ok((keeper.0, stats))
+}
+
+/// Every event of a file that must be readable.
+pub fn events(bytes: &[u8]) -> (Vec<Kept>, ImportStats) {
+    try_events(bytes).expect("a trace.dat")
+}
+
+/// A file of events, and how many of them will not come back as they were.
+pub fn written<'e>(events: impl IntoIterator<Item = &'e Kept>, compression: Compression) -> (Vec<u8>, u64) {
+    let mut writer = TraceDatWriter::with_options(Vec::new(), WriteOptions { compression });
+    for event in events {
+        event.replay(&mut writer);
+    }
+    let altered = writer.altered();
+    (writer.finish().expect("memory takes everything"), altered)
+}
+
+/// A file of what a recording in `testdata` holds.
+pub fn converted(name: &str, compression: Compression) -> (Vec<u8>, u64) {
+    let mut writer = TraceDatWriter::with_options(Vec::new(), WriteOptions { compression });
+    let sink: &mut dyn Sink = &mut writer;
+    read_path(&testdata(name), &ReadOptions::default(), sink).expect("a recording");
+    let altered = writer.altered();
+    (writer.finish().expect("memory takes everything"), altered)
+}
