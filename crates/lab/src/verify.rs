@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use fairlab_event::{Event, Ns, Sink};
 use fairlab_kernel::{Generation, Topology};
 use fairlab_sim::Machine;
-use fairlab_trace::{ImportError, ImportStats, ReadOptions, Trouble, read_path};
+use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
 use crate::LabError;
 use record::{Record, What};
@@ -73,11 +73,7 @@ impl Agreement {
 ///
 /// # Errors
 /// There is no readable trace, or it lacks what verification needs.
-pub fn verify(
-    path: &Path,
-    generation: &Generation,
-    options: &VerifyOptions,
-) -> Result<Agreement, LabError> {
+pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> Result<Agreement, LabError> {
     let recording = Recording::open(path)?;
     let (topology, tick) = machine(&recording, options)?;
     let (trace, release) = (recording.trace.clone(), recording.release.clone());
@@ -98,11 +94,7 @@ pub fn verify(
         ),
     };
     let (events, state_set_right) = (walker.events(), walker.lost());
-    let (kinds, mut misses) = walker.tally.into_kinds();
-    // Lines that are no events stand at the head of tracefs's text.
-    for miss in &mut misses {
-        miss.line += import.count(Trouble::ForeignLine);
-    }
+    let (kinds, misses) = walker.tally.into_kinds();
     let kernel = generation.name().to_string();
     Ok(Agreement { kernel, trace, release, kinds, misses, warm_up, events, state_set_right, import })
 }
@@ -172,7 +164,8 @@ impl Present {
             ("sched_wakeup", self.wakeup),
             ("sched_stat_runtime", self.runtime),
         ];
-        let missing = needed.iter().filter(|(_, present)| !present).map(|(name, _)| *name).collect::<Vec<_>>();
+        let missing =
+            needed.iter().filter(|(_, present)| !present).map(|(name, _)| *name).collect::<Vec<_>>();
         if missing.is_empty() {
             return Ok(());
         }

@@ -20,7 +20,9 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     let options = VerifyOptions { machine, misses: args.misses, clock_hz: args.clock_hz };
     let agreement = verify(&args.recording, &generation, &options)?;
     let shown = agreement.trace.display();
-    for count in agreement.import.troubles().iter().filter(|count| count.trouble.severity() > Severity::Warning) {
+    for count in
+        agreement.import.troubles().iter().filter(|count| count.trouble.severity() > Severity::Warning)
+    {
         eprintln!("fairlab: {shown}: {count}");
     }
     match args.format {
@@ -47,7 +49,11 @@ fn text(agreement: &Agreement) -> String {
         reasons(&mut text, kind.name(), tally);
     }
     if agreement.state_set_right > 0 {
-        let _ = writeln!(text, "state set right without a decision that explains it: {}", agreement.state_set_right);
+        let _ = writeln!(
+            text,
+            "state set right without a decision that explains it: {}",
+            agreement.state_set_right
+        );
     }
     for miss in &agreement.misses {
         text += "\n";
@@ -84,8 +90,8 @@ fn reasons(text: &mut String, kind: &str, tally: &KindTally) {
 
 fn miss_text(miss: &Miss) -> String {
     let mut text = format!(
-        "line {} at {} ns, CPU {}: {} ({})\n  model:  {}\n  kernel: {}\n",
-        miss.line,
+        "event {} at {} ns, CPU {}: {} ({})\n  model:  {}\n  kernel: {}\n",
+        miss.event,
         miss.time.0,
         miss.cpu,
         miss.kind.name(),
@@ -121,7 +127,7 @@ fn to_json(agreement: &Agreement) -> Value {
             "kind": miss.kind.name(),
             "case": miss.case,
             "reason": miss.reason,
-            "line": miss.line,
+            "event": miss.event,
             "time_ns": miss.time.0,
             "cpu": miss.cpu.0,
             "model": miss.model,

@@ -199,7 +199,10 @@ impl Caller {
     fn of(symbol: &str) -> Caller {
         let function = symbol.split('+').next().unwrap_or(symbol);
         match function {
-            "check_preempt_curr" | "check_preempt_wakeup" | "check_preempt_wakeup_fair" | "wakeup_preempt"
+            "check_preempt_curr"
+            | "check_preempt_wakeup"
+            | "check_preempt_wakeup_fair"
+            | "wakeup_preempt"
             | "wakeup_preempt_fair" => Caller::Preemption,
             "task_tick_fair" | "update_curr" | "entity_tick" | "check_preempt_tick" | "sched_tick"
             | "scheduler_tick" => Caller::Accounting,
@@ -224,7 +227,8 @@ mod tests {
 
     #[test]
     fn a_group_is_no_task() {
-        let probe = Probe::read("setn", Fields::new("(f+0x0/0x1) se=0x1 pid=5 my=0x9 vr=1")).expect("a probe");
+        let probe =
+            Probe::read("setn", Fields::new("(f+0x0/0x1) se=0x1 pid=5 my=0x9 vr=1")).expect("a probe");
         assert_eq!(probe.task(), None);
     }
 

@@ -57,6 +57,8 @@ pub(super) enum What {
     /// `sched_yield()` begins, for the running task.
     YieldCall,
     Probe(Probe),
+    /// A probe that verification does not look at.
+    OtherProbe,
     /// Nothing that verification looks at.
     Other,
 }
@@ -108,7 +110,9 @@ impl What {
             | EventKind::SchedStatIowait(delay) => What::SleepEnds(delay.pid),
             EventKind::SchedPlace(place) => What::Place(place),
             EventKind::Marker { text } => What::Marker(Marker::of(text)),
-            EventKind::Kprobe { name, fields } => Probe::read(name, fields).map_or(What::Other, What::Probe),
+            EventKind::Kprobe { name, fields } => {
+                Probe::read(name, fields).map_or(What::OtherProbe, What::Probe)
+            }
             EventKind::Other { name: "sys_sched_yield" | "sys_enter_sched_yield", .. } => What::YieldCall,
             EventKind::Other { name, fields } => {
                 Probe::read_tracepoint(name, fields).map_or(What::Other, What::Probe)

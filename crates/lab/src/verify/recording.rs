@@ -124,7 +124,8 @@ fn release_of(info: &str) -> Option<String> {
 fn topology(info: &str) -> Option<Topology> {
     let mut places = Vec::new();
     for line in info.lines() {
-        let Some((cpu, rest)) = line.strip_prefix("cpu").and_then(|rest| rest.split_once(": threads ")) else {
+        let Some((cpu, rest)) = line.strip_prefix("cpu").and_then(|rest| rest.split_once(": threads "))
+        else {
             continue;
         };
         let Ok(cpu) = cpu.parse::<u32>() else { continue };

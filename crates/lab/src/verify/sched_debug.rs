@@ -239,7 +239,15 @@ runnable tasks:
 
     #[test]
     fn anything_is_read_without_harm() {
-        for text in ["", "cpu#x, 1", "cfs_rq[0]:/", ">R", " S näme", "cpu#0\nrunnable tasks:\n S ü", "cpu#1,\n  .a : b"] {
+        for text in [
+            "",
+            "cpu#x, 1",
+            "cfs_rq[0]:/",
+            ">R",
+            " S näme",
+            "cpu#0\nrunnable tasks:\n S ü",
+            "cpu#1,\n  .a : b",
+        ] {
             let _ = SchedDebug::parse(text);
         }
         assert_eq!(nanoseconds("1.5"), None);

@@ -105,8 +105,8 @@ impl KindTally {
 /// A judged decision that the model does not share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
-    /// The line of the trace where it was judged (or, for binary traces, the number of the event).
-    pub line: u64,
+    /// The event of the trace at which it was judged, counted from 1; header lines do not count.
+    pub event: u64,
     /// When.
     pub time: Ns,
     /// On which CPU's queue.

@@ -54,6 +54,8 @@ pub(super) struct Walker {
 struct TraceRules {
     /// Up to v5.17, `prev_state` is read when the switch is reported: a task that has blocked and is being woken shows `R`.
     prev_state_may_lie: bool,
+    /// From v6.13 a reschedule may be lazy, and its flag is a small letter whoever sets it.
+    lazy_flag: bool,
 }
 
 /// What the trace has had of events so far.
@@ -92,8 +94,8 @@ struct MovedWhileWaking {
     orig: Cpu,
     /// Its vruntime on the queue that it left, if that was known.
     vruntime: Vruntime,
-    /// How many changes of that queue's minimum had been counted.
-    minima_seen: u64,
+    /// The event that reports the move.
+    event: u64,
     orig_known: bool,
 }
 
@@ -108,17 +110,25 @@ struct CpuInfo {
     blocked: bool,
     /// The task that code on this CPU is waking.
     waking: Option<Pid>,
-    /// Tasks that code on this CPU has taken off a queue and not yet put on another.
-    detached: Vec<Pid>,
-    /// Whether a reschedule was pending when this CPU last reported.
+    /// Tasks that code on this CPU has taken off a queue and not yet put on another, each with the event of that.
+    detached: Vec<(Pid, u64)>,
+    /// Whether a reschedule was pending when this CPU last reported, and since which event.
     need_resched: bool,
-    /// A probe has shown code on this CPU asking for a reschedule of that CPU since its last wakeup began.
+    pending_since: u64,
+    /// The last event of a wakeup that code on this CPU is about, before `sched_wakeup` itself.
+    waking_seen: u64,
+    /// The last that a probe has shown of code on this CPU: it asked for a reschedule of that CPU.
     asked_resched: Option<Cpu>,
+    /// Its running task was moved between groups: once it has been put back, a reschedule is pending.
+    resched_due: bool,
     /// The tick's probe was hit and its accounting is to come.
     in_tick: bool,
-    /// Past values of the queue's minimum, newest last, and how many there were in all.
-    minima: Vec<Vruntime>,
+    /// Past values of the queue's minimum, newest last, each with the event since which it held; and how many there were
+    /// in all.
+    minima: Vec<(Vruntime, u64)>,
     minima_seen: u64,
+    /// The latter when the reading of the snapshot began.
+    minima_at_snapshot: u64,
     /// Whether this CPU has reported anything.
     seen: bool,
 }
@@ -133,7 +143,7 @@ impl Walker {
         misses: usize,
     ) -> Walker {
         let cpus = vec![CpuInfo::default(); topology.nr_cpus()];
-        let rules = TraceRules { prev_state_may_lie: prev_state_may_lie(recording.release.as_deref()) };
+        let rules = TraceRules::of(recording.release.as_deref());
         let mut walker = Walker {
             sched: Scheduler::new(generation, topology, tick),
             window: Window::default(),
@@ -182,6 +192,9 @@ impl Walker {
     }
 
     fn step(&mut self) {
+        if self.seen.events == 0 {
+            self.look_for_markers();
+        }
         let Some(record) = self.window.pop() else { return };
         self.seen.events += 1;
         if !self.has_markers && self.seen.events > WARM_UP_EVENTS {
@@ -208,9 +221,23 @@ impl Walker {
             What::Marker(marker) => self.on_marker(*marker),
             What::YieldCall => self.on_yield_call(&record),
             What::Probe(probe) => self.on_probe(&record, probe),
-            What::WaitEnds(_) | What::SleepEnds(_) | What::Place(_) | What::Other => {}
+            What::SleepEnds(_) => self.cpus[record.cpu.index()].waking_seen = record.number,
+            What::WaitEnds(_) | What::Place(_) | What::OtherProbe | What::Other => {}
         }
         self.follow_flags(&record);
+        self.after(&record);
+    }
+
+    /// What holds from an event on until the CPU's next one.
+    fn after(&mut self, record: &Record) {
+        let cpu = &mut self.cpus[record.cpu.index()];
+        if !matches!(record.what, What::Probe(_) | What::OtherProbe) {
+            cpu.asked_resched = None;
+        }
+        if matches!(record.what, What::WaitEnds(_)) && std::mem::take(&mut cpu.resched_due) {
+            cpu.need_resched = true;
+            self.sched.force_need_resched(record.cpu, true);
+        }
     }
 
     /// The event was reported by the task that its CPU runs: sets the core right if it has another there.
@@ -245,6 +272,9 @@ impl Walker {
         let pending = record.flags.need_resched();
         let cpu = &mut self.cpus[record.cpu.index()];
         let was_pending = std::mem::replace(&mut cpu.need_resched, pending);
+        if pending && !was_pending {
+            cpu.pending_since = record.number;
+        }
         if was_pending && !pending && !matches!(record.what, What::Switch(_)) && !cpu.blocked {
             // It was acted upon, and the same task runs on.
             let curr = self.sched.curr(record.cpu);
@@ -350,11 +380,11 @@ impl Walker {
     fn note_minimum(&mut self, cpu: Cpu) {
         let minimum = self.sched.min_vruntime(cpu);
         let info = &mut self.cpus[cpu.index()];
-        if info.minima.last() != Some(&minimum) {
+        if info.minima.last().is_none_or(|(last, _)| *last != minimum) {
             if info.minima.len() == MINIMA_KEPT {
                 info.minima.remove(0);
             }
-            info.minima.push(minimum);
+            info.minima.push((minimum, self.seen.events));
             info.minima_seen += 1;
         }
     }
@@ -379,7 +409,7 @@ impl Walker {
         }
         let [model, kernel] = model(self);
         let miss = Miss {
-            line: judged.record.number,
+            event: judged.record.number,
             time: judged.record.time,
             cpu: judged.cpu,
             kind: judged.kind,
@@ -407,9 +437,9 @@ impl Walker {
         }
         let entities = queue.curr.iter().map(|view| ("curr", view));
         for (role, view) in entities.chain(queue.waiting.iter().map(|view| ("waits", view))) {
-            let (name, known) = view.task.map_or(("group".to_string(), true), |task| {
-                (self.name_of(task), self.is_known(task))
-            });
+            let (name, known) = view
+                .task
+                .map_or(("group".to_string(), true), |task| (self.name_of(task), self.is_known(task)));
             lines.push(format!(
                 "{role} {name} vruntime {:+}{} deadline {:+} weight {}",
                 view.vruntime.minus(queue.min_vruntime),
@@ -436,11 +466,15 @@ struct Judged<'r> {
     cpu: Cpu,
 }
 
-/// Whether a release reports `prev_state` as it is when the switch is reported (up to v5.17; fa2c3254d7cf changed it).
-fn prev_state_may_lie(release: Option<&str>) -> bool {
-    let Some(release) = release else { return false };
-    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
-    matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) < (5, 18))
+impl TraceRules {
+    /// The rules of a release (`uname -r`); an unknown one is taken for a late one.
+    fn of(release: Option<&str>) -> TraceRules {
+        let mut numbers = release.unwrap_or("").split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+        let release = numbers.next().zip(numbers.next());
+        let before = |major, minor| release.is_some_and(|release| release < (major, minor));
+        // fa2c3254d7cf: the state is passed on as it was when the switch was decided.
+        TraceRules { prev_state_may_lie: before(5, 18), lazy_flag: !before(6, 13) }
+    }
 }
 
 #[cfg(test)]
@@ -448,9 +482,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_releases_report_states_late() {
-        assert!(prev_state_may_lie(Some("5.10.0-32-cloud-amd64")) && prev_state_may_lie(Some("4.19.1")));
-        assert!(!prev_state_may_lie(Some("6.1.0-56-cloud-amd64")) && !prev_state_may_lie(Some("5.18")));
-        assert!(!prev_state_may_lie(None) && !prev_state_may_lie(Some("x")));
+    fn old_releases_report_states_late_and_have_no_lazy_flag() {
+        let lies = |release| TraceRules::of(release).prev_state_may_lie;
+        assert!(lies(Some("5.10.0-32-cloud-amd64")) && lies(Some("4.19.1")));
+        assert!(
+            !lies(Some("6.1.0-56-cloud-amd64")) && !lies(Some("5.18")) && !lies(None) && !lies(Some("x"))
+        );
+        assert!(
+            TraceRules::of(Some("7.2.13+deb14")).lazy_flag
+                && !TraceRules::of(Some("6.12.107+deb13")).lazy_flag
+        );
     }
 }

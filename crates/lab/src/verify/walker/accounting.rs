@@ -6,6 +6,7 @@ use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::record::Record;
 use super::super::tally::{Kind, Verdict};
+use super::truth::in_interrupt;
 use super::{Judged, Walker};
 
 impl Walker {
@@ -80,12 +81,13 @@ impl Walker {
     /// What code of the running task's own CPU does next.
     fn after_accounting(&mut self, record: &Record, task: TaskId, pid: Pid, cpu: Cpu, was_pending: bool) {
         let in_tick = std::mem::take(&mut self.cpus[cpu.index()].in_tick);
-        let is_tick = record.flags.in_hardirq() && self.cpus[cpu.index()].waking.is_none();
+        let wakes = self.cpus[cpu.index()].waking.is_some() || self.queues_woken_next(cpu);
+        let is_tick = record.flags.in_hardirq() && !wakes;
         if is_tick || in_tick {
             self.judge_tick(record, task, cpu, was_pending);
         } else if self.is_requeued_next(pid) {
             self.requeue_running(task, cpu);
-        } else if let Some((child, comm)) = self.forks_next(pid) {
+        } else if let Some((child, comm)) = self.forks_next(pid).filter(|_| !in_interrupt(record)) {
             self.place_child(task, child, comm, cpu);
         } else if self.is_dequeue(record, pid, cpu) {
             self.block(cpu);
@@ -93,7 +95,7 @@ impl Walker {
     }
 
     fn judge_tick(&mut self, record: &Record, task: TaskId, cpu: Cpu, was_pending: bool) {
-        let truth = self.resched_shown_later(cpu, false);
+        let truth = self.tick_asks(cpu);
         let Some(decision) = self.sched.tick_test(cpu) else {
             self.judge_tick_by_accounting(record, cpu, was_pending, truth);
             return;
@@ -103,7 +105,7 @@ impl Walker {
             && queue.waiting.iter().all(|view| view.task.is_some_and(|task| self.is_known(task)));
         let verdict = match truth {
             _ if was_pending => Verdict::NotJudged("a reschedule is already pending"),
-            None => Verdict::NotJudged("no later event"),
+            None => Verdict::NotJudged("the trace does not show it"),
             Some(_) if !self.cpus[cpu.index()].queue_known || !all_known => {
                 Verdict::NotJudged("queue not known")
             }
@@ -113,10 +115,7 @@ impl Walker {
         let case = yes_no(truth.unwrap_or(decision.resched));
         let judged = Judged { record, kind: Kind::TickPreempt, case, cpu };
         self.judge(judged, verdict, |_| {
-            [
-                format!("{}: {}", yes_no(decision.resched), decision.reason.describe()),
-                case.to_string(),
-            ]
+            [format!("{}: {}", yes_no(decision.resched), decision.reason.describe()), case.to_string()]
         });
         let resched = truth.unwrap_or(decision.resched);
         self.sched.apply_tick_decision(cpu, TickDecision { resched, ..decision });
@@ -135,7 +134,7 @@ impl Walker {
         let known = queue.curr.is_some_and(|view| view.task.is_some_and(|task| self.is_known(task)));
         let verdict = match truth {
             _ if was_pending => Verdict::NotJudged("a reschedule is already pending"),
-            None => Verdict::NotJudged("no later event"),
+            None => Verdict::NotJudged("the trace does not show it"),
             Some(_) if !self.cpus[cpu.index()].queue_known || !known => Verdict::NotJudged("queue not known"),
             Some(truth) if truth == model => Verdict::Hit,
             Some(_) => Verdict::Miss("deadline"),

@@ -50,7 +50,10 @@ impl Walker {
         let pending = self.sched.need_resched(target);
         let truth = match self.seen.resched_probe {
             true => Some(self.asks_resched_next(record.cpu, target)),
-            false => self.resched_shown_later(target, target != record.cpu),
+            false if target == record.cpu => {
+                self.window.on_cpu(target).next().and_then(|next| self.flag_set_here(next))
+            }
+            false => self.resched_shown_by(target),
         };
         self.judge_preempt(record, task, pending, truth);
     }
@@ -74,14 +77,19 @@ impl Walker {
         let Some(info) = self.tasks.get_mut(&pid) else { return };
         let moved = std::mem::take(&mut info.moving_group) || info.exiting;
         let announced = info.renice.take();
-        let nice = announced.or(shown.and_then(|prio| prio.nice()));
-        let renice = nice.filter(|&nice| Some(nice) != self.sched.task(task).prio().nice());
+        let unannounced = shown.and_then(|prio| prio.nice()).filter(|_| !self.next_charge_fits(task));
+        let renice =
+            announced.or(unannounced).filter(|&nice| Some(nice) != self.sched.task(task).prio().nice());
         match renice {
             Some(nice) if !moved => {
                 let policy = self.sched.policy(task);
                 self.sched.force_nice(task, nice, policy);
             }
             _ => self.sched.requeue_running(cpu, moved),
+        }
+        if moved {
+            // The group may be throttled: sched_move_task() has the task picked again.
+            self.cpus[cpu.index()].resched_due = true;
         }
         self.note_minimum(cpu);
         if moved && !self.min_known(cpu) {
@@ -144,7 +152,14 @@ impl Walker {
     }
 
     /// A queue's minimum that was not known is shown by where a task was placed relative to it.
-    fn learn_minimum(&mut self, task: TaskId, cpu: Cpu, case: &'static str, model: Vruntime, kernel: Vruntime) {
+    fn learn_minimum(
+        &mut self,
+        task: TaskId,
+        cpu: Cpu,
+        case: &'static str,
+        model: Vruntime,
+        kernel: Vruntime,
+    ) {
         let depends_on_minimum = matches!(case, "fork" | "moved");
         if self.min_known(cpu) || !depends_on_minimum || !self.is_known(task) {
             return;
@@ -156,17 +171,25 @@ impl Walker {
     }
 
     /// Compares whether a task that has just been queued takes the CPU, and applies what the kernel did.
-    pub(super) fn judge_preempt(&mut self, record: &Record, task: TaskId, pending: bool, truth: Option<bool>) {
+    pub(super) fn judge_preempt(
+        &mut self,
+        record: &Record,
+        task: TaskId,
+        pending: bool,
+        truth: Option<bool>,
+    ) {
         let cpu = self.sched.task(task).cpu();
         let decision = self.sched.wakeup_preempt(task);
         let curr = self.sched.curr(cpu);
         let known = self.is_known(task) && self.is_known(curr);
         let curr_queued = self.sched.is_on_queue(curr) && !self.cpus[cpu.index()].blocked;
         let verdict = match truth {
-            _ if !self.is_fair(task) || !self.is_fair(curr) => Verdict::NotJudged("another class is concerned"),
+            _ if !self.is_fair(task) || !self.is_fair(curr) => {
+                Verdict::NotJudged("another class is concerned")
+            }
             _ if !curr_queued => Verdict::NotJudged("the running task has left its queue"),
             _ if pending => Verdict::NotJudged("a reschedule is already pending"),
-            None => Verdict::NotJudged("no later event"),
+            None => Verdict::NotJudged("the trace does not show it"),
             Some(_) if !known => Verdict::NotJudged("vruntime not known"),
             Some(truth) if truth == decision.preempt => Verdict::Hit,
             Some(_) => Verdict::Miss(decision.reason.describe()),
@@ -202,7 +225,9 @@ impl Walker {
                     info.yielding = true;
                 }
             }
-            At::EnqueueEntity | At::DequeueEntity | At::SetNextEntity | At::Place => self.compare_queue(record, probe),
+            At::EnqueueEntity | At::DequeueEntity | At::SetNextEntity | At::Place => {
+                self.compare_queue(record, probe)
+            }
             _ => {}
         }
     }

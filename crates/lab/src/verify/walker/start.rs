@@ -7,7 +7,7 @@
 use fairlab_event::{Comm, Cpu, Prio};
 use fairlab_kernel::{Policy, Vruntime};
 
-use super::super::record::Marker;
+use super::super::record::{Marker, What};
 use super::super::sched_debug::{CpuDump, TaskDump};
 use super::Walker;
 
@@ -53,14 +53,39 @@ impl Walker {
         }
     }
 
+    /// Whether the trace holds the snapshot, and which tasks it shows before that: their values are later ones.
+    pub(super) fn look_for_markers(&mut self) {
+        let read =
+            self.window.all().position(|record| matches!(record.what, What::Marker(Marker::DebugRead)));
+        let Some(read) = read else { return };
+        self.has_markers = true;
+        let mut moving = Vec::new();
+        for record in self.window.all().take(read) {
+            match &record.what {
+                What::Switch(switch) => moving.extend([switch.prev_pid, switch.next_pid]),
+                what => moving.extend(what.task()),
+            }
+        }
+        for pid in moving {
+            if let Some(info) = self.tasks.get_mut(&pid) {
+                info.known = false;
+            }
+        }
+    }
+
     pub(super) fn on_marker(&mut self, marker: Marker) {
         match marker {
-            Marker::SnapshotBegins => {
-                self.has_markers = true;
-                self.warm = false;
-            }
+            Marker::SnapshotBegins => self.note_minima_at_snapshot(),
             Marker::DebugRead => self.compare_with_snapshot(),
             Marker::SnapshotEnds | Marker::Other => {}
+        }
+    }
+
+    /// The reading of the snapshot begins: a queue whose minimum it has and that does not move meanwhile is known.
+    fn note_minima_at_snapshot(&mut self) {
+        for index in 0..self.cpus.len() {
+            self.note_minimum(Cpu(index as u32));
+            self.cpus[index].minima_at_snapshot = self.cpus[index].minima_seen;
         }
     }
 
@@ -71,10 +96,10 @@ impl Walker {
         let nr_cpus = self.cpus.len();
         for dump in debug.cpus.iter().filter(|dump| dump.cpu.index() < nr_cpus) {
             let zero = dump.root_queue().and_then(|queue| queue.zero()).map(Vruntime);
-            let info = &self.cpus[dump.cpu.index()];
-            if zero.is_some_and(|zero| info.minima.contains(&zero) || self.sched.min_vruntime(dump.cpu) == zero) {
-                self.cpus[dump.cpu.index()].min_known = true;
-            }
+            self.note_minimum(dump.cpu);
+            let info = &mut self.cpus[dump.cpu.index()];
+            let stood_still = info.minima_seen == info.minima_at_snapshot;
+            info.min_known |= stood_still && info.minima.last().map(|(last, _)| *last) == zero;
             self.lay_queued(dump);
         }
         self.recording.debug = Some(debug);

@@ -17,6 +17,7 @@ impl Walker {
             Pid::IDLE => self.sched.idle_task(cpu),
             pid => self.task(pid, Some(switch.next_prio), switch.next_comm, cpu),
         };
+        self.attach_task(record, next);
         if self.blocks(&switch) {
             if !self.cpus[cpu.index()].blocked && self.sched.curr(cpu) == prev {
                 self.block(cpu);
@@ -84,19 +85,18 @@ impl Walker {
         let judged = Judged { record, kind: Kind::Pick, case: decision.reason.describe(), cpu };
         self.judge(judged, verdict, |walker| walker.describe_pick(decision, next));
         if self.warm && !matches!(verdict, Verdict::NotJudged(_)) {
-            let leftmost = queue.curr.iter().chain(&queue.waiting).reduce(|least, view| {
-                if view.vruntime.is_before(least.vruntime) { view } else { least }
-            });
+            let leftmost = queue
+                .curr
+                .iter()
+                .chain(&queue.waiting)
+                .reduce(|least, view| if view.vruntime.is_before(least.vruntime) { view } else { least });
             let agrees = leftmost.is_some_and(|view| view.task == Some(next));
             self.tally.count_baseline(Kind::Pick, "least vruntime", agrees);
         }
     }
 
     fn describe_pick(&self, decision: PickDecision, next: TaskId) -> [String; 2] {
-        [
-            format!("{}: {}", self.name_of(decision.task), decision.reason.describe()),
-            self.name_of(next),
-        ]
+        [format!("{}: {}", self.name_of(decision.task), decision.reason.describe()), self.name_of(next)]
     }
 
     fn switch_to(&mut self, record: &Record, next: TaskId, prev_state: TaskState) {

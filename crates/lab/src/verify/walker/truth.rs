@@ -18,7 +18,9 @@ impl Walker {
                     let gained = self.sched.virtual_time(task, *runtime) as i64;
                     return Some(Vruntime(*vruntime).plus(-gained));
                 }
-                What::Probe(probe) if matches!(probe.at, At::SetNextEntity | At::SetNextTask | At::PlaceReturn) => {
+                What::Probe(probe)
+                    if matches!(probe.at, At::SetNextEntity | At::SetNextTask | At::PlaceReturn) =>
+                {
                     if let Some(vruntime) = probe.unsigned(Key::Vruntime) {
                         return Some(Vruntime(vruntime));
                     }
@@ -28,6 +30,18 @@ impl Walker {
             }
         }
         None
+    }
+
+    /// Whether the next charge of a running task is one of the weight that it has now.
+    pub(super) fn next_charge_fits(&self, task: TaskId) -> bool {
+        let before = self.sched.entity_view(task).vruntime;
+        let pid = self.pid_of(task);
+        let charge = self.window.of_task(pid).find_map(|record| match &record.what {
+            What::Runtime { runtime, vruntime, .. } => Some((*runtime, *vruntime)),
+            _ => None,
+        });
+        let Some((runtime, Some(vruntime))) = charge else { return true };
+        before.plus(self.sched.virtual_time(task, runtime) as i64) == Vruntime(vruntime)
     }
 
     /// The next priority that an event shows of a task.
@@ -41,33 +55,70 @@ impl Walker {
         })
     }
 
-    /// Whether a reschedule is pending on `cpu` from now on: its next event's flag, or a probe.
+    /// Whether code of the event's own CPU has set the flag that the event shows; `None` where another CPU may have.
+    pub(super) fn flag_set_here(&self, record: &Record) -> Option<bool> {
+        match record.flags.as_bytes().get(1)? {
+            // Set by another CPU and not folded yet.
+            b'n' if !self.rules.lazy_flag => None,
+            _ => Some(record.flags.need_resched()),
+        }
+    }
+
+    /// Whether a reschedule that another CPU has just asked for is pending on `cpu`: its next event's flag.
     ///
-    /// A flag that another CPU sets may come too late for the next event of a CPU whose flags were already taken, so
-    /// with `remote` the one after it counts as well.
-    pub(super) fn resched_shown_later(&self, cpu: Cpu, remote: bool) -> Option<bool> {
+    /// An event may have taken its flags before, so the one after it counts as well. Once the tick has come, or the CPU
+    /// has switched, nothing can be told.
+    pub(super) fn resched_shown_by(&self, cpu: Cpu) -> Option<bool> {
         let mut shown = None;
-        for record in self.window.on_cpu(cpu).take(if remote { 2 } else { 1 } + PROBES_BETWEEN) {
-            if let What::Probe(probe) = &record.what
-                && matches!(probe.at, At::Resched | At::ReschedLazy | At::ReschedFlag)
-            {
-                if probe.cpu() == Some(cpu) {
-                    return Some(true);
-                }
-                continue;
-            }
+        for record in self.window.on_cpu(cpu) {
             if record.flags.as_bytes().is_empty() {
                 return None;
             }
-            if record.flags.need_resched() || !remote {
-                return Some(record.flags.need_resched());
+            if record.flags.need_resched() {
+                return Some(true);
             }
-            if shown.is_some() || matches!(record.what, What::Switch(_)) {
+            let is_tick = matches!(record.what, What::Runtime { .. }) && record.flags.in_hardirq();
+            if shown.is_some() || is_tick || matches!(record.what, What::Switch(_)) {
                 return Some(false);
             }
             shown = Some(false);
         }
         shown
+    }
+
+    /// Whether the tick that has just been accounted takes the CPU: a probe, or the flag of the CPU's next event if no
+    /// other CPU can have set it.
+    pub(super) fn tick_asks(&self, cpu: Cpu) -> Option<bool> {
+        if self.seen.resched_probe {
+            // The tick asks right after it has accounted.
+            let mut in_tick = self.window.on_cpu(cpu).map_while(|record| match &record.what {
+                What::Probe(probe) if record.flags.in_hardirq() && probe.at != At::Tick => Some(probe),
+                _ => None,
+            });
+            return Some(in_tick.any(|probe| {
+                matches!(probe.at, At::Resched | At::ReschedLazy)
+                    && probe.by == Some(Caller::Accounting)
+                    && probe.cpu() == Some(cpu)
+            }));
+        }
+        let next = self.window.on_cpu(cpu).next()?;
+        let pending = next.flags.need_resched();
+        match next.flags.as_bytes().get(1)? {
+            b'n' if !self.rules.lazy_flag => Some(false),
+            _ if pending && self.is_queued_on_from_elsewhere(cpu, next.number) => None,
+            _ => Some(pending),
+        }
+    }
+
+    /// Whether another CPU reports, before event `until` or shortly after it, that it has queued a task on `cpu`: it may
+    /// have asked for a reschedule.
+    fn is_queued_on_from_elsewhere(&self, cpu: Cpu, until: u64) -> bool {
+        const REPORTED_LATE: u64 = 16;
+        let near = self.window.all().take_while(|record| record.number <= until + REPORTED_LATE);
+        near.filter(|record| record.cpu != cpu).any(|record| match &record.what {
+            What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
+            _ => false,
+        })
     }
 
     /// Whether code on `cpu` asks for a reschedule of `target` next, as a probe shows it.
@@ -78,7 +129,15 @@ impl Walker {
             _ => None,
         });
         let mut probes = probes.take_while(|probe| {
-            matches!(probe.at, At::Resched | At::ReschedLazy | At::ReschedFlag | At::WakeupPreempt | At::PickReturn | At::AverageReturn)
+            matches!(
+                probe.at,
+                At::Resched
+                    | At::ReschedLazy
+                    | At::ReschedFlag
+                    | At::WakeupPreempt
+                    | At::PickReturn
+                    | At::AverageReturn
+            )
         });
         probes.any(|probe| {
             probe.at == At::Resched && probe.cpu() == Some(target) && probe.by == Some(Caller::Preemption)
@@ -132,7 +191,9 @@ impl Walker {
         if record.cpu != cpu || self.cpus[cpu.index()].blocked {
             return false;
         }
-        let Some(switch) = self.next_switch(cpu).filter(|switch| switch.prev_pid == pid) else { return false };
+        let Some(switch) = self.next_switch(cpu).filter(|switch| switch.prev_pid == pid) else {
+            return false;
+        };
         if !self.blocks(&switch) {
             return false;
         }
@@ -153,11 +214,20 @@ impl Walker {
         true
     }
 
+    /// Whether code on `cpu` queues a task next whose wakeup began elsewhere (the wake list).
+    pub(super) fn queues_woken_next(&self, cpu: Cpu) -> bool {
+        let next =
+            self.window.on_cpu(cpu).find(|record| !matches!(record.what, What::Probe(_) | What::OtherProbe));
+        next.is_some_and(|record| matches!(record.what, What::SleepEnds(_) | What::Wakeup(_)))
+    }
+
     /// The child that the running task is about to create, if the accounting just reported is the fork's.
     pub(super) fn forks_next(&self, pid: Pid) -> Option<(Pid, fairlab_event::Comm)> {
         for record in self.window.of_task(pid) {
             match &record.what {
                 What::Fork { parent, child, comm } if *parent == pid => return Some((*child, *comm)),
+                // Interrupts may account between the fork and its report.
+                What::Runtime { .. } if in_interrupt(record) => {}
                 What::Runtime { .. } | What::Switch(_) => return None,
                 _ => {}
             }
@@ -180,3 +250,8 @@ impl Walker {
 
 /// Probes of one function that may stand between a decision and the event that shows it.
 const PROBES_BETWEEN: usize = 12;
+
+/// Whether code that an interrupt brought reported an event.
+pub(super) fn in_interrupt(record: &Record) -> bool {
+    record.flags.in_hardirq() || record.flags.in_softirq()
+}

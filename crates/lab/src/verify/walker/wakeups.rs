@@ -4,6 +4,7 @@ use fairlab_event::{Comm, Cpu, Pid, Prio, Wakeup};
 use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
 use fairlab_kernel::{TaskId, Vruntime};
 
+use super::super::probe::At;
 use super::super::record::{Record, What};
 use super::{MovedWhileWaking, Walker};
 
@@ -15,6 +16,7 @@ impl Walker {
         let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, wakeup.target_cpu);
         let cpu = &mut self.cpus[record.cpu.index()];
         cpu.waking = Some(wakeup.pid);
+        cpu.waking_seen = record.number;
         cpu.asked_resched = None;
         if let Some(info) = self.info(task) {
             info.waking = true;
@@ -27,7 +29,6 @@ impl Walker {
             return;
         }
         let task = self.task(pid, Some(prio), Comm::default(), orig);
-        let waking = self.tasks.get(&pid).is_some_and(|info| info.waking);
         if self.sched.is_on_queue(task) && self.sched.curr(self.sched.task(task).cpu()) == task {
             // It is moved, so it does not run: the core's state is wrong.
             self.seen.lost += 1;
@@ -35,15 +36,13 @@ impl Walker {
         }
         if self.sched.is_on_queue(task) {
             self.detach(record, task, dest);
-        } else if waking || !self.tasks.get(&pid).is_some_and(|info| info.printed) {
-            self.migrate_waking(task, orig, dest);
         } else {
-            self.migrate_waking(task, orig, dest);
+            self.migrate_waking(record, task, orig, dest);
         }
     }
 
     /// A sleeping task that is being woken changes CPUs: its vruntime becomes a distance from the old queue's minimum.
-    fn migrate_waking(&mut self, task: TaskId, orig: Cpu, dest: Cpu) {
+    fn migrate_waking(&mut self, record: &Record, task: TaskId, orig: Cpu, dest: Cpu) {
         if self.sched.task(task).cpu() != orig {
             self.sched.lay_asleep(task, orig);
             self.mark_unknown(task);
@@ -52,7 +51,7 @@ impl Walker {
         let moved = MovedWhileWaking {
             orig,
             vruntime: self.sched.entity_view(task).vruntime,
-            minima_seen: self.cpus[orig.index()].minima_seen,
+            event: record.number,
             orig_known: self.min_known(orig),
         };
         self.sched.migrate_waking(task, dest);
@@ -71,7 +70,7 @@ impl Walker {
         if let Some(info) = self.info(task) {
             info.known = known;
         }
-        self.cpus[record.cpu.index()].detached.push(pid);
+        self.cpus[record.cpu.index()].detached.push((pid, record.number));
     }
 
     /// Queues what code on this CPU has taken off other queues, as soon as its next event shows that it has done so.
@@ -82,25 +81,36 @@ impl Walker {
         }
         match &record.what {
             What::Migrate { pid, .. } if !self.tasks.get(pid).is_some_and(|info| info.waking) => return,
-            What::Probe(_) => return,
+            What::OtherProbe => return,
+            What::Probe(probe) if !follows_attach(probe.at) => return,
             What::Runtime { pid, .. } => {
                 // Accounting of the queue that they join comes first.
                 let task = self.tasks.get(pid).map(|info| info.id);
                 let charged = task.map(|task| self.sched.task(task).cpu());
-                let first = self.cpus[cpu.index()].detached.first().and_then(|pid| self.tasks.get(pid));
+                let first = self.cpus[cpu.index()].detached.first().and_then(|(pid, _)| self.tasks.get(pid));
                 if charged.is_some() && charged == first.map(|info| self.sched.task(info.id).cpu()) {
                     return;
                 }
             }
             _ => {}
         }
-        self.attach_detached(record);
+        self.attach_detached(record, cpu);
+    }
+
+    /// A task that runs has been attached, whether or not the CPU that moved it has reported anything since.
+    pub(super) fn attach_task(&mut self, record: &Record, task: TaskId) {
+        let pid = self.pid_of(task);
+        if let Some(by) =
+            self.cpus.iter().position(|info| info.detached.iter().any(|(detached, _)| *detached == pid))
+        {
+            self.attach_detached(record, Cpu(by as u32));
+        }
     }
 
     /// Queues them in the order in which they were taken off, last first, as they hang on the balancer's list.
-    pub(super) fn attach_detached(&mut self, record: &Record) {
-        let detached = std::mem::take(&mut self.cpus[record.cpu.index()].detached);
-        for pid in detached.into_iter().rev() {
+    pub(super) fn attach_detached(&mut self, record: &Record, by: Cpu) {
+        let detached = std::mem::take(&mut self.cpus[by.index()].detached);
+        for (pid, event) in detached.into_iter().rev() {
             let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { continue };
             if self.sched.is_on_queue(task) {
                 continue;
@@ -109,6 +119,10 @@ impl Walker {
             let known = self.is_known(task) && self.min_known(dest);
             self.sched.attach(task);
             self.judge_placement(record, task, "moved", known, &[]);
+            if self.cpus[dest.index()].pending_since > event {
+                // The destination has reported the flag before this CPU reported anything again.
+                self.sched.force_need_resched(dest, false);
+            }
             let decision = self.sched.wakeup_preempt(task);
             self.sched.apply_preempt(task, decision);
         }
@@ -127,13 +141,20 @@ impl Walker {
         if !self.sched.is_on_queue(task) {
             self.activate(record, task, target);
         }
-        let pending = self.sched.need_resched(target);
         let local = target == record.cpu;
-        let asked = self.cpus[record.cpu.index()].asked_resched.take();
+        let asked = self.cpus[record.cpu.index()].asked_resched.take() == Some(target);
+        // The target may have reported the flag that this wakeup set before the wakeup itself was reported.
+        let set_meanwhile =
+            !local && self.cpus[target.index()].pending_since > self.cpus[record.cpu.index()].waking_seen;
+        if asked || set_meanwhile {
+            self.sched.force_need_resched(target, false);
+        }
+        let pending = self.sched.need_resched(target);
         let truth = match (self.seen.resched_probe, local) {
-            (true, _) => Some(asked == Some(target)),
-            (false, true) => Some(record.flags.need_resched()),
-            (false, false) => self.resched_shown_later(target, true),
+            (true, _) => Some(asked),
+            (false, true) => self.flag_set_here(record),
+            (false, false) if set_meanwhile => Some(true),
+            (false, false) => self.resched_shown_by(target),
         };
         if self.sched.curr(target) != task {
             self.judge_preempt(record, task, pending, truth);
@@ -153,7 +174,8 @@ impl Walker {
             self.mark_unknown(task);
         }
         let moved = self.info(task).and_then(|info| info.moved);
-        let known = self.is_known(task) && self.min_known(target) && moved.is_none_or(|moved| moved.orig_known);
+        let known =
+            self.is_known(task) && self.min_known(target) && moved.is_none_or(|moved| moved.orig_known);
         let others = moved.map_or_else(Vec::new, |moved| self.racing_places(target, moved));
         self.sched.activate_woken(task, moved.is_some());
         let case = if moved.is_some() { "wakeup on another CPU" } else { "wakeup" };
@@ -163,11 +185,14 @@ impl Walker {
     /// Where a task that was moved while waking stands if the old queue's minimum was read, without its lock, at another
     /// moment between the move and now.
     fn racing_places(&self, target: Cpu, moved: MovedWhileWaking) -> Vec<Vruntime> {
-        let old = &self.cpus[moved.orig.index()];
-        let changes = (old.minima_seen - moved.minima_seen) as usize;
+        /// Reports of two CPUs about the same time stand in the trace in either order, so many events apart.
+        const OUT_OF_ORDER: u64 = 24;
+        let minima = &self.cpus[moved.orig.index()].minima;
         let here = self.sched.min_vruntime(target);
-        let since = old.minima.iter().rev().take(changes);
-        since.map(|&minimum| here.plus(moved.vruntime.minus(minimum))).collect()
+        let from = moved.event.saturating_sub(OUT_OF_ORDER);
+        // The last one before counts as well: it held until the next.
+        let first = minima.iter().rposition(|(_, since)| *since <= from).unwrap_or(0);
+        minima[first..].iter().map(|&(minimum, _)| here.plus(moved.vruntime.minus(minimum))).collect()
     }
 }
 
@@ -175,4 +200,20 @@ impl Walker {
 pub(super) fn decision_for(preempt: bool) -> PreemptDecision {
     let reason = if preempt { PreemptReason::BeyondGranularity } else { PreemptReason::WithinGranularity };
     PreemptDecision { preempt, reason }
+}
+
+/// Whether a probe stands at what the kernel does only after it has attached what it detached.
+fn follows_attach(at: At) -> bool {
+    matches!(
+        at,
+        At::Tick
+            | At::SetNextEntity
+            | At::SetNextTask
+            | At::PutPrevEntity
+            | At::PickReturn
+            | At::NewidleBalanceReturn
+            | At::Resched
+            | At::ReschedLazy
+            | At::WakeupPreempt
+    )
 }
