@@ -82,13 +82,13 @@ impl Histogram {
 }
 
 /// Values below 128 have a bucket each; above, the leading bits decide.
-fn bucket_of(value: u64) -> usize {
+pub(crate) fn bucket_of(value: u64) -> usize {
     let magnitude = (u64::BITS - value.leading_zeros()).saturating_sub(KEPT_BITS + 1);
     magnitude as usize * BUCKETS + (value >> magnitude) as usize
 }
 
 /// The greatest value of a bucket.
-fn greatest_in(bucket: usize) -> u64 {
+pub(crate) fn greatest_in(bucket: usize) -> u64 {
     if bucket < 2 * BUCKETS {
         return bucket as u64;
     }

@@ -7,12 +7,18 @@
 //! Must not know: files and their formats, how a scheduler decides, how answers reach a user.
 
 mod census;
+mod columns;
+pub mod explain;
 pub mod histogram;
 pub mod latency;
 pub mod metrics;
 mod needs;
+mod pid_map;
 pub mod statistics;
+pub mod summary;
+pub mod timehist;
 pub mod timeline;
+mod tracker;
 
 pub use census::Census;
 pub use needs::{MissingEvents, Needs};

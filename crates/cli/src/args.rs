@@ -26,6 +26,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Shows how long each task of a recorded trace waited for a CPU, as perf sched latency does.
     Latency(LatencyArgs),
+    /// Explains the worst waits of a recorded trace: who woke the task, who ran instead, what idled, what ended it.
+    Explain(ExplainArgs),
     /// Sums up a recorded trace: latency percentiles, switches, migrations, idleness, time wasted beside waiting tasks.
     Summary(SummaryArgs),
     /// Lists every context switch of a recorded trace, as perf sched timehist does.
@@ -158,6 +160,18 @@ pub struct TimehistArgs {
     /// Shows the list and the summary.
     #[arg(short = 'S', long)]
     pub with_summary: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    pub trace: TraceArgs,
+    /// Only the waits of this task: an id, or a name, which may be that of several tasks.
+    #[arg(long, value_name = "T")]
+    pub task: Option<String>,
+    /// How many waits are explained, the longest first.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub worst: usize,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod experiment;
+pub mod explain;
 pub mod kernels;
 pub mod latency;
 pub mod machines;

@@ -37,6 +37,7 @@ fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Run(args) => commands::run::execute(&args),
         Command::Compare(args) => commands::compare::execute(&args),
         Command::Latency(args) => commands::latency::execute(&args),
+        Command::Explain(args) => commands::explain::execute(&args),
         Command::Summary(args) => commands::summary::execute(&args),
         Command::Timehist(args) => commands::timehist::execute(&args),
         Command::Verify(args) => commands::verify::execute(&args),

@@ -12,10 +12,9 @@
 //! Departs: events of one task that go back in time start and end no wait and are counted as unordered; perf, which
 //! reads ordered records only, drops some of them and makes long waits of others.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use fairlab_event::{Comm, Ns, Pid, TaskState};
+
+use crate::pid_map::PidMap;
 
 /// One life of one task.
 #[derive(Clone, Debug)]
@@ -61,7 +60,7 @@ pub(super) struct Waits {
 pub(super) struct Tasks {
     all: Vec<Task>,
     /// The current life of each task.
-    by_pid: HashMap<Pid, u32, BuildHasherDefault<PidHasher>>,
+    by_pid: PidMap<u32>,
     /// Whether the trace has knowledge of its own about names.
     named: bool,
     /// Wakeups that found the task asleep.
@@ -233,26 +232,5 @@ impl Waits {
         if other.max > self.max {
             (self.max, self.max_start, self.max_end) = (other.max, other.max_start, other.max_end);
         }
-    }
-}
-
-/// Spreads task ids over a hash table, the same way in every process.
-#[derive(Clone, Copy, Debug, Default)]
-struct PidHasher(u64);
-
-impl Hasher for PidHasher {
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_i32(i32::from(byte));
-        }
-    }
-
-    #[inline]
-    fn write_i32(&mut self, value: i32) {
-        self.0 = (self.0.rotate_left(5) ^ u64::from(value as u32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }

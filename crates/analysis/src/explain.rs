@@ -1,0 +1,424 @@
+//! The worst waits, each as a chain of causes: who woke the task, where it was queued, who ran there instead and why
+//! that ended, which CPUs idled meanwhile, and what virtual time says about it.
+//!
+//! What happened on CPUs is remembered only as long as a wait goes on that may need it, and up to a bound; of finished
+//! waits only the worst are kept. Traces of modelled and of real kernels are told alike.
+//!
+//! Must not know: how a scheduler decides, how stories reach a user.
+
+mod build;
+mod log;
+mod open;
+mod placement;
+mod pulls;
+pub mod story;
+pub mod text;
+
+use std::collections::BTreeSet;
+
+use fairlab_event::{Comm, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink};
+
+use crate::tracker::{CPUS_MAX, Change, EndedWait, Entered, Left, MoveCause, Resched, ReschedBy, Tracker};
+use crate::{Census, MissingEvents, Needs};
+use log::{CpuLog, Entry, MovedEntry, RanEntry};
+use open::OpenWait;
+use placement::VirtualState;
+pub use placement::{Placement, Reweight, deadline_ahead, group_weight, virtual_distance};
+use pulls::Pulls;
+use story::{Move, Story, Who};
+
+/// Whose waits are to be explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskFilter {
+    /// One task.
+    Pid(Pid),
+    /// All tasks of a name.
+    Comm(Comm),
+}
+
+/// What is to be explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplainOptions {
+    /// Only the waits of these; none: all.
+    pub task: Option<TaskFilter>,
+    /// How many stories.
+    pub worst: usize,
+}
+
+impl Default for ExplainOptions {
+    fn default() -> ExplainOptions {
+        ExplainOptions { task: None, worst: 5 }
+    }
+}
+
+/// The events that stories are made from.
+pub const NEEDS: Needs = Needs {
+    analysis: "explain",
+    required: &["sched_switch"],
+    one_of: (&["sched_waking", "sched_wakeup"], "only waits after a preemption or a yield are explained"),
+    useful: &[
+        ("sched_wakeup", "on which CPU a task was queued is known by migrations only"),
+        ("sched_migrate_task", "moves of waiting tasks are not seen"),
+        ("sched_stat_runtime", "ticks that went by without a switch are not seen"),
+    ],
+};
+
+/// An interprocessor interrupt takes no longer.
+const JUST_BEFORE: Ns = Ns(100_000);
+
+/// A task that still waits when the trace ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StillWaiting {
+    /// Who.
+    pub task: Who,
+    /// The CPU on which it is queued, if it is.
+    pub cpu: Option<Cpu>,
+    /// Since when.
+    pub since: Ns,
+    /// For how long up to the trace's end.
+    pub so_far: Ns,
+    /// What runs on its CPU when the trace ends.
+    pub behind: Option<Who>,
+}
+
+/// The answer.
+///
+/// Printed (`{}`) it is for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The worst waits, the longest first.
+    pub stories: Vec<Story>,
+    /// How many waits were measured.
+    pub measured: u64,
+    /// How many waits ended across a place where events were lost: they are not measured.
+    pub crossed: u64,
+    /// Tasks that still wait when the trace ends, the longest first, as many as there may be stories.
+    pub still_waiting: Vec<StillWaiting>,
+    /// How many there are in all.
+    pub still_waiting_count: u64,
+    /// What the trace lacks, one clause each.
+    pub notices: Vec<String>,
+}
+
+/// Explains the events that it is given.
+#[derive(Clone, Debug)]
+pub struct Explain {
+    options: ExplainOptions,
+    tracker: Tracker,
+    /// For each CPU.
+    logs: Vec<CpuLog>,
+    /// For each task of the tracker: its wait, if it waits.
+    open: Vec<Option<Box<OpenWait>>>,
+    /// When the waits that go on began, the oldest first.
+    beginnings: BTreeSet<(Ns, u32)>,
+    /// For each task of the tracker.
+    virtual_states: Vec<VirtualState>,
+    /// The task that is being placed level by level, by the reporting CPU.
+    placing: Vec<Option<u32>>,
+    pulls: Pulls,
+    /// Waiting tasks of stories that were not accounted since, and when their waits ended.
+    unaccounted: Vec<(u32, Ns)>,
+    stories: Vec<Story>,
+    measured: u64,
+    crossed: u64,
+    census: Census,
+}
+
+impl Explain {
+    /// Nothing explained yet.
+    pub fn new(options: ExplainOptions) -> Explain {
+        Explain {
+            options,
+            tracker: Tracker::default(),
+            logs: Vec::new(),
+            open: Vec::new(),
+            beginnings: BTreeSet::new(),
+            virtual_states: Vec::new(),
+            placing: Vec::new(),
+            pulls: Pulls::default(),
+            unaccounted: Vec::new(),
+            stories: Vec::new(),
+            measured: 0,
+            crossed: 0,
+            census: Census::default(),
+        }
+    }
+
+    /// The stories of the worst waits among all events so far.
+    ///
+    /// # Errors
+    /// There was no `sched_switch`.
+    pub fn finish(self) -> Result<Explanation, MissingEvents> {
+        let mut notices = NEEDS.check(&self.census)?;
+        let (late, all) = (self.tracker.oddities().late_events, self.census.total());
+        if late > 0 {
+            notices.push(format!(
+                "{late} of {all} events are not in order of time: stories near them may be wrong"
+            ));
+        }
+        let gaps = self.tracker.oddities().switch_gaps;
+        if gaps > 0 {
+            notices
+                .push(format!("{gaps} switches do not fit the one before on their CPU: events are missing"));
+        }
+        let mut still_waiting = self.still_waiting();
+        let still_waiting_count = still_waiting.len() as u64;
+        still_waiting.truncate(self.options.worst);
+        Ok(Explanation {
+            stories: self.stories,
+            measured: self.measured,
+            crossed: self.crossed,
+            still_waiting,
+            still_waiting_count,
+            notices,
+        })
+    }
+
+    fn still_waiting(&self) -> Vec<StillWaiting> {
+        let (_, end) = self.tracker.span().unwrap_or_default();
+        let wanted = self.tracker.open_waits().filter(|&(task, _, crossed)| !crossed && self.wants(task));
+        let mut waiting: Vec<StillWaiting> = wanted
+            .map(|(index, wait, _)| {
+                let cpu = self.tracker.task(index).waits_on();
+                let running = cpu.and_then(|cpu| self.tracker.cpu(cpu)).and_then(|cpu| cpu.running);
+                StillWaiting {
+                    task: self.who(index),
+                    cpu,
+                    since: wait.start,
+                    so_far: end.since(wait.start),
+                    behind: running.map(|task| self.who(task)),
+                }
+            })
+            .collect();
+        waiting.sort_by(|one, other| other.so_far.cmp(&one.so_far).then(one.task.pid.cmp(&other.task.pid)));
+        waiting
+    }
+
+    fn wants(&self, task: u32) -> bool {
+        let task = self.tracker.task(task);
+        match &self.options.task {
+            None => true,
+            Some(TaskFilter::Pid(pid)) => task.pid == *pid,
+            Some(TaskFilter::Comm(comm)) => task.comm == *comm,
+        }
+    }
+
+    fn who(&self, task: u32) -> Who {
+        let task = self.tracker.task(task);
+        Who { comm: task.comm, pid: task.pid }
+    }
+
+    /// What ended before the oldest wait began nobody needs.
+    fn horizon(&self, now: Ns) -> Ns {
+        self.beginnings.first().map_or(now, |&(start, _)| start.min(now))
+    }
+
+    fn log(&mut self, cpu: Cpu, entry: Entry) {
+        let horizon = self.horizon(entry.time());
+        if cpu.index() >= CPUS_MAX {
+            return;
+        }
+        if self.logs.len() <= cpu.index() {
+            self.logs.resize(cpu.index() + 1, CpuLog::default());
+        }
+        self.logs[cpu.index()].push(entry, horizon);
+    }
+
+    /// Ticks count where somebody waits.
+    fn hear_tick(&mut self, event: &Event<'_>) {
+        let (Some(log), Some(cpu)) = (self.logs.get_mut(event.cpu.index()), self.tracker.cpu(event.cpu))
+        else {
+            return;
+        };
+        let running = cpu.running.map(|task| (task, self.tracker.task(task).pid));
+        let is_needed = cpu.waiting > 0;
+        // Where sched_wakeup is recorded it tells that an accounting was made for a wakeup.
+        let is_waking = !self.tracker.has_wakeup() && cpu.is_waking();
+        let tick = log.hear(event, running, is_waking);
+        if let Some(tick) = tick.filter(|_| is_needed) {
+            self.log(event.cpu, Entry::Tick(tick));
+        }
+    }
+
+    fn hear_virtual_time(&mut self, event: &Event<'_>) {
+        match event.kind {
+            EventKind::SchedPlace(place) => self.placed(place, event),
+            EventKind::SchedStatRuntime { pid, runtime, vruntime: Some(vruntime), .. } => {
+                self.stop_placing(event);
+                let Some(task) = self.tracker.index(pid) else { return };
+                self.virtual_state(task).vruntime = Some((event.time, vruntime));
+                self.reckon_back(task, runtime, vruntime);
+            }
+            EventKind::Other { name: "sched_reweight", fields } => self.reweighted(fields, event),
+            _ if placement::goes_on_placing(event) => {}
+            _ => self.stop_placing(event),
+        }
+    }
+
+    fn placed(&mut self, place: Place, event: &Event<'_>) {
+        let cpu = event.cpu.index();
+        if cpu >= CPUS_MAX {
+            return;
+        }
+        if self.placing.len() <= cpu {
+            self.placing.resize(cpu + 1, None);
+        }
+        if place.pid.is_idle() {
+            if let Some(task) = self.placing[cpu] {
+                self.virtual_state(task).place_group(place);
+            }
+            return;
+        }
+        self.stop_placing(event);
+        let task = self.tracker.index_or_new(place.pid, place.comm);
+        self.virtual_state(task).place(place, event.time);
+        self.placing[cpu] = Some(task);
+    }
+
+    fn reweighted(&mut self, fields: Fields<'_>, event: &Event<'_>) {
+        let placing = self.placing.get(event.cpu.index()).copied().flatten();
+        if let (Some(task), Some(reweight)) = (placing, Reweight::parse(fields, event.time)) {
+            self.virtual_state(task).reweight(reweight);
+        }
+    }
+
+    fn stop_placing(&mut self, event: &Event<'_>) {
+        let placing = self.placing.get_mut(event.cpu.index()).and_then(Option::take);
+        if let Some(task) = placing {
+            self.virtual_state(task).placed();
+        }
+    }
+
+    fn virtual_state(&mut self, task: u32) -> &mut VirtualState {
+        let task = task as usize;
+        if self.virtual_states.len() <= task {
+            self.virtual_states.resize_with(task + 1, VirtualState::default);
+        }
+        &mut self.virtual_states[task]
+    }
+
+    fn switched(
+        &mut self,
+        cpu: Cpu,
+        left: Option<Left>,
+        entered: Option<&Entered>,
+        idle_since: Option<Option<Ns>>,
+        event: &Event<'_>,
+    ) {
+        let now = event.time;
+        if let Some(Left { task, ran_since, how, resched }) = left {
+            let resched = resched.map(|resched| self.asked_by_entering(resched, entered));
+            self.log(cpu, Entry::Ran(RanEntry { task, from: ran_since, to: now, how, resched }));
+            if self.tracker.task(task).wait.is_some() {
+                self.begin(task, None, resched, event);
+                if self.tracker.task(task).waits_on() == Some(cpu) {
+                    self.begin_stay(task, cpu, None, now);
+                }
+            }
+        } else if let Some(from) = idle_since {
+            self.log(cpu, Entry::Idled { from, to: now });
+        }
+    }
+
+    /// A reschedule that shows without its cause was asked for by the wakeup, on another CPU, of the task that comes next,
+    /// if that was just before.
+    fn asked_by_entering(&self, resched: Resched, entered: Option<&Entered>) -> Resched {
+        let wakeup = entered.and_then(|entered| Some((entered.task, entered.wait.as_ref()?.wait)));
+        match wakeup {
+            Some((task, wait))
+                if resched.by == ReschedBy::Other
+                    && !wait.cause.is_off_cpu_runnable()
+                    && wait.start <= resched.time
+                    && resched.time.since(wait.start) < JUST_BEFORE =>
+            {
+                Resched { by: ReschedBy::Wakeup(self.tracker.task(task).pid), ..resched }
+            }
+            _ => resched,
+        }
+    }
+
+    fn moved(&mut self, task: u32, from: Cpu, to: Cpu, cause: MoveCause, event: &Event<'_>) {
+        let by = Who { comm: event.context.comm, pid: event.context.pid };
+        if let Some(state) = self.virtual_states.get_mut(task as usize) {
+            state.vruntime = None;
+        }
+        self.unaccounted.retain(|&(waiter, _)| waiter != task);
+        if cause != MoveCause::Wakeup && !self.beginnings.is_empty() {
+            self.log(from, Entry::Moved(MovedEntry { time: event.time, task, to, cause, by }));
+        }
+        let told = Move { time: event.time, from, to, cause, by };
+        self.move_open(task, told);
+    }
+
+    fn lost(&mut self) {
+        self.logs.iter_mut().for_each(CpuLog::clear);
+        self.open.clear();
+        self.beginnings.clear();
+    }
+
+    fn ended(&mut self, task: u32, ended: &EndedWait, cpu: Cpu, now: Ns) {
+        let Some(open) = self.close(task) else {
+            self.crossed += u64::from(ended.crossed_loss && self.wants(task));
+            return;
+        };
+        if !self.wants(task) {
+            return;
+        }
+        if ended.crossed_loss {
+            self.crossed += 1;
+            return;
+        }
+        self.measured += 1;
+        let is_full = self.stories.len() >= self.options.worst;
+        let shortest = self.stories.last().map_or(Ns::ZERO, Story::length);
+        if self.options.worst == 0 || is_full && ended.length <= shortest {
+            return;
+        }
+        let story = self.build(task, &open, cpu, now);
+        if story.wants_accounting() {
+            self.unaccounted.retain(|&(waiter, _)| waiter != task);
+            self.unaccounted.push((task, now));
+        }
+        let place = self.stories.partition_point(|other| other.length() >= story.length());
+        self.stories.insert(place, story);
+        self.stories.truncate(self.options.worst);
+    }
+
+    /// The first accounting of a task that has waited tells back what its vruntime was when it waited.
+    fn reckon_back(&mut self, task: u32, runtime: Ns, vruntime: u64) {
+        let Some(place) = self.unaccounted.iter().position(|&(waiter, _)| waiter == task) else { return };
+        let (_, ended) = self.unaccounted.swap_remove(place);
+        let pid = self.tracker.task(task).pid;
+        let story = self.stories.iter_mut().find(|story| story.task.pid == pid && story.end == ended);
+        if let Some(view) = story.and_then(|story| story.virtual_time.as_mut()) {
+            view.waiter_vruntime = Some(vruntime.wrapping_sub(runtime.0));
+        }
+    }
+}
+
+impl Sink for Explain {
+    fn event(&mut self, event: &Event<'_>) {
+        self.census.event(event);
+        self.hear_tick(event);
+        let before = self.tracker.cpu(event.cpu);
+        let idle_since = before.filter(|cpu| cpu.is_idle()).map(|cpu| cpu.since);
+        let change = self.tracker.event(event);
+        self.hear_virtual_time(event);
+        match change {
+            Change::Woken { task } => self.woken(task, event),
+            Change::Queued { task, cpu, begins } => self.queued(task, cpu, begins, event),
+            Change::Moved { task, from, to, cause } => self.moved(task, from, to, cause, event),
+            Change::Switched { cpu, left, entered } => {
+                self.switched(cpu, left, entered.as_ref(), idle_since, event);
+                if let Some(entered) = entered {
+                    match &entered.wait {
+                        Some(wait) => self.ended(entered.task, wait, cpu, event.time),
+                        None => drop(self.close(entered.task)),
+                    }
+                }
+            }
+            Change::Lost => self.lost(),
+            Change::None => self.pulls.hear(event, self.beginnings.first().map(|&(start, _)| start)),
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! From what was noted to a story.
+//!
+//! Must not know: how stories are printed.
+
+use std::collections::BTreeMap;
+
+use fairlab_event::{Comm, Cpu, Ns, Pid};
+
+use super::Explain;
+use super::log::{Entry, MovedEntry, RanEntry, TickEntry};
+use super::open::{OpenStay, OpenWait};
+use super::story::{
+    Asked, AskedBy, Departure, End, IdleCpu, Move, PullAttempt, Run, Runner, Stay, Story, Tick, VirtualTime,
+    Who,
+};
+use crate::tracker::{Resched, ReschedBy};
+
+/// So many runs are told: as many of the first as of the last.
+const RUNS_MAX: usize = 48;
+
+/// So many of those who ran longest are told.
+const RUNNERS_MAX: usize = 8;
+
+/// So many ticks of one run are told.
+const TICKS_MAX: usize = 16;
+
+/// So many attempts to pull are told.
+const PULLS_MAX: usize = 16;
+
+impl Explain {
+    /// The story of a wait that has just ended on `cpu`.
+    pub(super) fn build(&self, task: u32, open: &OpenWait, cpu: Cpu, now: Ns) -> Story {
+        let mut open = open.clone();
+        let latest = self.virtual_states.get(task as usize).and_then(|state| state.placement.as_ref());
+        open.note_placement(latest);
+        let stays = self.stays(&open, cpu, now);
+        let mut runs = Vec::new();
+        let mut pulls: Vec<PullAttempt> = Vec::new();
+        for stay in &stays {
+            self.add_runs(task, stay, &mut runs);
+            pulls.extend(self.pulls.from(stay.cpu, stay.from, stay.to));
+        }
+        let virtual_time = self.virtual_time(task, &open, &runs, now);
+        let runners = runners(&runs);
+        let runs_left_out = leave_out_the_middle(&mut runs);
+        let pulls_left_out = pulls.len().saturating_sub(PULLS_MAX) as u64;
+        pulls.truncate(PULLS_MAX);
+        let state = self.tracker.task(task);
+        Story {
+            task: self.who(task),
+            prio: state.prio,
+            start: open.start,
+            end: now,
+            cause: open.cause,
+            preempted_by: open
+                .resched
+                .filter(|_| open.cause.is_preemption())
+                .map(|resched| self.asked_by(resched)),
+            waker: open.waker,
+            prev_cpu: open.prev_cpu,
+            idle: self.idle_cpus(state.pinned_to(), &stays),
+            pinned_to: state.pinned_to(),
+            other_cpus: self.tracker.cpus().iter().filter(|cpu| cpu.known).count().saturating_sub(1),
+            incomplete: stays.iter().any(|stay| self.is_incomplete(stay)),
+            stays,
+            stays_left_out: open.stays_left_out,
+            runs,
+            runs_left_out,
+            runners,
+            pulls,
+            pulls_left_out,
+            end_cause: self.end_cause(cpu, now),
+            ran_on: cpu,
+            virtual_time,
+        }
+    }
+
+    fn stays(&self, open: &OpenWait, cpu: Cpu, now: Ns) -> Vec<Stay> {
+        let ends = open.stays.iter().skip(1).map(|stay| stay.from).chain([now]);
+        let mut stays: Vec<Stay> = open
+            .stays
+            .iter()
+            .zip(ends)
+            .map(|(stay, to)| Stay {
+                cpu: stay.cpu,
+                from: stay.from,
+                to,
+                brought_by: stay.brought_by,
+                ahead: stay.ahead,
+                runner: stay.runner.map(|runner| self.who(runner)),
+            })
+            .collect();
+        if stays.last().is_none_or(|stay| stay.cpu != cpu) {
+            // It came here unseen.
+            let from = if stays.is_empty() { open.start } else { now };
+            stays.push(Stay { cpu, from, to: now, brought_by: None, ahead: 0, runner: None });
+        }
+        stays
+    }
+
+    fn is_incomplete(&self, stay: &Stay) -> bool {
+        self.logs.get(stay.cpu.index()).is_some_and(|log| log.has_gap_since(stay.from))
+    }
+
+    fn add_runs(&self, waiter: u32, stay: &Stay, runs: &mut Vec<Run>) {
+        let Some(log) = self.logs.get(stay.cpu.index()) else { return };
+        let first = runs.len();
+        let mut ticks: Vec<TickEntry> = Vec::new();
+        for entry in log.since(stay.from) {
+            match entry {
+                Entry::Tick(tick) => ticks.push(*tick),
+                Entry::Moved(moved) if moved.time <= stay.to => {
+                    self.note_move(moved, stay.cpu, &mut runs[first..]);
+                }
+                Entry::Ran(ran) => {
+                    let from = ran.from.unwrap_or(stay.from);
+                    if ran.task != waiter && from < stay.to && ran.to > stay.from {
+                        runs.push(self.run(ran, &ticks, stay));
+                    }
+                    ticks.clear();
+                }
+                Entry::Moved(_) | Entry::Idled { .. } => {}
+            }
+        }
+        // What runs there still, when the task was moved away.
+        let Some(state) = self.tracker.cpu(stay.cpu) else { return };
+        if let (Some(task), Some(since)) = (state.running, state.since)
+            && task != waiter
+            && since < stay.to
+        {
+            let still =
+                RanEntry { task, from: Some(since), to: Ns::MAX, how: Departure::Runnable, resched: None };
+            runs.push(self.run(&still, &ticks, stay));
+        }
+    }
+
+    fn run(&self, ran: &RanEntry, ticks: &[TickEntry], stay: &Stay) -> Run {
+        let from = ran.from.unwrap_or(stay.from);
+        let resched_at = ran.resched.map_or(Ns::MAX, |resched| resched.time);
+        // The tick that asks for a reschedule grants nothing.
+        let passed = ticks.iter().filter(|tick| {
+            tick.task == ran.task && tick.time > stay.from && tick.time <= stay.to && tick.time < resched_at
+        });
+        let tick =
+            |tick: &TickEntry| Tick { time: tick.time, runtime: tick.runtime, vruntime: tick.vruntime };
+        let goes_on = ran.to > stay.to;
+        Run {
+            who: self.who(ran.task),
+            cpu: stay.cpu,
+            from: from.max(stay.from),
+            to: ran.to.min(stay.to),
+            began_before: from < stay.from,
+            left: (!goes_on).then_some(ran.how),
+            asked: self.asked(ran).filter(|_| !goes_on),
+            moved: None,
+            ticks: passed.clone().take(TICKS_MAX).map(tick).collect(),
+            last_tick: passed.clone().next_back().map(tick),
+            tick_count: passed.count() as u64,
+        }
+    }
+
+    /// What preempted a task, if anything did.
+    fn asked(&self, ran: &RanEntry) -> Option<Asked> {
+        let was_preempted = matches!(ran.how, Departure::PreemptedInKernel | Departure::Preempted);
+        ran.resched.filter(|_| was_preempted).map(|resched| self.asked_by(resched))
+    }
+
+    fn asked_by(&self, resched: Resched) -> Asked {
+        let by = match resched.by {
+            ReschedBy::Tick => AskedBy::Tick,
+            ReschedBy::Wakeup(pid) => {
+                let named = self.tracker.index(pid).map(|task| self.who(task));
+                AskedBy::Wakeup(named.unwrap_or(Who { pid, ..Who::default() }))
+            }
+            ReschedBy::Other => AskedBy::Other,
+        };
+        Asked { time: resched.time, by }
+    }
+
+    /// The task that ran last before was moved away.
+    fn note_move(&self, moved: &MovedEntry, from: Cpu, runs: &mut [Run]) {
+        let who = self.who(moved.task);
+        if let Some(run) = runs.iter_mut().rev().find(|run| run.who == who) {
+            let MovedEntry { time, to, cause, by, .. } = *moved;
+            run.moved = Some(Move { time, from, to, cause, by });
+        }
+    }
+
+    /// CPUs that idled while the task waited on another one.
+    fn idle_cpus(&self, pinned_to: Option<Cpu>, stays: &[Stay]) -> Vec<IdleCpu> {
+        let allowed = |cpu: &Cpu| pinned_to.is_none_or(|pinned| pinned == *cpu);
+        let mut idle: Vec<IdleCpu> = (0..self.tracker.cpus().len() as u32)
+            .map(Cpu)
+            .filter(allowed)
+            .filter_map(|cpu| {
+                let mut sum =
+                    IdleCpu { cpu, time: Ns::ZERO, spells: 0, longest: Ns::ZERO, longest_from: Ns::ZERO };
+                for stay in stays.iter().filter(|stay| stay.cpu != cpu) {
+                    self.add_idle(&mut sum, stay);
+                }
+                (sum.time > Ns::ZERO).then_some(sum)
+            })
+            .collect();
+        idle.sort_by(|one, other| other.time.cmp(&one.time).then(one.cpu.cmp(&other.cpu)));
+        idle
+    }
+
+    fn add_idle(&self, sum: &mut IdleCpu, stay: &Stay) {
+        let mut add = |from: Option<Ns>, to: Ns| {
+            let (from, to) = (from.unwrap_or(stay.from).max(stay.from), to.min(stay.to));
+            let time = to.since(from);
+            if time > Ns::ZERO {
+                sum.time += time;
+                sum.spells += 1;
+                if time > sum.longest {
+                    (sum.longest, sum.longest_from) = (time, from);
+                }
+            }
+        };
+        if let Some(log) = self.logs.get(sum.cpu.index()) {
+            for entry in log.since(stay.from) {
+                if let Entry::Idled { from, to } = entry {
+                    add(*from, *to);
+                }
+            }
+        }
+        if let Some(state) = self.tracker.cpu(sum.cpu)
+            && state.is_idle()
+        {
+            add(state.since, stay.to);
+        }
+    }
+
+    /// What ended on `cpu` just now.
+    fn end_cause(&self, cpu: Cpu, now: Ns) -> End {
+        let Some(log) = self.logs.get(cpu.index()) else { return End::Unknown };
+        let ended = log.since(now).find_map(|entry| match entry {
+            Entry::Ran(ran) => Some(Some(ran)),
+            Entry::Idled { .. } => Some(None),
+            _ => None,
+        });
+        let Some(ended) = ended else { return End::Unknown };
+        let Some(ran) = ended else { return End::CpuWasIdle };
+        let who = self.who(ran.task);
+        if who.comm.as_bytes().starts_with(b"migration/") {
+            let since = ran.from.unwrap_or(now);
+            let moved = log.since(since).find_map(|entry| match entry {
+                Entry::Moved(moved) if moved.by.pid == who.pid => Some(*moved),
+                _ => None,
+            });
+            let told = |moved: MovedEntry| {
+                let MovedEntry { time, task, to, cause, by } = moved;
+                (self.who(task), Move { time, from: cpu, to, cause, by })
+            };
+            return End::Stopper { stopper: who, moved: moved.map(told) };
+        }
+        match ran.how {
+            Departure::Slept(_) | Departure::Exited => End::Blocked(who, ran.how),
+            Departure::PreemptedInKernel | Departure::Preempted => End::Preempted(who, self.asked(ran)),
+            Departure::Yielded => End::Yielded(who),
+            Departure::Runnable => End::LeftRunnable(who),
+        }
+    }
+
+    /// The view from virtual time on the longest stay behind a task that ran.
+    fn virtual_time(&self, task: u32, open: &OpenWait, runs: &[Run], now: Ns) -> Option<VirtualTime> {
+        let ends = open.stays.iter().skip(1).map(|stay| stay.from).chain([now]);
+        let behind = open.stays.iter().zip(ends).filter(|(stay, _)| stay.runner.is_some());
+        let (stay, _) = behind.max_by_key(|(stay, end)| end.since(stay.from))?;
+        let OpenStay { runner, placement, runner_vruntime, runner_placement, cpu, .. } = stay;
+        let runner = (*runner)?;
+        let is_fair = |task: u32| self.tracker.task(task).prio.nice().is_some();
+        if !is_fair(runner) || !is_fair(task) {
+            return None;
+        }
+        let who = self.who(runner);
+        let of_runner = runs.iter().filter(|run| run.who == who && run.cpu == *cpu);
+        let stood = |tick: Option<&Tick>| tick.and_then(|tick| Some((tick.time, tick.vruntime?)));
+        let runner_vruntime = runner_vruntime.or(of_runner.clone().find_map(|run| stood(run.ticks.first())));
+        if placement.is_none() && runner_vruntime.is_none() {
+            return None;
+        }
+        let last = of_runner.rev().find_map(|run| stood(run.last_tick.as_ref()));
+        Some(VirtualTime {
+            waiter: placement.clone(),
+            waiter_vruntime: None,
+            runner: who,
+            runner_prio: self.tracker.task(runner).prio,
+            runner_vruntime,
+            runner_vruntime_at_end: last.filter(|last| Some(*last) != runner_vruntime),
+            runner_placement: runner_placement.clone(),
+        })
+    }
+}
+
+/// Who ran longest, of all runs.
+fn runners(runs: &[Run]) -> Vec<Runner> {
+    let mut sums: BTreeMap<(Pid, Comm), (u64, Ns)> = BTreeMap::new();
+    for run in runs {
+        let (count, time) = sums.entry((run.who.pid, run.who.comm)).or_default();
+        *count += 1;
+        *time += run.length();
+    }
+    let runner = |((pid, comm), (runs, time))| Runner { who: Who { comm, pid }, runs, time };
+    let mut runners: Vec<Runner> = sums.into_iter().map(runner).collect();
+    runners.sort_by_key(|runner| std::cmp::Reverse(runner.time));
+    runners.truncate(RUNNERS_MAX);
+    runners
+}
+
+/// Keeps the first runs and the last; tells how many are gone, and how long they were.
+fn leave_out_the_middle(runs: &mut Vec<Run>) -> (u64, Ns) {
+    if runs.len() <= RUNS_MAX {
+        return (0, Ns::ZERO);
+    }
+    let middle = RUNS_MAX / 2..runs.len() - RUNS_MAX / 2;
+    let left_out: Vec<Run> = runs.drain(middle).collect();
+    let time = left_out.iter().fold(Ns::ZERO, |sum, run| sum + run.length());
+    (left_out.len() as u64, time)
+}

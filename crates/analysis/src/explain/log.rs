@@ -1,0 +1,142 @@
+//! What happened on each CPU lately: as much as the waits that go on now may need for their stories.
+//!
+//! Must not know: who waits, how stories are told.
+
+use std::collections::VecDeque;
+
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid};
+
+use super::story::Who;
+use crate::tracker::{Departure, MoveCause, Resched};
+
+/// Something that happened on a CPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entry {
+    /// A stay on the CPU came to its end.
+    Ran(RanEntry),
+    /// The idle task's stay came to its end; it had begun at `from`, if that is known.
+    Idled { from: Option<Ns>, to: Ns },
+    /// The tick went by.
+    Tick(TickEntry),
+    /// A task was moved from here to another CPU while it did not run.
+    Moved(MovedEntry),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RanEntry {
+    pub(super) task: u32,
+    pub(super) from: Option<Ns>,
+    pub(super) to: Ns,
+    pub(super) how: Departure,
+    pub(super) resched: Option<Resched>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TickEntry {
+    pub(super) time: Ns,
+    pub(super) task: u32,
+    /// CPU time since the accounting before.
+    pub(super) runtime: Ns,
+    pub(super) vruntime: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MovedEntry {
+    pub(super) time: Ns,
+    pub(super) task: u32,
+    pub(super) to: Cpu,
+    pub(super) cause: MoveCause,
+    pub(super) by: Who,
+}
+
+impl Entry {
+    pub(super) const fn time(&self) -> Ns {
+        match self {
+            Entry::Ran(ran) => ran.to,
+            Entry::Idled { to, .. } => *to,
+            Entry::Tick(tick) => tick.time,
+            Entry::Moved(moved) => moved.time,
+        }
+    }
+}
+
+/// One CPU's recent past, the oldest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CpuLog {
+    entries: VecDeque<Entry>,
+    /// What ended before is forgotten though somebody may need it.
+    forgotten: Option<Ns>,
+    /// An accounting in interrupt context, which is a tick unless a wakeup turns out to be behind it.
+    accounting: Option<TickEntry>,
+    ticked: Option<Ns>,
+}
+
+/// So much is kept for each CPU at most.
+const ENTRIES_MAX: usize = 4096;
+
+/// Ticks come no more often than every millisecond (HZ 1000); other timers account too.
+const TICK_MIN: Ns = Ns(500_000);
+
+impl CpuLog {
+    /// Adds what happened; what ended before `horizon` nobody needs.
+    pub(super) fn push(&mut self, entry: Entry, horizon: Ns) {
+        while self.entries.front().is_some_and(|oldest| oldest.time() < horizon) {
+            self.entries.pop_front();
+        }
+        if self.entries.len() >= ENTRIES_MAX {
+            self.forgotten = self.entries.pop_front().map(|oldest| oldest.time());
+        }
+        self.entries.push_back(entry);
+    }
+
+    /// What ended at `from` or later, the oldest first.
+    pub(super) fn since(&self, from: Ns) -> impl Iterator<Item = &Entry> {
+        let start = self.entries.partition_point(|entry| entry.time() < from);
+        self.entries.range(start..)
+    }
+
+    /// Whether something that ended at `from` or later is forgotten.
+    pub(super) fn has_gap_since(&self, from: Ns) -> bool {
+        self.forgotten.is_some_and(|forgotten| forgotten >= from)
+    }
+
+    /// Forgets everything: events were lost.
+    pub(super) fn clear(&mut self) {
+        *self = CpuLog::default();
+    }
+
+    /// Takes an event of the CPU, on which `running` runs; `is_waking`: between a sched_waking and its sched_wakeup.
+    /// Returns a tick when it is certain that there was one.
+    pub(super) fn hear(
+        &mut self,
+        event: &Event<'_>,
+        running: Option<(u32, Pid)>,
+        is_waking: bool,
+    ) -> Option<TickEntry> {
+        let confirmed = self.accounting.take().filter(|_| !queues_a_task(&event.kind));
+        if let EventKind::SchedStatRuntime { pid, runtime, vruntime, .. } = event.kind
+            && event.context.flags.in_hardirq()
+            && !is_waking
+            && let Some((task, _)) = running.filter(|&(_, running)| running == pid)
+        {
+            self.accounting = Some(TickEntry { time: event.time, task, runtime, vruntime });
+        }
+        let tick =
+            confirmed.filter(|tick| self.ticked.is_none_or(|last| tick.time.since(last) >= TICK_MIN))?;
+        self.ticked = Some(tick.time);
+        Some(tick)
+    }
+}
+
+/// Whether an event that follows an accounting in interrupt context says that a task was being queued: then the
+/// accounting was made for that. Only fair tasks are queued with an accounting of the fair task that runs.
+fn queues_a_task(kind: &EventKind<'_>) -> bool {
+    match kind {
+        EventKind::SchedWakeup(wakeup) | EventKind::SchedWakeupNew(wakeup) => wakeup.prio.nice().is_some(),
+        EventKind::SchedStatSleep(_)
+        | EventKind::SchedStatBlocked(_)
+        | EventKind::SchedStatIowait(_)
+        | EventKind::SchedPlace(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,505 @@
+//! Stories for people who read scheduler traces.
+//!
+//! Must not know: how stories come about.
+
+use std::fmt;
+
+use fairlab_event::{Ns, TaskState};
+
+use super::placement::{Placement, deadline_ahead, group_weight, virtual_distance};
+use super::story::{
+    Asked, AskedBy, Departure, End, Mode, Move, MoveCause, Run, Runner, Stay, Story, Tick, VirtualTime,
+    WaitCause, Who,
+};
+use super::{Explanation, StillWaiting};
+use crate::columns::ms;
+
+/// So many runs of a story are printed at each end.
+const RUNS_SHOWN: usize = 8;
+
+/// So many idle CPUs, ticks and attempts are printed.
+const SHOWN: usize = 6;
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = self.stories.len();
+        writeln!(
+            f,
+            "{} waits measured; {}:",
+            self.measured,
+            if told == 1 { "the longest".to_string() } else { format!("the {told} longest") }
+        )?;
+        for (number, story) in (1..).zip(&self.stories) {
+            write!(f, "\n{number}. {story}")?;
+        }
+        if self.crossed > 0 {
+            writeln!(f, "\n{} more waits ended across lost events: they are not measured.", self.crossed)?;
+        }
+        if self.still_waiting_count > 0 {
+            writeln!(f, "\nStill waiting when the trace ends: {}", self.still_waiting_count)?;
+        }
+        for waiting in &self.still_waiting {
+            writeln!(f, "   {waiting}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for StillWaiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} since {}, for {} ms so far", self.task, Time(self.since), ms(self.so_far.0))?;
+        match (self.cpu, self.behind) {
+            (Some(cpu), Some(behind)) => write!(f, ", on CPU {cpu} behind {behind}"),
+            (Some(cpu), None) => write!(f, ", on CPU {cpu}"),
+            _ => f.write_str(", not queued yet"),
+        }
+    }
+}
+
+/// Seconds cut to microseconds, as ftrace prints them.
+struct Time(Ns);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06}", self.0.0 / 1_000_000_000, self.0.0 % 1_000_000_000 / 1_000)
+    }
+}
+
+impl fmt::Display for Story {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (task, length) = (self.task, ms(self.length().0));
+        writeln!(
+            f,
+            "{task} (prio {}) waited {length} ms, from {} to {}, and ran on CPU {}",
+            self.prio,
+            Time(self.start),
+            Time(self.end),
+            self.ran_on
+        )?;
+        self.print_begin(f)?;
+        self.print_stays(f)?;
+        self.print_runs(f)?;
+        self.print_idle(f)?;
+        self.print_pulls(f)?;
+        self.print_end(f)?;
+        if let Some(view) = self.virtual_time.as_ref().filter(|view| view.says_something()) {
+            view.print(f, self.task)?;
+        }
+        if self.incomplete {
+            writeln!(f, "   Part of what happened meanwhile is left out: too much happened on that CPU.")?;
+        }
+        Ok(())
+    }
+}
+
+impl Story {
+    fn print_begin(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("   ")?;
+        match (self.cause, &self.waker) {
+            (WaitCause::Wakeup, Some(waker)) => {
+                let from = match waker.mode {
+                    Mode::Task => format!("by {}", waker.who),
+                    Mode::SoftInterrupt => format!("by a soft interrupt on top of {}", waker.who),
+                    Mode::HardInterrupt => format!("by an interrupt on top of {}", waker.who),
+                };
+                write!(f, "Woken {from} on CPU {}", waker.cpu)?;
+                if let Some(cpu) = self.prev_cpu {
+                    write!(f, "; it had slept on CPU {cpu}")?;
+                }
+            }
+            (WaitCause::Wakeup, None) => f.write_str("Woken while it was going to sleep")?,
+            (WaitCause::New, waker) => {
+                f.write_str("New")?;
+                if let Some(waker) = waker {
+                    write!(f, ", created by {} on CPU {}", waker.who, waker.cpu)?;
+                }
+            }
+            (WaitCause::PreemptedInKernel, _) => f.write_str("Preempted inside the kernel (R+)")?,
+            (WaitCause::Preempted, _) => f.write_str("Preempted on the way to user mode (R)")?,
+            (WaitCause::Yielded, _) => {
+                f.write_str("It called the scheduler itself and stayed runnable (a yield)")?;
+            }
+            (WaitCause::LeftRunnable, _) => f.write_str("It left its CPU runnable (R)")?,
+        }
+        print_asked(f, self.preempted_by.as_ref(), None)?;
+        writeln!(f, ".")
+    }
+
+    fn print_stays(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, stay) in self.stays.iter().enumerate() {
+            let Stay { cpu, from, to, .. } = stay;
+            match &stay.brought_by {
+                Some(told) => write!(f, "   At {} {} to CPU {cpu}", Time(*from), moved(told))?,
+                None if number == 0 => write!(f, "   At {} queued on CPU {cpu}", Time(*from))?,
+                None => write!(f, "   At {} it came to CPU {cpu} unseen", Time(*from))?,
+            }
+            match stay.runner {
+                Some(runner) if runner != self.task => write!(f, ", where {runner} ran")?,
+                _ => {}
+            }
+            match stay.ahead {
+                0 => {}
+                1 => f.write_str(" and 1 other task waited")?,
+                ahead => write!(f, " and {ahead} other tasks waited")?,
+            }
+            if self.stays.len() > 1 {
+                write!(f, "; it waited there for {} ms", ms(to.since(*from).0))?;
+            }
+            writeln!(f, ".")?;
+        }
+        if self.stays_left_out > 0 {
+            writeln!(f, "   {} more moves are left out.", self.stays_left_out)?;
+        }
+        Ok(())
+    }
+
+    fn print_runs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.runs.is_empty() {
+            return writeln!(f, "   Nobody is seen to have run there meanwhile.");
+        }
+        writeln!(f, "   Who ran instead:")?;
+        let count = self.runs.len();
+        for (number, run) in self.runs.iter().enumerate() {
+            let is_shown = number < RUNS_SHOWN || number + RUNS_SHOWN >= count;
+            if is_shown {
+                run.print(f, self.stays.len() > 1)?;
+            } else if number == RUNS_SHOWN {
+                let (more, time) = self.runs_between();
+                writeln!(f, "     … {more} more runs, {} ms", ms(time.0))?;
+            }
+        }
+        if count > 2 * RUNS_SHOWN {
+            let of =
+                |runner: &Runner| format!("{} {} ms in {} runs", runner.who, ms(runner.time.0), runner.runs);
+            let runners: Vec<String> = self.runners.iter().take(SHOWN).map(of).collect();
+            writeln!(f, "     Longest in all: {}.", runners.join(", "))?;
+        }
+        Ok(())
+    }
+
+    /// The runs that are not printed: how many, and how long.
+    fn runs_between(&self) -> (u64, Ns) {
+        let hidden = &self.runs[RUNS_SHOWN..self.runs.len() - RUNS_SHOWN];
+        let (count, time) = self.runs_left_out;
+        hidden.iter().fold((count, time), |(count, time), run| (count + 1, time + run.length()))
+    }
+
+    fn print_idle(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(cpu) = self.pinned_to {
+            return writeln!(
+                f,
+                "   It may use CPU {cpu} only: it is called after that CPU and was never seen elsewhere."
+            );
+        }
+        if self.other_cpus == 0 {
+            return writeln!(f, "   The trace shows no other CPU.");
+        }
+        if self.idle.is_empty() {
+            return writeln!(f, "   No other CPU idled meanwhile.");
+        }
+        writeln!(f, "   Idle meanwhile (affinity is not in the trace; it is taken as allowed there):")?;
+        for idle in self.idle.iter().take(SHOWN) {
+            let (time, longest) = (ms(idle.time.0), ms(idle.longest.0));
+            write!(f, "     CPU {} for {time} ms", idle.cpu)?;
+            match idle.spells {
+                1 => writeln!(f, ", from {}", Time(idle.longest_from))?,
+                spells => writeln!(
+                    f,
+                    " in {spells} pieces, the longest {longest} ms from {}",
+                    Time(idle.longest_from)
+                )?,
+            }
+        }
+        match self.idle.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(f, "     … and {more} more CPUs"),
+        }
+    }
+
+    fn print_pulls(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for pull in self.pulls.iter().take(SHOWN) {
+            write!(
+                f,
+                "   At {} CPU {} tried to pull from CPU {}: imbalance {}",
+                Time(pull.time),
+                pull.dest,
+                pull.src,
+                pull.imbalance
+            )?;
+            if let Some(kind) = pull.migration_type {
+                write!(f, " ({kind})")?;
+            }
+            match pull.moved {
+                Some(0) => writeln!(f, ", moved nothing.")?,
+                Some(moved) => writeln!(f, ", moved {moved}.")?,
+                None => writeln!(f, ".")?,
+            }
+        }
+        match self.pulls.len().saturating_sub(SHOWN) as u64 + self.pulls_left_out {
+            0 => Ok(()),
+            more => writeln!(f, "   {more} more attempts to pull are left out."),
+        }
+    }
+
+    fn print_end(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("   What ended it: ")?;
+        if let Some(told) = self.stays.last().and_then(|stay| stay.brought_by.as_ref()) {
+            write!(f, "it was {} from CPU {} to CPU {}; there ", moved(told), told.from, told.to)?;
+        }
+        match &self.end_cause {
+            End::CpuWasIdle => f.write_str("the CPU was idle and took it")?,
+            End::Blocked(who, how) => write!(f, "{who} {}", departed(*how))?,
+            End::Preempted(who, asked) => {
+                write!(f, "{who} was preempted")?;
+                print_asked(f, asked.as_ref(), Some(self.task))?;
+            }
+            End::Yielded(who) => write!(f, "{who} gave the CPU up")?,
+            End::LeftRunnable(who) => write!(f, "{who} left the CPU runnable")?,
+            End::Stopper { stopper, moved: Some((who, told)) } => {
+                write!(f, "{stopper} took {who} away to CPU {} at {}", told.to, Time(told.time))?;
+            }
+            End::Stopper { stopper, moved: None } => write!(f, "{stopper} had done its work")?,
+            End::Unknown => f.write_str("not in the trace")?,
+        }
+        writeln!(f, ".")
+    }
+}
+
+/// What moved a task, in the words that stand before the target.
+fn moved(told: &Move) -> String {
+    let by = told.by;
+    match told.cause {
+        MoveCause::Wakeup => "moved by its wakeup".to_string(),
+        MoveCause::Asked => "moved as it had asked".to_string(),
+        MoveCause::Softirq => format!("pulled by the balancer in softirq context (on top of {by})"),
+        MoveCause::NewIdle => format!("pulled by the new-idle balancer, as {by} went to sleep,"),
+        MoveCause::Stopper => format!("moved by the stopper {by}"),
+        MoveCause::Other => format!("moved in the context of {by}"),
+    }
+}
+
+fn print_asked(f: &mut fmt::Formatter<'_>, asked: Option<&Asked>, waiter: Option<Who>) -> fmt::Result {
+    match asked {
+        Some(Asked { time, by: AskedBy::Tick }) => write!(f, " by the tick at {}", Time(*time)),
+        Some(Asked { time, by: AskedBy::Wakeup(who) }) => {
+            let whose = if Some(*who) == waiter {
+                "this very wakeup".to_string()
+            } else {
+                format!("the wakeup of {who}")
+            };
+            write!(f, " by {whose} at {}", Time(*time))
+        }
+        Some(Asked { time, by: AskedBy::Other }) => write!(f, ", a reschedule pending since {}", Time(*time)),
+        None => Ok(()),
+    }
+}
+
+impl Run {
+    fn print(&self, f: &mut fmt::Formatter<'_>, with_cpu: bool) -> fmt::Result {
+        write!(f, "     {}  ", Time(self.from))?;
+        if with_cpu {
+            write!(f, "CPU {}: ", self.cpu)?;
+        }
+        let ran = if self.began_before { "ran on" } else { "ran" };
+        write!(f, "{} {ran} for {} ms", self.who, ms(self.length().0))?;
+        match self.left {
+            Some(how) => write!(f, ", {}", departed(how))?,
+            None => f.write_str(" and went on")?,
+        }
+        print_asked(f, self.asked.as_ref(), None)?;
+        if let Some(told) = &self.moved {
+            write!(f, ", was {} to CPU {} at {}", moved(told), told.to, Time(told.time))?;
+        }
+        writeln!(f)?;
+        self.print_ticks(f)
+    }
+
+    fn print_ticks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ticks.is_empty() {
+            return Ok(());
+        }
+        let noun = if self.tick_count == 1 { "tick" } else { "ticks" };
+        write!(
+            f,
+            "       {} {noun} went by without a switch, granting it another stretch each:",
+            self.tick_count
+        )?;
+        if self.tick_count <= SHOWN as u64 {
+            for tick in &self.ticks {
+                write!(f, " {} (after {} ms)", Time(tick.time), ms(tick.runtime.0))?;
+            }
+            return writeln!(f);
+        }
+        let (least, most) = self
+            .ticks
+            .iter()
+            .fold((u64::MAX, 0), |(least, most), tick| (least.min(tick.runtime.0), most.max(tick.runtime.0)));
+        let time = |tick: Option<&Tick>| Time(tick.map_or(Ns::ZERO, |tick| tick.time));
+        let (first, last) = (time(self.ticks.first()), time(self.last_tick.as_ref()));
+        writeln!(f, " from {first} to {last}, after {} to {} ms each", ms(least), ms(most))
+    }
+}
+
+/// How a task left its CPU.
+fn departed(how: Departure) -> String {
+    match how {
+        Departure::PreemptedInKernel => "was preempted inside the kernel (R+)".to_string(),
+        Departure::Preempted => "was preempted on the way to user mode (R)".to_string(),
+        Departure::Yielded => "yielded".to_string(),
+        Departure::Runnable => "left runnable (R)".to_string(),
+        Departure::Slept(state) if state.contains(TaskState::UNINTERRUPTIBLE) => format!("blocked ({state})"),
+        Departure::Slept(state) => format!("slept ({state})"),
+        Departure::Exited => "exited".to_string(),
+    }
+}
+
+/// A signed number of virtual nanoseconds as milliseconds or seconds.
+fn virtual_length(nanoseconds: u64) -> String {
+    match nanoseconds {
+        0..1_000_000 => format!("{nanoseconds} ns"),
+        1_000_000..10_000_000_000 => format!("{} ms", ms(nanoseconds)),
+        _ => format!("{:.1} s", nanoseconds as f64 / 1e9),
+    }
+}
+
+impl VirtualTime {
+    fn print(&self, f: &mut fmt::Formatter<'_>, waiter: Who) -> fmt::Result {
+        writeln!(f, "   In virtual time:")?;
+        if let Some(placement) = &self.waiter {
+            print_placement(f, waiter, placement)?;
+        }
+        if let Some((time, vruntime)) = self.runner_vruntime {
+            write!(f, "     {} stood at vruntime {vruntime} (at {})", self.runner, Time(time))?;
+            if let Some((time, vruntime)) = self.runner_vruntime_at_end {
+                write!(f, ", at {vruntime} at {}", Time(time))?;
+            }
+            writeln!(f, ".")?;
+        }
+        self.print_gap(f, waiter)?;
+        self.print_levels(f, waiter)
+    }
+
+    fn print_gap(&self, f: &mut fmt::Formatter<'_>, waiter: Who) -> fmt::Result {
+        let Some((_, runner)) = self.runner_vruntime else { return Ok(()) };
+        let Some(stood) = self.waiter_vruntime() else { return Ok(()) };
+        if self.waiter.is_none() {
+            writeln!(
+                f,
+                "     {waiter} stood at vruntime {stood}, reckoned back from its first accounting afterwards."
+            )?;
+        }
+        let gap = virtual_distance(runner, stood);
+        let (length, way) = (virtual_length(gap.unsigned_abs()), if gap >= 0 { "behind" } else { "before" });
+        write!(
+            f,
+            "     {waiter} stood {length} of virtual time {way} {} ({stood} against {runner})",
+            self.runner
+        )?;
+        match self.time_to_close() {
+            Some(time) => writeln!(f, "; {} of its CPU time would close that.", virtual_length(time.0)),
+            None => writeln!(f, "."),
+        }
+    }
+
+    fn print_levels(&self, f: &mut fmt::Formatter<'_>, waiter: Who) -> fmt::Result {
+        let groups = |placement: &Option<std::sync::Arc<Placement>>| {
+            placement.as_ref().map(|placement| placement.groups())
+        };
+        let (Some(of_waiter), Some(of_runner)) = (groups(&self.waiter), groups(&self.runner_placement))
+        else {
+            return Ok(());
+        };
+        if of_waiter == of_runner {
+            if of_waiter > 0 {
+                writeln!(
+                    f,
+                    "     Both were placed below {of_waiter} group entities; whether in the same group the trace does not tell."
+                )?;
+            }
+            return Ok(());
+        }
+        let runner = self.runner;
+        writeln!(
+            f,
+            "     But these numbers cannot be compared: {runner} was placed with {of_runner} group entities above it, {waiter} \
+             with {of_waiter}; they belong to different queues and meet at the root only."
+        )?;
+        let Some(placement) = &self.runner_placement else { return Ok(()) };
+        self.print_root(f, waiter, placement)
+    }
+
+    /// At the root the runner is represented by its topmost group.
+    fn print_root(&self, f: &mut fmt::Formatter<'_>, waiter: Who, runner: &Placement) -> fmt::Result {
+        let (Some(own), Some(root)) = (runner.own(), runner.levels.last()) else { return Ok(()) };
+        if runner.groups() == 0 {
+            return Ok(());
+        }
+        write!(
+            f,
+            "     There the group of {} was placed at vruntime {} at {}",
+            self.runner,
+            root.sev,
+            Time(runner.time)
+        )?;
+        if let Some(ahead) = deadline_ahead(root) {
+            write!(f, ", its deadline {} ahead ({})", virtual_length(ahead), root.sed)?;
+        }
+        match group_weight(root, own).filter(|_| self.runner_prio.nice() == Some(0)) {
+            Some(weight) => writeln!(f, ": a weight of about {weight}.")?,
+            None => writeln!(f, ".")?,
+        }
+        for reweight in runner.reweights.iter().filter(|reweight| reweight.depth == 0) {
+            let ((before, after), (deadline, new)) = (reweight.weight, reweight.deadline);
+            write!(f, "     At {} its weight went from {before} to {after}", Time(reweight.time))?;
+            match deadline == new {
+                true => writeln!(f, ", and the deadline stayed where it was.")?,
+                false => writeln!(f, ", and the deadline to {new}.")?,
+            }
+        }
+        let Some(placed) = self.waiter.as_ref().filter(|placement| placement.groups() == 0) else {
+            return Ok(());
+        };
+        let Some(stood) = placed.own() else { return Ok(()) };
+        if stood.nr != 1 || placed.cpu != runner.cpu {
+            return Ok(());
+        }
+        // With one entity on the queue the average is where it stands.
+        let behind = virtual_distance(stood.avg, stood.sev);
+        let left = virtual_distance(stood.avg, root.sed);
+        if behind > 0 && left > 0 {
+            writeln!(
+                f,
+                "     When {waiter} was placed that group was alone on the queue, so the average {} is where it stood: {} \
+                 before {waiter}, which it passes soon. But the tick asks for a reschedule only when the runner's deadline \
+                 has passed, and that was {} of virtual time away unless the group was reweighted.",
+                stood.avg,
+                virtual_length(behind.unsigned_abs()),
+                virtual_length(left.unsigned_abs())
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn print_placement(f: &mut fmt::Formatter<'_>, waiter: Who, placement: &Placement) -> fmt::Result {
+    let Some(own) = placement.own() else { return Ok(()) };
+    write!(f, "     {waiter} was placed at {} at vruntime {}", Time(placement.time), own.sev)?;
+    if let Some(ahead) = deadline_ahead(own) {
+        write!(f, ", deadline {} ({} ahead)", own.sed, virtual_length(ahead))?;
+    }
+    write!(f, ", lag {}", own.sel)?;
+    if own.nr == 0 {
+        return writeln!(f, ", on an empty queue.");
+    }
+    let behind = virtual_distance(own.avg, own.sev);
+    if behind > 0 && deadline_ahead(own).is_some() {
+        let behind = virtual_length(behind.unsigned_abs());
+        writeln!(
+            f,
+            ": {behind} behind the average of its queue, {}: not eligible, so its wakeup preempts nobody.",
+            own.avg
+        )
+    } else {
+        writeln!(f, "; the average of its queue was {}.", own.avg)
+    }
+}

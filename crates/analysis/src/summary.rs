@@ -1,0 +1,324 @@
+//! What a trace comes to: how long tasks waited, how often they switched and moved, how busy the machine was, and for how
+//! long a CPU idled while a task waited.
+//!
+//! Definitions (as `systing-analyze sched aggregate` has them, where both have the same thing):
+//! * *wakeup latency*: from the wakeup of a sleeping task, or the first queueing of a new one, to its running;
+//! * *preemption wait*: from leaving a CPU runnable (preempted or yielded) to running again;
+//! * *involuntary switch*: the task that leaves stays runnable, as `nonvoluntary_ctxt_switches` counts it; yields are
+//!   among them and told apart where the trace allows it;
+//! * *migration*: `sched_migrate_task`, by what moved the task; and new tasks that begin on another CPU than their creator;
+//! * *runqueue depth*: the task that runs and those that wait, weighted by time;
+//! * *unconserved time*: a CPU has nothing to run while on another one of the same scope a task waits behind others. A
+//!   task counts as allowed everywhere, since traces do not tell affinities, unless it is a kernel thread called after
+//!   its CPU.
+//!
+//! A wait that goes on when the trace ends is listed, not measured; one during which events were lost is counted apart.
+//!
+//! Must not know: how the answer reaches a user.
+
+mod pairs;
+mod queues;
+mod report;
+mod spread;
+pub mod text;
+
+use std::collections::BTreeMap;
+
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink};
+
+use crate::tracker::{Change, Departure, EndedWait, Left, MoveCause, Tracker};
+use crate::{Census, MissingEvents, Needs};
+use pairs::Pairs;
+use queues::Queues;
+pub use queues::{CpuTime, Depths, Scope, Unconserved};
+pub use report::{Censored, Migrations, SummaryReport, SwitchPair, Switches, TaskWaits, Waits};
+pub use spread::{PERCENTILES, Percentile, Spread};
+
+/// What is known besides the trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SummaryOptions {
+    /// The CPUs of each last-level cache; empty: not known, the machine is taken as one.
+    pub llcs: Vec<Vec<Cpu>>,
+    /// The CPUs of each NUMA node; empty: not known.
+    pub nodes: Vec<Vec<Cpu>>,
+}
+
+/// The events that the summary is made from.
+pub const NEEDS: Needs = Needs {
+    analysis: "summary",
+    required: &["sched_switch"],
+    one_of: (&["sched_waking", "sched_wakeup"], "there are no wakeup latencies"),
+    useful: &[
+        (
+            "sched_migrate_task",
+            "migrations are not counted, and waiting tasks are taken to stay where they were queued",
+        ),
+        ("sched_stat_runtime", "yields are not told from preemptions on the way to user mode"),
+    ],
+};
+
+/// Sums up the events that it is given.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    options: SummaryOptions,
+    tracker: Tracker,
+    /// For each task of the tracker.
+    tasks: Vec<TaskSums>,
+    queues: Queues,
+    switches: Switches,
+    migrations: Migrations,
+    pairs: Pairs,
+    census: Census,
+}
+
+/// The sums of one task.
+#[derive(Clone, Debug, Default)]
+struct TaskSums {
+    wakeups: Spread,
+    preemptions: Spread,
+    run: Ns,
+    switches: Switches,
+    migrations: u64,
+    /// Waits during which events were lost.
+    crossed: u64,
+}
+
+impl Summary {
+    /// Nothing counted yet.
+    pub fn new(options: SummaryOptions) -> Summary {
+        let numbered = |kind: &str, sets: &[Vec<Cpu>]| {
+            let scope = |(number, cpus): (usize, &Vec<Cpu>)| Scope {
+                name: format!("{kind} {number}"),
+                cpus: cpus.clone(),
+            };
+            sets.iter().enumerate().map(scope).collect::<Vec<_>>()
+        };
+        let machine = Scope { name: "machine".to_string(), cpus: Vec::new() };
+        let scopes =
+            [vec![machine], numbered("node", &options.nodes), numbered("llc", &options.llcs)].concat();
+        Summary {
+            options,
+            tracker: Tracker::default(),
+            tasks: Vec::new(),
+            queues: Queues::new(scopes),
+            switches: Switches::default(),
+            migrations: Migrations::default(),
+            pairs: Pairs::default(),
+            census: Census::default(),
+        }
+    }
+
+    /// The sums of all events so far.
+    ///
+    /// # Errors
+    /// There was no `sched_switch`.
+    pub fn finish(self) -> Result<SummaryReport, MissingEvents> {
+        let mut notices = NEEDS.check(&self.census)?;
+        notices.extend(self.assumptions());
+        let (start, end) = self.tracker.span().unwrap_or_default();
+        let censored = self.censored(end);
+        let (cpus, depths, unconserved) = self.queues.finish(end);
+        let tasks = waits_of_tasks(&self.tracker, self.tasks);
+        let mut all = Waits::default();
+        tasks.iter().for_each(|task| all.merge(&task.waits));
+        let top = self.pairs.top(SwitchPair::KEPT);
+        let name = |task: u32| (self.tracker.task(task).comm, self.tracker.task(task).pid);
+        let pair = |((prev, next), count)| SwitchPair { prev: name(prev), next: name(next), count };
+        Ok(SummaryReport {
+            start,
+            end,
+            events: self.census.total(),
+            all,
+            comms: waits_of_comms(&tasks),
+            tasks,
+            switches: self.switches,
+            migrations: self.migrations,
+            cpus,
+            depths,
+            unconserved,
+            pairs: top.into_iter().map(pair).collect(),
+            pairs_floor: self.pairs.floor(),
+            censored,
+            losses: self.tracker.losses(),
+            late_events: self.tracker.oddities().late_events,
+            switch_gaps: self.tracker.oddities().switch_gaps,
+            notices,
+        })
+    }
+
+    /// What was taken for granted, one clause each.
+    fn assumptions(&self) -> Vec<String> {
+        let mut clauses = Vec::new();
+        if self.options.llcs.is_empty() {
+            clauses.push(
+                "the trace does not tell the topology: the machine is taken as one cache domain".to_string(),
+            );
+        }
+        let odd = self.tracker.oddities();
+        if odd.late_events > 0 {
+            let (late, all) = (odd.late_events, self.census.total());
+            clauses.push(format!(
+                "{late} of {all} events are not in order of time: waits near them are missing or wrong"
+            ));
+        }
+        if odd.switch_gaps > 0 {
+            clauses.push(format!(
+                "{} switches do not fit the one before on their CPU: events are missing",
+                odd.switch_gaps
+            ));
+        }
+        clauses
+    }
+
+    fn censored(&self, end: Ns) -> Vec<Censored> {
+        let mut censored: Vec<Censored> = self
+            .tracker
+            .open_waits()
+            .map(|(index, wait, crossed_loss)| {
+                let task = self.tracker.task(index);
+                Censored {
+                    comm: task.comm,
+                    pid: task.pid,
+                    cpu: task.waits_on(),
+                    since: wait.start,
+                    so_far: end.since(wait.start),
+                    of_wakeup: !wait.cause.is_off_cpu_runnable(),
+                    crossed_loss,
+                }
+            })
+            .collect();
+        censored.sort_by(|one, other| other.so_far.cmp(&one.so_far).then(one.pid.cmp(&other.pid)));
+        censored
+    }
+
+    fn sums(&mut self, task: u32) -> &mut TaskSums {
+        let task = task as usize;
+        if self.tasks.len() <= task {
+            self.tasks.resize_with(task + 1, TaskSums::default);
+        }
+        &mut self.tasks[task]
+    }
+
+    fn left(&mut self, left: &Left, now: Ns) {
+        self.switches.count(left.how);
+        let ran = left.ran_since.map_or(Ns::ZERO, |since| now.since(since));
+        let sums = self.sums(left.task);
+        sums.switches.count(left.how);
+        sums.run = Ns(sums.run.0.saturating_add(ran.0));
+    }
+
+    fn waited(&mut self, task: u32, ended: &EndedWait) {
+        let sums = self.sums(task);
+        if ended.crossed_loss {
+            sums.crossed += 1;
+        } else if ended.wait.cause.is_off_cpu_runnable() {
+            sums.preemptions.record(ended.length.0);
+        } else {
+            sums.wakeups.record(ended.length.0);
+        }
+    }
+
+    fn moved(&mut self, task: u32, cause: MoveCause) {
+        let migrations = &mut self.migrations;
+        *match cause {
+            MoveCause::Wakeup => &mut migrations.wakeup,
+            MoveCause::Asked => &mut migrations.asked,
+            MoveCause::Softirq => &mut migrations.softirq,
+            MoveCause::NewIdle => &mut migrations.new_idle,
+            MoveCause::Stopper => &mut migrations.stopper,
+            MoveCause::Other => &mut migrations.other,
+        } += 1;
+        self.sums(task).migrations += 1;
+    }
+}
+
+impl Switches {
+    fn count(&mut self, how: Departure) {
+        *match how {
+            Departure::Slept(_) => &mut self.slept,
+            Departure::Exited => &mut self.exited,
+            Departure::PreemptedInKernel => &mut self.preempted_in_kernel,
+            Departure::Preempted => &mut self.preempted,
+            Departure::Yielded => &mut self.yielded,
+            Departure::Runnable => &mut self.left_runnable,
+        } += 1;
+    }
+}
+
+/// Every task that was heard of in a switch, a wait or a migration, the one that waited longest first.
+fn waits_of_tasks(tracker: &Tracker, sums: Vec<TaskSums>) -> Vec<TaskWaits> {
+    let mut tasks: Vec<TaskWaits> = (0..)
+        .zip(sums)
+        .map(|(index, sums)| {
+            let task = tracker.task(index);
+            TaskWaits {
+                comm: task.comm,
+                pid: Some(task.pid),
+                tasks: 1,
+                waits: Waits { wakeups: sums.wakeups, preemptions: sums.preemptions, crossed: sums.crossed },
+                run: sums.run,
+                switches: sums.switches,
+                migrations: sums.migrations,
+            }
+        })
+        .filter(TaskWaits::is_known)
+        .collect();
+    sort(&mut tasks);
+    tasks
+}
+
+fn waits_of_comms(tasks: &[TaskWaits]) -> Vec<TaskWaits> {
+    let mut by_comm: BTreeMap<Comm, TaskWaits> = BTreeMap::new();
+    for task in tasks {
+        by_comm.entry(task.comm).and_modify(|comm| comm.merge(task)).or_insert_with(|| task.clone());
+    }
+    let mut comms: Vec<TaskWaits> = by_comm.into_values().collect();
+    for comm in &mut comms {
+        comm.pid = comm.pid.filter(|_| comm.tasks == 1);
+    }
+    sort(&mut comms);
+    comms
+}
+
+fn sort(rows: &mut [TaskWaits]) {
+    let longest = |row: &TaskWaits| row.waits.wakeups.max().max(row.waits.preemptions.max());
+    let id = |row: &TaskWaits| row.pid.unwrap_or(Pid::UNKNOWN);
+    rows.sort_by(|one, other| {
+        longest(other).cmp(&longest(one)).then(one.comm.cmp(&other.comm)).then(id(one).cmp(&id(other)))
+    });
+}
+
+impl Sink for Summary {
+    fn event(&mut self, event: &Event<'_>) {
+        self.census.event(event);
+        let now = event.time;
+        let change = self.tracker.event(event);
+        for cpu in self.tracker.touched() {
+            if let Some(state) = self.tracker.cpu(cpu) {
+                self.queues.change(cpu, state, now);
+            }
+        }
+        match change {
+            Change::Switched { cpu, left, entered } => {
+                self.queues.count_switch(cpu);
+                if let Some(left) = &left {
+                    self.left(left, now);
+                }
+                if let Some(entered) = &entered
+                    && let Some(wait) = &entered.wait
+                {
+                    self.waited(entered.task, wait);
+                }
+                if let (Some(left), Some(entered)) = (left, entered) {
+                    self.pairs.count((left.task, entered.task));
+                }
+            }
+            Change::Moved { task, from, to, cause } if from != to => self.moved(task, cause),
+            Change::Queued { task, cpu, .. } if matches!(event.kind, EventKind::SchedWakeupNew(_)) => {
+                self.migrations.fork += u64::from(cpu != event.cpu);
+                self.sums(task);
+            }
+            _ => {}
+        }
+    }
+}

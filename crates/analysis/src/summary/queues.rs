@@ -1,0 +1,215 @@
+//! Time under each state of the runqueues: how deep they are, which CPUs idle, and whether a task waits meanwhile that an
+//! idle CPU might run.
+//!
+//! A runqueue's depth counts the task that runs and those that wait. A CPU's time counts from its first event on: what
+//! it did before is unknown, and so is what it does behind a place where events were lost, up to its next event.
+//!
+//! Must not know: tasks.
+
+use fairlab_event::{Cpu, Ns};
+
+use crate::tracker::CpuState;
+
+/// Deeper runqueues are counted under this depth.
+const DEPTHS_MAX: usize = 256;
+
+/// A set of CPUs that share something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// What they are: `machine`, `node 0`, `llc 3`.
+    pub name: String,
+    /// Its CPUs; empty means all.
+    pub cpus: Vec<Cpu>,
+}
+
+/// How long a scope left work undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unconserved {
+    /// Where.
+    pub scope: Scope,
+    /// Time during which one of its CPUs idled, with nothing queued, while on another of them a task waited behind
+    /// others that may run there.
+    pub time: Ns,
+    /// The same weighted with how many CPUs could have been put to work: CPU time lost.
+    pub cpu_time: Ns,
+}
+
+/// The time of one CPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuTime {
+    /// Which.
+    pub cpu: Cpu,
+    /// For how long it is known what it did; 0: it never said anything.
+    pub observed: Ns,
+    /// For how long of that it ran the idle task.
+    pub idle: Ns,
+    /// Average depth of its runqueue by time.
+    pub depth_mean: f64,
+    /// The greatest depth.
+    pub depth_max: u32,
+    /// How often it switched tasks.
+    pub switches: u64,
+}
+
+/// The depths of all runqueues by time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Depths {
+    /// CPU time over which depths are counted.
+    pub observed: Ns,
+    /// The average.
+    pub mean: f64,
+    /// The greatest.
+    pub max: u32,
+    /// CPU time at each depth, from 0 on; the last stands for it and all deeper ones.
+    pub at: Vec<Ns>,
+}
+
+/// Adds up time.
+#[derive(Clone, Debug)]
+pub(super) struct Queues {
+    cpus: Vec<Queue>,
+    depths: Vec<u64>,
+    scopes: Vec<ScopeTime>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Queue {
+    since: Ns,
+    known: bool,
+    idle: bool,
+    depth: u32,
+    /// Tasks that wait behind others and might run elsewhere.
+    surplus: u32,
+    observed: u64,
+    idle_time: u64,
+    depth_time: u128,
+    depth_max: u32,
+    switches: u64,
+}
+
+#[derive(Clone, Debug)]
+struct ScopeTime {
+    scope: Scope,
+    members: Vec<bool>,
+    since: Ns,
+    idle: u32,
+    surplus: u32,
+    time: u64,
+    cpu_time: u64,
+}
+
+impl Queue {
+    /// Idle with nothing queued: it could take a task at once.
+    const fn is_free(&self) -> bool {
+        self.known && self.idle && self.depth == 0
+    }
+
+    fn pass_time(&mut self, now: Ns, depths: &mut Vec<u64>) {
+        let passed = now.since(self.since).0;
+        self.since = now.max(self.since);
+        if !self.known || passed == 0 {
+            return;
+        }
+        self.observed += passed;
+        self.idle_time += if self.idle { passed } else { 0 };
+        self.depth_time += u128::from(passed) * u128::from(self.depth);
+        self.depth_max = self.depth_max.max(self.depth);
+        let place = (self.depth as usize).min(DEPTHS_MAX);
+        if depths.len() <= place {
+            depths.resize(place + 1, 0);
+        }
+        depths[place] += passed;
+    }
+}
+
+impl ScopeTime {
+    fn has(&self, cpu: Cpu) -> bool {
+        self.members.is_empty() || self.members.get(cpu.index()).copied().unwrap_or(false)
+    }
+
+    fn pass_time(&mut self, now: Ns) {
+        let passed = now.since(self.since).0;
+        self.since = now.max(self.since);
+        if self.idle > 0 && self.surplus > 0 {
+            self.time += passed;
+            self.cpu_time =
+                self.cpu_time.saturating_add(passed.saturating_mul(self.idle.min(self.surplus).into()));
+        }
+    }
+}
+
+impl Queues {
+    /// Nothing is known yet.
+    pub(super) fn new(scopes: Vec<Scope>) -> Queues {
+        let scope_time = |scope: Scope| {
+            let mut members = vec![false; scope.cpus.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0)];
+            for cpu in &scope.cpus {
+                members[cpu.index()] = true;
+            }
+            ScopeTime { scope, members, since: Ns::ZERO, idle: 0, surplus: 0, time: 0, cpu_time: 0 }
+        };
+        Queues { cpus: Vec::new(), depths: Vec::new(), scopes: scopes.into_iter().map(scope_time).collect() }
+    }
+
+    /// A CPU's state is `state` from `now` on.
+    pub(super) fn change(&mut self, cpu: Cpu, state: &CpuState, now: Ns) {
+        if self.cpus.len() <= cpu.index() {
+            self.cpus.resize(cpu.index() + 1, Queue::default());
+        }
+        let queue = &mut self.cpus[cpu.index()];
+        queue.pass_time(now, &mut self.depths);
+        let before = *queue;
+        (queue.known, queue.idle, queue.depth) = (state.known, state.is_idle(), state.depth());
+        queue.surplus = if state.known { state.movable.min(state.depth().saturating_sub(1)) } else { 0 };
+        let after = *queue;
+        if (before.is_free(), before.surplus) == (after.is_free(), after.surplus) {
+            return;
+        }
+        for scope in self.scopes.iter_mut().filter(|scope| scope.has(cpu)) {
+            scope.pass_time(now);
+            scope.idle = scope.idle + u32::from(after.is_free()) - u32::from(before.is_free());
+            scope.surplus = scope.surplus + after.surplus - before.surplus;
+        }
+    }
+
+    /// A CPU switches tasks.
+    pub(super) fn count_switch(&mut self, cpu: Cpu) {
+        if let Some(queue) = self.cpus.get_mut(cpu.index()) {
+            queue.switches += 1;
+        }
+    }
+
+    /// The sums up to `end`.
+    pub(super) fn finish(mut self, end: Ns) -> (Vec<CpuTime>, Depths, Vec<Unconserved>) {
+        for queue in &mut self.cpus {
+            queue.pass_time(end, &mut self.depths);
+        }
+        for scope in &mut self.scopes {
+            scope.pass_time(end);
+        }
+        let observed: u64 = self.cpus.iter().map(|queue| queue.observed).sum();
+        let depth_time: u128 = self.cpus.iter().map(|queue| queue.depth_time).sum();
+        let mean = |depth_time: u128, observed: u64| depth_time as f64 / observed.max(1) as f64;
+        let depths = Depths {
+            observed: Ns(observed),
+            mean: mean(depth_time, observed),
+            max: self.cpus.iter().map(|queue| queue.depth_max).max().unwrap_or(0),
+            at: self.depths.into_iter().map(Ns).collect(),
+        };
+        let cpu_time = |(cpu, queue): (u32, &Queue)| CpuTime {
+            cpu: Cpu(cpu),
+            observed: Ns(queue.observed),
+            idle: Ns(queue.idle_time),
+            depth_mean: mean(queue.depth_time, queue.observed),
+            depth_max: queue.depth_max,
+            switches: queue.switches,
+        };
+        let cpus = (0..).zip(&self.cpus).map(cpu_time).collect();
+        let unconserved = |scope: ScopeTime| Unconserved {
+            scope: scope.scope,
+            time: Ns(scope.time),
+            cpu_time: Ns(scope.cpu_time),
+        };
+        (cpus, depths, self.scopes.into_iter().map(unconserved).collect())
+    }
+}

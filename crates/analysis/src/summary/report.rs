@@ -1,0 +1,227 @@
+//! The answer: sums by task, by name and over all.
+//!
+//! Must not know: how they come about, how they are printed.
+
+use fairlab_event::{Comm, Cpu, Ns, Pid};
+
+use super::{CpuTime, Depths, Spread, Unconserved};
+
+/// The waits of one task, or of several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Wakeup latencies, nanoseconds.
+    pub wakeups: Spread,
+    /// Preemption waits, nanoseconds.
+    pub preemptions: Spread,
+    /// Waits that ended, but during which events were lost: not measured.
+    pub crossed: u64,
+}
+
+impl Waits {
+    pub(super) fn merge(&mut self, other: &Waits) {
+        self.wakeups.merge(&other.wakeups);
+        self.preemptions.merge(&other.preemptions);
+        self.crossed += other.crossed;
+    }
+}
+
+/// How often tasks left their CPU, by how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// They blocked.
+    pub slept: u64,
+    /// They exited.
+    pub exited: u64,
+    /// Preempted inside the kernel (`R+`).
+    pub preempted_in_kernel: u64,
+    /// Preempted on the way to user mode.
+    pub preempted: u64,
+    /// They yielded.
+    pub yielded: u64,
+    /// They stayed runnable; the trace does not tell whether they were preempted or yielded.
+    pub left_runnable: u64,
+}
+
+impl Switches {
+    /// The task blocked or exited.
+    pub const fn voluntary(&self) -> u64 {
+        self.slept + self.exited
+    }
+
+    /// The task stayed runnable.
+    pub const fn involuntary(&self) -> u64 {
+        self.preempted_in_kernel + self.preempted + self.yielded + self.left_runnable
+    }
+
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.voluntary() + self.involuntary()
+    }
+
+    fn merge(&mut self, other: &Switches) {
+        self.slept += other.slept;
+        self.exited += other.exited;
+        self.preempted_in_kernel += other.preempted_in_kernel;
+        self.preempted += other.preempted;
+        self.yielded += other.yielded;
+        self.left_runnable += other.left_runnable;
+    }
+}
+
+/// How often tasks were moved to another CPU, by what moved them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Migrations {
+    /// Their wakeup chose another CPU.
+    pub wakeup: u64,
+    /// A new task began on another CPU than its creator's.
+    pub fork: u64,
+    /// The task asked for it: exec, or a change of its own affinity.
+    pub asked: u64,
+    /// The periodic or the NOHZ balancer, in softirq context.
+    pub softirq: u64,
+    /// The balancer of a CPU about to idle.
+    pub new_idle: u64,
+    /// The stopper: active balance, NUMA balance, or somebody's change of affinity.
+    pub stopper: u64,
+    /// Something else, or the trace does not tell.
+    pub other: u64,
+}
+
+impl Migrations {
+    /// By balancing: all but wakeup, fork and what tasks asked for.
+    pub const fn balance(&self) -> u64 {
+        self.softirq + self.new_idle + self.stopper + self.other
+    }
+
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.wakeup + self.fork + self.asked + self.balance()
+    }
+}
+
+/// One task, or all tasks of one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskWaits {
+    /// Its name.
+    pub comm: Comm,
+    /// Its id; none for several tasks.
+    pub pid: Option<Pid>,
+    /// How many tasks there are.
+    pub tasks: u64,
+    /// How long it waited.
+    pub waits: Waits,
+    /// How long it ran, by switches, as far as both ends are in the trace.
+    pub run: Ns,
+    /// How it left its CPU.
+    pub switches: Switches,
+    /// `sched_migrate_task` events.
+    pub migrations: u64,
+}
+
+impl TaskWaits {
+    pub(super) fn merge(&mut self, other: &TaskWaits) {
+        self.tasks += other.tasks;
+        self.waits.merge(&other.waits);
+        self.run = Ns(self.run.0.saturating_add(other.run.0));
+        self.switches.merge(&other.switches);
+        self.migrations += other.migrations;
+    }
+
+    /// Whether there is anything to tell of it.
+    pub(super) fn is_known(&self) -> bool {
+        let Waits { wakeups, preemptions, crossed } = &self.waits;
+        wakeups.total() + preemptions.total() + crossed + self.switches.total() + self.migrations > 0
+    }
+}
+
+/// A task that still waits when the trace ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Censored {
+    /// Its name.
+    pub comm: Comm,
+    /// Its id.
+    pub pid: Pid,
+    /// The CPU on which it is queued, if it is.
+    pub cpu: Option<Cpu>,
+    /// Since when.
+    pub since: Ns,
+    /// For how long up to the trace's end; how long it will be nobody knows.
+    pub so_far: Ns,
+    /// Whether it was woken; otherwise it left a CPU runnable.
+    pub of_wakeup: bool,
+    /// Events were lost meanwhile: it may have run unseen.
+    pub crossed_loss: bool,
+}
+
+/// How often a task followed another on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchPair {
+    /// Who left.
+    pub prev: (Comm, Pid),
+    /// Who came.
+    pub next: (Comm, Pid),
+    /// How often.
+    pub count: u64,
+}
+
+impl SwitchPair {
+    /// So many are reported.
+    pub const KEPT: usize = 100;
+}
+
+/// All sums of a trace.
+///
+/// Printed (`{}`) it is for people; overall percentiles stand in schbench's layout.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryReport {
+    /// The first event.
+    pub start: Ns,
+    /// The latest event.
+    pub end: Ns,
+    /// How many events there are.
+    pub events: u64,
+    /// The waits of all tasks.
+    pub all: Waits,
+    /// By name, the longest wait first.
+    pub comms: Vec<TaskWaits>,
+    /// By task, the longest wait first.
+    pub tasks: Vec<TaskWaits>,
+    /// How tasks left their CPUs; switches away from the idle task are not among them.
+    pub switches: Switches,
+    /// How tasks were moved.
+    pub migrations: Migrations,
+    /// Every CPU up to the highest that was heard of.
+    pub cpus: Vec<CpuTime>,
+    /// Runqueue depths of all CPUs.
+    pub depths: Depths,
+    /// Work left undone, the machine first.
+    pub unconserved: Vec<Unconserved>,
+    /// Which tasks follow which, the most frequent first, at most [`SwitchPair::KEPT`]; the idle task is not among them.
+    pub pairs: Vec<SwitchPair>,
+    /// How much too low the counts of pairs may be.
+    pub pairs_floor: u64,
+    /// Waits that go on when the trace ends, the longest first.
+    pub censored: Vec<Censored>,
+    /// At how many places events were lost.
+    pub losses: u32,
+    /// Events earlier than one before them.
+    pub late_events: u64,
+    /// Switches away from another task than the one that ran.
+    pub switch_gaps: u64,
+    /// What the trace lacks and what was taken for granted, one clause each.
+    pub notices: Vec<String>,
+}
+
+impl SummaryReport {
+    /// From the first event to the latest.
+    pub fn span(&self) -> Ns {
+        self.end.since(self.start)
+    }
+
+    /// The share of the CPUs' known time that they idled; none when nothing is known.
+    pub fn idle_share(&self) -> Option<f64> {
+        let observed: u64 = self.cpus.iter().map(|cpu| cpu.observed.0).sum();
+        let idle: u64 = self.cpus.iter().map(|cpu| cpu.idle.0).sum();
+        (observed > 0).then(|| idle as f64 / observed as f64)
+    }
+}

@@ -1,0 +1,250 @@
+//! The summary for people.
+//!
+//! Must not know: how sums come about.
+
+use std::fmt;
+
+use fairlab_event::Ns;
+
+use super::{Scope, Spread, SummaryReport, TaskWaits};
+use crate::columns::{self, ms, us};
+
+/// Prints a summary with tables of at most `rows` rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'r> {
+    /// The summary.
+    pub report: &'r SummaryReport,
+    /// The length of each table.
+    pub rows: usize,
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = self.report;
+        let cpus = report.cpus.iter().filter(|cpu| cpu.observed.0 > 0).count();
+        writeln!(f, "{} ms, {cpus} CPUs, {} events", ms(report.span().0), report.events)?;
+        writeln!(f)?;
+        percentiles(f, "Wakeup latency", &report.all.wakeups, report.span())?;
+        percentiles(f, "Preemption wait", &report.all.preemptions, report.span())?;
+        self.waits(f, "name", &report.comms)?;
+        self.waits(f, "task", &report.tasks)?;
+        self.switches(f)?;
+        self.migrations(f)?;
+        self.cpus(f)?;
+        self.depths(f)?;
+        self.unconserved(f)?;
+        self.pairs(f)?;
+        self.not_measured(f)
+    }
+}
+
+/// schbench's block.
+fn percentiles(f: &mut fmt::Formatter<'_>, title: &str, spread: &Spread, span: Ns) -> fmt::Result {
+    let (seconds, total) = (span.0 / 1_000_000_000, spread.total());
+    writeln!(f, "{title} percentiles (usec) runtime {seconds} (s) ({total} total samples)")?;
+    for percentile in spread.percentiles() {
+        let mark = if percentile.per_mille == 990 { "*" } else { " " };
+        let (whole, tenth) = (percentile.per_mille / 10, percentile.per_mille % 10);
+        let value = percentile.value / 1_000;
+        writeln!(f, "\t{mark}{whole}.{tenth}th: {value} ({} samples)", percentile.samples)?;
+    }
+    let (least, greatest) = (spread.min().unwrap_or(0) / 1_000, spread.max().unwrap_or(0) / 1_000);
+    writeln!(f, "\t min={least}, max={greatest}\n")
+}
+
+fn share(part: f64) -> String {
+    format!("{:.2} %", 100.0 * part)
+}
+
+impl Text<'_> {
+    fn per_second(&self, count: u64) -> String {
+        format!("{:.1} /s", count as f64 * 1e9 / self.report.span().0.max(1) as f64)
+    }
+
+    /// Says how many rows were left out.
+    fn rest(&self, f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
+        match all.saturating_sub(self.rows) {
+            0 => Ok(()),
+            left_out => writeln!(f, "… and {left_out} more"),
+        }
+    }
+
+    fn waits(&self, f: &mut fmt::Formatter<'_>, title: &str, rows: &[TaskWaits]) -> fmt::Result {
+        writeln!(f, "Waits by {title} (usec), the longest first")?;
+        let row = |row: &TaskWaits| {
+            let of = |spread: &Spread| {
+                let value = |value: Option<u64>| value.map_or_else(|| "-".to_string(), us);
+                let ranks = [500, 990].map(|per_mille| value(spread.percentile(per_mille)));
+                [vec![spread.total().to_string()], ranks.to_vec(), vec![value(spread.max())]].concat()
+            };
+            let who = match row.pid {
+                Some(pid) => format!("{}:{pid}", row.comm.to_str()),
+                None => format!("{}:({})", row.comm.to_str(), row.tasks),
+            };
+            let counts = [row.switches.voluntary(), row.switches.involuntary(), row.migrations];
+            [
+                vec![who],
+                of(&row.waits.wakeups),
+                of(&row.waits.preemptions),
+                vec![ms(row.run.0)],
+                counts.map(|count| count.to_string()).to_vec(),
+            ]
+            .concat()
+        };
+        let table: Vec<Vec<String>> = rows.iter().take(self.rows).map(row).collect();
+        let header = [
+            title,
+            "wakeups",
+            "p50",
+            "p99",
+            "max",
+            "preempted",
+            "p50",
+            "p99",
+            "max",
+            "ran (msec)",
+            "voluntary",
+            "involuntary",
+            "migrations",
+        ];
+        columns::print(f, 1, &header, &table)?;
+        self.rest(f, rows.len())?;
+        writeln!(f)
+    }
+
+    fn switches(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let switches = &self.report.switches;
+        let (voluntary, involuntary) = (switches.voluntary(), switches.involuntary());
+        writeln!(f, "Switches of tasks: {} ({})", switches.total(), self.per_second(switches.total()))?;
+        writeln!(
+            f,
+            "  voluntary    {voluntary} ({}): {} slept, {} exited",
+            self.per_second(voluntary),
+            switches.slept,
+            switches.exited
+        )?;
+        writeln!(
+            f,
+            "  involuntary  {involuntary} ({}): {} preempted in the kernel, {} on the way to user mode, {} yielded, {} not known",
+            self.per_second(involuntary),
+            switches.preempted_in_kernel,
+            switches.preempted,
+            switches.yielded,
+            switches.left_runnable
+        )
+    }
+
+    fn migrations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moves = &self.report.migrations;
+        writeln!(f, "Migrations: {} ({})", moves.total(), self.per_second(moves.total()))?;
+        writeln!(f, "  wakeup       {}", moves.wakeup)?;
+        writeln!(f, "  fork         {}", moves.fork)?;
+        writeln!(f, "  asked for    {} (exec, own affinity)", moves.asked)?;
+        writeln!(
+            f,
+            "  balance      {}: {} softirq, {} new idle, {} stopper, {} not known\n",
+            moves.balance(),
+            moves.softirq,
+            moves.new_idle,
+            moves.stopper,
+            moves.other
+        )
+    }
+
+    fn cpus(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let idle = self.report.idle_share().map_or_else(|| "unknown".to_string(), share);
+        writeln!(f, "Idle share: {idle}")?;
+        let cpus = &self.report.cpus;
+        let row = |cpu: &super::CpuTime| {
+            let observed = cpu.observed.0 as f64;
+            let idle =
+                if cpu.observed.0 == 0 { "-".to_string() } else { share(cpu.idle.0 as f64 / observed) };
+            vec![
+                cpu.cpu.to_string(),
+                idle,
+                ms(cpu.observed.0),
+                cpu.switches.to_string(),
+                format!("{:.3}", cpu.depth_mean),
+                cpu.depth_max.to_string(),
+            ]
+        };
+        let known: Vec<&super::CpuTime> = cpus.iter().filter(|cpu| cpu.observed.0 > 0).collect();
+        let rows: Vec<Vec<String>> = known.iter().map(|cpu| row(cpu)).collect();
+        columns::print(f, 0, &["CPU", "idle", "known (msec)", "switches", "mean depth", "max depth"], &rows)?;
+        let silent: Vec<String> =
+            cpus.iter().filter(|cpu| cpu.observed.0 == 0).map(|cpu| cpu.cpu.to_string()).collect();
+        if !silent.is_empty() {
+            writeln!(f, "CPUs that said nothing, neither idle nor busy: {}", silent.join(" "))?;
+        }
+        writeln!(f)
+    }
+
+    fn depths(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let depths = &self.report.depths;
+        writeln!(f, "Runqueue depth by time: mean {:.3}, max {}", depths.mean, depths.max)?;
+        let observed = depths.observed.0.max(1) as f64;
+        let row = |(depth, time): (usize, &Ns)| vec![depth.to_string(), share(time.0 as f64 / observed)];
+        let used = depths.at.iter().enumerate().filter(|(_, time)| time.0 > 0);
+        let rows: Vec<Vec<String>> = used.clone().map(row).take(self.rows).collect();
+        columns::print(f, 0, &["depth", "of CPU time"], &rows)?;
+        self.rest(f, used.count())?;
+        writeln!(f)
+    }
+
+    fn unconserved(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Unconserved time: a CPU idles while a task waits that may run there")?;
+        let span = self.report.span().0.max(1) as f64;
+        let row = |part: &super::Unconserved| {
+            let Scope { name, .. } = &part.scope;
+            vec![name.clone(), ms(part.time.0), share(part.time.0 as f64 / span), ms(part.cpu_time.0)]
+        };
+        let rows: Vec<Vec<String>> = self.report.unconserved.iter().map(row).collect();
+        columns::print(f, 1, &["within", "msec", "of the time", "CPU time lost (msec)"], &rows)?;
+        writeln!(f)
+    }
+
+    fn pairs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.report.pairs.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "Most frequent switches from task to task")?;
+        let row = |pair: &super::SwitchPair| {
+            let name =
+                |(comm, pid): (fairlab_event::Comm, fairlab_event::Pid)| format!("{}:{pid}", comm.to_str());
+            vec![name(pair.prev), name(pair.next), pair.count.to_string()]
+        };
+        let rows: Vec<Vec<String>> = self.report.pairs.iter().take(self.rows).map(row).collect();
+        columns::print(f, 2, &["from", "to", "count"], &rows)?;
+        if self.report.pairs_floor > 0 {
+            writeln!(f, "Counts may be up to {} too low.", self.report.pairs_floor)?;
+        }
+        writeln!(f)
+    }
+
+    fn not_measured(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = self.report;
+        if report.losses > 0 {
+            let (losses, crossed) = (report.losses, report.all.crossed);
+            writeln!(
+                f,
+                "Events were lost at {losses} places; {crossed} waits across them are not measured."
+            )?;
+        }
+        if report.censored.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "Still waiting when the trace ends: {}", report.censored.len())?;
+        let row = |wait: &super::Censored| {
+            vec![
+                format!("{}:{}", wait.comm.to_str(), wait.pid),
+                wait.cpu.map_or_else(|| "not queued".to_string(), |cpu| format!("CPU {cpu}")),
+                if wait.of_wakeup { "woken" } else { "left runnable" }.to_string(),
+                us(wait.so_far.0),
+                if wait.crossed_loss { "events lost meanwhile" } else { "" }.to_string(),
+            ]
+        };
+        let rows: Vec<Vec<String>> = report.censored.iter().take(self.rows).map(row).collect();
+        columns::print(f, 3, &["task", "on", "since it was", "so far (usec)", ""], &rows)?;
+        self.rest(f, report.censored.len())
+    }
+}

@@ -1,0 +1,209 @@
+//! Rows and summary in the layout of `perf sched timehist` 6.12, byte by byte.
+//!
+//! Departs: in the state column `R+` is told from `R` and joined states (`D|K`) are printed whole; perf prints one
+//! letter.
+//!
+//! Must not know: how rows come about.
+
+use std::fmt::{self, Write};
+
+use fairlab_event::{Ns, Pid};
+
+use super::totals::{TaskSummary, TimehistSummary};
+use super::{Label, Row, SwitchRow};
+
+/// Which columns there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// The state in which the task left.
+    pub state: bool,
+    /// The task that ran next.
+    pub next: bool,
+    /// Wakeups have rows, for which the others leave room.
+    pub wakeups: bool,
+}
+
+/// Prints rows one after the other: the column of names grows with the longest name so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    columns: Columns,
+    name_width: usize,
+}
+
+/// perf's width of the column of names, as long as none is wider.
+const NAME_WIDTH: usize = 30;
+
+impl Layout {
+    /// Nothing printed yet.
+    pub const fn new(columns: Columns) -> Layout {
+        Layout { columns, name_width: NAME_WIDTH }
+    }
+
+    /// Adds the three lines above the rows to `text`.
+    pub fn head(&self, text: &mut String) {
+        let width = self.name_width;
+        let rule = |width: usize| "-".repeat(width);
+        // A string takes everything.
+        let mut line = |one: [&str; 7]| {
+            let [time, cpu, name, wait, delay, run, state] = one;
+            let _ = write!(text, "{time:>15} {cpu:<6}  {name:<width$}  {wait:>9}  {delay:>9}  {run:>9}");
+            if self.columns.state {
+                let _ = write!(text, "  {state:>5}");
+            }
+            text.push('\n');
+        };
+        line(["time", "   cpu", "task name", "wait time", "sch delay", "run time", "state"]);
+        line(["", "", "[tid/pid]", "(msec)", "(msec)", "(msec)", ""]);
+        let (name, state) = (rule(width), rule(5));
+        line([&rule(15), &rule(6), &name, &rule(9), &rule(9), &rule(9), &state]);
+    }
+
+    /// Adds one line to `text`.
+    pub fn row(&mut self, row: &Row, text: &mut String) {
+        // A string takes everything.
+        let _ = self.write_row(row, text);
+        text.push('\n');
+    }
+
+    fn write_row(&mut self, row: &Row, text: &mut String) -> fmt::Result {
+        match row {
+            Row::Switch(row) => self.switch(row, text),
+            Row::Wakeup { time, cpu, waker, wakee } => {
+                self.event(*time, cpu.0, waker, text)?;
+                write!(text, "awakened: {wakee}")
+            }
+            Row::Migration { time, cpu, by, task, orig_cpu, dest_cpu } => {
+                self.event(*time, cpu.0, by, text)?;
+                write!(text, "migrated: {task} cpu {orig_cpu} => {dest_cpu}")
+            }
+            Row::Lost { time, cpu, count } => {
+                write!(text, "{} lost {} events on cpu {cpu}", Seconds(*time), count.unwrap_or(0))
+            }
+        }
+    }
+
+    fn switch(&mut self, row: &SwitchRow, text: &mut String) -> fmt::Result {
+        self.begin(row.time, row.cpu.0, &row.shown.label, text)?;
+        for time in [row.shown.wait, row.shown.delay, row.run] {
+            write!(text, "{} ", Milliseconds(time, 6))?;
+        }
+        if self.columns.state {
+            // A yield and a preemption look alike in one letter.
+            match row.task.tid.is_idle() {
+                true => write!(text, " {:>5} ", "I")?,
+                false => write!(text, " {:>5} ", row.state.to_string())?,
+            }
+        }
+        let width = self.name_width;
+        if self.columns.next {
+            let next = format!("next: {}[{}]", row.next_comm.to_str(), row.next_pid);
+            write!(text, " {next:<width$}")?;
+        } else if self.columns.wakeups {
+            write!(text, "  {:<width$}", "")?;
+        }
+        Ok(())
+    }
+
+    /// The begin of a row about something other than a switch.
+    fn event(&mut self, time: Ns, cpu: u32, by: &Label, text: &mut String) -> fmt::Result {
+        self.begin(time, cpu, by, text)?;
+        write!(text, "  {:9}  {:9}  {:9} ", "", "", "")
+    }
+
+    fn begin(&mut self, time: Ns, cpu: u32, task: &Label, text: &mut String) -> fmt::Result {
+        write!(text, "{} [{cpu:04}]  ", Seconds(time))?;
+        let start = text.len();
+        write!(text, "{task}")?;
+        // Bytes, as perf counts them.
+        let length = text.len() - start;
+        self.name_width = self.name_width.max(length);
+        write!(text, "{:1$} ", "", self.name_width - length)
+    }
+
+    /// Adds the summary to `text`.
+    pub fn summary(&self, summary: &TimehistSummary, text: &mut String) {
+        // A string takes everything.
+        let _ = self.write_summary(summary, text);
+    }
+
+    fn write_summary(&self, summary: &TimehistSummary, text: &mut String) -> fmt::Result {
+        let width = self.name_width;
+        let title = if self.columns.state { "Wait-time summary" } else { "Runtime summary" };
+        let headings = match self.columns.state {
+            true => "   run-time      sleep      iowait     preempt       delay",
+            false => "   run-time    min-run     avg-run     max-run  stddev  migrations",
+        };
+        writeln!(text, "\n{title}\n{:>width$}  parent   sched-in  {headings}", "comm")?;
+        let unit = if self.columns.state { "(msec)" } else { "%" };
+        writeln!(
+            text,
+            "{:width$}            (count)       (msec)     (msec)      (msec)      (msec)       {unit}",
+            ""
+        )?;
+        writeln!(text, "{}", "-".repeat(117))?;
+        for task in &summary.tasks {
+            self.task(task, text)?;
+        }
+        if summary.tasks.is_empty() {
+            writeln!(text, "<no task was switched out>")?;
+        }
+        if !summary.cpus.is_empty() {
+            writeln!(text, "\nIdle stats:")?;
+        }
+        for cpu in &summary.cpus {
+            let share = 100.0 * cpu.idle.0 as f64 / summary.span.0.max(1) as f64;
+            match cpu.switches {
+                0 => writeln!(text, "    CPU {:2} unknown: no switch", cpu.cpu)?,
+                _ => writeln!(
+                    text,
+                    "    CPU {:2} idle for {}  msec  ({share:6.2}%)",
+                    cpu.cpu,
+                    Milliseconds(cpu.idle, 6)
+                )?,
+            }
+        }
+        let tasks = summary.tasks.len();
+        writeln!(text, "\n    Total number of unique tasks: {tasks}")?;
+        writeln!(text, "Total number of context switches: {}", summary.switches)?;
+        writeln!(text, "           Total run time (msec): {} ", Milliseconds(summary.run, 2))?;
+        let span = Milliseconds(summary.span, 2);
+        writeln!(text, "    Total scheduling time (msec): {span}  (x {})", summary.nr_cpus)
+    }
+
+    fn task(&self, task: &TaskSummary, text: &mut String) -> fmt::Result {
+        let label = task.label.to_string();
+        let padding = self.name_width.saturating_sub(label.len());
+        let parent = task.parent.unwrap_or(Pid::UNKNOWN);
+        write!(text, "{:padding$}{label}   {parent:>5}  {:9} ", "", task.count)?;
+        let (run, off) = (Milliseconds(task.run, 8), task.off);
+        if self.columns.state {
+            let [sleep, iowait, preempt, delay] =
+                [off.sleep, off.iowait, off.preempt, task.delay].map(|time| Milliseconds(time, 6));
+            return writeln!(text, "{run} {sleep}  {iowait}  {preempt}  {delay} ");
+        }
+        let [least, mean, most] =
+            [task.run_min, task.run_mean, task.run_max].map(|time| Milliseconds(time, 6));
+        let (deviation, migrations) = (task.run_deviation_percent, task.migrations);
+        writeln!(text, "{run} {least}  {mean}  {most}   {deviation:5.2}   {migrations:5}")
+    }
+}
+
+/// Seconds cut to microseconds, as wide as perf's column.
+struct Seconds(Ns);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Seconds(Ns(time)) = self;
+        write!(f, "{:8}.{:06}", time / 1_000_000_000, time % 1_000_000_000 / 1_000)
+    }
+}
+
+/// Milliseconds cut to microseconds, the part before the point as wide as told.
+struct Milliseconds(Ns, usize);
+
+impl fmt::Display for Milliseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Milliseconds(Ns(time), width) = self;
+        write!(f, "{:width$}.{:03}", time / 1_000_000, time % 1_000_000 / 1_000)
+    }
+}

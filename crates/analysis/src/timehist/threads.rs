@@ -1,0 +1,234 @@
+//! Who a task is: its name and process as perf shows them, and as they are.
+//!
+//! perf keys a sample by the thread id of its header, which is −1 for a task that is reaped already, and forgets a
+//! thread at its EXIT record, before its last switches: such rows name `:TID` and begin without a past. Both views are
+//! kept side by side, so that rows can be perf's and sums can be right.
+//!
+//! Must not know: rows, time windows.
+
+use std::fmt;
+
+use fairlab_event::{Comm, Context, Pid};
+
+use super::history::History;
+use super::totals::Totals;
+use crate::pid_map::PidMap;
+
+/// A task as perf names it: `comm[tid]`, or `comm[tid/pid]` for a thread that is not its process's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Its name; `:TID` when the trace tells none.
+    pub comm: Comm,
+    /// Its thread id.
+    pub tid: Pid,
+    /// Its process id; 0 for the idle task, and for a task of which perf heard first when it was woken.
+    pub tgid: Pid,
+}
+
+impl Label {
+    /// The idle task of any CPU.
+    pub fn idle() -> Label {
+        Label { comm: Comm::from("<idle>"), tid: Pid::IDLE, tgid: Pid::IDLE }
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Label { comm, tid, tgid } = self;
+        if tgid.is_idle() {
+            write!(f, "{}", comm.to_str())
+        } else if tid == tgid {
+            write!(f, "{}[{tid}]", comm.to_str())
+        } else {
+            write!(f, "{}[{tid}/{tgid}]", comm.to_str())
+        }
+    }
+}
+
+/// A thread as perf knows it.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    name: Option<Comm>,
+    tgid: Pid,
+    pub(super) history: History,
+}
+
+/// One life of one task, with its sums.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) pid: Pid,
+    tgid: Pid,
+    /// By the trace's own knowledge of tasks.
+    name: Option<Comm>,
+    /// In the latest event that told one.
+    seen_as: Comm,
+    /// The thread that created it, where the trace tells.
+    pub(super) parent: Option<Pid>,
+    pub(super) history: History,
+    pub(super) totals: Totals,
+}
+
+/// All tasks, in both views.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Threads {
+    /// perf's view: the threads that have not exited.
+    shown: PidMap<Thread>,
+    /// Every life of every task.
+    pub(super) tasks: Vec<Task>,
+    by_pid: PidMap<u32>,
+    /// Whether the trace's own knowledge tells of tasks' begins and ends: it comes from perf.
+    recorded: bool,
+}
+
+impl Threads {
+    /// The thread by whose id perf files an event about `pid` that was reported in `context`.
+    pub(super) fn sample_tid(&self, pid: Pid, context: &Context) -> Pid {
+        if self.recorded { context.pid } else { pid }
+    }
+
+    /// The process of `pid`, if `context` tells it.
+    fn context_tgid(&self, pid: Pid, context: &Context) -> Pid {
+        match context.pid == pid {
+            true => context.tgid,
+            false => Pid::UNKNOWN,
+        }
+    }
+
+    /// perf's thread, found or made for a sample of process `tgid`.
+    pub(super) fn shown(&mut self, tid: Pid, tgid: Pid) -> &mut Thread {
+        let thread =
+            self.shown.entry(tid).or_insert(Thread { name: None, tgid, history: History::default() });
+        if thread.tgid == Pid::UNKNOWN {
+            thread.tgid = tgid;
+        }
+        thread
+    }
+
+    /// perf's thread of the task that an event was reported by, and what to call it.
+    pub(super) fn sampled(&mut self, context: &Context) -> Label {
+        let tid = context.pid;
+        self.shown(tid, context.tgid);
+        if !self.recorded && !tid.is_idle() {
+            self.see(tid, context.comm, context);
+        }
+        self.label_shown(tid)
+    }
+
+    /// perf's thread of a task that an event is about, made without a process if need be.
+    pub(super) fn shown_object(&mut self, pid: Pid) -> &mut Thread {
+        let tgid = if self.recorded { Pid::IDLE } else { Pid::UNKNOWN };
+        self.shown.entry(pid).or_insert(Thread { name: None, tgid, history: History::default() })
+    }
+
+    /// What perf calls a thread.
+    pub(super) fn label_shown(&self, tid: Pid) -> Label {
+        if tid.is_idle() {
+            return Label { comm: Comm::from("swapper"), tid, tgid: Pid::IDLE };
+        }
+        let number = || Comm::from(format!(":{tid}").as_str());
+        if self.recorded {
+            let thread = self.shown.get(&tid);
+            let name = thread.and_then(|thread| thread.name);
+            let tgid = thread.map(|thread| thread.tgid).filter(|&tgid| tgid != Pid::UNKNOWN);
+            return Label { comm: name.unwrap_or_else(number), tid, tgid: tgid.unwrap_or(tid) };
+        }
+        self.by_pid
+            .get(&tid)
+            .map_or_else(|| Label { comm: number(), tid, tgid: tid }, |&index| self.label(index))
+    }
+
+    /// What a task is really called.
+    pub(super) fn label(&self, index: u32) -> Label {
+        let Some(task) = self.tasks.get(index as usize) else { return Label::idle() };
+        let seen_as = Some(task.seen_as).filter(|seen_as| !seen_as.is_empty());
+        let comm = task.name.or(seen_as).unwrap_or_else(|| Comm::from(format!(":{}", task.pid).as_str()));
+        let tgid = if task.tgid == Pid::UNKNOWN { task.pid } else { task.tgid };
+        Label { comm, tid: task.pid, tgid }
+    }
+
+    /// The task called `pid` now; remembers what `context` tells of it.
+    pub(super) fn see(&mut self, pid: Pid, comm: Comm, context: &Context) -> u32 {
+        let tgid = self.context_tgid(pid, context);
+        let index = self.index(pid);
+        let task = &mut self.tasks[index as usize];
+        if !comm.is_empty() {
+            task.seen_as = comm;
+        }
+        if tgid != Pid::UNKNOWN {
+            task.tgid = tgid;
+        }
+        index
+    }
+
+    pub(super) fn task(&mut self, index: u32) -> &mut Task {
+        &mut self.tasks[index as usize]
+    }
+
+    fn index(&mut self, pid: Pid) -> u32 {
+        if let Some(&index) = self.by_pid.get(&pid) {
+            return index;
+        }
+        let index = self.tasks.len() as u32;
+        self.tasks.push(Task {
+            pid,
+            tgid: Pid::UNKNOWN,
+            name: None,
+            seen_as: Comm::default(),
+            parent: None,
+            history: History::default(),
+            totals: Totals::default(),
+        });
+        self.by_pid.insert(pid, index);
+        index
+    }
+
+    /// The trace knows a task's name.
+    pub(super) fn name(&mut self, pid: Pid, tgid: Pid, comm: Comm) {
+        self.shown(pid, tgid).name = Some(comm);
+        let index = self.index(pid);
+        let task = self.task(index);
+        task.name = Some(comm);
+        if tgid != Pid::UNKNOWN {
+            task.tgid = tgid;
+        }
+    }
+
+    /// The trace knows that a task began: whoever had its id before is another task.
+    pub(super) fn start(&mut self, pid: Pid, tgid: Pid, parent: Pid) {
+        self.recorded = true;
+        let name = self.shown.get(&parent).and_then(|thread| thread.name);
+        self.shown.insert(pid, Thread { name, tgid, history: History::default() });
+        self.begin_life(pid, parent);
+        let index = self.index(pid);
+        let task = self.task(index);
+        (task.name, task.tgid) = (name, tgid);
+    }
+
+    /// `sched_process_fork`: a new task, in traces that know of tasks by events alone.
+    pub(super) fn fork(&mut self, child: Pid, comm: Comm, parent: Pid) {
+        if self.recorded {
+            return;
+        }
+        self.shown.remove(&child);
+        self.begin_life(child, parent);
+        let index = self.index(child);
+        self.task(index).seen_as = comm;
+    }
+
+    fn begin_life(&mut self, pid: Pid, parent: Pid) {
+        if let Some(&index) = self.by_pid.get(&pid)
+            && self.task(index).totals.count > 0
+        {
+            self.by_pid.remove(&pid);
+        }
+        let index = self.index(pid);
+        self.task(index).parent = Some(parent);
+        self.task(index).history = History::default();
+    }
+
+    /// perf forgets a thread at its EXIT record.
+    pub(super) fn exit(&mut self, pid: Pid) {
+        self.recorded = true;
+        self.shown.remove(&pid);
+    }
+}

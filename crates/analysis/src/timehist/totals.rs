@@ -1,0 +1,123 @@
+//! Sums over the rows of each task and each CPU: the summary.
+//!
+//! Must not know: how it is printed.
+
+use fairlab_event::{Cpu, Ns, Pid};
+
+use super::Label;
+use super::history::{OffCpu, ReadyBy, Stay};
+
+/// The sums of one task, or of one CPU's idle task.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) count: u64,
+    run: Ns,
+    run_min: Option<Ns>,
+    run_max: Ns,
+    /// Mean and sum of squared deviations of run times, updated stay by stay (Welford).
+    mean: f64,
+    deviations: f64,
+    off: OffCpu,
+    delay: Ns,
+    pub(super) migrations: u64,
+}
+
+/// What one task did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskSummary {
+    /// Who.
+    pub label: Label,
+    /// The thread that created it, where the trace tells.
+    pub parent: Option<Pid>,
+    /// How often it was switched out.
+    pub count: u64,
+    /// Time on CPUs.
+    pub run: Ns,
+    /// The shortest stay.
+    pub run_min: Ns,
+    /// The average stay.
+    pub run_mean: Ns,
+    /// The longest stay.
+    pub run_max: Ns,
+    /// Standard error of the average stay, as a percentage of it.
+    pub run_deviation_percent: f64,
+    /// Time off the CPU before its stays.
+    pub off: OffCpu,
+    /// Time between being ready to run and running.
+    pub delay: Ns,
+    /// `sched_migrate_task` events.
+    pub migrations: u64,
+}
+
+/// How long a CPU idled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuSummary {
+    /// Which.
+    pub cpu: Cpu,
+    /// How often it switched tasks; 0: nothing is known of it.
+    pub switches: u64,
+    /// For how long it idled.
+    pub idle: Ns,
+}
+
+/// The sums of all rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimehistSummary {
+    /// Every task that was switched out, the one that ran longest first. A task that exited keeps its sums.
+    pub tasks: Vec<TaskSummary>,
+    /// Every CPU up to the highest that switched tasks, in order; empty when tasks were left out by a filter, since rows
+    /// of the idle tasks are then left out too.
+    pub cpus: Vec<CpuSummary>,
+    /// Rows, those of the idle tasks among them.
+    pub switches: u64,
+    /// Time on CPUs, all tasks.
+    pub run: Ns,
+    /// From the first row to the last.
+    pub span: Ns,
+    /// CPUs that switched tasks.
+    pub nr_cpus: usize,
+    /// What is missing because the trace lacks it, one clause each.
+    pub notices: Vec<String>,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, stay: &Stay, by: ReadyBy) {
+        let add = |sum: &mut Ns, part: Ns| *sum = Ns(sum.0.saturating_add(part.0));
+        self.count += 1;
+        add(&mut self.run, stay.run);
+        self.run_min = Some(self.run_min.map_or(stay.run, |least| least.min(stay.run)));
+        self.run_max = self.run_max.max(stay.run);
+        let run = stay.run.0 as f64;
+        let off_mean = run - self.mean;
+        self.mean += off_mean / self.count as f64;
+        self.deviations += off_mean * (run - self.mean);
+        add(&mut self.off.sleep, stay.off.sleep);
+        add(&mut self.off.iowait, stay.off.iowait);
+        add(&mut self.off.preempt, stay.off.preempt);
+        add(&mut self.delay, stay.delay(by));
+    }
+
+    /// Time on CPUs.
+    pub(super) const fn run(&self) -> Ns {
+        self.run
+    }
+
+    pub(super) fn summary(&self, label: Label, parent: Option<Pid>) -> TaskSummary {
+        let count = self.count as f64;
+        let standard_error =
+            if self.count < 2 { 0.0 } else { (self.deviations / (count - 1.0) / count).sqrt() };
+        TaskSummary {
+            label,
+            parent,
+            count: self.count,
+            run: self.run,
+            run_min: self.run_min.unwrap_or_default(),
+            run_mean: Ns(self.mean as u64),
+            run_max: self.run_max,
+            run_deviation_percent: if self.mean > 0.0 { 100.0 * standard_error / self.mean } else { 0.0 },
+            off: self.off,
+            delay: self.delay,
+            migrations: self.migrations,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Why a task left its CPU: the last words of a CPU before a switch.
+//!
+//! `prev_state` alone does not tell a yield from a preemption on the way to user mode: both are `R`. The flags of the
+//! accounting that the same call of the scheduler prints just before do: a pending reschedule (`N`) is a preemption.
+//! At the switch itself the flag is cleared already.
+//!
+//! Must not know: tasks and queues.
+
+use fairlab_event::{Event, EventKind, Flags, Ns, Pid, Switch, TaskState};
+
+/// How a task left its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// Preempted inside the kernel.
+    PreemptedInKernel,
+    /// Preempted on the way to user mode.
+    Preempted,
+    /// It called the scheduler itself and stayed runnable: a yield, or it was woken while it went to sleep.
+    Yielded,
+    /// It stayed runnable; the trace does not tell why it left.
+    Runnable,
+    /// It blocked.
+    Slept(TaskState),
+    /// It exited.
+    Exited,
+}
+
+/// A reschedule that is pending: since when it shows, and what asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Resched {
+    pub(crate) time: Ns,
+    pub(crate) by: ReschedBy,
+}
+
+/// What asked for a reschedule, as far as the order of events tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReschedBy {
+    /// The scheduler's tick.
+    Tick,
+    /// The wakeup of a task.
+    Wakeup(Pid),
+    /// Something else.
+    Other,
+}
+
+/// What a CPU said last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LastWords {
+    flags: Flags,
+    /// The latest event was the accounting of this task, and when.
+    accounted: Option<(Pid, Ns)>,
+    /// The latest event but for accounting began the wakeup of this task.
+    waking: Option<Pid>,
+}
+
+impl LastWords {
+    /// Takes an event of the CPU; tells when a reschedule is pending.
+    pub(super) fn hear(&mut self, event: &Event<'_>) -> Option<Resched> {
+        let flags = event.context.flags;
+        let ticked = self.accounted.filter(|_| self.flags.in_hardirq()).map(|(_, time)| time);
+        self.flags = flags;
+        self.accounted = match &event.kind {
+            EventKind::SchedStatRuntime { pid, .. } => Some((*pid, event.time)),
+            // What the next task has waited is told between the accounting and the switch.
+            EventKind::SchedStatWait(_) => self.accounted,
+            _ => None,
+        };
+        match &event.kind {
+            EventKind::SchedWaking(wakeup) => self.waking = Some(wakeup.pid),
+            EventKind::SchedStatRuntime { .. } | EventKind::SchedMigrateTask { .. } => {}
+            _ => self.waking = None,
+        }
+        if !flags.need_resched() || matches!(event.kind, EventKind::SchedSwitch(_)) {
+            return None;
+        }
+        let (time, by) = match &event.kind {
+            EventKind::SchedWakeup(wakeup) | EventKind::SchedWakeupNew(wakeup) => {
+                (event.time, ReschedBy::Wakeup(wakeup.pid))
+            }
+            // The tick accounts first and decides then: the mark shows at the next event.
+            _ if ticked.is_some() => (ticked.unwrap_or(event.time), ReschedBy::Tick),
+            EventKind::SchedStatRuntime { .. } if flags.in_hardirq() => (event.time, ReschedBy::Tick),
+            _ => (event.time, ReschedBy::Other),
+        };
+        Some(Resched { time, by })
+    }
+
+    /// Whether the latest event, but for accounting and migrations, began a wakeup.
+    pub(super) const fn is_waking(&self) -> bool {
+        self.waking.is_some()
+    }
+
+    /// How the task that a switch takes off the CPU leaves it.
+    pub(super) fn departure(&self, switch: &Switch, event: &Event<'_>, resched_pending: bool) -> Departure {
+        let state = switch.prev_state;
+        if !state.is_runnable() {
+            let is_dead = state.contains(TaskState::DEAD) || state.contains(TaskState::ZOMBIE);
+            return if is_dead { Departure::Exited } else { Departure::Slept(state) };
+        }
+        if state.is_preempted() {
+            return Departure::PreemptedInKernel;
+        }
+        if resched_pending || self.flags.need_resched() || event.context.flags.need_resched() {
+            return Departure::Preempted;
+        }
+        // A wakeup accounts before it decides, and a recorder may leave out the sched_wakeup that shows the mark.
+        if let Some(woken) = self.waking {
+            let makes_way = woken == switch.next_pid;
+            return if makes_way { Departure::Preempted } else { Departure::Runnable };
+        }
+        // Any other accounting outside of interrupts without the mark is the yield's own.
+        let accounted = self.accounted.is_some_and(|(pid, _)| pid == switch.prev_pid);
+        let outside = !self.flags.in_hardirq() && !self.flags.in_softirq();
+        let has_flags = !self.flags.as_bytes().is_empty();
+        if accounted && outside && has_flags { Departure::Yielded } else { Departure::Runnable }
+    }
+}

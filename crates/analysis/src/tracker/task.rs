@@ -1,0 +1,172 @@
+//! One task as far as the events tell of it.
+//!
+//! Must not know: CPUs' queues, order of events.
+
+use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
+
+/// What a task does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// Not heard of, or lost sight of.
+    #[default]
+    Unknown,
+    Sleeping,
+    /// Woken, not queued yet.
+    Waking,
+    /// Queued, not running.
+    Waiting(Cpu),
+    Running(Cpu),
+    /// It has exited.
+    Gone,
+}
+
+/// Why a wait began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WaitCause {
+    /// It slept and was woken.
+    Wakeup,
+    /// It is new.
+    New,
+    /// It was preempted inside the kernel (`R+`).
+    PreemptedInKernel,
+    /// It was preempted on the way to user mode.
+    Preempted,
+    /// It yielded.
+    Yielded,
+    /// It left runnable; the trace does not tell whether it was preempted or yielded.
+    LeftRunnable,
+}
+
+impl WaitCause {
+    /// Whether the task was preempted.
+    pub const fn is_preemption(self) -> bool {
+        matches!(self, WaitCause::PreemptedInKernel | WaitCause::Preempted)
+    }
+
+    /// Whether the task was runnable without interruption since it ran last.
+    pub const fn is_off_cpu_runnable(self) -> bool {
+        !matches!(self, WaitCause::Wakeup | WaitCause::New)
+    }
+}
+
+/// A wait that goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    pub(crate) start: Ns,
+    pub(crate) cause: WaitCause,
+    /// How many losses of events there had been when it began.
+    pub(crate) losses: u32,
+}
+
+/// One life of one task.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) pid: Pid,
+    /// Its latest name; empty when none was told.
+    pub(crate) comm: Comm,
+    pub(crate) prio: Prio,
+    pub(crate) doing: Doing,
+    /// The wait that goes on.
+    pub(crate) wait: Option<Wait>,
+    /// The CPU where it ran last.
+    pub(crate) ran_on: Option<Cpu>,
+    /// `sched_waking` came while it ran, `sched_wakeup` did not yet.
+    pub(super) waking_while_running: bool,
+    /// It waits since it left as `R`, without the mark of a preemption.
+    pub(super) left_as_runnable: bool,
+    /// Whether the CPU on which it waits counts it among those that might run elsewhere.
+    pub(super) counted_movable: bool,
+    /// The CPU that its name tells.
+    named_for: Option<Cpu>,
+    /// It was seen on another CPU than that.
+    strayed: bool,
+}
+
+impl Task {
+    pub(super) fn new(pid: Pid) -> Task {
+        Task {
+            pid,
+            comm: Comm::default(),
+            prio: Prio::DEFAULT,
+            doing: Doing::Unknown,
+            wait: None,
+            ran_on: None,
+            waking_while_running: false,
+            left_as_runnable: false,
+            counted_movable: false,
+            named_for: None,
+            strayed: false,
+        }
+    }
+
+    /// The CPU on which it is queued, if it is.
+    pub(crate) fn waits_on(&self) -> Option<Cpu> {
+        match self.doing {
+            Doing::Waiting(cpu) => Some(cpu),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_called(&mut self, comm: Comm) {
+        if comm != self.comm {
+            self.comm = comm;
+            self.named_for = cpu_of_name(comm);
+        }
+    }
+
+    pub(super) fn is_seen_on(&mut self, cpu: Cpu) {
+        self.strayed |= self.named_for.is_some_and(|named| named != cpu);
+    }
+
+    /// The only CPU that it may run on, by its name: a kernel thread called after a CPU and never seen elsewhere. Any
+    /// other task counts as allowed everywhere, since traces do not tell affinities.
+    pub(crate) fn pinned_to(&self) -> Option<Cpu> {
+        self.named_for.filter(|_| !self.strayed)
+    }
+}
+
+/// The CPU of a per-CPU kernel thread's name: `migration/14`, `kworker/14:0`, `kworker/2:1H-kblockd`; not `kworker/u8:0`,
+/// `CPU 3/KVM`, `irq/24-nvme0q1`.
+fn cpu_of_name(comm: Comm) -> Option<Cpu> {
+    let name = comm.as_bytes();
+    let slash = name.iter().position(|&byte| byte == b'/')?;
+    let (head, tail) = (&name[..slash], &name[slash + 1..]);
+    let digits = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_kernels = head.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_') && !head.is_empty();
+    let ends_well = matches!(tail.get(digits), None | Some(b':'));
+    if !is_kernels || head == b"irq" || digits == 0 || !ends_well {
+        return None;
+    }
+    std::str::from_utf8(&tail[..digits]).ok()?.parse().ok().map(Cpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_called_after_a_cpu_are_pinned_until_seen_elsewhere() {
+        for (name, expected) in [
+            ("migration/14", Some(14)),
+            ("ksoftirqd/0", Some(0)),
+            ("kworker/14:0", Some(14)),
+            ("kworker/2:1H-kbl", Some(2)),
+            ("kworker/u8:0-ev", None),
+            ("kworker/R-rcu_g", None),
+            ("CPU 3/KVM", None),
+            ("irq/24-nvme0q1", None),
+            ("irq/9", None),
+            ("/3", None),
+            ("a/99999999999", None),
+            ("", None),
+        ] {
+            assert_eq!(cpu_of_name(name.into()), expected.map(Cpu), "{name}");
+        }
+        let mut task = Task::new(Pid(7));
+        task.is_called("migration/14".into());
+        task.is_seen_on(Cpu(14));
+        assert_eq!(task.pinned_to(), Some(Cpu(14)));
+        task.is_seen_on(Cpu(3));
+        assert_eq!(task.pinned_to(), None);
+    }
+}
