@@ -197,8 +197,12 @@ impl Walker {
         }
         let Some(record) = self.window.pop() else { return };
         self.seen.events += 1;
-        if !self.has_markers && self.seen.events > WARM_UP_EVENTS {
+        if !self.has_markers && self.seen.events == WARM_UP_EVENTS + 1 {
             self.warm = true;
+            for cpu in &mut self.cpus {
+                // Whoever has waited since before the trace has an unknown vruntime, or has not been seen by then.
+                cpu.queue_known = true;
+            }
         }
         if record.cpu.index() >= self.cpus.len() {
             return;

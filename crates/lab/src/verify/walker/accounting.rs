@@ -28,7 +28,11 @@ impl Walker {
         let leaf_request_pending = self.sched.need_resched(cpu);
         self.charge(record, task, cpu, runtime, vruntime);
         self.note_minimum(cpu);
-        if record.cpu == cpu {
+        let joins_here = self.detached_dest(record.cpu) == Some(cpu);
+        if joins_here {
+            // This was the accounting of the queue that they join.
+            self.attach_detached(record, record.cpu);
+        } else if record.cpu == cpu {
             self.after_accounting(record, task, pid, cpu, leaf_request_pending);
         }
     }
@@ -87,7 +91,7 @@ impl Walker {
             self.judge_tick(record, task, cpu, was_pending);
         } else if self.is_requeued_next(pid) {
             self.requeue_running(task, cpu);
-        } else if let Some((child, comm)) = self.forks_next(pid).filter(|_| !in_interrupt(record)) {
+        } else if let Some((child, comm)) = self.forks_next(pid, cpu).filter(|_| !in_interrupt(record)) {
             self.place_child(task, child, comm, cpu);
         } else if self.is_dequeue(record, pid, cpu) {
             self.block(cpu);

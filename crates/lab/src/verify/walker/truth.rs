@@ -222,12 +222,12 @@ impl Walker {
     }
 
     /// The child that the running task is about to create, if the accounting just reported is the fork's.
-    pub(super) fn forks_next(&self, pid: Pid) -> Option<(Pid, fairlab_event::Comm)> {
+    pub(super) fn forks_next(&self, pid: Pid, cpu: Cpu) -> Option<(Pid, fairlab_event::Comm)> {
         for record in self.window.of_task(pid) {
             match &record.what {
                 What::Fork { parent, child, comm } if *parent == pid => return Some((*child, *comm)),
-                // Interrupts may account between the fork and its report.
-                What::Runtime { .. } if in_interrupt(record) => {}
+                // Interrupts and other CPUs may account between the fork and its report.
+                What::Runtime { .. } if record.cpu != cpu || in_interrupt(record) => {}
                 What::Runtime { .. } | What::Switch(_) => return None,
                 _ => {}
             }

@@ -87,14 +87,19 @@ impl Walker {
                 // Accounting of the queue that they join comes first.
                 let task = self.tasks.get(pid).map(|info| info.id);
                 let charged = task.map(|task| self.sched.task(task).cpu());
-                let first = self.cpus[cpu.index()].detached.first().and_then(|(pid, _)| self.tasks.get(pid));
-                if charged.is_some() && charged == first.map(|info| self.sched.task(info.id).cpu()) {
+                if charged.is_some() && charged == self.detached_dest(cpu) {
                     return;
                 }
             }
             _ => {}
         }
         self.attach_detached(record, cpu);
+    }
+
+    /// Where what code on `cpu` has taken off queues will be queued.
+    pub(super) fn detached_dest(&self, cpu: Cpu) -> Option<Cpu> {
+        let (first, _) = self.cpus[cpu.index()].detached.first()?;
+        self.tasks.get(first).map(|info| self.sched.task(info.id).cpu())
     }
 
     /// A task that runs has been attached, whether or not the CPU that moved it has reported anything since.
