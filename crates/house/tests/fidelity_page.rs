@@ -43,7 +43,18 @@ fn labelled(file: &str, source: &str) -> Vec<Labelled> {
 fn label(doc: &str, name: &str) -> Option<String> {
     let (_, after) = doc.split_once(name)?;
     let end = LABELS.iter().filter_map(|label| after.find(label)).min().unwrap_or(after.len());
-    Some(after[..end].trim().trim_end_matches('.').replace('|', "\\|"))
+    Some(without_links(after[..end].trim().trim_end_matches('.')).replace('|', "\\|"))
+}
+
+/// Links between items lead nowhere outside the source: their words are kept.
+fn without_links(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("](") {
+        plain.push_str(&before.replacen('[', "", 1));
+        rest = after.split_once(')').map_or("", |(_, rest)| rest);
+    }
+    plain + rest
 }
 
 fn page() -> String {

@@ -11,7 +11,8 @@ impl Scheduler {
     ///
     /// Kernel: `reweight_entity()`, kernel/sched/fair.c. Variants: `KeepVruntime` to v6.5; `ScaleDeadline` in v6.6.0 to
     /// v6.6.2; `ScaleAroundOthers` from eab03c23c2a1; `ScaleAroundAverage` from afae8002b4fd; `PlaceAnew` from
-    /// 6d71a9c61604.
+    /// 6d71a9c61604;
+    /// `ScaleAllAroundAverage` from 101f3498b4bd.
     /// Units: lag and deadlines in virtual ns, quotients truncated towards zero.
     pub(crate) fn reweight_entity(&mut self, se: SeId, load: LoadWeight) {
         let cfs_rq = self.se(se).cfs_rq;
@@ -19,7 +20,7 @@ impl Scheduler {
         let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
         let ratio = Ratio { old: self.se(se).load, new: load };
         if queued {
-            if is_curr || matches!(rule, Reweight::ScaleAroundAverage | Reweight::PlaceAnew) {
+            if is_curr || charges_all(rule) {
                 self.update_curr(cfs_rq);
             }
             if rule == Reweight::PlaceAnew {
@@ -48,10 +49,7 @@ impl Scheduler {
             if rule == Reweight::PlaceAnew {
                 self.cfs_mut(cfs_rq).nr_running += 1;
             }
-            let moves_vruntime = matches!(
-                rule,
-                Reweight::ScaleAroundOthers | Reweight::ScaleAroundAverage | Reweight::PlaceAnew
-            );
+            let moves_vruntime = rule == Reweight::ScaleAroundOthers || charges_all(rule);
             if moves_vruntime {
                 self.update_min_vruntime(cfs_rq);
             }
@@ -84,13 +82,17 @@ impl Scheduler {
                 }
                 entity.deadline = others.plus(ratio.scale(left));
             }
-            Reweight::ScaleAroundAverage => {
+            Reweight::ScaleAroundAverage | Reweight::ScaleAllAroundAverage => {
                 let left = entity.deadline.minus(average);
                 if average != entity.vruntime {
                     let lag = average.minus(entity.vruntime).clamp(-limit, limit);
                     entity.vruntime = average.plus(-ratio.scale(lag));
                 }
                 entity.deadline = average.plus(ratio.scale(left));
+                if rule == Reweight::ScaleAllAroundAverage {
+                    let protection = entity.protected_until.minus(average);
+                    entity.protected_until = average.plus(ratio.scale(protection));
+                }
             }
             Reweight::PlaceAnew => {
                 entity.vlag = ratio.scale(entity.vlag);
@@ -106,7 +108,7 @@ impl Scheduler {
             return;
         }
         entity.vlag = ratio.scale(entity.vlag);
-        if rule == Reweight::PlaceAnew {
+        if matches!(rule, Reweight::PlaceAnew | Reweight::ScaleAllAroundAverage) {
             entity.relative_deadline = entity.relative_deadline.map(|left| ratio.scale(left));
         }
         if rule == Reweight::ScaleDeadlineAlways {
@@ -114,6 +116,11 @@ impl Scheduler {
             entity.deadline = entity.vruntime.plus(ratio.scale(left));
         }
     }
+}
+
+/// Whether every queued entity's queue is charged first, not only the running one's.
+fn charges_all(rule: Reweight) -> bool {
+    matches!(rule, Reweight::ScaleAroundAverage | Reweight::ScaleAllAroundAverage | Reweight::PlaceAnew)
 }
 
 /// Old weight over new weight.

@@ -61,6 +61,8 @@ behaviours! {
         ScaleAroundOthers = "lag and deadline scale with 1/weight around the average of the others; off the queue only the lag scales",
         /// Lag, within its limit, and deadline scale around the average.
         ScaleAroundAverage = "lag and deadline scale with 1/weight around the average; off the queue only the lag scales",
+        /// The same, and off the queue a relative deadline scales as well; what is left of the protection scales, too.
+        ScaleAllAroundAverage = "lag, deadline and protection scale with 1/weight around the average; off the queue lag and relative deadline",
         /// The entity is placed anew with scaled lag and relative deadline.
         PlaceAnew = "lag and relative deadline scale with 1/weight and the entity is placed anew",
         /// As `ScaleDeadline`, and off the queue the deadline scales as well: what would have been right.

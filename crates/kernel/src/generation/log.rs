@@ -274,7 +274,7 @@ pub const LOG: &[Change] = &[
         Effect::Arithmetic(Arithmetic::WholeWeight),
     ]),
     change("101f3498b4bd", "no-place-anew", (7, 1), "sched/fair: Revert 6d71a9c61604", &[
-        Effect::Reweight(Reweight::ScaleAroundAverage),
+        Effect::Reweight(Reweight::ScaleAllAroundAverage),
     ]),
     change("059258b0d424", "delayed-lag", (7, 1), "sched/fair: Prevent negative lag increase during delayed dequeue", &[
         Effect::DelayedLag(DelayedLag::NeverWorse),
