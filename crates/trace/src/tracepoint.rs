@@ -32,6 +32,8 @@ pub(crate) struct Tracepoints {
     common_type: Option<Integer>,
     /// Where every record has the task that reported it.
     common_pid: Option<Integer>,
+    /// Whether all formats begin as those of nearly all kernels do, so that one word has all common fields.
+    usual: bool,
     decoders: Vec<Decoder>,
     /// By id: the place in `decoders`, or `NO_DECODER`.
     by_id: Vec<u16>,
@@ -51,7 +53,14 @@ pub(crate) enum DecodeError {
 impl Tracepoints {
     /// No tracepoint yet; records are read in byte order `endian`.
     pub(crate) fn new(endian: Endian) -> Tracepoints {
-        Tracepoints { endian, common_type: None, common_pid: None, decoders: Vec::new(), by_id: Vec::new() }
+        Tracepoints {
+            endian,
+            common_type: None,
+            common_pid: None,
+            usual: endian == Endian::Little,
+            decoders: Vec::new(),
+            by_id: Vec::new(),
+        }
     }
 
     /// Adds the tracepoint that `text`, a `format` file of subsystem `system`, describes. False when it is garbage.
@@ -65,6 +74,7 @@ impl Tracepoints {
             self.common_type = format.field("common_type").and_then(Integer::of);
             self.common_pid = format.field("common_pid").and_then(Integer::of);
         }
+        self.usual &= begins_as_usual(&format);
         let id = usize::from(format.id);
         if self.by_id.len() <= id {
             self.by_id.resize(id + 1, NO_DECODER);
@@ -77,12 +87,6 @@ impl Tracepoints {
     /// How many tracepoints are known.
     pub(crate) fn len(&self) -> usize {
         self.decoders.len()
-    }
-
-    /// The task that reported `record`; `None` when it is too short, or no format says where it lies.
-    #[inline]
-    pub(crate) fn pid(&self, record: &[u8]) -> Option<Pid> {
-        Some(Pid(self.common_pid?.read(record, self.endian)? as i32))
     }
 
     /// The id of `record`'s tracepoint.
@@ -98,11 +102,57 @@ impl Tracepoints {
         record: &'a [u8],
         scratch: &'a mut String,
     ) -> Result<(EventKind<'a>, Flags), DecodeError> {
-        let common_type = self.common_type.ok_or(DecodeError::UnknownFormat)?;
-        let id = common_type.read(record, self.endian).ok_or(DecodeError::Malformed)? as usize;
-        let index = self.by_id.get(id).copied().unwrap_or(NO_DECODER);
-        let decoder = self.decoders.get(usize::from(index)).ok_or(DecodeError::UnknownFormat)?;
-        let kind = decoder.decode(record, self.endian, scratch).ok_or(DecodeError::Malformed)?;
-        Ok((kind, decoder.flags(record, self.endian)))
+        self.hand_on(record, scratch, |common, kind| (kind, common.flags))
     }
+
+    /// Hands what `record` says to `take`, from wherever it was decoded: that spares the copies that returning takes.
+    #[inline(always)]
+    pub(crate) fn hand_on<'a, T>(
+        &'a self,
+        record: &'a [u8],
+        scratch: &'a mut String,
+        take: impl FnOnce(Common, EventKind<'a>) -> T,
+    ) -> Result<T, DecodeError> {
+        if self.usual
+            && let Some(word) = self.endian.u64(record, 0)
+        {
+            let decoder = self.decoder(word as u16)?;
+            let flags = flags::columns((word >> 16) as u8, (word >> 24) as u8);
+            let common = Common { pid: Pid((word >> 32) as i32), flags };
+            return decoder
+                .decode(record, self.endian, scratch, |kind| take(common, kind))
+                .ok_or(DecodeError::Malformed);
+        }
+        let common_type = self.common_type.ok_or(DecodeError::UnknownFormat)?;
+        let id = common_type.read(record, self.endian).ok_or(DecodeError::Malformed)?;
+        let decoder = self.decoder(id as u16)?;
+        let pid = self.common_pid.and_then(|field| field.read(record, self.endian));
+        let pid = pid.map_or(Pid::UNKNOWN, |pid| Pid(pid as i32));
+        let common = Common { pid, flags: decoder.flags(record, self.endian) };
+        decoder.decode(record, self.endian, scratch, |kind| take(common, kind)).ok_or(DecodeError::Malformed)
+    }
+
+    #[inline]
+    fn decoder(&self, id: u16) -> Result<&Decoder, DecodeError> {
+        let index = self.by_id.get(usize::from(id)).copied().unwrap_or(NO_DECODER);
+        self.decoders.get(usize::from(index)).ok_or(DecodeError::UnknownFormat)
+    }
+}
+
+/// What all records have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Common {
+    /// The task that reported it.
+    pub(crate) pid: Pid,
+    /// The flag columns.
+    pub(crate) flags: Flags,
+}
+
+/// Whether the common fields lie where nearly all kernels have them.
+fn begins_as_usual(format: &EventFormat) -> bool {
+    let place = |name| format.field(name).map(|field| (field.offset, field.size));
+    place("common_type") == Some((0, 2))
+        && place("common_flags") == Some((2, 1))
+        && place("common_preempt_count") == Some((3, 1))
+        && place("common_pid") == Some((4, 4))
 }

@@ -2,13 +2,13 @@
 //!
 //! Must not know: how records are stored, in what order the CPUs take turns.
 
-use fairlab_event::{Comm, Context, Event, EventKind, Flags, Pid, Sink};
+use fairlab_event::{Context, Event, EventKind, Flags, Pid, Sink};
 
 use super::clock::Clock;
 use super::merge::Receiver;
 use super::stream::{Next, Stream};
 use super::tasks::{Task, Tasks};
-use crate::tracepoint::{DecodeError, Tracepoints};
+use crate::tracepoint::{Common, DecodeError, Tracepoints};
 use crate::{ImportStats, Trouble};
 
 /// What is needed to make events of records.
@@ -23,6 +23,9 @@ pub(crate) struct Knowledge {
     /// How many flag columns events have; all of them when not said.
     pub(crate) flag_columns: Option<usize>,
 }
+
+/// As many flag columns as a record can tell.
+const ALL_COLUMNS: usize = 5;
 
 /// Turns records into events and hands them on.
 pub(crate) struct Delivery<'a> {
@@ -40,7 +43,7 @@ pub(crate) struct Delivery<'a> {
 impl<'a> Delivery<'a> {
     /// A delivery from so many CPUs' buffers, all of one instance unless `several_instances`.
     pub(crate) fn new(
-        knowledge: Knowledge,
+        mut knowledge: Knowledge,
         buffers: usize,
         several_instances: bool,
         sink: &'a mut dyn Sink,
@@ -49,6 +52,8 @@ impl<'a> Delivery<'a> {
         let unknown = Pid::UNKNOWN;
         let latest = vec![(unknown, knowledge.tasks.get(unknown)); buffers];
         let instance_of = several_instances.then(|| vec![None; usize::from(u16::MAX) + 1]);
+        let all = |columns: &usize| *columns >= ALL_COLUMNS;
+        knowledge.flag_columns = knowledge.flag_columns.filter(|columns| !all(columns));
         Delivery { knowledge, sink, stats, latest, instance_of, scratch: String::new() }
     }
 
@@ -62,34 +67,33 @@ impl<'a> Delivery<'a> {
                 return Err(Trouble::RecordedTwice);
             }
         }
-        let (kind, flags) = tracepoints.decode(record, &mut self.scratch).map_err(|error| match error {
+        let (sink, latest) = (&mut *self.sink, &mut self.latest);
+        let (cpu, (time, _)) = (stream.cpu, stream.time());
+        let time = clock.ns(time);
+        let handed_on = tracepoints.hand_on(record, &mut self.scratch, |common, kind| {
+            let Common { pid, mut flags } = common;
+            if kind.is_task_record() {
+                learn(tasks, latest, &kind);
+                flags = Flags::NONE;
+            } else if let Some(columns) = *flag_columns {
+                flags = first_columns(flags, columns);
+            }
+            let task = match latest.get_mut(index) {
+                Some((known, task)) if *known == pid => *task,
+                Some(latest) => {
+                    *latest = (pid, tasks.get(pid));
+                    latest.1
+                }
+                None => tasks.get(pid),
+            };
+            let context = Context { comm: task.comm, pid, tgid: task.tgid, flags };
+            sink.event(&Event { time, cpu, context, kind });
+        });
+        self.stats.events += u64::from(handed_on.is_ok());
+        handed_on.map_err(|error| match error {
             DecodeError::UnknownFormat => Trouble::UnknownEventFormat,
             DecodeError::Malformed => Trouble::MalformedEvent,
-        })?;
-        match kind {
-            EventKind::TaskName { pid, comm, .. } => rename(tasks, &mut self.latest, pid, comm),
-            EventKind::TaskStart { pid, parent_pid, .. } => {
-                let comm = tasks.get(parent_pid).comm;
-                rename(tasks, &mut self.latest, pid, comm);
-            }
-            _ => {}
-        }
-        let pid = tracepoints.pid(record).unwrap_or(Pid::UNKNOWN);
-        let latest = &mut self.latest[index];
-        if latest.0 != pid {
-            *latest = (pid, tasks.get(pid));
-        }
-        let Task { comm, tgid } = latest.1;
-        let flags = match *flag_columns {
-            _ if kind.is_task_record() => Flags::NONE,
-            Some(columns) => Flags::new(flags.as_bytes().get(..columns).unwrap_or(flags.as_bytes())),
-            None => flags,
-        };
-        let (time, _) = stream.time();
-        let context = Context { comm, pid, tgid, flags };
-        self.sink.event(&Event { time: clock.ns(time), cpu: stream.cpu, context, kind });
-        self.stats.events += 1;
-        Ok(())
+        })
     }
 
     #[cold]
@@ -102,13 +106,22 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// From now on `pid` is called `comm`, as perf's own records say it of the event at hand too.
+/// Takes what `kind` says of a task's name into account, as perf's own records say it of the event at hand too.
 #[cold]
-fn rename(tasks: &mut Tasks, latest: &mut [(Pid, Task)], pid: Pid, comm: Comm) {
-    tasks.set_comm(pid, comm);
+fn learn(tasks: &mut Tasks, latest: &mut [(Pid, Task)], kind: &EventKind<'_>) {
+    match *kind {
+        EventKind::TaskName { pid, comm, .. } => tasks.set_comm(pid, comm),
+        EventKind::TaskStart { pid, parent_pid, .. } => tasks.set_comm(pid, tasks.get(parent_pid).comm),
+        _ => {}
+    }
     for (pid, task) in latest {
         *task = tasks.get(*pid);
     }
+}
+
+#[cold]
+fn first_columns(flags: Flags, columns: usize) -> Flags {
+    Flags::new(flags.as_bytes().get(..columns).unwrap_or(flags.as_bytes()))
 }
 
 impl Receiver for Delivery<'_> {

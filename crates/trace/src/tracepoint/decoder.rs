@@ -116,41 +116,48 @@ impl Decoder {
         }
     }
 
-    /// What a record says; `None` when a field lies outside it or holds what its kernel does not explain.
-    /// Text that has to be made is made in `scratch`.
-    #[inline]
-    pub(super) fn decode<'a>(
+    /// Hands what a record says to `take`; `None` when a field lies outside it or holds what its kernel does not
+    /// explain. Text that has to be made is made in `scratch`.
+    #[inline(always)]
+    pub(super) fn decode<'a, T>(
         &'a self,
         record: &'a [u8],
         endian: Endian,
         scratch: &'a mut String,
-    ) -> Option<EventKind<'a>> {
+        take: impl FnOnce(EventKind<'a>) -> T,
+    ) -> Option<T> {
         let source = Source { record, endian };
         Some(match &self.kind {
-            Kind::Switch(fields) => EventKind::SchedSwitch(source.switch(fields)?),
-            Kind::Waking(fields) => EventKind::SchedWaking(source.wakeup(fields)?),
-            Kind::Wakeup(fields) => EventKind::SchedWakeup(source.wakeup(fields)?),
-            Kind::WakeupNew(fields) => EventKind::SchedWakeupNew(source.wakeup(fields)?),
+            Kind::Switch(fields) => take(EventKind::SchedSwitch(source.switch(fields)?)),
+            Kind::Waking(fields) => take(EventKind::SchedWaking(source.wakeup(fields)?)),
+            Kind::Wakeup(fields) => take(EventKind::SchedWakeup(source.wakeup(fields)?)),
             Kind::StatRuntime { task, runtime, vruntime } => {
                 let (comm, pid) = source.task(task)?;
                 let vruntime = match vruntime {
                     Some(field) => Some(source.integer(*field)?),
                     None => None,
                 };
-                EventKind::SchedStatRuntime { comm, pid, runtime: Ns(source.integer(*runtime)?), vruntime }
+                take(EventKind::SchedStatRuntime {
+                    comm,
+                    pid,
+                    runtime: Ns(source.integer(*runtime)?),
+                    vruntime,
+                })
             }
+            _ => take(self.decode_rare(source, scratch)?),
+        })
+    }
+
+    /// The events that are few in any trace, or that cost a rendering anyway.
+    #[inline(never)]
+    fn decode_rare<'a>(&'a self, source: Source<'a>, scratch: &'a mut String) -> Option<EventKind<'a>> {
+        Some(match &self.kind {
+            Kind::WakeupNew(fields) => EventKind::SchedWakeupNew(source.wakeup(fields)?),
             Kind::MigrateTask { task, prio, orig_cpu, dest_cpu } => {
                 let (comm, pid) = source.task(task)?;
                 let (orig_cpu, dest_cpu) = (source.cpu(*orig_cpu)?, source.cpu(*dest_cpu)?);
                 EventKind::SchedMigrateTask { comm, pid, prio: source.prio(*prio)?, orig_cpu, dest_cpu }
             }
-            _ => return self.decode_rare(source, scratch),
-        })
-    }
-
-    /// The events that are few in any trace, or that cost a rendering anyway.
-    fn decode_rare<'a>(&'a self, source: Source<'a>, scratch: &'a mut String) -> Option<EventKind<'a>> {
-        Some(match &self.kind {
             Kind::Fork { parent, child } => {
                 let (comm, pid) = source.task(parent)?;
                 let (child_comm, child_pid) = source.task(child)?;
@@ -331,32 +338,32 @@ struct Source<'r> {
 }
 
 impl<'r> Source<'r> {
-    #[inline]
+    #[inline(always)]
     fn integer(self, field: Integer) -> Option<u64> {
         field.read(self.record, self.endian)
     }
 
-    #[inline]
+    #[inline(always)]
     fn pid(self, field: Integer) -> Option<Pid> {
         Some(Pid(self.integer(field)? as i32))
     }
 
-    #[inline]
+    #[inline(always)]
     fn prio(self, field: Integer) -> Option<Prio> {
         Some(Prio(self.integer(field)? as i32))
     }
 
-    #[inline]
+    #[inline(always)]
     fn cpu(self, field: Integer) -> Option<Cpu> {
         Some(Cpu(self.integer(field)? as u32))
     }
 
-    #[inline]
+    #[inline(always)]
     fn task(self, fields: &TaskFields) -> Option<(Comm, Pid)> {
         Some((fields.comm.comm(self.record, self.endian)?, self.pid(fields.pid)?))
     }
 
-    #[inline]
+    #[inline(always)]
     fn switch(self, fields: &SwitchFields) -> Option<Switch> {
         let (prev_comm, prev_pid) = self.task(&fields.prev)?;
         let (next_comm, next_pid) = self.task(&fields.next)?;
@@ -371,7 +378,7 @@ impl<'r> Source<'r> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn wakeup(self, fields: &WakeupFields) -> Option<Wakeup> {
         let (comm, pid) = self.task(&fields.task)?;
         Some(Wakeup { comm, pid, prio: self.prio(fields.prio)?, target_cpu: self.cpu(fields.target_cpu)? })

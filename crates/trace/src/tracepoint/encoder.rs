@@ -321,9 +321,11 @@ mod tests {
             assert!(tracepoints.add(system, &format), "{format}");
         }
         let mut scratch = String::new();
-        let (kind, flags) = tracepoints.decode(&record, &mut scratch).expect("a record");
-        assert_eq!((tracepoints.pid(&record), flags.as_bytes()), (Some(Pid(77)), &b"dNh1."[..]));
-        (encoded, format!("{kind:?}"))
+        let back = tracepoints.hand_on(&record, &mut scratch, |common, kind| {
+            assert_eq!((common.pid, common.flags.as_bytes()), (Pid(77), &b"dNh1."[..]));
+            format!("{kind:?}")
+        });
+        (encoded, back.expect("a record"))
     }
 
     #[track_caller]
