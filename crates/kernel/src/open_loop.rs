@@ -27,6 +27,12 @@ pub struct EntityView {
     pub deadline: Vruntime,
     /// Lag when it last left a queue, virtual ns.
     pub vlag: i64,
+    /// Its distance to its deadline between two queues, virtual ns (`rel_deadline`).
+    pub relative_deadline: Option<i64>,
+    /// Its request, ns.
+    pub slice: u64,
+    /// Asleep, but still competing.
+    pub delayed: bool,
     /// Its weight, scaled down.
     pub weight: u64,
     /// Whether it counts on its queue.
@@ -96,6 +102,9 @@ impl Scheduler {
             vruntime: entity.vruntime,
             deadline: entity.deadline,
             vlag: entity.vlag,
+            relative_deadline: entity.relative_deadline,
+            slice: entity.slice,
+            delayed: entity.sched_delayed,
             weight: entity.load.scaled_down(),
             on_rq: entity.on_rq,
         }
@@ -112,6 +121,11 @@ impl Scheduler {
         }
     }
 
+    /// The average of a CPU's root queue, where lag is zero.
+    pub fn root_average(&self, cpu: Cpu) -> Vruntime {
+        self.average(self.rqs[cpu.index()].cfs)
+    }
+
     /// The zero of the virtual time line of a CPU's root queue.
     pub fn min_vruntime(&self, cpu: Cpu) -> Vruntime {
         self.cfs(self.rqs[cpu.index()].cfs).min_vruntime
@@ -125,6 +139,11 @@ impl Scheduler {
     /// A task's policy.
     pub fn policy(&self, task: TaskId) -> Policy {
         self.task(task).policy
+    }
+
+    /// Whether a task sleeps on its queue.
+    pub fn is_delayed(&self, task: TaskId) -> bool {
+        matches!(self.task(task).on_rq, OnRq::Delayed(_))
     }
 
     /// Whether a task is on a runqueue: running, waiting, or left there asleep.
@@ -175,6 +194,27 @@ impl Scheduler {
     pub fn force_vlag(&mut self, task: TaskId, vlag: i64) {
         let se = self.task(task).se;
         self.se_mut(se).vlag = vlag;
+    }
+
+    /// Sets a task's distance to its deadline while it is between two queues.
+    pub fn force_relative_deadline(&mut self, task: TaskId, distance: Option<i64>) {
+        let se = self.task(task).se;
+        self.se_mut(se).relative_deadline = distance;
+    }
+
+    /// Sets a task's request; `custom` says that it is kept.
+    pub fn force_slice(&mut self, task: TaskId, slice: u64, custom: bool) {
+        let se = self.task(task).se;
+        let entity = self.se_mut(se);
+        (entity.slice, entity.custom_slice) = (slice, custom);
+    }
+
+    /// Ends the protection of the running task's slice where the kernel had it end.
+    pub fn force_protection(&mut self, task: TaskId, until: Vruntime) {
+        let se = self.task(task).se;
+        let entity = self.se_mut(se);
+        entity.protected_until = until;
+        entity.deadline_at_pick = Some(until);
     }
 
     fn change_entity(&mut self, task: TaskId, change: impl FnOnce(&mut crate::entity::SchedEntity)) {
@@ -229,12 +269,13 @@ impl Scheduler {
             return;
         }
         self.move_entity_to(task, cpu);
-        self.tasks[task.index()].on_rq = OnRq::Queued;
-        self.count_task(cpu);
         if !self.task(task).policy.is_fair() {
-            self.rqs[cpu.index()].stop.push(task);
+            self.stand_on(cpu);
+            self.enqueue_task(task, EnqueueFlags::default());
             return;
         }
+        self.tasks[task.index()].on_rq = OnRq::Queued;
+        self.count_task(cpu);
         let mut level = Some(self.task(task).se);
         while let Some(se) = level {
             let cfs_rq = self.se(se).cfs_rq;
@@ -360,6 +401,37 @@ impl Scheduler {
         if runs {
             self.set_next_task(task);
         }
+    }
+
+    /// A task that sleeps on its queue is woken there, without its test for preemption (`ttwu_runnable()`).
+    pub fn wake_delayed(&mut self, task: TaskId) {
+        if self.is_delayed(task) {
+            self.stand_on(self.task(task).cpu);
+            self.tasks[task.index()].on_rq = OnRq::Queued;
+            self.requeue_delayed_entity(self.task(task).se);
+        }
+    }
+
+    /// A task that sleeps on its queue leaves it now.
+    pub fn dequeue_delayed(&mut self, task: TaskId) {
+        if let OnRq::Delayed(state) = self.task(task).on_rq {
+            self.stand_on(self.task(task).cpu);
+            self.tasks[task.index()].on_rq = OnRq::Sleeping(state);
+            self.dequeue_task(task, DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() });
+        }
+    }
+
+    /// A task that has just left its queue is on it again, asleep: the kernel has put its dequeue off.
+    pub fn lay_delayed(&mut self, task: TaskId, cpu: Cpu) {
+        let OnRq::Sleeping(state) = self.task(task).on_rq else { return };
+        self.lay_on_queue(task, cpu);
+        let se = self.task(task).se;
+        if self.rqs[cpu.index()].curr == task {
+            // It is still the running one, so it does not wait.
+            self.remove_waiting(self.se(se).cfs_rq, se);
+        }
+        self.tasks[task.index()].on_rq = OnRq::Delayed(state);
+        self.set_delayed(se);
     }
 
     /// Applies what a test for preemption found, or what the kernel did instead.

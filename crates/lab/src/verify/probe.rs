@@ -139,6 +139,8 @@ pub(super) enum Caller {
 pub(super) struct Probe {
     pub at: At,
     pub by: Option<Caller>,
+    /// For a probe at a return: whether it returns into `place_entity()`.
+    pub in_place: bool,
     values: Box<[Option<i64>]>,
 }
 
@@ -156,7 +158,12 @@ impl Probe {
     }
 
     fn with_fields(at: At, fields: Fields<'_>) -> Probe {
-        let mut probe = Probe { at, by: None, values: vec![None; Key::ALL.len()].into() };
+        let mut probe = Probe {
+            at,
+            by: None,
+            in_place: fields.text().starts_with("(place_entity+"),
+            values: vec![None; Key::ALL.len()].into(),
+        };
         for (name, value) in fields.iter() {
             if let Some(key) = Key::named(name) {
                 probe.values[key as usize] = match value {

@@ -21,17 +21,23 @@ pub enum Kind {
     TickPreempt,
     /// A queue's virtual zero or average, where a probe shows it.
     QueueTime,
+    /// The lag with which an entity leaves its queue, where a probe shows it.
+    Lag,
+    /// Whether a task that goes to sleep stays on its queue.
+    DelayedDequeue,
 }
 
 impl Kind {
     /// Every kind, in order of report.
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Vruntime,
         Kind::Placement,
         Kind::Pick,
         Kind::WakeupPreempt,
         Kind::TickPreempt,
         Kind::QueueTime,
+        Kind::Lag,
+        Kind::DelayedDequeue,
     ];
 
     /// Its name in machine-readable output.
@@ -43,6 +49,8 @@ impl Kind {
             Kind::WakeupPreempt => "wakeup_preempt",
             Kind::TickPreempt => "tick_preempt",
             Kind::QueueTime => "queue_time",
+            Kind::Lag => "lag",
+            Kind::DelayedDequeue => "delayed_dequeue",
         }
     }
 }

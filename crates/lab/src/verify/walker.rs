@@ -8,6 +8,7 @@
 
 mod accounting;
 mod lifecycle;
+mod probes;
 mod start;
 mod switching;
 mod truth;
@@ -16,6 +17,7 @@ mod wakeups;
 use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
+use fairlab_kernel::generation::behaviour::Placement;
 use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology, Vruntime};
 
 use super::record::{Record, What};
@@ -37,6 +39,8 @@ pub(super) struct Walker {
     sched: Scheduler,
     window: Window,
     tasks: BTreeMap<Pid, TaskInfo>,
+    /// Whether every enqueue places by lag (EEVDF), so that vruntimes are not printed relative.
+    by_lag: bool,
     by_id: Vec<Pid>,
     cpus: Vec<CpuInfo>,
     recording: Recording,
@@ -64,6 +68,8 @@ struct Seen {
     events: u64,
     /// A probe at `resched_curr()`.
     resched_probe: bool,
+    /// A probe at `dequeue_entities()`: delayed dequeues are shown.
+    dequeue_probe: bool,
     /// Places where the state had to be set right without a decision that explains it.
     lost: u64,
 }
@@ -76,6 +82,8 @@ struct TaskInfo {
     known: bool,
     /// A wakeup of it is under way.
     waking: bool,
+    /// The event with which its last wakeup began.
+    waking_since: u64,
     /// It was moved to another CPU while waking: from where, and with what.
     moved: Option<MovedWhileWaking>,
     exiting: bool,
@@ -87,6 +95,20 @@ struct TaskInfo {
     yielding: bool,
     /// Its vruntime has been printed in this trace.
     printed: bool,
+    /// Whether its lag of when it last left a queue is the kernel's.
+    lag_known: bool,
+    /// It has been woken where it slept on its queue, and whether that queue was known then.
+    requeued: Option<bool>,
+    /// Where a probe has just shown it being placed.
+    placed: Option<Placed>,
+}
+
+/// What `place_entity()` returned with.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    event: u64,
+    vruntime: Vruntime,
+    deadline: Option<Vruntime>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -117,12 +139,22 @@ struct CpuInfo {
     pending_since: u64,
     /// The last event of a wakeup that code on this CPU is about, before `sched_wakeup` itself.
     waking_seen: u64,
+    /// The event with which that wakeup began.
+    waking_began: u64,
     /// The last that a probe has shown of code on this CPU: it asked for a reschedule of that CPU.
     asked_resched: Option<Cpu>,
     /// Its running task was moved between groups: once it has been put back, a reschedule is pending.
     resched_due: bool,
+    /// The CPU on whose root queue code on this CPU places an entity.
+    placing: Option<Cpu>,
     /// The tick's probe was hit and its accounting is to come.
     in_tick: bool,
+    /// Whether a reschedule was pending before the queue's last accounting, and the event of that.
+    pending_before_charge: (bool, u64),
+    /// The task whose sleep code on this CPU has just reported as ended: it had left its queue.
+    sleep_ended: Option<Pid>,
+    /// The task that a probe has shown code on this CPU waking where it slept on its queue.
+    requeued: Option<Pid>,
     /// Past values of the queue's minimum, newest last, each with the event since which it held; and how many there were
     /// in all.
     minima: Vec<(Vruntime, u64)>,
@@ -144,7 +176,9 @@ impl Walker {
     ) -> Walker {
         let cpus = vec![CpuInfo::default(); topology.nr_cpus()];
         let rules = TraceRules::of(recording.release.as_deref());
+        let by_lag = generation.behaviours.placement == Placement::Lag;
         let mut walker = Walker {
+            by_lag,
             sched: Scheduler::new(generation, topology, tick),
             window: Window::default(),
             tasks: BTreeMap::new(),
@@ -225,7 +259,11 @@ impl Walker {
             What::Marker(marker) => self.on_marker(*marker),
             What::YieldCall => self.on_yield_call(&record),
             What::Probe(probe) => self.on_probe(&record, probe),
-            What::SleepEnds(_) => self.cpus[record.cpu.index()].waking_seen = record.number,
+            What::SleepEnds(pid) => {
+                let cpu = &mut self.cpus[record.cpu.index()];
+                cpu.waking_seen = record.number;
+                cpu.sleep_ended = Some(*pid);
+            }
             What::WaitEnds(_) | What::Place(_) | What::OtherProbe | What::Other => {}
         }
         self.follow_flags(&record);
@@ -235,7 +273,11 @@ impl Walker {
     /// What holds from an event on until the CPU's next one.
     fn after(&mut self, record: &Record) {
         let cpu = &mut self.cpus[record.cpu.index()];
-        if !matches!(record.what, What::Probe(_) | What::OtherProbe) {
+        let ends_asking = matches!(
+            record.what,
+            What::Waking(_) | What::Wakeup(_) | What::WakeupNew(_) | What::Switch(_) | What::Runtime { .. }
+        );
+        if ends_asking {
             cpu.asked_resched = None;
         }
         if matches!(record.what, What::WaitEnds(_)) && std::mem::take(&mut cpu.resched_due) {
@@ -309,7 +351,7 @@ impl Walker {
 
     /// Creates the core's task for `pid`, which may have belonged to another before.
     fn new_task(&mut self, pid: Pid, prio: Prio, comm: Comm, cpu: Cpu) -> TaskId {
-        let policy = if prio.nice().is_some() { Policy::Normal } else { Policy::Stop };
+        let policy = policy_of(prio, comm);
         let spec = TaskSpec {
             comm,
             pid,
@@ -326,12 +368,16 @@ impl Walker {
             id,
             known: false,
             waking: false,
+            waking_since: 0,
             moved: None,
             exiting: false,
             renice: None,
             moving_group: false,
             yielding: false,
             printed: false,
+            lag_known: false,
+            requeued: None,
+            placed: None,
         };
         self.tasks.insert(pid, info);
         id
@@ -344,8 +390,10 @@ impl Walker {
         match prio.nice() {
             Some(nice) if old.is_fair() => self.sched.force_nice(task, nice, old),
             Some(nice) => self.sched.force_nice(task, nice, Policy::Normal),
-            None if old == Policy::Stop => {}
-            None => self.sched.force_nice(task, 0, Policy::Stop),
+            None => {
+                let comm = self.sched.task(task).comm();
+                self.sched.force_nice(task, 0, policy_of(prio, comm));
+            }
         }
     }
 
@@ -371,6 +419,11 @@ impl Walker {
     /// Takes a task off its queue without a reason that the trace shows.
     fn take_off(&mut self, task: TaskId) {
         let cpu = self.sched.task(task).cpu();
+        if self.sched.is_delayed(task) {
+            self.sched.dequeue_delayed(task);
+            self.mark_unknown(task);
+            return;
+        }
         if self.sched.curr(cpu) == task {
             let idle = self.sched.idle_task(cpu);
             self.sched.force_curr(cpu, idle);
@@ -468,6 +521,15 @@ struct Judged<'r> {
     case: &'static str,
     /// Whose queue is shown.
     cpu: Cpu,
+}
+
+/// The policy that a priority and a name tell.
+fn policy_of(prio: Prio, comm: Comm) -> Policy {
+    match prio.nice() {
+        Some(_) => Policy::Normal,
+        None if comm.as_bytes().starts_with(b"migration/") => Policy::Stop,
+        None => Policy::Fifo((99 - prio.0).clamp(1, 99) as u8),
+    }
 }
 
 impl TraceRules {

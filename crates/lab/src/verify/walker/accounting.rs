@@ -1,6 +1,6 @@
 //! `sched_stat_runtime`: accounting, and what the kernel does right after it without an event of its own.
 
-use fairlab_event::{Cpu, Ns, Pid};
+use fairlab_event::{Cpu, Ns, Pid, TaskState};
 use fairlab_kernel::decision::TickDecision;
 use fairlab_kernel::{TaskId, Vruntime};
 
@@ -25,7 +25,11 @@ impl Walker {
             }
             return;
         }
+        if let Some(woken) = self.woken_on_queue(record.cpu).filter(|_| !self.seen.dequeue_probe) {
+            self.requeue(woken);
+        }
         let leaf_request_pending = self.sched.need_resched(cpu);
+        self.cpus[cpu.index()].pending_before_charge = (leaf_request_pending, record.number);
         self.charge(record, task, cpu, runtime, vruntime);
         self.note_minimum(cpu);
         let joins_here = self.detached_dest(record.cpu) == Some(cpu);
@@ -94,7 +98,8 @@ impl Walker {
         } else if let Some((child, comm)) = self.forks_next(pid, cpu).filter(|_| !in_interrupt(record)) {
             self.place_child(task, child, comm, cpu);
         } else if self.is_dequeue(record, pid, cpu) {
-            self.block(cpu);
+            let state = self.next_switch(cpu).map_or(TaskState::INTERRUPTIBLE, |switch| switch.prev_state);
+            self.block(cpu, state);
         }
     }
 

@@ -4,7 +4,6 @@ use fairlab_event::{Comm, Cpu, Pid, Wakeup};
 use fairlab_kernel::decision::PreemptDecision;
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::probe::{At, Caller, Key, Probe};
 use super::super::record::Record;
 use super::super::tally::{Kind, Verdict};
 use super::{Judged, Walker};
@@ -44,9 +43,12 @@ impl Walker {
             return;
         }
         let orig = self.sched.task(task).cpu();
-        let known = self.is_known(task) && self.min_known(orig) && self.min_known(target);
+        let known = match self.by_lag {
+            true => self.average_known(target),
+            false => self.is_known(task) && self.min_known(orig) && self.min_known(target),
+        };
         self.sched.activate_new(task, target);
-        self.judge_placement(record, task, "fork", known, &[]);
+        self.judge_placement(record, task, "fork", known, &[], 0);
         let pending = self.sched.need_resched(target);
         let truth = match self.seen.resched_probe {
             true => Some(self.asks_resched_next(record.cpu, target)),
@@ -111,7 +113,7 @@ impl Walker {
 
     /// Compares where a task that has just been queued stands, and puts it where the kernel had it.
     ///
-    /// `others` are values that the kernel could have come to as well.
+    /// `others` are values that the kernel could have come to as well; a probe counts if it comes after event `since`.
     pub(super) fn judge_placement(
         &mut self,
         record: &Record,
@@ -119,35 +121,55 @@ impl Walker {
         case: &'static str,
         known: bool,
         others: &[Vruntime],
+        since: u64,
     ) {
         if !self.is_fair(task) {
             return;
         }
         let cpu = self.sched.task(task).cpu();
-        let model = self.sched.entity_view(task).vruntime;
-        let shown = self.vruntime_shown_later(task);
+        let view = self.sched.entity_view(task);
+        let model = view.vruntime;
+        let placed = self.info(task).and_then(|info| info.placed.take()).filter(|placed| placed.event > since);
+        let shown = placed.map(|placed| placed.vruntime).or_else(|| self.vruntime_shown_later(task));
+        let deadline = placed.and_then(|placed| placed.deadline).filter(|_| self.by_lag);
         let verdict = match shown {
             None => Verdict::NotJudged("vruntime not shown"),
             Some(_) if !known => Verdict::NotJudged("state before not known"),
-            Some(kernel) if kernel == model => Verdict::Hit,
+            Some(kernel) if kernel == model => match deadline {
+                Some(deadline) if deadline != view.deadline => Verdict::Miss("deadline"),
+                _ => Verdict::Hit,
+            },
             Some(kernel) if others.contains(&kernel) => Verdict::Admissible,
             Some(_) => Verdict::Miss(case),
         };
         let judged = Judged { record, kind: Kind::Placement, case, cpu };
         self.judge(judged, verdict, |walker| {
             let kernel = shown.unwrap_or(model);
+            let wanted = deadline.map_or(String::new(), |deadline| format!(", deadline {:+}", deadline.minus(kernel)));
             [
-                format!("{} at {}", walker.name_of(task), model.0),
-                format!("{} ({:+})", kernel.0, kernel.minus(model)),
+                format!(
+                    "{} at {}, deadline {:+}, lag {}",
+                    walker.name_of(task),
+                    model.0,
+                    view.deadline.minus(model),
+                    view.vlag
+                ),
+                format!("{} ({:+}){wanted}", kernel.0, kernel.minus(model)),
             ]
         });
+        if let Some(deadline) = deadline {
+            self.sched.force_deadline(task, deadline);
+        }
         match shown {
             Some(kernel) => {
                 self.learn_minimum(task, cpu, case, model, kernel);
                 self.force_vruntime(task, kernel);
             }
-            None if !known => self.mark_unknown(task),
-            None => {}
+            None => {
+                if let Some(info) = self.info(task) {
+                    info.known = known;
+                }
+            }
         }
     }
 
@@ -161,7 +183,7 @@ impl Walker {
         kernel: Vruntime,
     ) {
         let depends_on_minimum = matches!(case, "fork" | "moved");
-        if self.min_known(cpu) || !depends_on_minimum || !self.is_known(task) {
+        if self.by_lag || self.min_known(cpu) || !depends_on_minimum || !self.is_known(task) {
             return;
         }
         let minimum = self.sched.min_vruntime(cpu).plus(kernel.minus(model));
@@ -207,65 +229,9 @@ impl Walker {
         };
         self.sched.apply_preempt(task, forced);
     }
-
-    pub(super) fn on_probe(&mut self, record: &Record, probe: &Probe) {
-        match probe.at {
-            At::Tick => self.cpus[record.cpu.index()].in_tick = true,
-            At::Resched | At::ReschedLazy => {
-                self.seen.resched_probe = true;
-                if probe.by == Some(Caller::Preemption) {
-                    self.cpus[record.cpu.index()].asked_resched = probe.cpu();
-                }
-            }
-            At::Nice => self.announce(probe, |info| info.renice = nice_of(probe)),
-            At::MoveGroup => self.announce(probe, |info| info.moving_group = true),
-            At::Yield => {
-                let caller = probe.get(Key::CurrentPid).and_then(|pid| i32::try_from(pid).ok());
-                if let Some(info) = caller.and_then(|pid| self.tasks.get_mut(&Pid(pid))) {
-                    info.yielding = true;
-                }
-            }
-            At::EnqueueEntity | At::DequeueEntity | At::SetNextEntity | At::Place => {
-                self.compare_queue(record, probe)
-            }
-            _ => {}
-        }
-    }
-
-    fn announce(&mut self, probe: &Probe, note: impl FnOnce(&mut super::TaskInfo)) {
-        if let Some(info) = probe.task().and_then(|pid| self.tasks.get_mut(&pid)) {
-            note(info);
-        }
-    }
-
-    /// A probe shows the minimum of a root queue: compares and takes it over.
-    fn compare_queue(&mut self, record: &Record, probe: &Probe) {
-        const ROOT_CGROUP: i64 = 1;
-        let (Some(cpu), Some(minimum)) = (probe.cpu(), probe.unsigned(Key::MinVruntime)) else { return };
-        if probe.get(Key::Cgroup) != Some(ROOT_CGROUP) || cpu.index() >= self.cpus.len() {
-            return;
-        }
-        let (model, kernel) = (self.sched.min_vruntime(cpu), Vruntime(minimum));
-        let verdict = match (self.min_known(cpu), model == kernel) {
-            (false, _) => Verdict::NotJudged("not known before"),
-            (true, true) => Verdict::Hit,
-            (true, false) => Verdict::Miss("min_vruntime"),
-        };
-        let judged = Judged { record, kind: Kind::QueueTime, case: "min_vruntime", cpu };
-        self.judge(judged, verdict, |_| {
-            [model.0.to_string(), format!("{} ({:+})", kernel.0, kernel.minus(model))]
-        });
-        self.sched.force_min_vruntime(cpu, kernel);
-        self.cpus[cpu.index()].min_known = true;
-        self.note_minimum(cpu);
-    }
 }
 
 /// Whether the kernel's answer has to be forced.
 fn judged_otherwise(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Miss(_))
-}
-
-fn nice_of(probe: &Probe) -> Option<i32> {
-    probe.get(Key::Nice).and_then(|nice| i32::try_from(nice).ok()).filter(|nice| (-20..=19).contains(nice))
 }

@@ -20,10 +20,13 @@ impl Walker {
         self.attach_task(record, next);
         if self.blocks(&switch) {
             if !self.cpus[cpu.index()].blocked && self.sched.curr(cpu) == prev {
-                self.block(cpu);
+                self.block(cpu, switch.prev_state);
             }
         } else {
             self.apply_yield(record, &switch, prev);
+        }
+        if self.by_lag && !self.seen.dequeue_probe {
+            self.sched.finish_delayed_dequeues(cpu);
         }
         self.judge_pick(record, next);
         self.switch_to(record, next, switch.prev_state);
@@ -36,15 +39,21 @@ impl Walker {
     }
 
     /// The running task of `cpu` leaves its queue.
-    pub(super) fn block(&mut self, cpu: Cpu) {
+    pub(super) fn block(&mut self, cpu: Cpu, state: TaskState) {
+        // A kernel up to v5.17 may have shown the state of a task that is being woken.
+        let state = if state.is_runnable() { TaskState::INTERRUPTIBLE } else { state };
         let task = self.sched.curr(cpu);
         if self.sched.policy(task) == Policy::Swapper || !self.sched.is_on_queue(task) {
             return;
         }
         let clock = self.sched.rq_clock(cpu);
         self.sched.set_here(cpu, fairlab_kernel::Mode::Task, clock);
-        self.sched.deactivate_task(cpu, TaskState::INTERRUPTIBLE);
+        let lag_known = self.average_known(cpu);
+        self.sched.deactivate_task(cpu, state);
         self.cpus[cpu.index()].blocked = true;
+        if let Some(info) = self.info(task) {
+            info.lag_known = lag_known;
+        }
         self.note_minimum(cpu);
     }
 
@@ -131,7 +140,9 @@ impl Walker {
     fn forget_queued(&mut self, cpu: Cpu) {
         let waiting = self.sched.queue_view(cpu).waiting;
         for task in waiting.into_iter().filter_map(|view| view.task) {
-            self.seen.lost += 1;
+            if !self.sched.is_delayed(task) {
+                self.seen.lost += 1;
+            }
             self.take_off(task);
         }
         self.cpus[cpu.index()].queue_known = true;

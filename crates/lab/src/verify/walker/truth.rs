@@ -188,7 +188,8 @@ impl Walker {
     /// Whether the accounting of `pid` that is being looked at (reported by its own CPU) is the one of its dequeue: the
     /// last before a switch with which it has blocked, those aside that a task pulled onto this queue causes.
     pub(super) fn is_dequeue(&self, record: &Record, pid: Pid, cpu: Cpu) -> bool {
-        if record.cpu != cpu || self.cpus[cpu.index()].blocked {
+        let info = &self.cpus[cpu.index()];
+        if record.cpu != cpu || info.blocked || info.waking.is_some() {
             return false;
         }
         let Some(switch) = self.next_switch(cpu).filter(|switch| switch.prev_pid == pid) else {

@@ -6,7 +6,9 @@ use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::At;
 use super::super::record::{Record, What};
-use super::{MovedWhileWaking, Walker};
+use super::super::tally::{Kind, Verdict};
+use super::accounting::yes_no;
+use super::{Judged, MovedWhileWaking, Walker};
 
 impl Walker {
     pub(super) fn on_waking(&mut self, record: &Record, wakeup: Wakeup) {
@@ -17,9 +19,13 @@ impl Walker {
         let cpu = &mut self.cpus[record.cpu.index()];
         cpu.waking = Some(wakeup.pid);
         cpu.waking_seen = record.number;
+        cpu.waking_began = record.number;
+        cpu.sleep_ended = None;
+        cpu.requeued = None;
         cpu.asked_resched = None;
         if let Some(info) = self.info(task) {
             info.waking = true;
+            info.waking_since = record.number;
             info.moved = None;
         }
     }
@@ -63,12 +69,19 @@ impl Walker {
     /// Code on this CPU takes a waiting task off its queue, to queue it on another soon.
     fn detach(&mut self, record: &Record, task: TaskId, dest: Cpu) {
         let orig = self.sched.task(task).cpu();
-        let known = self.is_known(task) && self.min_known(orig);
-        self.sched.detach(task, dest);
+        let lag_known = self.average_known(orig);
+        let known = self.is_known(task) && (self.by_lag || self.min_known(orig));
+        self.sched.dequeue_delayed(task);
+        if self.sched.is_on_queue(task) {
+            self.sched.detach(task, dest);
+        } else {
+            self.sched.migrate_waking(task, dest);
+        }
         self.note_minimum(orig);
         let pid = self.pid_of(task);
         if let Some(info) = self.info(task) {
             info.known = known;
+            info.lag_known = lag_known;
         }
         self.cpus[record.cpu.index()].detached.push((pid, record.number));
     }
@@ -121,9 +134,12 @@ impl Walker {
                 continue;
             }
             let dest = self.sched.task(task).cpu();
-            let known = self.is_known(task) && self.min_known(dest);
+            let known = match self.by_lag {
+                true => self.place_known(task, dest),
+                false => self.is_known(task) && self.min_known(dest),
+            };
             self.sched.attach(task);
-            self.judge_placement(record, task, "moved", known, &[]);
+            self.judge_placement(record, task, "moved", known, &[], event);
             if self.cpus[dest.index()].pending_since > event {
                 // The destination has reported the flag before this CPU reported anything again.
                 self.sched.force_need_resched(dest, false);
@@ -143,15 +159,26 @@ impl Walker {
             self.seen.lost += 1;
             self.take_off(task);
         }
-        if !self.sched.is_on_queue(task) {
+        let slept_on_queue = self.slept_on_queue(record, wakeup.pid, task);
+        if self.sched.is_delayed(task) && !slept_on_queue {
+            self.sched.dequeue_delayed(task);
+        }
+        let was_queued = self.sched.is_on_queue(task);
+        if !was_queued {
             self.activate(record, task, target);
+        } else {
+            self.requeue(task);
+            self.judge_requeue(record, task);
         }
         let local = target == record.cpu;
         let asked = self.cpus[record.cpu.index()].asked_resched.take() == Some(target);
         // The target may have reported the flag that this wakeup set before the wakeup itself was reported.
         let set_meanwhile =
             !local && self.cpus[target.index()].pending_since > self.cpus[record.cpu.index()].waking_seen;
-        if asked || set_meanwhile {
+        let (pending_before, charged_at) = self.cpus[target.index()].pending_before_charge;
+        // Where the task was queued already, accounting came with the test, after it had looked for a pending reschedule.
+        let charged_by_test = was_queued && charged_at > self.cpus[record.cpu.index()].waking_began;
+        if asked || set_meanwhile || (charged_by_test && !pending_before) {
             self.sched.force_need_resched(target, false);
         }
         let pending = self.sched.need_resched(target);
@@ -171,6 +198,68 @@ impl Walker {
         }
     }
 
+    /// Whether a task that is woken had slept on its queue: a probe shows it, or that its sleep is not reported as ended.
+    fn slept_on_queue(&mut self, record: &Record, pid: Pid, task: TaskId) -> bool {
+        let cpu = &mut self.cpus[record.cpu.index()];
+        let (ended, requeued) = (cpu.sleep_ended.take() == Some(pid), cpu.requeued.take() == Some(pid));
+        let shown = if self.seen.dequeue_probe { requeued } else { !ended };
+        if !self.seen.dequeue_probe && self.by_lag && self.is_fair(task) {
+            let model = self.sched.is_delayed(task);
+            let known = self.info(task).is_some_and(|info| info.lag_known);
+            let verdict = match (known, model == shown) {
+                _ if self.sched.is_on_queue(task) && !model => Verdict::NotJudged("it had not gone to sleep"),
+                (false, _) => Verdict::NotJudged("state before not known"),
+                (true, true) => Verdict::Hit,
+                (true, false) => Verdict::Miss("at wakeup"),
+            };
+            let judged = Judged { record, kind: Kind::DelayedDequeue, case: yes_no(shown), cpu: self.sched.task(task).cpu() };
+            self.judge(judged, verdict, |walker| {
+                [format!("{} for {}", yes_no(model), walker.name_of(task)), yes_no(shown).to_string()]
+            });
+        }
+        shown
+    }
+
+    /// Wakes a task where it slept on its queue, before the running task is accounted.
+    pub(super) fn requeue(&mut self, task: TaskId) {
+        if self.sched.is_delayed(task) {
+            let known = self.average_known(self.sched.task(task).cpu());
+            self.sched.wake_delayed(task);
+            if let Some(info) = self.info(task) {
+                info.requeued = Some(known);
+            }
+        }
+    }
+
+    /// Compares the place that a task had when it was woken where it slept on its queue.
+    fn judge_requeue(&mut self, record: &Record, task: TaskId) {
+        let Some(info) = self.info(task) else { return };
+        let since = info.waking_since;
+        if let Some(known) = info.requeued.take() {
+            self.judge_placement(record, task, "delayed requeue", known, &[], since);
+        }
+    }
+
+    /// The task that code on `cpu` is waking, if it sleeps on its queue in the kernel, too.
+    pub(super) fn woken_on_queue(&self, cpu: Cpu) -> Option<TaskId> {
+        let pid = self.cpus[cpu.index()].waking?;
+        let task = self.tasks.get(&pid).map(|info| info.id).filter(|&task| self.sched.is_delayed(task))?;
+        let reported = self.window.on_cpu(cpu).find_map(|record| match &record.what {
+            What::SleepEnds(ended) if *ended == pid => Some(true),
+            What::Wakeup(wakeup) if wakeup.pid == pid => Some(false),
+            _ => None,
+        });
+        (reported == Some(false)).then_some(task)
+    }
+
+    /// Whether where a task would be placed by its lag is known.
+    fn place_known(&self, task: TaskId, target: Cpu) -> bool {
+        let queue = self.sched.queue_view(target);
+        let is_empty = queue.curr.is_none() && queue.waiting.is_empty();
+        let lag_known = self.tasks.get(&self.pid_of(task)).is_some_and(|info| info.lag_known);
+        self.average_known(target) && (is_empty || lag_known)
+    }
+
     /// Queues a woken task and compares its place.
     fn activate(&mut self, record: &Record, task: TaskId, target: Cpu) {
         if self.sched.task(task).cpu() != target {
@@ -184,7 +273,8 @@ impl Walker {
         let others = moved.map_or_else(Vec::new, |moved| self.racing_places(target, moved));
         self.sched.activate_woken(task, moved.is_some());
         let case = if moved.is_some() { "wakeup on another CPU" } else { "wakeup" };
-        self.judge_placement(record, task, case, known, &others);
+        let since = self.tasks.get(&self.pid_of(task)).map_or(0, |info| info.waking_since);
+        self.judge_placement(record, task, case, known, &others, since);
     }
 
     /// Where a task that was moved while waking stands if the old queue's minimum was read, without its lock, at another
