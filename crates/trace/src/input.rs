@@ -12,7 +12,7 @@ use std::path::Path;
 
 use fairlab_event::Sink;
 
-use crate::{ImportError, ImportStats, Trouble, ftrace_text, perfdata, tracedat};
+use crate::{ImportError, ImportStats, Trouble, ftrace_text, perfdata, ringbuffer, tracedat};
 
 /// What the user may tell a reader about a trace.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,8 @@ const UNSUPPORTED: &[(&[u8], &str)] = &[
     (b"\xfe\xff", "this is text in UTF-16; turn it into UTF-8 first: iconv -f UTF-16 -t UTF-8"),
 ];
 
-/// Reads the trace in `path` (`-` is standard input), decompressing it when its first bytes say zstd, gzip or xz.
+/// Reads the trace in `path` (`-` is standard input), decompressing it when its first bytes say zstd, gzip or xz. A folder
+/// is read as a copy of tracefs with each CPU's raw pages.
 ///
 /// # Errors
 /// The file cannot be opened or read, or holds no trace.
@@ -78,7 +79,11 @@ pub fn read_path(
         return read(Box::new(io::stdin().lock()), options, sink);
     }
     let mut file = File::open(path)?;
-    if file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return ringbuffer::read_raw_folder(path, options, sink);
+    }
+    if metadata.is_file() {
         // Where it can be, what cannot be read from beginning to end is read in place.
         let start = first_bytes(&mut file)?;
         file.rewind()?;

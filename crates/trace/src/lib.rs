@@ -11,7 +11,7 @@ mod error;
 pub mod ftrace_text;
 mod input;
 pub mod perfdata;
-mod ringbuffer;
+pub mod ringbuffer;
 mod stats;
 mod store;
 pub mod tracedat;

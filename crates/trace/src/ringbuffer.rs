@@ -7,8 +7,11 @@
 pub(crate) mod clock;
 pub(crate) mod deliver;
 pub(crate) mod fill;
+mod folder;
 pub(crate) mod merge;
 pub(crate) mod page;
 pub(crate) mod stored;
 pub(crate) mod stream;
 pub(crate) mod tasks;
+
+pub use folder::read_raw_folder;

@@ -15,6 +15,8 @@ mod compression;
 mod contents;
 mod cursor;
 mod linear;
+#[cfg(test)]
+mod made;
 mod options;
 mod own;
 mod pages;
@@ -89,7 +91,7 @@ fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
             )));
         }
     };
-    check(&contents, &mut stats)?;
+    check(&contents, store.length(), &mut stats)?;
     let mut streams = open_streams(store, cursor.endian(), &contents, codec, &mut stats);
     let instances = contents.instances.len();
     let (knowledge, named) = knowledge(contents, options, &mut stats);
@@ -122,12 +124,17 @@ fn read_start(cursor: &mut Cursor<'_>) -> Result<(String, Contents), ImportError
 }
 
 /// Refuses what has no records, and counts what is wrong with the rest.
-fn check(contents: &Contents, stats: &mut ImportStats) -> Result<(), ImportError> {
+fn check(contents: &Contents, length: u64, stats: &mut ImportStats) -> Result<(), ImportError> {
     if contents.text {
         return Err(ImportError::Unsupported(
             "this trace.dat holds text of a latency tracer, no events; show it with: trace-cmd report"
                 .to_string(),
         ));
+    }
+    if contents.instances.is_empty() && contents.cut {
+        return Err(ImportError::NotATrace(format!(
+            "this trace.dat is cut at byte {length}: its end, which says where the records are, is missing"
+        )));
     }
     if contents.instances.is_empty() {
         return Err(ImportError::NotATrace(
@@ -141,6 +148,9 @@ fn check(contents: &Contents, stats: &mut ImportStats) -> Result<(), ImportError
     }
     if contents.damaged {
         stats.add(Trouble::CorruptRecord, 1, 0);
+    }
+    if contents.cut {
+        stats.add(Trouble::TruncatedFile, 1, length);
     }
     if contents.garbage_formats > 0 {
         stats.add(Trouble::UnknownEventFormat, contents.garbage_formats, 0);
@@ -235,4 +245,299 @@ fn knowledge(
     };
     let clock = Clock::new(&clock, options, stats);
     (Knowledge { tracepoints, clock, tasks, flag_columns: own.flag_columns }, named)
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::sink_fn;
+
+    use super::made::{Made, push_ticks, ticks};
+    use super::options::number;
+    use super::*;
+    use crate::ringbuffer::fill::Fill;
+
+    fn try_read(bytes: &[u8], options: &ReadOptions) -> Result<(Vec<String>, ImportStats), ImportError> {
+        let mut lines = Vec::new();
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            let Event { time, cpu, context, kind } = event;
+            lines.push(match kind {
+                EventKind::Other { name, fields } => {
+                    assert_eq!((*name, context.flags.as_bytes()), ("tick", &b"d..1."[..]));
+                    format!("{} [{cpu}] {}-{} {fields}", time.0, context.comm, context.pid)
+                }
+                kind => format!("{} [{cpu}] {kind:?}", time.0),
+            });
+        });
+        let stats = read(bytes, options, &mut sink)?;
+        drop(sink);
+        assert_eq!(stats.events, lines.len() as u64);
+        Ok((lines, stats))
+    }
+
+    fn troubles(stats: &ImportStats) -> Vec<(Trouble, u64)> {
+        stats.troubles().iter().map(|count| (count.trouble, count.count)).collect()
+    }
+
+    const WORKER: &str = "0 [0] TaskName { pid: Pid(7), tgid: Pid(-1), comm: \"worker\" }";
+
+    /// Expects these events behind the name of the only task.
+    #[track_caller]
+    fn check(made: &Made, expected: &[&str], expected_troubles: &[(Trouble, u64)]) {
+        let (lines, stats) = try_read(&made.bytes(), &ReadOptions::default()).expect("a trace.dat");
+        assert_eq!(lines[0], WORKER);
+        assert_eq!(lines[1..], *expected, "version {}", made.version);
+        assert_eq!(troubles(&stats), expected_troubles, "version {}", made.version);
+    }
+
+    #[track_caller]
+    fn check_refused(bytes: &[u8], why: &str) {
+        let error = try_read(bytes, &ReadOptions::default()).expect_err("no events").to_string();
+        assert!(error.contains(why) && !error.contains('\n'), "{error}");
+    }
+
+    #[test]
+    fn cpus_are_merged_whatever_the_version_and_compression() {
+        let times = |start: u64| (0..300).map(|at| (start + at * 7 % 11 + at * 10, at)).collect::<Vec<_>>();
+        let mut made = Made::default().cpu(0, ticks(&times(100))).cpu(3, ticks(&times(103)));
+        let mut all: Vec<(u64, u32, u64)> = Vec::new();
+        for (cpu, start) in [(0, 100), (3, 103)] {
+            all.extend(times(start).iter().map(|&(time, value)| (time, cpu, value)));
+        }
+        all.sort_unstable();
+        let expected: Vec<String> =
+            all.iter().map(|(time, cpu, value)| format!("{time} [{cpu}] worker-7 n={value}")).collect();
+        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        for (version, codec) in [("6", ""), ("7", "none"), ("7", "zlib"), ("7", "zstd")] {
+            (made.version, made.codec) = (version, codec);
+            check(&made, &expected, &[]);
+        }
+    }
+
+    #[test]
+    fn missed_events_stand_where_they_are_missing() {
+        let mut fill = ticks(&[(10, 1)]);
+        fill.lost(20, 0, Some(5));
+        push_ticks(&mut fill, &[(20, 2)]);
+        fill.lost(30, 0, None);
+        push_ticks(&mut fill, &[(30, 3)]);
+        for version in ["6", "7"] {
+            check(
+                &Made::of_version(version).cpu(1, fill_again(&fill)),
+                &[
+                    "10 [1] worker-7 n=1",
+                    "20 [1] Lost { count: Some(5) }",
+                    "20 [1] worker-7 n=2",
+                    "30 [1] Lost { count: None }",
+                    "30 [1] worker-7 n=3",
+                ],
+                &[(Trouble::LostEvents, 6)],
+            );
+        }
+    }
+
+    fn fill_again(_: &Fill) -> Fill {
+        let mut fill = ticks(&[(10, 1)]);
+        fill.lost(20, 0, Some(5));
+        push_ticks(&mut fill, &[(20, 2)]);
+        fill.lost(30, 0, None);
+        push_ticks(&mut fill, &[(30, 3)]);
+        fill
+    }
+
+    #[test]
+    fn options_shift_the_clock_as_trace_cmd_does() {
+        let made = |version| Made::of_version(version).cpu(0, ticks(&[(1000, 1)]));
+        let tsc = [&3_u32.to_le_bytes()[..], &1_u32.to_le_bytes(), &77_u64.to_le_bytes()].concat();
+        for version in ["6", "7"] {
+            let offset = made(version).option(number::OFFSET, b"-0x10\0").option(number::OFFSET, b"5\0");
+            check(&offset, &["989 [0] worker-7 n=1"], &[]);
+            // Microseconds.
+            check(&made(version).option(number::DATE, b"0x2\0"), &["3000 [0] worker-7 n=1"], &[]);
+            let ticks = made(version).option(number::TSC2NSEC, &tsc).option(number::OFFSET, b"1");
+            check(&ticks, &["1501 [0] worker-7 n=1"], &[]);
+            // Not measured: for whom the host's clock is needed, that file is needed too.
+            check(&made(version).option(12, &[0; 40]), &["1000 [0] worker-7 n=1"], &[]);
+        }
+    }
+
+    #[test]
+    fn clocks_that_count_ticks_are_told() {
+        for version in ["6", "7"] {
+            let mut made = Made::of_version(version).cpu(0, ticks(&[(1000, 1)]));
+            made.instances[0].clock = "x86-tsc";
+            made.options.push((number::TRACECLOCK, b"local x86-tsc".to_vec()));
+            check(&made, &["1000 [0] worker-7 n=1"], &[(Trouble::ClockRateGuessed, 1)]);
+            let options = ReadOptions { clock_hz: Some(2_000_000_000) };
+            let (lines, stats) = try_read(&made.bytes(), &options).expect("a trace.dat");
+            assert_eq!((lines[1].as_str(), stats.worst()), ("500 [0] worker-7 n=1", None));
+        }
+    }
+
+    #[test]
+    fn instances_are_merged_and_what_two_of_them_recorded_is_taken_once() {
+        for version in ["6", "7"] {
+            let made = Made::of_version(version).cpu(0, ticks(&[(10, 1), (30, 2)]));
+            let made = made.instance("local").cpu(0, ticks(&[(11, 1), (31, 2)])).cpu(1, ticks(&[(5, 9)]));
+            // Instance 1 has `tick` first.
+            check(
+                &made,
+                &["5 [1] worker-7 n=9", "11 [0] worker-7 n=1", "31 [0] worker-7 n=2"],
+                &[(Trouble::RecordedTwice, 2)],
+            );
+        }
+        let other = Made::default().cpu(0, ticks(&[(10, 1)])).instance("boot").cpu(0, ticks(&[(5, 2)]));
+        check(&other, &["10 [0] worker-7 n=1"], &[(Trouble::OtherClock, 1)]);
+    }
+
+    #[test]
+    fn dropped_events_that_the_recorder_counted_are_told() {
+        let stats = b"CPU: 0\noverrun: 9\ncommit overrun: 1\ndropped events: 4\n\0";
+        let made = Made::default().cpu(0, ticks(&[(10, 1)])).option(number::CPUSTAT, stats);
+        check(&made, &["10 [0] worker-7 n=1"], &[(Trouble::LostEvents, 5)]);
+    }
+
+    #[test]
+    fn pages_of_another_size_are_read() {
+        for version in ["6", "7"] {
+            let mut fill = ticks(&[(10, 1)]);
+            fill.lost(20, 0, None);
+            push_ticks(&mut fill, &[(20, 2)]);
+            let pages = fill.finish();
+            let mut made = Made::of_version(version);
+            made.header_page = made.header_page.replace("size:4080", "size:8176");
+            made.instances[0].page_bytes = 8192;
+            let mut wide = pages.clone();
+            wide.splice(4096..4096, [0; 4096]);
+            wide.extend([0; 4096]);
+            made.instances[0].cpus.push((0, wide));
+            let expected = ["10 [0] worker-7 n=1", "20 [0] Lost { count: None }", "20 [0] worker-7 n=2"];
+            check(&made, &expected, &[(Trouble::LostEvents, 1)]);
+            made.instances[0].page_bytes = 1 << 30;
+            if version == "7" {
+                check(&made, &[], &[(Trouble::CorruptRecord, 1)]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_piece_costs_its_pages_and_is_told_as_a_loss() {
+        let times: Vec<(u64, u64)> = (0..1000).map(|at| (at * 10, at)).collect();
+        for codec in ["zlib", "zstd"] {
+            let made = Made { codec, ..Made::default() }.cpu(0, ticks(&times));
+            let mut bytes = made.bytes();
+            let (whole, _) = try_read(&bytes, &ReadOptions::default()).expect("a trace.dat");
+            assert_eq!(whole.len(), 1001);
+            // zstd frames have no sum of their content: damage is told where it spoils the frame's head.
+            let at = match codec {
+                "zstd" => memchr::memmem::rfind(&bytes, b"\x28\xb5\x2f\xfd").expect("a frame"),
+                _ => bytes.len() - 400,
+            };
+            bytes[at..at + 40].fill(0x5a);
+            let (lines, stats) = try_read(&bytes, &ReadOptions::default()).expect("a trace.dat");
+            assert!((500..1000).contains(&lines.len()), "{codec}: {}", lines.len());
+            assert!(stats.count(Trouble::CorruptRecord) == 1, "{codec}: {:?}", stats.troubles());
+        }
+    }
+
+    #[test]
+    fn events_behind_a_damaged_piece_follow_a_loss() {
+        let times: Vec<(u64, u64)> = (0..1000).map(|at| (at * 10, at)).collect();
+        let mut bytes = Made { codec: "zstd", ..Made::default() }.cpu(0, ticks(&times)).bytes();
+        let frames: Vec<usize> = memchr::memmem::find_iter(&bytes, b"\x28\xb5\x2f\xfd").collect();
+        let parts = 4;
+        bytes[frames[parts]] = 0;
+        let (lines, stats) = try_read(&bytes, &ReadOptions::default()).expect("a trace.dat");
+        assert!(lines[1].ends_with("Lost { count: None }"), "{}", lines[1]);
+        assert_eq!(troubles(&stats), [(Trouble::LostEvents, 1), (Trouble::CorruptRecord, 1)]);
+    }
+
+    #[test]
+    fn a_file_that_ends_early_is_read_as_far_as_it_goes() {
+        let times: Vec<(u64, u64)> = (0..1000).map(|at| (at * 10, at)).collect();
+        let made = Made::of_version("6").cpu(0, ticks(&times[..500])).cpu(1, ticks(&times));
+        let bytes = made.bytes();
+        let (lines, stats) =
+            try_read(&bytes[..bytes.len() - 6000], &ReadOptions::default()).expect("a trace.dat");
+        assert!((1100..1400).contains(&lines.len()), "{}", lines.len());
+        assert_eq!(troubles(&stats), [(Trouble::TruncatedFile, 2)]);
+        let (lines, stats) =
+            try_read(&bytes[..bytes.len() - 30_000], &ReadOptions::default()).expect("a trace.dat");
+        assert!(lines.len() < 500, "{}", lines.len());
+        assert!(stats.count(Trouble::TruncatedFile) >= 2, "{:?}", stats.troubles());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_with_a_reason() {
+        let made = Made::default().cpu(0, ticks(&[(10, 1)]));
+        let bytes = made.bytes();
+        check_refused(b"", "no trace.dat");
+        check_refused(&bytes[..15], "no trace.dat");
+        check_refused(&bytes[..30], "before its first options");
+        check_refused(&Made { version: "8", ..made.clone() }.bytes(), "version 8");
+        check_refused(&Made { codec: "lzma", ..made.clone() }.bytes(), "compressed with lzma 1.0");
+        check_refused(&Made { formats: Vec::new(), ..made.clone() }.bytes(), "no event descriptions");
+        check_refused(&Made { instances: Vec::new(), ..made.clone() }.bytes(), "trace-cmd restore");
+        check_refused(&made.clone().option(number::BUFFER_TEXT, b"").bytes(), "latency tracer");
+        let linear = Made { version: "6", ..made }.bytes();
+        check_refused(&linear[..linear.len() / 4], "before the table");
+        let at = memchr::memmem::find(&linear, b"flyrecord").expect("a table");
+        let mut text = linear.clone();
+        text[at..at + 10].copy_from_slice(b"latency  \0");
+        check_refused(&text, "latency tracer");
+        text[at] = b'x';
+        check_refused(&text, "cut or damaged at byte");
+    }
+
+    #[test]
+    fn parts_that_are_not_needed_may_be_damaged() {
+        let mut made = Made::default().cpu(0, ticks(&[(10, 1)]));
+        made.header_page = "what".to_string();
+        check(&made, &["10 [0] worker-7 n=1"], &[(Trouble::CorruptRecord, 1)]);
+        let mut garbage = Made::default().cpu(0, ticks(&[(10, 1)]));
+        garbage.formats.insert(1, ("sched", "garbage".to_string()));
+        check(&garbage, &["10 [0] worker-7 n=1"], &[(Trouble::UnknownEventFormat, 1)]);
+        let short = Made::default().cpu(0, ticks(&[(10, 1)])).option(number::BUFFER, b"123");
+        check(&short, &["10 [0] worker-7 n=1"], &[(Trouble::CorruptRecord, 1)]);
+        let nowhere = u64::MAX.to_le_bytes();
+        let lost = Made::default().cpu(0, ticks(&[(10, 1)])).option(number::CMDLINES, &nowhere);
+        check(&lost, &["10 [0] worker-7 n=1"], &[(Trouble::CorruptRecord, 1)]);
+    }
+
+    #[test]
+    fn any_cut_and_any_flipped_bit_leave_the_reader_standing() {
+        for (version, codec) in [("6", "none"), ("7", "none"), ("7", "zstd"), ("7", "zlib")] {
+            let mut fill = ticks(&[(10, 1), (20, 2)]);
+            fill.lost(30, 0, Some(3));
+            let made = Made { version, codec, ..Made::default() }.cpu(0, fill).cpu(1, ticks(&[(15, 1)]));
+            // The formats in full would take long: one of a subsystem is enough.
+            let mut made = made;
+            made.formats.dedup_by_key(|(system, _)| *system);
+            made.formats.retain(|(system, _)| *system != "sched");
+            let bytes = made.bytes();
+            let options = ReadOptions::default();
+            for cut in (0..bytes.len()).step_by(if version == "6" { 7 } else { 1 }) {
+                let _ = try_read_any(&bytes[..cut], &options);
+            }
+            for at in 0..bytes.len() {
+                if bytes[at] == 0 && at % 16 != 0 {
+                    continue;
+                }
+                for damage in [0x01, 0x10, 0x80, 0xff] {
+                    let mut damaged = bytes.clone();
+                    damaged[at] ^= damage;
+                    let _ = try_read_any(&damaged, &options);
+                }
+            }
+        }
+    }
+
+    /// As `try_read`, without a look at what the events are.
+    fn try_read_any(bytes: &[u8], options: &ReadOptions) -> Result<ImportStats, ImportError> {
+        let mut count = 0;
+        let mut sink = sink_fn(|_: &Event<'_>| count += 1);
+        let stats = read(bytes, options, &mut sink)?;
+        drop(sink);
+        assert_eq!(stats.events, count);
+        Ok(stats)
+    }
 }

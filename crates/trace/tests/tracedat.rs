@@ -1,3 +1,7 @@
+//! trace.dat against real recordings, the real trace-cmd, its own writer, and damage.
+
+#[path = "tracedat/damage.rs"]
+mod damage;
 #[allow(dead_code)]
 #[path = "ftrace_text/kept.rs"]
 mod kept;

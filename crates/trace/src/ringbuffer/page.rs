@@ -123,7 +123,8 @@ impl PageHead {
         let time = format.endian.u64(page, 0).ok_or(Corrupt)?;
         let commit = format.long(page, format.commit_at).ok_or(Corrupt)?;
         let end = format.data_at + (commit & LENGTH_MASK) as usize;
-        if end > format.size {
+        // No kernel uses the upper half of a `long` of 64 bits.
+        if end > format.size || commit >> u32::BITS != 0 {
             return Err(Corrupt);
         }
         let missed = (commit & MISSED != 0).then(|| match commit & MISSED_COUNTED {
@@ -267,9 +268,13 @@ mod tests {
 
     fn page(endian: Endian, time: u64, flags: u64, words: &[u32]) -> Vec<u8> {
         let commit = flags | (words.len() * 4) as u64;
-        let (long, word): (fn(u64) -> [u8; 8], fn(u32) -> [u8; 4]) = match endian {
-            Endian::Little => (u64::to_le_bytes, u32::to_le_bytes),
-            Endian::Big => (u64::to_be_bytes, u32::to_be_bytes),
+        let long = |value: u64| match endian {
+            Endian::Little => value.to_le_bytes(),
+            Endian::Big => value.to_be_bytes(),
+        };
+        let word = |value: u32| match endian {
+            Endian::Little => value.to_le_bytes(),
+            Endian::Big => value.to_be_bytes(),
         };
         let mut page: Vec<u8> = [long(time), long(commit)].concat();
         page.extend(words.iter().flat_map(|&value| word(value)));

@@ -37,6 +37,8 @@ pub(super) struct Contents {
     pub(super) text: bool,
     /// Whether a part that is needed could not be read.
     pub(super) damaged: bool,
+    /// Whether the end that says where the records are is missing.
+    pub(super) cut: bool,
 }
 
 /// One trace instance.
@@ -85,6 +87,7 @@ impl Contents {
             instances: Vec::new(),
             text: false,
             damaged: false,
+            cut: false,
         }
     }
 

@@ -51,6 +51,8 @@ pub(super) struct Found {
     pub(super) buffers: Vec<(u64, Instance)>,
     /// Whether the clock's name stands behind the first instance's table of CPUs.
     pub(super) clock_behind: bool,
+    /// The CPUs that recorded anything, as far as their statistics say so.
+    pub(super) recorded: Vec<Cpu>,
     /// How many CPUs there are, where the file was written before that was known.
     pub(super) cpus: Option<u32>,
 }
@@ -73,7 +75,11 @@ pub(super) fn take(
     match option.number {
         number::DATE => add(&mut contents.clock.offset, signed(&text()).saturating_mul(1000)),
         number::OFFSET => add(&mut contents.clock.offset, signed(&text())),
-        number::CPUSTAT => contents.dropped = contents.dropped.saturating_add(dropped(&text())),
+        number::CPUSTAT => {
+            let stats = CpuStats::parse(&text());
+            contents.dropped = contents.dropped.saturating_add(stats.dropped);
+            found.recorded.extend(stats.recorded);
+        }
         number::TRACECLOCK => {
             contents.clock.name = ClockFacts::selected(&text()).to_string();
             found.clock_behind = true;
@@ -138,14 +144,33 @@ fn signed(text: &str) -> i64 {
     if negative { -value } else { value }
 }
 
-/// Events that a CPU's `stats` file counts as dropped. Those that were overwritten before they were read are not among
-/// them: they are older than the trace, or its pages tell of them.
-fn dropped(stats: &str) -> u64 {
-    let count = |line: &str| {
-        let number = line.strip_prefix("dropped events:").or_else(|| line.strip_prefix("commit overrun:"))?;
-        number.trim_matches(|byte: char| byte.is_whitespace() || byte == '\0').parse::<u64>().ok()
-    };
-    stats.lines().filter_map(count).fold(0, u64::saturating_add)
+/// What a CPU's `stats` file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CpuStats {
+    /// Events that were dropped. Those that were overwritten before they were read are not among them: they are older
+    /// than the trace, or its pages tell of them.
+    dropped: u64,
+    /// The CPU, if it recorded anything.
+    recorded: Option<Cpu>,
+}
+
+impl CpuStats {
+    fn parse(text: &str) -> CpuStats {
+        let sum = |names: &[&str]| {
+            let values = text.lines().filter_map(|line| line.split_once(':'));
+            let values = values.filter(|(name, _)| names.contains(name));
+            let numbers = values.filter_map(|(_, value)| {
+                value.trim_matches(|byte: char| byte.is_whitespace() || byte == '\0').parse::<u64>().ok()
+            });
+            numbers.fold(None, |sum: Option<u64>, number| Some(sum.unwrap_or(0).saturating_add(number)))
+        };
+        let anything = sum(&["entries", "read events"]).is_some_and(|count| count > 0);
+        let cpu = sum(&["CPU"]).and_then(|cpu| u32::try_from(cpu).ok());
+        CpuStats {
+            dropped: sum(&["dropped events", "commit overrun"]).unwrap_or(0),
+            recorded: cpu.filter(|_| anything).map(Cpu),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -172,9 +197,15 @@ mod tests {
     }
 
     #[test]
-    fn dropped_events_are_added_up() {
-        let stats = "CPU: 0\nentries: 5\noverrun: 9\ncommit overrun: 2\nbytes: 7\ndropped events: 40\nread events: 1\n\0";
-        assert_eq!(dropped(stats), 42);
-        assert_eq!(dropped("dropped events: many"), 0);
+    fn statistics_tell_what_was_dropped_and_who_recorded() {
+        let parse = |text| {
+            let CpuStats { dropped, recorded } = CpuStats::parse(text);
+            (dropped, recorded.map(|cpu| cpu.0))
+        };
+        let stats = "CPU: 3\nentries: 0\noverrun: 9\ncommit overrun: 2\nbytes: 7\ndropped events: 40\nread events: 1\n\0";
+        assert_eq!(parse(stats), (42, Some(3)));
+        assert_eq!(parse("CPU: 4\nentries: 0\nread events: 0\n"), (0, None));
+        assert_eq!(parse("CPU: 4\nentries: 5\0"), (0, Some(4)));
+        assert_eq!(parse("dropped events: many\nentries: 1"), (0, None));
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Facts: trace-cmd.dat.v7(5). Must not know: records.
 
+use fairlab_event::Cpu;
+
 use super::compression::Codec;
-use super::contents::{Contents, Instance};
+use super::contents::{Contents, CpuData, Instance};
 use super::cursor::{Cursor, Fault};
 use super::options::{self, Found, number};
 use crate::ImportError;
@@ -52,7 +54,11 @@ pub(super) fn read(
     let parts = Parts { store, endian: cursor.endian() };
     parts.option_chain(offset, &mut codec, contents, &mut found).map_err(cut)?;
     parts.named_sections(&found, &mut codec, contents)?;
+    let recorded = std::mem::take(&mut found.recorded);
     parts.instances(found, contents)?;
+    if contents.instances.is_empty() {
+        parts.salvage(offset, &recorded, contents).map_err(cut)?;
+    }
     Ok(codec)
 }
 
@@ -105,11 +111,47 @@ impl<'s> Parts<'s> {
             match section.and_then(|mut cursor| self.options(&mut cursor, contents, found)) {
                 Ok(0) => return Ok(()),
                 Ok(next) => offset = next,
-                Err(Fault::Cut) if count > 0 => break,
+                Err(Fault::Cut) if count > 0 => {
+                    contents.cut = true;
+                    return Ok(());
+                }
                 Err(fault) => return Err(fault),
             }
         }
         contents.damaged = true;
+        Ok(())
+    }
+
+    /// Finds compressed records though the options that say where they are got lost with the end of the file. They
+    /// stand behind the first options, one CPU after another, each at a multiple of the page.
+    fn salvage(&self, options: u64, recorded: &[Cpu], contents: &mut Contents) -> Result<(), Fault> {
+        let head = self.head(options)?;
+        let start = options.saturating_add(SECTION_HEAD).saturating_add(head.size);
+        match self.head(start) {
+            Ok(head) if head.number == number::BUFFER && head.compressed => {}
+            Ok(_) | Err(Fault::Cut) => return Ok(()),
+            Err(fault) => return Err(fault),
+        }
+        let mut instance =
+            Instance { clock: contents.clock.name.clone(), compressed: true, ..Instance::default() };
+        let mut position = start + SECTION_HEAD;
+        for &cpu in recorded {
+            let offset = position.next_multiple_of(contents.page.size() as u64);
+            let mut cursor = Cursor::new(self.store, self.endian, offset, u64::MAX);
+            if cursor.left() == 0 {
+                break;
+            }
+            position = match pass_pieces(&mut cursor) {
+                Ok(()) => cursor.position(),
+                Err(Fault::Cut) => self.store.length(),
+                Err(fault) => return Err(fault),
+            };
+            instance.cpus.push(CpuData { cpu, offset, size: position - offset });
+        }
+        contents.cut = true;
+        if !instance.cpus.is_empty() {
+            contents.instances.push(instance);
+        }
         Ok(())
     }
 
@@ -171,4 +213,14 @@ impl<'s> Parts<'s> {
         }
         Ok(())
     }
+}
+
+/// Goes on behind the compressed pieces of a CPU.
+fn pass_pieces(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    for _ in 0..cursor.u32()? {
+        let compressed = cursor.u32()?;
+        let _size = cursor.u32()?;
+        cursor.skip(compressed.into())?;
+    }
+    Ok(())
 }

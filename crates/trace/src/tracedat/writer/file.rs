@@ -145,6 +145,9 @@ fn parts(tables: &Tables) -> [(u16, Vec<u8>); 6] {
     ]
 }
 
+/// Number and length in front of an option's content.
+const OPTION_HEAD: usize = 6;
+
 fn put_option(bytes: &mut Vec<u8>, number: u16, data: &[u8]) {
     bytes.extend(number.to_le_bytes());
     bytes.extend((data.len() as u32).to_le_bytes());
@@ -181,7 +184,8 @@ fn write_linear(tables: &Tables, store: &Store, output: &mut impl Write) -> io::
     Ok(())
 }
 
-/// Version 7: the sections that describe, the records, and behind them the options that say where all that is.
+/// Version 7: the sections that describe, the options that say where all that is, and behind them the records, so that
+/// a file that loses its end loses no more than that.
 fn write_sections(tables: &Tables, store: &Store, output: &mut impl Write) -> io::Result<()> {
     let mut bytes = start(b"7");
     bytes.extend(b"zstd\0");
@@ -195,15 +199,22 @@ fn write_sections(tables: &Tables, store: &Store, output: &mut impl Write) -> io
         put_section_head(&mut bytes, number, 0, part.len() as u64);
         bytes.extend(part);
     }
-    let records_at = bytes.len() as u64;
-    let (cpus, end) = place_cpus(tables, records_at + SECTION_HEAD);
-    put_section_head(&mut bytes, number::BUFFER, FLAG_COMPRESSED, end - records_at - SECTION_HEAD);
     put_option(&mut options, number::VERSION, VERSION.as_bytes());
     put_option(&mut options, number::CPUCOUNT, &(tables.cpus.len() as u32).to_le_bytes());
     put_option(&mut options, number::FAIRLAB, tables.own.as_bytes());
+    // The last two, whose length is known before their content.
+    let (cpus, _) = place_cpus(tables, 0);
+    let last = OPTION_HEAD + buffer_option(0, &cpus).len() + OPTION_HEAD + size_of::<u64>();
+    let first_options = bytes.len() as u64;
+    let records_at = first_options + SECTION_HEAD + (options.len() + last) as u64;
+    let (cpus, end) = place_cpus(tables, records_at + SECTION_HEAD);
     put_option(&mut options, number::BUFFER, &buffer_option(records_at, &cpus));
     put_option(&mut options, number::DONE, &0_u64.to_le_bytes());
-    bytes[options_at..options_at + size_of::<u64>()].copy_from_slice(&end.to_le_bytes());
+    bytes[options_at..options_at + size_of::<u64>()].copy_from_slice(&first_options.to_le_bytes());
+    put_section_head(&mut bytes, number::DONE, 0, options.len() as u64);
+    bytes.extend(options);
+    debug_assert_eq!(bytes.len() as u64, records_at);
+    put_section_head(&mut bytes, number::BUFFER, FLAG_COMPRESSED, end - records_at - SECTION_HEAD);
     let mut output = Counted { output, count: 0 };
     output.put(&bytes)?;
     for &(cpu, offset, _) in &cpus {
@@ -212,11 +223,7 @@ fn write_sections(tables: &Tables, store: &Store, output: &mut impl Write) -> io
         output.put(&(pages.pieces.len() as u32).to_le_bytes())?;
         output.copy(store, pages)?;
     }
-    output.pad_to(end)?;
-    let mut section = Vec::new();
-    put_section_head(&mut section, number::DONE, 0, options.len() as u64);
-    section.extend(options);
-    output.put(&section)
+    Ok(())
 }
 
 const SECTION_HEAD: u64 = 16;
