@@ -404,7 +404,7 @@ impl Scheduler {
     }
 
     /// A task that sleeps on its queue is woken there, without its test for preemption (`ttwu_runnable()`).
-    pub fn wake_delayed(&mut self, task: TaskId) {
+    pub fn force_delayed_awake(&mut self, task: TaskId) {
         if self.is_delayed(task) {
             self.stand_on(self.task(task).cpu);
             self.tasks[task.index()].on_rq = OnRq::Queued;
@@ -413,7 +413,7 @@ impl Scheduler {
     }
 
     /// A task that sleeps on its queue leaves it now.
-    pub fn dequeue_delayed(&mut self, task: TaskId) {
+    pub fn force_delayed_out(&mut self, task: TaskId) {
         if let OnRq::Delayed(state) = self.task(task).on_rq {
             self.stand_on(self.task(task).cpu);
             self.tasks[task.index()].on_rq = OnRq::Sleeping(state);

@@ -91,8 +91,9 @@ struct TaskInfo {
     renice: Option<i32>,
     /// A `sched_move_task()` that was announced and is not applied yet.
     moving_group: bool,
-    /// It has called `sched_yield()`.
+    /// It has called `sched_yield()`; and that has been applied since it was last switched.
     yielding: bool,
+    yielded: bool,
     /// Its vruntime has been printed in this trace.
     printed: bool,
     /// Whether its lag of when it last left a queue is the kernel's.
@@ -374,6 +375,7 @@ impl Walker {
             renice: None,
             moving_group: false,
             yielding: false,
+            yielded: false,
             printed: false,
             lag_known: false,
             requeued: None,
@@ -420,7 +422,7 @@ impl Walker {
     fn take_off(&mut self, task: TaskId) {
         let cpu = self.sched.task(task).cpu();
         if self.sched.is_delayed(task) {
-            self.sched.dequeue_delayed(task);
+            self.sched.force_delayed_out(task);
             self.mark_unknown(task);
             return;
         }

@@ -93,6 +93,8 @@ impl Walker {
         let is_tick = record.flags.in_hardirq() && !wakes;
         if is_tick || in_tick {
             self.judge_tick(record, task, cpu, was_pending);
+        } else if !in_interrupt(record) && self.takes_yield(task) {
+            self.apply_yield(task, cpu);
         } else if self.is_requeued_next(pid) {
             self.requeue_running(task, cpu);
         } else if let Some((child, comm)) = self.forks_next(pid, cpu).filter(|_| !in_interrupt(record)) {

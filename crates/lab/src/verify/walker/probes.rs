@@ -169,7 +169,7 @@ impl Walker {
         self.compare_entity(record, probe);
         if self.sched.is_delayed(task) {
             let known = self.average_known(self.sched.task(task).cpu());
-            self.sched.dequeue_delayed(task);
+            self.sched.force_delayed_out(task);
             if let Some(info) = self.info(task) {
                 info.lag_known = known && info.known;
             }
@@ -205,7 +205,7 @@ impl Walker {
             [format!("{} for {}", yes_no(model), walker.name_of(task)), case.to_string()]
         });
         match (model, kernel) {
-            (true, false) => self.sched.dequeue_delayed(task),
+            (true, false) => self.sched.force_delayed_out(task),
             (false, true) => self.sched.lay_delayed(task, cpu),
             _ => {}
         }

@@ -23,7 +23,7 @@ impl Walker {
                 self.block(cpu, switch.prev_state);
             }
         } else {
-            self.apply_yield(record, &switch, prev);
+            self.apply_unseen_yield(record, &switch, prev);
         }
         if self.by_lag && !self.seen.dequeue_probe {
             self.sched.finish_delayed_dequeues(cpu);
@@ -32,6 +32,7 @@ impl Walker {
         self.switch_to(record, next, switch.prev_state);
         if let Some(info) = self.info(prev) {
             info.yielding = false;
+            info.yielded = false;
             if info.exiting && !switch.prev_state.is_runnable() {
                 info.known = false;
             }
@@ -58,16 +59,31 @@ impl Walker {
     }
 
     /// A task that leaves runnable without a pending reschedule has yielded.
-    fn apply_yield(&mut self, record: &Record, switch: &Switch, prev: TaskId) {
+    fn apply_unseen_yield(&mut self, record: &Record, switch: &Switch, prev: TaskId) {
         let cpu = record.cpu;
-        let called = self.info(prev).is_some_and(|info| std::mem::take(&mut info.yielding));
         let unasked = !switch.prev_state.is_preempted()
             && !self.cpus[cpu.index()].need_resched
             && !record.flags.as_bytes().is_empty();
-        if (called || unasked) && self.is_fair(prev) && self.sched.curr(cpu) == prev {
+        let yielded = self.info(prev).is_some_and(|info| std::mem::take(&mut info.yielded));
+        if self.takes_yield(prev) || (unasked && !yielded && self.is_fair(prev) && self.sched.curr(cpu) == prev) {
+            self.apply_yield(prev, cpu);
+        }
+    }
+
+    /// Whether a task has called `sched_yield()` and that has not been applied yet.
+    pub(super) fn takes_yield(&mut self, task: TaskId) -> bool {
+        self.info(task).is_some_and(|info| std::mem::take(&mut info.yielding))
+    }
+
+    /// The running task of `cpu` yields; it has been accounted.
+    pub(super) fn apply_yield(&mut self, task: TaskId, cpu: Cpu) {
+        if self.is_fair(task) && self.sched.curr(cpu) == task {
             let clock = self.sched.rq_clock(cpu);
             self.sched.set_here(cpu, fairlab_kernel::Mode::Task, clock);
             self.sched.yield_task(cpu);
+        }
+        if let Some(info) = self.info(task) {
+            info.yielded = true;
         }
     }
 

@@ -71,7 +71,7 @@ impl Walker {
         let orig = self.sched.task(task).cpu();
         let lag_known = self.average_known(orig);
         let known = self.is_known(task) && (self.by_lag || self.min_known(orig));
-        self.sched.dequeue_delayed(task);
+        self.sched.force_delayed_out(task);
         if self.sched.is_on_queue(task) {
             self.sched.detach(task, dest);
         } else {
@@ -161,7 +161,7 @@ impl Walker {
         }
         let slept_on_queue = self.slept_on_queue(record, wakeup.pid, task);
         if self.sched.is_delayed(task) && !slept_on_queue {
-            self.sched.dequeue_delayed(task);
+            self.sched.force_delayed_out(task);
         }
         let was_queued = self.sched.is_on_queue(task);
         if !was_queued {
@@ -224,7 +224,7 @@ impl Walker {
     pub(super) fn requeue(&mut self, task: TaskId) {
         if self.sched.is_delayed(task) {
             let known = self.average_known(self.sched.task(task).cpu());
-            self.sched.wake_delayed(task);
+            self.sched.force_delayed_awake(task);
             if let Some(info) = self.info(task) {
                 info.requeued = Some(known);
             }
