@@ -36,6 +36,12 @@ impl Ns {
         Ns(self.0.saturating_sub(earlier.0))
     }
 
+    /// The sum, or [`Ns::MAX`] where it is larger.
+    #[must_use]
+    pub const fn saturating_add(self, other: Ns) -> Ns {
+        Ns(self.0.saturating_add(other.0))
+    }
+
     /// Seconds as a floating-point number; for display only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
