@@ -144,6 +144,8 @@ struct CpuInfo {
     waking_began: u64,
     /// The last that a probe has shown of code on this CPU: it asked for a reschedule of that CPU.
     asked_resched: Option<Cpu>,
+    /// The task whose test for preemption a probe has shown code on this CPU entering.
+    tested: Option<Pid>,
     /// Its running task was moved between groups: once it has been put back, a reschedule is pending.
     resched_due: bool,
     /// The CPU on whose root queue code on this CPU places an entity.

@@ -89,8 +89,7 @@ impl Walker {
     /// What code of the running task's own CPU does next.
     fn after_accounting(&mut self, record: &Record, task: TaskId, pid: Pid, cpu: Cpu, was_pending: bool) {
         let in_tick = std::mem::take(&mut self.cpus[cpu.index()].in_tick);
-        let wakes = self.cpus[cpu.index()].waking.is_some() || self.queues_woken_next(cpu);
-        let is_tick = record.flags.in_hardirq() && !wakes;
+        let is_tick = record.flags.in_hardirq() && !self.queues_woken_next(cpu);
         if is_tick || in_tick {
             self.judge_tick(record, task, cpu, was_pending);
         } else if !in_interrupt(record) && self.takes_yield(task) {
@@ -142,7 +141,7 @@ impl Walker {
     ) {
         let model = self.sched.need_resched(cpu);
         let queue = self.sched.queue_view(cpu);
-        let known = queue.curr.is_some_and(|view| view.task.is_some_and(|task| self.is_known(task)));
+        let known = queue.curr.is_some() && self.average_known(cpu);
         let verdict = match truth {
             _ if was_pending => Verdict::NotJudged("a reschedule is already pending"),
             None => Verdict::NotJudged("the trace does not show it"),

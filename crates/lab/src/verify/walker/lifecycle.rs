@@ -50,12 +50,12 @@ impl Walker {
         self.sched.activate_new(task, target);
         self.judge_placement(record, task, "fork", known, &[], 0);
         let pending = self.sched.need_resched(target);
-        let truth = match self.seen.resched_probe {
-            true => Some(self.asks_resched_next(record.cpu, target)),
-            false if target == record.cpu => {
+        let truth = match self.asks_resched_next(record.cpu, wakeup.pid, target) {
+            Some(asks) => Some(asks),
+            None if target == record.cpu => {
                 self.window.on_cpu(target).next().and_then(|next| self.flag_set_here(next))
             }
-            false => self.resched_shown_by(target),
+            None => self.resched_shown_by(target),
         };
         self.judge_preempt(record, task, pending, truth);
     }

@@ -22,6 +22,7 @@ impl Walker {
                     self.cpus[record.cpu.index()].asked_resched = probe.cpu();
                 }
             }
+            At::WakeupPreempt => self.cpus[record.cpu.index()].tested = probe.task(),
             At::Nice => self.announce(probe, |info| info.renice = nice_of(probe)),
             At::MoveGroup => self.announce(probe, |info| info.moving_group = true),
             At::Yield => {

@@ -121,27 +121,24 @@ impl Walker {
         })
     }
 
-    /// Whether code on `cpu` asks for a reschedule of `target` next, as a probe shows it.
-    pub(super) fn asks_resched_next(&self, cpu: Cpu, target: Cpu) -> bool {
-        let next = self.window.on_cpu(cpu).take(PROBES_BETWEEN);
-        let probes = next.map_while(|record| match &record.what {
-            What::Probe(probe) => Some(probe),
-            _ => None,
-        });
-        let mut probes = probes.take_while(|probe| {
-            matches!(
-                probe.at,
-                At::Resched
-                    | At::ReschedLazy
-                    | At::ReschedFlag
-                    | At::WakeupPreempt
-                    | At::PickReturn
-                    | At::AverageReturn
-            )
-        });
-        probes.any(|probe| {
-            probe.at == At::Resched && probe.cpu() == Some(target) && probe.by == Some(Caller::Preemption)
-        })
+    /// Whether code on `cpu` asks for a reschedule of `target` in its test of `pid` that comes next; `None` where no probe
+    /// shows the test.
+    pub(super) fn asks_resched_next(&self, cpu: Cpu, pid: Pid, target: Cpu) -> Option<bool> {
+        let mut tested = false;
+        for record in self.window.on_cpu(cpu).take(PROBES_BETWEEN) {
+            match &record.what {
+                What::Probe(probe) if probe.at == At::WakeupPreempt => tested |= probe.task() == Some(pid),
+                What::Probe(probe) if matches!(probe.at, At::Resched | At::ReschedLazy) => {
+                    if probe.cpu() == Some(target) && probe.by == Some(Caller::Preemption) {
+                        return Some(true);
+                    }
+                }
+                What::Probe(_) | What::OtherProbe | What::Other => {}
+                What::Runtime { .. } if tested => {}
+                _ => break,
+            }
+        }
+        tested.then_some(false)
     }
 
     /// The next switch of a CPU.
@@ -189,7 +186,7 @@ impl Walker {
     /// last before a switch with which it has blocked, those aside that a task pulled onto this queue causes.
     pub(super) fn is_dequeue(&self, record: &Record, pid: Pid, cpu: Cpu) -> bool {
         let info = &self.cpus[cpu.index()];
-        if record.cpu != cpu || info.blocked || info.waking.is_some() {
+        if record.cpu != cpu || info.blocked || self.queues_woken_next(cpu) {
             return false;
         }
         let Some(switch) = self.next_switch(cpu).filter(|switch| switch.prev_pid == pid) else {
@@ -215,7 +212,7 @@ impl Walker {
         true
     }
 
-    /// Whether code on `cpu` queues a task next whose wakeup began elsewhere (the wake list).
+    /// Whether code on `cpu` queues a woken task next, of a wakeup that began here or elsewhere (the wake list).
     pub(super) fn queues_woken_next(&self, cpu: Cpu) -> bool {
         let next =
             self.window.on_cpu(cpu).find(|record| !matches!(record.what, What::Probe(_) | What::OtherProbe));

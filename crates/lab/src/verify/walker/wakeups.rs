@@ -182,7 +182,9 @@ impl Walker {
             self.sched.force_need_resched(target, false);
         }
         let pending = self.sched.need_resched(target);
-        let truth = match (self.seen.resched_probe, local) {
+        // Interrupts that come while a probe is being handled are not probed.
+        let probed = self.cpus[record.cpu.index()].tested.take() == Some(wakeup.pid);
+        let truth = match (self.seen.resched_probe && probed, local) {
             (true, _) => Some(asked),
             (false, true) => self.flag_set_here(record),
             (false, false) if set_meanwhile => Some(true),
