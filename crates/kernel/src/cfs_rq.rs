@@ -106,7 +106,8 @@ pub(crate) struct CfsRq {
     pub next: Option<SeId>,
     pub last: Option<SeId>,
     pub skip: Option<SeId>,
-    /// Σ (vruntime − `min_vruntime`) · weight over the time line.
+    /// Σ (vruntime − `min_vruntime`) · weight over the time line. Wraps, as the kernel's does: where lag has no limit, keys
+    /// can grow beyond what 64 bits hold once they are weighted.
     avg_vruntime: i64,
     /// Σ weight over the time line, scaled down.
     avg_load: i64,
@@ -149,7 +150,7 @@ impl CfsRq {
 
     /// Puts an entity on the time line (`__enqueue_entity()`).
     pub fn insert_waiting(&mut self, entry: Waiting) {
-        self.avg_vruntime += self.key(entry.vruntime) * entry.weight;
+        self.avg_vruntime = self.avg_vruntime.wrapping_add(self.key(entry.vruntime).wrapping_mul(entry.weight));
         self.avg_load += entry.weight;
         self.timeline.insert(entry);
     }
@@ -157,7 +158,7 @@ impl CfsRq {
     /// Takes an entity off the time line (`__dequeue_entity()`).
     pub fn remove_waiting(&mut self, se: SeId) {
         let entry = self.timeline.remove(se);
-        self.avg_vruntime -= self.key(entry.vruntime) * entry.weight;
+        self.avg_vruntime = self.avg_vruntime.wrapping_sub(self.key(entry.vruntime).wrapping_mul(entry.weight));
         self.avg_load -= entry.weight;
     }
 
@@ -172,7 +173,8 @@ impl CfsRq {
     }
 
     fn weighted_keys(&self, curr: Option<Running>) -> i64 {
-        self.avg_vruntime + curr.map_or(0, |curr| self.key(curr.vruntime) * curr.weight)
+        let of_curr = curr.map_or(0, |curr| self.key(curr.vruntime).wrapping_mul(curr.weight));
+        self.avg_vruntime.wrapping_add(of_curr)
     }
 
     /// The weighted average of the vruntimes on this queue, where lag is zero.
@@ -202,7 +204,7 @@ impl CfsRq {
     ///
     /// Kernel: `entity_eligible()`, kernel/sched/fair.c (147f3efaa241).
     pub fn is_eligible(&self, vruntime: Vruntime, curr: Option<Running>) -> bool {
-        self.weighted_keys(curr) >= self.key(vruntime) * self.average_load(curr)
+        self.weighted_keys(curr) >= self.key(vruntime).wrapping_mul(self.average_load(curr))
     }
 
     /// Moves `min_vruntime` up to the least vruntime on the queue; never back.
@@ -223,7 +225,7 @@ impl CfsRq {
 
     /// Moves the zero of `avg_vruntime`; the averages stay where they are.
     pub fn move_zero_to(&mut self, zero: Vruntime) {
-        self.avg_vruntime -= self.avg_load * self.key(zero);
+        self.avg_vruntime = self.avg_vruntime.wrapping_sub(self.avg_load.wrapping_mul(self.key(zero)));
         self.min_vruntime = zero;
     }
 

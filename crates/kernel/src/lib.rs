@@ -21,6 +21,8 @@ mod group;
 mod invariant;
 mod newidle;
 pub mod open_loop;
+#[cfg(test)]
+mod random_operations;
 mod rq;
 mod rt;
 mod select;

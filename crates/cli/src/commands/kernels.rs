@@ -100,7 +100,7 @@ fn describe(effect: &Effect) -> String {
         Effect::AverageRounding(rule) => format!("avg_vruntime is rounded {}", rule.describe()),
         Effect::VirtualZero(rule) => format!("virtual zero: {}", rule.describe()),
         Effect::ForkPlacement(rule) => format!("fork placement: {}", rule.describe()),
-        Effect::GroupRequest(rule) => format!("group request: {}", rule.describe()),
+        Effect::Request(rule) => format!("request: {}", rule.describe()),
         Effect::Groundwork => "bookkeeping only".to_string(),
         Effect::NotModelled(what) => format!("not modelled: {what}"),
     }

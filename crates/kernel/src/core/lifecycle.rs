@@ -1,11 +1,15 @@
 //! Fork, first wakeup, exit, and changes of nice level and affinity.
 
-use fairlab_event::{Cpu, EventKind, TaskState};
+use fairlab_event::{Cpu, EventKind, Ns, TaskState};
 
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::cpumask::CpuMask;
-use crate::generation::behaviour::ForkPlacement;
+use crate::generation::behaviour::{ForkPlacement, Request};
 use crate::task::{OnRq, Policy, TaskId};
+
+/// The least and the largest request that a task may have, ns.
+const LEAST_REQUEST: u64 = 100_000;
+const LARGEST_REQUEST: u64 = 100_000_000;
 
 impl Scheduler {
     /// The running task of this CPU creates `child`: it is placed on its parent's queue for now, and the fork reported.
@@ -23,7 +27,14 @@ impl Scheduler {
         };
         let task = &mut self.tasks[child.index()];
         (task.wakee_flips, task.wakee_flip_decay, task.last_wakee) = (flips, decay, wakee);
-        if task.policy.is_fair() {
+        let child_se = task.se;
+        let is_fair = task.policy.is_fair();
+        if self.generation.behaviours.request != Request::BaseSlice {
+            let (slice, custom) = (self.entity_of(parent).slice, self.entity_of(parent).custom_slice);
+            let entity = self.se_mut(child_se);
+            (entity.slice, entity.custom_slice) = (slice, custom);
+        }
+        if is_fair {
             self.task_fork_fair(child);
         }
         let (parent, child) = (&self.tasks[parent.index()], &self.tasks[child.index()]);
@@ -91,6 +102,81 @@ impl Scheduler {
         }
     }
 
+    /// Changes a task's policy, nice level and request (`None`: the base slice).
+    ///
+    /// Kernel: `__sched_setscheduler()`, `switched_from_fair()`, `switched_to_fair()`, `switched_to_rt()`.
+    pub fn set_scheduler(&mut self, task: TaskId, policy: Policy, nice: i32, request: Option<Ns>) {
+        assert!((-20..=19).contains(&nice), "nice level {nice} is out of range");
+        let cpu = self.tasks[task.index()].cpu;
+        self.update_rq_clock(cpu);
+        let was_fair = self.tasks[task.index()].policy.is_fair();
+        if was_fair && !policy.is_fair() {
+            self.leave_fair_class(task);
+        }
+        let old_prio = self.tasks[task.index()].prio();
+        self.while_off_queue(task, |scheduler| {
+            let changed = &mut scheduler.tasks[task.index()];
+            (changed.policy, changed.nice) = (policy, nice);
+            if policy.is_fair() {
+                scheduler.set_request(task, request);
+                scheduler.reweight_task(task);
+            }
+        });
+        if !was_fair && policy.is_fair() {
+            self.enter_fair_class(task);
+        }
+        if !self.tasks[task.index()].is_queued() {
+            return;
+        }
+        let changed_class = was_fair != policy.is_fair();
+        let less_urgent = self.tasks[task.index()].prio() > old_prio;
+        if self.curr(cpu) != task {
+            self.check_preempt(task);
+        } else if less_urgent || changed_class {
+            self.resched_curr(cpu);
+        }
+    }
+
+    /// A task asks for `request` ns of run time at a time: 0.1 to 100 ms.
+    ///
+    /// Kernel: `__setparam_fair()` (857b158dc5e8).
+    fn set_request(&mut self, task: TaskId, request: Option<Ns>) {
+        if self.generation.behaviours.request == Request::BaseSlice {
+            return;
+        }
+        let base_slice = self.sysctl.base_slice;
+        let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
+        entity.custom_slice = request.is_some();
+        entity.slice = request.map_or(base_slice, |request| request.0.clamp(LEAST_REQUEST, LARGEST_REQUEST));
+    }
+
+    /// A sleeping task that turns to another class leaves nothing behind: it is off its queue, and where vruntimes are
+    /// relative between queues, so is its own.
+    ///
+    /// Kernel: `detach_task_cfs_rq()`, `vruntime_normalized()`.
+    fn leave_fair_class(&mut self, task: TaskId) {
+        if let OnRq::Delayed(_) = self.tasks[task.index()].on_rq {
+            self.dequeue_delayed(task);
+        }
+        let (cfs_rq, se) = (self.entity_of(task).cfs_rq, self.tasks[task.index()].se);
+        if self.is_asleep(task) && self.vruntime_is_relative_off_queue() {
+            self.place_entity(cfs_rq, se, EnqueueFlags::default());
+            self.make_relative(cfs_rq, se);
+        }
+    }
+
+    /// Kernel: `attach_task_cfs_rq()`.
+    fn enter_fair_class(&mut self, task: TaskId) {
+        if self.is_asleep(task) && self.vruntime_is_relative_off_queue() {
+            let (cfs_rq, se) = (self.entity_of(task).cfs_rq, self.tasks[task.index()].se);
+            self.make_absolute(cfs_rq, se);
+        }
+    }
+
+    fn is_asleep(&self, task: TaskId) -> bool {
+        matches!(self.tasks[task.index()].on_rq, OnRq::Sleeping(_))
+    }
+
     /// Changes the CPUs that a task may use. Returns whether it stands on one that it may no longer use: the driver
     /// then moves it.
     ///
@@ -105,8 +191,8 @@ impl Scheduler {
 
     /// Takes a task off its queue, lets `change` work on it, and puts it back (`DEQUEUE_SAVE`, `ENQUEUE_RESTORE`).
     fn while_off_queue(&mut self, task: TaskId, change: impl FnOnce(&mut Scheduler)) {
-        let queued =
-            self.tasks[task.index()].is_queued() && self.tasks[task.index()].policy != Policy::Swapper;
+        let known = &self.tasks[task.index()];
+        let queued = (known.is_queued() || known.is_delayed()) && known.policy != Policy::Swapper;
         let running = self.curr(self.tasks[task.index()].cpu) == task;
         if queued {
             self.dequeue_task(task, DequeueFlags { save: true, ..DequeueFlags::default() });

@@ -7,6 +7,10 @@ use crate::generation::behaviour::DelayedLag;
 use crate::task::{OnRq, TaskId};
 use fairlab_event::Cpu;
 
+/// How a sleeper leaves the queue that it was kept on.
+const DELAYED_SLEEPER: DequeueFlags =
+    DequeueFlags { sleep: true, delayed: true, special: false, save: false };
+
 impl Scheduler {
     /// Whether an entity that goes to sleep stays on its queue. Pure; run time must be accounted up to now.
     ///
@@ -101,10 +105,9 @@ impl Scheduler {
     /// Kernel: the loop in `pick_task_fair()` around `pick_next_entity()`.
     pub fn finish_delayed_dequeues(&mut self, cpu: Cpu) {
         while let Some(se) = self.delayed_candidate(self.rqs[cpu.index()].cfs) {
-            let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
             match self.se(se).task {
-                Some(task) => self.dequeue_delayed_task(task, flags),
-                None => drop(self.dequeue_entities(se, flags)),
+                Some(task) => self.dequeue_delayed(task),
+                None => drop(self.dequeue_entities(se, DELAYED_SLEEPER)),
             }
         }
     }
@@ -122,11 +125,11 @@ impl Scheduler {
     }
 
     /// A task that slept on its queue leaves it now (`dequeue_task()` with `DEQUEUE_DELAYED`, `__block_task()`).
-    fn dequeue_delayed_task(&mut self, task: TaskId, flags: DequeueFlags) {
+    pub(crate) fn dequeue_delayed(&mut self, task: TaskId) {
         let OnRq::Delayed(state) = self.tasks[task.index()].on_rq else {
             panic!("a delayed entity's task sleeps on its queue")
         };
         self.tasks[task.index()].on_rq = OnRq::Sleeping(state);
-        self.dequeue_task(task, flags);
+        self.dequeue_task(task, DELAYED_SLEEPER);
     }
 }

@@ -6,7 +6,7 @@ use crate::cfs_rq::Waiting;
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{DelayedLag, GroupRequest, Placement, VirtualZero};
+use crate::generation::behaviour::{DelayedLag, Placement, Request, VirtualZero};
 use crate::task::TaskId;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
@@ -270,7 +270,7 @@ impl Scheduler {
     ///
     /// Kernel: `cfs_rq_min_slice()` (aef6987d8954).
     fn least_request(&self, cfs_rq: CfsRqId) -> Option<u64> {
-        if self.generation.behaviours.group_request == GroupRequest::BaseSlice {
+        if self.generation.behaviours.request != Request::OwnAndLeastBelow {
             return None;
         }
         self.least_of_requests(cfs_rq)

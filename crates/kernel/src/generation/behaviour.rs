@@ -143,12 +143,14 @@ behaviours! {
         Average = "zero_vruntime: the average as last computed",
     }
 
-    /// How large a group's request is.
-    GroupRequest {
-        /// As a task's without a slice of its own.
+    /// How large a request is.
+    Request {
+        /// The same for all.
         BaseSlice = "the base slice",
-        /// The least of those below it.
-        LeastBelow = "the least request of what is queued below it",
+        /// What a task asked for with `sched_setattr()`.
+        OwnOfTasks = "a task's own or the base slice; for groups the base slice",
+        /// The same, and for a group the least of those below it.
+        OwnAndLeastBelow = "a task's own or the base slice; for groups the least request of what is queued below",
     }
 
     /// Where a new task is placed.
@@ -225,8 +227,8 @@ pub struct Behaviours {
     pub virtual_zero: VirtualZero,
     /// See [`ForkPlacement`].
     pub fork_placement: ForkPlacement,
-    /// See [`GroupRequest`].
-    pub group_request: GroupRequest,
+    /// See [`Request`].
+    pub request: Request,
 }
 
 impl Pick {
@@ -274,7 +276,7 @@ impl Behaviours {
             ("average", self.average_rounding.describe()),
             ("virtual zero", self.virtual_zero.describe()),
             ("fork placement", self.fork_placement.describe()),
-            ("group request", self.group_request.describe()),
+            ("request", self.request.describe()),
         ]
     }
 }

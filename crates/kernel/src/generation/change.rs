@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement, ForkPreemption,
-    GroupRequest, LagInflation, LagLimit, Pick, Placement, Reweight, SliceProtection, TickPreemption,
+    LagInflation, LagLimit, Pick, Placement, Request, Reweight, SliceProtection, TickPreemption,
     VirtualZero, WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
@@ -81,8 +81,8 @@ pub enum Effect {
     VirtualZero(VirtualZero),
     /// Another place for new tasks.
     ForkPlacement(ForkPlacement),
-    /// Another request for groups.
-    GroupRequest(GroupRequest),
+    /// Another size of requests.
+    Request(Request),
     /// Bookkeeping that later commits build on; no decision changes.
     Groundwork,
     /// The commit matters, and the model does not follow it; the text says what is left out.
@@ -118,7 +118,7 @@ impl Effect {
             Effect::AverageRounding(rule) => behaviours.average_rounding = rule,
             Effect::VirtualZero(rule) => behaviours.virtual_zero = rule,
             Effect::ForkPlacement(rule) => behaviours.fork_placement = rule,
-            Effect::GroupRequest(rule) => behaviours.group_request = rule,
+            Effect::Request(rule) => behaviours.request = rule,
             Effect::Groundwork | Effect::NotModelled(_) => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use super::behaviour::{
     Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement,
-    ForkPreemption, GroupRequest, LagInflation, LagLimit, Pick, Placement, Reweight, SliceProtection,
+    ForkPreemption, LagInflation, LagLimit, Pick, Placement, Request, Reweight, SliceProtection,
     TickPreemption, VirtualZero, WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
@@ -65,7 +65,7 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     average_rounding: AverageRounding::TowardsZero,
     virtual_zero: VirtualZero::LeastVruntime,
     fork_placement: ForkPlacement::OnParentsQueue,
-    group_request: GroupRequest::BaseSlice,
+    request: Request::BaseSlice,
 };
 
 /// A kernel that somebody built: a release with back-ports.
@@ -222,9 +222,6 @@ pub const LOG: &[Change] = &[
     change("afae8002b4fd", "reweight-around-average", (6, 9), "sched/eevdf: Fix miscalculation in reweight_entity() when se is not curr", &[
         Effect::Reweight(Reweight::ScaleAroundAverage),
     ]),
-    change("aef6987d8954", "min-slice", (6, 12), "sched/eevdf: Propagate min_slice up the cgroup hierarchy", &[
-        Effect::GroupRequest(GroupRequest::LeastBelow),
-    ]),
     change("152e11f6df29", "delay-dequeue", (6, 12), "sched/fair: Implement delayed dequeue", &[
         Effect::AddFeature(Feature::DelayDequeue, true),
     ]),
@@ -236,6 +233,12 @@ pub const LOG: &[Change] = &[
     ]),
     change("85e511df3cec", "preempt-short", (6, 12), "sched/eevdf: Allow shorter slices to wakeup-preempt", &[
         Effect::AddFeature(Feature::PreemptShort, true),
+    ]),
+    change("857b158dc5e8", "own-slice", (6, 12), "sched/eevdf: Use sched_attr::sched_runtime to set request/slice suggestion", &[
+        Effect::Request(Request::OwnOfTasks),
+    ]),
+    change("aef6987d8954", "min-slice", (6, 12), "sched/eevdf: Propagate min_slice up the cgroup hierarchy", &[
+        Effect::Request(Request::OwnAndLeastBelow),
     ]),
     change("c40dd90ac045", "place-when-queued", (6, 12), "sched/fair: Initialize the vruntime of a new task when it is first enqueued", &[
         Effect::ForkPlacement(ForkPlacement::WhereQueued),

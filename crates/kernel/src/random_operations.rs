@@ -1,0 +1,247 @@
+//! Any sequence of operations, on any kernel: the state stays sound, and every rule of the change log is felt.
+
+use fairlab_event::{Comm, Cpu, Digest, DigestSink, Ns, Pid, TaskState};
+
+use crate::core::{Mode, Scheduler};
+use crate::cpumask::CpuMask;
+use crate::generation::{Change, Effect, LOG};
+use crate::group::GroupId;
+use crate::task::{OnRq, Policy, TaskId, TaskSpec};
+use crate::topology::{SmtNumbering, Topology};
+use crate::Generation;
+
+const MS: u64 = 1_000_000;
+
+/// Operations chosen by a seed, and the scheduler that they are carried out on.
+struct Driver {
+    scheduler: Scheduler,
+    cpus: u64,
+    random: u64,
+    now: Ns,
+    tasks: Vec<TaskId>,
+    groups: Vec<GroupId>,
+    digest: DigestSink,
+}
+
+impl Driver {
+    fn new(generation: Generation, seed: u64) -> Driver {
+        let cpus = 3 - seed % 3;
+        let topology = Topology::regular(1, 1, cpus as u32, 1, SmtNumbering::Adjacent).expect("a machine");
+        let mut scheduler = Scheduler::new(generation, topology, Ns(MS));
+        scheduler.set_tracing(true);
+        let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut driver = Driver {
+            scheduler,
+            cpus,
+            random,
+            now: Ns(MS),
+            tasks: Vec::new(),
+            groups: vec![GroupId::ROOT],
+            digest: DigestSink::default(),
+        };
+        for weight in [100, 300] {
+            let group = driver.scheduler.new_group(GroupId::ROOT, weight);
+            driver.groups.push(group);
+        }
+        let below = driver.scheduler.new_group(driver.groups[1], 50);
+        driver.groups.push(below);
+        driver
+    }
+
+    /// A number below `limit` (xorshift64*).
+    fn below(&mut self, limit: u64) -> u64 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        (self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % limit
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    fn cpu(&mut self) -> Cpu {
+        Cpu(self.below(self.cpus) as u32)
+    }
+
+    fn nice(&mut self) -> i32 {
+        self.below(40) as i32 - 20
+    }
+
+    fn policy(&mut self) -> Policy {
+        match self.below(12) {
+            0 => Policy::Batch,
+            1 => Policy::Idle,
+            2 => Policy::RoundRobin(1),
+            3 => Policy::Fifo(2),
+            _ => Policy::Normal,
+        }
+    }
+
+    fn request(&mut self) -> Option<Ns> {
+        let request = Ns(50_000 + self.below(20 * MS));
+        self.chance(60).then_some(request)
+    }
+
+    fn here(&mut self, cpu: Cpu) -> Cpu {
+        self.scheduler.set_here(cpu, Mode::Task, self.now);
+        cpu
+    }
+
+    fn spawn(&mut self) {
+        let cpu = self.cpu();
+        self.here(cpu);
+        let pid = Pid(100 + self.tasks.len() as i32);
+        let (policy, nice) = (self.policy(), self.nice());
+        let comm = Comm::from("task");
+        let allowed = CpuMask::ALL;
+        let spec = TaskSpec { comm, pid, tgid: pid, policy, nice, allowed, per_cpu_kthread: false };
+        let task = self.scheduler.new_task(&spec, cpu);
+        let index = self.below(self.groups.len() as u64) as usize;
+        let group = self.groups[index];
+        self.scheduler.set_task_group(task, group);
+        self.scheduler.fork(task);
+        let target = self.cpu();
+        self.scheduler.wake_up_new_task(task, target);
+        self.tasks.push(task);
+    }
+
+    /// Switches, as `__schedule()` does. `sleeps`: the running task goes to sleep.
+    fn schedule(&mut self, cpu: Cpu, sleeps: bool) {
+        self.here(cpu);
+        let sleeps = sleeps && !self.scheduler.runs_idle_task(cpu);
+        if sleeps {
+            self.scheduler.deactivate_task(cpu, TaskState::INTERRUPTIBLE);
+        }
+        self.scheduler.account(cpu);
+        self.scheduler.finish_delayed_dequeues(cpu);
+        let pick = self.scheduler.pick_next_task(cpu);
+        let state = if sleeps { TaskState::INTERRUPTIBLE } else { TaskState::RUNNABLE };
+        self.scheduler.context_switch(cpu, pick.task, state);
+    }
+
+    fn schedule_marked(&mut self) {
+        for cpu in 0..self.cpus as u32 {
+            if self.scheduler.need_resched(Cpu(cpu)) {
+                self.schedule(Cpu(cpu), false);
+            }
+        }
+    }
+
+    fn wake(&mut self, task: TaskId) {
+        let cpu = self.cpu();
+        self.here(cpu);
+        if !matches!(self.scheduler.task(task).on_rq, OnRq::Sleeping(_) | OnRq::Delayed(_)) {
+            return;
+        }
+        if self.scheduler.ttwu_begin(task) == crate::core::WakeStart::Slept {
+            let kind = crate::core::WakeKind::Wakeup { sync: false };
+            let decision = self.scheduler.select_task_rq(task, cpu, kind);
+            let migrated = decision.cpu != self.scheduler.task(task).cpu();
+            self.scheduler.apply_cpu(task, decision);
+            self.scheduler.ttwu_do_activate(task, migrated);
+        }
+    }
+
+    fn migrate(&mut self, task: TaskId) {
+        let dest = self.cpu();
+        self.here(dest);
+        let known = self.scheduler.task(task);
+        let waits = known.is_queued() && self.scheduler.curr(known.cpu()) != task;
+        if waits && known.cpu() != dest && known.policy.is_fair() {
+            self.scheduler.move_queued_task(task, dest);
+        }
+    }
+
+    fn step(&mut self) {
+        let passed = self.below(2 * MS);
+        self.now += Ns(passed);
+        let cpu = self.cpu();
+        self.here(cpu);
+        let index = self.below(self.tasks.len() as u64) as usize;
+        let task = self.tasks[index];
+        match self.below(20) {
+            0..8 => drop(self.scheduler.scheduler_tick(cpu)),
+            8..11 => self.schedule(cpu, true),
+            11..15 => self.wake(task),
+            15 => self.migrate(task),
+            16 => {
+                let nice = self.nice();
+                self.scheduler.set_user_nice(task, nice);
+            }
+            17 => {
+                let (policy, nice, request) = (self.policy(), self.nice(), self.request());
+                self.scheduler.set_scheduler(task, policy, nice, request);
+            }
+            18 => {
+                let index = 1 + self.below(3) as usize;
+                let group = self.groups[index];
+                let weight = 1 + self.below(1000);
+                self.scheduler.set_group_weight(group, weight);
+            }
+            _ => {
+                if !self.scheduler.runs_idle_task(cpu) {
+                    self.scheduler.yield_task(cpu);
+                    self.schedule(cpu, false);
+                }
+            }
+        }
+        self.schedule_marked();
+        self.scheduler.drain_events(&mut self.digest);
+    }
+}
+
+/// Runs `steps` operations and returns the digest of all that was reported.
+fn run(generation: Generation, seed: u64, steps: u32) -> Digest {
+    let name = generation.name().to_string();
+    let mut driver = Driver::new(generation, seed);
+    for _ in 0..8 {
+        driver.spawn();
+    }
+    for step in 0..steps {
+        driver.step();
+        if step % 32 == 0 && driver.tasks.len() < 60 {
+            driver.spawn();
+        }
+        driver
+            .scheduler
+            .check_invariants()
+            .unwrap_or_else(|fault| panic!("{name}, seed {seed}, step {step}: {fault}"));
+    }
+    driver.digest.digest()
+}
+
+#[test]
+fn the_state_stays_sound_on_every_prefix_of_the_log() {
+    for length in 0..=LOG.len() {
+        run(Generation::prefix(length), length as u64, 600);
+    }
+}
+
+/// Changes that no operation here can show, and why.
+const UNFELT: &[(&str, &str)] = &[
+    ("no-lb-bias", "periodic balancing is not driven here"),
+    ("no-cpu-load", "periodic balancing is not driven here"),
+    ("util-est-fastup", "no utilisation is estimated"),
+    ("sis-util", "the machine is too small for a bounded search"),
+    ("commit-to-lag", "removes what was off"),
+    ("commit-to-eevdf", "removes what EEVDF had replaced"),
+    ("base-slice", "a new name, the same value"),
+];
+
+/// Whether a change is said to alter what the model does.
+fn is_modelled(change: &Change) -> bool {
+    let alters = |effect: &Effect| !matches!(effect, Effect::Groundwork | Effect::NotModelled(_));
+    change.release.is_some() && change.effects.iter().any(alters)
+}
+
+/// Taking a change away alters what happens: no rule is dead, none is wired to nothing.
+#[test]
+fn every_modelled_change_is_felt() {
+    for (index, change) in LOG.iter().enumerate().filter(|(_, change)| is_modelled(change)) {
+        let after = |length, seed| run(Generation::prefix(length), seed, 2_000);
+        let felt = (0..40).any(|seed| after(index, seed) != after(index + 1, seed));
+        let excused = UNFELT.iter().any(|(name, _)| *name == change.name);
+        assert!(felt != excused, "{} ({}): felt {felt}, excused {excused}", change.commit, change.name);
+    }
+}
