@@ -21,6 +21,7 @@ mod group;
 mod invariant;
 mod newidle;
 pub mod open_loop;
+pub mod pelt;
 #[cfg(test)]
 mod random_operations;
 mod rq;

@@ -104,7 +104,8 @@ impl SchedAvg {
 
     /// Adds `delta` units of 1024 ns to the sums and says how many periods ended.
     ///
-    /// Kernel: `accumulate_sum()`, kernel/sched/pelt.c.
+    /// Kernel: `accumulate_sum()`, kernel/sched/pelt.c. Variants: `Contribution` to v5.0, `PeltClock` from v5.1
+    /// (23127296889f); `LoadWeighted` to v5.6, `TaskCount` from v5.7 (9f68395333ad).
     fn accumulate_sum(&mut self, rules: &PeltRules, scale: CpuScale, delta: u64, what: Accrual) -> u64 {
         let mut contrib = delta as u32;
         let position = delta + u64::from(self.period_contrib);
@@ -139,8 +140,10 @@ impl SchedAvg {
 
     /// Brings the sums up to `now` and says whether a period ended, so that averages are due.
     ///
-    /// Kernel: `___update_load_sum()`, kernel/sched/pelt.c. Whoever wants nothing is neither runnable nor running. Less
-    /// than 1024 ns are left for the next time; a clock that went back is followed without any accrual.
+    /// Whoever wants nothing is neither runnable nor running. Less than 1024 ns are left for the next time; a clock that
+    /// went back is followed without any accrual.
+    ///
+    /// Kernel: `___update_load_sum()`, kernel/sched/pelt.c.
     fn update_load_sum(&mut self, rules: &PeltRules, now: u64, scale: CpuScale, mut what: Accrual) -> bool {
         let delta = now.wrapping_sub(self.last_update_time);
         if (delta as i64) < 0 {
@@ -180,7 +183,7 @@ pub const fn load_avg_is_decayed(avg: &SchedAvg) -> bool {
 impl PeltRules {
     /// Ages the averages of an entity that is off its queue. True if averages were made anew.
     ///
-    /// Kernel: `__update_load_avg_blocked_se()`, kernel/sched/pelt.c. `now`: ns of the PELT clock of its queue.
+    /// Kernel: `__update_load_avg_blocked_se()`, kernel/sched/pelt.c. Units: `now` in ns of its queue's clock.
     pub fn update_blocked_se(&self, now: u64, avg: &mut SchedAvg, weight: EntityWeight) -> bool {
         let nothing = Accrual { load: 0, runnable: 0, running: false };
         let due = avg.update_load_sum(self, now, CpuScale::FULL, nothing);
@@ -190,10 +193,10 @@ impl PeltRules {
         due
     }
 
-    /// Ages the averages of an entity on its queue (or just leaving it). True if averages were made anew.
+    /// Ages the averages of an entity on its queue (or just leaving it). True if averages were made anew; then, with
+    /// `util_est_enabled` (the feature UTIL_EST), an estimate is due.
     ///
-    /// Kernel: `__update_load_avg_se()`, kernel/sched/pelt.c. `util_est_enabled`: the feature UTIL_EST; then an estimate
-    /// is marked as due.
+    /// Kernel: `__update_load_avg_se()`, kernel/sched/pelt.c. Units: `now` in ns of its queue's clock.
     pub fn update_se(
         &self,
         now: u64,
@@ -219,7 +222,7 @@ impl PeltRules {
 
     /// Ages a queue's averages. True if averages were made anew.
     ///
-    /// Kernel: `__update_load_avg_cfs_rq()`, kernel/sched/pelt.c.
+    /// Kernel: `__update_load_avg_cfs_rq()`, kernel/sched/pelt.c. Units: `now` in ns of the queue's clock.
     pub fn update_cfs_rq(&self, now: u64, scale: CpuScale, avg: &mut SchedAvg, queue: QueueState) -> bool {
         let runnable = match self.runnable {
             RunnableKind::LoadWeighted => queue.runnable_weight,
@@ -239,8 +242,9 @@ impl PeltRules {
 
     /// Ages the averages of a CPU's interrupt and stolen time, of which `running` ns more are known, taken as just past.
     ///
-    /// Kernel: `update_irq_load_avg()`, kernel/sched/pelt.c (v4.19 on). `clock`: ns of the runqueue's clock, which such
-    /// time is not taken from. With a PELT clock the time itself is scaled.
+    /// `clock` is the runqueue's, which such time is not taken from; so with a PELT clock the time itself is scaled.
+    ///
+    /// Kernel: `update_irq_load_avg()`, kernel/sched/pelt.c (v4.19 on).
     pub fn update_irq(&self, clock: u64, scale: CpuScale, avg: &mut SchedAvg, running: u64) -> bool {
         let running = match self.invariance {
             Invariance::Contribution => running,
@@ -262,5 +266,159 @@ impl PeltRules {
             avg.update_load_avg(self, EntityWeight::of_task(1));
         }
         due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::series::LOAD_AVG_MAX;
+    use super::*;
+
+    const PERIOD_NS: u64 = 1 << 20;
+    const ALWAYS: EntityState =
+        EntityState { weight: EntityWeight::of_task(1024), on_rq: true, runnable_tasks: 1, running: true };
+
+    fn rules(major: u32, minor: u32) -> PeltRules {
+        PeltRules::of_release((major, minor), &[])
+    }
+
+    /// An entity that never ran, aged by `steps` steps of `step` ns.
+    fn aged(rules: &PeltRules, scale: CpuScale, se: EntityState, step: u64, steps: u64) -> SchedAvg {
+        let mut avg = SchedAvg::default();
+        for n in 1..=steps {
+            rules.update_se(n * step, scale, &mut avg, se, true);
+        }
+        avg
+    }
+
+    /// Load, runnability and utilization, at most `off` below or above.
+    fn near(avg: &SchedAvg, expected: [u64; 3], off: u64) {
+        let signals = [avg.load_avg, avg.runnable_avg, avg.util_avg];
+        let fits = signals.iter().zip(expected).all(|(is, expected)| is.abs_diff(expected) <= off);
+        assert!(fits, "{signals:?}, not {expected:?}");
+    }
+
+    #[test]
+    fn half_of_it_comes_within_32_periods() {
+        let rules = rules(6, 6);
+        for (periods, expected) in [(32, 512), (64, 768), (96, 896), (16, 300), (500, 1024)] {
+            let stepwise = aged(&rules, CpuScale::FULL, ALWAYS, PERIOD_NS, periods);
+            near(&stepwise, [expected; 3], 1);
+            let at_once = aged(&rules, CpuScale::FULL, ALWAYS, periods * PERIOD_NS, 1);
+            near(&at_once, [expected; 3], 1);
+        }
+    }
+
+    #[test]
+    fn it_stays_at_the_maximum_at_any_rhythm() {
+        let rules = rules(6, 6);
+        for step in [1_000, 100_000, 1_000_000, 4_000_000, 10_000_000] {
+            let mut avg = aged(&rules, CpuScale::FULL, ALWAYS, step, 500_000_000 / step);
+            for n in 1..500 {
+                rules.update_se(500_000_000 + n * step, CpuScale::FULL, &mut avg, ALWAYS, true);
+                near(&avg, [1024; 3], 2);
+                assert!(avg.load_sum <= LOAD_AVG_MAX.into());
+                // Its finer grain is rounded down less than the constants of the series were.
+                assert!(avg.util_sum <= (LOAD_AVG_MAX + 32) << CAPACITY_SHIFT);
+                assert!(avg.load_sum + 48 >= avg.divider().into(), "{} at {step} ns", avg.load_sum);
+            }
+        }
+    }
+
+    #[test]
+    fn within_a_period_sums_grow_and_averages_stay() {
+        let rules = rules(5, 4);
+        let mut avg = aged(&rules, CpuScale::FULL, ALWAYS, PERIOD_NS, 10);
+        let before = avg;
+        assert!(!rules.update_se(11 * PERIOD_NS - 1, CpuScale::FULL, &mut avg, ALWAYS, true));
+        assert_eq!(avg.load_sum, before.load_sum + 1023);
+        assert_eq!((avg.load_avg, avg.period_contrib), (before.load_avg, 1023));
+        assert_eq!(avg.last_update_time, 11 * PERIOD_NS - 1024, "less than a unit is left for later");
+        assert!(rules.update_se(11 * PERIOD_NS, CpuScale::FULL, &mut avg, ALWAYS, true));
+        assert!(avg.load_avg > before.load_avg);
+    }
+
+    #[test]
+    fn what_waits_is_runnable_but_not_used() {
+        let waiting = EntityState { running: false, weight: EntityWeight::of_task(335), ..ALWAYS };
+        near(&aged(&rules(5, 7), CpuScale::FULL, waiting, PERIOD_NS, 400), [335, 1024, 0], 1);
+        near(&aged(&rules(5, 6), CpuScale::FULL, waiting, PERIOD_NS, 400), [335, 335, 0], 1);
+    }
+
+    #[test]
+    fn a_group_counts_the_tasks_it_stands_for() {
+        let group = EntityState { runnable_tasks: 3, ..ALWAYS };
+        near(&aged(&rules(6, 1), CpuScale::FULL, group, PERIOD_NS, 400), [1024, 3072, 1024], 2);
+        let delayed = EntityState { runnable_tasks: 0, running: false, ..ALWAYS };
+        near(&aged(&rules(6, 12), CpuScale::FULL, delayed, PERIOD_NS, 400), [1024, 0, 0], 1);
+    }
+
+    #[test]
+    fn contributions_are_scaled_or_the_clock_is() {
+        let slow = CpuScale { frequency: 512, capacity: 256 };
+        // Capacity counts for utilization only; from the PELT clock on it is the caller's clock that is slow.
+        near(&aged(&rules(5, 0), slow, ALWAYS, PERIOD_NS, 400), [512, 512, 128], 1);
+        near(&aged(&rules(5, 1), slow, ALWAYS, PERIOD_NS, 400), [1024, 1024, 1024], 1);
+    }
+
+    #[test]
+    fn queues_add_up_weights_and_tasks() {
+        let queue = QueueState { weight: 2048, runnable_weight: 1024, runnable_tasks: 2, running: true };
+        for (rules, runnable_avg) in [(rules(5, 6), 1024), (rules(5, 7), 2048)] {
+            let mut avg = SchedAvg::default();
+            (1..=400).for_each(|n| {
+                rules.update_cfs_rq(n * PERIOD_NS, CpuScale::FULL, &mut avg, queue);
+            });
+            near(&avg, [2048, runnable_avg, 1024], 1);
+        }
+    }
+
+    #[test]
+    fn whoever_wants_nothing_does_not_run() {
+        let rules = rules(6, 6);
+        let gone = EntityState { on_rq: false, runnable_tasks: 1, ..ALWAYS };
+        assert_eq!(aged(&rules, CpuScale::FULL, gone, PERIOD_NS, 10).util_sum, 0);
+        let mut avg = SchedAvg::default();
+        let empty = QueueState { weight: 0, runnable_tasks: 1, running: true, ..QueueState::default() };
+        rules.update_cfs_rq(10 * PERIOD_NS, CpuScale::FULL, &mut avg, empty);
+        assert_eq!((avg.util_sum, avg.runnable_sum), (0, 0));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_is_followed() {
+        let rules = rules(6, 6);
+        let mut avg = aged(&rules, CpuScale::FULL, ALWAYS, PERIOD_NS, 10);
+        let before = avg;
+        assert!(!rules.update_se(5 * PERIOD_NS, CpuScale::FULL, &mut avg, ALWAYS, true));
+        assert_eq!(avg, SchedAvg { last_update_time: 5 * PERIOD_NS, ..before });
+        assert!(!rules.update_se(5 * PERIOD_NS + 1023, CpuScale::FULL, &mut avg, ALWAYS, true));
+        assert_eq!(avg.last_update_time, 5 * PERIOD_NS);
+    }
+
+    #[test]
+    fn interrupts_are_taken_as_just_past() {
+        let mut avg = SchedAvg::default();
+        let rules = rules(6, 6);
+        // Half of each millisecond goes to interrupts.
+        for n in 1..=800 {
+            rules.update_irq(n * PERIOD_NS, CpuScale::FULL, &mut avg, PERIOD_NS / 2);
+        }
+        assert!((510..=525).contains(&avg.util_avg), "{}", avg.util_avg);
+        let mut halved = SchedAvg::default();
+        let slow = CpuScale { frequency: 512, capacity: 1024 };
+        for n in 1..=800 {
+            rules.update_irq(n * PERIOD_NS, slow, &mut halved, PERIOD_NS / 2);
+        }
+        assert!((255..=270).contains(&halved.util_avg), "{}", halved.util_avg);
+    }
+
+    #[test]
+    fn classes_are_either_running_or_not() {
+        let mut avg = SchedAvg::default();
+        let rules = rules(6, 6);
+        rules.update_class(400 * PERIOD_NS, CpuScale::FULL, &mut avg, true);
+        assert!((1023..=1024).contains(&avg.util_avg));
+        rules.update_class(432 * PERIOD_NS, CpuScale::FULL, &mut avg, false);
+        assert!((511..=512).contains(&avg.util_avg));
     }
 }

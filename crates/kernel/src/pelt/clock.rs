@@ -32,7 +32,8 @@ pub struct RqClock {
 impl RqClock {
     /// The time for averages of this CPU, ns.
     ///
-    /// Kernel: `rq_clock_pelt()`, kernel/sched/pelt.h (23127296889f); before it `rq_clock_task()`.
+    /// Kernel: `rq_clock_pelt()`, kernel/sched/pelt.h. Variants: `rq_clock_task()` to v5.0, `PeltClock` from v5.1
+    /// (23127296889f).
     pub const fn now(&self, rules: &PeltRules, time: RqTime) -> u64 {
         match rules.invariance {
             Invariance::Contribution => time.clock_task,
@@ -40,17 +41,10 @@ impl RqClock {
         }
     }
 
-    /// Lets `delta` ns of task time pass, after which it is `time`.
+    /// Lets `delta` ns of task time pass, after which it is `time`; `idle`: the idle task runs. At each clock update.
     ///
-    /// Kernel: `update_rq_clock_pelt()`, kernel/sched/pelt.h; called by each clock update. `idle`: the idle task runs.
-    pub const fn update(
-        &mut self,
-        rules: &PeltRules,
-        delta: u64,
-        time: RqTime,
-        idle: bool,
-        scale: CpuScale,
-    ) {
+    /// Kernel: `update_rq_clock_pelt()`, kernel/sched/pelt.h.
+    pub const fn update(&mut self, rules: &PeltRules, delta: u64, time: RqTime, idle: bool, scale: CpuScale) {
         if idle {
             return self.sync(rules, time);
         }
@@ -58,10 +52,12 @@ impl RqClock {
         self.clock_pelt = self.clock_pelt.wrapping_add(scaled);
     }
 
-    /// The CPU turns idle. If it was full, the time by which the PELT clock is late is lost.
+    /// The CPU turns idle (see `LostIdleCheck` for when). If it was full, the time by which the PELT clock is late is lost.
     ///
-    /// Kernel: `update_idle_rq_clock_pelt()`, kernel/sched/pelt.h; see `LostIdleCheck` for when. `util_sum`: that of the
-    /// root queue plus those of the real-time and deadline classes, wrapping.
+    /// `util_sum` is that of the root queue plus those of the real-time and deadline classes, wrapping.
+    ///
+    /// Kernel: `update_idle_rq_clock_pelt()`, kernel/sched/pelt.h. Variants: `NextUpdate` to v5.19, `WhenIdling` from v6.0
+    /// (e2f3e35f1f5a).
     pub const fn enter_idle(&mut self, rules: &PeltRules, time: RqTime, util_sum: u32) {
         const FULL: u32 = (PELT_MIN_DIVIDER << CAPACITY_SHIFT) - LOAD_AVG_MAX;
         if util_sum >= FULL {
@@ -99,9 +95,10 @@ impl CfsRqClock {
         CfsRqClock { throttled_since: None, throttled_time: 0, throttled_when_idle: Some(0) }
     }
 
-    /// The time for averages of this queue, ns: `rq_now` less the time throttled, standing still while throttled.
+    /// The time for averages of this queue, ns: `rq_now` ([`RqClock::now`]) less the time throttled, standing still while
+    /// throttled.
     ///
-    /// Kernel: `cfs_rq_clock_pelt()`, kernel/sched/pelt.h; before it `cfs_rq_clock_task()`. `rq_now`: [`RqClock::now`].
+    /// Kernel: `cfs_rq_clock_pelt()`, kernel/sched/pelt.h, to v5.0 `cfs_rq_clock_task()`.
     pub const fn now(&self, rq_now: u64) -> u64 {
         let now = match self.throttled_since {
             Some(since) => since,
@@ -110,10 +107,9 @@ impl CfsRqClock {
         now.wrapping_sub(self.throttled_time)
     }
 
-    /// Stops the clock, if it runs.
+    /// Stops the clock, if it runs. From task-based throttling on (e1fad12dcb66) only when the queue has run empty.
     ///
-    /// Kernel: `tg_throttle_down()`, kernel/sched/fair.c; from task-based throttling on (e1fad12dcb66) only when the
-    /// queue has run empty.
+    /// Kernel: `tg_throttle_down()`, kernel/sched/fair.c. Variants: `Task` to v5.18, `Pelt` from v5.19 (64eaf50731ac).
     pub const fn throttle(&mut self, rules: &PeltRules, rq_now: u64, time: RqTime) {
         if self.throttled_since.is_none() {
             self.throttled_since = Some(throttle_clock(rules, rq_now, time));
@@ -146,5 +142,87 @@ const fn throttle_clock(rules: &PeltRules, rq_now: u64, time: RqTime) -> u64 {
     match rules.throttle_clock {
         ThrottleClock::Task => time.clock_task,
         ThrottleClock::Pelt => rq_now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn rules(major: u32, minor: u32) -> PeltRules {
+        PeltRules::of_release((major, minor), &[])
+    }
+
+    fn at(ms: u64) -> RqTime {
+        RqTime { clock: ms * MS, clock_task: ms * MS }
+    }
+
+    #[test]
+    fn a_slow_cpu_catches_up_when_it_idles() {
+        let rules = rules(5, 10);
+        let mut clock = RqClock::default();
+        let half = CpuScale { frequency: 1024, capacity: 512 };
+        clock.update(&rules, 10 * MS, at(10), false, half);
+        assert_eq!(clock.now(&rules, at(10)), 5 * MS);
+        clock.enter_idle(&rules, at(10), 20 << 20);
+        assert_eq!(clock.now(&rules, at(10)), 5 * MS, "before v6.0 only at the next update");
+        clock.update(&rules, MS, at(11), true, half);
+        assert_eq!(clock.now(&rules, at(11)), 11 * MS);
+        assert_eq!(clock.lost_idle_time, 0);
+    }
+
+    #[test]
+    fn a_full_cpu_has_nothing_to_catch_up_on() {
+        let rules = rules(6, 0);
+        let mut clock = RqClock::default();
+        let half = CpuScale { frequency: 512, capacity: 1024 };
+        clock.update(&rules, 1000 * MS, at(1000), false, half);
+        let full = (PELT_MIN_DIVIDER << 10) - LOAD_AVG_MAX;
+        let mut nearly = clock;
+        nearly.enter_idle(&rules, at(1000), full - 1);
+        assert_eq!((nearly.lost_idle_time, nearly.now(&rules, at(1000))), (0, 1000 * MS));
+        clock.enter_idle(&rules, at(1000), full);
+        assert_eq!((clock.lost_idle_time, clock.now(&rules, at(1000))), (500 * MS, 500 * MS));
+        assert_eq!((clock.clock_idle, clock.clock_pelt_idle), (1000 * MS, 500 * MS));
+        clock.update(&rules, 7 * MS, at(1007), true, half);
+        assert_eq!(clock.now(&rules, at(1007)), 507 * MS, "idle time counts in full from then on");
+        assert_eq!((clock.clock_idle, clock.clock_pelt_idle), (1007 * MS, 507 * MS));
+    }
+
+    #[test]
+    fn scaled_contributions_need_no_clock() {
+        let mut clock = RqClock::default();
+        clock.update(&PeltRules::BASE, 10 * MS, at(10), false, CpuScale { frequency: 1, capacity: 1 });
+        assert_eq!(clock.now(&PeltRules::BASE, at(10)), 10 * MS);
+    }
+
+    #[test]
+    fn a_throttled_queue_stands_still() {
+        for rules in [rules(5, 10), rules(5, 19)] {
+            let mut clock = CfsRqClock::new();
+            clock.throttle(&rules, 10 * MS, at(10));
+            clock.throttle(&rules, 12 * MS, at(12));
+            assert_eq!(clock.now(20 * MS), 10 * MS);
+            clock.enter_idle();
+            assert_eq!(clock.throttled_when_idle, None);
+            clock.unthrottle(&rules, 40 * MS, at(40));
+            assert_eq!(clock.now(41 * MS), 11 * MS);
+            clock.enter_idle();
+            assert_eq!(clock.throttled_when_idle, Some(30 * MS));
+        }
+    }
+
+    /// The defect that 64eaf50731ac repairs: on a slow CPU the two clocks do not agree.
+    #[test]
+    fn throttled_time_in_the_wrong_clock_jumps() {
+        let mut clock = CfsRqClock::new();
+        let old = rules(5, 18);
+        clock.throttle(&old, 5 * MS, at(10));
+        assert_eq!(clock.now(5 * MS), 10 * MS, "5 ms ahead");
+        let mut clock = CfsRqClock::new();
+        clock.throttle(&rules(5, 19), 5 * MS, at(10));
+        assert_eq!(clock.now(5 * MS), 5 * MS);
     }
 }

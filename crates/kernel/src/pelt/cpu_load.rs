@@ -46,9 +46,9 @@ fn decay_load_missed(load: u64, missed_updates: u64, index: usize) -> u64 {
 
 impl CpuLoad {
     /// Follows `load` (`weighted_cpuload()`: the root queue's `runnable_load_avg`) after `pending` ≥ 1 ticks, during
-    /// which the CPU had the load of the last update.
+    /// which the CPU had the load of the last update. Rising averages are rounded up.
     ///
-    /// Kernel: `cpu_load_update()`, kernel/sched/fair.c, to v5.2. Rising averages are rounded up.
+    /// Kernel: `cpu_load_update()`, kernel/sched/fair.c, to v5.2.
     fn update(&mut self, load: u64, pending: u64) {
         let tickless_load = self.cpu_load[0];
         self.cpu_load[0] = load;
@@ -59,7 +59,7 @@ impl CpuLoad {
                 let decayed = decay_load_missed(tickless_load, pending - 1, index);
                 old = old.wrapping_sub(decayed).wrapping_add(tickless_load);
             }
-            let new = if load > old { load + (scale - 1) } else { load };
+            let new = if load > old { load.wrapping_add(scale - 1) } else { load };
             self.cpu_load[index] = old.wrapping_mul(scale - 1).wrapping_add(new) >> index;
         }
     }
@@ -106,7 +106,9 @@ impl CpuLoad {
 
 /// A CPU's load as something to take from: the lower of now and average `index` − 1; index 0 is now.
 ///
-/// Kernel: `source_load()`, kernel/sched/fair.c, to v5.2. `load`: `weighted_cpuload()`; `lb_bias`: the feature LB_BIAS.
+/// `load` is `weighted_cpuload()`, `lb_bias` the feature LB_BIAS.
+///
+/// Kernel: `source_load()`, kernel/sched/fair.c, to v5.2.
 pub fn source_load(cpu: &CpuLoad, load: u64, index: usize, lb_bias: bool) -> u64 {
     cpu.biased(index, lb_bias).map_or(load, |biased| biased.min(load))
 }
@@ -116,4 +118,78 @@ pub fn source_load(cpu: &CpuLoad, load: u64, index: usize, lb_bias: bool) -> u64
 /// Kernel: `target_load()`, kernel/sched/fair.c, to v5.2.
 pub fn target_load(cpu: &CpuLoad, load: u64, index: usize, lb_bias: bool) -> u64 {
     cpu.biased(index, lb_bias).map_or(load, |biased| biased.max(load))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(load: u64) -> CpuLoad {
+        CpuLoad { cpu_load: [load; CPU_LOAD_INDEXES], last_load_update_tick: 100 }
+    }
+
+    #[test]
+    fn each_average_follows_at_half_the_pace() {
+        let mut cpu = all(1024);
+        cpu.tick(0, 101, false);
+        // The load of the last update counts as the load of the tick before.
+        assert_eq!(cpu.cpu_load, [0, 512, 768, 896, 960]);
+        cpu.tick(0, 102, false);
+        assert_eq!(cpu.cpu_load, [0, 256, 576, 784, 900]);
+        let mut cpu = all(0);
+        cpu.tick(1024, 101, false);
+        assert_eq!(cpu.cpu_load, [1024, 512, 256, 128, 64]);
+        (102..300).for_each(|tick| cpu.tick(1024, tick, false));
+        assert_eq!(cpu.cpu_load, [1024; CPU_LOAD_INDEXES], "rounding up lets it arrive");
+    }
+
+    #[test]
+    fn missed_ticks_of_an_idle_cpu_decay() {
+        for (index, &zero_ticks) in ZERO_TICKS.iter().enumerate().skip(1) {
+            for missed in 0..140 {
+                let mut load = 1_000_000_u64;
+                (0..missed).for_each(|_| load -= load.div_ceil(1 << index));
+                let jumped = decay_load_missed(1_000_000, missed, index);
+                // The factors have 7 bits.
+                assert!(jumped.abs_diff(load) < 24_000, "index {index} after {missed}: {jumped}, {load}");
+            }
+            assert_eq!(decay_load_missed(1_000_000, zero_ticks, index), 0);
+        }
+        assert_eq!(decay_load_missed(1024, 3, 2), 432, "(3/4)^3");
+        assert_eq!(decay_load_missed(1024, 5, 1), 32);
+    }
+
+    #[test]
+    fn ticks_without_a_tick_are_caught_up() {
+        let mut cpu = all(1024);
+        cpu.nohz_start(0);
+        cpu.update_idle(5, 108);
+        assert_eq!(cpu.last_load_update_tick, 100, "not idle: left alone");
+        cpu.update_idle(0, 108);
+        assert_eq!(cpu.cpu_load, [0, 4, 101, 350, 602]);
+        cpu.nohz_stop(1024, 108);
+        assert_eq!(cpu.cpu_load[0], 0, "no tick has passed");
+        cpu.nohz_stop(1024, 109);
+        assert_eq!(cpu.cpu_load[..2], [1024, 514]);
+    }
+
+    #[test]
+    fn a_single_task_without_ticks_keeps_its_load() {
+        let mut cpu = all(1024);
+        cpu.tick(1024, 200, true);
+        assert_eq!(cpu.cpu_load, [1024; CPU_LOAD_INDEXES]);
+        assert_eq!(cpu.last_load_update_tick, 200);
+    }
+
+    #[test]
+    fn bias_is_pessimistic_both_ways() {
+        let cpu = CpuLoad { cpu_load: [100, 300, 0, 0, 0], last_load_update_tick: 0 };
+        let both =
+            |index, lb_bias| [source_load(&cpu, 200, index, lb_bias), target_load(&cpu, 200, index, lb_bias)];
+        assert_eq!(both(0, true), [200, 200]);
+        assert_eq!(both(1, true), [100, 200]);
+        assert_eq!(both(2, true), [200, 300]);
+        assert_eq!(both(2, false), [200, 200]);
+        assert_eq!(both(9, true), [200, 200], "there is no such average");
+    }
 }

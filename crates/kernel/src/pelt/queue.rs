@@ -60,7 +60,11 @@ pub(super) const fn add_positive(value: u64, delta: i64) -> u64 {
 }
 
 const fn add_positive_narrow(value: u32, delta: i64) -> u32 {
-    if delta < 0 { value.saturating_sub(delta.unsigned_abs() as u32) } else { value.wrapping_add(delta as u32) }
+    if delta < 0 {
+        value.saturating_sub(delta.unsigned_abs() as u32)
+    } else {
+        value.wrapping_add(delta as u32)
+    }
 }
 
 impl SumSync {
@@ -104,7 +108,9 @@ impl CfsRqLoad {
 impl PeltRules {
     /// Takes off what was removed, then ages the queue. True if its averages changed.
     ///
-    /// Kernel: `update_cfs_rq_load_avg()`, kernel/sched/fair.c. `now`: ns of the queue's clock.
+    /// Kernel: `update_cfs_rq_load_avg()`, kernel/sched/fair.c. Variants: what is removed, by `Difference` to v5.13,
+    /// `FromAverage` from v5.14 (1c35b07e6d39), `FlooredNarrow` from v5.17 (98b0d890220d, 95246d1ec80b, 2d02fa8cc21a),
+    /// `Floored` from v7.0 (089d84203ad4). Units: `now` in ns of the queue's clock.
     pub fn update_cfs_rq_load_avg(
         &self,
         now: u64,
@@ -137,9 +143,11 @@ impl PeltRules {
         cfs_rq.add_tg_cfs_propagate(runnable_sum);
     }
 
-    /// Adds an entity's averages to a queue whose age is now; its sums are made anew from its averages.
+    /// Adds an entity's averages to a queue whose age is now; its sums are made anew from its averages. Follow with
+    /// [`PeltRules::update_tg_load_avg`].
     ///
-    /// Kernel: `attach_entity_load_avg()`, kernel/sched/fair.c. Follow with [`PeltRules::update_tg_load_avg`].
+    /// Kernel: `attach_entity_load_avg()`, kernel/sched/fair.c. Variants: `UnlessWeightless` to v5.17, `AtLeastOne` from
+    /// v5.18 (40f5aa4c5eae).
     pub fn attach_entity_load_avg(&self, cfs_rq: &mut CfsRqLoad, se: &mut SchedAvg, weight: EntityWeight) {
         let divider = u64::from(cfs_rq.avg.divider());
         se.last_update_time = cfs_rq.avg.last_update_time;
@@ -169,9 +177,11 @@ impl PeltRules {
         }
     }
 
-    /// Takes an entity's averages off a queue; both are of the same age.
+    /// Takes an entity's averages off a queue; both are of the same age. Follow with [`PeltRules::update_tg_load_avg`].
     ///
-    /// Kernel: `detach_entity_load_avg()`, kernel/sched/fair.c. Follow with [`PeltRules::update_tg_load_avg`].
+    /// Kernel: `detach_entity_load_avg()`, kernel/sched/fair.c. Variants: by `Difference` to v5.12, `FromAverage` from v5.13
+    /// (fcf6631f3736; load ceb6ba45dc80, v5.14), `FlooredNarrow` from v5.17 (7ceb77103001), `Floored` from v7.0
+    /// (089d84203ad4).
     pub fn detach_entity_load_avg(&self, cfs_rq: &mut CfsRqLoad, se: &SchedAvg, weight: EntityWeight) {
         self.dequeue_load_avg(&mut cfs_rq.avg, se, weight.weight);
         let avg = &mut cfs_rq.avg;
@@ -198,10 +208,10 @@ impl PeltRules {
         self.detach.load.apply(&mut avg.load_avg, &mut avg.load_sum, change);
     }
 
-    /// An entity is queued: it counts as runnable.
+    /// An entity is queued: it counts as runnable. With task counts nothing happens.
     ///
-    /// Kernel: `enqueue_runnable_load_avg()`, kernel/sched/fair.c; gone with task counts, then nothing happens.
-    /// `runnable_weight_scaled_up`: `se->runnable_weight`.
+    /// Kernel: `enqueue_runnable_load_avg()`, kernel/sched/fair.c, to v5.6. Units: `runnable_weight_scaled_up` is
+    /// `se->runnable_weight`.
     pub fn enqueue_runnable_load_avg(
         &self,
         cfs_rq: &mut CfsRqLoad,
@@ -218,9 +228,9 @@ impl PeltRules {
         }
     }
 
-    /// An entity is dequeued: it no longer counts as runnable.
+    /// An entity is dequeued: it no longer counts as runnable. With task counts nothing happens.
     ///
-    /// Kernel: `dequeue_runnable_load_avg()`, kernel/sched/fair.c; gone with task counts, then nothing happens.
+    /// Kernel: `dequeue_runnable_load_avg()`, kernel/sched/fair.c, to v5.6.
     pub fn dequeue_runnable_load_avg(
         &self,
         cfs_rq: &mut CfsRqLoad,
@@ -239,9 +249,10 @@ impl PeltRules {
 
     /// An entity's weight changes: its load leaves the queue with the old one and joins with the new one.
     ///
-    /// Kernel: the load tracking part of `reweight_entity()`, kernel/sched/fair.c. While runnability is load-weighted, an
-    /// entity on the queue is taken off with [`PeltRules::dequeue_runnable_load_avg`] before and put back with
-    /// [`PeltRules::enqueue_runnable_load_avg`] after.
+    /// While runnability is load-weighted, an entity on the queue is taken off with
+    /// [`PeltRules::dequeue_runnable_load_avg`] before and put back with [`PeltRules::enqueue_runnable_load_avg`] after.
+    ///
+    /// Kernel: the load tracking part of `reweight_entity()`, kernel/sched/fair.c.
     pub fn reweight_entity(
         &self,
         cfs_rq: &mut CfsRqLoad,
@@ -256,5 +267,164 @@ impl PeltRules {
             se.runnable_avg = new.runnable_weight.wrapping_mul(se.runnable_sum) / divider;
         }
         self.enqueue_load_avg(&mut cfs_rq.avg, se, new.weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(major: u32, minor: u32) -> PeltRules {
+        PeltRules::of_release((major, minor), &[])
+    }
+
+    /// A queue 500 units into a period with a given load, runnability and utilization.
+    fn queue(load_avg: u64, runnable_avg: u64, util_avg: u64) -> CfsRqLoad {
+        let mut queue = CfsRqLoad::default();
+        queue.avg.last_update_time = 7 << 20 | 500 << 10;
+        queue.avg.period_contrib = 500;
+        let divider = u64::from(queue.avg.divider());
+        (queue.avg.load_avg, queue.avg.load_sum) = (load_avg, load_avg * divider + 77);
+        (queue.avg.runnable_avg, queue.avg.runnable_sum) = (runnable_avg, runnable_avg * divider + 78);
+        (queue.avg.util_avg, queue.avg.util_sum) = (util_avg, (util_avg * divider + 79) as u32);
+        queue
+    }
+
+    fn task(load_avg: u64, runnable_avg: u64, util_avg: u64) -> SchedAvg {
+        SchedAvg { load_avg, runnable_avg, util_avg, ..SchedAvg::default() }
+    }
+
+    const WEIGHT: EntityWeight = EntityWeight::of_task(335);
+    const DIVIDER: u64 = PELT_MIN_DIVIDER as u64 + 500;
+
+    #[test]
+    fn an_attached_entity_is_as_old_as_its_queue() {
+        for rules in [rules(4, 18), rules(5, 7), rules(5, 18), rules(7, 2)] {
+            let mut queue = queue(1000, 900, 800);
+            let before = queue.avg;
+            let mut se = task(200, 300, 100);
+            rules.attach_entity_load_avg(&mut queue, &mut se, WEIGHT);
+            assert_eq!(se.last_update_time, before.last_update_time);
+            assert_eq!(se.period_contrib, 500);
+            assert_eq!(u64::from(se.util_sum), 100 * DIVIDER);
+            assert_eq!(se.load_sum, 200 * DIVIDER / 335);
+            assert_eq!(queue.avg.load_avg, 1200);
+            assert_eq!(queue.avg.load_sum, before.load_sum + 335 * se.load_sum);
+            assert_eq!((queue.avg.util_avg, queue.avg.util_sum), (900, before.util_sum + se.util_sum));
+            assert_eq!((queue.propagate, queue.prop_runnable_sum), (true, se.load_sum as i64));
+        }
+    }
+
+    #[test]
+    fn runnability_joins_with_the_task_or_with_its_enqueue() {
+        let mut counted = queue(0, 900, 0);
+        let mut se = task(200, 300, 100);
+        rules(5, 7).attach_entity_load_avg(&mut counted, &mut se, WEIGHT);
+        assert_eq!((counted.avg.runnable_avg, se.runnable_sum), (1200, 300 * DIVIDER));
+        rules(5, 7).enqueue_runnable_load_avg(&mut counted, &se, WEIGHT, 335 << 10);
+        assert_eq!(counted.avg.runnable_avg, 1200, "nothing happens");
+
+        let rules = rules(5, 6);
+        let mut weighted = queue(0, 900, 0);
+        let mut se = task(200, 200, 100);
+        rules.attach_entity_load_avg(&mut weighted, &mut se, WEIGHT);
+        assert_eq!((weighted.avg.runnable_avg, se.runnable_sum), (900, se.load_sum));
+        let before = weighted;
+        rules.enqueue_runnable_load_avg(&mut weighted, &se, WEIGHT, 335 << 10);
+        assert_eq!(weighted.avg.runnable_avg, 1100);
+        assert_eq!(weighted.avg.runnable_sum, before.avg.runnable_sum + 335 * se.load_sum);
+        assert_eq!(weighted.runnable_weight, 335 << 10);
+        rules.dequeue_runnable_load_avg(&mut weighted, &se, WEIGHT, 335 << 10);
+        assert_eq!(weighted, before);
+    }
+
+    #[test]
+    fn a_load_too_small_for_its_weight_still_counts() {
+        let mut se = task(0, 0, 0);
+        rules(5, 17).attach_entity_load_avg(&mut queue(0, 0, 0), &mut se, WEIGHT);
+        assert_eq!(se.load_sum, 0);
+        rules(5, 18).attach_entity_load_avg(&mut queue(0, 0, 0), &mut se, WEIGHT);
+        assert_eq!(se.load_sum, 1, "from 40f5aa4c5eae on");
+        let weightless = EntityWeight::of_task(0);
+        rules(5, 17).attach_entity_load_avg(&mut queue(0, 0, 0), &mut se, weightless);
+        assert_eq!(se.load_sum, DIVIDER);
+        rules(5, 18).attach_entity_load_avg(&mut queue(0, 0, 0), &mut se, weightless);
+        assert_eq!(se.load_sum, 1);
+    }
+
+    /// Of a queue with 79 beyond 100 · divider, a task with 105 · divider is taken.
+    #[test]
+    fn how_sums_follow_averages() {
+        let removed = |rules: PeltRules| {
+            let mut queue = queue(1000, 1000, 1000);
+            queue.removed = Removed { nr: 1, util_avg: 1000, ..Removed::default() };
+            queue.avg.util_sum -= 200;
+            rules.update_cfs_rq_load_avg(7 << 20, CpuScale::FULL, &mut queue, QueueState::default());
+            (queue.avg.util_avg, queue.avg.util_sum)
+        };
+        assert_eq!(removed(rules(5, 13)), (0, 0), "the difference, not below 0");
+        let detached = |rules: PeltRules, util_sum: u32| {
+            let mut queue = queue(0, 0, 1000);
+            let se = SchedAvg { util_avg: 400, util_sum, ..SchedAvg::default() };
+            rules.detach_entity_load_avg(&mut queue, &se, WEIGHT);
+            (queue.avg.util_avg, u64::from(queue.avg.util_sum))
+        };
+        let sum = (400 * DIVIDER + 5000) as u32;
+        assert_eq!(detached(rules(5, 12), sum), (600, 600 * DIVIDER + 79 - 5000));
+        assert_eq!(detached(rules(5, 13), sum), (600, 600 * DIVIDER));
+        assert_eq!(detached(rules(5, 17), sum), (600, 600 * DIVIDER + 79 - 5000));
+        let sum = (500 * DIVIDER) as u32;
+        assert_eq!(detached(rules(5, 12), sum), (600, 500 * DIVIDER + 79));
+        for floored in [rules(5, 17), rules(7, 0)] {
+            assert_eq!(detached(floored, sum), (600, 600 * u64::from(PELT_MIN_DIVIDER)));
+        }
+    }
+
+    /// `max_t(u32, …)` on a 64-bit sum: from v5.17 to v6.19 a heavy queue loses the upper bits of its load sum.
+    #[test]
+    fn a_heavy_queue_is_cut_to_32_bits() {
+        let detached = |rules: PeltRules| {
+            let mut queue = queue(200_000, 0, 0);
+            let se = SchedAvg { load_avg: 10, load_sum: 0, ..SchedAvg::default() };
+            rules.detach_entity_load_avg(&mut queue, &se, WEIGHT);
+            queue.avg.load_sum
+        };
+        let whole = 200_000 * DIVIDER + 77;
+        assert_eq!(detached(rules(5, 16)), 199_990 * u64::from(PELT_MIN_DIVIDER));
+        let floor = 199_990 * u64::from(PELT_MIN_DIVIDER);
+        assert_eq!(detached(rules(6, 12)), u64::from((whole as u32).max(floor as u32)));
+        assert_eq!(detached(rules(7, 0)), whole);
+    }
+
+    #[test]
+    fn removed_tasks_are_told_upwards_unweighted() {
+        let told = |rules: PeltRules| {
+            let mut queue = queue(1000, 1000, 1000);
+            queue.removed =
+                Removed { nr: 2, load_avg: 100, util_avg: 50, runnable_avg: 60, runnable_sum: 4711 };
+            let now = queue.avg.last_update_time;
+            assert!(rules.update_cfs_rq_load_avg(now, CpuScale::FULL, &mut queue, QueueState::default()));
+            assert_eq!((queue.avg.load_avg, queue.avg.util_avg), (900, 950));
+            assert_eq!(queue.removed, Removed::default());
+            assert!(!rules.update_cfs_rq_load_avg(now, CpuScale::FULL, &mut queue, QueueState::default()));
+            queue.prop_runnable_sum
+        };
+        assert_eq!(told(rules(5, 6)), -4711);
+        assert_eq!(told(rules(5, 7)), -(60 * DIVIDER as i64) / 1024 - 1, "rounded down");
+    }
+
+    #[test]
+    fn a_new_weight_changes_load_only() {
+        for rules in [rules(5, 6), rules(5, 16), rules(6, 12), rules(7, 2)] {
+            let mut queue = queue(0, 0, 0);
+            let mut se = task(300, 300, 100);
+            rules.attach_entity_load_avg(&mut queue, &mut se, WEIGHT);
+            let util = queue.avg.util_avg;
+            rules.reweight_entity(&mut queue, &mut se, WEIGHT, EntityWeight::of_task(1024));
+            assert_eq!(se.load_avg, 1024 * se.load_sum / DIVIDER);
+            assert!((916..=917).contains(&se.load_avg), "300 · 1024 / 335 is 917.01");
+            assert_eq!((queue.avg.load_avg, queue.avg.util_avg), (se.load_avg, util));
+            assert!(queue.avg.load_sum.abs_diff(1024 * se.load_sum) <= DIVIDER);
+        }
     }
 }

@@ -32,9 +32,10 @@ const fn clamp(value: i64, low: i64, high: i64) -> i64 {
 
 /// The weight of a group's entity, scaled up: the group's, in proportion to this queue's part of the group's load.
 ///
-/// Kernel: `calc_group_shares()`, kernel/sched/fair.c. The caller, `update_cfs_group()`, leaves the entity alone while
-/// the group is throttled (to v6.17), if the weight is the same (from v6.6), and if the queue has no weight
-/// (66951e4860d3, v6.14).
+/// The caller (`update_cfs_group()`) leaves the entity alone while the group is throttled (to v6.17, fcd394866e3d), if the
+/// weight is the same (from v6.6), and if the queue has no weight (from v6.13, 66951e4860d3).
+///
+/// Kernel: `calc_group_shares()`, kernel/sched/fair.c.
 pub const fn calc_group_shares(group: GroupLoad) -> i64 {
     let load = if group.weight > group.load_avg { group.weight } else { group.load_avg };
     let tg_weight = group.tg_load_avg.wrapping_sub(group.tg_load_avg_contrib).wrapping_add(load);
@@ -45,8 +46,9 @@ pub const fn calc_group_shares(group: GroupLoad) -> i64 {
 
 /// The runnable weight of a group's entity, scaled up; only while runnability is load-weighted.
 ///
-/// Kernel: `calc_group_runnable()`, kernel/sched/fair.c, to v5.6. `shares`: from [`calc_group_shares`];
-/// `runnable_load_avg`, `runnable_weight` (scaled down) and the rest: this queue's.
+/// `shares` is from [`calc_group_shares`]; `runnable_load_avg` and `runnable_weight` (scaled down) are this queue's.
+///
+/// Kernel: `calc_group_runnable()`, kernel/sched/fair.c, to v5.6.
 pub const fn calc_group_runnable(
     group: GroupLoad,
     runnable_load_avg: i64,
@@ -63,8 +65,10 @@ pub const fn calc_group_runnable(
 impl PeltRules {
     /// What a queue adds to its group's load now; the caller adds it to `tg->load_avg`. Not for the root group.
     ///
-    /// Kernel: `update_tg_load_avg()`, kernel/sched/fair.c. Changes up to 1/64 of what was told are kept back. `now`: ns
-    /// of `sched_clock_cpu()`, from v7.2 of the runqueue's clock; only used for the limit of once per ms.
+    /// Changes up to 1/64 of what was told are kept back. `now` is only used for the limit of once per ms.
+    ///
+    /// Kernel: `update_tg_load_avg()`, kernel/sched/fair.c. Variants: `EveryUpdate` to v6.6, `OncePerMillisecond` from v6.7
+    /// (1528c661c24b). Units: `now` in ns of `sched_clock_cpu()`, from v7.2 of the runqueue's clock.
     pub const fn update_tg_load_avg(&self, now: u64, cfs_rq: &mut CfsRqLoad) -> i64 {
         const NSEC_PER_MSEC: u64 = 1_000_000;
         let limited = matches!(self.tg_contribution, TgContribution::OncePerMillisecond);
@@ -94,8 +98,11 @@ impl PeltRules {
 
     /// Whether a queue needs no more updates until something is queued: it has no weight and nothing left to decay.
     ///
-    /// Kernel: `cfs_rq_is_decayed()`, kernel/sched/fair.c. `weight`: Σ weight on it; `child_listed`: a queue of a child
-    /// group on this CPU still needs updates.
+    /// `weight` is Σ weight on it; `child_listed` says that a queue of a child group on this CPU still needs updates.
+    ///
+    /// Kernel: `cfs_rq_is_decayed()`, kernel/sched/fair.c. Variants: `Sums` in v4.18 to v4.20 and v5.1 (039ae8bcf7a5) to
+    /// v5.12, `Never` in v5.0 (c40f7d74c741), `NoChild` from v5.13 (fdaba61ef8a2), `NoContribution` from v6.19
+    /// (ca125231dd29).
     pub const fn cfs_rq_is_decayed(&self, cfs_rq: &CfsRqLoad, weight: u64, child_listed: bool) -> bool {
         let done = weight == 0 && load_avg_is_decayed(&cfs_rq.avg);
         match self.queue_decay {

@@ -64,7 +64,8 @@ impl UtilEst {
 
     /// What a sleeping or new task is expected to use, 0…1024 (and the mark, where it is bit 0).
     ///
-    /// Kernel: `_task_util_est()`, kernel/sched/fair.c.
+    /// Kernel: `_task_util_est()`, kernel/sched/fair.c. Variants: `LowBitInQueue` to v4.20, `LowBit` from v5.0
+    /// (92a801e5d5b7), `HighBit` from v5.13 (68d7a190682a).
     pub fn estimate(&self, rules: &UtilEstRules) -> u64 {
         let mark = rules.unchanged();
         let estimate = match (rules.form, rules.flag) {
@@ -89,24 +90,26 @@ impl PeltRules {
         task.util_avg.max(task.util_est.estimate(&self.util_est))
     }
 
-    /// A task is queued: the root queue expects its estimate.
+    /// A task is queued: the root queue expects its estimate. First step of `enqueue_task_fair()`; only with UTIL_EST.
     ///
-    /// Kernel: `util_est_enqueue()`, kernel/sched/fair.c; first step of `enqueue_task_fair()`. Only with UTIL_EST.
+    /// Kernel: `util_est_enqueue()`, kernel/sched/fair.c.
     pub fn util_est_enqueue(&self, root: &mut UtilEst, task: &UtilEst) {
         root.enqueued = root.enqueued.wrapping_add(task.in_queue(&self.util_est));
     }
 
-    /// A task is dequeued: the root queue no longer expects its estimate.
+    /// A task is dequeued: the root queue no longer expects its estimate. See `UtilEstDequeue` for when; only with
+    /// UTIL_EST.
     ///
-    /// Kernel: `util_est_dequeue()`, kernel/sched/fair.c; see `UtilEstDequeue` for when. Only with UTIL_EST.
+    /// Kernel: `util_est_dequeue()`, kernel/sched/fair.c.
     pub fn util_est_dequeue(&self, root: &mut UtilEst, task: &UtilEst) {
         root.enqueued = root.enqueued.saturating_sub(task.in_queue(&self.util_est));
     }
 
     /// A task goes to sleep: its estimate takes a new sample, if its average has changed since the last.
     ///
-    /// Kernel: `util_est_update()`, kernel/sched/fair.c; before 8c1f560c1ea3 the second half of `util_est_dequeue()`.
-    /// `capacity`: the CPU's, 0…1024.
+    /// Kernel: `util_est_update()`, kernel/sched/fair.c, to v5.11 the second half of `util_est_dequeue()`. Variants:
+    /// `EnqueuedAndEwma` to v6.7, `EwmaOnly` from v6.8 (11137d384996), and the rest of `UtilEstRules`. Units: `capacity` of
+    /// the CPU, 0…1024.
     pub fn util_est_update(&self, task: &mut SchedAvg, capacity: u64, features: UtilEstFeatures) {
         if !features.util_est {
             return;
@@ -203,8 +206,9 @@ pub struct CpuUtil {
 impl PeltRules {
     /// How much of a CPU the fair class uses or will use, 0…capacity.
     ///
-    /// Kernel: `cpu_util()`, kernel/sched/fair.c; without a task `cpu_util_cfs()`, with one that is taken away
-    /// `cpu_util_without()`, with one imagined elsewhere or here `cpu_util_next()` of earlier releases.
+    /// Kernel: `cpu_util()`, kernel/sched/fair.c; of earlier releases also `cpu_util_without()` (a task is taken away) and
+    /// `cpu_util_next()` (it is imagined here or elsewhere). Variants: no boost to v6.4, `Estimate` in v6.5
+    /// (7d0583cf9ec7), `Util` from v6.6 (c2e164ac33f7), `WithTask` from v7.1.
     pub fn cpu_util(&self, cpu: CpuUtil) -> u64 {
         let with = |value: u64, of_task: fn(&SchedAvg) -> u64| match cpu.task {
             Some(task) if task.is_here && !task.comes_here => value.saturating_sub(of_task(&task.avg)),
@@ -241,5 +245,177 @@ impl PeltRules {
         } else {
             estimate
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ON: UtilEstFeatures = UtilEstFeatures { util_est: true, fastup: true };
+    const SLOW: UtilEstFeatures = UtilEstFeatures { fastup: false, ..ON };
+
+    fn rules(major: u32, minor: u32) -> PeltRules {
+        PeltRules::of_release((major, minor), &[])
+    }
+
+    /// A task whose utilization was computed since its last estimate.
+    fn task(util_avg: u64, enqueued: u32, ewma: u32) -> SchedAvg {
+        let util_est = UtilEst { enqueued, ewma };
+        SchedAvg { util_avg, runnable_avg: util_avg, util_est, ..SchedAvg::default() }
+    }
+
+    fn slept(rules: &PeltRules, mut task: SchedAvg, features: UtilEstFeatures) -> UtilEst {
+        rules.util_est_update(&mut task, 1024, features);
+        task.util_est
+    }
+
+    fn both(enqueued: u32, ewma: u32) -> UtilEst {
+        UtilEst { enqueued, ewma }
+    }
+
+    const HIGH: u32 = 1 << 31;
+
+    #[test]
+    fn a_quarter_of_each_sample_or_all_of_a_rise() {
+        assert_eq!(slept(&rules(4, 19), task(600, 0, 0), SLOW), both(601, 150), "the mark is in the sample");
+        assert_eq!(slept(&rules(5, 5), task(600, 0, 0), ON), both(601, 601));
+        assert_eq!(slept(&rules(5, 5), task(600, 0, 0), SLOW), both(601, 150));
+        assert_eq!(slept(&rules(5, 13), task(600, 0, 0), ON), both(600 | HIGH, 600));
+        assert_eq!(slept(&rules(6, 8), task(600, 0, 0), SLOW), both(0, 600 | HIGH), "always at once");
+        assert_eq!(slept(&rules(5, 13), task(200, 600, 600), ON), both(200 | HIGH, 500));
+        assert_eq!(slept(&rules(6, 8), task(200, 0, 600), ON), both(0, 500 | HIGH));
+    }
+
+    #[test]
+    fn small_changes() {
+        assert_eq!(slept(&rules(4, 19), task(596, 2, 600), SLOW), both(2, 600), "dropped");
+        assert_eq!(slept(&rules(5, 12), task(596, 2, 600), ON), both(2, 600));
+        assert_eq!(slept(&rules(5, 13), task(596, 2, 600), ON), both(596 | HIGH, 600), "far from the last");
+        assert_eq!(slept(&rules(5, 13), task(596, 590, 600), ON), both(590, 600), "near the last, no mark");
+        assert_eq!(slept(&rules(5, 13), task(590, 590, 600), ON), both(590 | HIGH, 597), "10 is not small");
+        assert_eq!(slept(&rules(6, 8), task(596, 0, 600), ON), both(0, 600 | HIGH));
+        assert_eq!(
+            slept(&rules(6, 8), task(590, 0, 600), ON),
+            both(0, 597 | HIGH),
+            "10 is not below the margin"
+        );
+    }
+
+    #[test]
+    fn no_new_average_no_sample() {
+        for (rules, marked) in [
+            (rules(4, 19), both(601, 100)),
+            (rules(5, 13), both(600 | HIGH, 100)),
+            (rules(6, 8), both(0, 100 | HIGH)),
+        ] {
+            let mut task = SchedAvg { util_est: marked, ..task(900, 0, 0) };
+            assert_eq!(slept(&rules, task, ON), marked);
+            task.util_est.util_changed(&rules.util_est);
+            assert_ne!(slept(&rules, task, ON), marked);
+            assert_eq!(slept(&rules, task, UtilEstFeatures { util_est: false, fastup: true }), task.util_est);
+        }
+    }
+
+    #[test]
+    fn samples_above_capacity() {
+        let slept = |rules: PeltRules| {
+            let mut task = task(300, 0, 800);
+            rules.util_est_update(&mut task, 256, ON);
+            task.util_est.ewma & !HIGH
+        };
+        assert_eq!(slept(rules(5, 0)), 675);
+        assert_eq!(slept(rules(5, 1)), 800);
+        assert_eq!(slept(rules(6, 15)), 800);
+        assert_eq!(slept(rules(6, 16)), 675);
+    }
+
+    #[test]
+    fn samples_of_a_task_that_waited() {
+        let waited = SchedAvg { runnable_avg: 500, ..task(200, 0, 600) };
+        assert_eq!(
+            slept(&rules(6, 7), SchedAvg { util_est: both(600, 600), ..waited }, ON),
+            both(200 | HIGH, 500)
+        );
+        assert_eq!(slept(&rules(6, 8), waited, ON), both(0, 600 | HIGH));
+        let nearly = SchedAvg { runnable_avg: 210, ..waited };
+        assert_eq!(slept(&rules(6, 8), nearly, ON), both(0, 500 | HIGH));
+    }
+
+    #[test]
+    fn queues_sum_up_estimates() {
+        for rules in [rules(4, 19), rules(5, 0), rules(5, 13), rules(6, 8)] {
+            let (first, second) = (both(401, 300), both(0, 200));
+            let mut root = UtilEst::default();
+            rules.util_est_enqueue(&mut root, &first);
+            rules.util_est_enqueue(&mut root, &second);
+            assert!((500..=602).contains(&root.enqueued), "{}", root.enqueued);
+            rules.util_est_dequeue(&mut root, &first);
+            assert!((200..=201).contains(&root.enqueued));
+            rules.util_est_dequeue(&mut root, &second);
+            assert_eq!(root, UtilEst::default());
+            rules.util_est_dequeue(&mut root, &second);
+            assert_eq!(root, UtilEst::default(), "not below 0");
+        }
+    }
+
+    #[test]
+    fn a_big_task_is_still_big_when_it_wakes() {
+        for rules in [rules(4, 19), rules(5, 4), rules(5, 13), rules(6, 12)] {
+            let mut big = task(1023, 0, 0);
+            (0..20).for_each(|_| {
+                rules.util_est_update(&mut big, 1024, ON);
+                big.util_est.util_changed(&rules.util_est);
+            });
+            big.util_avg = 520;
+            assert!((1010..=1023).contains(&rules.task_util_est(&big)), "{:?}", big.util_est);
+        }
+    }
+
+    fn cpu(task: Option<TaskUtil>, boost: bool) -> CpuUtil {
+        let mut queue = task_avg(400, 700);
+        queue.util_est.enqueued = 350;
+        CpuUtil { queue, task, capacity: 1024, boost, util_est_enabled: true }
+    }
+
+    fn task_avg(util_avg: u64, runnable_avg: u64) -> SchedAvg {
+        SchedAvg { util_avg, runnable_avg, util_est: both(0, 300), ..SchedAvg::default() }
+    }
+
+    #[test]
+    fn a_cpu_is_used_as_much_as_its_average_or_estimate_says() {
+        let rules = rules(6, 12);
+        assert_eq!(rules.cpu_util(cpu(None, false)), 400);
+        let mut woken = cpu(None, false);
+        woken.queue.util_est.enqueued = 800;
+        assert_eq!(rules.cpu_util(woken), 800);
+        assert_eq!(rules.cpu_util(CpuUtil { util_est_enabled: false, ..woken }), 400);
+        assert_eq!(rules.cpu_util(CpuUtil { capacity: 256, ..woken }), 256);
+    }
+
+    #[test]
+    fn a_task_imagined_here_or_away() {
+        let rules = rules(6, 12);
+        let avg = task_avg(150, 200);
+        let with = |is_here, is_queued, comes_here| {
+            rules.cpu_util(cpu(Some(TaskUtil { avg, is_here, is_queued, comes_here }), false))
+        };
+        assert_eq!(with(true, false, false), 350, "taken away, still expected");
+        assert_eq!(with(true, true, false), 250);
+        assert_eq!(with(false, false, true), 650, "350 and its estimate");
+        assert_eq!(with(true, false, true), 650, "its average is in the queue's, its estimate is not");
+        assert_eq!(with(false, false, false), 400);
+    }
+
+    #[test]
+    fn waiting_may_count_as_use() {
+        assert_eq!(rules(6, 4).cpu_util(cpu(None, true)), 400);
+        assert_eq!(rules(6, 5).cpu_util(cpu(None, true)), 700);
+        assert_eq!(rules(7, 1).cpu_util(cpu(None, true)), 700);
+        let avg = task_avg(150, 450);
+        let away = cpu(Some(TaskUtil { avg, is_here: true, is_queued: true, comes_here: false }), true);
+        assert_eq!(rules(6, 5).cpu_util(away), 550, "the estimate is raised too: 700, less 300");
+        assert_eq!(rules(7, 0).cpu_util(away), 550, "700 less the task's utilization");
+        assert_eq!(rules(7, 1).cpu_util(away), 250, "250 by either");
     }
 }
