@@ -180,7 +180,7 @@ fn open_streams<'s>(
             .enumerate()
             .flat_map(|(index, instance)| instance.cpus.iter().map(move |data| (index, instance, *data)))
     };
-    let piece = piece_bytes(buffers().count());
+    let cpus = buffers().count();
     let first_clock = contents.instances.first().map_or("", |first| first.clock.as_str());
     // Buffers do not overlap: together they are no longer than the file, and so is the memory to read them.
     let mut left = store.length();
@@ -203,10 +203,10 @@ fn open_streams<'s>(
         if size > 0 && streams.len() < STREAMS_MAX {
             let pages: Box<dyn Pages> = if instance.compressed {
                 let codec = Rc::clone(&codec);
-                Box::new(CompressedPages::new(store, endian, codec, data.offset, page.size()))
+                Box::new(CompressedPages::new(store, endian, codec, data.offset, page.size(), cpus))
             } else {
                 let end = data.offset.saturating_add(size);
-                Box::new(StoredPages::new(store, data.offset, end, page.size(), piece))
+                Box::new(StoredPages::new(store, data.offset, end, page.size(), piece_bytes(cpus)))
             };
             streams.push(Stream::new(data.cpu, index, endian, page, pages));
         }

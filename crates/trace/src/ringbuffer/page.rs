@@ -123,8 +123,9 @@ impl PageHead {
         let time = format.endian.u64(page, 0).ok_or(Corrupt)?;
         let commit = format.long(page, format.commit_at).ok_or(Corrupt)?;
         let end = format.data_at + (commit & LENGTH_MASK) as usize;
-        // No kernel uses the upper half of a `long` of 64 bits.
-        if end > format.size || commit >> u32::BITS != 0 {
+        // The upper half of a `long` of 64 bits is empty, or full where the kernel added the flags as a negative `int`.
+        let upper = commit >> u32::BITS;
+        if end > format.size || (upper != 0 && (upper != u64::from(u32::MAX) || commit & MISSED == 0)) {
             return Err(Corrupt);
         }
         let missed = (commit & MISSED != 0).then(|| match commit & MISSED_COUNTED {
@@ -407,6 +408,8 @@ mod tests {
         assert_eq!(missed(MISSED, 77, 1), Some(None));
         assert_eq!(missed(MISSED | MISSED_COUNTED, 77, 1), Some(Some(77)));
         assert_eq!(missed(MISSED | MISSED_COUNTED, 77, 1019), Some(None));
+        // As v6.18 has it.
+        assert_eq!(missed(0xffff_ffff_c000_0000, 11_578, 4), Some(Some(11_578)));
     }
 
     #[test]
@@ -423,6 +426,11 @@ mod tests {
         let mut long = page(Endian::Little, 1, 0, &[]);
         long[8..10].copy_from_slice(&4081_u16.to_le_bytes());
         assert_eq!(PageHead::read(&FORMAT, &long), Err(Corrupt));
+        for upper in [1, u32::MAX] {
+            let mut wide = page(Endian::Little, 1, 0, &[]);
+            wide[12..16].copy_from_slice(&upper.to_le_bytes());
+            assert_eq!(PageHead::read(&FORMAT, &wide), Err(Corrupt));
+        }
         assert_eq!(PageHead::read(&FORMAT, &long[..15]), Err(Corrupt));
         let whole = page(Endian::Little, 1, 0, &[word(1, 0), 7, word(1, 0), 8]);
         assert!(!PageHead::read(&FORMAT, &whole).expect("a page").cut);

@@ -26,25 +26,34 @@ pub(super) struct CompressedPages<'s> {
     end: u64,
     /// How many pieces there are yet; not known before the first.
     left: Option<u32>,
-    page: usize,
+    /// The longest piece that is no garbage.
+    most: usize,
 }
 
-/// A piece of the recorder has ten pages. Longer ones are garbage beyond so many pages …
+/// A piece of the recorder has ten pages. Longer ones are garbage beyond so many pages, and so many bytes …
+const PIECE_PAGES: usize = 10;
 const PIECE_PAGES_MAX: usize = 64;
-/// … and so many bytes.
 const PIECE_BYTES_MAX: usize = 4 << 20;
+/// … and where that is more than ten, they may not take more than this for all CPUs together.
+const PIECES_BYTES_MAX: usize = 1 << 30;
 /// Bytes before each piece: its size, compressed and not.
 const PIECE_HEAD: usize = 8;
 
 impl<'s> CompressedPages<'s> {
-    /// The pieces that `store` has at `start`, after their number; their pages are of `page` bytes.
+    /// The pieces that `store` has at `start`, after their number; their pages are of `page` bytes. So many CPUs are
+    /// read side by side.
     pub(super) fn new(
         store: &'s Store,
         endian: Endian,
         codec: Rc<RefCell<Codec>>,
         start: u64,
         page: usize,
+        cpus: usize,
     ) -> CompressedPages<'s> {
+        let share = PIECES_BYTES_MAX / cpus.max(1);
+        let most = share
+            .clamp(PIECE_PAGES * page, PIECE_PAGES_MAX * page)
+            .min(PIECE_BYTES_MAX.max(PIECE_PAGES * page));
         CompressedPages {
             store,
             endian,
@@ -54,7 +63,7 @@ impl<'s> CompressedPages<'s> {
             next: start,
             end: store.length(),
             left: None,
-            page,
+            most,
         }
     }
 
@@ -97,11 +106,10 @@ impl Pages for CompressedPages<'_> {
         }
         let size = |at| self.endian.u32(&self.compressed, at).unwrap_or(u32::MAX) as usize;
         let (compressed, size) = (size(0), size(4));
-        let most = self.page.saturating_mul(PIECE_PAGES_MAX).min(PIECE_BYTES_MAX);
         if compressed as u64 > self.end.saturating_sub(self.next) {
             return Ok(self.give_up(Trouble::TruncatedFile));
         }
-        if size > most || compressed > 2 * most {
+        if size > self.most || compressed > 2 * self.most {
             return Ok(self.give_up(Trouble::CorruptRecord));
         }
         if !self.take(compressed)? {
