@@ -116,6 +116,8 @@ pub struct Explain {
     /// The task that is being placed level by level, by the reporting CPU.
     placing: Vec<Option<u32>>,
     pulls: Pulls,
+    /// The task that is being switched in: its wait is over and not told yet.
+    entering: Option<u32>,
     /// Waiting tasks of stories that were not accounted since, and when their waits ended.
     unaccounted: Vec<(u32, Ns)>,
     stories: Vec<Story>,
@@ -136,6 +138,7 @@ impl Explain {
             virtual_states: Vec::new(),
             placing: Vec::new(),
             pulls: Pulls::default(),
+            entering: None,
             unaccounted: Vec::new(),
             stories: Vec::new(),
             measured: 0,
@@ -208,9 +211,17 @@ impl Explain {
         Who { comm: task.comm, pid: task.pid }
     }
 
-    /// What ended before the oldest wait began nobody needs.
-    fn horizon(&self, now: Ns) -> Ns {
-        self.beginnings.first().map_or(now, |&(start, _)| start.min(now))
+    /// What ended before the oldest wait began nobody needs. Waits that were lost sight of are forgotten.
+    fn horizon(&mut self, now: Ns) -> Ns {
+        while let Some(&(start, task)) = self.beginnings.first() {
+            let goes_on = self.tracker.task(task).wait.is_some_and(|wait| wait.start == start);
+            if goes_on || self.entering == Some(task) {
+                return start.min(now);
+            }
+            drop(self.close(task));
+            self.beginnings.remove(&(start, task));
+        }
+        now
     }
 
     fn log(&mut self, cpu: Cpu, entry: Entry) {
@@ -302,12 +313,13 @@ impl Explain {
         cpu: Cpu,
         left: Option<Left>,
         entered: Option<&Entered>,
-        idle_since: Option<Option<Ns>>,
+        idle_since: Option<Ns>,
         event: &Event<'_>,
     ) {
         let now = event.time;
         if let Some(Left { task, ran_since, how, resched }) = left {
             let resched = resched.map(|resched| self.asked_by_entering(resched, entered));
+            drop(self.close(task));
             self.log(cpu, Entry::Ran(RanEntry { task, from: ran_since, to: now, how, resched }));
             if self.tracker.task(task).wait.is_some() {
                 self.begin(task, None, resched, event);
@@ -401,7 +413,7 @@ impl Sink for Explain {
         self.census.event(event);
         self.hear_tick(event);
         let before = self.tracker.cpu(event.cpu);
-        let idle_since = before.filter(|cpu| cpu.is_idle()).map(|cpu| cpu.since);
+        let idle_since = before.filter(|cpu| cpu.is_idle()).map(|cpu| cpu.seen_since);
         let change = self.tracker.event(event);
         self.hear_virtual_time(event);
         match change {
@@ -409,6 +421,7 @@ impl Sink for Explain {
             Change::Queued { task, cpu, begins } => self.queued(task, cpu, begins, event),
             Change::Moved { task, from, to, cause } => self.moved(task, from, to, cause, event),
             Change::Switched { cpu, left, entered } => {
+                self.entering = entered.map(|entered| entered.task);
                 self.switched(cpu, left, entered.as_ref(), idle_since, event);
                 if let Some(entered) = entered {
                     match &entered.wait {
@@ -416,9 +429,13 @@ impl Sink for Explain {
                         None => drop(self.close(entered.task)),
                     }
                 }
+                self.entering = None;
             }
             Change::Lost => self.lost(),
             Change::None => self.pulls.hear(event, self.beginnings.first().map(|&(start, _)| start)),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,8 @@ mod needs;
 mod pid_map;
 pub mod statistics;
 pub mod summary;
+#[cfg(test)]
+mod testbed;
 pub mod timehist;
 pub mod timeline;
 mod tracker;

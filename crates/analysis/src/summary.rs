@@ -204,7 +204,7 @@ impl Summary {
         let ran = left.ran_since.map_or(Ns::ZERO, |since| now.since(since));
         let sums = self.sums(left.task);
         sums.switches.count(left.how);
-        sums.run = Ns(sums.run.0.saturating_add(ran.0));
+        sums.run = sums.run.saturating_add(ran);
     }
 
     fn waited(&mut self, task: u32, ended: &EndedWait) {
@@ -322,3 +322,6 @@ impl Sink for Summary {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -227,7 +227,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
         Ok(TimehistSummary {
             cpus: cpus.filter(|cpu| idle_is_listed && self.wants_cpu(cpu.cpu)).collect(),
             switches: self.switches,
-            run: Ns(tasks.iter().fold(0, |sum, task| task.run.0.saturating_add(sum))),
+            run: tasks.iter().fold(Ns::ZERO, |sum, task| sum.saturating_add(task.run)),
             tasks,
             span: self.window.map_or(Ns::ZERO, |(first, last)| last.since(first)),
             nr_cpus: self.cpus.iter().filter(|cpu| cpu.switches > 0).count(),
@@ -501,3 +501,6 @@ impl<F: FnMut(&Row)> Sink for Timehist<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,6 +69,8 @@ pub(crate) struct CpuState {
     pub(crate) running: Option<u32>,
     /// When it was switched in; none when that was before the trace.
     pub(crate) since: Option<Ns>,
+    /// From when on it is known to run: it may have been switched in earlier.
+    pub(crate) seen_since: Ns,
     /// How many tasks wait there.
     pub(crate) waiting: u32,
     /// Of these, how many might run elsewhere.
@@ -258,7 +260,7 @@ impl Tracker {
         }
         let running = (!pid.is_idle()).then(|| self.find(pid, event.context.comm));
         let state = &mut self.cpus[cpu.index()];
-        (state.known, state.running, state.since) = (true, running, None);
+        (state.known, state.running, state.since, state.seen_since) = (true, running, None, event.time);
         if let Some(task) = running {
             self.becomes(task, Doing::Running(cpu));
             self.tasks[task as usize].wait = None;
@@ -431,6 +433,7 @@ impl Tracker {
         self.check_gap(cpu, prev);
         let state = self.cpu_mut(cpu);
         let ran_since = state.since.replace(event.time);
+        state.seen_since = event.time;
         let resched = state.resched.take();
         let how = state.words.departure(switch, event, resched.is_some());
         (state.known, state.running) = (true, next);
@@ -441,7 +444,9 @@ impl Tracker {
         });
         let entered = next.map(|task| {
             self.tasks[task as usize].prio = switch.next_prio;
-            Entered { task, wait: self.enters(task, cpu, event.time) }
+            let wait = self.enters(task, cpu, event.time);
+            // A task that makes way for itself waits for nothing.
+            Entered { task, wait: wait.filter(|_| prev != next) }
         });
         Change::Switched { cpu, left, entered }
     }
@@ -548,3 +553,5 @@ impl Tracker {
     }
 }
 
+#[cfg(test)]
+mod tests;

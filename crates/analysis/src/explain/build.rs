@@ -206,11 +206,11 @@ impl Explain {
     }
 
     fn add_idle(&self, sum: &mut IdleCpu, stay: &Stay) {
-        let mut add = |from: Option<Ns>, to: Ns| {
-            let (from, to) = (from.unwrap_or(stay.from).max(stay.from), to.min(stay.to));
+        let mut add = |from: Ns, to: Ns| {
+            let (from, to) = (from.max(stay.from), to.min(stay.to));
             let time = to.since(from);
             if time > Ns::ZERO {
-                sum.time += time;
+                sum.time = sum.time.saturating_add(time);
                 sum.spells += 1;
                 if time > sum.longest {
                     (sum.longest, sum.longest_from) = (time, from);
@@ -227,7 +227,7 @@ impl Explain {
         if let Some(state) = self.tracker.cpu(sum.cpu)
             && state.is_idle()
         {
-            add(state.since, stay.to);
+            add(state.seen_since, stay.to);
         }
     }
 
@@ -280,6 +280,7 @@ impl Explain {
         if placement.is_none() && runner_vruntime.is_none() {
             return None;
         }
+        let deepest = self.virtual_states.get(task as usize).and_then(|state| state.deepest.as_ref());
         let last = of_runner.rev().find_map(|run| stood(run.last_tick.as_ref()));
         Some(VirtualTime {
             waiter: placement.clone(),
@@ -289,6 +290,7 @@ impl Explain {
             runner_vruntime,
             runner_vruntime_at_end: last.filter(|last| Some(*last) != runner_vruntime),
             runner_placement: runner_placement.clone(),
+            waiter_groups: deepest.map(|placement| placement.groups()),
         })
     }
 }
@@ -299,7 +301,7 @@ fn runners(runs: &[Run]) -> Vec<Runner> {
     for run in runs {
         let (count, time) = sums.entry((run.who.pid, run.who.comm)).or_default();
         *count += 1;
-        *time += run.length();
+        *time = time.saturating_add(run.length());
     }
     let runner = |((pid, comm), (runs, time))| Runner { who: Who { comm, pid }, runs, time };
     let mut runners: Vec<Runner> = sums.into_iter().map(runner).collect();
@@ -315,6 +317,6 @@ fn leave_out_the_middle(runs: &mut Vec<Run>) -> (u64, Ns) {
     }
     let middle = RUNS_MAX / 2..runs.len() - RUNS_MAX / 2;
     let left_out: Vec<Run> = runs.drain(middle).collect();
-    let time = left_out.iter().fold(Ns::ZERO, |sum, run| sum + run.length());
+    let time = left_out.iter().fold(Ns::ZERO, |sum, run| sum.saturating_add(run.length()));
     (left_out.len() as u64, time)
 }

@@ -14,8 +14,8 @@ use crate::tracker::{Departure, MoveCause, Resched};
 pub(super) enum Entry {
     /// A stay on the CPU came to its end.
     Ran(RanEntry),
-    /// The idle task's stay came to its end; it had begun at `from`, if that is known.
-    Idled { from: Option<Ns>, to: Ns },
+    /// The idle task's stay came to its end; it had begun, or was first seen, at `from`.
+    Idled { from: Ns, to: Ns },
     /// The tick went by.
     Tick(TickEntry),
     /// A task was moved from here to another CPU while it did not run.

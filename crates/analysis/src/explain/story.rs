@@ -232,6 +232,8 @@ pub struct VirtualTime {
     pub runner_vruntime_at_end: Option<(Ns, u64)>,
     /// The runner's placement with the most levels that is known.
     pub runner_placement: Option<Arc<Placement>>,
+    /// How many groups lie above the waiting task, by its placement with the most levels; none: it was never placed.
+    pub waiter_groups: Option<usize>,
 }
 
 impl VirtualTime {
@@ -258,12 +260,15 @@ impl VirtualTime {
         (self.runner_prio.nice() == Some(0)).then_some(Ns(gap))
     }
 
+    /// How many groups lie above the runner, by its placement with the most levels; none: it was never placed.
+    pub fn runner_groups(&self) -> Option<usize> {
+        self.runner_placement.as_ref().map(|placement| placement.groups())
+    }
+
     /// Whether the two stand on one line of virtual time: `Some(false)` when they were placed below different numbers of
     /// groups; none when the trace does not tell.
     pub fn is_comparable(&self) -> Option<bool> {
-        let groups =
-            |placement: &Option<Arc<Placement>>| placement.as_ref().map(|placement| placement.groups());
-        match (groups(&self.waiter)?, groups(&self.runner_placement)?) {
+        match (self.waiter_groups?, self.runner_groups()?) {
             (0, 0) => Some(true),
             (of_waiter, of_runner) if of_waiter != of_runner => Some(false),
             _ => None,

@@ -169,8 +169,10 @@ impl Story {
             }
         }
         if count > 2 * RUNS_SHOWN {
-            let of =
-                |runner: &Runner| format!("{} {} ms in {} runs", runner.who, ms(runner.time.0), runner.runs);
+            let of = |runner: &Runner| {
+                let noun = if runner.runs == 1 { "run" } else { "runs" };
+                format!("{} {} ms in {} {noun}", runner.who, ms(runner.time.0), runner.runs)
+            };
             let runners: Vec<String> = self.runners.iter().take(SHOWN).map(of).collect();
             writeln!(f, "     Longest in all: {}.", runners.join(", "))?;
         }
@@ -181,7 +183,7 @@ impl Story {
     fn runs_between(&self) -> (u64, Ns) {
         let hidden = &self.runs[RUNS_SHOWN..self.runs.len() - RUNS_SHOWN];
         let (count, time) = self.runs_left_out;
-        hidden.iter().fold((count, time), |(count, time), run| (count + 1, time + run.length()))
+        hidden.iter().fold((count, time), |(count, time), run| (count + 1, time.saturating_add(run.length())))
     }
 
     fn print_idle(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -389,6 +391,9 @@ impl VirtualTime {
             )?;
         }
         let gap = virtual_distance(runner, stood);
+        if gap == 0 {
+            return writeln!(f, "     {waiter} stood level with {} ({stood}).", self.runner);
+        }
         let (length, way) = (virtual_length(gap.unsigned_abs()), if gap >= 0 { "behind" } else { "before" });
         write!(
             f,
@@ -402,11 +407,7 @@ impl VirtualTime {
     }
 
     fn print_levels(&self, f: &mut fmt::Formatter<'_>, waiter: Who) -> fmt::Result {
-        let groups = |placement: &Option<std::sync::Arc<Placement>>| {
-            placement.as_ref().map(|placement| placement.groups())
-        };
-        let (Some(of_waiter), Some(of_runner)) = (groups(&self.waiter), groups(&self.runner_placement))
-        else {
+        let (Some(of_waiter), Some(of_runner)) = (self.waiter_groups, self.runner_groups()) else {
             return Ok(());
         };
         if of_waiter == of_runner {
@@ -416,6 +417,9 @@ impl VirtualTime {
                     "     Both were placed below {of_waiter} group entities; whether in the same group the trace does not tell."
                 )?;
             }
+            return Ok(());
+        }
+        if self.gap().is_none() {
             return Ok(());
         }
         let runner = self.runner;
@@ -431,7 +435,7 @@ impl VirtualTime {
     /// At the root the runner is represented by its topmost group.
     fn print_root(&self, f: &mut fmt::Formatter<'_>, waiter: Who, runner: &Placement) -> fmt::Result {
         let (Some(own), Some(root)) = (runner.own(), runner.levels.last()) else { return Ok(()) };
-        if runner.groups() == 0 {
+        if runner.groups() == 0 || self.waiter_groups != Some(0) {
             return Ok(());
         }
         write!(
@@ -491,8 +495,11 @@ fn print_placement(f: &mut fmt::Formatter<'_>, waiter: Who, placement: &Placemen
     if own.nr == 0 {
         return writeln!(f, ", on an empty queue.");
     }
+    if deadline_ahead(own).is_none() {
+        return writeln!(f, "; min_vruntime of its queue was {}.", own.min);
+    }
     let behind = virtual_distance(own.avg, own.sev);
-    if behind > 0 && deadline_ahead(own).is_some() {
+    if behind > 0 {
         let behind = virtual_length(behind.unsigned_abs());
         writeln!(
             f,

@@ -118,7 +118,7 @@ impl Queue {
         if depths.len() <= place {
             depths.resize(place + 1, 0);
         }
-        depths[place] += passed;
+        depths[place] = depths[place].saturating_add(passed);
     }
 }
 
@@ -187,7 +187,7 @@ impl Queues {
         for scope in &mut self.scopes {
             scope.pass_time(end);
         }
-        let observed: u64 = self.cpus.iter().map(|queue| queue.observed).sum();
+        let observed = self.cpus.iter().fold(0_u64, |sum, queue| sum.saturating_add(queue.observed));
         let depth_time: u128 = self.cpus.iter().map(|queue| queue.depth_time).sum();
         let mean = |depth_time: u128, observed: u64| depth_time as f64 / observed.max(1) as f64;
         let depths = Depths {

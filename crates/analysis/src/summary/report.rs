@@ -122,7 +122,7 @@ impl TaskWaits {
     pub(super) fn merge(&mut self, other: &TaskWaits) {
         self.tasks += other.tasks;
         self.waits.merge(&other.waits);
-        self.run = Ns(self.run.0.saturating_add(other.run.0));
+        self.run = self.run.saturating_add(other.run);
         self.switches.merge(&other.switches);
         self.migrations += other.migrations;
     }
@@ -220,8 +220,8 @@ impl SummaryReport {
 
     /// The share of the CPUs' known time that they idled; none when nothing is known.
     pub fn idle_share(&self) -> Option<f64> {
-        let observed: u64 = self.cpus.iter().map(|cpu| cpu.observed.0).sum();
-        let idle: u64 = self.cpus.iter().map(|cpu| cpu.idle.0).sum();
-        (observed > 0).then(|| idle as f64 / observed as f64)
+        let sum = |time: fn(&CpuTime) -> Ns| self.cpus.iter().map(|cpu| time(cpu).0 as f64).sum::<f64>();
+        let observed = sum(|cpu| cpu.observed);
+        (observed > 0.0).then(|| sum(|cpu| cpu.idle) / observed)
     }
 }

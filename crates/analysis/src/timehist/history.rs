@@ -54,7 +54,7 @@ pub struct OffCpu {
 impl OffCpu {
     /// All of it: perf's "wait time".
     pub fn total(&self) -> Ns {
-        Ns(self.sleep.0.saturating_add(self.iowait.0).saturating_add(self.preempt.0))
+        self.sleep.saturating_add(self.iowait).saturating_add(self.preempt)
     }
 }
 

@@ -82,7 +82,7 @@ pub struct TimehistSummary {
 
 impl Totals {
     pub(super) fn add(&mut self, stay: &Stay, by: ReadyBy) {
-        let add = |sum: &mut Ns, part: Ns| *sum = Ns(sum.0.saturating_add(part.0));
+        let add = |sum: &mut Ns, part: Ns| *sum = sum.saturating_add(part);
         self.count += 1;
         add(&mut self.run, stay.run);
         self.run_min = Some(self.run_min.map_or(stay.run, |least| least.min(stay.run)));

@@ -51,13 +51,25 @@ pub(super) struct LastWords {
     accounted: Option<(Pid, Ns)>,
     /// The latest event but for accounting began the wakeup of this task.
     waking: Option<Pid>,
+    /// When the interrupt that the latest event came from accounted.
+    ticked: Option<Ns>,
 }
+
+/// An interrupt is over and the scheduler called within this time, unless the kernel is not preemptible; then the mark
+/// shows later and is taken for something else's.
+const JUST_AFTER: Ns = Ns(100_000);
 
 impl LastWords {
     /// Takes an event of the CPU; tells when a reschedule is pending.
     pub(super) fn hear(&mut self, event: &Event<'_>) -> Option<Resched> {
         let flags = event.context.flags;
-        let ticked = self.accounted.filter(|_| self.flags.in_hardirq()).map(|(_, time)| time);
+        let ticked = self.ticked;
+        let accounts = matches!(event.kind, EventKind::SchedStatRuntime { .. });
+        self.ticked = match flags.in_hardirq() {
+            true if accounts => Some(event.time),
+            true => ticked,
+            false => None,
+        };
         self.flags = flags;
         self.accounted = match &event.kind {
             EventKind::SchedStatRuntime { pid, .. } => Some((*pid, event.time)),
@@ -77,10 +89,12 @@ impl LastWords {
             EventKind::SchedWakeup(wakeup) | EventKind::SchedWakeupNew(wakeup) => {
                 (event.time, ReschedBy::Wakeup(wakeup.pid))
             }
-            // The tick accounts first and decides then: the mark shows at the next event.
-            _ if ticked.is_some() => (ticked.unwrap_or(event.time), ReschedBy::Tick),
-            EventKind::SchedStatRuntime { .. } if flags.in_hardirq() => (event.time, ReschedBy::Tick),
-            _ => (event.time, ReschedBy::Other),
+            // The tick accounts first and decides then: the mark shows at a later event of the interrupt, or just after.
+            _ => match ticked.filter(|&tick| flags.in_hardirq() || event.time.since(tick) < JUST_AFTER) {
+                Some(tick) => (tick, ReschedBy::Tick),
+                None if accounts && flags.in_hardirq() => (event.time, ReschedBy::Tick),
+                None => (event.time, ReschedBy::Other),
+            },
         };
         Some(Resched { time, by })
     }

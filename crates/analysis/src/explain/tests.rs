@@ -1,0 +1,172 @@
+//! Small stories, told whole.
+
+use super::*;
+use crate::testbed;
+
+fn explain(options: ExplainOptions, story: &str) -> Explanation {
+    let mut explain = Explain::new(options);
+    testbed::feed(story, &mut explain);
+    explain.finish().expect("switches")
+}
+
+#[track_caller]
+fn check(story: &str, expected: &str) -> Explanation {
+    let explanation = explain(ExplainOptions { task: None, worst: 1 }, story);
+    let text = explanation.to_string();
+    for (line, expected) in text.lines().zip(expected.lines()) {
+        assert_eq!(line, expected, "\n{text}");
+    }
+    assert_eq!(text, expected);
+    explanation
+}
+
+#[test]
+fn who_ran_instead_in_order_and_why_each_left() {
+    check(
+        "x-1 1 d..2. 1 wakeup y:2 on 9
+         a-65 0 d..2. 100 switch swapper/0:0 R ==> a:65
+         <idle>-0 1 d..2. 150 switch x:1 S ==> swapper/1:0
+         a-65 0 d.h3. 1000 waking w:70 on 1
+         a-65 0 d.h3. 1001 migrate w:70 1 => 0
+         a-65 0 d.h3. 1002 wakeup w:70 on 0
+         a-65 0 d.h1. 2000 runtime a:65 1900000
+         a-65 0 d.h1. 4000 runtime a:65 2000000
+         a-65 0 dN.1. 4001 runtime a:65 900
+         a-65 0 d..2. 4002 switch a:65 R ==> b:66
+         b-66 0 d..1. 5000 runtime b:66 998000
+         b-66 0 d..2. 5001 switch b:66 R ==> c:67
+         <idle>-0 1 dN.2. 5500 switch swapper/1:0 R ==> d:68
+         c-67 0 d..2. 6000 switch c:67 D ==> w:70
+         w-70 0 d..2. 6001 switch w:70 S ==> a:65",
+        "2 waits measured; the longest:
+
+1. w:70 (prio 120) waited 5.000 ms, from 0.001000 to 0.006000, and ran on CPU 0
+   Woken by an interrupt on top of a:65 on CPU 0; it had slept on CPU 1.
+   At 0.001002 queued on CPU 0, where a:65 ran.
+   Who ran instead:
+     0.001002  a:65 ran on for 3.000 ms, was preempted on the way to user mode (R) by the tick at 0.004000
+       1 tick went by without a switch, granting it another stretch each: 0.002000 (after 1.900 ms)
+     0.004002  b:66 ran for 0.999 ms, yielded
+     0.005001  c:67 ran for 0.999 ms, blocked (D)
+   Idle meanwhile (affinity is not in the trace; it is taken as allowed there):
+     CPU 1 for 4.498 ms, from 0.001002
+   What ended it: c:67 blocked (D).
+
+Still waiting when the trace ends: 2
+   y:2 since 0.000001, for 6.000 ms so far, on CPU 9
+",
+    );
+}
+
+#[test]
+fn moves_of_the_waiting_task_are_part_of_the_story() {
+    check(
+        "x-1 1 d..2. 1 wakeup y:2 on 9
+         a-65 0 d..2. 100 switch w:70 R+ ==> a:65
+         b-66 1 d..2. 200 switch swapper/1:0 R ==> b:66
+         <idle>-0 2 d.s2. 1100 migrate w:70 0 => 1
+         b-66 1 d..2. 2200 switch b:66 S ==> w:70
+         a-65 0 d..2. 2300 switch a:65 S ==> swapper/0:0",
+        "1 waits measured; the longest:
+
+1. w:70 (prio 120) waited 2.100 ms, from 0.000100 to 0.002200, and ran on CPU 1
+   Preempted inside the kernel (R+).
+   At 0.000100 queued on CPU 0, where a:65 ran; it waited there for 1.000 ms.
+   At 0.001100 pulled by the balancer in softirq context (on top of the idle task) to CPU 1, where b:66 ran; it waited there for 1.100 ms.
+   Who ran instead:
+     0.000100  CPU 0: a:65 ran for 1.000 ms and went on
+     0.001100  CPU 1: b:66 ran on for 1.100 ms, slept (S)
+   Idle meanwhile (affinity is not in the trace; it is taken as allowed there):
+     CPU 2 for 1.100 ms, from 0.001100
+   What ended it: it was pulled by the balancer in softirq context (on top of the idle task) from CPU 0 to CPU 1; there b:66 slept (S).
+
+Still waiting when the trace ends: 1
+   y:2 since 0.000001, for 2.299 ms so far, on CPU 9
+",
+    );
+}
+
+#[test]
+fn equal_levels_of_virtual_time_are_compared_and_wrap() {
+    let explanation = explain(
+        ExplainOptions::default(),
+        "a-65 0 d..2. 100 switch swapper/0:0 R ==> a:65
+         a-65 0 d..2. 101 place a:65 sev=18446744073709551610 sed=2999994 sel=0 avg=18446744073709551610 min=18446744073709551610 cpu=0 nr=0
+         a-65 0 d..2. 200 waking w:70 on 0
+         a-65 0 d..2. 201 place w:70 sev=4 sed=3000004 sel=-5 avg=18446744073709551614 min=18446744073709551610 cpu=0 nr=1
+         a-65 0 d..2. 202 wakeup w:70 on 0
+         a-65 0 d..2. 300 switch a:65 S ==> w:70",
+    );
+    let view = explanation.stories[0].virtual_time.as_ref().expect("placements");
+    assert_eq!((view.gap(), view.is_comparable()), (Some(10), Some(true)));
+    let text = explanation.to_string();
+    for part in [
+        "w:70 was placed at 0.000201 at vruntime 4, deadline 3000004 (3.000 ms ahead), lag -5: 6 ns behind the average of \
+         its queue, 18446744073709551614: not eligible",
+        "w:70 stood 10 ns of virtual time behind a:65 (4 against 18446744073709551610)",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("cannot be compared"), "{text}");
+}
+
+/// Without placements (mainline, CFS) the waiting task's vruntime is known from its first accounting afterwards.
+#[test]
+fn the_vruntime_of_a_cfs_task_is_reckoned_back() {
+    let story = "a-65 0 d..2. 100 switch swapper/0:0 R ==> a:65
+         a-65 0 d..2. 190 waking x:71 on 3
+         a-65 0 d..2. 192 wakeup x:71 on 3
+         a-65 0 d..2. 200 waking w:70 on 0
+         a-65 0 d..2. 201 runtime a:65 5000 vruntime=1000
+         a-65 0 d..2. 202 wakeup w:70 on 0
+         a-65 0 d..2. 300 switch a:65 S ==> w:70
+         w-70 0 d.h1. 400 runtime w:70 3000 vruntime=7000
+         w-70 0 d.h1. 500 runtime w:70 3000 vruntime=10000";
+    let explanation = explain(ExplainOptions::default(), story);
+    let view = explanation.stories[0].virtual_time.as_ref().expect("vruntimes");
+    assert_eq!((view.waiter_vruntime, view.gap(), view.is_comparable()), (Some(4000), Some(3000), None));
+    // A move in between gives it another one.
+    let moved = story.replace("400 runtime", "350 migrate w:70 0 => 1\n w-70 1 d.h1. 400 runtime");
+    let explanation = explain(ExplainOptions::default(), &moved);
+    assert_eq!(explanation.stories[0].virtual_time.as_ref().and_then(|view| view.waiter_vruntime), None);
+}
+
+#[test]
+fn waits_across_losses_are_counted_and_not_told() {
+    let explanation = explain(
+        ExplainOptions::default(),
+        "a-65 0 d..2. 100 switch w:70 R+ ==> a:65
+         x 1 - 150 lost 3
+         a-65 0 d..2. 200 switch a:65 S ==> w:70
+         w-70 0 d..2. 300 switch w:70 R+ ==> a:65
+         a-65 0 d..2. 350 switch a:65 S ==> w:70",
+    );
+    assert_eq!((explanation.measured, explanation.crossed, explanation.stories.len()), (1, 1, 1));
+    assert_eq!(explanation.stories[0].length(), Ns::from_us(50));
+    assert!(explanation.to_string().contains("1 more waits ended across lost events"));
+}
+
+/// Whatever happens while one task waits on and on, what is remembered has a bound.
+#[test]
+fn memory_does_not_grow_with_a_wait() {
+    let mut explain = Explain::new(ExplainOptions::default());
+    testbed::feed(
+        "x-1 0 d..2. 1 wakeup w:70 on 0
+         a-65 0 d..2. 2 switch swapper/0:0 R ==> a:65",
+        &mut explain,
+    );
+    let switch =
+        |prev: &str, next: &str, at: u64| format!("{}-1 0 d..2. {at} switch {prev} R ==> {next}", &prev[..1]);
+    for round in 0..6_000 {
+        let (one, other) = (switch("a:65", "b:66", 3 + 2 * round), switch("b:66", "a:65", 4 + 2 * round));
+        testbed::feed(&format!("{one}\n{other}"), &mut explain);
+    }
+    testbed::feed("a-65 0 d..2. 100000 switch a:65 S ==> w:70", &mut explain);
+    let explanation = explain.finish().expect("switches");
+    let story = &explanation.stories[0];
+    assert_eq!((story.task.pid, story.length()), (Pid(70), Ns::from_us(99_999)));
+    assert!(story.incomplete && story.runs.len() <= 48);
+    let (left_out, _) = story.runs_left_out;
+    assert!((1000..4096).contains(&left_out), "{left_out}");
+    assert!(story.to_string().contains("Part of what happened meanwhile is left out"));
+}

@@ -1,0 +1,281 @@
+//! Small stories, and what the tracker makes of them.
+
+use super::*;
+use crate::testbed;
+use fairlab_event::sink_fn;
+
+/// What each event of a story came to, in one line each; events that change nothing are left out.
+fn changes(story: &str) -> (Vec<String>, Tracker) {
+    let mut tracker = Tracker::default();
+    let mut lines = Vec::new();
+    testbed::feed(
+        story,
+        &mut sink_fn(|event: &Event<'_>| {
+            let change = tracker.event(event);
+            let line = describe(&tracker, &change);
+            lines.extend((!line.is_empty()).then(|| format!("{} {line}", event.time.0 / 1000)));
+        }),
+    );
+    (lines, tracker)
+}
+
+fn describe(tracker: &Tracker, change: &Change) -> String {
+    let name = |task: &u32| tracker.task(*task).comm.to_str().into_owned();
+    match change {
+        Change::None => String::new(),
+        Change::Lost => "lost".to_string(),
+        Change::Woken { task } => format!("woken {}", name(task)),
+        Change::Queued { task, cpu, begins } => {
+            format!("queued {} on {cpu}{}", name(task), if *begins { " anew" } else { "" })
+        }
+        Change::Moved { task, from, to, cause } => format!("moved {} {from} => {to} {cause:?}", name(task)),
+        Change::Switched { cpu, left, entered } => {
+            let left = left.as_ref().map(|left| {
+                let by = left.resched.map_or(String::new(), |resched| format!(" by {:?}", resched.by));
+                format!(" -{} {:?}{by}", name(&left.task), left.how)
+            });
+            let entered = entered.as_ref().map(|entered| {
+                let wait = entered.wait.as_ref().map(|wait| {
+                    let lost = if wait.crossed_loss { " across a loss" } else { "" };
+                    format!(" after {} us {:?}{lost}", wait.length.0 / 1000, wait.wait.cause)
+                });
+                format!(" +{}{}", name(&entered.task), wait.unwrap_or_default())
+            });
+            format!("switch {cpu}{}{}", left.unwrap_or_default(), entered.unwrap_or_default())
+        }
+    }
+}
+
+#[track_caller]
+fn check(story: &str, expected: &[&str]) -> Tracker {
+    let (lines, tracker) = changes(story);
+    assert_eq!(lines, expected);
+    tracker
+}
+
+#[test]
+fn a_wakeup_is_followed_from_waking_to_running() {
+    let tracker = check(
+        "w-9 0 d..2. 10 switch a:65 S ==> w:9
+         w-9 0 d..3. 30 waking a:65 on 0
+         w-9 0 d..3. 31 migrate a:65 0 => 1
+         w-9 0 d..4. 32 wakeup a:65 on 1
+         <idle>-0 1 d..2. 70 switch swapper/1:0 R ==> a:65",
+        &[
+            "10 switch 0 -a Slept(S) +w",
+            "30 woken a",
+            "31 moved a 0 => 1 Wakeup",
+            "32 queued a on 1",
+            "70 switch 1 +a after 40 us Wakeup",
+        ],
+    );
+    let depths: Vec<u32> = tracker.cpus().iter().map(CpuState::depth).collect();
+    assert_eq!(depths, [1, 1]);
+}
+
+#[test]
+fn waking_a_task_that_runs_or_waits_begins_nothing() {
+    check(
+        "x-7 1 d..2. 5 wakeup y:8 on 1
+         a-65 0 d..2. 10 switch swapper/0:0 R ==> a:65
+         w-9 1 d..2. 20 waking a:65 on 0
+         w-9 1 d..2. 21 wakeup a:65 on 0
+         a-65 0 dN.2. 30 runtime a:65 5000
+         a-65 0 d..2. 31 switch a:65 R+ ==> b:66
+         w-9 1 d..2. 40 waking a:65 on 0
+         b-66 0 d..2. 50 switch b:66 S ==> a:65",
+        &[
+            "5 queued y on 1 anew",
+            "10 switch 0 +a",
+            "31 switch 0 -a PreemptedInKernel by Other +b",
+            "50 switch 0 -b Slept(S) +a after 19 us PreemptedInKernel",
+        ],
+    );
+}
+
+/// Up to v5.17 a task that blocks while a waker is at it leaves as R.
+#[test]
+fn a_task_woken_while_it_goes_to_sleep_was_not_preempted() {
+    check(
+        "x-7 1 d..2. 5 wakeup y:8 on 1
+         a-65 0 d..2. 10 switch swapper/0:0 R ==> a:65
+         w-9 1 d..2. 20 waking a:65 on 0
+         a-65 0 d..2. 22 switch a:65 R ==> b:66
+         w-9 1 d..2. 25 wakeup a:65 on 1
+         w-9 1 d..2. 32 switch w:9 S ==> a:65",
+        &[
+            "5 queued y on 1 anew",
+            "10 switch 0 +a",
+            "22 switch 0 -a Runnable +b",
+            "25 queued a on 1",
+            "32 switch 1 -w Slept(S) +a after 10 us Wakeup",
+        ],
+    );
+    // The same told the other way round: the waking is the task's next event.
+    check(
+        "x-7 1 d..2. 5 wakeup y:8 on 1
+         a-65 0 d..2. 10 switch swapper/0:0 R ==> a:65
+         a-65 0 d..2. 22 switch a:65 R ==> b:66
+         w-9 1 d..2. 24 waking a:65 on 0
+         w-9 1 d..2. 25 wakeup a:65 on 0
+         b-66 0 d..2. 32 switch b:66 S ==> a:65",
+        &[
+            "5 queued y on 1 anew",
+            "10 switch 0 +a",
+            "22 switch 0 -a Runnable +b",
+            "24 woken a",
+            "25 queued a on 0",
+            "32 switch 0 -b Slept(S) +a after 8 us Wakeup",
+        ],
+    );
+}
+
+#[test]
+fn a_yield_is_told_from_a_preemption_by_the_mark_on_the_accounting_before() {
+    check(
+        "a-65 0 d..2. 10 switch swapper/0:0 R ==> a:65
+         a-65 0 d..1. 20 runtime a:65 9000
+         a-65 0 d..2. 21 sched_stat_wait comm=b pid=66 delay=5 [ns]
+         a-65 0 d..2. 22 switch a:65 R ==> b:66
+         b-66 0 d.h1. 30 runtime b:66 9000
+         b-66 0 dN.2. 31 runtime b:66 9000
+         b-66 0 d..2. 32 switch b:66 R ==> a:65
+         a-65 0 dN.4. 41 wakeup b:66 on 0
+         a-65 0 d..2. 42 switch a:65 R ==> b:66
+         b-66 0 d..2. 50 switch b:66 R ==> a:65",
+        &[
+            "10 switch 0 +a",
+            "22 switch 0 -a Yielded +b",
+            "32 switch 0 -b Preempted by Tick +a after 10 us Yielded",
+            "41 queued b on 0",
+            "42 switch 0 -a Preempted by Wakeup(Pid(66)) +b after 10 us Preempted",
+            "50 switch 0 -b Runnable +a after 8 us Preempted",
+        ],
+    );
+}
+
+/// `perf sched record` leaves out sched_wakeup: the accounting of a wakeup is not that of a yield.
+#[test]
+fn without_sched_wakeup_the_waking_tells_who_makes_way() {
+    check(
+        "a-65 0 d..2. 10 switch b:66 S ==> a:65
+         a-65 0 d..4. 20 waking b:66 on 0
+         a-65 0 d..5. 21 runtime a:65 9000
+         a-65 0 d..3. 22 switch a:65 R ==> b:66
+         b-66 0 d..4. 30 waking c:67 on 1
+         b-66 0 d..4. 31 migrate c:67 1 => 2
+         b-66 0 d..5. 32 runtime b:66 9000
+         b-66 0 d..3. 33 switch b:66 R ==> a:65
+         c-67 2 d..3. 40 switch swapper/2:0 R ==> c:67",
+        &[
+            "10 switch 0 -b Slept(S) +a",
+            "20 woken b",
+            "22 switch 0 -a Preempted +b after 2 us Wakeup",
+            "30 woken c",
+            "31 moved c 1 => 2 Wakeup",
+            "33 switch 0 -b Runnable +a after 11 us Preempted",
+            "40 switch 2 +c after 10 us Wakeup",
+        ],
+    );
+}
+
+#[test]
+fn the_place_that_reports_a_migration_tells_its_cause() {
+    let (lines, _) = changes(
+        "x-7 1 d..2. 1 waking y:8 on 1
+         x-7 1 d..2. 2 wakeup y:8 on 1
+         <idle>-0 0 d.s3. 10 migrate y:8 1 => 0
+         p-70 1 d..2. 20 migrate y:8 0 => 1
+         migration/1-14 1 d..1. 30 migrate y:8 1 => 0
+         migration/0-13 0 d..1. 31 migrate y:8 0 => 0
+         migration/0-13 0 d..1. 32 migrate y:8 1 => 0
+         ksoftirqd/1-22 1 d..1. 40 migrate y:8 0 => 1
+         p-70 0 d..2. 50 migrate y:8 1 => 3
+         t-80 0 d..2. 60 waking migration/0:13@0 on 0
+         t-80 0 dN.2. 61 wakeup migration/0:13@0 on 0
+         t-80 0 d..2. 62 switch t:80 R+ ==> migration/0:13@0
+         migration/0-13 0 d..1. 63 migrate t:80 0 => 1",
+    );
+    let causes: Vec<&str> = lines
+        .iter()
+        .filter(|line| line.contains("moved"))
+        .filter_map(|line| line.rsplit(' ').next())
+        .collect();
+    assert_eq!(
+        causes,
+        ["Softirq", "NewIdle", "Stopper", "Stopper", "NewIdle", "Softirq", "Other", "Asked"],
+        "{lines:#?}"
+    );
+}
+
+#[test]
+fn a_wait_across_lost_events_is_no_measurement() {
+    let tracker = check(
+        "w-9 0 d..2. 10 switch a:65 S ==> w:9
+         w-9 0 d..3. 30 waking a:65 on 0
+         w-9 0 d..3. 31 wakeup a:65 on 0
+         x 1 - 40 lost 7
+         w-9 0 d..2. 50 switch w:9 R+ ==> a:65
+         a-65 0 d..2. 60 switch a:65 S ==> w:9",
+        &[
+            "10 switch 0 -a Slept(S) +w",
+            "30 woken a",
+            "31 queued a on 0",
+            "40 lost",
+            "50 switch 0 -w PreemptedInKernel +a after 20 us Wakeup across a loss",
+            "60 switch 0 -a Slept(S) +w after 10 us PreemptedInKernel",
+        ],
+    );
+    assert_eq!((tracker.losses(), tracker.oddities()), (1, Oddities::default()));
+}
+
+#[test]
+fn what_does_not_fit_is_counted_and_forgotten() {
+    let tracker = check(
+        "a-65 0 d..2. 10 switch swapper/0:0 R ==> a:65
+         c-67 0 d..2. 20 switch b:66 S ==> c:67
+         w-9 1 d..2. 30 waking a:65 on 0
+         w-9 1 d..2. 25 wakeup a:65 on 0
+         a-65 1 d..2. 28 switch w:9 S ==> a:65",
+        &[
+            "10 switch 0 +a",
+            "20 switch 0 -b Slept(S) +c",
+            "30 woken a",
+            "25 queued a on 0",
+            "28 switch 1 -w Slept(S) +a",
+        ],
+    );
+    assert_eq!(tracker.oddities(), Oddities { late_events: 2, switch_gaps: 1 });
+}
+
+#[test]
+fn new_tasks_and_ids_that_come_back_are_other_tasks() {
+    let (lines, tracker) = changes(
+        "p-7 0 ..... 5 sched_process_fork comm=p pid=7 child_comm=p child_pid=65
+         p-7 0 d..2. 10 wakeup_new p:65 on 1
+         <idle>-0 1 d..2. 12 switch swapper/1:0 R ==> p:65
+         p-65 1 d..2. 20 switch p:65 Z ==> swapper/1:0
+         p-7 0 ..... 25 sched_process_fork comm=p pid=7 child_comm=p child_pid=65
+         p-7 0 d..2. 30 wakeup_new q:65 on 1
+         <idle>-0 1 d..2. 37 switch swapper/1:0 R ==> q:65",
+    );
+    let expected = [
+        "10 queued p on 1 anew",
+        "12 switch 1 +p after 2 us New",
+        "20 switch 1 -p Exited",
+        "30 queued q on 1 anew",
+        "37 switch 1 +q after 7 us New",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(tracker.open_waits().count(), 0);
+    assert_eq!(tracker.index(Pid(65)).map(|task| tracker.task(task).comm), Some(Comm::from("q")));
+}
+
+#[test]
+fn an_event_tells_what_its_cpu_runs() {
+    let tracker = check("a-65 3 d..2. 10 waking b:66 on 1", &["10 woken b"]);
+    assert!(tracker.cpu(Cpu(3)).is_some_and(|cpu| cpu.known && cpu.running == Some(0)));
+    assert_eq!(tracker.task(0).comm, Comm::from("a"));
+    let tracker = check("<idle>-0 2 d..2. 10 waking b:66 on 1", &["10 woken b"]);
+    assert!(tracker.cpu(Cpu(2)).is_some_and(CpuState::is_idle));
+}

@@ -1,0 +1,130 @@
+//! The list against what perf 6.12 printed for the same recordings, byte by byte, and the sums that perf gets wrong.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use fairlab_analysis::timehist::text::{Columns, Layout};
+use fairlab_analysis::timehist::{Row, Timehist, TimehistOptions, TimehistSummary};
+use fairlab_event::{Cpu, Ns, Pid};
+use fairlab_trace::{ReadOptions, read_path};
+
+fn testdata(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+}
+
+fn list(recording: &str, options: TimehistOptions, columns: Columns) -> (String, TimehistSummary) {
+    let mut layout = Layout::new(columns);
+    let mut text = String::new();
+    layout.head(&mut text);
+    let mut timehist = Timehist::new(options, |row: &Row| layout.row(row, &mut text));
+    read_path(&testdata(recording), &ReadOptions::default(), &mut timehist).expect(recording);
+    let summary = timehist.finish().expect("switches");
+    (text, summary)
+}
+
+#[track_caller]
+fn check(recording: &str, options: TimehistOptions, columns: Columns, perfs: &str) {
+    let (text, _) = list(recording, options, columns);
+    let perfs = zstd::decode_all(File::open(testdata(perfs)).expect("perf's answer")).expect("zstd");
+    let perfs = String::from_utf8(perfs).expect("text");
+    for (ours, perfs) in text.lines().zip(perfs.lines()) {
+        assert_eq!(ours, perfs);
+    }
+    assert_eq!(text, perfs);
+}
+
+#[test]
+fn hackbench() {
+    let perfs = "perf-hackbench.perf-6.12-timehist.txt.zst";
+    check("perf-hackbench.data", TimehistOptions::default(), Columns::default(), perfs);
+}
+
+#[test]
+fn make_with_wakeups_next_tasks_and_migrations() {
+    let options = TimehistOptions { wakeups: true, migrations: true, ..TimehistOptions::default() };
+    let columns = Columns { wakeups: true, next: true, state: false };
+    check("perf-make.data", options, columns, "perf-make.perf-6.12-timehist-wnM.txt.zst");
+}
+
+#[test]
+fn a_stretch_of_two_threads() {
+    let options = TimehistOptions {
+        tids: vec![Pid(10929), Pid(10955)],
+        start: Some(Ns(1_356_940_000_000)),
+        end: Some(Ns(1_357_000_000_000)),
+        wakeups: true,
+        ..TimehistOptions::default()
+    };
+    let columns = Columns { wakeups: true, ..Columns::default() };
+    check("perf-hackbench.data", options, columns, "perf-hackbench.perf-6.12-timehist-tw.txt.zst");
+}
+
+/// perf 6.12's own summary knows 177 switches of 91 tasks and 38.202 ms: it has lost whatever tasks did before they
+/// exited.
+#[test]
+fn the_summary_keeps_tasks_that_exited() {
+    let options = TimehistOptions { migrations: true, ..TimehistOptions::default() };
+    let (text, summary) = list("perf-hackbench.data", options, Columns::default());
+    assert_eq!((summary.switches, summary.tasks.len(), summary.nr_cpus), (6_121, 93, 2));
+    assert_eq!((summary.run.0 / 1000, summary.span.0 / 1000), (136_361, 72_219));
+    let idle: u64 = summary.cpus.iter().map(|cpu| cpu.idle.0).sum();
+    assert_eq!(idle / 1000, 7_972);
+    let longest = &summary.tasks[0];
+    assert_eq!((longest.label.to_string().as_str(), longest.count), ("hackbench[10929]", 50));
+    assert_eq!(longest.parent, Some(Pid(10924)));
+    let migrations: u64 = summary.tasks.iter().map(|task| task.migrations).sum();
+    // One more is that of a task whose switches the recorder missed.
+    assert_eq!(migrations, 118);
+    assert_eq!(text.lines().filter(|line| line.contains("migrated: ")).count(), 119);
+    // perf forgets who this is, and that it had waited, before its last stay.
+    let mut last = None;
+    let mut timehist = Timehist::new(TimehistOptions::default(), |row: &Row| {
+        if let Row::Switch(row) = row
+            && row.task.tid == Pid(10962)
+        {
+            last = Some(*row);
+        }
+    });
+    read_path(&testdata("perf-hackbench.data"), &ReadOptions::default(), &mut timehist).expect("a perf.data");
+    drop(timehist);
+    let last = last.expect("a last stay");
+    assert_eq!(
+        (last.task.to_string(), last.shown.label.to_string()),
+        ("hackbench[10962]".into(), ":10962[10962]".into())
+    );
+    assert!(last.off.total() > Ns::ZERO && last.shown.wait == Ns::ZERO);
+}
+
+#[test]
+fn the_summary_is_printed_in_perfs_layout() {
+    let (_, summary) = list("perf-make.data", TimehistOptions::default(), Columns::default());
+    let mut text = String::new();
+    Layout::new(Columns::default()).summary(&summary, &mut text);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[..5],
+        [
+            "",
+            "Runtime summary",
+            "                          comm  parent   sched-in     run-time    min-run     avg-run     max-run  stddev  migrations",
+            "                                          (count)       (msec)     (msec)      (msec)      (msec)       %",
+            "---------------------------------------------------------------------------------------------------------------------",
+        ]
+    );
+    let tail = lines.len() - 4;
+    assert_eq!(lines[tail], format!("    Total number of unique tasks: {}", summary.tasks.len()));
+    assert_eq!(lines[tail + 1], "Total number of context switches: 293");
+}
+
+#[test]
+fn filters_by_process_and_cpu_keep_what_belongs_to_them() {
+    let all = list("perf-hackbench.data", TimehistOptions::default(), Columns::default()).1;
+    let of_cpu = |cpu| {
+        let options = TimehistOptions { cpus: vec![Cpu(cpu)], ..TimehistOptions::default() };
+        list("perf-hackbench.data", options, Columns::default()).1.switches
+    };
+    assert_eq!(of_cpu(0) + of_cpu(1), all.switches);
+    let options = TimehistOptions { pids: vec![Pid(10929)], ..TimehistOptions::default() };
+    let (_, of_process) = list("perf-hackbench.data", options, Columns::default());
+    assert_eq!((of_process.switches, of_process.cpus.len()), (50, 0));
+}
