@@ -10,6 +10,7 @@ pub(crate) mod fill;
 mod folder;
 pub(crate) mod merge;
 pub(crate) mod page;
+pub(crate) mod shift;
 pub(crate) mod stored;
 pub(crate) mod stream;
 pub(crate) mod tasks;

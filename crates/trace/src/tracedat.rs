@@ -6,8 +6,7 @@
 //!
 //! Saved command lines become [`TaskName`](fairlab_event::EventKind::TaskName) events of time 0. Trace instances are
 //! merged; a tracepoint that several of them recorded is taken from the one that has it first. Times are what
-//! `trace-cmd report` makes of them. Not applied: the shift between a guest's clock and its host's, without which all
-//! times are the guest's own.
+//! `trace-cmd report` makes of them; those of a guest become its host's where the file has their difference.
 //!
 //! [`TraceDatWriter`] writes the format.
 
@@ -208,7 +207,8 @@ fn open_streams<'s>(
                 let end = data.offset.saturating_add(size);
                 Box::new(StoredPages::new(store, data.offset, end, page.size(), piece_bytes(cpus)))
             };
-            streams.push(Stream::new(data.cpu, index, endian, page, pages));
+            let shift = contents.shifts.get(data.cpu.index()).cloned().flatten();
+            streams.push(Stream::new(data.cpu, index, endian, page, pages).shifted(shift));
         }
     }
     streams
@@ -355,8 +355,38 @@ mod tests {
             check(&made(version).option(number::DATE, b"0x2\0"), &["3000 [0] worker-7 n=1"], &[]);
             let ticks = made(version).option(number::TSC2NSEC, &tsc).option(number::OFFSET, b"1");
             check(&ticks, &["1501 [0] worker-7 n=1"], &[]);
-            // Not measured: for whom the host's clock is needed, that file is needed too.
-            check(&made(version).option(12, &[0; 40]), &["1000 [0] worker-7 n=1"], &[]);
+            let nothing_measured = made(version).option(number::TIME_SHIFT, &[0; 40]);
+            check(&nothing_measured, &["1000 [0] worker-7 n=1"], &[]);
+            let short = made(version).option(number::TIME_SHIFT, &[1; 40]);
+            check(&short, &["1000 [0] worker-7 n=1"], &[(Trouble::CorruptRecord, 1)]);
+        }
+    }
+
+    /// `TIME_SHIFT` of two CPUs: 100 is added on the first; on the second, stamps are halved and 7 is added.
+    fn shift() -> Vec<u8> {
+        let long = |values: &[u64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+        let word = |value: u32| value.to_le_bytes().to_vec();
+        let first = [word(1), long(&[5, 100, 1])].concat();
+        let second = [word(2), long(&[0, 10_000, 7, 7, 1, 1])].concat();
+        [long(&[0xfeed]), word(0), word(2), first, second, long(&[0, 1, 1])].concat()
+    }
+
+    #[test]
+    fn a_guests_stamps_become_its_hosts_before_they_are_put_in_order() {
+        for version in ["6", "7"] {
+            let made = Made::of_version(version).option(number::TIME_SHIFT, &shift());
+            let made = made.cpu(0, ticks(&[(1000, 1), (1100, 2)])).cpu(1, ticks(&[(2200, 3), (2600, 4)]));
+            check(
+                &made.cpu(2, ticks(&[(1150, 5)])),
+                &[
+                    "1100 [0] worker-7 n=1",
+                    "1107 [1] worker-7 n=3",
+                    "1150 [2] worker-7 n=5",
+                    "1200 [0] worker-7 n=2",
+                    "1307 [1] worker-7 n=4",
+                ],
+                &[],
+            );
         }
     }
 

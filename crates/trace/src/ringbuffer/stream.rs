@@ -8,6 +8,7 @@ use std::ops::Range;
 use fairlab_event::Cpu;
 
 use super::page::{Corrupt, Cursor, PageFormat, PageHead};
+use super::shift::Shift;
 use crate::endian::Endian;
 use crate::{ImportStats, Trouble};
 
@@ -64,6 +65,8 @@ pub(crate) struct Stream<'s> {
     /// The time before this page; none in the beginning.
     before: Option<u64>,
     next: Next,
+    /// What makes its stamps comparable with those of other machines.
+    shift: Option<Shift>,
 }
 
 impl<'s> Stream<'s> {
@@ -89,13 +92,23 @@ impl<'s> Stream<'s> {
             cut: false,
             before: None,
             next: Next::End,
+            shift: None,
         }
+    }
+
+    /// The same, its stamps shifted.
+    pub(crate) fn shifted(self, shift: Option<Shift>) -> Stream<'s> {
+        Stream { shift, ..self }
     }
 
     /// Time and rank of what is at hand.
     #[inline]
     pub(crate) fn time(&self) -> (u64, u32) {
-        (self.cursor.time, self.cursor.rank)
+        let time = match &self.shift {
+            None => self.cursor.time,
+            Some(shift) => shift.apply(self.cursor.time),
+        };
+        (time, self.cursor.rank)
     }
 
     /// What is at hand.

@@ -9,6 +9,7 @@ use super::own::Own;
 use crate::endian::Endian;
 use crate::ringbuffer::clock::ClockFacts;
 use crate::ringbuffer::page::PageFormat;
+use crate::ringbuffer::shift::Shift;
 use crate::ringbuffer::tasks::Tasks;
 use crate::tracepoint::Tracepoints;
 
@@ -27,6 +28,8 @@ pub(super) struct Contents {
     pub(super) named: Vec<(Pid, Comm)>,
     /// The clock of the first instance.
     pub(super) clock: ClockFacts,
+    /// What makes the stamps of each CPU those of the host, where the trace is a guest's.
+    pub(super) shifts: Vec<Option<Shift>>,
     /// Events that the recorder counted as dropped without saying where.
     pub(super) dropped: u64,
     /// What Fairlab's writer noted.
@@ -82,6 +85,7 @@ impl Contents {
             tasks: Tasks::default(),
             named: Vec::new(),
             clock: ClockFacts::default(),
+            shifts: Vec::new(),
             dropped: 0,
             own: None,
             instances: Vec::new(),

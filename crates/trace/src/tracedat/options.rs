@@ -9,6 +9,7 @@ use super::cursor::{Cursor, Fault};
 use super::own::Own;
 use crate::endian::Endian;
 use crate::ringbuffer::clock::ClockFacts;
+use crate::ringbuffer::shift::{Sample, Shift};
 
 /// Numbers of options and, of some, of the sections that they point to.
 pub(super) mod number {
@@ -20,6 +21,7 @@ pub(super) mod number {
     pub(crate) const OFFSET: u16 = 7;
     pub(crate) const CPUCOUNT: u16 = 8;
     pub(crate) const VERSION: u16 = 9;
+    pub(crate) const TIME_SHIFT: u16 = 12;
     pub(crate) const TSC2NSEC: u16 = 14;
     pub(crate) const HEADER_INFO: u16 = 16;
     pub(crate) const FTRACE_EVENTS: u16 = 17;
@@ -88,6 +90,13 @@ pub(super) fn take(
         number::TSC2NSEC => {
             contents.clock.measured = endian.u32(&option.data, 0).zip(endian.u32(&option.data, 4));
         }
+        number::TIME_SHIFT => {
+            let mut cursor = Cursor::of_bytes(option.data, endian);
+            match read_shifts(&mut cursor) {
+                Ok(shifts) => contents.shifts = shifts,
+                Err(_) => contents.damaged = true,
+            }
+        }
         number::HEADER_INFO | number::FTRACE_EVENTS | number::EVENT_FORMATS | number::CMDLINES => {
             found.sections.extend(endian.u64(&option.data, 0).map(|offset| (option.number, offset)));
         }
@@ -126,6 +135,34 @@ fn read_buffer(cursor: &mut Cursor<'_>, with_tables: bool) -> Result<(u64, Insta
         }
     }
     Ok((offset, instance))
+}
+
+/// The shift of each CPU's stamps to the host's.
+fn read_shifts(cursor: &mut Cursor<'_>) -> Result<Vec<Option<Shift>>, Fault> {
+    const INTERPOLATE: u32 = 1;
+    let _peer = cursor.u64()?;
+    let interpolate = cursor.u32()? & INTERPOLATE != 0;
+    let mut cpus: Vec<Vec<Sample>> = Vec::new();
+    for _ in 0..cursor.u32()? {
+        let mut samples = Vec::new();
+        for _ in 0..cursor.u32()? {
+            samples.push(Sample { time: cursor.u64()?, ..Sample::default() });
+        }
+        for sample in &mut samples {
+            sample.offset = cursor.u64()? as i64;
+        }
+        for sample in &mut samples {
+            sample.scaling = cursor.u64()?;
+        }
+        cpus.push(samples);
+    }
+    // Older recorders know no fractions.
+    if cursor.left() > 0 {
+        for sample in cpus.iter_mut().flatten() {
+            sample.fraction = u32::try_from(cursor.u64()?).unwrap_or(u32::MAX);
+        }
+    }
+    Ok(cpus.into_iter().map(|samples| Shift::new(interpolate, samples)).collect())
 }
 
 /// A number with sign, decimal, `0x…` or `0…`, as strtoll reads it; 0 when it is none.

@@ -261,3 +261,41 @@ fn trace_cmd_reads_every_kind_of_record() {
         assert_same(&report(&path, &["-N", "-t"]), &ours, &format!("seed {seed}"));
     }
 }
+
+/// A file of ours with one more option, which takes the room of zeros in front of the records.
+fn with_option(bytes: &[u8], number: u16, data: &[u8]) -> Vec<u8> {
+    let option = [&number.to_le_bytes()[..], &(data.len() as u32).to_le_bytes(), data].concat();
+    let find = |what: &[u8]| memchr::memmem::find(bytes, what).expect("a part of the file");
+    let (options_at, table_at) = (find(b"options  \0") + 10, find(b"flyrecord\0") + 10);
+    let records_at =
+        u64::from_le_bytes(bytes[table_at..table_at + 8].try_into().expect("eight bytes")) as usize;
+    let room = bytes[..records_at].iter().rev().take_while(|&&byte| byte == 0).count();
+    assert!(room > option.len(), "room for {} bytes", option.len());
+    let front = &bytes[options_at..records_at - option.len()];
+    [&bytes[..options_at], &option, front, &bytes[records_at..]].concat()
+}
+
+/// Options that shift times: date (µs), offset (ns), a guest's time shift, ticks to nanoseconds.
+#[test]
+fn times_are_shifted_as_trace_cmd_does() {
+    let folder = Folder::new("shift");
+    let long = |values: &[u64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let word = |value: u32| value.to_le_bytes().to_vec();
+    let one = [long(&[9]), word(0), word(1), word(1), long(&[5, 1_000_000, 1])].concat();
+    let second = 1_555_080_000_000;
+    let samples = [long(&[second, second * 2]), long(&[100, 7_000_000_000]), long(&[1, 1])].concat();
+    let two = [long(&[9]), word(1), word(2), word(1), long(&[5, 0, 1]), word(2), samples].concat();
+    let ticks = [word(3), word(2), long(&[0])].concat();
+    let (bytes, _) = converted(RECORDING, Compression::None);
+    for (number, data) in [(1, &b"0x10\0"[..]), (7, b"-12345\0"), (12, &one), (12, &two), (14, &ticks)] {
+        let shifted = with_option(&bytes, number, data);
+        let path = folder.file("shifted.dat", &shifted);
+        let reported = report(&path, &["-N", "-t"]);
+        let ours = our_lines(|sink| {
+            fairlab_trace::tracedat::read(&shifted[..], &ReadOptions::default(), sink)
+                .map(|_| ())
+                .expect("a trace.dat");
+        });
+        assert_same(&reported, &ours, &format!("option {number}"));
+    }
+}
