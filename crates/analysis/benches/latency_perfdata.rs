@@ -1,4 +1,4 @@
-//! How fast a large `perf.data` becomes the latency table, and in how much memory.
+//! How fast a large `perf.data` becomes the latency table and the other answers, and in how much memory.
 //!
 //! `cargo bench -p fairlab-analysis --bench latency_perfdata` makes a recording of four million events by repeating
 //! the samples of `testdata/perf-hackbench.data` later and later, and reads it. `… -- FILE` reads FILE instead.
@@ -10,7 +10,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::latency::{Latency, LatencyOptions};
+use fairlab_analysis::summary::{Summary, SummaryOptions};
+use fairlab_analysis::timehist::text::{Columns, Layout};
+use fairlab_analysis::timehist::{Row, Timehist, TimehistOptions};
 use fairlab_event::{Counter, Sink};
 use fairlab_trace::{ReadOptions, perfdata};
 
@@ -26,7 +30,21 @@ fn main() {
     println!("{} ({megabytes:.1} MB)", file.display());
     measure("read only", &file, megabytes, Counter::default);
     measure("latency", &file, megabytes, || Latency::new(LatencyOptions::default()));
+    measure("timehist", &file, megabytes, list_nowhere);
+    measure("summary", &file, megabytes, || Summary::new(SummaryOptions::default()));
+    measure("explain", &file, megabytes, || Explain::new(ExplainOptions::default()));
     println!("peak memory {:.1} MiB", peak_mib().unwrap_or(f64::NAN));
+}
+
+/// Makes every line of the list and throws it away.
+fn list_nowhere() -> impl Sink {
+    let mut layout = Layout::new(Columns::default());
+    let mut text = String::new();
+    Timehist::new(TimehistOptions::default(), move |row: &Row| {
+        text.clear();
+        layout.row(row, &mut text);
+        std::hint::black_box(&text);
+    })
 }
 
 /// Reads the file `RUNS` times; prints the median run.
