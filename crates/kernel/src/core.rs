@@ -15,6 +15,7 @@ use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
+use crate::open_loop::GivenWeights;
 use crate::rq::Rq;
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
 use crate::topology::Topology;
@@ -82,6 +83,8 @@ pub struct Scheduler {
     pub(crate) trace: TraceBuffer,
     /// CPUs whose `need_resched` was set since the driver last asked.
     marked: Vec<Cpu>,
+    /// Open loop: groups' entities have the weights that a real kernel gave them.
+    pub(crate) given_weights: Option<GivenWeights>,
 }
 
 impl Scheduler {
@@ -104,6 +107,7 @@ impl Scheduler {
             nr_overloaded: 0,
             trace: TraceBuffer::default(),
             marked: Vec::new(),
+            given_weights: None,
             topology,
         };
         for cpu in scheduler.topology.cpus() {

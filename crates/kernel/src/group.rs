@@ -107,6 +107,12 @@ impl Scheduler {
     /// Kernel: `update_cfs_group()`, kernel/sched/fair.c.
     pub(crate) fn update_cfs_group(&mut self, se: SeId) {
         let Some(below) = self.se(se).my_q else { return };
+        if let Some(given) = self.take_given_weight(se) {
+            if self.se(se).load.raw() != given {
+                self.reweight_entity(se, LoadWeight::from_raw(given));
+            }
+            return;
+        }
         let is_empty = self.cfs(below).load.raw() == 0;
         if is_empty && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight {
             return;

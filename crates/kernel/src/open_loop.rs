@@ -6,19 +6,46 @@
 //!
 //! Must not know: traces, and what counts as agreement.
 
+use std::collections::BTreeMap;
+
 use fairlab_event::{Cpu, Ns, TaskState};
 
 use crate::core::{DequeueFlags, EnqueueFlags, Mode, Scheduler};
-use crate::decision::{PreemptDecision, TickDecision, TickReason};
-use crate::entity::{CfsRqId, SeId};
-use crate::generation::behaviour::{ForkPlacement, TickPreemption};
+use crate::decision::{PickReason, PreemptDecision, TickDecision};
+use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::generation::behaviour::ForkPlacement;
+use crate::group::GroupId;
 use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
-/// What a task's entity holds.
+/// An entity, a task's or a group's on one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntityId(SeId);
+
+impl EntityId {
+    /// The number as an index.
+    pub const fn index(self) -> usize {
+        self.0.0 as usize
+    }
+}
+
+/// A queue: one group's on one CPU, or the root's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueId(CfsRqId);
+
+impl QueueId {
+    /// The number as an index.
+    pub const fn index(self) -> usize {
+        self.0.0 as usize
+    }
+}
+
+/// What an entity holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntityView {
+    /// Which one.
+    pub id: EntityId,
     /// The task; `None` for a group's entity.
     pub task: Option<TaskId>,
     /// Its point on the queue's virtual time line.
@@ -29,11 +56,9 @@ pub struct EntityView {
     pub vlag: i64,
     /// Its distance to its deadline between two queues, virtual ns (`rel_deadline`).
     pub relative_deadline: Option<i64>,
-    /// Its request, ns.
-    pub slice: u64,
     /// Asleep, but still competing.
     pub delayed: bool,
-    /// Its weight, scaled down.
+    /// Its weight as the kernel keeps it, scaled up.
     pub weight: u64,
     /// Whether it counts on its queue.
     pub on_rq: bool,
@@ -48,7 +73,31 @@ pub struct QueueView {
     pub curr: Option<EntityView>,
     /// The waiting ones, in order of the time line.
     pub waiting: Vec<EntityView>,
+    /// Buddies: preferred, preferred after it, passed over.
+    pub buddies: [Option<EntityId>; 3],
 }
+
+impl QueueView {
+    /// All that compete.
+    pub fn entities(&self) -> impl Iterator<Item = &EntityView> {
+        self.curr.iter().chain(&self.waiting)
+    }
+}
+
+/// The pick at one level of the hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelPick {
+    /// The queue.
+    pub queue: QueueId,
+    /// What the model picks there; `None` when nothing is queued.
+    pub model: Option<(EntityId, PickReason)>,
+    /// What was picked there.
+    pub picked: EntityId,
+}
+
+/// Weights that the next update of a group's entity takes instead of computing one; without one it keeps its weight.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GivenWeights(BTreeMap<SeId, u64>);
 
 /// Time.
 impl Scheduler {
@@ -63,7 +112,7 @@ impl Scheduler {
     }
 
     /// Stands on `cpu` at the time of its own runqueue, so that no step charges anything by itself.
-    fn stand_on(&mut self, cpu: Cpu) {
+    pub fn stand_on(&mut self, cpu: Cpu) {
         let clock = self.rq_clock(cpu);
         self.set_here(cpu, Mode::Task, clock);
     }
@@ -88,47 +137,94 @@ impl Scheduler {
     }
 }
 
+/// Naming.
+impl Scheduler {
+    /// A task's entity.
+    pub fn task_entity(&self, task: TaskId) -> EntityId {
+        EntityId(self.task(task).se)
+    }
+
+    /// A group's entity on `cpu`; the root has none.
+    pub fn group_entity(&self, group: GroupId, cpu: Cpu) -> Option<EntityId> {
+        self.groups.get(group.0 as usize)?.entities.get(cpu.index()).copied().map(EntityId)
+    }
+
+    /// A group's queue on `cpu`.
+    pub fn group_queue(&self, group: GroupId, cpu: Cpu) -> Option<QueueId> {
+        self.groups.get(group.0 as usize)?.cfs_rqs.get(cpu.index()).copied().map(QueueId)
+    }
+
+    /// The queue on which an entity competes.
+    pub fn queue_of(&self, entity: EntityId) -> QueueId {
+        QueueId(self.se(entity.0).cfs_rq)
+    }
+
+    /// The CPU of a queue.
+    pub fn cpu_of(&self, queue: QueueId) -> Cpu {
+        self.cfs(queue.0).cpu
+    }
+
+    /// A task's entity and its groups', from the lowest level up.
+    pub fn levels(&self, task: TaskId) -> Vec<EntityId> {
+        self.levels_on(task, self.task(task).cpu)
+    }
+
+    /// What these levels would be on `cpu`.
+    pub fn levels_on(&self, task: TaskId, cpu: Cpu) -> Vec<EntityId> {
+        let task = self.task(task);
+        let group = self.groups[task.group.0 as usize].entities.get(cpu.index()).copied();
+        let groups = std::iter::successors(group, |se| self.se(*se).parent);
+        std::iter::once(task.se).chain(groups).map(EntityId).collect()
+    }
+
+    /// The entity that stands for a queue on the one above; the root's has none.
+    pub fn entity_above(&self, queue: QueueId) -> Option<EntityId> {
+        self.cfs(queue.0).entity.map(EntityId)
+    }
+
+    /// The queue on which a task would compete on `cpu`.
+    pub fn task_queue_on(&self, task: TaskId, cpu: Cpu) -> QueueId {
+        QueueId(self.groups[self.task(task).group.0 as usize].cfs_rqs[cpu.index()])
+    }
+}
+
 /// Looking.
 impl Scheduler {
-    /// What a task's entity holds.
-    pub fn entity_view(&self, task: TaskId) -> EntityView {
-        self.view(self.task(task).se)
-    }
-
-    fn view(&self, se: SeId) -> EntityView {
-        let entity = self.se(se);
+    /// What an entity holds.
+    pub fn entity_view(&self, entity: EntityId) -> EntityView {
+        let view = self.se(entity.0);
         EntityView {
-            task: entity.task,
-            vruntime: entity.vruntime,
-            deadline: entity.deadline,
-            vlag: entity.vlag,
-            relative_deadline: entity.relative_deadline,
-            slice: entity.slice,
-            delayed: entity.sched_delayed,
-            weight: entity.load.scaled_down(),
-            on_rq: entity.on_rq,
+            id: entity,
+            task: view.task,
+            vruntime: view.vruntime,
+            deadline: view.deadline,
+            vlag: view.vlag,
+            relative_deadline: view.relative_deadline,
+            delayed: view.sched_delayed,
+            weight: view.load.raw(),
+            on_rq: view.on_rq,
         }
     }
 
-    /// A CPU's root queue as it stands.
-    pub fn queue_view(&self, cpu: Cpu) -> QueueView {
-        let root = self.rqs[cpu.index()].cfs;
-        let queue = self.cfs(root);
+    /// A queue as it stands.
+    pub fn queue_view(&self, queue: QueueId) -> QueueView {
+        let view = self.cfs(queue.0);
         QueueView {
-            min_vruntime: queue.min_vruntime,
-            curr: self.running_entity(root).map(|se| self.view(se)),
-            waiting: queue.timeline.iter().map(|entry| self.view(entry.se)).collect(),
+            min_vruntime: view.min_vruntime,
+            curr: self.running_entity(queue.0).map(|se| self.entity_view(EntityId(se))),
+            waiting: view.timeline.iter().map(|entry| self.entity_view(EntityId(entry.se))).collect(),
+            buddies: [view.next, view.last, view.skip].map(|buddy| buddy.map(EntityId)),
         }
     }
 
-    /// The average of a CPU's root queue, where lag is zero.
-    pub fn root_average(&self, cpu: Cpu) -> Vruntime {
-        self.average(self.rqs[cpu.index()].cfs)
+    /// Tasks on a CPU's fair queues, of all levels, those that sleep there included.
+    pub fn fair_tasks(&self, cpu: Cpu) -> Vec<TaskId> {
+        self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks).collect()
     }
 
-    /// The zero of the virtual time line of a CPU's root queue.
-    pub fn min_vruntime(&self, cpu: Cpu) -> Vruntime {
-        self.cfs(self.rqs[cpu.index()].cfs).min_vruntime
+    /// The average of a queue, where lag is zero.
+    pub fn queue_average(&self, queue: QueueId) -> Vruntime {
+        self.average(queue.0)
     }
 
     /// The idle task of a CPU.
@@ -151,74 +247,106 @@ impl Scheduler {
         matches!(self.task(task).on_rq, OnRq::Queued | OnRq::Delayed(_))
     }
 
-    /// Whether the tick would take `cpu` from its running task, by rules that have a test of their own at the tick.
-    /// Pure; `None` where accounting decides.
-    pub fn tick_test(&self, cpu: Cpu) -> Option<TickDecision> {
-        if self.generation.behaviours.tick_preemption == TickPreemption::Deadline {
-            return None;
+    /// What would be picked at each level at which `next` or one of its groups was picked, from the root down. Pure.
+    pub fn pick_levels(&self, next: TaskId) -> Vec<LevelPick> {
+        let mut levels = self.levels(next);
+        levels.reverse();
+        let pick = |picked: EntityId| {
+            let queue = self.queue_of(picked);
+            let model = self.pick_next_entity(queue.0).map(|(se, reason)| (EntityId(se), reason));
+            LevelPick { queue, model, picked }
+        };
+        levels.into_iter().map(pick).collect()
+    }
+
+    /// The entities of the running task of `task`'s CPU and of `task` that share a queue: what a test for preemption
+    /// compares. `None` when either task is not fair.
+    pub fn compared_entities(&self, task: TaskId) -> Option<(EntityId, EntityId)> {
+        let curr = self.curr(self.task(task).cpu);
+        let both = [curr, task].map(|task| &self.tasks[task.index()]);
+        both.iter().all(|task| task.policy.is_fair()).then(|| {
+            let (one, other) = self.find_matching_se(both[0].se, both[1].se);
+            (EntityId(one), EntityId(other))
+        })
+    }
+}
+
+/// Weights of groups.
+impl Scheduler {
+    /// From now on groups' entities have the weights that [`give_weight`](Self::give_weight) says.
+    pub fn take_weights_as_given(&mut self) {
+        self.given_weights = Some(GivenWeights::default());
+    }
+
+    /// The next update of a group's entity gives it `weight`, scaled up.
+    pub fn give_weight(&mut self, entity: EntityId, weight: u64) {
+        if let Some(given) = &mut self.given_weights {
+            given.0.insert(entity.0, weight);
         }
-        let mut decided = TickDecision { resched: false, reason: TickReason::Alone };
-        let mut level = Some(self.task(self.curr(cpu)).se);
-        while let Some(se) = level {
-            let decision = self.check_preempt_tick(self.se(se).cfs_rq, se);
-            if decision.resched {
-                return Some(decision);
-            }
-            decided = decision;
-            level = self.se(se).parent;
+    }
+
+    /// Gives the weights that no update has taken.
+    pub fn flush_given_weights(&mut self) {
+        let left = self.given_weights.as_ref().map_or_else(Vec::new, |given| given.0.keys().copied().collect());
+        for se in left {
+            self.update_cfs_group(se);
         }
-        Some(decided)
+    }
+
+    /// The weight that an update has to give a group's entity, if weights are given.
+    pub(crate) fn take_given_weight(&mut self, se: SeId) -> Option<u64> {
+        let kept = self.se(se).load.raw();
+        self.given_weights.as_mut().map(|given| given.0.remove(&se).unwrap_or(kept))
+    }
+
+    /// Gives an entity a weight, without anything else that a change of weight does.
+    pub fn force_weight(&mut self, entity: EntityId, weight: u64) {
+        let load = LoadWeight::from_raw(weight);
+        if self.se(entity.0).on_rq {
+            let (cfs_rq, old) = (self.se(entity.0).cfs_rq, self.se(entity.0).load);
+            self.cfs_mut(cfs_rq).load.subtract(old);
+            self.cfs_mut(cfs_rq).load.add(load);
+        }
+        self.change_entity(entity, |entity| entity.load = load);
     }
 }
 
 /// Forcing values.
 impl Scheduler {
-    /// Puts a task's entity where the kernel had it on the virtual time line.
-    pub fn force_vruntime(&mut self, task: TaskId, vruntime: Vruntime) {
-        self.change_entity(task, |entity| entity.vruntime = vruntime);
+    /// Puts an entity where the kernel had it on the virtual time line.
+    pub fn force_vruntime(&mut self, entity: EntityId, vruntime: Vruntime) {
+        self.change_entity(entity, |entity| entity.vruntime = vruntime);
     }
 
     /// The same for its deadline; a protected slice stays protected.
-    pub fn force_deadline(&mut self, task: TaskId, deadline: Vruntime) {
-        self.change_entity(task, |entity| {
-            entity.deadline_at_pick =
-                entity.deadline_at_pick.map(|at_pick| match at_pick == entity.deadline {
-                    true => deadline,
-                    false => at_pick,
-                });
+    pub fn force_deadline(&mut self, entity: EntityId, deadline: Vruntime) {
+        self.change_entity(entity, |entity| {
+            if entity.deadline_at_pick == Some(entity.deadline) {
+                entity.deadline_at_pick = Some(deadline);
+            }
             entity.deadline = deadline;
         });
     }
 
-    /// Sets the lag with which a task left its queue.
-    pub fn force_vlag(&mut self, task: TaskId, vlag: i64) {
-        let se = self.task(task).se;
-        self.se_mut(se).vlag = vlag;
+    /// Sets the lag with which an entity left its queue.
+    pub fn force_vlag(&mut self, entity: EntityId, vlag: i64) {
+        self.se_mut(entity.0).vlag = vlag;
     }
 
-    /// Sets a task's distance to its deadline while it is between two queues.
-    pub fn force_relative_deadline(&mut self, task: TaskId, distance: Option<i64>) {
-        let se = self.task(task).se;
-        self.se_mut(se).relative_deadline = distance;
+    /// Sets an entity's distance to its deadline while it is between two queues.
+    pub fn force_relative_deadline(&mut self, entity: EntityId, distance: Option<i64>) {
+        self.se_mut(entity.0).relative_deadline = distance;
     }
 
-    /// Sets a task's request; `custom` says that it is kept.
-    pub fn force_slice(&mut self, task: TaskId, slice: u64, custom: bool) {
-        let se = self.task(task).se;
-        let entity = self.se_mut(se);
-        (entity.slice, entity.custom_slice) = (slice, custom);
-    }
-
-    /// Ends the protection of the running task's slice where the kernel had it end.
-    pub fn force_protection(&mut self, task: TaskId, until: Vruntime) {
-        let se = self.task(task).se;
-        let entity = self.se_mut(se);
+    /// Ends the protection of a running entity's slice where the kernel had it end.
+    pub fn force_protection(&mut self, entity: EntityId, until: Vruntime) {
+        let entity = self.se_mut(entity.0);
         entity.protected_until = until;
         entity.deadline_at_pick = Some(until);
     }
 
-    fn change_entity(&mut self, task: TaskId, change: impl FnOnce(&mut crate::entity::SchedEntity)) {
-        let se = self.task(task).se;
+    fn change_entity(&mut self, entity: EntityId, change: impl FnOnce(&mut SchedEntity)) {
+        let se = entity.0;
         let cfs_rq = self.se(se).cfs_rq;
         let waits = self.se(se).on_rq && self.cfs(cfs_rq).curr != Some(se);
         if waits {
@@ -230,10 +358,9 @@ impl Scheduler {
         }
     }
 
-    /// Puts the zero of the virtual time line of a CPU's root queue where the kernel had it.
-    pub fn force_min_vruntime(&mut self, cpu: Cpu, min_vruntime: Vruntime) {
-        let root = self.rqs[cpu.index()].cfs;
-        self.cfs_mut(root).move_zero_to(min_vruntime);
+    /// Puts the zero of a queue's virtual time line where the kernel had it.
+    pub fn force_min_vruntime(&mut self, queue: QueueId, min_vruntime: Vruntime) {
+        self.cfs_mut(queue.0).move_zero_to(min_vruntime);
     }
 
     /// Sets or clears the pending reschedule of a CPU.
@@ -241,7 +368,7 @@ impl Scheduler {
         self.rqs[cpu.index()].need_resched = pending;
     }
 
-    /// Gives a task another nice level or policy while it is off its queue, or on it as the kernel does.
+    /// Gives a task another nice level or policy: off its queue and on again, as the kernel does.
     pub fn force_nice(&mut self, task: TaskId, nice: i32, policy: Policy) {
         let cpu = self.task(task).cpu;
         self.stand_on(cpu);
@@ -275,7 +402,8 @@ impl Scheduler {
             return;
         }
         self.tasks[task.index()].on_rq = OnRq::Queued;
-        self.count_task(cpu);
+        self.rqs[cpu.index()].nr_running += 1;
+        self.nr_overloaded += u32::from(self.rqs[cpu.index()].nr_running == 2);
         let mut level = Some(self.task(task).se);
         while let Some(se) = level {
             let cfs_rq = self.se(se).cfs_rq;
@@ -288,11 +416,6 @@ impl Scheduler {
         let mut list = self.rqs[cpu.index()].cfs_tasks;
         list.push_newest(&mut self.tasks, task);
         self.rqs[cpu.index()].cfs_tasks = list;
-    }
-
-    fn count_task(&mut self, cpu: Cpu) {
-        self.rqs[cpu.index()].nr_running += 1;
-        self.nr_overloaded += u32::from(self.rqs[cpu.index()].nr_running == 2);
     }
 
     fn lay_entity(&mut self, cfs_rq: CfsRqId, se: SeId) {
@@ -373,15 +496,41 @@ impl Scheduler {
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
     }
 
-    /// The running task of `cpu` leaves its queue and comes back to it at once.
+    /// The running task of `cpu` leaves its queue and comes back to it at once, or to that of another group.
     ///
-    /// Kernel: `sched_move_task()` within one group, as at a task's exit with autogroups (`moved`); or what a change of
-    /// affinity does.
-    pub fn requeue_running(&mut self, cpu: Cpu, moved: bool) {
+    /// Kernel: `sched_move_task()`, also at a task's exit with autogroups (`moved`); or what a change of affinity does.
+    pub fn requeue_running(&mut self, cpu: Cpu, moved: bool, group: Option<GroupId>) {
         let task = self.curr(cpu);
         if self.is_on_queue(task) && self.task(task).policy.is_fair() {
             self.stand_on(cpu);
-            self.off_and_on(task, !moved, |_| {});
+            self.off_and_on(task, !moved, |scheduler| scheduler.change_group(task, group));
+        }
+    }
+
+    /// A task that does not run changes groups.
+    ///
+    /// Kernel: `sched_move_task()`, `task_move_group_fair()`.
+    pub fn regroup_sleeping(&mut self, task: TaskId, group: GroupId) {
+        let relative = self.vruntime_is_relative_off_queue() && self.task(task).policy.is_fair();
+        let se = self.task(task).se;
+        if self.is_on_queue(task) {
+            self.stand_on(self.task(task).cpu);
+            self.off_and_on(task, false, |scheduler| scheduler.change_group(task, Some(group)));
+            return;
+        }
+        if relative {
+            self.place_entity(self.se(se).cfs_rq, se, EnqueueFlags::default());
+            self.make_relative(self.se(se).cfs_rq, se);
+        }
+        self.change_group(task, Some(group));
+        if relative {
+            self.make_absolute(self.se(se).cfs_rq, se);
+        }
+    }
+
+    fn change_group(&mut self, task: TaskId, group: Option<GroupId>) {
+        if let Some(group) = group.filter(|group| (group.0 as usize) < self.groups.len()) {
+            self.set_task_group(task, group);
         }
     }
 
@@ -421,6 +570,15 @@ impl Scheduler {
         }
     }
 
+    /// A group's entity that stays on its queue though nothing is below it leaves it now.
+    pub fn force_delayed_group_out(&mut self, entity: EntityId) {
+        let view = self.se(entity.0);
+        if view.task.is_none() && view.on_rq && view.sched_delayed {
+            self.stand_on(self.cfs(view.cfs_rq).cpu);
+            self.dequeue_entities(entity.0, DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() });
+        }
+    }
+
     /// A task that has just left its queue is on it again, asleep: the kernel has put its dequeue off.
     pub fn lay_delayed(&mut self, task: TaskId, cpu: Cpu) {
         let OnRq::Sleeping(state) = self.task(task).on_rq else { return };
@@ -444,13 +602,9 @@ impl Scheduler {
         }
     }
 
-    /// Applies what the tick found, or what the kernel did instead.
-    pub fn apply_tick_decision(&mut self, cpu: Cpu, decision: TickDecision) {
-        if decision.resched {
-            self.resched_curr(cpu);
-        }
-        if decision.reason == TickReason::SliceUsed {
-            self.clear_buddies(self.task(self.curr(cpu)).se);
-        }
+    /// The tick of `cpu`, at the time of its runqueue: accounts what is not accounted yet, and asks at every level.
+    pub fn tick_here(&mut self, cpu: Cpu) -> TickDecision {
+        self.stand_on(cpu);
+        self.scheduler_tick(cpu)
     }
 }

@@ -193,6 +193,12 @@ impl Probe {
         self.get(Key::Cpu).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)
     }
 
+    /// The address of the group's entity that it is about; `None` for a task's.
+    pub fn group_entity(&self) -> Option<u64> {
+        self.get(Key::MyQueue).filter(|&queue| queue != 0)?;
+        self.unsigned(Key::Entity)
+    }
+
     /// The task that it is about; `None` for a group's entity.
     pub fn task(&self) -> Option<Pid> {
         if self.get(Key::MyQueue).is_some_and(|queue| queue != 0) {

@@ -56,6 +56,8 @@ pub(super) enum What {
     Marker(Marker),
     /// `sched_yield()` begins, for the running task.
     YieldCall,
+    /// A task is now in the cgroup of that inode.
+    CgroupAttach { pid: Pid, inode: u64 },
     Probe(Probe),
     /// A probe that verification does not look at.
     OtherProbe,
@@ -114,10 +116,25 @@ impl What {
                 Probe::read(name, fields).map_or(What::OtherProbe, What::Probe)
             }
             EventKind::Other { name: "sys_sched_yield" | "sys_enter_sched_yield", .. } => What::YieldCall,
+            EventKind::Other { name: "cgroup_attach_task", fields } => {
+                let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+                match (pid, fields.unsigned("dst_id")) {
+                    (Some(pid), Some(inode)) => What::CgroupAttach { pid, inode },
+                    _ => What::Other,
+                }
+            }
             EventKind::Other { name, fields } => {
                 Probe::read_tracepoint(name, fields).map_or(What::Other, What::Probe)
             }
             _ => What::Other,
+        }
+    }
+
+    /// The address of the group's entity that a probe is about.
+    pub fn group_entity(&self) -> Option<u64> {
+        match self {
+            What::Probe(probe) => probe.group_entity(),
+            _ => None,
         }
     }
 
@@ -131,6 +148,7 @@ impl What {
             | What::WaitEnds(pid)
             | What::SleepEnds(pid) => Some(*pid),
             What::Fork { parent, .. } => Some(*parent),
+            What::CgroupAttach { pid, .. } => Some(*pid),
             What::Probe(probe) => probe.task(),
             _ => None,
         }

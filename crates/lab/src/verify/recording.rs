@@ -30,6 +30,8 @@ pub(super) struct Recording {
     pub debug: Option<SchedDebug>,
     pub tasks: Vec<TaskLine>,
     pub cgroups: Vec<CgroupLine>,
+    /// Whether the trace shows each weight that the kernel gives a group's entity.
+    pub shows_weights: bool,
 }
 
 /// One thread at the time of the snapshot.
@@ -53,6 +55,8 @@ pub(super) struct CgroupLine {
     /// `cpu.weight`; the root has none.
     pub weight: Option<u64>,
     pub idle: bool,
+    /// Nothing had run in it yet.
+    pub unused: bool,
 }
 
 impl Recording {
@@ -92,6 +96,8 @@ impl Recording {
             topology: topology(&info),
             debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
             tasks: beside("tasks-start.txt").map_or_else(Vec::new, |text| tasks(&text)),
+            shows_weights: beside("probes.txt")
+                .is_some_and(|probes| probes.lines().any(|line| line.starts_with("ok p:lab/rew "))),
             cgroups: beside("cgroups-start.txt").map_or_else(Vec::new, |text| cgroups(&text)),
         })
     }
@@ -177,6 +183,7 @@ fn cgroups(text: &str) -> Vec<CgroupLine> {
             inode: column(1)?.parse().ok()?,
             weight: column(2).and_then(|weight| weight.parse().ok()),
             idle: column(4) == Some("1"),
+            unused: columns.iter().any(|column| column.starts_with("usage_usec 0 ")),
         })
     };
     text.lines().filter(|line| !line.starts_with('#')).filter_map(line).collect()

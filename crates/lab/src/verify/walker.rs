@@ -7,9 +7,12 @@
 //! Must not know: files, and how counts are shown.
 
 mod accounting;
+mod groups;
+mod judging;
 mod lifecycle;
 mod probes;
 mod start;
+mod state;
 mod switching;
 mod truth;
 mod wakeups;
@@ -18,12 +21,15 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
 use fairlab_kernel::generation::behaviour::Placement;
-use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology, Vruntime};
+use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology};
 
 use super::record::{Record, What};
 use super::recording::Recording;
-use super::tally::{Kind, Miss, Tally, Verdict};
+use super::tally::Tally;
 use super::window::Window;
+use groups::Groups;
+use judging::Judged;
+use state::{CpuInfo, Knowledge, MovedWhileWaking, Placed, TaskInfo};
 
 /// How many events are looked ahead at. A task that has been placed may wait this long before its place is printed.
 const LOOK_AHEAD: usize = 1 << 17;
@@ -31,18 +37,17 @@ const LOOK_AHEAD: usize = 1 << 17;
 /// Events at the beginning that are not judged where the recording has no snapshot inside the trace.
 pub(super) const WARM_UP_EVENTS: u64 = 100;
 
-/// How many values of a queue's minimum are remembered, for reads of it without its lock.
-const MINIMA_KEPT: usize = 16;
-
 /// The walk.
 pub(super) struct Walker {
     sched: Scheduler,
+    /// Whether every enqueue places by lag (EEVDF), so that vruntimes are never relative and are not printed.
+    by_lag: bool,
     window: Window,
     tasks: BTreeMap<Pid, TaskInfo>,
-    /// Whether every enqueue places by lag (EEVDF), so that vruntimes are not printed relative.
-    by_lag: bool,
     by_id: Vec<Pid>,
     cpus: Vec<CpuInfo>,
+    knowledge: Knowledge,
+    groups: Groups,
     recording: Recording,
     rules: TraceRules,
     /// Whether decisions are judged yet.
@@ -74,100 +79,6 @@ struct Seen {
     lost: u64,
 }
 
-/// What is known of a task besides the core's state.
-#[derive(Clone, Debug)]
-struct TaskInfo {
-    id: TaskId,
-    /// Whether the core's vruntime of it is the kernel's.
-    known: bool,
-    /// A wakeup of it is under way.
-    waking: bool,
-    /// The event with which its last wakeup began.
-    waking_since: u64,
-    /// It was moved to another CPU while waking: from where, and with what.
-    moved: Option<MovedWhileWaking>,
-    exiting: bool,
-    /// A change of nice level that was announced and is not applied yet.
-    renice: Option<i32>,
-    /// A `sched_move_task()` that was announced and is not applied yet.
-    moving_group: bool,
-    /// It has called `sched_yield()`; and that has been applied since it was last switched.
-    yielding: bool,
-    yielded: bool,
-    /// Its vruntime has been printed in this trace.
-    printed: bool,
-    /// Whether its lag of when it last left a queue is the kernel's.
-    lag_known: bool,
-    /// It has been woken where it slept on its queue, and whether that queue was known then.
-    requeued: Option<bool>,
-    /// Where a probe has just shown it being placed.
-    placed: Option<Placed>,
-}
-
-/// What `place_entity()` returned with.
-#[derive(Clone, Copy, Debug)]
-struct Placed {
-    event: u64,
-    vruntime: Vruntime,
-    deadline: Option<Vruntime>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct MovedWhileWaking {
-    orig: Cpu,
-    /// Its vruntime on the queue that it left, if that was known.
-    vruntime: Vruntime,
-    /// The event that reports the move.
-    event: u64,
-    orig_known: bool,
-}
-
-/// What is known of a CPU besides the core's state.
-#[derive(Clone, Debug, Default)]
-struct CpuInfo {
-    /// Whether every task on its queue is known to be there.
-    queue_known: bool,
-    /// Whether the core's minimum (or zero) of its queue is the kernel's.
-    min_known: bool,
-    /// Its running task has left the queue and the switch is to come.
-    blocked: bool,
-    /// The task that code on this CPU is waking.
-    waking: Option<Pid>,
-    /// Tasks that code on this CPU has taken off a queue and not yet put on another, each with the event of that.
-    detached: Vec<(Pid, u64)>,
-    /// Whether a reschedule was pending when this CPU last reported, and since which event.
-    need_resched: bool,
-    pending_since: u64,
-    /// The last event of a wakeup that code on this CPU is about, before `sched_wakeup` itself.
-    waking_seen: u64,
-    /// The event with which that wakeup began.
-    waking_began: u64,
-    /// The last that a probe has shown of code on this CPU: it asked for a reschedule of that CPU.
-    asked_resched: Option<Cpu>,
-    /// The task whose test for preemption a probe has shown code on this CPU entering.
-    tested: Option<Pid>,
-    /// Its running task was moved between groups: once it has been put back, a reschedule is pending.
-    resched_due: bool,
-    /// The CPU on whose root queue code on this CPU places an entity.
-    placing: Option<Cpu>,
-    /// The tick's probe was hit and its accounting is to come.
-    in_tick: bool,
-    /// Whether a reschedule was pending before the queue's last accounting, and the event of that.
-    pending_before_charge: (bool, u64),
-    /// The task whose sleep code on this CPU has just reported as ended: it had left its queue.
-    sleep_ended: Option<Pid>,
-    /// The task that a probe has shown code on this CPU waking where it slept on its queue.
-    requeued: Option<Pid>,
-    /// Past values of the queue's minimum, newest last, each with the event since which it held; and how many there were
-    /// in all.
-    minima: Vec<(Vruntime, u64)>,
-    minima_seen: u64,
-    /// The latter when the reading of the snapshot began.
-    minima_at_snapshot: u64,
-    /// Whether this CPU has reported anything.
-    seen: bool,
-}
-
 impl Walker {
     /// A walk of `recording` by the rules of `generation`.
     pub fn new(
@@ -187,6 +98,8 @@ impl Walker {
             tasks: BTreeMap::new(),
             by_id: Vec::new(),
             cpus,
+            knowledge: Knowledge::default(),
+            groups: Groups::default(),
             recording,
             rules,
             warm: false,
@@ -194,12 +107,14 @@ impl Walker {
             seen: Seen::default(),
             tally: Tally::new(misses),
         };
+        walker.create_groups();
         walker.lay_initial_state();
         walker
     }
 
     /// Takes the next event of the trace.
     pub fn push(&mut self, record: Record) {
+        self.learn_addresses(&record);
         self.window.push(record);
         if self.window.len() > LOOK_AHEAD {
             self.step();
@@ -245,6 +160,7 @@ impl Walker {
             return;
         }
         self.follow_context(&record);
+        let was_pending = self.sched.need_resched(record.cpu);
         self.attach_before(&record);
         match &record.what {
             What::Switch(switch) => self.on_switch(&record, *switch),
@@ -259,6 +175,7 @@ impl Walker {
             What::Runtime { pid, runtime, vruntime, .. } => {
                 self.on_runtime(&record, *pid, *runtime, *vruntime);
             }
+            What::CgroupAttach { .. } => {}
             What::Marker(marker) => self.on_marker(*marker),
             What::YieldCall => self.on_yield_call(&record),
             What::Probe(probe) => self.on_probe(&record, probe),
@@ -269,7 +186,7 @@ impl Walker {
             }
             What::WaitEnds(_) | What::Place(_) | What::OtherProbe | What::Other => {}
         }
-        self.follow_flags(&record);
+        self.follow_flags(&record, was_pending);
         self.after(&record);
     }
 
@@ -308,17 +225,19 @@ impl Walker {
             // It runs here, so it is not queued there.
             self.take_off(next);
         }
-        self.mark_unknown(next);
+        self.set_known(next, false);
         self.sched.force_curr(cpu, next);
         self.cpus[cpu.index()].blocked = false;
     }
 
     /// After an event, the need-resched flag that it shows is the CPU's.
-    fn follow_flags(&mut self, record: &Record) {
+    fn follow_flags(&mut self, record: &Record, was_set: bool) {
         if record.flags.as_bytes().is_empty() {
             return;
         }
-        let pending = record.flags.need_resched();
+        // What the event led to comes after its flags were taken.
+        let set_now = !was_set && self.sched.need_resched(record.cpu);
+        let pending = record.flags.need_resched() || set_now;
         let cpu = &mut self.cpus[record.cpu.index()];
         let was_pending = std::mem::replace(&mut cpu.need_resched, pending);
         if pending && !was_pending {
@@ -367,22 +286,7 @@ impl Walker {
         let id = self.sched.new_task(&spec, cpu);
         self.by_id.resize(id.index() + 1, Pid::IDLE);
         self.by_id[id.index()] = pid;
-        let info = TaskInfo {
-            id,
-            known: false,
-            waking: false,
-            waking_since: 0,
-            moved: None,
-            exiting: false,
-            renice: None,
-            moving_group: false,
-            yielding: false,
-            yielded: false,
-            printed: false,
-            lag_known: false,
-            requeued: None,
-            placed: None,
-        };
+        let info = TaskInfo::new(id);
         self.tasks.insert(pid, info);
         id
     }
@@ -401,21 +305,6 @@ impl Walker {
         }
     }
 
-    fn info(&mut self, task: TaskId) -> Option<&mut TaskInfo> {
-        let pid = self.pid_of(task);
-        self.tasks.get_mut(&pid)
-    }
-
-    fn is_known(&self, task: TaskId) -> bool {
-        self.tasks.get(&self.pid_of(task)).is_some_and(|info| info.known)
-    }
-
-    fn mark_unknown(&mut self, task: TaskId) {
-        if let Some(info) = self.info(task) {
-            info.known = false;
-        }
-    }
-
     fn is_fair(&self, task: TaskId) -> bool {
         self.sched.policy(task).is_fair()
     }
@@ -425,7 +314,7 @@ impl Walker {
         let cpu = self.sched.task(task).cpu();
         if self.sched.is_delayed(task) {
             self.sched.force_delayed_out(task);
-            self.mark_unknown(task);
+            self.set_known(task, false);
             return;
         }
         if self.sched.curr(cpu) == task {
@@ -434,97 +323,8 @@ impl Walker {
         }
         self.sched.detach(task, cpu);
         self.sched.lay_asleep(task, cpu);
-        self.mark_unknown(task);
+        self.set_known(task, false);
     }
-
-    /// Notes a queue's minimum after something may have moved it.
-    fn note_minimum(&mut self, cpu: Cpu) {
-        let minimum = self.sched.min_vruntime(cpu);
-        let info = &mut self.cpus[cpu.index()];
-        if info.minima.last().is_none_or(|(last, _)| *last != minimum) {
-            if info.minima.len() == MINIMA_KEPT {
-                info.minima.remove(0);
-            }
-            info.minima.push((minimum, self.seen.events));
-            info.minima_seen += 1;
-        }
-    }
-
-    /// Counts a verdict; during the warm-up nothing is judged. Returns whether it was judged.
-    fn count(&mut self, kind: Kind, case: &'static str, verdict: Verdict) -> bool {
-        let verdict = match verdict {
-            Verdict::NotJudged(_) => verdict,
-            _ if !self.warm => Verdict::NotJudged("warm-up"),
-            verdict => verdict,
-        };
-        self.tally.count(kind, case, verdict);
-        !matches!(verdict, Verdict::NotJudged(_))
-    }
-
-    /// Counts a verdict, and keeps its circumstances if it is one of the first misses.
-    fn judge(&mut self, judged: Judged<'_>, verdict: Verdict, model: impl FnOnce(&Walker) -> [String; 2]) {
-        let counted = self.count(judged.kind, judged.case, verdict);
-        let Verdict::Miss(reason) = verdict else { return };
-        if !counted || !self.tally.keeps_misses() {
-            return;
-        }
-        let [model, kernel] = model(self);
-        let miss = Miss {
-            event: judged.record.number,
-            time: judged.record.time,
-            cpu: judged.cpu,
-            kind: judged.kind,
-            case: judged.case,
-            reason,
-            model,
-            kernel,
-            state: self.describe_queue(judged.cpu),
-        };
-        self.tally.misses.push(miss);
-    }
-
-    /// A CPU's queue in words, vruntimes relative to its minimum.
-    fn describe_queue(&self, cpu: Cpu) -> Vec<String> {
-        let queue = self.sched.queue_view(cpu);
-        let info = &self.cpus[cpu.index()];
-        let mut lines = vec![format!(
-            "min_vruntime {}{}",
-            queue.min_vruntime.0,
-            if info.min_known { "" } else { " (not known)" }
-        )];
-        let curr = self.sched.curr(cpu);
-        if queue.curr.is_none() {
-            lines.push(format!("curr {} (not queued)", self.name_of(curr)));
-        }
-        let entities = queue.curr.iter().map(|view| ("curr", view));
-        for (role, view) in entities.chain(queue.waiting.iter().map(|view| ("waits", view))) {
-            let (name, known) = view
-                .task
-                .map_or(("group".to_string(), true), |task| (self.name_of(task), self.is_known(task)));
-            lines.push(format!(
-                "{role} {name} vruntime {:+}{} deadline {:+} weight {}",
-                view.vruntime.minus(queue.min_vruntime),
-                if known { "" } else { " (not known)" },
-                view.deadline.minus(queue.min_vruntime),
-                view.weight,
-            ));
-        }
-        lines
-    }
-
-    fn name_of(&self, task: TaskId) -> String {
-        format!("{}-{}", self.sched.task(task).comm(), self.pid_of(task))
-    }
-}
-
-/// Where a decision is judged.
-#[derive(Clone, Copy)]
-struct Judged<'r> {
-    record: &'r Record,
-    kind: Kind,
-    case: &'static str,
-    /// Whose queue is shown.
-    cpu: Cpu,
 }
 
 /// The policy that a priority and a name tell.

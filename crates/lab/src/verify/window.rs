@@ -19,6 +19,8 @@ pub(super) struct Window {
     start: u64,
     by_task: BTreeMap<Pid, VecDeque<u64>>,
     by_cpu: BTreeMap<Cpu, VecDeque<u64>>,
+    /// By the address of a group's entity.
+    by_entity: BTreeMap<u64, VecDeque<u64>>,
 }
 
 impl Window {
@@ -32,6 +34,9 @@ impl Window {
             for task in [switch.prev_pid, switch.next_pid] {
                 self.by_task.entry(task).or_default().push_back(position);
             }
+        }
+        if let Some(entity) = record.what.group_entity() {
+            self.by_entity.entry(entity).or_default().push_back(position);
         }
         self.by_cpu.entry(record.cpu).or_default().push_back(position);
         self.records.push_back(record);
@@ -54,6 +59,9 @@ impl Window {
         for task in switched.into_iter().flatten() {
             drop_first(&mut self.by_task, task, position);
         }
+        if let Some(entity) = record.what.group_entity() {
+            drop_first(&mut self.by_entity, entity, position);
+        }
         drop_first(&mut self.by_cpu, record.cpu, position);
         Some(record)
     }
@@ -66,6 +74,11 @@ impl Window {
     /// What is to come about `task`: its events and its switches.
     pub fn of_task(&self, task: Pid) -> impl Iterator<Item = &Record> {
         self.at(self.by_task.get(&task))
+    }
+
+    /// What probes are to show of the group's entity at an address.
+    pub fn of_entity(&self, address: u64) -> impl Iterator<Item = &Record> {
+        self.at(self.by_entity.get(&address))
     }
 
     /// What `cpu` is to report.

@@ -1,11 +1,11 @@
 //! `sched_stat_runtime`: accounting, and what the kernel does right after it without an event of its own.
 
 use fairlab_event::{Cpu, Ns, Pid, TaskState};
-use fairlab_kernel::decision::TickDecision;
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::record::Record;
+use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
+use super::judging::yes_no;
 use super::truth::in_interrupt;
 use super::{Judged, Walker};
 
@@ -21,32 +21,34 @@ impl Walker {
             // It runs where it was not known to run.
             self.seen.lost += 1;
             if let Some(vruntime) = vruntime {
-                self.force_vruntime(task, Vruntime(vruntime));
+                self.force_vruntime(self.sched.task_entity(task), Vruntime(vruntime));
             }
             return;
         }
         if let Some(woken) = self.woken_on_queue(record.cpu).filter(|_| !self.seen.dequeue_probe) {
             self.requeue(woken);
         }
-        let leaf_request_pending = self.sched.need_resched(cpu);
-        self.cpus[cpu.index()].pending_before_charge = (leaf_request_pending, record.number);
+        let was_pending = self.sched.need_resched(cpu);
+        self.cpus[cpu.index()].pending_before_charge = (was_pending, record.number);
         self.charge(record, task, cpu, runtime, vruntime);
-        self.note_minimum(cpu);
-        let joins_here = self.detached_dest(record.cpu) == Some(cpu);
-        if joins_here {
+        self.note_minimum(self.queue_of(task));
+        let ahead = self.sched.rq_clock(cpu).0.wrapping_sub(record.time.0) as i64;
+        self.cpus[cpu.index()].clock_ahead = Some(ahead);
+        if self.detached_dest(record.cpu) == Some(cpu) {
             // This was the accounting of the queue that they join.
             self.attach_detached(record, record.cpu);
         } else if record.cpu == cpu {
-            self.after_accounting(record, task, pid, cpu, leaf_request_pending);
+            self.after_accounting(record, task, pid, cpu, was_pending);
         }
     }
 
     /// Charges the running task and compares where that leads.
     fn charge(&mut self, record: &Record, task: TaskId, cpu: Cpu, runtime: Ns, printed: Option<u64>) {
-        let before = self.sched.entity_view(task);
+        let entity = self.sched.task_entity(task);
+        let before = self.sched.entity_view(entity);
         let Some(model) = self.sched.charge(cpu, runtime) else { return };
         let Some(kernel) = printed.map(Vruntime) else { return };
-        let judged = Judged { record, kind: Kind::Vruntime, case: "accounting", cpu };
+        let judged = Judged { record, kind: Kind::Vruntime, case: "accounting", queue: self.sched.queue_of(entity) };
         let verdict = match (self.is_known(task), model == kernel) {
             (false, _) => Verdict::NotJudged("vruntime not known before"),
             (true, true) => Verdict::Hit,
@@ -55,13 +57,13 @@ impl Walker {
             }
             (true, false) => Verdict::Miss("vruntime"),
         };
-        self.judge(judged, verdict, |_| {
+        self.judge(judged, verdict, |walker| {
             [
-                format!("{} after {} ns at weight {}", model.0, runtime.0, before.weight),
+                format!("{} at {} after {} ns", walker.name_of_entity(&before), model.0, runtime.0),
                 format!("{} ({:+})", kernel.0, kernel.minus(model)),
             ]
         });
-        self.force_vruntime(task, kernel);
+        self.force_vruntime(entity, kernel);
         if let Some(info) = self.info(task) {
             info.printed = true;
         }
@@ -74,16 +76,6 @@ impl Walker {
         let Some(prio) = self.prio_shown_later(pid).filter(|&prio| prio != old) else { return false };
         self.follow_prio(task, Some(prio));
         before.plus(self.sched.virtual_time(task, runtime) as i64) == kernel
-    }
-
-    /// Sets a task's vruntime to the kernel's; from now on it is known.
-    pub(super) fn force_vruntime(&mut self, task: TaskId, vruntime: Vruntime) {
-        if self.sched.entity_view(task).vruntime != vruntime {
-            self.sched.force_vruntime(task, vruntime);
-        }
-        if let Some(info) = self.info(task) {
-            info.known = true;
-        }
     }
 
     /// What code of the running task's own CPU does next.
@@ -104,58 +96,31 @@ impl Walker {
         }
     }
 
+    /// The tick: accounts the levels above the task's, and asks at each whether the CPU is taken away.
     fn judge_tick(&mut self, record: &Record, task: TaskId, cpu: Cpu, was_pending: bool) {
         let truth = self.tick_asks(cpu);
-        let Some(decision) = self.sched.tick_test(cpu) else {
-            self.judge_tick_by_accounting(record, cpu, was_pending, truth);
-            return;
-        };
-        let queue = self.sched.queue_view(cpu);
-        let all_known = self.is_known(task)
-            && queue.waiting.iter().all(|view| view.task.is_some_and(|task| self.is_known(task)));
+        let queues = self.sched.levels(task).into_iter().map(|entity| self.sched.queue_of(entity)).collect::<Vec<_>>();
+        let known = queues.iter().all(|&queue| self.all_known(queue));
+        self.give_coming_weights(cpu, |record| {
+            !(record.flags.in_hardirq() && matches!(record.what, What::Probe(_) | What::OtherProbe))
+        });
+        let decision = self.sched.tick_here(cpu);
+        self.sched.flush_given_weights();
+        let model = self.sched.need_resched(cpu);
         let verdict = match truth {
             _ if was_pending => Verdict::NotJudged("a reschedule is already pending"),
             None => Verdict::NotJudged("the trace does not show it"),
-            Some(_) if !self.cpus[cpu.index()].queue_known || !all_known => {
-                Verdict::NotJudged("queue not known")
-            }
-            Some(truth) if truth == decision.resched => Verdict::Hit,
+            Some(_) if !known => Verdict::NotJudged("queue not known"),
+            Some(truth) if truth == model => Verdict::Hit,
             Some(_) => Verdict::Miss(decision.reason.describe()),
         };
-        let case = yes_no(truth.unwrap_or(decision.resched));
-        let judged = Judged { record, kind: Kind::TickPreempt, case, cpu };
-        self.judge(judged, verdict, |_| {
-            [format!("{}: {}", yes_no(decision.resched), decision.reason.describe()), case.to_string()]
-        });
-        let resched = truth.unwrap_or(decision.resched);
-        self.sched.apply_tick_decision(cpu, TickDecision { resched, ..decision });
-    }
-
-    /// EEVDF: accounting itself asks for the reschedule.
-    fn judge_tick_by_accounting(
-        &mut self,
-        record: &Record,
-        cpu: Cpu,
-        was_pending: bool,
-        truth: Option<bool>,
-    ) {
-        let model = self.sched.need_resched(cpu);
-        let queue = self.sched.queue_view(cpu);
-        let known = queue.curr.is_some() && self.average_known(cpu);
-        let verdict = match truth {
-            _ if was_pending => Verdict::NotJudged("a reschedule is already pending"),
-            None => Verdict::NotJudged("the trace does not show it"),
-            Some(_) if !self.cpus[cpu.index()].queue_known || !known => Verdict::NotJudged("queue not known"),
-            Some(truth) if truth == model => Verdict::Hit,
-            Some(_) => Verdict::Miss("deadline"),
-        };
         let case = yes_no(truth.unwrap_or(model));
-        let judged = Judged { record, kind: Kind::TickPreempt, case, cpu };
-        self.judge(judged, verdict, |_| [yes_no(model).to_string(), case.to_string()]);
-        self.sched.force_need_resched(cpu, truth.unwrap_or(model));
+        let queue = queues.last().copied().unwrap_or_else(|| self.root_queue(cpu));
+        let judged = Judged { record, kind: Kind::TickPreempt, case, queue };
+        self.judge(judged, verdict, |_| {
+            [format!("{}: {}", yes_no(model), decision.reason.describe()), case.to_string()]
+        });
+        self.sched.force_need_resched(cpu, was_pending || truth.unwrap_or(model));
+        self.note_minima(task);
     }
-}
-
-pub(super) fn yes_no(answer: bool) -> &'static str {
-    if answer { "yes" } else { "no" }
 }

@@ -1,12 +1,13 @@
 //! What the recorder's probes show: announcements of what is to come, and the kernel's own values to compare with.
 
-use fairlab_event::{Cpu, Pid};
+use fairlab_event::Pid;
+use fairlab_kernel::open_loop::EntityId;
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Caller, Key, Probe};
 use super::super::record::Record;
 use super::super::tally::{Kind, Verdict};
-use super::accounting::yes_no;
+use super::judging::yes_no;
 use super::{Judged, Placed, Walker};
 
 impl Walker {
@@ -24,169 +25,185 @@ impl Walker {
             }
             At::WakeupPreempt => self.cpus[record.cpu.index()].tested = probe.task(),
             At::Nice => self.announce(probe, |info| info.renice = nice_of(probe)),
-            At::MoveGroup => self.announce(probe, |info| info.moving_group = true),
+            At::MoveGroup => self.on_move_group(probe),
             At::Yield => {
                 let caller = probe.get(Key::CurrentPid).and_then(|pid| i32::try_from(pid).ok());
                 if let Some(info) = caller.and_then(|pid| self.tasks.get_mut(&Pid(pid))) {
                     info.yielding = true;
                 }
             }
-            At::EnqueueEntity => self.compare_queue(record, probe),
+            At::ReweightEntity => self.on_reweight(probe),
+            At::EnqueueEntity => self.compare_minimum(record, probe),
+            At::DequeueEntity | At::PutPrevEntity if probe.group_entity().is_some() => {}
             At::DequeueEntity | At::SetNextEntity | At::SetNextTask | At::PutPrevEntity => {
-                self.compare_queue(record, probe);
+                self.compare_minimum(record, probe);
                 self.compare_entity(record, probe);
             }
+            At::Remove => self.compare_entity(record, probe),
             At::Place => {
-                self.compare_queue(record, probe);
+                self.compare_minimum(record, probe);
                 self.before_place(record, probe);
             }
             At::PlaceReturn => self.after_place(record, probe),
             At::AverageReturn if probe.in_place => self.compare_average(record, probe),
             At::DequeueEntities => self.on_dequeue_entities(record, probe),
             At::DequeueEntitiesReturn => self.compare_lag_at_dequeue(record, probe),
-            At::RequeueDelayed => {
-                self.compare_entity(record, probe);
-                self.cpus[record.cpu.index()].requeued = probe.task();
-                if let Some(task) = self.probed_task(probe) {
-                    self.requeue(task);
-                }
-            }
+            At::RequeueDelayed => self.on_requeue(record, probe),
             _ => {}
         }
     }
 
-    fn probed_task(&self, probe: &Probe) -> Option<TaskId> {
-        let info = probe.task().filter(|pid| !pid.is_idle()).and_then(|pid| self.tasks.get(&pid))?;
-        Some(info.id).filter(|&task| self.is_fair(task))
+    fn announce(&mut self, probe: &Probe, note: impl FnOnce(&mut super::TaskInfo)) {
+        if let Some(info) = probe.task().and_then(|pid| self.tasks.get_mut(&pid)) {
+            note(info);
+        }
     }
 
-    /// A probe shows a queued task's place on the time line, which EEVDF kernels do not print: compares and takes it over.
+    /// `sched_move_task()` begins: of a task that runs, its way off the queue and back follows; of another it is done here.
+    fn on_move_group(&mut self, probe: &Probe) {
+        let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
+        let Some(task) = task else { return };
+        if self.sched.curr(self.sched.task(task).cpu()) == task {
+            self.announce(probe, |info| info.moving_group = true);
+        } else {
+            self.regroup(task);
+        }
+    }
+
+    fn on_requeue(&mut self, record: &Record, probe: &Probe) {
+        self.compare_entity(record, probe);
+        self.cpus[record.cpu.index()].requeued = probe.task();
+        let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
+        if let Some(task) = task {
+            self.requeue(task);
+        }
+    }
+
+    /// A probe shows a queued entity's place on the time line: compares and takes it over. Tasks of CFS kernels are left
+    /// out: their vruntimes are printed.
     fn compare_entity(&mut self, record: &Record, probe: &Probe) {
-        let Some(task) = self.probed_task(probe).filter(|&task| self.by_lag && self.sched.is_on_queue(task)) else {
-            return;
-        };
-        let (Some(vruntime), Some(deadline)) = (probe.unsigned(Key::Vruntime), probe.unsigned(Key::Deadline)) else {
-            return;
-        };
-        if probe.get(Key::OnRq) == Some(0) {
-            // Taken off to be put back: the core has done both already.
+        let Some(entity) = self.probed_entity(probe) else { return };
+        let view = self.sched.entity_view(entity);
+        // One that is off its queue here is being taken off and put back: the core has done both already.
+        if !view.on_rq || probe.get(Key::OnRq) == Some(0) || (view.task.is_some() && !self.by_lag) {
             return;
         }
-        let known = self.is_known(task);
-        let view = self.sched.entity_view(task);
-        let cpu = self.sched.task(task).cpu();
-        let values = [("accounting", view.vruntime, Vruntime(vruntime)), ("deadline", view.deadline, Vruntime(deadline))];
-        for (case, model, kernel) in values {
-            let verdict = match (known, model == kernel) {
-                (false, _) => Verdict::NotJudged("vruntime not known before"),
-                (true, true) => Verdict::Hit,
-                (true, false) => Verdict::Miss(case),
-            };
-            let judged = Judged { record, kind: Kind::Vruntime, case, cpu };
-            self.judge(judged, verdict, |walker| {
-                [
-                    format!("{} at {}", walker.name_of(task), model.0),
-                    format!("{} ({:+})", kernel.0, kernel.minus(model)),
-                ]
-            });
+        self.follow_weight(entity, probe);
+        let Some(vruntime) = probe.unsigned(Key::Vruntime).map(Vruntime) else { return };
+        let known = self.is_entity_known(entity);
+        let queue = self.sched.queue_of(entity);
+        let case = if view.task.is_some() { "accounting" } else { "group entity" };
+        let judged = Judged { record, kind: Kind::Vruntime, case, queue };
+        let name = self.name_of_entity(&view);
+        self.compare(judged, known, view.vruntime, vruntime, &name);
+        if let Some(deadline) = probe.unsigned(Key::Deadline).map(Vruntime).filter(|_| self.by_lag) {
+            let case = if view.task.is_some() { "deadline" } else { "group deadline" };
+            self.compare(Judged { case, ..judged }, known, view.deadline, deadline, &name);
+            if view.deadline != deadline {
+                self.sched.force_deadline(entity, deadline);
+            }
         }
-        if view.deadline != Vruntime(deadline) {
-            self.sched.force_deadline(task, Vruntime(deadline));
-        }
-        self.force_vruntime(task, Vruntime(vruntime));
-        let protected = probe.unsigned(Key::Lag).filter(|_| !known && self.sched.curr(cpu) == task);
-        if let Some(until) = protected {
+        self.force_vruntime(entity, vruntime);
+        let runs = self.sched.queue_view(queue).curr.is_some_and(|curr| curr.id == entity);
+        if let Some(until) = probe.unsigned(Key::Lag).filter(|_| !known && runs && self.by_lag) {
             // While an entity runs, the kernel keeps there where its protection ends.
-            self.sched.force_protection(task, Vruntime(until));
+            self.sched.force_protection(entity, Vruntime(until));
         }
     }
 
     /// An entity is about to be placed: its lag, and the distance to its deadline, are the kernel's from now on.
     fn before_place(&mut self, record: &Record, probe: &Probe) {
+        let Some(entity) = self.probed_entity(probe) else { return };
+        let view = self.sched.entity_view(entity);
         // One that the core has on its queue already is being taken off and put back.
-        let put_back = self.probed_task(probe).is_some_and(|task| self.sched.is_on_queue(task) && !self.sched.is_delayed(task));
-        self.cpus[record.cpu.index()].placing = probe.cpu().filter(|_| is_root(probe) && !put_back);
-        let Some(task) = self.probed_task(probe).filter(|&task| self.by_lag && !self.sched.is_on_queue(task)) else {
+        self.cpus[record.cpu.index()].placing = self.probed_queue(probe).filter(|_| !view.on_rq || view.delayed);
+        if view.on_rq {
             return;
-        };
+        }
+        if !self.by_lag {
+            // A group's entity never leaves its queue's time line, so that its vruntime is never relative.
+            if let Some(vruntime) = probe.unsigned(Key::Vruntime).filter(|_| view.task.is_none()) {
+                self.force_vruntime(entity, Vruntime(vruntime));
+            }
+            return;
+        }
         let Some(lag) = probe.get(Key::Lag) else { return };
-        self.compare_lag(record, task, "kept", lag);
+        self.compare_lag(record, entity, "kept", lag);
         let relative = probe.get(Key::RelativeDeadline) == Some(1);
-        let distance = probe.get(Key::Deadline).filter(|_| relative);
-        self.sched.force_relative_deadline(task, distance);
+        self.sched.force_relative_deadline(entity, probe.get(Key::Deadline).filter(|_| relative));
     }
 
-    fn compare_lag(&mut self, record: &Record, task: TaskId, case: &'static str, kernel: i64) {
-        let model = self.sched.entity_view(task).vlag;
-        let known = self.info(task).is_some_and(|info| info.lag_known);
-        let verdict = match (known, model == kernel) {
+    fn compare_lag(&mut self, record: &Record, entity: EntityId, case: &'static str, kernel: i64) {
+        let view = self.sched.entity_view(entity);
+        let known = self.knowledge.entity(entity).lag_known;
+        let verdict = match (known, view.vlag == kernel) {
             (false, _) => Verdict::NotJudged("state before not known"),
             (true, true) => Verdict::Hit,
             (true, false) => Verdict::Miss(case),
         };
-        let judged = Judged { record, kind: Kind::Lag, case, cpu: self.sched.task(task).cpu() };
+        let judged = Judged { record, kind: Kind::Lag, case, queue: self.sched.queue_of(entity) };
         self.judge(judged, verdict, |walker| {
-            [format!("{} {model}", walker.name_of(task)), format!("{kernel} ({:+})", kernel.wrapping_sub(model))]
+            let name = walker.name_of_entity(&view);
+            [format!("{name} {}", view.vlag), format!("{kernel} ({:+})", kernel.wrapping_sub(view.vlag))]
         });
-        self.sched.force_vlag(task, kernel);
-        if let Some(info) = self.info(task) {
-            info.lag_known = true;
-        }
+        self.sched.force_vlag(entity, kernel);
+        self.knowledge.entity_mut(entity).lag_known = true;
     }
 
     fn after_place(&mut self, record: &Record, probe: &Probe) {
         let Some(vruntime) = probe.unsigned(Key::Vruntime).map(Vruntime) else { return };
         let deadline = probe.unsigned(Key::Deadline).map(Vruntime);
-        let placed = Placed { event: record.number, vruntime, deadline };
-        self.announce(probe, |info| info.placed = Some(placed));
-    }
-
-    /// `avg_vruntime()` returns to the placement on a root queue.
-    fn compare_average(&mut self, record: &Record, probe: &Probe) {
-        let Some(cpu) = self.cpus[record.cpu.index()].placing.filter(|cpu| cpu.index() < self.cpus.len()) else {
-            return;
-        };
-        let Some(kernel) = probe.unsigned(Key::Average).map(Vruntime) else { return };
-        let model = self.sched.root_average(cpu);
-        let verdict = match (self.average_known(cpu), model == kernel) {
-            (false, _) => Verdict::NotJudged("queue not known"),
-            (true, true) => Verdict::Hit,
-            (true, false) => Verdict::Miss("average"),
-        };
-        let judged = Judged { record, kind: Kind::QueueTime, case: "average", cpu };
-        self.judge(judged, verdict, |_| {
-            [model.0.to_string(), format!("{} ({:+})", kernel.0, kernel.minus(model))]
-        });
-        if let Some(zero) = probe.unsigned(Key::ZeroVruntime) {
-            self.sched.force_min_vruntime(cpu, Vruntime(zero));
-            self.cpus[cpu.index()].min_known = true;
+        if let Some(entity) = self.probed_entity(probe) {
+            self.knowledge.entity_mut(entity).placed = Some(Placed { event: record.number, vruntime, deadline });
         }
     }
 
-    /// A task that slept on its queue and would be picked leaves it.
+    /// `avg_vruntime()` returns to a placement.
+    fn compare_average(&mut self, record: &Record, probe: &Probe) {
+        let Some(queue) = self.cpus[record.cpu.index()].placing else { return };
+        let Some(kernel) = probe.unsigned(Key::Average).map(Vruntime) else { return };
+        let model = self.sched.queue_average(queue);
+        let judged = Judged { record, kind: Kind::QueueTime, case: "average", queue };
+        self.compare(judged, self.average_known(queue), model, kernel, "average");
+        if let Some(zero) = probe.unsigned(Key::ZeroVruntime) {
+            self.sched.force_min_vruntime(queue, Vruntime(zero));
+            self.knowledge.queue_mut(queue).min_known = true;
+        }
+    }
+
+    /// An entity that slept on its queue and would be picked leaves it.
     fn on_dequeue_entities(&mut self, record: &Record, probe: &Probe) {
         self.seen.dequeue_probe = true;
-        let Some(task) = self.probed_task(probe).filter(|_| probe.get(Key::Delayed) == Some(1)) else { return };
-        self.compare_entity(record, probe);
-        if self.sched.is_delayed(task) {
-            let known = self.average_known(self.sched.task(task).cpu());
-            self.sched.force_delayed_out(task);
-            if let Some(info) = self.info(task) {
-                info.lag_known = known && info.known;
-            }
+        if probe.get(Key::Delayed) != Some(1) {
+            return;
         }
+        let Some(entity) = self.probed_entity(probe) else { return };
+        self.compare_entity(record, probe);
+        let view = self.sched.entity_view(entity);
+        let known = self.average_known(self.sched.queue_of(entity));
+        match view.task {
+            Some(task) if self.sched.is_delayed(task) => self.sched.force_delayed_out(task),
+            None if view.delayed => self.sched.force_delayed_group_out(entity),
+            _ => return,
+        }
+        self.sched.flush_given_weights();
+        let info = self.knowledge.entity_mut(entity);
+        info.lag_known = known && info.known;
     }
 
     fn compare_lag_at_dequeue(&mut self, record: &Record, probe: &Probe) {
         const DELAYED: i64 = -1;
-        let Some(task) = self.probed_task(probe) else { return };
+        let Some(entity) = self.probed_entity(probe) else { return };
+        let view = self.sched.entity_view(entity);
         let delayed = probe.get(Key::Returned) == Some(DELAYED);
-        let cpu = self.sched.task(task).cpu();
-        if self.cpus[cpu.index()].blocked && self.sched.curr(cpu) == task {
+        let cpu = self.sched.cpu_of(self.sched.queue_of(entity));
+        let blocked = self.cpus[cpu.index()].blocked;
+        if let Some(task) = view.task.filter(|&task| blocked && self.sched.curr(cpu) == task) {
             self.judge_delay(record, task, delayed);
         }
-        if let Some(lag) = probe.get(Key::Lag).filter(|_| !self.sched.is_on_queue(task) && !delayed) {
-            self.compare_lag(record, task, "at dequeue", lag);
+        let left = !self.sched.entity_view(entity).on_rq && !delayed;
+        if let Some(lag) = probe.get(Key::Lag).filter(|_| left) {
+            self.compare_lag(record, entity, "at dequeue", lag);
         }
     }
 
@@ -194,14 +211,13 @@ impl Walker {
     fn judge_delay(&mut self, record: &Record, task: TaskId, kernel: bool) {
         let cpu = self.sched.task(task).cpu();
         let model = self.sched.is_delayed(task);
-        let known = self.info(task).is_some_and(|info| info.lag_known);
-        let verdict = match (known, model == kernel) {
+        let verdict = match (self.lag_known(task) || model, model == kernel) {
             (false, _) => Verdict::NotJudged("state before not known"),
             (true, true) => Verdict::Hit,
             (true, false) => Verdict::Miss("eligibility"),
         };
         let case = yes_no(kernel);
-        let judged = Judged { record, kind: Kind::DelayedDequeue, case, cpu };
+        let judged = Judged { record, kind: Kind::DelayedDequeue, case, queue: self.queue_of(task) };
         self.judge(judged, verdict, |walker| {
             [format!("{} for {}", yes_no(model), walker.name_of(task)), case.to_string()]
         });
@@ -212,51 +228,19 @@ impl Walker {
         }
     }
 
-    /// Whether the average of a CPU's root queue is known: all that is on it is, or its zero if nothing is.
-    pub(super) fn average_known(&self, cpu: Cpu) -> bool {
-        let queue = self.sched.queue_view(cpu);
-        let info = &self.cpus[cpu.index()];
-        if queue.curr.is_none() && queue.waiting.is_empty() {
-            return info.min_known;
-        }
-        let mut views = queue.curr.iter().chain(&queue.waiting);
-        info.queue_known && views.all(|view| view.task.is_some_and(|task| self.is_known(task)))
-    }
-
-    fn announce(&mut self, probe: &Probe, note: impl FnOnce(&mut super::TaskInfo)) {
-        if let Some(info) = probe.task().and_then(|pid| self.tasks.get_mut(&pid)) {
-            note(info);
-        }
-    }
-
-    /// A probe shows the minimum of a root queue: compares and takes it over.
-    fn compare_queue(&mut self, record: &Record, probe: &Probe) {
-        let (Some(cpu), Some(minimum)) = (probe.cpu(), probe.unsigned(Key::MinVruntime)) else { return };
-        if !is_root(probe) || cpu.index() >= self.cpus.len() {
-            return;
-        }
-        let (model, kernel) = (self.sched.min_vruntime(cpu), Vruntime(minimum));
-        let verdict = match (self.min_known(cpu), model == kernel) {
-            (false, _) => Verdict::NotJudged("not known before"),
-            (true, true) => Verdict::Hit,
-            (true, false) => Verdict::Miss("min_vruntime"),
-        };
-        let judged = Judged { record, kind: Kind::QueueTime, case: "min_vruntime", cpu };
-        self.judge(judged, verdict, |_| {
-            [model.0.to_string(), format!("{} ({:+})", kernel.0, kernel.minus(model))]
-        });
-        self.sched.force_min_vruntime(cpu, kernel);
-        self.cpus[cpu.index()].min_known = true;
-        self.note_minimum(cpu);
+    /// A probe shows the minimum of a queue: compares and takes it over.
+    fn compare_minimum(&mut self, record: &Record, probe: &Probe) {
+        let Some(queue) = self.probed_queue(probe) else { return };
+        let Some(kernel) = probe.unsigned(Key::MinVruntime).map(Vruntime) else { return };
+        let model = self.sched.queue_view(queue).min_vruntime;
+        let judged = Judged { record, kind: Kind::QueueTime, case: "min_vruntime", queue };
+        self.compare(judged, self.min_known(queue), model, kernel, "min_vruntime");
+        self.sched.force_min_vruntime(queue, kernel);
+        self.knowledge.queue_mut(queue).min_known = true;
+        self.note_minimum(queue);
     }
 }
 
 fn nice_of(probe: &Probe) -> Option<i32> {
     probe.get(Key::Nice).and_then(|nice| i32::try_from(nice).ok()).filter(|nice| (-20..=19).contains(nice))
-}
-
-/// Whether a probe shows a queue of the root group.
-fn is_root(probe: &Probe) -> bool {
-    const ROOT_CGROUP: i64 = 1;
-    probe.get(Key::Cgroup) == Some(ROOT_CGROUP)
 }

@@ -5,6 +5,7 @@
 //! older than the trace, its values are a guess until the trace shows them.
 
 use fairlab_event::{Comm, Cpu, Prio};
+use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{Policy, Vruntime};
 
 use super::super::record::{Marker, What};
@@ -19,8 +20,10 @@ impl Walker {
             if dump.cpu.index() >= self.cpus.len() {
                 continue;
             }
-            if let Some(zero) = dump.root_queue().and_then(|queue| queue.zero()) {
-                self.sched.force_min_vruntime(dump.cpu, Vruntime(zero));
+            for queue in &dump.queues {
+                if let (Some(id), Some(zero)) = (self.dumped_queue(dump.cpu, &queue.path), queue.zero()) {
+                    self.sched.force_min_vruntime(id, Vruntime(zero));
+                }
             }
             for task in &dump.tasks {
                 self.lay_task(dump, task);
@@ -29,11 +32,21 @@ impl Walker {
         self.recording.debug = Some(debug);
     }
 
+    /// The queue that a dump's line is about.
+    fn dumped_queue(&self, cpu: Cpu, path: &str) -> Option<QueueId> {
+        self.groups.named(path).and_then(|group| self.sched.group_queue(group, cpu))
+    }
+
     fn lay_task(&mut self, dump: &CpuDump, line: &TaskDump) {
         let prio = Prio(line.prio);
         let comm = Comm::from(line.comm.as_str());
         let id = self.new_task(line.pid, prio, comm, dump.cpu);
-        let policy = self.recording.tasks.iter().find(|task| task.tid == line.pid).map(|task| task.policy);
+        let listed = self.recording.tasks.iter().find(|task| task.tid == line.pid);
+        let policy = listed.map(|task| task.policy);
+        let group = listed.map_or(line.group.as_str(), |task| task.cgroup.as_str());
+        if let Some(group) = self.groups.named(group) {
+            self.sched.set_task_group(id, group);
+        }
         const SCHED_BATCH: u32 = 3;
         const SCHED_IDLE: u32 = 5;
         match policy {
@@ -42,15 +55,13 @@ impl Walker {
             _ => {}
         }
         self.sched.lay_asleep(id, dump.cpu);
-        self.sched.force_vruntime(id, Vruntime(line.vruntime));
+        let entity = self.sched.task_entity(id);
+        self.sched.force_vruntime(entity, Vruntime(line.vruntime));
         if let Some(deadline) = line.deadline {
-            self.sched.force_deadline(id, Vruntime(deadline));
+            self.sched.force_deadline(entity, Vruntime(deadline));
         }
         // What runs while the snapshot is read moves; the others stand still until the trace shows them.
-        let known = dump.curr != Some(line.pid) && !line.runnable;
-        if let Some(info) = self.info(id) {
-            info.known = known;
-        }
+        self.set_known(id, dump.curr != Some(line.pid) && !line.runnable);
     }
 
     /// Whether the trace holds the snapshot, and which tasks it shows before that: their values are later ones.
@@ -67,8 +78,8 @@ impl Walker {
             }
         }
         for pid in moving {
-            if let Some(info) = self.tasks.get_mut(&pid) {
-                info.known = false;
+            if let Some(task) = self.tasks.get(&pid).map(|info| info.id) {
+                self.set_known(task, false);
             }
         }
     }
@@ -83,10 +94,17 @@ impl Walker {
 
     /// The reading of the snapshot begins: a queue whose minimum it has and that does not move meanwhile is known.
     fn note_minima_at_snapshot(&mut self) {
-        for index in 0..self.cpus.len() {
-            self.note_minimum(Cpu(index as u32));
-            self.cpus[index].minima_at_snapshot = self.cpus[index].minima_seen;
+        for queue in self.all_queues() {
+            self.note_minimum(queue);
+            let info = self.knowledge.queue_mut(queue);
+            info.minima_at_snapshot = info.minima_seen;
         }
+    }
+
+    fn all_queues(&self) -> Vec<QueueId> {
+        let cpus = (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32));
+        let groups = self.groups.all();
+        cpus.flat_map(|cpu| groups.iter().filter_map(move |&group| self.sched.group_queue(group, cpu))).collect()
     }
 
     /// The snapshot has been read: queues whose minimum agrees with it are known, and what it has queued is queued.
@@ -95,11 +113,14 @@ impl Walker {
         let Some(debug) = self.recording.debug.take() else { return };
         let nr_cpus = self.cpus.len();
         for dump in debug.cpus.iter().filter(|dump| dump.cpu.index() < nr_cpus) {
-            let zero = dump.root_queue().and_then(|queue| queue.zero()).map(Vruntime);
-            self.note_minimum(dump.cpu);
-            let info = &mut self.cpus[dump.cpu.index()];
-            let stood_still = info.minima_seen == info.minima_at_snapshot;
-            info.min_known |= stood_still && info.minima.last().map(|(last, _)| *last) == zero;
+            for queue in &dump.queues {
+                let Some(id) = self.dumped_queue(dump.cpu, &queue.path) else { continue };
+                self.note_minimum(id);
+                let zero = queue.zero().map(Vruntime);
+                let info = self.knowledge.queue_mut(id);
+                let stood_still = info.minima_seen == info.minima_at_snapshot;
+                info.min_known |= stood_still && info.minima.last().map(|(last, _)| *last) == zero;
+            }
             self.lay_queued(dump);
         }
         self.recording.debug = Some(debug);
@@ -113,10 +134,7 @@ impl Walker {
             let (id, printed) = (info.id, info.printed);
             if !printed && !self.sched.is_on_queue(id) {
                 self.sched.lay_on_queue(id, cpu);
-                self.sched.force_vruntime(id, Vruntime(line.vruntime));
-                if let Some(info) = self.info(id) {
-                    info.known = true;
-                }
+                self.force_vruntime(self.sched.task_entity(id), Vruntime(line.vruntime));
             }
         }
         self.cpus[cpu.index()].queue_known = true;

@@ -1,10 +1,10 @@
 //! `sched_switch`: who runs next.
 
 use fairlab_event::{Cpu, Ns, Pid, Switch, TaskState};
-use fairlab_kernel::decision::PickDecision;
+use fairlab_kernel::open_loop::{LevelPick, QueueView};
 use fairlab_kernel::{Policy, TaskId};
 
-use super::super::record::Record;
+use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::{Judged, Walker};
 
@@ -33,9 +33,6 @@ impl Walker {
         if let Some(info) = self.info(prev) {
             info.yielding = false;
             info.yielded = false;
-            if info.exiting && !switch.prev_state.is_runnable() {
-                info.known = false;
-            }
         }
     }
 
@@ -47,15 +44,20 @@ impl Walker {
         if self.sched.policy(task) == Policy::Swapper || !self.sched.is_on_queue(task) {
             return;
         }
-        let clock = self.sched.rq_clock(cpu);
-        self.sched.set_here(cpu, fairlab_kernel::Mode::Task, clock);
-        let lag_known = self.average_known(cpu);
+        self.sched.stand_on(cpu);
+        let levels = self.sched.levels(task);
+        let lags = levels.iter().map(|&entity| self.average_known(self.sched.queue_of(entity))).collect::<Vec<_>>();
+        self.give_coming_weights(cpu, |record| matches!(record.what, What::Switch(_)));
         self.sched.deactivate_task(cpu, state);
+        self.sched.flush_given_weights();
         self.cpus[cpu.index()].blocked = true;
-        if let Some(info) = self.info(task) {
-            info.lag_known = lag_known;
+        for (entity, known) in levels.into_iter().zip(lags) {
+            if !self.sched.entity_view(entity).on_rq {
+                let info = self.knowledge.entity_mut(entity);
+                info.lag_known = known && info.known;
+            }
         }
-        self.note_minimum(cpu);
+        self.note_minima(task);
     }
 
     /// A task that leaves runnable without a pending reschedule has yielded.
@@ -78,8 +80,7 @@ impl Walker {
     /// The running task of `cpu` yields; it has been accounted.
     pub(super) fn apply_yield(&mut self, task: TaskId, cpu: Cpu) {
         if self.is_fair(task) && self.sched.curr(cpu) == task {
-            let clock = self.sched.rq_clock(cpu);
-            self.sched.set_here(cpu, fairlab_kernel::Mode::Task, clock);
+            self.sched.stand_on(cpu);
             self.sched.yield_task(cpu);
         }
         if let Some(info) = self.info(task) {
@@ -87,41 +88,46 @@ impl Walker {
         }
     }
 
+    /// Compares the pick at each level at which the picked task or one of its groups was picked.
     fn judge_pick(&mut self, record: &Record, next: TaskId) {
         let cpu = record.cpu;
-        let queue = self.sched.queue_view(cpu);
-        let candidates = queue.waiting.len() + usize::from(queue.curr.is_some());
-        if candidates < 2 || !self.is_fair(next) {
+        let queued = self.sched.is_on_queue(next) && self.sched.task(next).cpu() == cpu;
+        if !self.is_fair(next) || !queued {
             return;
         }
-        let mut views = queue.curr.iter().chain(&queue.waiting);
-        let all_known = views.all(|view| view.task.is_some_and(|task| self.is_known(task)));
-        let decision = self.sched.pick_next_task(cpu);
-        let queued = self.sched.is_on_queue(next) && self.sched.task(next).cpu() == cpu;
-        let verdict = if !queued || !self.cpus[cpu.index()].queue_known {
-            Verdict::NotJudged("queue not known")
-        } else if !all_known {
-            Verdict::NotJudged("vruntime not known")
-        } else if decision.task == next {
-            Verdict::Hit
-        } else {
-            Verdict::Miss(decision.reason.describe())
-        };
-        let judged = Judged { record, kind: Kind::Pick, case: decision.reason.describe(), cpu };
-        self.judge(judged, verdict, |walker| walker.describe_pick(decision, next));
-        if self.warm && !matches!(verdict, Verdict::NotJudged(_)) {
-            let leftmost = queue
-                .curr
-                .iter()
-                .chain(&queue.waiting)
-                .reduce(|least, view| if view.vruntime.is_before(least.vruntime) { view } else { least });
-            let agrees = leftmost.is_some_and(|view| view.task == Some(next));
-            self.tally.count_baseline(Kind::Pick, "least vruntime", agrees);
+        self.sched.stand_on(cpu);
+        self.sched.account(cpu);
+        for level in self.sched.pick_levels(next) {
+            let view = self.sched.queue_view(level.queue);
+            if view.entities().count() >= 2 {
+                self.judge_level(record, &level, &view);
+            }
         }
     }
 
-    fn describe_pick(&self, decision: PickDecision, next: TaskId) -> [String; 2] {
-        [format!("{}: {}", self.name_of(decision.task), decision.reason.describe()), self.name_of(next)]
+    fn judge_level(&mut self, record: &Record, level: &LevelPick, view: &QueueView) {
+        let reason = level.model.map_or("nothing is queued", |(_, reason)| reason.describe());
+        let picked = level.model.map(|(entity, _)| entity);
+        let verdict = if !self.all_known(level.queue) {
+            Verdict::NotJudged("queue not known")
+        } else if picked == Some(level.picked) {
+            Verdict::Hit
+        } else {
+            Verdict::Miss(reason)
+        };
+        let judged = Judged { record, kind: Kind::Pick, case: reason, queue: level.queue };
+        self.judge(judged, verdict, |walker| {
+            let name = |entity| walker.name_of_entity(&walker.sched.entity_view(entity));
+            let model = picked.map_or("nothing".to_string(), name);
+            [format!("{model}: {reason}"), name(level.picked)]
+        });
+        if self.warm && !matches!(verdict, Verdict::NotJudged(_)) {
+            let least = view.entities().reduce(|least, view| {
+                if view.vruntime.is_before(least.vruntime) { view } else { least }
+            });
+            let agrees = least.is_some_and(|view| view.id == level.picked);
+            self.tally.count_baseline(Kind::Pick, "least vruntime", agrees);
+        }
     }
 
     fn switch_to(&mut self, record: &Record, next: TaskId, prev_state: TaskState) {
@@ -134,7 +140,7 @@ impl Walker {
         if !self.sched.is_on_queue(next) && !is_idle {
             // It was queued before the trace began, or by an event that was lost.
             self.sched.lay_on_queue(next, cpu);
-            self.mark_unknown(next);
+            self.set_known(next, false);
         }
         if is_idle {
             self.forget_queued(cpu);
@@ -144,18 +150,18 @@ impl Walker {
             let clock = self.sched.rq_clock(cpu);
             self.sched.set_rq_clock(cpu, Ns(clock.0.max(record.time.0)));
         }
-        let clock = self.sched.rq_clock(cpu);
-        self.sched.set_here(cpu, fairlab_kernel::Mode::Task, clock);
+        self.sched.stand_on(cpu);
         self.sched.context_switch(cpu, next, prev_state);
         self.cpus[cpu.index()].blocked = false;
         self.cpus[cpu.index()].need_resched = false;
-        self.note_minimum(cpu);
+        if self.is_fair(next) {
+            self.note_minima(next);
+        }
     }
 
     /// A CPU that goes idle has nothing queued: what the core has there is wrong, and from now on all is known.
     fn forget_queued(&mut self, cpu: Cpu) {
-        let waiting = self.sched.queue_view(cpu).waiting;
-        for task in waiting.into_iter().filter_map(|view| view.task) {
+        for task in self.sched.fair_tasks(cpu) {
             if !self.sched.is_delayed(task) {
                 self.seen.lost += 1;
             }
@@ -167,8 +173,7 @@ impl Walker {
     /// A pending reschedule was acted upon, and the running task was picked again.
     pub(super) fn kept_running(&mut self, record: &Record, curr: TaskId) {
         let cpu = record.cpu;
-        let clock = self.sched.rq_clock(cpu);
-        self.sched.set_here(cpu, fairlab_kernel::Mode::Task, clock);
+        self.sched.stand_on(cpu);
         self.sched.context_switch(cpu, curr, TaskState::RUNNABLE);
     }
 }

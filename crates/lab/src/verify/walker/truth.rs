@@ -34,7 +34,7 @@ impl Walker {
 
     /// Whether the next charge of a running task is one of the weight that it has now.
     pub(super) fn next_charge_fits(&self, task: TaskId) -> bool {
-        let before = self.sched.entity_view(task).vruntime;
+        let before = self.sched.entity_view(self.sched.task_entity(task)).vruntime;
         let pid = self.pid_of(task);
         let charge = self.window.of_task(pid).find_map(|record| match &record.what {
             What::Runtime { runtime, vruntime, .. } => Some((*runtime, *vruntime)),

@@ -1,13 +1,14 @@
 //! Wakeups and moves between queues.
 
-use fairlab_event::{Comm, Cpu, Pid, Prio, Wakeup};
+use fairlab_event::{Comm, Cpu, Ns, Pid, Prio, Wakeup};
 use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
+use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::At;
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
-use super::accounting::yes_no;
+use super::judging::{Joining, yes_no};
 use super::{Judged, MovedWhileWaking, Walker};
 
 impl Walker {
@@ -51,14 +52,15 @@ impl Walker {
     fn migrate_waking(&mut self, record: &Record, task: TaskId, orig: Cpu, dest: Cpu) {
         if self.sched.task(task).cpu() != orig {
             self.sched.lay_asleep(task, orig);
-            self.mark_unknown(task);
+            self.set_known(task, false);
         }
-        self.note_minimum(orig);
+        let queue = self.queue_of(task);
+        self.note_minimum(queue);
         let moved = MovedWhileWaking {
-            orig,
-            vruntime: self.sched.entity_view(task).vruntime,
+            orig: queue,
+            vruntime: self.sched.entity_view(self.sched.task_entity(task)).vruntime,
             event: record.number,
-            orig_known: self.min_known(orig),
+            orig_known: self.min_known(queue),
         };
         self.sched.migrate_waking(task, dest);
         if let Some(info) = self.info(task) {
@@ -68,21 +70,24 @@ impl Walker {
 
     /// Code on this CPU takes a waiting task off its queue, to queue it on another soon.
     fn detach(&mut self, record: &Record, task: TaskId, dest: Cpu) {
-        let orig = self.sched.task(task).cpu();
-        let lag_known = self.average_known(orig);
-        let known = self.is_known(task) && (self.by_lag || self.min_known(orig));
+        let levels = self.sched.levels(task);
+        let queue = self.queue_of(task);
+        let lag_known = self.average_known(queue) && self.is_known(task);
+        let known = self.is_known(task) && (self.by_lag || self.min_known(queue));
         self.sched.force_delayed_out(task);
         if self.sched.is_on_queue(task) {
             self.sched.detach(task, dest);
         } else {
             self.sched.migrate_waking(task, dest);
         }
-        self.note_minimum(orig);
-        let pid = self.pid_of(task);
-        if let Some(info) = self.info(task) {
-            info.known = known;
-            info.lag_known = lag_known;
+        self.sched.flush_given_weights();
+        for entity in levels {
+            self.note_minimum(self.sched.queue_of(entity));
         }
+        self.note_minimum(queue);
+        let pid = self.pid_of(task);
+        let info = self.knowledge.entity_mut(self.sched.task_entity(task));
+        (info.known, info.lag_known) = (known, lag_known);
         self.cpus[record.cpu.index()].detached.push((pid, record.number));
     }
 
@@ -134,12 +139,16 @@ impl Walker {
                 continue;
             }
             let dest = self.sched.task(task).cpu();
+            let (entity, queue) = (self.sched.task_entity(task), self.queue_of(task));
             let known = match self.by_lag {
-                true => self.place_known(task, dest),
-                false => self.is_known(task) && self.min_known(dest),
+                true => self.place_known(entity, queue),
+                false => self.is_known(task) && self.min_known(queue),
             };
+            let own = Joining { entity, case: "moved", known, others: Vec::new(), since: event };
+            let joining = self.joining(task, dest, own);
             self.sched.attach(task);
-            self.judge_placement(record, task, "moved", known, &[], event);
+            self.sched.flush_given_weights();
+            self.judge_placements(record, joining);
             if self.cpus[dest.index()].pending_since > event {
                 // The destination has reported the flag before this CPU reported anything again.
                 self.sched.force_need_resched(dest, false);
@@ -170,21 +179,33 @@ impl Walker {
             self.requeue(task);
             self.judge_requeue(record, task);
         }
+        self.judge_wakeup_preempt(record, task, target, was_queued);
+        self.cpus[record.cpu.index()].waking = None;
+        if let Some(info) = self.info(task) {
+            info.waking = false;
+            info.moved = None;
+        }
+    }
+
+    /// Compares whether a task that has just been woken takes the CPU.
+    fn judge_wakeup_preempt(&mut self, record: &Record, task: TaskId, target: Cpu, was_queued: bool) {
         let local = target == record.cpu;
-        let asked = self.cpus[record.cpu.index()].asked_resched.take() == Some(target);
+        let waker = &mut self.cpus[record.cpu.index()];
+        let asked = waker.asked_resched.take() == Some(target);
+        // Interrupts that come while a probe is being handled are not probed.
+        let tested = waker.tested.take();
+        let (began, seen) = (waker.waking_began, waker.waking_seen);
         // The target may have reported the flag that this wakeup set before the wakeup itself was reported.
-        let set_meanwhile =
-            !local && self.cpus[target.index()].pending_since > self.cpus[record.cpu.index()].waking_seen;
+        let set_meanwhile = !local && self.cpus[target.index()].pending_since > seen;
         let (pending_before, charged_at) = self.cpus[target.index()].pending_before_charge;
         // Where the task was queued already, accounting came with the test, after it had looked for a pending reschedule.
-        let charged_by_test = was_queued && charged_at > self.cpus[record.cpu.index()].waking_began;
+        let charged_by_test = was_queued && charged_at > began;
         if asked || set_meanwhile || (charged_by_test && !pending_before) {
             self.sched.force_need_resched(target, false);
         }
         let pending = self.sched.need_resched(target);
-        // Interrupts that come while a probe is being handled are not probed.
-        let probed = self.cpus[record.cpu.index()].tested.take() == Some(wakeup.pid);
-        let truth = match (self.seen.resched_probe && probed, local) {
+        let probed = self.seen.resched_probe && tested == Some(self.pid_of(task));
+        let truth = match (probed, local) {
             (true, _) => Some(asked),
             (false, true) => self.flag_set_here(record),
             (false, false) if set_meanwhile => Some(true),
@@ -192,11 +213,6 @@ impl Walker {
         };
         if self.sched.curr(target) != task {
             self.judge_preempt(record, task, pending, truth);
-        }
-        self.cpus[record.cpu.index()].waking = None;
-        if let Some(info) = self.info(task) {
-            info.waking = false;
-            info.moved = None;
         }
     }
 
@@ -207,14 +223,14 @@ impl Walker {
         let shown = if self.seen.dequeue_probe { requeued } else { !ended };
         if !self.seen.dequeue_probe && self.by_lag && self.is_fair(task) {
             let model = self.sched.is_delayed(task);
-            let known = self.info(task).is_some_and(|info| info.lag_known);
+            let known = self.lag_known(task);
             let verdict = match (known, model == shown) {
                 _ if self.sched.is_on_queue(task) && !model => Verdict::NotJudged("it had not gone to sleep"),
                 (false, _) => Verdict::NotJudged("state before not known"),
                 (true, true) => Verdict::Hit,
                 (true, false) => Verdict::Miss("at wakeup"),
             };
-            let judged = Judged { record, kind: Kind::DelayedDequeue, case: yes_no(shown), cpu: self.sched.task(task).cpu() };
+            let judged = Judged { record, kind: Kind::DelayedDequeue, case: yes_no(shown), queue: self.queue_of(task) };
             self.judge(judged, verdict, |walker| {
                 [format!("{} for {}", yes_no(model), walker.name_of(task)), yes_no(shown).to_string()]
             });
@@ -225,8 +241,9 @@ impl Walker {
     /// Wakes a task where it slept on its queue, before the running task is accounted.
     pub(super) fn requeue(&mut self, task: TaskId) {
         if self.sched.is_delayed(task) {
-            let known = self.average_known(self.sched.task(task).cpu());
+            let known = self.average_known(self.queue_of(task));
             self.sched.force_delayed_awake(task);
+            self.sched.flush_given_weights();
             if let Some(info) = self.info(task) {
                 info.requeued = Some(known);
             }
@@ -238,7 +255,9 @@ impl Walker {
         let Some(info) = self.info(task) else { return };
         let since = info.waking_since;
         if let Some(known) = info.requeued.take() {
-            self.judge_placement(record, task, "delayed requeue", known, &[], since);
+            let entity = self.sched.task_entity(task);
+            let own = Joining { entity, case: "delayed requeue", known, others: Vec::new(), since };
+            self.judge_placements(record, vec![own]);
         }
     }
 
@@ -254,42 +273,53 @@ impl Walker {
         (reported == Some(false)).then_some(task)
     }
 
-    /// Whether where a task would be placed by its lag is known.
-    fn place_known(&self, task: TaskId, target: Cpu) -> bool {
-        let queue = self.sched.queue_view(target);
-        let is_empty = queue.curr.is_none() && queue.waiting.is_empty();
-        let lag_known = self.tasks.get(&self.pid_of(task)).is_some_and(|info| info.lag_known);
-        self.average_known(target) && (is_empty || lag_known)
-    }
-
     /// Queues a woken task and compares its place.
     fn activate(&mut self, record: &Record, task: TaskId, target: Cpu) {
         if self.sched.task(task).cpu() != target {
             // A move that the trace does not show.
             self.sched.lay_asleep(task, target);
-            self.mark_unknown(task);
+            self.set_known(task, false);
         }
+        let (entity, queue) = (self.sched.task_entity(task), self.queue_of(task));
         let moved = self.info(task).and_then(|info| info.moved);
-        let known =
-            self.is_known(task) && self.min_known(target) && moved.is_none_or(|moved| moved.orig_known);
-        let others = moved.map_or_else(Vec::new, |moved| self.racing_places(target, moved));
-        self.sched.activate_woken(task, moved.is_some());
-        let case = if moved.is_some() { "wakeup on another CPU" } else { "wakeup" };
+        let known = match self.by_lag {
+            true => self.place_known(entity, queue),
+            false => self.is_known(task) && self.min_known(queue) && moved.is_none_or(|moved| moved.orig_known),
+        };
+        let others = moved.map_or_else(Vec::new, |moved| self.racing_places(queue, moved));
         let since = self.tasks.get(&self.pid_of(task)).map_or(0, |info| info.waking_since);
-        self.judge_placement(record, task, case, known, &others, since);
+        let case = if moved.is_some() { "wakeup on another CPU" } else { "wakeup" };
+        let joining = self.joining(task, target, Joining { entity, case, known, others, since });
+        self.advance_clock(record, target);
+        self.sched.activate_woken(task, moved.is_some());
+        self.sched.flush_given_weights();
+        self.judge_placements(record, joining);
+    }
+
+    /// Lets the clock of a runqueue follow the trace's where an enqueue accounts only levels that print nothing.
+    pub(super) fn advance_clock(&mut self, record: &Record, target: Cpu) {
+        let info = &self.cpus[target.index()];
+        let (_, charged_at) = info.pending_before_charge;
+        let printed = charged_at > self.cpus[record.cpu.index()].waking_began;
+        let Some(ahead) = info.clock_ahead.filter(|_| !printed) else { return };
+        let clock = record.time.0.wrapping_add(ahead as u64);
+        if clock > self.sched.rq_clock(target).0 {
+            self.sched.set_rq_clock(target, Ns(clock));
+        }
     }
 
     /// Where a task that was moved while waking stands if the old queue's minimum was read, without its lock, at another
     /// moment between the move and now.
-    fn racing_places(&self, target: Cpu, moved: MovedWhileWaking) -> Vec<Vruntime> {
+    fn racing_places(&self, queue: QueueId, moved: MovedWhileWaking) -> Vec<Vruntime> {
         /// Reports of two CPUs about the same time stand in the trace in either order, so many events apart.
         const OUT_OF_ORDER: u64 = 24;
-        let minima = &self.cpus[moved.orig.index()].minima;
-        let here = self.sched.min_vruntime(target);
+        let Some(old) = self.knowledge.queue(moved.orig) else { return Vec::new() };
+        let here = self.sched.queue_view(queue).min_vruntime;
         let from = moved.event.saturating_sub(OUT_OF_ORDER);
         // The last one before counts as well: it held until the next.
-        let first = minima.iter().rposition(|(_, since)| *since <= from).unwrap_or(0);
-        minima[first..].iter().map(|&(minimum, _)| here.plus(moved.vruntime.minus(minimum))).collect()
+        let first = old.minima.iter().rposition(|(_, since)| *since <= from).unwrap_or(0);
+        let since = old.minima.iter().skip(first);
+        since.map(|&(minimum, _)| here.plus(moved.vruntime.minus(minimum))).collect()
     }
 }
 

@@ -1,0 +1,199 @@
+//! Task groups: which there are, how probes name them, and the weights that the kernel gave their entities.
+
+use std::collections::BTreeMap;
+
+use fairlab_event::{Cpu, Pid};
+use fairlab_kernel::open_loop::{EntityId, QueueId};
+use fairlab_kernel::{GroupId, TaskId, Vruntime};
+
+use super::super::probe::{At, Key, Probe};
+use super::super::record::{Record, What};
+use super::super::recording::CgroupLine;
+use super::Walker;
+
+/// The groups of a recording, by every name that it has for them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Groups {
+    by_path: BTreeMap<String, GroupId>,
+    by_inode: BTreeMap<u64, GroupId>,
+    /// Queues by the kernel's address of them.
+    queues: BTreeMap<u64, QueueId>,
+    /// Groups' entities by address, and the other way round.
+    entities: BTreeMap<u64, EntityId>,
+    addresses: BTreeMap<EntityId, u64>,
+}
+
+/// Inode of the root cgroup.
+const ROOT_INODE: u64 = 1;
+
+impl Groups {
+    pub fn named(&self, path: &str) -> Option<GroupId> {
+        self.by_path.get(path).copied()
+    }
+
+    pub fn with_inode(&self, inode: u64) -> Option<GroupId> {
+        self.by_inode.get(&inode).copied()
+    }
+
+    /// Every group, the root's included.
+    pub fn all(&self) -> Vec<GroupId> {
+        let mut groups = self.by_path.values().copied().collect::<Vec<_>>();
+        groups.sort();
+        groups.dedup();
+        groups
+    }
+
+    /// The address of a group's entity.
+    pub fn address(&self, entity: EntityId) -> Option<u64> {
+        self.addresses.get(&entity).copied()
+    }
+}
+
+impl Walker {
+    /// Creates the recording's groups, parents first.
+    pub(super) fn create_groups(&mut self) {
+        self.groups.by_path.insert("/".to_string(), GroupId::ROOT);
+        self.groups.by_inode.insert(ROOT_INODE, GroupId::ROOT);
+        let mut lines: Vec<CgroupLine> = self.recording.cgroups.clone();
+        lines.sort_by_key(|line| line.path.split('/').count());
+        for line in lines.iter().filter(|line| line.path != "/") {
+            let parent = line.path.rsplit_once('/').map_or("/", |(parent, _)| parent);
+            let parent = self.groups.named(if parent.is_empty() { "/" } else { parent });
+            // Without the cpu controller a cgroup is no task group: its tasks are its parent's.
+            let group = match (parent, line.weight) {
+                (Some(parent), Some(weight)) => self.sched.new_group(parent, weight.clamp(1, 10_000)),
+                (Some(parent), None) => parent,
+                (None, _) => continue,
+            };
+            self.groups.by_path.insert(line.path.clone(), group);
+            self.groups.by_inode.insert(line.inode, group);
+            if line.unused {
+                self.know_fresh_group(group);
+            }
+        }
+        if self.recording.shows_weights {
+            self.sched.take_weights_as_given();
+        }
+    }
+
+    /// Nothing has run in a group yet: its queues and entities are as they were made.
+    fn know_fresh_group(&mut self, group: GroupId) {
+        for cpu in 0..self.cpus.len() {
+            let cpu = Cpu(cpu as u32);
+            if let Some(queue) = self.sched.group_queue(group, cpu) {
+                self.knowledge.queue_mut(queue).min_known = true;
+            }
+            if let Some(entity) = self.sched.group_entity(group, cpu) {
+                let info = self.knowledge.entity_mut(entity);
+                (info.known, info.lag_known) = (true, true);
+            }
+        }
+    }
+
+    /// Learns what the kernel's addresses in a probe stand for.
+    pub(super) fn learn_addresses(&mut self, record: &Record) {
+        let What::Probe(probe) = &record.what else { return };
+        if let (Some(address), Some(cpu), Some(inode)) =
+            (probe.unsigned(Key::CfsRq), probe.cpu(), probe.unsigned(Key::Cgroup))
+            && let Some(queue) =
+                self.groups.with_inode(inode).and_then(|group| self.sched.group_queue(group, cpu))
+        {
+            self.groups.queues.insert(address, queue);
+        }
+    }
+
+    /// The queue that a probe is about.
+    pub(super) fn probed_queue(&self, probe: &Probe) -> Option<QueueId> {
+        self.groups.queues.get(&probe.unsigned(Key::CfsRq)?).copied()
+    }
+
+    /// The entity that a probe is about: a fair task's, or a group's.
+    pub(super) fn probed_entity(&mut self, probe: &Probe) -> Option<EntityId> {
+        let Some(address) = probe.group_entity() else {
+            let info = probe.task().filter(|pid| !pid.is_idle()).and_then(|pid| self.tasks.get(&pid))?;
+            return Some(info.id).filter(|&task| self.is_fair(task)).map(|task| self.sched.task_entity(task));
+        };
+        if let Some(entity) = self.groups.entities.get(&address) {
+            return Some(*entity);
+        }
+        let below = self.groups.queues.get(&probe.unsigned(Key::MyQueue)?).copied()?;
+        let entity = self.sched.entity_above(below)?;
+        self.groups.entities.insert(address, entity);
+        self.groups.addresses.insert(entity, address);
+        Some(entity)
+    }
+
+    /// The kernel gives a group's entity another weight: the next update in the core does the same.
+    pub(super) fn on_reweight(&mut self, probe: &Probe) {
+        let (Some(entity), Some(weight)) = (self.probed_entity(probe), probe.unsigned(Key::NewWeight)) else {
+            return;
+        };
+        let view = self.sched.entity_view(entity);
+        if view.task.is_none() && view.weight != weight {
+            self.sched.give_weight(entity, weight);
+        }
+    }
+
+    /// The weights that the kernel gives on `cpu` from here to the end of the step that is being walked, which `ends` tells.
+    pub(super) fn give_coming_weights(&mut self, cpu: Cpu, ends: impl Fn(&Record) -> bool) {
+        if !self.recording.shows_weights {
+            return;
+        }
+        let coming = self.window.on_cpu(cpu).take_while(|record| !ends(record));
+        let weights = coming.filter_map(|record| match &record.what {
+            What::Probe(probe) if probe.at == At::ReweightEntity => Some(probe.clone()),
+            _ => None,
+        });
+        for probe in weights.collect::<Vec<_>>() {
+            self.learn_queue_below(&probe);
+            self.on_reweight(&probe);
+        }
+    }
+
+    fn learn_queue_below(&mut self, probe: &Probe) {
+        // An entity is weighted only after something was queued below it, which has shown the queue.
+        let _ = self.probed_entity(probe);
+    }
+
+    /// A probe shows an entity's weight: takes it over where the core has another.
+    pub(super) fn follow_weight(&mut self, entity: EntityId, probe: &Probe) {
+        let view = self.sched.entity_view(entity);
+        if let Some(weight) = probe.unsigned(Key::Weight).filter(|&weight| weight > 0 && view.task.is_none())
+            && view.weight != weight
+        {
+            self.sched.force_weight(entity, weight);
+        }
+    }
+
+    /// The group that a task is being moved to, as the cgroup event after the move says.
+    pub(super) fn group_moved_to(&self, pid: Pid) -> Option<GroupId> {
+        self.window.of_task(pid).find_map(|record| match &record.what {
+            What::CgroupAttach { inode, .. } => Some(self.groups.with_inode(*inode)),
+            What::Exit(_) => Some(None),
+            _ => None,
+        })?
+    }
+
+    /// A task that does not run is moved to another group.
+    pub(super) fn regroup(&mut self, task: TaskId) {
+        let pid = self.pid_of(task);
+        if let Some(group) = self.group_moved_to(pid) {
+            let relative_known = self.is_known(task) && self.min_known(self.queue_of(task));
+            self.sched.regroup_sleeping(task, group);
+            let known = relative_known && self.min_known(self.queue_of(task));
+            if !self.by_lag {
+                self.set_known(task, known);
+            }
+        }
+    }
+
+    /// Where a group's entity stands on its queue from now until it is picked.
+    pub(super) fn group_vruntime_shown_later(&self, entity: EntityId) -> Option<Vruntime> {
+        let address = self.groups.address(entity)?;
+        let next = self.window.of_entity(address).find_map(|record| match &record.what {
+            What::Probe(probe) if matches!(probe.at, At::SetNextEntity | At::Remove | At::PickReturn) => Some(probe),
+            _ => None,
+        });
+        next?.unsigned(Key::Vruntime).map(Vruntime)
+    }
+}

@@ -1,0 +1,269 @@
+//! Verdicts: comparing what the core decided with what the kernel did, and applying the latter.
+
+use fairlab_event::Cpu;
+use fairlab_kernel::decision::PreemptDecision;
+use fairlab_kernel::open_loop::{EntityId, EntityView, QueueId};
+use fairlab_kernel::{TaskId, Vruntime};
+
+use super::super::record::Record;
+use super::super::tally::{Kind, Miss, Verdict};
+use super::Walker;
+
+/// Where a decision is judged.
+#[derive(Clone, Copy)]
+pub(super) struct Judged<'r> {
+    pub record: &'r Record,
+    pub kind: Kind,
+    pub case: &'static str,
+    /// Which queue is shown with a miss.
+    pub queue: QueueId,
+}
+
+/// An entity that joins a queue, before it does.
+#[derive(Clone, Debug)]
+pub(super) struct Joining {
+    pub entity: EntityId,
+    pub case: &'static str,
+    /// Whether all that its place depends on is known.
+    pub known: bool,
+    /// Values that the kernel could have come to as well.
+    pub others: Vec<Vruntime>,
+    /// A probe shows its place if it comes after this event.
+    pub since: u64,
+}
+
+impl Walker {
+    /// Counts a verdict; during the warm-up nothing is judged. Returns whether it was judged.
+    pub(super) fn count(&mut self, kind: Kind, case: &'static str, verdict: Verdict) -> bool {
+        let verdict = match verdict {
+            Verdict::NotJudged(_) => verdict,
+            _ if !self.warm => Verdict::NotJudged("warm-up"),
+            verdict => verdict,
+        };
+        self.tally.count(kind, case, verdict);
+        !matches!(verdict, Verdict::NotJudged(_))
+    }
+
+    /// Counts a verdict, and keeps its circumstances if it is one of the first misses: what the model said, what the kernel
+    /// did.
+    pub(super) fn judge(
+        &mut self,
+        judged: Judged<'_>,
+        verdict: Verdict,
+        circumstances: impl FnOnce(&Walker) -> [String; 2],
+    ) {
+        let counted = self.count(judged.kind, judged.case, verdict);
+        let Verdict::Miss(reason) = verdict else { return };
+        if !counted || !self.tally.keeps_misses() {
+            return;
+        }
+        let [model, kernel] = circumstances(self);
+        let miss = Miss {
+            event: judged.record.number,
+            time: judged.record.time,
+            cpu: self.sched.cpu_of(judged.queue),
+            kind: judged.kind,
+            case: judged.case,
+            reason,
+            model,
+            kernel,
+            state: self.describe_queue(judged.queue),
+        };
+        self.tally.misses.push(miss);
+    }
+
+    /// Compares two values, the model's and the kernel's, where `known` says whether the model could know.
+    pub(super) fn compare(&mut self, judged: Judged<'_>, known: bool, model: Vruntime, kernel: Vruntime, what: &str) {
+        let verdict = match (known, model == kernel) {
+            (false, _) => Verdict::NotJudged("not known before"),
+            (true, true) => Verdict::Hit,
+            (true, false) => Verdict::Miss(judged.case),
+        };
+        self.judge(judged, verdict, |_| {
+            [format!("{what} {}", model.0), format!("{} ({:+})", kernel.0, kernel.minus(model))]
+        });
+    }
+
+    /// A queue in words, vruntimes relative to its minimum.
+    fn describe_queue(&self, queue: QueueId) -> Vec<String> {
+        let view = self.sched.queue_view(queue);
+        let known = |known: bool| if known { "" } else { " (not known)" };
+        let mut lines = vec![format!("min_vruntime {}{}", view.min_vruntime.0, known(self.min_known(queue)))];
+        if view.curr.is_none() {
+            let curr = self.sched.curr(self.sched.cpu_of(queue));
+            lines.push(format!("curr {} (not queued)", self.name_of(curr)));
+        }
+        let roles = view.curr.iter().map(|view| ("curr", view));
+        for (role, entity) in roles.chain(view.waiting.iter().map(|view| ("waits", view))) {
+            let buddy = view.buddies.iter().zip([" next", " last", " skip"]);
+            let buddy = buddy.filter(|(buddy, _)| **buddy == Some(entity.id)).map(|(_, name)| name);
+            lines.push(format!(
+                "{role} {} vruntime {:+}{} deadline {:+} weight {}{}{}",
+                self.name_of_entity(entity),
+                entity.vruntime.minus(view.min_vruntime),
+                known(self.is_entity_known(entity.id)),
+                entity.deadline.minus(view.min_vruntime),
+                entity.weight,
+                if entity.delayed { " delayed" } else { "" },
+                buddy.collect::<String>(),
+            ));
+        }
+        lines
+    }
+
+    pub(super) fn name_of(&self, task: TaskId) -> String {
+        format!("{}-{}", self.sched.task(task).comm(), self.pid_of(task))
+    }
+
+    pub(super) fn name_of_entity(&self, view: &EntityView) -> String {
+        view.task.map_or_else(|| format!("group entity {}", view.id.index()), |task| self.name_of(task))
+    }
+
+    /// Sets an entity's vruntime to the kernel's; from now on it is known.
+    pub(super) fn force_vruntime(&mut self, entity: EntityId, vruntime: Vruntime) {
+        if self.sched.entity_view(entity).vruntime != vruntime {
+            self.sched.force_vruntime(entity, vruntime);
+        }
+        self.knowledge.entity_mut(entity).known = true;
+    }
+
+    /// The levels of a task that will join queues of `cpu` when it is queued there; `case` and `known` are those of its own.
+    pub(super) fn joining(&self, task: TaskId, cpu: Cpu, own: Joining) -> Vec<Joining> {
+        let mut joining = vec![own];
+        for entity in self.sched.levels_on(task, cpu).into_iter().skip(1) {
+            if self.sched.entity_view(entity).on_rq {
+                break;
+            }
+            let queue = self.sched.queue_of(entity);
+            let known = match self.by_lag {
+                true => self.place_known(entity, queue),
+                false => self.is_entity_known(entity) && self.min_known(queue),
+            };
+            let since = joining[0].since;
+            joining.push(Joining { entity, case: "group entity", known, others: Vec::new(), since });
+        }
+        joining
+    }
+
+    /// Whether where an entity would be placed by its lag is known.
+    pub(super) fn place_known(&self, entity: EntityId, queue: QueueId) -> bool {
+        let is_empty = self.sched.queue_view(queue).entities().next().is_none();
+        self.average_known(queue) && (is_empty || self.knowledge.entity(entity).lag_known)
+    }
+
+    /// Compares where entities that have just been queued stand, and puts them where the kernel had them.
+    pub(super) fn judge_placements(&mut self, record: &Record, joined: Vec<Joining>) {
+        for joined in joined {
+            self.judge_placement(record, &joined);
+        }
+    }
+
+    fn judge_placement(&mut self, record: &Record, joined: &Joining) {
+        let view = self.sched.entity_view(joined.entity);
+        if view.task.is_some_and(|task| !self.is_fair(task)) {
+            return;
+        }
+        let model = view.vruntime;
+        let placed = self.knowledge.entity_mut(joined.entity).placed.take().filter(|placed| placed.event > joined.since);
+        let shown = placed.map(|placed| placed.vruntime).or_else(|| match view.task {
+            Some(task) => self.vruntime_shown_later(task),
+            None => self.group_vruntime_shown_later(joined.entity),
+        });
+        let deadline = placed.and_then(|placed| placed.deadline).filter(|_| self.by_lag);
+        let verdict = match shown {
+            None => Verdict::NotJudged("vruntime not shown"),
+            Some(_) if !joined.known => Verdict::NotJudged("state before not known"),
+            Some(kernel) if kernel == model => match deadline {
+                Some(deadline) if deadline != view.deadline => Verdict::Miss("deadline"),
+                _ => Verdict::Hit,
+            },
+            Some(kernel) if joined.others.contains(&kernel) => Verdict::Admissible,
+            Some(_) => Verdict::Miss(joined.case),
+        };
+        let queue = self.sched.queue_of(joined.entity);
+        let judged = Judged { record, kind: Kind::Placement, case: joined.case, queue };
+        self.judge(judged, verdict, |walker| describe_placement(walker, &view, shown, deadline));
+        if let Some(deadline) = deadline {
+            self.sched.force_deadline(joined.entity, deadline);
+        }
+        match shown {
+            Some(kernel) => {
+                self.learn_minimum(joined, queue, model, kernel);
+                self.force_vruntime(joined.entity, kernel);
+            }
+            None => self.knowledge.entity_mut(joined.entity).known = joined.known,
+        }
+    }
+
+    /// A queue's minimum that was not known is shown by where a task was placed relative to it.
+    fn learn_minimum(&mut self, joined: &Joining, queue: QueueId, model: Vruntime, kernel: Vruntime) {
+        let depends_on_minimum = matches!(joined.case, "fork" | "moved");
+        let learns = depends_on_minimum && !self.by_lag && self.is_entity_known(joined.entity);
+        if !learns || self.min_known(queue) {
+            return;
+        }
+        let minimum = self.sched.queue_view(queue).min_vruntime.plus(kernel.minus(model));
+        self.sched.force_min_vruntime(queue, minimum);
+        self.knowledge.queue_mut(queue).min_known = true;
+        self.note_minimum(queue);
+    }
+
+    /// Compares whether a task that has just been queued takes the CPU, and applies what the kernel did.
+    pub(super) fn judge_preempt(&mut self, record: &Record, task: TaskId, pending: bool, truth: Option<bool>) {
+        let cpu = self.sched.task(task).cpu();
+        let decision = self.sched.wakeup_preempt(task);
+        let curr = self.sched.curr(cpu);
+        let curr_queued = self.sched.is_on_queue(curr) && !self.cpus[cpu.index()].blocked;
+        let compared = self.sched.compared_entities(task);
+        let known = compared.is_some_and(|(one, other)| match self.by_lag {
+            true => self.all_known(self.sched.queue_of(one)),
+            false => self.is_entity_known(one) && self.is_entity_known(other),
+        });
+        let verdict = match truth {
+            _ if compared.is_none() => Verdict::NotJudged("another class is concerned"),
+            _ if !curr_queued => Verdict::NotJudged("the running task has left its queue"),
+            _ if pending => Verdict::NotJudged("a reschedule is already pending"),
+            None => Verdict::NotJudged("the trace does not show it"),
+            Some(_) if !known => Verdict::NotJudged("vruntime not known"),
+            Some(truth) if truth == decision.preempt => Verdict::Hit,
+            Some(_) => Verdict::Miss(decision.reason.describe()),
+        };
+        let preempts = truth.unwrap_or(decision.preempt);
+        let case = yes_no(preempts);
+        let queue = compared.map_or_else(|| self.queue_of(task), |(_, woken)| self.sched.queue_of(woken));
+        let judged = Judged { record, kind: Kind::WakeupPreempt, case, queue };
+        self.judge(judged, verdict, |walker| {
+            let said = yes_no(decision.preempt);
+            [format!("{said} for {}: {}", walker.name_of(task), decision.reason.describe()), case.to_string()]
+        });
+        let forced = match verdict {
+            Verdict::Miss(_) => PreemptDecision { preempt: preempts, ..super::wakeups::decision_for(preempts) },
+            _ => decision,
+        };
+        self.sched.apply_preempt(task, forced);
+    }
+}
+
+fn describe_placement(
+    walker: &Walker,
+    view: &EntityView,
+    shown: Option<Vruntime>,
+    deadline: Option<Vruntime>,
+) -> [String; 2] {
+    let kernel = shown.unwrap_or(view.vruntime);
+    let wanted = deadline.map_or(String::new(), |deadline| format!(", deadline {:+}", deadline.minus(kernel)));
+    [
+        format!(
+            "{} at {}, deadline {:+}, lag {}",
+            walker.name_of_entity(view),
+            view.vruntime.0,
+            view.deadline.minus(view.vruntime),
+            view.vlag
+        ),
+        format!("{} ({:+}){wanted}", kernel.0, kernel.minus(view.vruntime)),
+    ]
+}
+
+pub(super) fn yes_no(answer: bool) -> &'static str {
+    if answer { "yes" } else { "no" }
+}

@@ -1,0 +1,244 @@
+//! What the walk knows besides the core's state: what is certain, and what was announced and is to come.
+//!
+//! Must not know: how a decision is judged.
+
+use fairlab_event::{Cpu, Pid};
+use fairlab_kernel::open_loop::{EntityId, QueueId};
+use fairlab_kernel::{GroupId, TaskId, Vruntime};
+
+use super::Walker;
+
+/// How many values of a queue's minimum are remembered, for reads of it without its lock.
+const MINIMA_KEPT: usize = 16;
+
+/// What is known of a task.
+#[derive(Clone, Debug)]
+pub(super) struct TaskInfo {
+    pub id: TaskId,
+    /// A wakeup of it is under way.
+    pub waking: bool,
+    /// The event with which its last wakeup began.
+    pub waking_since: u64,
+    /// It was moved to another CPU while waking: from where, and with what.
+    pub moved: Option<MovedWhileWaking>,
+    pub exiting: bool,
+    /// A change of nice level that was announced and is not applied yet.
+    pub renice: Option<i32>,
+    /// A `sched_move_task()` that was announced and is not applied yet.
+    pub moving_group: bool,
+    /// It has called `sched_yield()`; and that has been applied since it was last switched.
+    pub yielding: bool,
+    pub yielded: bool,
+    /// Its vruntime has been printed in this trace.
+    pub printed: bool,
+    /// It has been woken where it slept on its queue, and whether that queue was known then.
+    pub requeued: Option<bool>,
+}
+
+impl TaskInfo {
+    pub fn new(id: TaskId) -> TaskInfo {
+        TaskInfo {
+            id,
+            waking: false,
+            waking_since: 0,
+            moved: None,
+            exiting: false,
+            renice: None,
+            moving_group: false,
+            yielding: false,
+            yielded: false,
+            printed: false,
+            requeued: None,
+        }
+    }
+}
+
+/// A move of a task that is being woken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MovedWhileWaking {
+    pub orig: QueueId,
+    /// Its vruntime on the queue that it left.
+    pub vruntime: Vruntime,
+    /// The event that reports the move.
+    pub event: u64,
+    /// Whether the minimum of that queue was known.
+    pub orig_known: bool,
+}
+
+/// What is known of an entity.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EntityInfo {
+    /// Whether the core's vruntime (and deadline) of it is the kernel's.
+    pub known: bool,
+    /// Whether its lag of when it last left a queue is the kernel's.
+    pub lag_known: bool,
+    /// Where a probe has just shown it being placed.
+    pub placed: Option<Placed>,
+}
+
+/// What `place_entity()` returned with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    pub event: u64,
+    pub vruntime: Vruntime,
+    pub deadline: Option<Vruntime>,
+}
+
+/// What is known of a queue.
+#[derive(Clone, Debug, Default)]
+pub(super) struct QueueInfo {
+    /// Whether the core's minimum (or zero) of it is the kernel's.
+    pub min_known: bool,
+    /// Past values of the minimum, newest last, each with the event since which it held; and how many there were in all.
+    pub minima: Vec<(Vruntime, u64)>,
+    pub minima_seen: u64,
+    /// The latter when the reading of the snapshot began.
+    pub minima_at_snapshot: u64,
+}
+
+/// What is known of a CPU.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CpuInfo {
+    /// Whether every task on its queues is known to be there.
+    pub queue_known: bool,
+    /// Its running task has left the queue and the switch is to come.
+    pub blocked: bool,
+    /// The task that code on this CPU is waking.
+    pub waking: Option<Pid>,
+    /// Tasks that code on this CPU has taken off a queue and not yet put on another, each with the event of that.
+    pub detached: Vec<(Pid, u64)>,
+    /// Whether a reschedule was pending when this CPU last reported, and since which event.
+    pub need_resched: bool,
+    pub pending_since: u64,
+    /// The last event of a wakeup that code on this CPU is about, before `sched_wakeup` itself.
+    pub waking_seen: u64,
+    /// The event with which that wakeup began.
+    pub waking_began: u64,
+    /// The last that a probe has shown of code on this CPU: it asked for a reschedule of that CPU.
+    pub asked_resched: Option<Cpu>,
+    /// The task whose test for preemption a probe has shown code on this CPU entering.
+    pub tested: Option<Pid>,
+    /// Its running task was moved between groups: once it has been put back, a reschedule is pending.
+    pub resched_due: bool,
+    /// The queue on which code on this CPU places an entity.
+    pub placing: Option<QueueId>,
+    /// The tick's probe was hit and its accounting is to come.
+    pub in_tick: bool,
+    /// Whether a reschedule was pending before the queue's last accounting, and the event of that.
+    pub pending_before_charge: (bool, u64),
+    /// The task whose sleep code on this CPU has just reported as ended: it had left its queue.
+    pub sleep_ended: Option<Pid>,
+    /// The task that a probe has shown code on this CPU waking where it slept on its queue.
+    pub requeued: Option<Pid>,
+    /// How much its runqueue's clock was ahead of the trace's at its last accounting, ns.
+    pub clock_ahead: Option<i64>,
+    /// Whether this CPU has reported anything.
+    pub seen: bool,
+}
+
+/// Knowledge by entity, queue and CPU; grows as they come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Knowledge {
+    entities: Vec<EntityInfo>,
+    queues: Vec<QueueInfo>,
+}
+
+impl Knowledge {
+    pub fn entity(&self, entity: EntityId) -> EntityInfo {
+        self.entities.get(entity.index()).copied().unwrap_or_default()
+    }
+
+    pub fn entity_mut(&mut self, entity: EntityId) -> &mut EntityInfo {
+        if self.entities.len() <= entity.index() {
+            self.entities.resize(entity.index() + 1, EntityInfo::default());
+        }
+        &mut self.entities[entity.index()]
+    }
+
+    pub fn queue(&self, queue: QueueId) -> Option<&QueueInfo> {
+        self.queues.get(queue.index())
+    }
+
+    pub fn queue_mut(&mut self, queue: QueueId) -> &mut QueueInfo {
+        if self.queues.len() <= queue.index() {
+            self.queues.resize(queue.index() + 1, QueueInfo::default());
+        }
+        &mut self.queues[queue.index()]
+    }
+}
+
+impl Walker {
+    pub(super) fn info(&mut self, task: TaskId) -> Option<&mut TaskInfo> {
+        let pid = self.pid_of(task);
+        self.tasks.get_mut(&pid)
+    }
+
+    /// Whether a task's vruntime is known.
+    pub(super) fn is_known(&self, task: TaskId) -> bool {
+        self.is_entity_known(self.sched.task_entity(task))
+    }
+
+    pub(super) fn is_entity_known(&self, entity: EntityId) -> bool {
+        self.knowledge.entity(entity).known
+    }
+
+    pub(super) fn set_known(&mut self, task: TaskId, known: bool) {
+        self.knowledge.entity_mut(self.sched.task_entity(task)).known = known;
+    }
+
+    pub(super) fn lag_known(&self, task: TaskId) -> bool {
+        self.knowledge.entity(self.sched.task_entity(task)).lag_known
+    }
+
+    pub(super) fn min_known(&self, queue: QueueId) -> bool {
+        self.knowledge.queue(queue).is_some_and(|info| info.min_known)
+    }
+
+    /// The root group's queue of a CPU.
+    pub(super) fn root_queue(&self, cpu: Cpu) -> QueueId {
+        // Every CPU has one.
+        let root = self.sched.group_queue(GroupId::ROOT, cpu);
+        root.unwrap_or_else(|| self.sched.queue_of(self.sched.task_entity(self.sched.idle_task(cpu))))
+    }
+
+    /// The queue on which a task competes, or competed last.
+    pub(super) fn queue_of(&self, task: TaskId) -> QueueId {
+        self.sched.queue_of(self.sched.task_entity(task))
+    }
+
+    /// Whether all that competes on a queue is known.
+    pub(super) fn all_known(&self, queue: QueueId) -> bool {
+        let view = self.sched.queue_view(queue);
+        let cpu = self.sched.cpu_of(queue);
+        self.cpus[cpu.index()].queue_known && view.entities().all(|view| self.is_entity_known(view.id))
+    }
+
+    /// Whether the average of a queue is known: all that is on it is, or its zero if nothing is.
+    pub(super) fn average_known(&self, queue: QueueId) -> bool {
+        match self.sched.queue_view(queue).entities().next() {
+            None => self.min_known(queue),
+            Some(_) => self.all_known(queue),
+        }
+    }
+
+    /// Notes a queue's minimum after something may have moved it.
+    pub(super) fn note_minimum(&mut self, queue: QueueId) {
+        let minimum = self.sched.queue_view(queue).min_vruntime;
+        let event = self.seen.events;
+        let info = self.knowledge.queue_mut(queue);
+        if info.minima.last().is_none_or(|(last, _)| *last != minimum) {
+            if info.minima.len() == MINIMA_KEPT {
+                info.minima.remove(0);
+            }
+            info.minima.push((minimum, event));
+            info.minima_seen += 1;
+        }
+    }
+
+    /// The same for all levels of a task.
+    pub(super) fn note_minima(&mut self, task: TaskId) {
+        for entity in self.sched.levels(task) {
+            self.note_minimum(self.sched.queue_of(entity));
+        }
+    }
+}
