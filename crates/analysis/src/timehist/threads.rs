@@ -97,7 +97,8 @@ impl Threads {
     /// perf's thread, found or made for a sample of process `tgid`; the process's first thread is made with it.
     pub(super) fn shown(&mut self, tid: Pid, tgid: Pid) -> &mut Thread {
         let blank = |tgid| Thread { name: None, tgid, history: History::default() };
-        if tgid != tid && tgid.0 > 0 && self.shown.get(&tid).is_none_or(|thread| thread.tgid == Pid::UNKNOWN) {
+        if tgid != tid && tgid.0 > 0 && self.shown.get(&tid).is_none_or(|thread| thread.tgid == Pid::UNKNOWN)
+        {
             self.shown.entry(tgid).or_insert_with(|| blank(tgid));
         }
         let thread = self.shown.entry(tid).or_insert_with(|| blank(tgid));
