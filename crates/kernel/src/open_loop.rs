@@ -131,6 +131,12 @@ impl Scheduler {
         Some(self.entity_of(task).vruntime)
     }
 
+    /// Up to when the running fair task of `cpu` is charged, on the runqueue's clock.
+    pub fn charged_until(&self, cpu: Cpu) -> Option<Ns> {
+        let task = self.curr(cpu);
+        self.task(task).policy.is_fair().then(|| Ns(self.entity_of(task).exec_start))
+    }
+
     /// Virtual time that `task`'s weight makes of `runtime`.
     pub fn virtual_time(&self, task: TaskId, runtime: Ns) -> u64 {
         self.calc_delta_fair(self.entity_of(task).load, runtime.0)
@@ -142,6 +148,11 @@ impl Scheduler {
     /// A task's entity.
     pub fn task_entity(&self, task: TaskId) -> EntityId {
         EntityId(self.task(task).se)
+    }
+
+    /// A task's group.
+    pub fn group_of(&self, task: TaskId) -> GroupId {
+        self.task(task).group
     }
 
     /// A group's entity on `cpu`; the root has none.
@@ -227,6 +238,18 @@ impl Scheduler {
         self.average(queue.0)
     }
 
+    /// What it would be if the running entity were charged up to `clock`.
+    pub fn queue_average_at(&self, queue: QueueId, clock: Ns) -> Vruntime {
+        let Some(curr) = self.running_entity(queue.0) else { return self.average(queue.0) };
+        let entity = self.se(curr);
+        let charged = self.calc_delta_fair(entity.load, clock.0.saturating_sub(entity.exec_start));
+        let running = self.running(queue.0).map(|running| crate::cfs_rq::Running {
+            vruntime: running.vruntime.plus(charged as i64),
+            ..running
+        });
+        self.cfs(queue.0).average_vruntime(running, self.generation.behaviours.average_rounding)
+    }
+
     /// The idle task of a CPU.
     pub fn idle_task(&self, cpu: Cpu) -> TaskId {
         self.rqs[cpu.index()].idle
@@ -287,7 +310,8 @@ impl Scheduler {
 
     /// Gives the weights that no update has taken.
     pub fn flush_given_weights(&mut self) {
-        let left = self.given_weights.as_ref().map_or_else(Vec::new, |given| given.0.keys().copied().collect());
+        let left =
+            self.given_weights.as_ref().map_or_else(Vec::new, |given| given.0.keys().copied().collect());
         for se in left {
             self.update_cfs_group(se);
         }
@@ -575,7 +599,10 @@ impl Scheduler {
         let view = self.se(entity.0);
         if view.task.is_none() && view.on_rq && view.sched_delayed {
             self.stand_on(self.cfs(view.cfs_rq).cpu);
-            self.dequeue_entities(entity.0, DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() });
+            self.dequeue_entities(
+                entity.0,
+                DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() },
+            );
         }
     }
 

@@ -13,6 +13,7 @@ impl Walker {
         let prio = self.prio_shown_later(child).unwrap_or_else(|| self.sched.task(parent).prio());
         let id = self.new_task(child, prio, comm, cpu);
         let known = self.is_known(parent);
+        self.sched.set_task_group(id, self.sched.group_of(parent));
         if self.sched.curr(cpu) == parent {
             self.sched.place_forked(id, cpu);
         }

@@ -1,7 +1,7 @@
 //! What the recorder's probes show: announcements of what is to come, and the kernel's own values to compare with.
 
-use fairlab_event::Pid;
-use fairlab_kernel::open_loop::EntityId;
+use fairlab_event::{Ns, Pid};
+use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Caller, Key, Probe};
@@ -33,7 +33,14 @@ impl Walker {
                 }
             }
             At::ReweightEntity => self.on_reweight(probe),
-            At::EnqueueEntity => self.compare_minimum(record, probe),
+            At::EnqueueEntity | At::EnqueueTask => {
+                if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task())
+                    && let Some(info) = self.cpus.get_mut(cpu.index())
+                {
+                    info.enqueued = Some((record.number, record.time));
+                }
+                self.compare_minimum(record, probe);
+            }
             At::DequeueEntity | At::PutPrevEntity if probe.group_entity().is_some() => {}
             At::DequeueEntity | At::SetNextEntity | At::SetNextTask | At::PutPrevEntity => {
                 self.compare_minimum(record, probe);
@@ -163,12 +170,41 @@ impl Walker {
         let Some(queue) = self.cpus[record.cpu.index()].placing else { return };
         let Some(kernel) = probe.unsigned(Key::Average).map(Vruntime) else { return };
         let model = self.sched.queue_average(queue);
-        let judged = Judged { record, kind: Kind::QueueTime, case: "average", queue };
-        self.compare(judged, self.average_known(queue), model, kernel, "average");
+        if let Some(clock) = self.unprinted_clock(queue, kernel) {
+            // The running entity is a group's, and its accounting is not printed: the average tells when it was.
+            let cpu = self.sched.cpu_of(queue);
+            self.sched.set_rq_clock(cpu, clock);
+            self.cpus[cpu.index()].clock_shown = record.number;
+        } else {
+            let judged = Judged { record, kind: Kind::QueueTime, case: "average", queue };
+            self.compare(judged, self.average_known(queue), model, kernel, "average");
+        }
         if let Some(zero) = probe.unsigned(Key::ZeroVruntime) {
             self.sched.force_min_vruntime(queue, Vruntime(zero));
             self.knowledge.queue_mut(queue).min_known = true;
         }
+    }
+
+    /// The runqueue's clock at which the running group entity of a queue was charged, where only the queue's average shows
+    /// it; `None` where accounting was printed, or no clock fits.
+    fn unprinted_clock(&self, queue: QueueId, average: Vruntime) -> Option<Ns> {
+        let cpu = self.sched.cpu_of(queue);
+        let curr = self.sched.queue_view(queue).curr.filter(|curr| curr.task.is_none());
+        let info = &self.cpus[cpu.index()];
+        let (_, charged_at) = info.pending_before_charge;
+        let printed = info.enqueued.is_none_or(|(event, _)| charged_at > event);
+        if curr.is_none() || printed || !self.average_known(queue) {
+            return None;
+        }
+        let (mut low, mut high) = (self.sched.rq_clock(cpu).0, self.clock_of_next_charge(cpu)?.0);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.sched.queue_average_at(queue, Ns(middle)).is_before(average) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        (self.sched.queue_average_at(queue, Ns(low)) == average).then_some(Ns(low))
     }
 
     /// An entity that slept on its queue and would be picked leaves it.

@@ -9,8 +9,9 @@ use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{Policy, Vruntime};
 
 use super::super::record::{Marker, What};
-use super::super::sched_debug::{CpuDump, TaskDump};
+use super::super::sched_debug::{CpuDump, QueueDump, TaskDump};
 use super::Walker;
+use super::state::EntityInfo;
 
 impl Walker {
     /// Puts the snapshot's tasks where it has them.
@@ -21,9 +22,7 @@ impl Walker {
                 continue;
             }
             for queue in &dump.queues {
-                if let (Some(id), Some(zero)) = (self.dumped_queue(dump.cpu, &queue.path), queue.zero()) {
-                    self.sched.force_min_vruntime(id, Vruntime(zero));
-                }
+                self.lay_queue(dump.cpu, queue);
             }
             for task in &dump.tasks {
                 self.lay_task(dump, task);
@@ -35,6 +34,23 @@ impl Walker {
     /// The queue that a dump's line is about.
     fn dumped_queue(&self, cpu: Cpu, path: &str) -> Option<QueueId> {
         self.groups.named(path).and_then(|group| self.sched.group_queue(group, cpu))
+    }
+
+    /// A queue's zero, and the entity that stands for it on the one above.
+    fn lay_queue(&mut self, cpu: Cpu, dump: &QueueDump) {
+        let Some(queue) = self.dumped_queue(cpu, &dump.path) else { return };
+        if let Some(zero) = dump.zero() {
+            self.sched.force_min_vruntime(queue, Vruntime(zero));
+        }
+        let Some(entity) = self.sched.entity_above(queue) else { return };
+        if let Some(vruntime) = dump.nanoseconds("se->vruntime") {
+            self.sched.force_vruntime(entity, Vruntime(vruntime));
+            // A lag is printed of no entity.
+            *self.knowledge.entity_mut(entity) = EntityInfo { known: true, ..EntityInfo::default() };
+        }
+        if let Some(weight) = dump.number("se->load.weight").and_then(|weight| u64::try_from(weight).ok()) {
+            self.sched.force_weight(entity, weight);
+        }
     }
 
     fn lay_task(&mut self, dump: &CpuDump, line: &TaskDump) {
@@ -79,7 +95,9 @@ impl Walker {
         }
         for pid in moving {
             if let Some(task) = self.tasks.get(&pid).map(|info| info.id) {
-                self.set_known(task, false);
+                for entity in self.sched.levels(task) {
+                    self.knowledge.entity_mut(entity).known = false;
+                }
             }
         }
     }

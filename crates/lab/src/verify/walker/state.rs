@@ -2,7 +2,7 @@
 //!
 //! Must not know: how a decision is judged.
 
-use fairlab_event::{Cpu, Pid};
+use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{GroupId, TaskId, Vruntime};
 
@@ -130,6 +130,10 @@ pub(super) struct CpuInfo {
     pub sleep_ended: Option<Pid>,
     /// The task that a probe has shown code on this CPU waking where it slept on its queue.
     pub requeued: Option<Pid>,
+    /// The last that a probe has shown a task being queued here: the event, and when.
+    pub enqueued: Option<(u64, Ns)>,
+    /// The event that last told its runqueue's clock where no accounting was printed.
+    pub clock_shown: u64,
     /// How much its runqueue's clock was ahead of the trace's at its last accounting, ns.
     pub clock_ahead: Option<i64>,
     /// Whether this CPU has reported anything.

@@ -174,6 +174,7 @@ impl Walker {
     pub(super) fn kept_running(&mut self, record: &Record, curr: TaskId) {
         let cpu = record.cpu;
         self.sched.stand_on(cpu);
+        self.sched.account(cpu);
         self.sched.context_switch(cpu, curr, TaskState::RUNNABLE);
     }
 }

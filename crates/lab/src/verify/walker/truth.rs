@@ -1,6 +1,6 @@
 //! What the kernel did, as far as the events to come show it.
 
-use fairlab_event::{Cpu, Pid, Prio, Switch};
+use fairlab_event::{Cpu, Ns, Pid, Prio, Switch};
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Caller, Key};
@@ -30,6 +30,16 @@ impl Walker {
             }
         }
         None
+    }
+
+    /// The clock of a CPU's runqueue at the next accounting of its running task.
+    pub(super) fn clock_of_next_charge(&self, cpu: Cpu) -> Option<Ns> {
+        let pid = self.pid_of(self.sched.curr(cpu));
+        let runtime = self.window.of_task(pid).find_map(|record| match &record.what {
+            What::Runtime { runtime, .. } => Some(*runtime),
+            _ => None,
+        })?;
+        Some(Ns(self.sched.charged_until(cpu)?.0 + runtime.0))
     }
 
     /// Whether the next charge of a running task is one of the weight that it has now.

@@ -300,9 +300,13 @@ impl Walker {
     pub(super) fn advance_clock(&mut self, record: &Record, target: Cpu) {
         let info = &self.cpus[target.index()];
         let (_, charged_at) = info.pending_before_charge;
-        let printed = charged_at > self.cpus[record.cpu.index()].waking_began;
-        let Some(ahead) = info.clock_ahead.filter(|_| !printed) else { return };
-        let clock = record.time.0.wrapping_add(ahead as u64);
+        let began = self.cpus[record.cpu.index()].waking_began;
+        let told = charged_at.max(info.clock_shown) > began;
+        let Some(ahead) = info.clock_ahead.filter(|_| !told) else { return };
+        // Not beyond where the next accounting puts it.
+        let next = self.clock_of_next_charge(target).unwrap_or(Ns::MAX);
+        let enqueued = info.enqueued.filter(|(event, _)| *event > began).map_or(record.time, |(_, time)| time);
+        let clock = enqueued.0.wrapping_add(ahead as u64).min(next.0);
         if clock > self.sched.rq_clock(target).0 {
             self.sched.set_rq_clock(target, Ns(clock));
         }
