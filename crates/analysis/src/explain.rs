@@ -349,6 +349,14 @@ impl Explain {
         }
     }
 
+    /// A task that was taken to have left its CPU runnable had blocked.
+    fn blocked_after_all(&mut self, task: u32) {
+        let ran_on = self.tracker.task(task).ran_on;
+        if let Some(log) = ran_on.and_then(|cpu| self.logs.get_mut(cpu.index())) {
+            log.blocked_after_all(task);
+        }
+    }
+
     fn moved(&mut self, task: u32, from: Cpu, to: Cpu, cause: MoveCause, event: &Event<'_>) {
         let by = Who { comm: event.context.comm, pid: event.context.pid };
         if let Some(state) = self.virtual_states.get_mut(task as usize) {
@@ -417,7 +425,12 @@ impl Sink for Explain {
         let change = self.tracker.event(event);
         self.hear_virtual_time(event);
         match change {
-            Change::Woken { task } => self.woken(task, event),
+            Change::Woken { task, seemed } => {
+                if seemed.is_some() {
+                    self.blocked_after_all(task);
+                }
+                self.woken(task, event);
+            }
             Change::Queued { task, cpu, begins } => self.queued(task, cpu, begins, event),
             Change::Moved { task, from, to, cause } => self.moved(task, from, to, cause, event),
             Change::Switched { cpu, left, entered } => {

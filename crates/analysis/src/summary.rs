@@ -234,14 +234,25 @@ impl Summary {
 
 impl Switches {
     fn count(&mut self, how: Departure) {
-        *match how {
+        *self.of(how) += 1;
+    }
+
+    /// A switch that was counted by how it looked was a sleep.
+    fn blocked_after_all(&mut self, seemed: Departure) {
+        let count = self.of(seemed);
+        *count = count.saturating_sub(1);
+        self.slept += 1;
+    }
+
+    fn of(&mut self, how: Departure) -> &mut u64 {
+        match how {
             Departure::Slept(_) => &mut self.slept,
             Departure::Exited => &mut self.exited,
             Departure::PreemptedInKernel => &mut self.preempted_in_kernel,
             Departure::Preempted => &mut self.preempted,
             Departure::Yielded => &mut self.yielded,
             Departure::Runnable => &mut self.left_runnable,
-        } += 1;
+        }
     }
 }
 
@@ -312,6 +323,10 @@ impl Sink for Summary {
                 if let (Some(left), Some(entered)) = (left, entered) {
                     self.pairs.count((left.task, entered.task));
                 }
+            }
+            Change::Woken { task, seemed: Some(seemed) } => {
+                self.switches.blocked_after_all(seemed);
+                self.sums(task).switches.blocked_after_all(seemed);
             }
             Change::Moved { task, from, to, cause } if from != to => self.moved(task, cause),
             Change::Queued { task, cpu, .. } if matches!(event.kind, EventKind::SchedWakeupNew(_)) => {

@@ -310,15 +310,15 @@ impl Tracker {
                 return Change::None;
             }
             // Up to v5.17 a task may leave as R and have blocked: the kernel wakes none that is only queued.
-            Doing::Waiting(_) if state.left_as_runnable && state.wait.is_some() => {}
+            Doing::Waiting(_) if state.left_as.is_some() && state.wait.is_some() => {}
             Doing::Waiting(_) | Doing::Waking => return Change::None,
         }
-        state.left_as_runnable = false;
+        let seemed = state.left_as.take();
         // Where it is queued is told by sched_wakeup, or else by a migration that may follow.
         let doing = if self.has_wakeup { Doing::Waking } else { Doing::Waiting(target) };
         self.becomes(task, doing);
         self.begin_wait(task, event.time, WaitCause::Wakeup);
-        Change::Woken { task }
+        Change::Woken { task, seemed }
     }
 
     fn wakeup(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> Change {
@@ -398,7 +398,7 @@ impl Tracker {
         (state.known, state.running) = (true, next);
         let left = prev.map(|task| {
             self.tasks[task as usize].prio = switch.prev_prio;
-            self.leaves(task, cpu, how, switch.prev_state, event.time);
+            let how = self.leaves(task, cpu, how, switch.prev_state, event.time);
             Left { task, ran_since, how, resched }
         });
         let entered = next.map(|task| {
@@ -426,43 +426,44 @@ impl Tracker {
         }
     }
 
-    fn leaves(&mut self, task: u32, cpu: Cpu, how: Departure, as_state: TaskState, now: Ns) {
+    /// A task leaves its CPU; returns how, by what is known of it besides.
+    fn leaves(&mut self, task: u32, cpu: Cpu, how: Departure, as_state: TaskState, now: Ns) -> Departure {
         let state = &mut self.tasks[task as usize];
         state.is_seen_on(cpu);
         state.ran_on = Some(cpu);
         let woken_meanwhile = std::mem::take(&mut state.waking_while_running);
-        state.left_as_runnable = false;
+        state.left_as = None;
+        state.wait = None;
         let cause = match how {
             Departure::Exited => {
                 self.becomes(task, Doing::Gone);
-                self.tasks[task as usize].wait = None;
-                return;
+                return how;
             }
-            Departure::Slept(_) if !woken_meanwhile => {
-                self.becomes(task, Doing::Sleeping);
-                self.tasks[task as usize].wait = None;
-                return;
-            }
-            // Its waker came before it had left.
+            // Its waker came before it had left; up to v5.17 its state is then R.
             _ if woken_meanwhile && !as_state.is_preempted() => {
                 self.becomes(task, Doing::Waking);
                 self.begin_wait(task, now, WaitCause::Wakeup);
-                return;
+                return Departure::Slept(as_state);
+            }
+            Departure::Slept(_) => {
+                self.becomes(task, Doing::Sleeping);
+                return how;
             }
             Departure::PreemptedInKernel => WaitCause::PreemptedInKernel,
             Departure::Preempted => WaitCause::Preempted,
             Departure::Yielded => WaitCause::Yielded,
-            Departure::Runnable | Departure::Slept(_) => WaitCause::LeftRunnable,
+            Departure::Runnable => WaitCause::LeftRunnable,
         };
-        state.left_as_runnable = !as_state.is_preempted();
+        state.left_as = (!as_state.is_preempted()).then_some(how);
         self.becomes(task, Doing::Waiting(cpu));
         self.begin_wait(task, now, cause);
+        how
     }
 
     fn enters(&mut self, task: u32, cpu: Cpu, now: Ns) -> Option<EndedWait> {
         let state = &mut self.tasks[task as usize];
         state.is_seen_on(cpu);
-        state.left_as_runnable = false;
+        state.left_as = None;
         let wait = state.wait.take();
         if let Doing::Running(elsewhere) = state.doing
             && elsewhere != cpu

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use fairlab_event::{Cpu, Event, EventKind, Ns, Pid};
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, TaskState};
 
 use super::story::Who;
 use crate::tracker::{Departure, MoveCause, Resched};
@@ -87,6 +87,17 @@ impl CpuLog {
             self.forgotten = self.entries.pop_front().map(|oldest| oldest.time());
         }
         self.entries.push_back(entry);
+    }
+
+    /// The latest stay of a task ended with a sleep, other than it seemed.
+    pub(super) fn blocked_after_all(&mut self, task: u32) {
+        let latest = self.entries.iter_mut().rev().find_map(|entry| match entry {
+            Entry::Ran(ran) if ran.task == task => Some(ran),
+            _ => None,
+        });
+        if let Some(ran) = latest {
+            ran.how = Departure::Slept(TaskState::RUNNABLE);
+        }
     }
 
     /// What ended at `from` or later, the oldest first.

@@ -349,6 +349,7 @@ fn departed(how: Departure) -> String {
         Departure::Preempted => "was preempted on the way to user mode (R)".to_string(),
         Departure::Yielded => "yielded".to_string(),
         Departure::Runnable => "left runnable (R)".to_string(),
+        Departure::Slept(state) if state.is_runnable() => "slept, its waker being there already".to_string(),
         Departure::Slept(state) if state.contains(TaskState::UNINTERRUPTIBLE) => format!("blocked ({state})"),
         Departure::Slept(state) => format!("slept ({state})"),
         Departure::Exited => "exited".to_string(),

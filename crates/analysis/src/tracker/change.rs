@@ -11,8 +11,9 @@ use super::{Departure, MoveCause, Resched, Wait};
 pub(crate) enum Change {
     /// Nothing that is followed here.
     None,
-    /// A sleeping task is woken: its wait begins; it is not queued yet.
-    Woken { task: u32 },
+    /// A sleeping task is woken: its wait begins; it is not queued yet. `seemed`: it was taken to have left its CPU
+    /// runnable, in this way, and turns out to have blocked.
+    Woken { task: u32, seemed: Option<Departure> },
     /// A task is queued on a CPU; its wait `begins` here unless it was woken before.
     Queued { task: u32, cpu: Cpu, begins: bool },
     /// A task is moved while it does not run.

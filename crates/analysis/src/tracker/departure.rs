@@ -19,7 +19,7 @@ pub enum Departure {
     Yielded,
     /// It stayed runnable; the trace does not tell why it left.
     Runnable,
-    /// It blocked.
+    /// It blocked. The state is `R` when a waker came before it had left, up to v5.17.
     Slept(TaskState),
     /// It exited.
     Exited,
@@ -74,12 +74,17 @@ impl LastWords {
         self.accounted = match &event.kind {
             EventKind::SchedStatRuntime { pid, .. } => Some((*pid, event.time)),
             // What the next task has waited is told between the accounting and the switch.
-            EventKind::SchedStatWait(_) => self.accounted,
+            EventKind::SchedStatWait(_) | EventKind::Kprobe { .. } | EventKind::Other { .. } => {
+                self.accounted
+            }
             _ => None,
         };
         match &event.kind {
             EventKind::SchedWaking(wakeup) => self.waking = Some(wakeup.pid),
-            EventKind::SchedStatRuntime { .. } | EventKind::SchedMigrateTask { .. } => {}
+            EventKind::SchedStatRuntime { .. }
+            | EventKind::SchedMigrateTask { .. }
+            | EventKind::Kprobe { .. }
+            | EventKind::Other { .. } => {}
             _ => self.waking = None,
         }
         if !flags.need_resched() || matches!(event.kind, EventKind::SchedSwitch(_)) {

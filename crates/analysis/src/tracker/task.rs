@@ -4,6 +4,8 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
 
+use super::Departure;
+
 /// What a task does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Doing {
@@ -72,8 +74,8 @@ pub(crate) struct Task {
     pub(crate) ran_on: Option<Cpu>,
     /// `sched_waking` came while it ran, `sched_wakeup` did not yet.
     pub(super) waking_while_running: bool,
-    /// It waits since it left as `R`, without the mark of a preemption.
-    pub(super) left_as_runnable: bool,
+    /// How it left, when it waits since it left as `R`, without the mark of a preemption.
+    pub(super) left_as: Option<Departure>,
     /// Whether the CPU on which it waits counts it among those that might run elsewhere.
     pub(super) counted_movable: bool,
     /// The CPU that its name tells.
@@ -92,7 +94,7 @@ impl Task {
             wait: None,
             ran_on: None,
             waking_while_running: false,
-            left_as_runnable: false,
+            left_as: None,
             counted_movable: false,
             named_for: None,
             strayed: false,

@@ -24,7 +24,10 @@ fn describe(tracker: &Tracker, change: &Change) -> String {
     match change {
         Change::None => String::new(),
         Change::Lost => "lost".to_string(),
-        Change::Woken { task } => format!("woken {}", name(task)),
+        Change::Woken { task, seemed } => {
+            let seemed = seemed.map_or(String::new(), |seemed| format!(", not {seemed:?}"));
+            format!("woken {}{seemed}", name(task))
+        }
         Change::Queued { task, cpu, begins } => {
             format!("queued {} on {cpu}{}", name(task), if *begins { " anew" } else { "" })
         }
@@ -106,7 +109,7 @@ fn a_task_woken_while_it_goes_to_sleep_was_not_preempted() {
         &[
             "5 queued y on 1 anew",
             "10 switch 0 +a",
-            "22 switch 0 -a Runnable +b",
+            "22 switch 0 -a Slept(R) +b",
             "25 queued a on 1",
             "32 switch 1 -w Slept(S) +a after 10 us Wakeup",
         ],
@@ -123,7 +126,7 @@ fn a_task_woken_while_it_goes_to_sleep_was_not_preempted() {
             "5 queued y on 1 anew",
             "10 switch 0 +a",
             "22 switch 0 -a Runnable +b",
-            "24 woken a",
+            "24 woken a, not Runnable",
             "25 queued a on 0",
             "32 switch 0 -b Slept(S) +a after 8 us Wakeup",
         ],
