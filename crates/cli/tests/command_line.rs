@@ -77,7 +77,7 @@ fn an_impossible_machine_is_refused() {
 #[test]
 fn files_that_are_no_traces_are_refused() {
     assert_refused(&["latency", "/nonexistent"], "/nonexistent: No such file");
-    assert_refused(&["latency", env!("CARGO_MANIFEST_DIR")], "directory");
+    assert_refused(&["latency", env!("CARGO_MANIFEST_DIR")], "this folder holds no trace");
     assert_refused(&["latency", &testdata("README.md")], "give a trace");
     assert_refused(&["latency", &testdata("perf-hackbench.data"), "-s", "luck"], "luck");
     let path = temporary("markers.txt");
@@ -227,4 +227,105 @@ fn what_there_is_can_be_listed_and_shown() {
     assert!(stdout(&["workloads", "list"]).contains("schbench"));
     assert!(stdout(&["workloads", "show", "schbench"]).contains("-t"));
     assert!(stdout(&["--version"]).starts_with("fairlab "));
+}
+
+#[test]
+fn timehist_is_perfs_list_and_knows_its_options() {
+    let data = testdata("perf-hackbench.data");
+    let list = stdout(&["timehist", &data]);
+    assert_eq!(list.lines().count(), 3 + 6_121);
+    assert!(list.starts_with(
+        "           time    cpu  task name                       wait time  sch delay   run time\n"
+    ));
+    let tail = |text: String| text.lines().rev().take(3).map(str::to_string).collect::<Vec<_>>().join("\n");
+    let summary = stdout(&["timehist", "-s", &data]);
+    assert!(tail(summary.clone()).contains("Total number of context switches: 6121"), "{summary}");
+    assert!(stdout(&["timehist", "-S", &data]).ends_with(&summary));
+    let one = stdout(&["timehist", &data, "-t", "10929", "-C", "0-1", "--time", "1356.93,1357.1"]);
+    assert_eq!(one.lines().count(), 3 + 50);
+    assert_refused(&["timehist", &data, "-s", "-w"], "cannot be used with");
+    assert_refused(&["timehist", &data, "--time", "2,1"], "ends before it begins");
+    assert_refused(&["timehist", &data, "-C", "zero"], "'zero' is no CPU number");
+}
+
+#[test]
+fn timehist_in_json_is_one_document() {
+    let data = testdata("perf-make.data");
+    let answer = json(&["timehist", &data, "-w", "-M", "--format", "json"]);
+    assert_eq!(answer["schema"], "fairlab/timehist/1");
+    let events = answer["events"].as_array().expect("events");
+    let count = |kind: &str| events.iter().filter(|event| event["kind"] == kind).count() as u64;
+    assert_eq!(Some(count("switch")), answer["summary"]["switches"].as_u64());
+    assert!(count("wakeup") > 100 && count("migration") > 10);
+    assert!(events.iter().all(|event| event["time_ns"].is_u64()));
+    let only_summary = json(&["timehist", &data, "-s", "--format", "json"]);
+    assert_eq!(
+        (only_summary["events"].as_array().map(Vec::len), &only_summary["summary"]["switches"]),
+        (Some(0), &answer["summary"]["switches"])
+    );
+}
+
+#[test]
+fn summary_answers_with_percentiles_and_shares() {
+    let data = testdata("perf-hackbench.data");
+    let answer = json(&["summary", &data, "--llc", "0,1", "--node", "0-1", "--format", "json"]);
+    assert_eq!(answer["schema"], "fairlab/summary/1");
+    let (wakeup, preemption) = (&answer["wakeup_latency"], &answer["preemption_wait"]);
+    // An independent count has 5,241 and 706; three more waits are those of a task whose switches the recorder missed.
+    assert_eq!((wakeup["count"].as_u64(), preemption["count"].as_u64()), (Some(5_244), Some(706)));
+    assert_eq!(
+        (wakeup["max_ns"].as_u64(), preemption["max_ns"].as_u64()),
+        (Some(37_833_363), Some(20_035_014))
+    );
+    let p99 = wakeup["p99_ns"].as_f64().expect("p99");
+    assert!((p99 / 10_108_000.0 - 1.0).abs() < 1.0 / 128.0, "{p99}");
+    let scopes: Vec<&str> = answer["unconserved"]
+        .as_array()
+        .expect("scopes")
+        .iter()
+        .filter_map(|part| part["within"].as_str())
+        .collect();
+    assert_eq!(scopes, ["machine", "node 0", "llc 0", "llc 1"]);
+    assert!(answer["migrations"]["total"].as_u64() > Some(119));
+    let text = stdout(&["summary", &data, "--top", "2"]);
+    assert!(text.contains("\t*99.0th: 10158 ("), "{text}");
+    assert_refused(&["summary", &data, "--llc", "0-1,1-2"], "a CPU stands in two sets");
+}
+
+#[test]
+fn explain_tells_why_the_kworker_of_the_mail_waited() {
+    let mail = testdata("seed4-eevdf-vhost.mail.txt");
+    let answer = json(&["explain", &mail, "--task", "6525", "--worst", "1", "--format", "json"]);
+    assert_eq!(answer["schema"], "fairlab/explain/1");
+    let story = &answer["stories"][0];
+    assert_eq!((story["wait_ns"].as_u64(), story["ran_on_cpu"].as_u64()), (Some(39_720_000), Some(14)));
+    assert_eq!(story["virtual_time"]["waiter_placement"]["levels"][0]["lag"], -1150);
+    assert_eq!(story["virtual_time"]["gap_virtual_ns"], 82_399_614_691_u64);
+    assert_eq!(story["virtual_time"]["comparable"], false);
+    assert_eq!(story["runs"][0]["ticks_without_switch"], 4);
+    assert_eq!(
+        (&story["ended_by"]["kind"], &story["ended_by"]["moved"]["move"]["to_cpu"]),
+        (&"stopper".into(), &15.into())
+    );
+    let text = stdout(&["explain", &mail, "--task", "kworker/14:0", "--worst", "1"]);
+    assert!(text.contains("kworker/14:0:6525 (prio 120) waited 39.720 ms"), "{text}");
+    assert_refused(&["explain", &mail, "--worst", "many"], "many");
+    assert_refused(&["explain", "/nonexistent"], "/nonexistent: No such file");
+}
+
+#[test]
+fn one_recording_in_two_formats_is_summed_up_alike() {
+    let sums = |name: &str| {
+        let mut answer = json(&["summary", &testdata(name), "--format", "json"]);
+        let fields = answer.as_object_mut().expect("an object");
+        for field in ["events", "import"] {
+            fields.remove(field);
+        }
+        answer
+    };
+    let (of_data, of_text) = (sums("perf-hackbench.data"), sums("perf-6.1-hackbench.txt.zst"));
+    assert_eq!(of_data["wakeup_latency"], of_text["wakeup_latency"]);
+    assert_eq!(of_data["preemption_wait"], of_text["preemption_wait"]);
+    assert_eq!(of_data["cpus"], of_text["cpus"]);
+    assert_eq!(of_data["unconserved"], of_text["unconserved"]);
 }

@@ -221,6 +221,8 @@ fn virtual_json(view: &VirtualTime) -> Value {
         "runner_placement": view.runner_placement.as_deref().map(placement_json),
         "gap_virtual_ns": view.gap(),
         "time_to_close_ns": view.time_to_close().map(|time| time.0),
+        "waiter_groups": view.waiter_groups,
+        "runner_groups": view.runner_groups(),
         "comparable": view.is_comparable(),
     })
 }

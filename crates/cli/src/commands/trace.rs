@@ -16,7 +16,7 @@ use crate::error::CliError;
 /// Which trace, and how the answer is printed.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// A trace: perf.data or ftrace text, also compressed (.zst, .xz, .gz); - is standard input.
+    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); - is standard input.
     #[arg(value_name = "FILE")]
     pub file: std::path::PathBuf,
     /// Ticks per second of the trace clock, for traces with integer time stamps.
@@ -34,7 +34,7 @@ impl TraceArgs {
         read_path(&self.file, &options, sink).map_err(|error| {
             let hint = match error {
                 ImportError::Io(_) => "check the path",
-                _ => "give a trace: perf.data or ftrace text",
+                _ => "give a trace: perf.data, trace.dat or ftrace text",
             };
             CliError::bad(format!("{}: {error}", self.file.display()), hint)
         })
