@@ -5,6 +5,7 @@ use fairlab_event::Cpu;
 use crate::entity::SeId;
 use crate::generation::behaviour::{AverageRounding, TimelineOrder};
 use crate::group::GroupId;
+use crate::pelt::{CfsRqClock, CfsRqLoad};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
@@ -96,8 +97,10 @@ pub(crate) struct CfsRq {
     pub h_nr_running: u32,
     /// Those of them that sleep and have not left yet.
     pub h_nr_delayed: u32,
-    /// Its average load as last told to its group (`tg_load_avg_contrib`), scaled down.
-    pub tg_load_avg_contrib: i64,
+    /// Its load tracking averages.
+    pub tracked: CfsRqLoad,
+    /// What throttling makes of their clock.
+    pub pelt_clock: CfsRqClock,
     /// Never goes back; the zero of `avg_vruntime`.
     pub min_vruntime: Vruntime,
     pub timeline: Timeline,
@@ -131,7 +134,8 @@ impl CfsRq {
             nr_running: 0,
             h_nr_running: 0,
             h_nr_delayed: 0,
-            tg_load_avg_contrib: 0,
+            tracked: CfsRqLoad::default(),
+            pelt_clock: CfsRqClock::new(),
             min_vruntime: Vruntime::QUEUE_START,
             timeline: Timeline { order, entries: Vec::new() },
             curr: None,
@@ -150,7 +154,8 @@ impl CfsRq {
 
     /// Puts an entity on the time line (`__enqueue_entity()`).
     pub fn insert_waiting(&mut self, entry: Waiting) {
-        self.avg_vruntime = self.avg_vruntime.wrapping_add(self.key(entry.vruntime).wrapping_mul(entry.weight));
+        self.avg_vruntime =
+            self.avg_vruntime.wrapping_add(self.key(entry.vruntime).wrapping_mul(entry.weight));
         self.avg_load += entry.weight;
         self.timeline.insert(entry);
     }
@@ -158,7 +163,8 @@ impl CfsRq {
     /// Takes an entity off the time line (`__dequeue_entity()`).
     pub fn remove_waiting(&mut self, se: SeId) {
         let entry = self.timeline.remove(se);
-        self.avg_vruntime = self.avg_vruntime.wrapping_sub(self.key(entry.vruntime).wrapping_mul(entry.weight));
+        self.avg_vruntime =
+            self.avg_vruntime.wrapping_sub(self.key(entry.vruntime).wrapping_mul(entry.weight));
         self.avg_load -= entry.weight;
     }
 
@@ -227,12 +233,6 @@ impl CfsRq {
     pub fn move_zero_to(&mut self, zero: Vruntime) {
         self.avg_vruntime = self.avg_vruntime.wrapping_sub(self.avg_load.wrapping_mul(self.key(zero)));
         self.min_vruntime = zero;
-    }
-
-    /// Average load of what is queued or blocked here, scaled down (`avg.load_avg`).
-    pub fn load_avg(&self) -> u64 {
-        // Stands for PELT: what is queued now.
-        self.load.scaled_down()
     }
 }
 

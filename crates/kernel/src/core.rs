@@ -47,6 +47,8 @@ pub(crate) struct DequeueFlags {
     pub special: bool,
     /// It slept already and leaves now (`DEQUEUE_DELAYED`).
     pub delayed: bool,
+    /// It moves to another CPU (`task_on_rq_migrating()`).
+    pub migrating: bool,
 }
 
 /// Tunables in force on this machine, ns.
@@ -225,7 +227,9 @@ impl Scheduler {
 
     /// Sets the queue's clock to now (`update_rq_clock()`).
     pub(crate) fn update_rq_clock(&mut self, cpu: Cpu) {
+        let delta = self.trace.now.since(self.rqs[cpu.index()].clock).0;
         self.rqs[cpu.index()].clock = self.trace.now;
+        self.update_rq_clock_pelt(cpu, delta);
     }
 
     pub(crate) fn has(&self, feature: Feature) -> bool {

@@ -1,5 +1,6 @@
 //! A schedulable entity: a task, or a group's share of one CPU (`struct sched_entity`).
 
+use crate::pelt::SchedAvg;
 use crate::task::TaskId;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
@@ -41,6 +42,10 @@ pub(crate) struct SchedEntity {
     pub protected_until: Vruntime,
     /// Up to when its run time is accounted, ns.
     pub exec_start: u64,
+    /// Its load tracking averages.
+    pub avg: SchedAvg,
+    /// A group's: to v5.6 its runnable weight, scaled up; then how many runnable tasks it stands for.
+    pub runnable_weight: u64,
     /// All its run time, ns.
     pub sum_exec_runtime: u64,
     /// The same when it was last picked.
@@ -71,6 +76,8 @@ impl SchedEntity {
             deadline_at_pick: None,
             protected_until: Vruntime(0),
             exec_start: 0,
+            avg: SchedAvg::default(),
+            runnable_weight: 0,
             sum_exec_runtime: 0,
             prev_sum_exec_runtime: 0,
             parent: None,

@@ -6,6 +6,7 @@
 mod accounting;
 mod buddies;
 mod delay;
+pub(crate) mod load;
 mod pick;
 mod place;
 mod preempt;

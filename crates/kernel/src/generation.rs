@@ -16,6 +16,8 @@ pub use log::{BUILDS, Build, LOG};
 pub use name::NameError;
 pub use tunable::{Tunable, TunableScaling, Tunables};
 
+use crate::pelt::PeltRules;
+
 /// The rules of one kernel: a release, a state between releases, or a mixture that never was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generation {
@@ -26,6 +28,8 @@ pub struct Generation {
     pub tunables: Tunables,
     /// Which rule stands at each decision point.
     pub behaviours: Behaviours,
+    /// The rules of load tracking.
+    pub pelt: PeltRules,
     /// For each change of [`LOG`], whether it is in.
     applied: Vec<bool>,
 }
@@ -54,7 +58,7 @@ impl Generation {
         let applied = (0..LOG.len()).map(|index| index < length).collect();
         let name = match length.checked_sub(1) {
             None => log::BASE.to_string(),
-            Some(last) => LOG[last].commit.to_string(),
+            Some(last) => LOG[last].id().to_string(),
         };
         Generation::fold(name, applied)
     }
@@ -66,11 +70,13 @@ impl Generation {
             features: log::base_features(),
             tunables: log::base_tunables(),
             behaviours: log::BASE_BEHAVIOURS,
+            pelt: PeltRules::BASE,
             applied,
         };
         let chosen = LOG.iter().zip(generation.applied.clone()).filter(|(_, applied)| *applied);
-        for effect in chosen.flat_map(|(change, _)| change.effects) {
-            effect.apply(&mut generation);
+        for (change, _) in chosen {
+            change.effects.iter().for_each(|effect| effect.apply(&mut generation));
+            change.tracking.iter().for_each(|effect| effect.apply(&mut generation.pelt));
         }
         generation
     }
@@ -136,12 +142,15 @@ mod tests {
     #[test]
     fn the_log_is_dated_and_its_names_are_unique() {
         for (index, change) in LOG.iter().enumerate() {
-            assert!(change.commit.len() == 12 && change.commit.bytes().all(|byte| byte.is_ascii_hexdigit()));
-            assert!(!change.effects.is_empty() && !change.subject.is_empty());
+            let is_id =
+                change.commit.len() == 12 && change.commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(is_id || (change.commit.is_empty() && !change.tracking.is_empty()), "{}", change.name);
+            let does_something = !change.effects.is_empty() || !change.tracking.is_empty();
+            assert!(does_something && !change.subject.is_empty(), "{}", change.name);
             let is_known = |release: &Release| Generation::releases().contains(release);
             assert!(change.release.as_ref().is_none_or(is_known), "{}", change.commit);
             for earlier in &LOG[..index] {
-                assert!(earlier.commit != change.commit && earlier.name != change.name);
+                assert!(earlier.id() != change.id() && earlier.name != change.name, "{}", change.name);
                 assert!(change.release.is_none() || earlier.release <= change.release, "{}", change.commit);
             }
         }

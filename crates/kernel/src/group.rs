@@ -5,7 +5,9 @@ use fairlab_event::Cpu;
 use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
-use crate::generation::behaviour::EmptyGroup;
+use crate::fair::load::LoadUpdate;
+use crate::generation::behaviour::{EmptyGroup, Reweight};
+use crate::pelt::{GroupLoad, calc_group_shares};
 use crate::task::TaskId;
 use crate::weight::LoadWeight;
 
@@ -17,9 +19,6 @@ impl GroupId {
     /// The root group: every CPU's own `cfs_rq`.
     pub const ROOT: GroupId = GroupId(0);
 }
-
-/// The least weight of a group on one CPU, in the kernel's scaled-up units (`MIN_SHARES`).
-const MIN_SHARES: u64 = 2;
 
 /// One task group.
 #[derive(Clone, Debug)]
@@ -79,6 +78,7 @@ impl Scheduler {
             let mut level = self.groups[group.0 as usize].entities.get(cpu.index()).copied();
             self.update_rq_clock(cpu);
             while let Some(se) = level {
+                self.update_load_avg(se, LoadUpdate::TELL);
                 self.update_cfs_group(se);
                 level = self.se(se).parent;
             }
@@ -98,6 +98,7 @@ impl Scheduler {
         let group = &self.groups[self.tasks[task.index()].group.0 as usize];
         let (cfs_rq, parent) = (group.cfs_rqs[cpu.index()], group.entities.get(cpu.index()).copied());
         let se = self.tasks[task.index()].se;
+        self.change_clock(se, cfs_rq);
         let entity = self.se_mut(se);
         (entity.cfs_rq, entity.parent) = (cfs_rq, parent);
     }
@@ -117,24 +118,25 @@ impl Scheduler {
         if is_empty && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight {
             return;
         }
-        let shares = self.group_shares(below);
-        if self.se(se).load.raw() != shares {
+        let shares = calc_group_shares(self.group_load(below)) as u64;
+        // To v6.5 the weight is set anew even if it is the same: averages are rounded anew then.
+        let always = self.generation.behaviours.reweight == Reweight::KeepVruntime;
+        if always || self.se(se).load.raw() != shares {
             self.reweight_entity(se, LoadWeight::from_raw(shares));
         }
     }
 
-    /// The weight of a group's entity, scaled up: the group's shares times this queue's part of the group's load.
-    ///
-    /// Kernel: `calc_group_shares()`, kernel/sched/fair.c.
-    pub(crate) fn group_shares(&self, below: CfsRqId) -> u64 {
+    /// What the weight of a group's entity is computed from; `below` is the queue that it stands for.
+    pub(crate) fn group_load(&self, below: CfsRqId) -> GroupLoad {
         let queue = self.cfs(below);
         let group = &self.groups[queue.group.0 as usize];
-        let load = queue.load.scaled_down().max(queue.load_avg());
-        let others = group.load_avg - queue.tg_load_avg_contrib;
-        let total = others + load as i64;
-        let product = group.shares * load;
-        let shares = if total > 0 { product / total as u64 } else { product };
-        shares.clamp(MIN_SHARES, group.shares)
+        GroupLoad {
+            tg_shares: group.shares as i64,
+            tg_load_avg: group.load_avg,
+            tg_load_avg_contrib: queue.tracked.tg_load_avg_contrib as i64,
+            weight: queue.load.scaled_down() as i64,
+            load_avg: queue.tracked.avg.load_avg as i64,
+        }
     }
 }
 

@@ -44,6 +44,11 @@ impl Scheduler {
         let weight = members.iter().map(|&se| self.se(se).load.raw()).sum::<u64>();
         equal("weight", weight, queue.load.raw())?;
         let below = |se: SeId| self.se(se).my_q.map_or(1, |below| self.cfs(below).h_nr_running);
+        let delayed = |se: SeId| match self.se(se).my_q {
+            Some(below) => self.cfs(below).h_nr_delayed,
+            None => u32::from(self.se(se).sched_delayed),
+        };
+        equal("sleepers below", members.iter().map(|&se| delayed(se)).sum::<u32>(), queue.h_nr_delayed)?;
         equal("tasks below", members.iter().map(|&se| below(se)).sum::<u32>(), queue.h_nr_running)?;
         for &se in &members {
             let entity = self.se(se);

@@ -3,6 +3,7 @@
 use fairlab_event::Ns;
 
 use crate::entity::CfsRqId;
+use crate::pelt::RqClock;
 use crate::rt::RtRq;
 use crate::task::{Task, TaskId};
 
@@ -11,6 +12,8 @@ use crate::task::{Task, TaskId};
 pub(crate) struct Rq {
     /// The time that this queue's accounting uses; set when the queue is locked (`update_rq_clock()`).
     pub clock: Ns,
+    /// The clock of load tracking.
+    pub pelt: RqClock,
     pub curr: TaskId,
     pub idle: TaskId,
     /// Queued tasks of all classes.
@@ -31,6 +34,7 @@ impl Rq {
     pub fn new(idle: TaskId, cfs: CfsRqId) -> Rq {
         Rq {
             clock: Ns::ZERO,
+            pelt: RqClock::default(),
             curr: idle,
             idle,
             nr_running: 0,

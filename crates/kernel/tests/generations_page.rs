@@ -16,12 +16,13 @@ fn page() -> String {
     let _ = write!(page, "\nReleases: {} to {}.\n\n## Builds\n\n", releases[0], releases[releases.len() - 1]);
     page += "| name | what it is | base | with | without |\n|---|---|---|---|---|\n";
     for build in BUILDS {
-        let (with, without) = (build.with.join(" "), build.without.join(" "));
+        let with = [build.with, build.with_tracking].concat().join(" ");
+        let without = build.without.join(" ");
         let _ =
             writeln!(page, "| `{}` | {} | {} | {with} | {without} |", build.name, build.about, build.base);
     }
     page += "\n## Changes\n\n| commit | name | first in | subject | effect |\n|---|---|---|---|---|\n";
-    for change in LOG {
+    for change in LOG.iter() {
         let release = change.release.map_or("never merged".to_string(), |release| release.to_string());
         let left_out = change.effects.iter().find_map(|effect| match effect {
             Effect::NotModelled(what) => Some(format!("not modelled: {what}")),

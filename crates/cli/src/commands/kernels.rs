@@ -37,8 +37,8 @@ fn list(format: Format) -> Result<(), CliError> {
         text += &format!("  {:<12} {}\n", build.name, build.about);
     }
     text += "\nChanges (each names the tree after it; +NAME adds one to a kernel, -NAME takes one out):\n";
-    for change in LOG {
-        text += &format!("  {}  {:<20} {}\n", change.commit, change.name, change.subject);
+    for change in LOG.iter() {
+        text += &format!("  {:<12}  {:<23} {}\n", change.commit, change.name, change.subject);
     }
     text +=
         "\nFeatures: +FEATURE and +NO_FEATURE; tunables: ,NAME=NS. 'fairlab kernels show K' lists them.\n";
@@ -51,11 +51,12 @@ fn log(format: Format) -> Result<(), CliError> {
         return output::print_json(&json!({ "schema": "fairlab/kernels/1", "changes": changes }));
     }
     let mut text = String::new();
-    for change in LOG {
+    for change in LOG.iter() {
         let release = change.release.map_or("never merged".to_string(), |release| release.to_string());
-        text += &format!("{} {release} {} ({})\n", change.commit, change.subject, change.name);
-        for effect in change.effects {
-            text += &format!("    {}\n", describe(effect));
+        let commit = if change.commit.is_empty() { "(commit unknown)" } else { change.commit };
+        text += &format!("{commit} {release} {} ({})\n", change.subject, change.name);
+        for effect in effects(change) {
+            text += &format!("    {effect}\n");
         }
     }
     output::print(&text)
@@ -68,8 +69,13 @@ fn change_json(change: &Change) -> Value {
         "release": change.release.map(|release| release.to_string()),
         "subject": change.subject,
         "modelled": change.is_modelled(),
-        "effects": change.effects.iter().map(describe).collect::<Vec<_>>(),
+        "effects": effects(change),
     })
+}
+
+fn effects(change: &Change) -> Vec<String> {
+    let tracking = change.tracking.iter().map(|effect| format!("load tracking: {}", effect.describe()));
+    change.effects.iter().map(describe).chain(tracking).collect()
 }
 
 fn describe(effect: &Effect) -> String {
@@ -101,6 +107,7 @@ fn describe(effect: &Effect) -> String {
         Effect::VirtualZero(rule) => format!("virtual zero: {}", rule.describe()),
         Effect::ForkPlacement(rule) => format!("fork placement: {}", rule.describe()),
         Effect::Request(rule) => format!("request: {}", rule.describe()),
+        Effect::WakeLoad(rule) => format!("wakeups go by the {}", rule.describe()),
         Effect::Groundwork => "bookkeeping only".to_string(),
         Effect::NotModelled(what) => format!("not modelled: {what}"),
     }

@@ -54,6 +54,7 @@ impl Scheduler {
         self.tasks[task.index()].recent_used_cpu = self.tasks[task.index()].cpu;
         self.move_entity_to(task, cpu);
         self.update_rq_clock(cpu);
+        self.init_task_load(task);
         let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
         self.report(EventKind::SchedWakeupNew(self.wakeup_of(task)));
@@ -73,6 +74,9 @@ impl Scheduler {
         };
         self.report(EventKind::SchedProcessExit { comm, pid, prio, group_dead: None });
         self.deactivate_task(cpu, TaskState::DEAD);
+        if self.tasks[task.index()].policy.is_fair() {
+            self.remove_entity_load_avg(task);
+        }
         self.tasks[task.index()].on_rq = OnRq::Dead;
     }
 
@@ -89,7 +93,8 @@ impl Scheduler {
         let old_prio = self.tasks[task.index()].prio();
         self.while_off_queue(task, |scheduler| {
             scheduler.tasks[task.index()].nice = nice;
-            scheduler.reweight_task(task);
+            let policy = scheduler.tasks[task.index()].policy;
+            scheduler.change_weight(task, policy.is_fair());
         });
         let queued = self.tasks[task.index()].is_queued();
         if !queued || self.cfs(self.entity_of(task).cfs_rq).nr_running == 1 {
@@ -119,7 +124,7 @@ impl Scheduler {
             (changed.policy, changed.nice) = (policy, nice);
             if policy.is_fair() {
                 scheduler.set_request(task, request);
-                scheduler.reweight_task(task);
+                scheduler.change_weight(task, was_fair);
             }
         });
         if !was_fair && policy.is_fair() {
@@ -134,6 +139,18 @@ impl Scheduler {
             self.check_preempt(task);
         } else if less_urgent || changed_class {
             self.resched_curr(cpu);
+        }
+    }
+
+    /// A task gets the weight of its policy and nice level; one that is not in the fair class counts on no queue.
+    ///
+    /// Kernel: `set_load_weight()`.
+    fn change_weight(&mut self, task: TaskId, counts: bool) {
+        if counts {
+            self.reweight_task(task);
+        } else {
+            let se = self.tasks[task.index()].se;
+            self.se_mut(se).load = self.tasks[task.index()].load_weight();
         }
     }
 
@@ -163,10 +180,12 @@ impl Scheduler {
             self.place_entity(cfs_rq, se, EnqueueFlags::default());
             self.make_relative(cfs_rq, se);
         }
+        self.detach_entity_cfs_rq(se);
     }
 
     /// Kernel: `attach_task_cfs_rq()`.
     fn enter_fair_class(&mut self, task: TaskId) {
+        self.attach_entity_cfs_rq(self.tasks[task.index()].se);
         if self.is_asleep(task) && self.vruntime_is_relative_off_queue() {
             let (cfs_rq, se) = (self.entity_of(task).cfs_rq, self.tasks[task.index()].se);
             self.make_absolute(cfs_rq, se);

@@ -59,6 +59,9 @@ impl Scheduler {
             return false;
         }
         self.put_prev_task(prev);
+        if next == self.rqs[cpu.index()].idle {
+            self.turn_idle(cpu, prev);
+        }
         self.set_next_task(next);
         // Only now: what the two report still shows the pending reschedule.
         self.rqs[cpu.index()].need_resched = false;
@@ -115,7 +118,10 @@ impl Scheduler {
             "only waiting tasks are moved"
         );
         self.update_rq_clock(orig_cpu);
-        self.dequeue_task(task, DequeueFlags::default());
+        self.dequeue_task(task, DequeueFlags { migrating: true, ..DequeueFlags::default() });
+        if self.tasks[task.index()].policy.is_fair() {
+            self.leave_averages_while_moving(task);
+        }
         let (comm, pid, prio) = {
             let task = &self.tasks[task.index()];
             (task.comm, task.pid, task.prio())

@@ -79,6 +79,9 @@ impl Scheduler {
         };
         self.report(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu: decision.cpu });
         self.leave_queue_while_waking(task);
+        if self.tasks[task.index()].policy.is_fair() {
+            self.leave_averages_while_waking(task);
+        }
         self.move_entity_to(task, decision.cpu);
     }
 
@@ -119,6 +122,11 @@ impl Scheduler {
     ///
     /// Kernel: `check_preempt_curr()` (v6.6: `wakeup_preempt()`), kernel/sched/core.c.
     pub fn wakeup_preempt(&self, task: TaskId) -> PreemptDecision {
+        self.wakeup_preempt_when(task, self.need_resched(self.tasks[task.index()].cpu))
+    }
+
+    /// The same, with a reschedule `pending` or not.
+    fn wakeup_preempt_when(&self, task: TaskId, pending: bool) -> PreemptDecision {
         let woken = &self.tasks[task.index()];
         let rq = &self.rqs[woken.cpu.index()];
         let curr = &self.tasks[rq.curr.index()];
@@ -126,7 +134,9 @@ impl Scheduler {
         match woken.policy.class_rank().cmp(&curr.policy.class_rank()) {
             std::cmp::Ordering::Greater => decide(true, PreemptReason::HigherClass),
             std::cmp::Ordering::Less => decide(false, PreemptReason::LowerClass),
-            std::cmp::Ordering::Equal if woken.policy.is_fair() => self.check_preempt_wakeup(rq.curr, task),
+            std::cmp::Ordering::Equal if woken.policy.is_fair() => {
+                self.check_preempt_wakeup(rq.curr, task, pending)
+            }
             std::cmp::Ordering::Equal if woken.policy.is_rt() => self.wakeup_preempt_rt(rq.curr, task),
             std::cmp::Ordering::Equal => decide(false, PreemptReason::SameEntity),
         }
@@ -135,10 +145,12 @@ impl Scheduler {
     /// Decides whether `task` preempts, and applies it.
     pub(crate) fn check_preempt(&mut self, task: TaskId) -> PreemptDecision {
         let cpu = self.tasks[task.index()].cpu;
+        // Charging may itself ask for a reschedule; the test goes on all the same.
+        let pending = self.need_resched(cpu);
         if self.wakeup_preempt_looks_at_vruntime(task) {
             self.update_curr_of(cpu);
         }
-        let decision = self.wakeup_preempt(task);
+        let decision = self.wakeup_preempt_when(task, pending);
         if self.tasks[task.index()].policy.is_fair() {
             self.set_buddies_after(task, decision);
             self.protection_after(task, decision);

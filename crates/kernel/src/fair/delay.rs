@@ -2,6 +2,7 @@
 
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
+use crate::fair::load::LoadUpdate;
 use crate::generation::Feature;
 use crate::generation::behaviour::DelayedLag;
 use crate::task::{OnRq, TaskId};
@@ -9,7 +10,7 @@ use fairlab_event::Cpu;
 
 /// How a sleeper leaves the queue that it was kept on.
 const DELAYED_SLEEPER: DequeueFlags =
-    DequeueFlags { sleep: true, delayed: true, special: false, save: false };
+    DequeueFlags { sleep: true, delayed: true, special: false, save: false, migrating: false };
 
 impl Scheduler {
     /// Whether an entity that goes to sleep stays on its queue. Pure; run time must be accounted up to now.
@@ -84,7 +85,11 @@ impl Scheduler {
         if anew {
             self.place_anew(cfs_rq, se);
         }
+        self.update_load_avg(se, LoadUpdate::AGE);
         self.clear_delayed(se);
+        if let Some(task) = self.se(se).task {
+            self.util_est_enqueue(task);
+        }
     }
 
     fn place_anew(&mut self, cfs_rq: CfsRqId, se: SeId) {

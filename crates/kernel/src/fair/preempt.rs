@@ -49,13 +49,15 @@ impl Scheduler {
     /// Kernel: `check_preempt_wakeup()` (v6.7: `check_preempt_wakeup_fair()`), kernel/sched/fair.c. Variants:
     /// `Granularity` to v6.5, `PickDecides` from v6.6.
     /// Departs: throttled hierarchies are not modelled.
-    pub(crate) fn check_preempt_wakeup(&self, curr: TaskId, task: TaskId) -> PreemptDecision {
+    ///
+    /// `pending`: a reschedule was asked for before the running task was charged for this test.
+    pub(crate) fn check_preempt_wakeup(&self, curr: TaskId, task: TaskId, pending: bool) -> PreemptDecision {
         let decide = |preempt, reason| PreemptDecision { preempt, reason };
         if curr == task {
             return decide(false, PreemptReason::SameEntity);
         }
         let (running, woken) = (&self.tasks[curr.index()], &self.tasks[task.index()]);
-        if self.need_resched(running.cpu) {
+        if pending {
             return decide(false, PreemptReason::AlreadyPending);
         }
         if running.policy == Policy::Idle && woken.policy != Policy::Idle {

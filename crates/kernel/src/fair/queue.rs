@@ -5,11 +5,12 @@ use fairlab_event::Cpu;
 use crate::cfs_rq::Waiting;
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
+use crate::fair::load::LoadUpdate;
 use crate::generation::Feature;
 use crate::generation::behaviour::{DelayedLag, Placement, Request, VirtualZero};
+use crate::pelt::{DetachPoint, UtilEstDequeue};
 use crate::task::TaskId;
 use crate::vruntime::Vruntime;
-use crate::weight::LoadWeight;
 
 impl Scheduler {
     /// Queues a task on its CPU: at each level up to the first group that is queued already.
@@ -17,6 +18,11 @@ impl Scheduler {
     /// Kernel: `enqueue_task_fair()`, kernel/sched/fair.c.
     pub(crate) fn enqueue_task_fair(&mut self, task: TaskId, mut flags: EnqueueFlags) {
         let cpu = self.tasks[task.index()].cpu;
+        // A sleeper that was only taken off for a change of its parameters sleeps on.
+        let sleeps_on = self.entity_of(task).sched_delayed;
+        if !sleeps_on {
+            self.util_est_enqueue(task);
+        }
         let mut level = Some(self.tasks[task.index()].se);
         let mut request = None;
         let mut joined = false;
@@ -29,7 +35,7 @@ impl Scheduler {
                 joined = true;
             }
             if joined {
-                self.update_cfs_group(se);
+                self.follow_change_below(se);
                 self.take_request_from_below(se, request);
             } else {
                 self.keep_request_from_below(se, request);
@@ -38,7 +44,9 @@ impl Scheduler {
                 flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
             }
             request = self.least_request(cfs_rq);
-            self.cfs_mut(cfs_rq).h_nr_running += 1;
+            let queue = self.cfs_mut(cfs_rq);
+            queue.h_nr_running += 1;
+            queue.h_nr_delayed += u32::from(sleeps_on);
             level = self.se(se).parent;
         }
         self.rqs[cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
@@ -49,7 +57,18 @@ impl Scheduler {
     /// Kernel: `dequeue_task_fair()`, kernel/sched/fair.c.
     pub(crate) fn dequeue_task_fair(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
         let cpu = self.tasks[task.index()].cpu;
-        let gone = self.dequeue_entities(self.tasks[task.index()].se, flags);
+        let rule = self.generation.pelt.util_est.dequeue;
+        let (se, is_counted) = (self.tasks[task.index()].se, !self.entity_of(task).sched_delayed);
+        if is_counted && rule != UtilEstDequeue::After {
+            self.util_est_dequeue(task);
+        }
+        let gone = self.dequeue_entities(se, flags);
+        if is_counted && rule == UtilEstDequeue::After {
+            self.util_est_dequeue(task);
+        }
+        if is_counted && flags.sleep {
+            self.util_est_update(task);
+        }
         if gone {
             self.rqs[cpu.index()].cfs_tasks.remove(&mut self.tasks, task);
         }
@@ -62,6 +81,7 @@ impl Scheduler {
     /// Kernel: `dequeue_entities()`, kernel/sched/fair.c.
     pub(crate) fn dequeue_entities(&mut self, se: SeId, mut flags: DequeueFlags) -> bool {
         let (of_task, sleeps) = (u32::from(self.se(se).task.is_some()), flags.sleep);
+        let sleeps_on = u32::from(of_task == 1 && self.se(se).sched_delayed && !flags.delayed);
         let mut level = Some(se);
         let mut request = None;
         let mut leaving = true;
@@ -80,14 +100,23 @@ impl Scheduler {
                 }
                 flags = DequeueFlags { sleep: true, ..DequeueFlags::default() };
             } else {
-                self.update_cfs_group(se);
+                self.follow_change_below(se);
                 self.take_request_from_below(se, request);
             }
             request = self.least_request(cfs_rq);
-            self.cfs_mut(cfs_rq).h_nr_running -= of_task;
+            let queue = self.cfs_mut(cfs_rq);
+            queue.h_nr_running -= of_task;
+            queue.h_nr_delayed -= sleeps_on;
             level = parent;
         }
         true
+    }
+
+    /// What a group that stays queued does when something below it came or went.
+    fn follow_change_below(&mut self, se: SeId) {
+        self.update_load_avg(se, LoadUpdate::TELL);
+        self.se_update_runnable(se);
+        self.update_cfs_group(se);
     }
 
     /// Kernel: `enqueue_entity()`, kernel/sched/fair.c. The order of its steps decides what the placement sees: an
@@ -104,7 +133,10 @@ impl Scheduler {
         if !is_curr && comes_relative {
             self.make_absolute(cfs_rq, se);
         }
+        self.update_load_avg(se, LoadUpdate { attach: true, ..LoadUpdate::TELL });
+        self.se_update_runnable(se);
         self.update_cfs_group(se);
+        self.enqueue_runnable_load_avg(se);
         if !is_curr && rule == Placement::Lag {
             self.place_entity(cfs_rq, se, flags);
         }
@@ -142,12 +174,17 @@ impl Scheduler {
         self.update_curr(cfs_rq);
         self.clear_buddies(se);
         if !flags.delayed && self.delays_dequeue(cfs_rq, se, flags) {
+            self.update_load_avg(se, LoadUpdate::AGE);
             if self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse {
                 self.update_entity_lag(cfs_rq, se);
             }
             self.set_delayed(se);
             return false;
         }
+        let detach = flags.migrating && self.generation.pelt.detach_point == DetachPoint::Dequeue;
+        self.update_load_avg(se, LoadUpdate { detach, ..LoadUpdate::TELL });
+        self.se_update_runnable(se);
+        self.dequeue_runnable_load_avg(se);
         let is_curr = self.cfs(cfs_rq).curr == Some(se);
         if !is_curr {
             self.wait_is_interrupted(se);
@@ -199,6 +236,7 @@ impl Scheduler {
                 self.update_curr(cfs_rq);
                 self.wait_starts(se);
                 self.insert_waiting(cfs_rq, se);
+                self.update_load_avg(se, LoadUpdate::AGE);
             }
             self.cfs_mut(cfs_rq).curr = None;
             level = self.se(se).parent;
@@ -228,6 +266,7 @@ impl Scheduler {
         if self.se(se).on_rq {
             self.wait_ends(se);
             self.remove_waiting(cfs_rq, se);
+            self.update_load_avg(se, LoadUpdate::TELL);
         }
         let protected_until = self.protection(cfs_rq, se);
         let entity = self.se_mut(se);
@@ -320,9 +359,5 @@ impl Scheduler {
         let se = self.tasks[task.index()].se;
         debug_assert!(!self.se(se).on_rq, "a task is reweighted off its queue");
         self.reweight_entity(se, self.tasks[task.index()].load_weight());
-    }
-
-    pub(crate) fn set_entity_weight(&mut self, se: SeId, load: LoadWeight) {
-        self.se_mut(se).load = load;
     }
 }

@@ -3,6 +3,7 @@
 use crate::core::Scheduler;
 use crate::decision::{TickDecision, TickReason};
 use crate::entity::{CfsRqId, SeId};
+use crate::fair::load::LoadUpdate;
 use crate::generation::behaviour::TickPreemption;
 use crate::task::TaskId;
 
@@ -17,6 +18,8 @@ impl Scheduler {
             let cfs_rq = self.se(se).cfs_rq;
             let pending = self.need_resched(self.cfs(cfs_rq).cpu);
             self.update_curr(cfs_rq);
+            self.update_load_avg(se, LoadUpdate::TELL);
+            self.update_cfs_group(se);
             let decision = match self.generation.behaviours.tick_preemption {
                 TickPreemption::Deadline => self.deadline_passed(cfs_rq, pending),
                 TickPreemption::IdealSlice | TickPreemption::IdealSliceWithinLatency => {

@@ -143,6 +143,14 @@ behaviours! {
         Average = "zero_vruntime: the average as last computed",
     }
 
+    /// Which load of a CPU a wakeup goes by.
+    WakeLoad {
+        /// `runnable_load_avg`, as long as it exists.
+        Runnable = "load of what is runnable",
+        /// `load_avg`.
+        WithBlocked = "load of what is runnable or asleep",
+    }
+
     /// How large a request is.
     Request {
         /// The same for all.
@@ -229,6 +237,8 @@ pub struct Behaviours {
     pub fork_placement: ForkPlacement,
     /// See [`Request`].
     pub request: Request,
+    /// See [`WakeLoad`].
+    pub wake_load: WakeLoad,
 }
 
 impl Pick {
@@ -257,7 +267,7 @@ pub(crate) enum TimelineOrder {
 
 impl Behaviours {
     /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 18] {
+    pub fn describe(&self) -> [(&'static str, &'static str); 19] {
         [
             ("placement", self.placement.describe()),
             ("pick", self.pick.describe()),
@@ -277,6 +287,7 @@ impl Behaviours {
             ("virtual zero", self.virtual_zero.describe()),
             ("fork placement", self.fork_placement.describe()),
             ("request", self.request.describe()),
+            ("wakeup load", self.wake_load.describe()),
         ]
     }
 }

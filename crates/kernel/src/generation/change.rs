@@ -4,10 +4,11 @@ use std::fmt;
 
 use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement, ForkPreemption,
-    LagInflation, LagLimit, Pick, Placement, Request, Reweight, SliceProtection, TickPreemption,
-    VirtualZero, WakeupPreemption, Yield,
+    LagInflation, LagLimit, Pick, Placement, Request, Reweight, SliceProtection, TickPreemption, VirtualZero,
+    WakeLoad, WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
+use crate::pelt::PeltEffect;
 
 /// A mainline release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,7 +23,7 @@ impl fmt::Display for Release {
 /// One commit of the change log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The upstream commit's id, abbreviated to twelve digits.
+    /// The upstream commit's id, abbreviated to twelve digits; empty where only the release is known.
     pub commit: &'static str,
     /// A short name for use in generation names.
     pub name: &'static str,
@@ -32,6 +33,8 @@ pub struct Change {
     pub subject: &'static str,
     /// What it changes, in order.
     pub effects: &'static [Effect],
+    /// What it changes in load tracking.
+    pub tracking: &'static [PeltEffect],
 }
 
 /// What a commit changes in a [`Generation`].
@@ -83,6 +86,8 @@ pub enum Effect {
     ForkPlacement(ForkPlacement),
     /// Another size of requests.
     Request(Request),
+    /// Another load by which wakeups choose.
+    WakeLoad(WakeLoad),
     /// Bookkeeping that later commits build on; no decision changes.
     Groundwork,
     /// The commit matters, and the model does not follow it; the text says what is left out.
@@ -119,6 +124,7 @@ impl Effect {
             Effect::VirtualZero(rule) => behaviours.virtual_zero = rule,
             Effect::ForkPlacement(rule) => behaviours.fork_placement = rule,
             Effect::Request(rule) => behaviours.request = rule,
+            Effect::WakeLoad(rule) => behaviours.wake_load = rule,
             Effect::Groundwork | Effect::NotModelled(_) => {}
         }
     }
@@ -127,12 +133,19 @@ impl Effect {
 impl Change {
     /// Whether any effect changes a decision of the model.
     pub fn is_modelled(&self) -> bool {
-        self.effects.iter().any(|effect| !matches!(effect, Effect::Groundwork | Effect::NotModelled(_)))
+        let alters = |effect: &Effect| !matches!(effect, Effect::Groundwork | Effect::NotModelled(_));
+        !self.tracking.is_empty() || self.effects.iter().any(alters)
+    }
+
+    /// Its commit, or its short name where the commit is not known.
+    pub fn id(&self) -> &'static str {
+        if self.commit.is_empty() { self.name } else { self.commit }
     }
 
     /// Whether `name` means this change: its short name, or at least seven digits of its id.
     pub fn is_called(&self, name: &str) -> bool {
-        let is_id = name.len() >= 7 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_id =
+            !self.commit.is_empty() && name.len() >= 7 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         name == self.name || (is_id && (self.commit.starts_with(name) || name.starts_with(self.commit)))
     }
 }

@@ -1,12 +1,15 @@
 //! The change log: upstream commits in the order of history, and the generation that the log starts from.
 
+use std::sync::LazyLock;
+
 use super::behaviour::{
     Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement,
     ForkPreemption, LagInflation, LagLimit, Pick, Placement, Request, Reweight, SliceProtection,
-    TickPreemption, VirtualZero, WakeupPreemption, Yield,
+    TickPreemption, VirtualZero, WakeLoad, WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
+use crate::pelt::{PELT_CHANGES, PeltRules};
 
 /// The release that the log starts from.
 pub(super) const BASE: Release = Release(4, 18);
@@ -66,6 +69,7 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     virtual_zero: VirtualZero::LeastVruntime,
     fork_placement: ForkPlacement::OnParentsQueue,
     request: Request::BaseSlice,
+    wake_load: WakeLoad::Runnable,
 };
 
 /// A kernel that somebody built: a release with back-ports.
@@ -79,6 +83,8 @@ pub struct Build {
     pub base: Release,
     /// Commits that it holds beyond its base.
     pub with: &'static [&'static str],
+    /// The same for load tracking, by id or name.
+    pub with_tracking: &'static [&'static str],
     /// Commits of its base that it undoes.
     pub without: &'static [&'static str],
 }
@@ -88,23 +94,24 @@ pub struct Build {
 pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-5.10", about: "Debian 11's kernel, 5.10.218 and later", base: Release(5, 10),
-        with: &["0c2de3f054a5"], without: &[],
+        with: &["0c2de3f054a5"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
     },
     Build {
         name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
-        with: &[], without: &[],
+        with: &[], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
     },
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
-        with: &["66951e4860d3", "2a77e4be12cb", "2ae891b82695", "79104becf42b", "79f3f9bedd14"], without: &[],
+        with: &["66951e4860d3", "2a77e4be12cb", "2ae891b82695", "79104becf42b", "79f3f9bedd14"],
+        with_tracking: PeltRules::DEBIAN_6_12, without: &[],
     },
     Build {
         name: "debian-7.2", about: "Debian unstable's kernel, 7.2.13", base: Release(7, 2),
-        with: &[], without: &[],
+        with: &[], with_tracking: &[], without: &[],
     },
     Build {
         name: "v6.6.9", about: "the stable release of January 2024", base: Release(6, 6),
-        with: &["eab03c23c2a1"], without: &[],
+        with: &["eab03c23c2a1"], with_tracking: &[], without: &[],
     },
 ];
 
@@ -116,26 +123,39 @@ const fn change(
     subject: &'static str,
     effects: &'static [Effect],
 ) -> Change {
-    Change { commit, name, release: Some(Release(release.0, release.1)), subject, effects }
+    Change { commit, name, release: Some(Release(release.0, release.1)), subject, effects, tracking: &[] }
 }
 
-/// Every known change after the base, oldest first.
+/// Every known change after the base, oldest first; within a release those of load tracking come first.
+pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
+    let tracking = PELT_CHANGES.iter().map(|change| Change {
+        commit: change.commit,
+        name: change.name,
+        release: Some(Release(change.release.0, change.release.1)),
+        subject: change.subject,
+        effects: &[],
+        tracking: change.effects,
+    });
+    let mut log = tracking.chain(POLICY_CHANGES.iter().copied()).collect::<Vec<_>>();
+    // Stable; patches that were never merged stand behind all that were.
+    log.sort_by_key(|change| (change.release.is_none(), change.release));
+    log
+});
+
+/// Changes of the policy.
 #[rustfmt::skip]
-pub const LOG: &[Change] = &[
+const POLICY_CHANGES: &[Change] = &[
     change("fdf5f315d5cf", "no-lb-bias", (4, 20), "sched/fair: Disable LB_BIAS by default", &[
         Effect::SetFeature(Feature::LbBias, false),
-    ]),
-    change("23127296889f", "pelt-clock", (5, 1), "sched/fair: Update scale invariance of PELT", &[
-        Effect::NotModelled("load averages"),
     ]),
     change("5e83eafbfd3b", "no-cpu-load", (5, 3), "sched/fair: Remove the rq->cpu_load[] update code", &[
         Effect::RemoveFeature(Feature::LbBias),
     ]),
+    change("11f10e5420f6", "wake-load", (5, 5), "sched/fair: Use load instead of runnable load in wakeup path", &[
+        Effect::WakeLoad(WakeLoad::WithBlocked),
+    ]),
     change("b8c96361402a", "util-est-fastup", (5, 5), "sched/fair/util_est: Implement faster ramp-up EWMA on utilization increases", &[
         Effect::AddFeature(Feature::UtilEstFastup, true),
-    ]),
-    change("9f68395333ad", "runnable-avg", (5, 7), "sched/pelt: Add a new runnable average signal", &[
-        Effect::NotModelled("load averages"),
     ]),
     change("26cf52229efc", "least-weight", (5, 7), "sched: Avoid scale real weight down to zero", &[
         Effect::NotModelled("before, a group's entity below 1/1024 of nice 0 weighed nothing"),
@@ -288,5 +308,6 @@ pub const LOG: &[Change] = &[
         release: None,
         subject: "counterfactual: reweight_entity() scales the deadline of an entity off its queue, too",
         effects: &[Effect::Reweight(Reweight::ScaleDeadlineAlways)],
+        tracking: &[],
     },
 ];

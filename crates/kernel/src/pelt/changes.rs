@@ -97,6 +97,39 @@ impl PeltEffect {
     }
 }
 
+impl PeltEffect {
+    /// The new rule in one clause.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            PeltEffect::Invariance(rule) => rule.describe(),
+            PeltEffect::Runnable(rule) => rule.describe(),
+            PeltEffect::IdleSync(rule) => rule.describe(),
+            PeltEffect::LostIdleCheck(rule) => rule.describe(),
+            PeltEffect::ThrottleClock(rule) => rule.describe(),
+            PeltEffect::MigrationLag(rule) => rule.describe(),
+            PeltEffect::Sync(_, _, rule) => rule.describe(),
+            PeltEffect::GroupDivider(rule) => rule.describe(),
+            PeltEffect::GroupLoadUnchanged(rule) => rule.describe(),
+            PeltEffect::GroupRunnableSum(rule) => rule.describe(),
+            PeltEffect::AttachLoadSum(rule) => rule.describe(),
+            PeltEffect::DetachPoint(rule) => rule.describe(),
+            PeltEffect::AttachPoint(rule) => rule.describe(),
+            PeltEffect::InitialUtilWeight(rule) => rule.describe(),
+            PeltEffect::InitialRunnable(rule) => rule.describe(),
+            PeltEffect::TgContribution(rule) => rule.describe(),
+            PeltEffect::QueueDecay(rule) => rule.describe(),
+            PeltEffect::RunnableBoost(rule) => rule.describe(),
+            PeltEffect::UtilEstForm(rule) => rule.describe(),
+            PeltEffect::UtilEstFlag(rule) => rule.describe(),
+            PeltEffect::UtilEstMargin(rule) => rule.describe(),
+            PeltEffect::UtilEstCapacity(rule) => rule.describe(),
+            PeltEffect::UtilEstWaiting(rule) => rule.describe(),
+            PeltEffect::UtilEstRise(rule) => rule.describe(),
+            PeltEffect::UtilEstDequeue(rule) => rule.describe(),
+        }
+    }
+}
+
 /// One upstream commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeltChange {

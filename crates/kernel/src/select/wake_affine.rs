@@ -4,10 +4,12 @@ use fairlab_event::Cpu;
 
 use crate::core::Scheduler;
 use crate::generation::Feature;
+use crate::generation::behaviour::WakeLoad;
+use crate::pelt::RunnableKind;
 use crate::task::TaskId;
 
 /// `imbalance_pct` of the domain that spans both CPUs.
-const IMBALANCE_PCT: u64 = 117;
+const IMBALANCE_PCT: i64 = 117;
 
 impl Scheduler {
     /// Whether waker and wakee each wake so many others that pulling them together would crowd one cache.
@@ -41,30 +43,34 @@ impl Scheduler {
         self.idle_cpu(prev).then_some(prev)
     }
 
-    /// Kernel: `wake_affine_weight()`, kernel/sched/fair.c.
-    /// Departs: loads are the weights of what is queued now, not PELT averages.
+    /// Kernel: `wake_affine_weight()`, kernel/sched/fair.c. Departs: all CPUs have the same capacity.
     fn wake_affine_weight(&self, task: TaskId, here: Cpu, prev: Cpu, sync: bool) -> Option<Cpu> {
-        let load_of = |task: TaskId| self.entity_of(task).load.scaled_down();
-        let mut this_load = self.cpu_load(here);
+        let mut this_load = self.cpu_load(here) as i64;
         if sync {
-            let waker = load_of(self.curr(here));
+            let waker = self.task_h_load(self.curr(here)) as i64;
             if waker > this_load {
                 return Some(here);
             }
             this_load -= waker;
         }
-        let task_load = load_of(task);
+        let task_load = self.task_h_load(task) as i64;
         let bias = if self.has(Feature::WaBias) { 100 + (IMBALANCE_PCT - 100) / 2 } else { 100 };
         let this_effective = (this_load + task_load) * 100;
-        let prev_effective = self.cpu_load(prev).saturating_sub(task_load) * bias + u64::from(sync);
+        let prev_effective = (self.cpu_load(prev) as i64 - task_load) * bias + i64::from(sync);
         (this_effective < prev_effective).then_some(here)
     }
 
-    /// The load of a CPU, scaled-down weight.
+    /// A CPU's load of fair tasks.
     ///
-    /// Kernel: stands for `cpu_load()`. Departs: see [`wake_affine_weight`](Self::wake_affine_weight).
+    /// Kernel: `cpu_load()`; to v5.4 `weighted_cpuload()`, which counts only what is runnable.
     pub(super) fn cpu_load(&self, cpu: Cpu) -> u64 {
-        self.cfs(self.rqs[cpu.index()].cfs).load.scaled_down()
+        let avg = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
+        // Where runnability is no load, there is only one load to go by.
+        let has_both = self.generation.pelt.runnable == RunnableKind::LoadWeighted;
+        match self.generation.behaviours.wake_load {
+            WakeLoad::Runnable if has_both => avg.runnable_avg,
+            WakeLoad::Runnable | WakeLoad::WithBlocked => avg.load_avg,
+        }
     }
 }
 

@@ -1,0 +1,396 @@
+//! Load tracking as the fair class drives it: when averages are aged, joined, left and passed up.
+//!
+//! The arithmetic is [`pelt`](crate::pelt)'s; here stands at which point of which operation it is done.
+
+use fairlab_event::Cpu;
+
+use crate::core::Scheduler;
+use crate::entity::{CfsRqId, SeId};
+use crate::generation::Feature;
+use crate::group::GroupId;
+use crate::pelt::{
+    AttachPoint, CpuScale, DetachPoint, EntityState, EntityWeight, FairInitialUtil, GroupEntity,
+    IdleCpuTimes, LostIdleCheck, QueueState, RqTime, RunnableKind, UtilEstFeatures, calc_group_runnable,
+};
+use crate::task::{Policy, TaskId};
+use crate::weight::LoadWeight;
+
+/// What an update does beside ageing (`UPDATE_TG`, `DO_ATTACH`, `DO_DETACH`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LoadUpdate {
+    /// The group is told if something changed.
+    pub tell_group: bool,
+    /// An entity that belongs to no queue joins this one.
+    pub attach: bool,
+    /// The entity leaves for another CPU's queue.
+    pub detach: bool,
+}
+
+impl LoadUpdate {
+    /// Ages, no more.
+    pub const AGE: LoadUpdate = LoadUpdate { tell_group: false, attach: false, detach: false };
+    /// Ages and tells the group.
+    pub const TELL: LoadUpdate = LoadUpdate { tell_group: true, attach: false, detach: false };
+}
+
+/// The machine has been up for a while when a run starts: an average's age of 0 means that it belongs to no queue.
+const UPTIME: u64 = 1 << 30;
+
+/// Capacity of a CPU. Departs: all are the biggest, and at their highest frequency.
+const CAPACITY: u64 = CpuScale::FULL.capacity;
+
+impl Scheduler {
+    /// Lets a CPU's PELT clock follow its clock (`update_rq_clock_pelt()`).
+    pub(crate) fn update_rq_clock_pelt(&mut self, cpu: Cpu, delta: u64) {
+        let (time, rules) = (self.rq_time(cpu), self.generation.pelt);
+        let rq = &mut self.rqs[cpu.index()];
+        rq.pelt.update(&rules, delta, time, rq.curr == rq.idle, CpuScale::FULL);
+    }
+
+    /// A CPU turns from `prev` to its idle task (`update_idle_rq_clock_pelt()`).
+    pub(crate) fn turn_idle(&mut self, cpu: Cpu, prev: TaskId) {
+        let (time, rules) = (self.rq_time(cpu), self.generation.pelt);
+        let checks = match rules.lost_idle_check {
+            LostIdleCheck::FairPick => self.tasks[prev.index()].policy.is_fair(),
+            LostIdleCheck::EveryIdling => true,
+        };
+        if checks {
+            let root = self.rqs[cpu.index()].cfs;
+            let util_sum = self.cfs(root).tracked.avg.util_sum;
+            self.rqs[cpu.index()].pelt.enter_idle(&rules, time, util_sum);
+        }
+    }
+
+    fn rq_time(&self, cpu: Cpu) -> RqTime {
+        let clock = UPTIME + self.rqs[cpu.index()].clock.0;
+        RqTime { clock, clock_task: clock }
+    }
+
+    /// The time for averages of a queue, ns (`cfs_rq_clock_pelt()`).
+    fn cfs_rq_clock_pelt(&self, cfs_rq: CfsRqId) -> u64 {
+        let queue = self.cfs(cfs_rq);
+        let rq_now = self.rqs[queue.cpu.index()].pelt.now(&self.generation.pelt, self.rq_time(queue.cpu));
+        queue.pelt_clock.now(rq_now)
+    }
+
+    fn entity_weight(&self, se: SeId) -> EntityWeight {
+        let entity = self.se(se);
+        let weight = entity.load.scaled_down();
+        match entity.task {
+            Some(_) => EntityWeight::of_task(weight),
+            None => EntityWeight {
+                weight,
+                runnable_weight: LoadWeight::from_raw(entity.runnable_weight).scaled_down(),
+            },
+        }
+    }
+
+    fn entity_state(&self, se: SeId) -> EntityState {
+        let entity = self.se(se);
+        let runnable_tasks = match entity.task {
+            _ if entity.sched_delayed => 0,
+            Some(_) => u64::from(entity.on_rq),
+            None => entity.runnable_weight,
+        };
+        let running = self.cfs(entity.cfs_rq).curr == Some(se);
+        EntityState { weight: self.entity_weight(se), on_rq: entity.on_rq, runnable_tasks, running }
+    }
+
+    fn queue_state(&self, cfs_rq: CfsRqId) -> QueueState {
+        let queue = self.cfs(cfs_rq);
+        QueueState {
+            weight: queue.load.scaled_down(),
+            runnable_weight: LoadWeight::from_raw(queue.tracked.runnable_weight).scaled_down(),
+            runnable_tasks: u64::from(queue.h_nr_running - queue.h_nr_delayed),
+            running: queue.curr.is_some(),
+        }
+    }
+
+    /// Ages an entity and its queue, passes up what changed below it, and lets it join or leave.
+    ///
+    /// Kernel: `update_load_avg()`, kernel/sched/fair.c.
+    pub(crate) fn update_load_avg(&mut self, se: SeId, update: LoadUpdate) {
+        let cfs_rq = self.se(se).cfs_rq;
+        let now = self.cfs_rq_clock_pelt(cfs_rq);
+        let attached = self.se(se).avg.last_update_time != 0;
+        if attached {
+            let (rules, state, estimates) =
+                (self.generation.pelt, self.entity_state(se), self.has(Feature::UtilEst));
+            rules.update_se(now, CpuScale::FULL, &mut self.se_mut(se).avg, state, estimates);
+        }
+        let decayed = self.update_cfs_rq_load_avg(cfs_rq) | self.propagate_entity_load_avg(se);
+        if !attached && update.attach {
+            self.attach_entity_load_avg(se);
+        } else if update.detach {
+            self.detach_entity_load_avg(se);
+        } else if decayed && update.tell_group {
+            self.update_tg_load_avg(cfs_rq);
+        }
+    }
+
+    fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
+        let (rules, now, state) =
+            (self.generation.pelt, self.cfs_rq_clock_pelt(cfs_rq), self.queue_state(cfs_rq));
+        rules.update_cfs_rq_load_avg(now, CpuScale::FULL, &mut self.cfs_mut(cfs_rq).tracked, state)
+    }
+
+    fn propagate_entity_load_avg(&mut self, se: SeId) -> bool {
+        let (cfs_rq, Some(below)) = (self.se(se).cfs_rq, self.se(se).my_q) else { return false };
+        if !self.cfs(below).tracked.propagate {
+            return false;
+        }
+        let entity = GroupEntity {
+            weight: self.entity_weight(se),
+            on_rq: self.se(se).on_rq,
+            group_weight: self.cfs(below).load.scaled_down(),
+            capacity: CAPACITY,
+        };
+        let (mut parent, mut group) = (self.cfs(cfs_rq).tracked, self.cfs(below).tracked);
+        let rules = self.generation.pelt;
+        let changed =
+            rules.propagate_entity_load_avg(&mut parent, &mut self.se_mut(se).avg, &mut group, entity);
+        self.cfs_mut(cfs_rq).tracked = parent;
+        self.cfs_mut(below).tracked = group;
+        changed
+    }
+
+    fn attach_entity_load_avg(&mut self, se: SeId) {
+        let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
+        rules.attach_entity_load_avg(queue, &mut self.entities[se.0 as usize].avg, weight);
+        self.update_tg_load_avg(cfs_rq);
+    }
+
+    fn detach_entity_load_avg(&mut self, se: SeId) {
+        let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
+        rules.detach_entity_load_avg(queue, &self.entities[se.0 as usize].avg, weight);
+        self.update_tg_load_avg(cfs_rq);
+    }
+
+    /// Tells a group what one of its queues weighs now (`update_tg_load_avg()`).
+    fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId) {
+        let (group, cpu) = (self.cfs(cfs_rq).group, self.cfs(cfs_rq).cpu);
+        if group == GroupId::ROOT {
+            return;
+        }
+        let (now, rules) = (self.rq_time(cpu).clock, self.generation.pelt);
+        let delta = rules.update_tg_load_avg(now, &mut self.cfs_mut(cfs_rq).tracked);
+        self.groups[group.0 as usize].load_avg += delta;
+    }
+
+    /// The entity joins its queue outside of an enqueue (`attach_entity_cfs_rq()`).
+    pub(crate) fn attach_entity_cfs_rq(&mut self, se: SeId) {
+        self.update_load_avg(se, LoadUpdate::AGE);
+        self.attach_entity_load_avg(se);
+        self.propagate_entity_cfs_rq(se);
+    }
+
+    /// The entity leaves its queue outside of a dequeue (`detach_entity_cfs_rq()`).
+    pub(crate) fn detach_entity_cfs_rq(&mut self, se: SeId) {
+        self.update_load_avg(se, LoadUpdate::AGE);
+        self.detach_entity_load_avg(se);
+        self.propagate_entity_cfs_rq(se);
+    }
+
+    fn propagate_entity_cfs_rq(&mut self, se: SeId) {
+        let mut level = self.se(se).parent;
+        while let Some(se) = level {
+            self.update_load_avg(se, LoadUpdate::TELL);
+            level = self.se(se).parent;
+        }
+    }
+
+    /// A new task's averages, before it has run.
+    ///
+    /// Kernel: `init_entity_runnable_average()`, `post_init_entity_util_avg()`.
+    pub(crate) fn init_task_load(&mut self, task: TaskId) {
+        let se = self.tasks[task.index()].se;
+        let (rules, weight) = (self.generation.pelt, self.se(se).load);
+        let mut avg = rules.init_entity_runnable_average(Some(weight.scaled_down()));
+        let queue = self.cfs(self.se(se).cfs_rq).tracked.avg;
+        let from = FairInitialUtil {
+            capacity: CAPACITY,
+            queue_util_avg: queue.util_avg,
+            queue_load_avg: queue.load_avg,
+            weight: weight.scaled_down(),
+            weight_scaled_up: weight.raw(),
+        };
+        rules.post_init_entity_util_avg(&mut avg, from);
+        let is_fair = self.tasks[task.index()].policy.is_fair();
+        if !is_fair {
+            avg.last_update_time = self.cfs_rq_clock_pelt(self.se(se).cfs_rq);
+        }
+        self.se_mut(se).avg = avg;
+        if is_fair && rules.attach_point == AttachPoint::Fork {
+            self.attach_entity_cfs_rq(se);
+        }
+    }
+
+    /// A sleeping task leaves its queue to wake up elsewhere (`remove_entity_load_avg()`, `migrate_se_pelt_lag()`).
+    pub(crate) fn leave_averages_while_waking(&mut self, task: TaskId) {
+        let (se, cpu) = (self.tasks[task.index()].se, self.tasks[task.index()].cpu);
+        self.remove_entity_load_avg(task);
+        let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
+        let rq = &self.rqs[cpu.index()];
+        let idle = self.runs_idle_task(cpu).then(|| IdleCpuTimes {
+            clock_pelt_idle: rq.pelt.clock_pelt_idle,
+            clock_idle: rq.pelt.clock_idle,
+            throttled_when_idle: self.cfs(cfs_rq).pelt_clock.throttled_when_idle,
+            queue_last_update_time: self.cfs(cfs_rq).tracked.avg.last_update_time,
+            sched_clock: UPTIME + self.trace.now.0,
+        });
+        let avg = &mut self.entities[se.0 as usize].avg;
+        rules.migrate_se_pelt_lag(avg, weight, idle);
+        avg.last_update_time = 0;
+    }
+
+    /// A sleeping or ending task leaves its queue; what it counted goes with the queue's next update.
+    pub(crate) fn remove_entity_load_avg(&mut self, task: TaskId) {
+        let se = self.tasks[task.index()].se;
+        let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
+        rules.remove_entity_load_avg(queue, &mut self.entities[se.0 as usize].avg, weight);
+    }
+
+    /// A waiting task has been dequeued to move to another CPU (`migrate_task_rq_fair()`).
+    pub(crate) fn leave_averages_while_moving(&mut self, task: TaskId) {
+        let se = self.tasks[task.index()].se;
+        if self.generation.pelt.detach_point == DetachPoint::Migration {
+            self.detach_entity_cfs_rq(se);
+        }
+        self.se_mut(se).avg.last_update_time = 0;
+    }
+
+    /// A task's entity will compete on another queue: its age is told by that queue's clock (`set_task_rq_fair()`).
+    pub(crate) fn change_clock(&mut self, se: SeId, next: CfsRqId) {
+        let last_update = |cfs_rq: CfsRqId| self.cfs(cfs_rq).tracked.avg.last_update_time;
+        let (previous, next) = (last_update(self.se(se).cfs_rq), last_update(next));
+        let (weight, rules) = (self.entity_weight(se), self.generation.pelt);
+        rules.set_task_rq_fair(&mut self.se_mut(se).avg, weight, previous, next);
+    }
+
+    /// Notes how many runnable tasks a group's entity stands for (`se_update_runnable()`).
+    pub(crate) fn se_update_runnable(&mut self, se: SeId) {
+        let Some(below) = self.se(se).my_q else { return };
+        if self.generation.pelt.runnable == RunnableKind::TaskCount {
+            self.se_mut(se).runnable_weight = self.queue_state(below).runnable_tasks;
+        }
+    }
+
+    /// An entity counts as runnable on its queue (`enqueue_runnable_load_avg()`, to v5.6).
+    pub(crate) fn enqueue_runnable_load_avg(&mut self, se: SeId) {
+        let (cfs_rq, weight, raw) =
+            (self.se(se).cfs_rq, self.entity_weight(se), self.raw_runnable_weight(se));
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
+        self.generation.pelt.enqueue_runnable_load_avg(queue, &self.entities[se.0 as usize].avg, weight, raw);
+    }
+
+    /// It no longer does (`dequeue_runnable_load_avg()`, to v5.6).
+    pub(crate) fn dequeue_runnable_load_avg(&mut self, se: SeId) {
+        let (cfs_rq, weight, raw) =
+            (self.se(se).cfs_rq, self.entity_weight(se), self.raw_runnable_weight(se));
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
+        self.generation.pelt.dequeue_runnable_load_avg(queue, &self.entities[se.0 as usize].avg, weight, raw);
+    }
+
+    fn raw_runnable_weight(&self, se: SeId) -> u64 {
+        let entity = self.se(se);
+        if entity.task.is_some() { entity.load.raw() } else { entity.runnable_weight }
+    }
+
+    /// An entity's weight changes, and a group's runnable weight with it: its averages leave the queue with the old ones
+    /// and join with the new ones (`reweight_entity()`).
+    pub(crate) fn set_entity_weight(&mut self, se: SeId, load: LoadWeight) {
+        let (cfs_rq, old, queued) = (self.se(se).cfs_rq, self.entity_weight(se), self.se(se).on_rq);
+        if queued {
+            self.dequeue_runnable_load_avg(se);
+        }
+        self.se_mut(se).load = load;
+        if self.generation.pelt.runnable == RunnableKind::LoadWeighted {
+            self.se_mut(se).runnable_weight = self.group_runnable(se, load.raw());
+        }
+        let (new, rules) = (self.entity_weight(se), self.generation.pelt);
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
+        rules.reweight_entity(queue, &mut self.entities[se.0 as usize].avg, old, new);
+        if queued {
+            self.enqueue_runnable_load_avg(se);
+        }
+    }
+
+    /// The runnable weight of a group's entity that weighs `shares`, scaled up; a task's is its weight.
+    pub(crate) fn group_runnable(&self, se: SeId, shares: u64) -> u64 {
+        let Some(below) = self.se(se).my_q else { return shares };
+        let queue = &self.cfs(below).tracked;
+        let runnable_weight = LoadWeight::from_raw(queue.runnable_weight).scaled_down() as i64;
+        let load = self.group_load(below);
+        calc_group_runnable(load, queue.avg.runnable_avg as i64, runnable_weight, shares as i64) as u64
+    }
+
+    /// The root queue expects a queued task's estimate (`util_est_enqueue()`).
+    pub(crate) fn util_est_enqueue(&mut self, task: TaskId) {
+        if self.has(Feature::UtilEst) {
+            let (root, se) = (self.root_of(task), self.tasks[task.index()].se);
+            let queue = &mut self.cfs_rqs[root.0 as usize].tracked.avg.util_est;
+            self.generation.pelt.util_est_enqueue(queue, &self.entities[se.0 as usize].avg.util_est);
+        }
+    }
+
+    /// The root queue no longer expects it (`util_est_dequeue()`).
+    pub(crate) fn util_est_dequeue(&mut self, task: TaskId) {
+        if self.has(Feature::UtilEst) {
+            let (root, se) = (self.root_of(task), self.tasks[task.index()].se);
+            let queue = &mut self.cfs_rqs[root.0 as usize].tracked.avg.util_est;
+            self.generation.pelt.util_est_dequeue(queue, &self.entities[se.0 as usize].avg.util_est);
+        }
+    }
+
+    /// A task that goes to sleep takes a new sample (`util_est_update()`).
+    pub(crate) fn util_est_update(&mut self, task: TaskId) {
+        let features = UtilEstFeatures {
+            util_est: self.has(Feature::UtilEst),
+            fastup: self.has(Feature::UtilEstFastup),
+        };
+        let (se, rules) = (self.tasks[task.index()].se, self.generation.pelt);
+        rules.util_est_update(&mut self.se_mut(se).avg, CAPACITY, features);
+    }
+
+    fn root_of(&self, task: TaskId) -> CfsRqId {
+        self.rqs[self.tasks[task.index()].cpu.index()].cfs
+    }
+
+    /// Ages all queues of a CPU, those of its groups too, whether anything runs on them or not.
+    ///
+    /// Kernel: `update_blocked_averages()`, `__update_blocked_fair()`.
+    /// Departs: every queue is visited, not only those on the leaf list.
+    pub fn update_blocked_averages(&mut self, cpu: Cpu) {
+        self.update_rq_clock(cpu);
+        // A group is made after its parent: from the last to the first, children come before parents.
+        for group in (0..self.groups.len()).rev() {
+            let cfs_rq = self.groups[group].cfs_rqs[cpu.index()];
+            if self.update_cfs_rq_load_avg(cfs_rq) {
+                self.update_tg_load_avg(cfs_rq);
+            }
+            if let Some(&se) = self.groups[group].entities.get(cpu.index()) {
+                self.update_load_avg(se, LoadUpdate::TELL);
+            }
+        }
+    }
+
+    /// What a task counts of its CPU's load, its groups' weights considered (`task_h_load()`).
+    pub(crate) fn task_h_load(&self, task: TaskId) -> u64 {
+        let se = self.entity_of(task);
+        if self.tasks[task.index()].policy == Policy::Swapper {
+            return 0;
+        }
+        let queue = self.cfs(se.cfs_rq).tracked.avg.load_avg;
+        se.avg.load_avg * self.h_load(se.cfs_rq) / (queue + 1)
+    }
+
+    /// What a queue counts of its CPU's load (`update_cfs_rq_h_load()`).
+    fn h_load(&self, cfs_rq: CfsRqId) -> u64 {
+        let Some(entity) = self.cfs(cfs_rq).entity else { return self.cfs(cfs_rq).tracked.avg.load_avg };
+        let above = self.se(entity).cfs_rq;
+        self.h_load(above) * self.se(entity).avg.load_avg / (self.cfs(above).tracked.avg.load_avg + 1)
+    }
+}
