@@ -105,6 +105,6 @@ impl Scheduler {
     }
 }
 
-fn equal<T: PartialEq + std::fmt::Debug>(what: &str, is: T, should_be: T) -> Result<(), String> {
+fn equal<T: Copy + PartialEq + std::fmt::Debug>(what: &str, is: T, should_be: T) -> Result<(), String> {
     if is == should_be { Ok(()) } else { Err(format!("{what}: {is:?}, but {should_be:?} is noted")) }
 }

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what the model decides.
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, Switch, Wakeup};
+use fairlab_event::{Comm, Cpu, Event, EventKind, FieldValue, Flags, Ns, Pid, Prio, Switch, Wakeup};
 
 use super::probe::Probe;
 
@@ -29,7 +29,6 @@ pub(super) enum What {
     WakeupNew(Wakeup),
     Migrate {
         pid: Pid,
-        comm: Comm,
         prio: Prio,
         orig: Cpu,
         dest: Cpu,
@@ -42,7 +41,6 @@ pub(super) enum What {
     Exit(Pid),
     Runtime {
         pid: Pid,
-        comm: Comm,
         runtime: Ns,
         vruntime: Option<u64>,
     },
@@ -50,17 +48,20 @@ pub(super) enum What {
     WaitEnds(Pid),
     /// `sched_stat_sleep`, `_blocked` or `_iowait`: the task has been placed on its queue.
     SleepEnds(Pid),
-    /// Our own place event, or the patched kernels'.
-    Place(fairlab_event::Place),
     /// The recorder's marks.
     Marker(Marker),
     /// `sched_yield()` begins, for the running task.
     YieldCall,
     /// A task is now in the cgroup of that inode.
-    CgroupAttach { pid: Pid, inode: u64 },
+    CgroupAttach {
+        pid: Pid,
+        inode: u64,
+    },
     Probe(Probe),
     /// A probe that verification does not look at.
     OtherProbe,
+    /// The high-resolution tick that ends a slice.
+    Hrtick,
     /// Nothing that verification looks at.
     Other,
 }
@@ -96,26 +97,30 @@ impl What {
             EventKind::SchedWaking(wakeup) => What::Waking(wakeup),
             EventKind::SchedWakeup(wakeup) => What::Wakeup(wakeup),
             EventKind::SchedWakeupNew(wakeup) => What::WakeupNew(wakeup),
-            EventKind::SchedMigrateTask { pid, comm, prio, orig_cpu, dest_cpu } => {
-                What::Migrate { pid, comm, prio, orig: orig_cpu, dest: dest_cpu }
+            EventKind::SchedMigrateTask { pid, prio, orig_cpu, dest_cpu, .. } => {
+                What::Migrate { pid, prio, orig: orig_cpu, dest: dest_cpu }
             }
             EventKind::SchedProcessFork { pid, child_pid, child_comm, .. } => {
                 What::Fork { parent: pid, child: child_pid, comm: child_comm }
             }
             EventKind::SchedProcessExit { pid, .. } => What::Exit(pid),
-            EventKind::SchedStatRuntime { pid, comm, runtime, vruntime } => {
-                What::Runtime { pid, comm, runtime, vruntime }
+            EventKind::SchedStatRuntime { pid, runtime, vruntime, .. } => {
+                What::Runtime { pid, runtime, vruntime }
             }
             EventKind::SchedStatWait(delay) => What::WaitEnds(delay.pid),
             EventKind::SchedStatSleep(delay)
             | EventKind::SchedStatBlocked(delay)
             | EventKind::SchedStatIowait(delay) => What::SleepEnds(delay.pid),
-            EventKind::SchedPlace(place) => What::Place(place),
             EventKind::Marker { text } => What::Marker(Marker::of(text)),
             EventKind::Kprobe { name, fields } => {
                 Probe::read(name, fields).map_or(What::OtherProbe, What::Probe)
             }
             EventKind::Other { name: "sys_sched_yield" | "sys_enter_sched_yield", .. } => What::YieldCall,
+            EventKind::Other { name: "hrtimer_expire_entry", fields }
+                if matches!(fields.get("function"), Some(FieldValue::Text("hrtick"))) =>
+            {
+                What::Hrtick
+            }
             EventKind::Other { name: "cgroup_attach_task", fields } => {
                 let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);
                 match (pid, fields.unsigned("dst_id")) {

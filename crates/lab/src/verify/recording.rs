@@ -2,11 +2,11 @@
 //!
 //! Must not know: what the model decides.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use fairlab_event::{Cpu, Ns, Pid};
+use fairlab_event::{Ns, Pid};
 use fairlab_kernel::topology::CpuPlace;
 use fairlab_kernel::{CpuMask, Topology};
 
@@ -189,29 +189,10 @@ fn cgroups(text: &str) -> Vec<CgroupLine> {
     text.lines().filter(|line| !line.starts_with('#')).filter_map(line).collect()
 }
 
-/// The folders below `folder` that hold a recording, in order of name.
-pub(super) fn recordings_below(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
-    let failed = |error: std::io::Error| {
-        LabError::new(format!("{}: {error}", folder.display()), "give a folder that holds recordings")
-    };
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.is_dir() && TRACE_NAMES.iter().any(|name| path.join(name).is_file()) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-/// A CPU number that the machine has.
-pub(super) fn known_cpu(topology: &Topology, cpu: Cpu) -> Option<Cpu> {
-    (cpu.index() < topology.nr_cpus()).then_some(cpu)
-}
-
 #[cfg(test)]
 mod tests {
+    use fairlab_event::Cpu;
+
     use super::*;
 
     #[test]

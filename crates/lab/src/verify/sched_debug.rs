@@ -91,11 +91,6 @@ impl SchedDebug {
         }
         dump
     }
-
-    /// A CPU's part.
-    pub fn cpu(&self, cpu: Cpu) -> Option<&CpuDump> {
-        self.cpus.iter().find(|dump| dump.cpu == cpu)
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,11 +121,6 @@ impl CpuDump {
             Part::Tasks => self.tasks.extend(TaskDump::parse(line)),
             Part::Other => {}
         }
-    }
-
-    /// The queue of the root group.
-    pub fn root_queue(&self) -> Option<&QueueDump> {
-        self.queues.iter().find(|queue| queue.path == "/")
     }
 }
 
@@ -213,7 +203,7 @@ runnable tasks:
     #[test]
     fn queues_and_tasks_of_cfs_are_read() {
         let dump = SchedDebug::parse(CFS);
-        let cpu = dump.cpu(Cpu(1)).expect("CPU 1");
+        let cpu = dump.cpus.iter().find(|dump| dump.cpu == Cpu(1)).expect("CPU 1");
         assert_eq!(cpu.curr, Some(Pid(197)));
         assert_eq!(cpu.queues.len(), 1);
         assert_eq!((cpu.queues[0].path.as_str(), cpu.queues[0].zero()), ("/a/b", Some(2_743_182_010)));

@@ -184,7 +184,8 @@ impl Walker {
                 cpu.waking_seen = record.number;
                 cpu.sleep_ended = Some(*pid);
             }
-            What::WaitEnds(_) | What::Place(_) | What::OtherProbe | What::Other => {}
+            What::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
+            What::WaitEnds(_) | What::OtherProbe | What::Other => {}
         }
         self.follow_flags(&record, was_pending);
         self.after(&record);

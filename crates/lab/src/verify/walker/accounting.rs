@@ -48,7 +48,8 @@ impl Walker {
         let before = self.sched.entity_view(entity);
         let Some(model) = self.sched.charge(cpu, runtime) else { return };
         let Some(kernel) = printed.map(Vruntime) else { return };
-        let judged = Judged { record, kind: Kind::Vruntime, case: "accounting", queue: self.sched.queue_of(entity) };
+        let judged =
+            Judged { record, kind: Kind::Vruntime, case: "accounting", queue: self.sched.queue_of(entity) };
         let verdict = match (self.is_known(task), model == kernel) {
             (false, _) => Verdict::NotJudged("vruntime not known before"),
             (true, true) => Verdict::Hit,
@@ -81,8 +82,11 @@ impl Walker {
     /// What code of the running task's own CPU does next.
     fn after_accounting(&mut self, record: &Record, task: TaskId, pid: Pid, cpu: Cpu, was_pending: bool) {
         let in_tick = std::mem::take(&mut self.cpus[cpu.index()].in_tick);
+        let in_hrtick = std::mem::take(&mut self.cpus[cpu.index()].in_hrtick);
         let is_tick = record.flags.in_hardirq() && !self.queues_woken_next(cpu);
-        if is_tick || in_tick {
+        if (is_tick || in_tick) && in_hrtick {
+            self.count(Kind::TickPreempt, "hrtick", Verdict::NotJudged("the timer at the end of a slice"));
+        } else if is_tick || in_tick {
             self.judge_tick(record, task, cpu, was_pending);
         } else if !in_interrupt(record) && self.takes_yield(task) {
             self.apply_yield(task, cpu);
@@ -99,7 +103,8 @@ impl Walker {
     /// The tick: accounts the levels above the task's, and asks at each whether the CPU is taken away.
     fn judge_tick(&mut self, record: &Record, task: TaskId, cpu: Cpu, was_pending: bool) {
         let truth = self.tick_asks(cpu);
-        let queues = self.sched.levels(task).into_iter().map(|entity| self.sched.queue_of(entity)).collect::<Vec<_>>();
+        let queues =
+            self.sched.levels(task).into_iter().map(|entity| self.sched.queue_of(entity)).collect::<Vec<_>>();
         let known = queues.iter().all(|&queue| self.all_known(queue));
         self.give_coming_weights(cpu, |record| {
             !(record.flags.in_hardirq() && matches!(record.what, What::Probe(_) | What::OtherProbe))

@@ -191,7 +191,9 @@ impl Walker {
     pub(super) fn group_vruntime_shown_later(&self, entity: EntityId) -> Option<Vruntime> {
         let address = self.groups.address(entity)?;
         let next = self.window.of_entity(address).find_map(|record| match &record.what {
-            What::Probe(probe) if matches!(probe.at, At::SetNextEntity | At::Remove | At::PickReturn) => Some(probe),
+            What::Probe(probe) if matches!(probe.at, At::SetNextEntity | At::Remove | At::PickReturn) => {
+                Some(probe)
+            }
             _ => None,
         });
         next?.unsigned(Key::Vruntime).map(Vruntime)

@@ -73,7 +73,14 @@ impl Walker {
     }
 
     /// Compares two values, the model's and the kernel's, where `known` says whether the model could know.
-    pub(super) fn compare(&mut self, judged: Judged<'_>, known: bool, model: Vruntime, kernel: Vruntime, what: &str) {
+    pub(super) fn compare(
+        &mut self,
+        judged: Judged<'_>,
+        known: bool,
+        model: Vruntime,
+        kernel: Vruntime,
+        what: &str,
+    ) {
         let verdict = match (known, model == kernel) {
             (false, _) => Verdict::NotJudged("not known before"),
             (true, true) => Verdict::Hit,
@@ -164,7 +171,12 @@ impl Walker {
             return;
         }
         let model = view.vruntime;
-        let placed = self.knowledge.entity_mut(joined.entity).placed.take().filter(|placed| placed.event > joined.since);
+        let placed = self
+            .knowledge
+            .entity_mut(joined.entity)
+            .placed
+            .take()
+            .filter(|placed| placed.event > joined.since);
         let shown = placed.map(|placed| placed.vruntime).or_else(|| match view.task {
             Some(task) => self.vruntime_shown_later(task),
             None => self.group_vruntime_shown_later(joined.entity),
@@ -209,7 +221,13 @@ impl Walker {
     }
 
     /// Compares whether a task that has just been queued takes the CPU, and applies what the kernel did.
-    pub(super) fn judge_preempt(&mut self, record: &Record, task: TaskId, pending: bool, truth: Option<bool>) {
+    pub(super) fn judge_preempt(
+        &mut self,
+        record: &Record,
+        task: TaskId,
+        pending: bool,
+        truth: Option<bool>,
+    ) {
         let cpu = self.sched.task(task).cpu();
         let decision = self.sched.wakeup_preempt(task);
         let curr = self.sched.curr(cpu);
@@ -237,7 +255,9 @@ impl Walker {
             [format!("{said} for {}: {}", walker.name_of(task), decision.reason.describe()), case.to_string()]
         });
         let forced = match verdict {
-            Verdict::Miss(_) => PreemptDecision { preempt: preempts, ..super::wakeups::decision_for(preempts) },
+            Verdict::Miss(_) => {
+                PreemptDecision { preempt: preempts, ..super::wakeups::decision_for(preempts) }
+            }
             _ => decision,
         };
         self.sched.apply_preempt(task, forced);
@@ -251,7 +271,8 @@ fn describe_placement(
     deadline: Option<Vruntime>,
 ) -> [String; 2] {
     let kernel = shown.unwrap_or(view.vruntime);
-    let wanted = deadline.map_or(String::new(), |deadline| format!(", deadline {:+}", deadline.minus(kernel)));
+    let wanted =
+        deadline.map_or(String::new(), |deadline| format!(", deadline {:+}", deadline.minus(kernel)));
     [
         format!(
             "{} at {}, deadline {:+}, lag {}",

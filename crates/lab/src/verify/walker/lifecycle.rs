@@ -1,6 +1,6 @@
 //! Fork, exit, and changes of nice level, affinity and group.
 
-use fairlab_event::{Comm, Cpu, Pid, Wakeup};
+use fairlab_event::{Comm, Cpu, Pid, Prio, Wakeup};
 use fairlab_kernel::TaskId;
 
 use super::super::record::{Record, What};
@@ -81,7 +81,7 @@ impl Walker {
         let Some(info) = self.tasks.get_mut(&pid) else { return };
         let moved = std::mem::take(&mut info.moving_group) || info.exiting;
         let announced = info.renice.take();
-        let unannounced = shown.and_then(|prio| prio.nice()).filter(|_| !self.next_charge_fits(task));
+        let unannounced = shown.and_then(Prio::nice).filter(|_| !self.next_charge_fits(task));
         let renice =
             announced.or(unannounced).filter(|&nice| Some(nice) != self.sched.task(task).prio().nice());
         let group = self.group_moved_to(pid).filter(|_| moved);

@@ -46,7 +46,7 @@ impl Walker {
                 self.compare_minimum(record, probe);
                 self.compare_entity(record, probe);
             }
-            At::Remove => self.compare_entity(record, probe),
+            At::Remove | At::Insert => self.compare_entity(record, probe),
             At::Place => {
                 self.compare_minimum(record, probe);
                 self.before_place(record, probe);
@@ -92,18 +92,26 @@ impl Walker {
         let Some(entity) = self.probed_entity(probe) else { return };
         let view = self.sched.entity_view(entity);
         // One that is off its queue here is being taken off and put back: the core has done both already.
-        if !view.on_rq || probe.get(Key::OnRq) == Some(0) || (view.task.is_some() && !self.by_lag) {
+        let printed = view.task.is_some() && !self.by_lag;
+        if !view.on_rq || probe.get(Key::OnRq) == Some(0) || printed {
+            return;
+        }
+        let queue = self.sched.queue_of(entity);
+        let runs = self.sched.queue_view(queue).curr.is_some_and(|curr| curr.id == entity);
+        if probe.at == At::Insert && (view.task.is_none() || !runs) {
+            // Put on the time line by a step that the core has not done yet.
             return;
         }
         self.follow_weight(entity, probe);
         let Some(vruntime) = probe.unsigned(Key::Vruntime).map(Vruntime) else { return };
         let known = self.is_entity_known(entity);
-        let queue = self.sched.queue_of(entity);
         let case = if view.task.is_some() { "accounting" } else { "group entity" };
         let judged = Judged { record, kind: Kind::Vruntime, case, queue };
         let name = self.name_of_entity(&view);
         self.compare(judged, known, view.vruntime, vruntime, &name);
-        if let Some(deadline) = probe.unsigned(Key::Deadline).map(Vruntime).filter(|_| self.by_lag) {
+        // On the way off the time line for a move, the deadline is a distance already.
+        let absolute = probe.at != At::Remove && self.by_lag;
+        if let Some(deadline) = probe.unsigned(Key::Deadline).map(Vruntime).filter(|_| absolute) {
             let case = if view.task.is_some() { "deadline" } else { "group deadline" };
             self.compare(Judged { case, ..judged }, known, view.deadline, deadline, &name);
             if view.deadline != deadline {
@@ -111,7 +119,6 @@ impl Walker {
             }
         }
         self.force_vruntime(entity, vruntime);
-        let runs = self.sched.queue_view(queue).curr.is_some_and(|curr| curr.id == entity);
         if let Some(until) = probe.unsigned(Key::Lag).filter(|_| !known && runs && self.by_lag) {
             // While an entity runs, the kernel keeps there where its protection ends.
             self.sched.force_protection(entity, Vruntime(until));
@@ -123,7 +130,8 @@ impl Walker {
         let Some(entity) = self.probed_entity(probe) else { return };
         let view = self.sched.entity_view(entity);
         // One that the core has on its queue already is being taken off and put back.
-        self.cpus[record.cpu.index()].placing = self.probed_queue(probe).filter(|_| !view.on_rq || view.delayed);
+        self.cpus[record.cpu.index()].placing =
+            self.probed_queue(probe).filter(|_| !view.on_rq || view.delayed);
         if view.on_rq {
             return;
         }
@@ -161,7 +169,8 @@ impl Walker {
         let Some(vruntime) = probe.unsigned(Key::Vruntime).map(Vruntime) else { return };
         let deadline = probe.unsigned(Key::Deadline).map(Vruntime);
         if let Some(entity) = self.probed_entity(probe) {
-            self.knowledge.entity_mut(entity).placed = Some(Placed { event: record.number, vruntime, deadline });
+            self.knowledge.entity_mut(entity).placed =
+                Some(Placed { event: record.number, vruntime, deadline });
         }
     }
 

@@ -122,7 +122,8 @@ impl Walker {
     fn all_queues(&self) -> Vec<QueueId> {
         let cpus = (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32));
         let groups = self.groups.all();
-        cpus.flat_map(|cpu| groups.iter().filter_map(move |&group| self.sched.group_queue(group, cpu))).collect()
+        cpus.flat_map(|cpu| groups.iter().filter_map(move |&group| self.sched.group_queue(group, cpu)))
+            .collect()
     }
 
     /// The snapshot has been read: queues whose minimum agrees with it are known, and what it has queued is queued.

@@ -124,6 +124,8 @@ pub(super) struct CpuInfo {
     pub placing: Option<QueueId>,
     /// The tick's probe was hit and its accounting is to come.
     pub in_tick: bool,
+    /// The high-resolution tick has come, and its accounting is to come.
+    pub in_hrtick: bool,
     /// Whether a reschedule was pending before the queue's last accounting, and the event of that.
     pub pending_before_charge: (bool, u64),
     /// The task whose sleep code on this CPU has just reported as ended: it had left its queue.

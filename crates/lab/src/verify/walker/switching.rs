@@ -46,7 +46,8 @@ impl Walker {
         }
         self.sched.stand_on(cpu);
         let levels = self.sched.levels(task);
-        let lags = levels.iter().map(|&entity| self.average_known(self.sched.queue_of(entity))).collect::<Vec<_>>();
+        let lags =
+            levels.iter().map(|&entity| self.average_known(self.sched.queue_of(entity))).collect::<Vec<_>>();
         self.give_coming_weights(cpu, |record| matches!(record.what, What::Switch(_)));
         self.sched.deactivate_task(cpu, state);
         self.sched.flush_given_weights();
@@ -67,7 +68,9 @@ impl Walker {
             && !self.cpus[cpu.index()].need_resched
             && !record.flags.as_bytes().is_empty();
         let yielded = self.info(prev).is_some_and(|info| std::mem::take(&mut info.yielded));
-        if self.takes_yield(prev) || (unasked && !yielded && self.is_fair(prev) && self.sched.curr(cpu) == prev) {
+        if self.takes_yield(prev)
+            || (unasked && !yielded && self.is_fair(prev) && self.sched.curr(cpu) == prev)
+        {
             self.apply_yield(prev, cpu);
         }
     }
@@ -95,14 +98,22 @@ impl Walker {
         if !self.is_fair(next) || !queued {
             return;
         }
-        self.sched.stand_on(cpu);
-        self.sched.account(cpu);
+        self.account_levels(cpu);
         for level in self.sched.pick_levels(next) {
             let view = self.sched.queue_view(level.queue);
             if view.entities().count() >= 2 {
                 self.judge_level(record, &level, &view);
             }
         }
+    }
+
+    /// Charges the levels above the running task up to where the task itself has been charged, which was printed.
+    fn account_levels(&mut self, cpu: Cpu) {
+        if let Some(clock) = self.sched.charged_until(cpu) {
+            self.sched.set_rq_clock(cpu, clock);
+        }
+        self.sched.stand_on(cpu);
+        self.sched.account(cpu);
     }
 
     fn judge_level(&mut self, record: &Record, level: &LevelPick, view: &QueueView) {
@@ -122,9 +133,9 @@ impl Walker {
             [format!("{model}: {reason}"), name(level.picked)]
         });
         if self.warm && !matches!(verdict, Verdict::NotJudged(_)) {
-            let least = view.entities().reduce(|least, view| {
-                if view.vruntime.is_before(least.vruntime) { view } else { least }
-            });
+            let least = view
+                .entities()
+                .reduce(|least, view| if view.vruntime.is_before(least.vruntime) { view } else { least });
             let agrees = least.is_some_and(|view| view.id == level.picked);
             self.tally.count_baseline(Kind::Pick, "least vruntime", agrees);
         }
@@ -173,8 +184,7 @@ impl Walker {
     /// A pending reschedule was acted upon, and the running task was picked again.
     pub(super) fn kept_running(&mut self, record: &Record, curr: TaskId) {
         let cpu = record.cpu;
-        self.sched.stand_on(cpu);
-        self.sched.account(cpu);
+        self.account_levels(cpu);
         self.sched.context_switch(cpu, curr, TaskState::RUNNABLE);
     }
 }

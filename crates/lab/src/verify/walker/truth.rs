@@ -210,12 +210,9 @@ impl Walker {
             match &later.what {
                 What::Switch(_) => return true,
                 What::Migrate { dest, .. } if *dest == cpu => pulled = true,
-                What::Runtime { pid: accounted, .. } if *accounted == pid => {
-                    // The first one after a pull is that of queueing what was pulled.
-                    if !std::mem::take(&mut pulled) {
-                        return false;
-                    }
-                }
+                // The first one after a pull is that of queueing what was pulled.
+                What::Runtime { pid: accounted, .. } if *accounted == pid && std::mem::take(&mut pulled) => {}
+                What::Runtime { pid: accounted, .. } if *accounted == pid => return false,
                 _ => {}
             }
         }

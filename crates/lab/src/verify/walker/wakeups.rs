@@ -230,7 +230,12 @@ impl Walker {
                 (true, true) => Verdict::Hit,
                 (true, false) => Verdict::Miss("at wakeup"),
             };
-            let judged = Judged { record, kind: Kind::DelayedDequeue, case: yes_no(shown), queue: self.queue_of(task) };
+            let judged = Judged {
+                record,
+                kind: Kind::DelayedDequeue,
+                case: yes_no(shown),
+                queue: self.queue_of(task),
+            };
             self.judge(judged, verdict, |walker| {
                 [format!("{} for {}", yes_no(model), walker.name_of(task)), yes_no(shown).to_string()]
             });
@@ -284,7 +289,9 @@ impl Walker {
         let moved = self.info(task).and_then(|info| info.moved);
         let known = match self.by_lag {
             true => self.place_known(entity, queue),
-            false => self.is_known(task) && self.min_known(queue) && moved.is_none_or(|moved| moved.orig_known),
+            false => {
+                self.is_known(task) && self.min_known(queue) && moved.is_none_or(|moved| moved.orig_known)
+            }
         };
         let others = moved.map_or_else(Vec::new, |moved| self.racing_places(queue, moved));
         let since = self.tasks.get(&self.pid_of(task)).map_or(0, |info| info.waking_since);
@@ -305,7 +312,8 @@ impl Walker {
         let Some(ahead) = info.clock_ahead.filter(|_| !told) else { return };
         // Not beyond where the next accounting puts it.
         let next = self.clock_of_next_charge(target).unwrap_or(Ns::MAX);
-        let enqueued = info.enqueued.filter(|(event, _)| *event > began).map_or(record.time, |(_, time)| time);
+        let enqueued =
+            info.enqueued.filter(|(event, _)| *event > began).map_or(record.time, |(_, time)| time);
         let clock = enqueued.0.wrapping_add(ahead as u64).min(next.0);
         if clock > self.sched.rq_clock(target).0 {
             self.sched.set_rq_clock(target, Ns(clock));
