@@ -11,6 +11,7 @@ mod wakeup;
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
 use crate::cfs_rq::CfsRq;
+use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::{Feature, Generation, Tunable};
@@ -78,6 +79,7 @@ pub struct Scheduler {
     pub(crate) entities: Vec<SchedEntity>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) groups: Vec<TaskGroup>,
+    pub(crate) cpufreq: Cpufreq,
     /// Per last-level cache: whether it may have a wholly idle core (`sd_llc_shared::has_idle_cores`).
     pub(crate) has_idle_cores: Vec<bool>,
     /// Runqueues with two tasks or more.
@@ -105,6 +107,7 @@ impl Scheduler {
             entities: Vec::new(),
             tasks: Vec::new(),
             groups: vec![TaskGroup::root(topology.nr_cpus())],
+            cpufreq: Cpufreq::default(),
             has_idle_cores: vec![topology.has_smt(); llcs],
             nr_overloaded: 0,
             trace: TraceBuffer::default(),

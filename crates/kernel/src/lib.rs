@@ -12,6 +12,7 @@
 
 mod cfs_rq;
 pub mod core;
+pub mod cpufreq;
 mod cpumask;
 pub mod decision;
 mod entity;

@@ -68,6 +68,7 @@ fn machine(cpus: u32) -> Machine {
         topology: Topology::regular(llcs, 1, cores_an_llc, 2, SmtNumbering::Spread).expect("a machine"),
         hz: 1000,
         costs: Costs::default(),
+        frequency_domains: Vec::new(),
     }
 }
 

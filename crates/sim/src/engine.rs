@@ -7,6 +7,7 @@
 //! Must not know: what an event is used for, files, which generation of kernel it drives.
 
 mod cpu;
+mod frequency;
 mod interrupt;
 mod occurrence;
 mod program;
@@ -17,6 +18,7 @@ mod wakeup;
 
 use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
 use fairlab_kernel::core::{Mode, Scheduler};
+use fairlab_kernel::cpufreq::FrequencyRequest;
 use fairlab_kernel::{Generation, TaskId};
 
 use crate::machine::Machine;
@@ -55,6 +57,7 @@ pub struct Engine {
     seed: u64,
     counters: Counters,
     marked: Vec<Cpu>,
+    frequency_requests: Vec<FrequencyRequest>,
 }
 
 /// A workload and its threads in order of their numbers; a number is given before its thread is created.
@@ -115,10 +118,11 @@ enum Wait {
 impl Engine {
     /// A machine at rest under `generation`, its time at zero.
     pub fn new(generation: Generation, machine: Machine, seed: u64) -> Engine {
-        let kernel = Scheduler::new(generation, machine.topology.clone(), machine.tick());
+        let mut kernel = Scheduler::new(generation, machine.topology.clone(), machine.tick());
+        kernel.set_frequency_domains(machine.frequency_domains.clone());
         let cpus = machine.topology.cpus().map(|_| CpuState::default()).collect();
         let queue = Queue::new(machine.topology.nr_cpus());
-        Engine {
+        let mut engine = Engine {
             machine,
             kernel,
             queue,
@@ -130,7 +134,10 @@ impl Engine {
             seed,
             counters: Counters::default(),
             marked: Vec::new(),
-        }
+            frequency_requests: Vec::new(),
+        };
+        engine.note_speeds();
+        engine
     }
 
     /// Whether events are reported to the sink; without, a run is faster.
@@ -187,11 +194,14 @@ impl Engine {
     }
 
     fn handle(&mut self, occurrence: Occurrence) {
+        let cpu = occurrence.cpu();
         match occurrence {
             Occurrence::PhaseEnds { cpu } => self.phase_ends(cpu),
             Occurrence::Tick { cpu } => self.tick(cpu),
             Occurrence::Interrupt { cpu, interrupt } => self.interrupt_arrives(cpu, interrupt),
+            Occurrence::FrequencySet { request, .. } => self.frequency_is_set(cpu, request),
         }
+        self.serve_governors(cpu);
     }
 
     /// The thread that `cpu` runs; `None` when it runs its idle task.

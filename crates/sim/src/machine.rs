@@ -8,6 +8,7 @@ pub use presets::PRESETS;
 
 use fairlab_event::Ns;
 use fairlab_kernel::Topology;
+use fairlab_kernel::cpufreq::FrequencyDomain;
 
 /// A machine that can run a workload in virtual time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Machine {
     pub hz: u64,
     /// What kernel work costs.
     pub costs: Costs,
+    /// CPUs that share a clock whose frequency schedutil chooses; all others run at full speed.
+    pub frequency_domains: Vec<FrequencyDomain>,
 }
 
 impl Machine {

@@ -109,6 +109,8 @@ fn describe(effect: &Effect) -> String {
         Effect::Request(rule) => format!("request: {}", rule.describe()),
         Effect::WakeLoad(rule) => format!("wakeups go by the {}", rule.describe()),
         Effect::Groundwork => "bookkeeping only".to_string(),
+        Effect::Headroom(rule) => format!("headroom: {}", rule.describe()),
+        Effect::GovernorHook(rule) => format!("governor: {}", rule.describe()),
         Effect::NotModelled(what) => format!("not modelled: {what}"),
     }
 }

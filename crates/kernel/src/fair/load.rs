@@ -7,6 +7,7 @@ use fairlab_event::Cpu;
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
+use crate::generation::behaviour::GovernorHook;
 use crate::group::GroupId;
 use crate::pelt::{
     AttachPoint, CpuScale, DetachPoint, EntityState, EntityWeight, FairInitialUtil, GroupEntity,
@@ -36,19 +37,17 @@ impl LoadUpdate {
 /// The machine has been up for a while when a run starts: an average's age of 0 means that it belongs to no queue.
 const UPTIME: u64 = 1 << 30;
 
-/// Capacity of a CPU. Departs: all are the biggest, and at their highest frequency.
-const CAPACITY: u64 = CpuScale::FULL.capacity;
-
 impl Scheduler {
     /// Lets a CPU's PELT clock follow its clock (`update_rq_clock_pelt()`).
     pub(crate) fn update_rq_clock_pelt(&mut self, cpu: Cpu, delta: u64) {
-        let (time, rules) = (self.rq_time(cpu), self.generation.pelt);
+        let (time, rules, scale) = (self.rq_time(cpu), self.generation.pelt, self.cpu_scale(cpu));
         let rq = &mut self.rqs[cpu.index()];
-        rq.pelt.update(&rules, delta, time, rq.curr == rq.idle, CpuScale::FULL);
+        rq.pelt.update(&rules, delta, time, rq.curr == rq.idle, scale);
     }
 
     /// A CPU turns from `prev` to its idle task (`update_idle_rq_clock_pelt()`).
     pub(crate) fn turn_idle(&mut self, cpu: Cpu, prev: TaskId) {
+        self.count_idle_call(cpu);
         let (time, rules) = (self.rq_time(cpu), self.generation.pelt);
         let checks = match rules.lost_idle_check {
             LostIdleCheck::FairPick => self.tasks[prev.index()].policy.is_fair(),
@@ -116,9 +115,18 @@ impl Scheduler {
         if attached {
             let (rules, state, estimates) =
                 (self.generation.pelt, self.entity_state(se), self.has(Feature::UtilEst));
-            rules.update_se(now, CpuScale::FULL, &mut self.se_mut(se).avg, state, estimates);
+            let scale = self.scale_of_queue(cfs_rq);
+            rules.update_se(now, scale, &mut self.se_mut(se).avg, state, estimates);
         }
         let decayed = self.update_cfs_rq_load_avg(cfs_rq) | self.propagate_entity_load_avg(se);
+        let joins = !attached && update.attach;
+        if decayed
+            && !joins
+            && !update.detach
+            && self.generation.behaviours.governor_hook == GovernorHook::EntityUpdate
+        {
+            self.cfs_rq_util_change(cfs_rq);
+        }
         if !attached && update.attach {
             self.attach_entity_load_avg(se);
         } else if update.detach {
@@ -131,7 +139,31 @@ impl Scheduler {
     fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
         let (rules, now, state) =
             (self.generation.pelt, self.cfs_rq_clock_pelt(cfs_rq), self.queue_state(cfs_rq));
-        rules.update_cfs_rq_load_avg(now, CpuScale::FULL, &mut self.cfs_mut(cfs_rq).tracked, state)
+        let scale = self.scale_of_queue(cfs_rq);
+        let decayed = rules.update_cfs_rq_load_avg(now, scale, &mut self.cfs_mut(cfs_rq).tracked, state);
+        if decayed && self.generation.behaviours.governor_hook == GovernorHook::EveryQueueUpdate {
+            self.cfs_rq_util_change(cfs_rq);
+        }
+        decayed
+    }
+
+    /// Asks the governor if the queue is a root queue (`cfs_rq_util_change()`).
+    ///
+    /// Variants: at each decay to v5.4, after an entity's update from v5.5 (bef69dd87828).
+    fn cfs_rq_util_change(&mut self, cfs_rq: CfsRqId) {
+        if self.cfs(cfs_rq).group == GroupId::ROOT {
+            self.cpufreq_update_util(self.cfs(cfs_rq).cpu);
+        }
+    }
+
+    /// How big a CPU is against the biggest at its highest frequency, 0…1024 (`arch_scale_cpu_capacity()`).
+    pub(crate) fn capacity_orig_of(&self, cpu: Cpu) -> u64 {
+        let _ = cpu;
+        CpuScale::FULL.capacity
+    }
+
+    fn scale_of_queue(&self, cfs_rq: CfsRqId) -> CpuScale {
+        self.cpu_scale(self.cfs(cfs_rq).cpu)
     }
 
     fn propagate_entity_load_avg(&mut self, se: SeId) -> bool {
@@ -143,7 +175,7 @@ impl Scheduler {
             weight: self.entity_weight(se),
             on_rq: self.se(se).on_rq,
             group_weight: self.cfs(below).load.scaled_down(),
-            capacity: CAPACITY,
+            capacity: self.capacity_orig_of(self.cfs(cfs_rq).cpu),
         };
         let (mut parent, mut group) = (self.cfs(cfs_rq).tracked, self.cfs(below).tracked);
         let rules = self.generation.pelt;
@@ -158,6 +190,7 @@ impl Scheduler {
         let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
         rules.attach_entity_load_avg(queue, &mut self.entities[se.0 as usize].avg, weight);
+        self.cfs_rq_util_change(cfs_rq);
         self.update_tg_load_avg(cfs_rq);
     }
 
@@ -165,6 +198,7 @@ impl Scheduler {
         let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
         rules.detach_entity_load_avg(queue, &self.entities[se.0 as usize].avg, weight);
+        self.cfs_rq_util_change(cfs_rq);
         self.update_tg_load_avg(cfs_rq);
     }
 
@@ -210,7 +244,7 @@ impl Scheduler {
         let mut avg = rules.init_entity_runnable_average(Some(weight.scaled_down()));
         let queue = self.cfs(self.se(se).cfs_rq).tracked.avg;
         let from = FairInitialUtil {
-            capacity: CAPACITY,
+            capacity: self.capacity_orig_of(self.tasks[task.index()].cpu),
             queue_util_avg: queue.util_avg,
             queue_load_avg: queue.load_avg,
             weight: weight.scaled_down(),
@@ -352,7 +386,8 @@ impl Scheduler {
             fastup: self.has(Feature::UtilEstFastup),
         };
         let (se, rules) = (self.tasks[task.index()].se, self.generation.pelt);
-        rules.util_est_update(&mut self.se_mut(se).avg, CAPACITY, features);
+        let capacity = self.capacity_orig_of(self.tasks[task.index()].cpu);
+        rules.util_est_update(&mut self.se_mut(se).avg, capacity, features);
     }
 
     fn root_of(&self, task: TaskId) -> CfsRqId {
@@ -365,15 +400,20 @@ impl Scheduler {
     /// Departs: every queue is visited, not only those on the leaf list.
     pub fn update_blocked_averages(&mut self, cpu: Cpu) {
         self.update_rq_clock(cpu);
+        let mut root_decayed = false;
         // A group is made after its parent: from the last to the first, children come before parents.
         for group in (0..self.groups.len()).rev() {
             let cfs_rq = self.groups[group].cfs_rqs[cpu.index()];
             if self.update_cfs_rq_load_avg(cfs_rq) {
                 self.update_tg_load_avg(cfs_rq);
+                root_decayed |= group == GroupId::ROOT.0 as usize;
             }
             if let Some(&se) = self.groups[group].entities.get(cpu.index()) {
                 self.update_load_avg(se, LoadUpdate::TELL);
             }
+        }
+        if root_decayed && self.generation.behaviours.governor_hook == GovernorHook::EntityUpdate {
+            self.cpufreq_update_util(cpu);
         }
     }
 

@@ -151,6 +151,24 @@ behaviours! {
         WithBlocked = "load of what is runnable or asleep",
     }
 
+    /// Where the room above the measured utilization is added when a frequency is chosen.
+    Headroom {
+        /// A quarter of the highest frequency, before utilization is taken of it.
+        OnFrequency = "a quarter more frequency than utilization asks for",
+        /// A quarter of the utilization, which is then a part of the highest frequency.
+        OnUtilization = "a quarter more utilization of the busiest CPU",
+        /// A quarter of each CPU's utilization, at most its capacity.
+        OnEachCpu = "a quarter more utilization of each CPU, within its capacity",
+    }
+
+    /// At which changes of utilization a governor is asked.
+    GovernorHook {
+        /// Whenever a root queue's averages have decayed, wherever that happens.
+        EveryQueueUpdate = "at each decay of a root queue, one by one",
+        /// Where an entity's update has changed its root queue; after blocked averages once for the CPU.
+        EntityUpdate = "after an entity's update, once after all blocked averages",
+    }
+
     /// How large a request is.
     Request {
         /// The same for all.
@@ -239,6 +257,10 @@ pub struct Behaviours {
     pub request: Request,
     /// See [`WakeLoad`].
     pub wake_load: WakeLoad,
+    /// See [`Headroom`].
+    pub headroom: Headroom,
+    /// See [`GovernorHook`].
+    pub governor_hook: GovernorHook,
 }
 
 impl Pick {
@@ -267,7 +289,7 @@ pub(crate) enum TimelineOrder {
 
 impl Behaviours {
     /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 19] {
+    pub fn describe(&self) -> [(&'static str, &'static str); 21] {
         [
             ("placement", self.placement.describe()),
             ("pick", self.pick.describe()),
@@ -288,6 +310,8 @@ impl Behaviours {
             ("fork placement", self.fork_placement.describe()),
             ("request", self.request.describe()),
             ("wakeup load", self.wake_load.describe()),
+            ("headroom", self.headroom.describe()),
+            ("governor", self.governor_hook.describe()),
         ]
     }
 }

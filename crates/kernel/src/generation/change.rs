@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement, ForkPreemption,
-    LagInflation, LagLimit, Pick, Placement, Request, Reweight, SliceProtection, TickPreemption, VirtualZero,
-    WakeLoad, WakeupPreemption, Yield,
+    GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement, Request, Reweight, SliceProtection,
+    TickPreemption, VirtualZero, WakeLoad, WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::pelt::PeltEffect;
@@ -88,6 +88,10 @@ pub enum Effect {
     Request(Request),
     /// Another load by which wakeups choose.
     WakeLoad(WakeLoad),
+    /// Another place for headroom.
+    Headroom(Headroom),
+    /// Another hook for governors.
+    GovernorHook(GovernorHook),
     /// Bookkeeping that later commits build on; no decision changes.
     Groundwork,
     /// The commit matters, and the model does not follow it; the text says what is left out.
@@ -125,6 +129,8 @@ impl Effect {
             Effect::ForkPlacement(rule) => behaviours.fork_placement = rule,
             Effect::Request(rule) => behaviours.request = rule,
             Effect::WakeLoad(rule) => behaviours.wake_load = rule,
+            Effect::Headroom(rule) => behaviours.headroom = rule,
+            Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
             Effect::Groundwork | Effect::NotModelled(_) => {}
         }
     }

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use super::behaviour::{
     Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement,
-    ForkPreemption, LagInflation, LagLimit, Pick, Placement, Request, Reweight, SliceProtection,
-    TickPreemption, VirtualZero, WakeLoad, WakeupPreemption, Yield,
+    ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement, Request, Reweight,
+    SliceProtection, TickPreemption, VirtualZero, WakeLoad, WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
@@ -70,6 +70,8 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     fork_placement: ForkPlacement::OnParentsQueue,
     request: Request::BaseSlice,
     wake_load: WakeLoad::Runnable,
+    headroom: Headroom::OnFrequency,
+    governor_hook: GovernorHook::EveryQueueUpdate,
 };
 
 /// A kernel that somebody built: a release with back-ports.
@@ -154,6 +156,9 @@ const POLICY_CHANGES: &[Change] = &[
     change("11f10e5420f6", "wake-load", (5, 5), "sched/fair: Use load instead of runnable load in wakeup path", &[
         Effect::WakeLoad(WakeLoad::WithBlocked),
     ]),
+    change("bef69dd87828", "governor-hook", (5, 5), "sched/cpufreq: Move the cfs_rq_util_change() call to cpufreq_update_util()", &[
+        Effect::GovernorHook(GovernorHook::EntityUpdate),
+    ]),
     change("b8c96361402a", "util-est-fastup", (5, 5), "sched/fair/util_est: Implement faster ramp-up EWMA on utilization increases", &[
         Effect::AddFeature(Feature::UtilEstFastup, true),
     ]),
@@ -163,6 +168,9 @@ const POLICY_CHANGES: &[Change] = &[
     change("0c2de3f054a5", "alt-slice", (5, 13), "sched,fair: Alternative sched_slice()", &[
         Effect::AddFeature(Feature::AltPeriod, true),
         Effect::AddFeature(Feature::BaseSlice, true),
+    ]),
+    change("8f1b971b4750", "governor-headroom", (5, 14), "sched/cpufreq: Consider reduced CPU capacity in energy calculation", &[
+        Effect::Headroom(Headroom::OnUtilization),
     ]),
     change("21f56ffe4482", "pick-task", (5, 14), "sched: Introduce sched_class::pick_task()", &[
         Effect::BuddyClearing(BuddyClearing::AtSetNext),
@@ -235,6 +243,9 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("eab03c23c2a1", "reweight-keeps-lag", (6, 7), "sched/eevdf: Fix vruntime adjustment on reweight", &[
         Effect::Reweight(Reweight::ScaleAroundOthers),
+    ]),
+    change("9c0b4bb7f630", "governor-effective", (6, 8), "sched/cpufreq: Rework schedutil governor performance estimation", &[
+        Effect::Headroom(Headroom::OnEachCpu),
     ]),
     change("2227a957e1d5", "deadline-tree", (6, 8), "sched/eevdf: Sort the rbtree by virtual deadline", &[
         Effect::Pick(Pick::EarliestEligibleInDeadlineOrder),

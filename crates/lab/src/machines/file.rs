@@ -93,7 +93,14 @@ fn parse(text: &str) -> Result<Machine, LabError> {
             return Err(LabError::new(format!("unknown cost '{name}'"), format!("known are {names}")));
         }
     }
-    Ok(Machine { name: file.name, description: file.description, topology, hz: file.hz, costs })
+    Ok(Machine {
+        name: file.name,
+        description: file.description,
+        topology,
+        hz: file.hz,
+        costs,
+        frequency_domains: Vec::new(),
+    })
 }
 
 #[cfg(test)]

@@ -38,7 +38,14 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         if online == CpuMask::first(online.weight()) { "" } else { ", online CPUs renumbered from 0" };
     let description =
         format!("this host: {} CPUs, HZ {hz} ({hz_source}), default costs{renumbered}", online.weight());
-    Ok(Machine { name: "host".to_string(), description, topology, hz, costs: Costs::default() })
+    Ok(Machine {
+        name: "host".to_string(),
+        description,
+        topology,
+        hz,
+        costs: Costs::default(),
+        frequency_domains: Vec::new(),
+    })
 }
 
 /// Numbers cores, caches and nodes in order of their first CPU.

@@ -2,6 +2,7 @@
 
 use fairlab_event::{Cpu, Ns, TaskState};
 
+use super::frequency::FULL_SPEED;
 use super::occurrence::Interrupt;
 use super::{Engine, Segment};
 
@@ -33,7 +34,7 @@ pub(super) enum Then {
 }
 
 /// One CPU.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct CpuState {
     pub phase: Phase,
     /// When the phase ends; never for idle.
@@ -41,12 +42,26 @@ pub(super) struct CpuState {
     /// Interrupts that wait for the CPU to leave its idle state.
     pub pending: Vec<Interrupt>,
     pub tick_armed: bool,
+    /// Capacity times frequency, each a part of 1024.
+    pub speed: u64,
+}
+
+impl Default for CpuState {
+    fn default() -> CpuState {
+        CpuState {
+            phase: Phase::Idle,
+            until: Ns::ZERO,
+            pending: Vec::new(),
+            tick_armed: false,
+            speed: FULL_SPEED,
+        }
+    }
 }
 
 impl Engine {
     /// Keeps `cpu` busy in the kernel for `cost`.
     pub(super) fn enter_kernel(&mut self, cpu: Cpu, cost: Ns, then: Then) {
-        self.enter_phase(cpu, Phase::Kernel(then), self.now + cost);
+        self.enter_phase(cpu, Phase::Kernel(then), self.now + self.time_for(cpu, cost));
     }
 
     pub(super) fn enter_phase(&mut self, cpu: Cpu, phase: Phase, until: Ns) {
@@ -61,14 +76,17 @@ impl Engine {
 
     /// Takes `cost` from what `cpu` is doing: it will be done that much later.
     pub(super) fn delay_phase(&mut self, cpu: Cpu, cost: Ns) {
-        let polls = matches!(self.cpus[cpu.index()].phase, Phase::User)
-            && self
-                .thread_on(cpu)
-                .is_some_and(|thread| matches!(self.threads[thread].segment, Segment::Until(_)));
-        if !polls {
+        if !self.polls(cpu) {
             // The end that is arranged already finds out when it comes.
+            let cost = self.time_for(cpu, cost);
             self.cpus[cpu.index()].until += cost;
         }
+    }
+
+    /// Whether `cpu` computes until a certain time, however much that is.
+    pub(super) fn polls(&self, cpu: Cpu) -> bool {
+        let until = |thread: usize| matches!(self.threads[thread].segment, Segment::Until(_));
+        self.cpus[cpu.index()].phase == Phase::User && self.thread_on(cpu).is_some_and(until)
     }
 
     pub(super) fn phase_ends(&mut self, cpu: Cpu) {
@@ -94,7 +112,7 @@ impl Engine {
 
     /// Stops the running thread's segment and notes what is left of it.
     pub(super) fn pause_segment(&mut self, cpu: Cpu) {
-        let left = self.cpus[cpu.index()].until.since(self.now);
+        let left = self.work_in(cpu, self.cpus[cpu.index()].until.since(self.now));
         let segment = self.thread_on(cpu).map(|thread| &mut self.threads[thread].segment);
         if let Some(Segment::Work(work)) = segment {
             *work = left;

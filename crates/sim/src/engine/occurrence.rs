@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::TaskId;
+use fairlab_kernel::cpufreq::FrequencyRequest;
 
 /// Everything that the loop can meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,20 @@ pub(super) enum Occurrence {
     Tick { cpu: Cpu },
     /// An interrupt reaches a CPU.
     Interrupt { cpu: Cpu, interrupt: Interrupt },
+    /// A frequency is in force, for which a governor asked on this CPU.
+    FrequencySet { cpu: Cpu, request: FrequencyRequest },
+}
+
+impl Occurrence {
+    /// The CPU that it happens on.
+    pub fn cpu(self) -> Cpu {
+        match self {
+            Occurrence::PhaseEnds { cpu }
+            | Occurrence::Tick { cpu }
+            | Occurrence::Interrupt { cpu, .. }
+            | Occurrence::FrequencySet { cpu, .. } => cpu,
+        }
+    }
 }
 
 /// An interrupt other than the tick.
@@ -42,24 +57,23 @@ impl Key {
 /// Occurrences by time, and by arrangement where times are equal.
 ///
 /// The end of a CPU's phase and its tick have a place of their own each, since each CPU has at most one of them and
-/// they are by far the most frequent; interrupts are few and wait in a heap.
+/// they are by far the most frequent; everything else waits in a heap.
 #[derive(Debug)]
 pub(super) struct Queue {
     places: Tournament,
-    interrupts: BinaryHeap<Arranged>,
+    others: BinaryHeap<Arranged>,
     arranged: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Arranged {
     key: Key,
-    cpu: Cpu,
-    interrupt: Interrupt,
+    occurrence: Occurrence,
 }
 
 impl Queue {
     pub fn new(nr_cpus: usize) -> Queue {
-        Queue { places: Tournament::new(2 * nr_cpus), interrupts: BinaryHeap::new(), arranged: 0 }
+        Queue { places: Tournament::new(2 * nr_cpus), others: BinaryHeap::new(), arranged: 0 }
     }
 
     fn key(&mut self, time: Ns) -> Key {
@@ -87,19 +101,25 @@ impl Queue {
     /// Arranges an interrupt.
     pub fn arrange_interrupt(&mut self, cpu: Cpu, time: Ns, interrupt: Interrupt) {
         let key = self.key(time);
-        self.interrupts.push(Arranged { key, cpu, interrupt });
+        self.others.push(Arranged { key, occurrence: Occurrence::Interrupt { cpu, interrupt } });
+    }
+
+    /// Arranges that a frequency asked for on `cpu` is in force.
+    pub fn arrange_frequency(&mut self, cpu: Cpu, time: Ns, request: FrequencyRequest) {
+        let key = self.key(time);
+        self.others.push(Arranged { key, occurrence: Occurrence::FrequencySet { cpu, request } });
     }
 
     /// Takes the next occurrence, if it is not after `end`.
     pub fn pop_until(&mut self, end: Ns) -> Option<(Ns, Occurrence)> {
         let (place, key) = self.places.first();
-        match self.interrupts.peek() {
-            Some(interrupt) if interrupt.key < key => {
-                if interrupt.key.time > end {
+        match self.others.peek() {
+            Some(other) if other.key < key => {
+                if other.key.time > end {
                     return None;
                 }
-                let Arranged { key, cpu, interrupt } = self.interrupts.pop()?;
-                Some((key.time, Occurrence::Interrupt { cpu, interrupt }))
+                let Arranged { key, occurrence } = self.others.pop()?;
+                Some((key.time, occurrence))
             }
             _ if key.time > end || key == Key::NEVER => None,
             _ => {

@@ -25,7 +25,7 @@ impl Engine {
         let thread = self.thread_on(cpu).expect("only threads of workloads run in user mode");
         match self.threads[thread].segment {
             Segment::Done => self.next_action(cpu, thread),
-            Segment::Work(left) => self.enter_phase(cpu, Phase::User, self.now + left),
+            Segment::Work(left) => self.enter_phase(cpu, Phase::User, self.now + self.time_for(cpu, left)),
             Segment::Until(time) => self.enter_phase(cpu, Phase::User, time.max(self.now + CLOCK_READ)),
         }
     }

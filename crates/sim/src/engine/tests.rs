@@ -2,6 +2,7 @@
 
 use fairlab_analysis::timeline::Timeline;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, sink_fn};
+use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 
@@ -67,6 +68,7 @@ fn machine(cores: u32) -> Machine {
         topology: Topology::regular(1, 1, cores, 1, SmtNumbering::Adjacent).expect("a machine"),
         hz: 1000,
         costs,
+        frequency_domains: Vec::new(),
     }
 }
 
@@ -309,4 +311,53 @@ fn a_run_does_not_depend_on_names() {
     let (one, other) = (shape("one"), shape("another"));
     assert!(one.len() > 100);
     assert_eq!(one, other);
+}
+
+/// A machine of two CPUs that share one clock: a quarter, half or full speed.
+fn with_clock(fast_switch: bool) -> Machine {
+    let frequencies = vec![500_000, 1_000_000, 2_000_000];
+    let clock =
+        FrequencyDomain { cpus: CpuMask::first(2), frequencies, rate_limit: Ns::from_ms(1), fast_switch };
+    let mut machine = machine(2);
+    machine.costs.frequency_switch = Ns::from_ms(100);
+    machine.frequency_domains = vec![clock];
+    machine
+}
+
+fn time_of_ten_milliseconds_work(kernel: &str, machine: Machine) -> Ns {
+    let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
+    let worker = vec![Action::Run(Ns::from_ms(10)), Action::Exit];
+    engine.start(Script::new(vec![(spec(0, "1"), worker)]));
+    engine.run_until(Ns::from_secs(1), &mut sink_fn(|_: &Event<'_>| {}));
+    engine.now()
+}
+
+#[test]
+fn work_takes_as_long_as_the_clock_is_slow() {
+    for kernel in ["v5.4", "v5.10", "v6.12"] {
+        let full = time_of_ten_milliseconds_work(kernel, machine(2));
+        assert!((10..11).contains(&(full.0 / 1_000_000)), "{kernel}: {full:?}");
+        let governed =
+            [true, false].map(|fast| time_of_ten_milliseconds_work(kernel, with_clock(fast)).0 / 1_000_000);
+        // A register is written at once; a thread comes too late, and all is done at a quarter of the speed.
+        assert!((11..40).contains(&governed[0]) && governed[1] == 40, "{kernel}: {governed:?}");
+    }
+}
+
+#[test]
+fn the_kernels_own_work_is_slow_on_a_slow_clock() {
+    let busy = |frequency_domains: Vec<FrequencyDomain>| {
+        let machine = Machine { costs: Costs::default(), frequency_domains, ..machine(2) };
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        let sleeper = vec![Action::Sleep(Ns::from_us(500)), Action::Run(Ns::from_us(1))];
+        engine.start(Script::new(vec![(spec(0, "1"), sleeper)]));
+        engine.run_until(Ns::from_secs(1), &mut sink_fn(|_: &Event<'_>| {}));
+        engine.counters().switches
+    };
+    let slow = busy(vec![FrequencyDomain {
+        frequencies: vec![500_000, 2_000_000],
+        ..with_clock(true).frequency_domains[0].clone()
+    }]);
+    let full = busy(Vec::new());
+    assert!(slow < full, "a switch takes longer, so there are fewer: {slow} and {full}");
 }

@@ -71,6 +71,10 @@ costs! {
         "order of magnitude of newidle_balance() without domains to search";
     balance_cpu, "balance_cpu_ns", 100, "Looking at one runqueue while balancing",
         "a few cache misses inside a socket";
+    governor_cpu, "governor_cpu_ns", 100, "Looking at one CPU of a frequency policy while choosing a frequency",
+        "a few cache misses inside a socket";
+    frequency_switch, "frequency_switch_ns", 200_000, "From asking for a frequency to its being in force, where a thread switches",
+        "order of magnitude: a wakeup, a message to the power controller, and the ramp of a regulator";
     fork, "fork_ns", 15_000, "Creating a thread",
         "order of magnitude of clone() for a thread";
     exit, "exit_ns", 10_000, "Ending a thread",

@@ -83,6 +83,7 @@ impl Preset {
             topology: topology.expect("presets are possible machines"),
             hz: self.hz,
             costs,
+            frequency_domains: Vec::new(),
         }
     }
 

@@ -1,0 +1,385 @@
+//! `kernel/sched/cpufreq_schedutil.c`: the frequency that CPUs ask for by how much they are used.
+//!
+//! CPUs that share a clock share a *policy*. Whenever a root queue's utilization has changed, its CPU's policy may ask
+//! for another frequency; the driver, which knows how long the hardware takes, sets it.
+//!
+//! Must not know: how long switching takes, what a frequency is good for.
+//!
+//! Departs: no boost after I/O, no clamps (uclamp), no `SCHED_DEADLINE` bandwidth; interrupts take no time from tasks.
+
+use fairlab_event::{Cpu, Ns};
+
+use crate::core::Scheduler;
+use crate::cpumask::CpuMask;
+use crate::generation::Feature;
+use crate::generation::behaviour::Headroom;
+use crate::pelt::{CpuScale, CpuUtil};
+
+/// CPUs that share a clock, and what it can do (`struct cpufreq_policy`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrequencyDomain {
+    /// The CPUs (`related_cpus`).
+    pub cpus: CpuMask,
+    /// Frequencies that the clock can have, kHz, rising.
+    pub frequencies: Vec<u32>,
+    /// The least time between two changes (`rate_limit_us`).
+    pub rate_limit: Ns,
+    /// Whether a CPU can switch by itself, at once; otherwise a thread does it (`fast_switch_enabled`).
+    pub fast_switch: bool,
+}
+
+impl FrequencyDomain {
+    /// The highest frequency, kHz (`cpuinfo.max_freq`).
+    pub fn max(&self) -> u32 {
+        self.frequencies.last().copied().unwrap_or(1)
+    }
+
+    /// The lowest frequency that is at least `khz`, or the highest (`CPUFREQ_RELATION_L`).
+    fn resolve(&self, khz: u64) -> u32 {
+        let fast_enough = self.frequencies.iter().find(|&&frequency| u64::from(frequency) >= khz);
+        fast_enough.copied().unwrap_or_else(|| self.max())
+    }
+}
+
+/// A frequency that a policy asks its driver for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrequencyRequest {
+    /// The policy, numbered in order of [`Scheduler::set_frequency_domains`].
+    pub policy: usize,
+    /// The frequency, kHz.
+    pub khz: u32,
+}
+
+/// One policy's state (`struct sugov_policy`).
+#[derive(Clone, Debug)]
+struct Policy {
+    domain: FrequencyDomain,
+    /// The frequency in force, kHz.
+    current: u32,
+    /// The one last asked for, kHz (`next_freq`).
+    next: u32,
+    /// The one last computed, before it was resolved, kHz (`cached_raw_freq`).
+    raw: u64,
+    last_update: Option<Ns>,
+    /// The thread has been told and has not switched yet.
+    work_in_progress: bool,
+}
+
+/// All policies of a machine, and who belongs to which.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cpufreq {
+    policies: Vec<Policy>,
+    policy_of: Vec<Option<usize>>,
+    /// Per CPU: how often it has gone idle, and at the last look (`saved_idle_calls`).
+    idle_calls: Vec<(u64, u64)>,
+    requests: Vec<FrequencyRequest>,
+    /// CPUs looked at by governors since the driver last asked.
+    looked_at: u32,
+}
+
+impl Headroom {
+    /// What one CPU asks for.
+    const fn of_cpu(self, util: u64, capacity: u64) -> u64 {
+        match self {
+            Headroom::OnFrequency | Headroom::OnUtilization => util,
+            Headroom::OnEachCpu if util + (util >> 2) < capacity => util + (util >> 2),
+            Headroom::OnEachCpu => capacity,
+        }
+    }
+
+    /// The frequency that goes with `util` of `capacity` (`map_util_freq()`), kHz.
+    const fn map(self, util: u64, max_khz: u64, capacity: u64) -> u64 {
+        match self {
+            Headroom::OnFrequency => (max_khz + (max_khz >> 2)) * util / capacity,
+            Headroom::OnUtilization => max_khz * (util + (util >> 2)) / capacity,
+            Headroom::OnEachCpu => max_khz * util / capacity,
+        }
+    }
+}
+
+/// What a policy would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct NextFrequency {
+    /// Computed, before it is resolved, kHz.
+    raw: u64,
+    /// The frequency to ask for, kHz.
+    khz: u32,
+    /// How many CPUs were looked at.
+    looked_at: u32,
+}
+
+impl Scheduler {
+    /// Puts CPUs under governors; those in no domain run at full speed for ever. A clock begins at its lowest frequency.
+    pub fn set_frequency_domains(&mut self, domains: Vec<FrequencyDomain>) {
+        let mut policy_of = vec![None; self.topology.nr_cpus()];
+        for (number, domain) in domains.iter().enumerate() {
+            for cpu in domain.cpus.and(self.topology.online()).iter() {
+                policy_of[cpu.index()] = Some(number);
+            }
+        }
+        let policy = |domain: FrequencyDomain| {
+            let lowest = domain.frequencies.first().copied().unwrap_or(1);
+            Policy {
+                domain,
+                current: lowest,
+                next: lowest,
+                raw: 0,
+                last_update: None,
+                work_in_progress: false,
+            }
+        };
+        self.cpufreq = Cpufreq {
+            policies: domains.into_iter().map(policy).collect(),
+            policy_of,
+            idle_calls: vec![(0, 0); self.topology.nr_cpus()],
+            ..Cpufreq::default()
+        };
+    }
+
+    /// The frequency of `cpu` as a part of 1024 (`arch_scale_freq_capacity()`), and its capacity.
+    pub fn cpu_scale(&self, cpu: Cpu) -> CpuScale {
+        let policy = self.cpufreq.policy_of.get(cpu.index()).copied().flatten();
+        let frequency = policy.map_or(CpuScale::FULL.frequency, |number| {
+            let policy = &self.cpufreq.policies[number];
+            u64::from(policy.current) * CpuScale::FULL.frequency / u64::from(policy.domain.max())
+        });
+        CpuScale { frequency, capacity: self.capacity_orig_of(cpu) }
+    }
+
+    /// The CPUs of a policy.
+    pub fn cpus_of_policy(&self, policy: usize) -> CpuMask {
+        self.cpufreq.policies[policy].domain.cpus.and(self.topology.online())
+    }
+
+    /// Whether a policy's CPUs switch by themselves.
+    pub fn switches_fast(&self, policy: usize) -> bool {
+        self.cpufreq.policies[policy].domain.fast_switch
+    }
+
+    /// Moves the frequencies asked for since the last call to `into`. Returns how many CPUs governors have looked at.
+    pub fn take_frequency_requests(&mut self, into: &mut Vec<FrequencyRequest>) -> u32 {
+        into.append(&mut self.cpufreq.requests);
+        std::mem::take(&mut self.cpufreq.looked_at)
+    }
+
+    /// The clock of a policy runs at `khz` from now on. The averages and clocks of its CPUs are brought up to now first.
+    ///
+    /// Kernel: `arch_set_freq_scale()`, drivers/base/arch_topology.c.
+    pub fn set_frequency(&mut self, policy: usize, khz: u32) {
+        for cpu in self.cpus_of_policy(policy).iter() {
+            self.update_rq_clock(cpu);
+        }
+        let number = policy;
+        let policy = &mut self.cpufreq.policies[number];
+        policy.current = khz;
+        policy.work_in_progress = policy.next != khz;
+        if policy.work_in_progress {
+            // Another one has been asked for while the thread was at work.
+            self.cpufreq.requests.push(FrequencyRequest { policy: number, khz: policy.next });
+        }
+    }
+
+    /// `cpu` goes idle once more (`tick_nohz_get_idle_calls_cpu()`).
+    pub(crate) fn count_idle_call(&mut self, cpu: Cpu) {
+        if let Some((calls, _)) = self.cpufreq.idle_calls.get_mut(cpu.index()) {
+            *calls += 1;
+        }
+    }
+
+    /// The utilization of a root queue has changed: its policy may ask for another frequency.
+    ///
+    /// Kernel: `cpufreq_update_util()`, `sugov_update_single()`, `sugov_update_shared()`.
+    pub(crate) fn cpufreq_update_util(&mut self, cpu: Cpu) {
+        let Some(number) = self.cpufreq.policy_of.get(cpu.index()).copied().flatten() else { return };
+        let now = self.rqs[cpu.index()].clock;
+        if !self.sugov_should_update_freq(number, now) {
+            return;
+        }
+        let next = self.sugov_next_freq(number, cpu);
+        let (calls, seen) = &mut self.cpufreq.idle_calls[cpu.index()];
+        *seen = *calls;
+        self.cpufreq.looked_at += next.looked_at;
+        let policy = &mut self.cpufreq.policies[number];
+        policy.raw = next.raw;
+        if next.khz == policy.next {
+            return;
+        }
+        policy.next = next.khz;
+        policy.last_update = Some(now);
+        if policy.domain.fast_switch || !std::mem::replace(&mut policy.work_in_progress, true) {
+            self.cpufreq.requests.push(FrequencyRequest { policy: number, khz: next.khz });
+        }
+    }
+
+    /// Kernel: `sugov_should_update_freq()`; only a CPU of the policy may ask (`cpufreq_this_cpu_can_update()`).
+    fn sugov_should_update_freq(&self, number: usize, now: Ns) -> bool {
+        let policy = &self.cpufreq.policies[number];
+        let may_ask = policy.domain.cpus.contains(self.trace.here);
+        let rested = policy.last_update.is_none_or(|last| now.since(last) >= policy.domain.rate_limit);
+        may_ask && rested
+    }
+
+    /// The frequency that the busiest CPU of a policy needs.
+    ///
+    /// Kernel: `sugov_next_freq_shared()`, `get_next_freq()`, `sugov_hold_freq()`. Variants: `OnFrequency` to v5.13,
+    /// `OnUtilization` from v5.14 (8f1b971b4750), `OnEachCpu` from v6.8 (9c0b4bb7f630); what counts as utilization is
+    /// load tracking's.
+    fn sugov_next_freq(&self, number: usize, asking: Cpu) -> NextFrequency {
+        let policy = &self.cpufreq.policies[number];
+        let rule = self.generation.behaviours.headroom;
+        let (mut util, mut max, mut looked_at) = (0, 1, 0);
+        for cpu in self.cpus_of_policy(number).iter() {
+            looked_at += 1;
+            let capacity = self.capacity_orig_of(cpu);
+            let of_cpu = rule.of_cpu(self.sugov_get_util(cpu), capacity);
+            if of_cpu * max > capacity * util {
+                (util, max) = (of_cpu, capacity);
+            }
+        }
+        let raw = rule.map(util, u64::from(policy.domain.max()), max);
+        if raw == policy.raw {
+            return NextFrequency { raw, khz: policy.next, looked_at };
+        }
+        let khz = policy.domain.resolve(raw);
+        let (calls, seen) = self.cpufreq.idle_calls[asking.index()];
+        if looked_at == 1 && khz < policy.next && calls == seen {
+            // It has not idled since: less would come too early.
+            return NextFrequency { raw: policy.raw, khz: policy.next, looked_at };
+        }
+        NextFrequency { raw, khz, looked_at }
+    }
+
+    /// How much of a CPU all classes use (`sugov_get_util()`, `effective_cpu_util()`); a real-time task needs all of it.
+    fn sugov_get_util(&self, cpu: Cpu) -> u64 {
+        let capacity = self.capacity_orig_of(cpu);
+        if self.rqs[cpu.index()].rt.first().is_some() {
+            return capacity;
+        }
+        let queue = self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
+        let util_est_enabled = self.has(Feature::UtilEst);
+        self.generation.pelt.cpu_util(CpuUtil { queue, task: None, capacity, boost: true, util_est_enabled })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::{Policy, TaskId};
+    use crate::testbed::{Bed, MS};
+
+    fn domain(cpus: &str, fast_switch: bool) -> FrequencyDomain {
+        FrequencyDomain {
+            cpus: CpuMask::parse_list(cpus).expect("a list of CPUs"),
+            frequencies: vec![500_000, 1_000_000, 1_500_000, 2_000_000],
+            rate_limit: Ns(2 * MS),
+            fast_switch,
+        }
+    }
+
+    /// Runs for `milliseconds`; requests are carried out at once. Returns them with the millisecond of each.
+    fn run(bed: &mut Bed, milliseconds: u64) -> Vec<(u64, u32)> {
+        let (mut requests, mut seen) = (Vec::new(), Vec::new());
+        for millisecond in 0..milliseconds {
+            bed.pass(MS);
+            bed.tick(0);
+            bed.scheduler.take_frequency_requests(&mut requests);
+            for request in requests.drain(..) {
+                bed.scheduler.set_frequency(request.policy, request.khz);
+                seen.push((millisecond, request.khz));
+            }
+        }
+        seen
+    }
+
+    fn hog(kernel: &str, domains: Vec<FrequencyDomain>) -> (Bed, TaskId) {
+        let mut bed = Bed::new(kernel, 2, 1);
+        bed.scheduler.set_frequency_domains(domains);
+        let task = bed.spawn(0, 0);
+        (bed, task)
+    }
+
+    #[test]
+    fn a_hog_drives_its_clock_up_step_by_step() {
+        for kernel in ["v5.4", "v5.10", "v6.6", "v6.12"] {
+            let (mut bed, _) = hog(kernel, vec![domain("0-1", true)]);
+            let requests = run(&mut bed, 200);
+            let frequencies = requests.iter().map(|&(_, khz)| khz).collect::<Vec<_>>();
+            assert!(frequencies.is_sorted(), "{kernel}: {requests:?}");
+            assert_eq!(frequencies.last(), Some(&2_000_000), "{kernel}: {requests:?}");
+            assert!(requests.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 2), "{kernel}: {requests:?}");
+            assert_eq!(bed.scheduler.cpu_scale(Cpu(1)).frequency, 1024, "the other CPU has the same clock");
+        }
+    }
+
+    #[test]
+    fn a_slow_clock_slows_the_pelt_clock_and_scales_contributions_before_there_was_one() {
+        for kernel in ["v4.19", "v5.10"] {
+            let util_after = |domains| {
+                let (mut bed, task) = hog(kernel, domains);
+                for _ in 0..20 {
+                    bed.pass(MS);
+                    bed.tick(0);
+                }
+                bed.entity(task).avg.util_avg
+            };
+            let slowed = util_after(vec![FrequencyDomain {
+                frequencies: vec![500_000, 2_000_000],
+                rate_limit: Ns(1 << 40),
+                ..domain("0", true)
+            }]);
+            let full = util_after(Vec::new());
+            assert!(slowed < full, "{kernel}: {slowed} at a quarter of the speed, {full} at full speed");
+        }
+    }
+
+    #[test]
+    fn a_real_time_task_gets_full_speed() {
+        let mut bed = Bed::new("v6.6", 2, 1);
+        bed.scheduler.set_frequency_domains(vec![domain("0", true)]);
+        bed.spawn(0, 0);
+        bed.spawn_with(0, 0, Policy::Fifo(10), CpuMask::ALL);
+        bed.schedule(0);
+        bed.pass(3 * MS);
+        assert_eq!(bed.scheduler.sugov_get_util(Cpu(0)), 1024);
+    }
+
+    #[test]
+    fn only_a_cpu_of_the_policy_may_ask() {
+        let (mut bed, _) = hog("v6.6", vec![domain("0", true)]);
+        bed.pass(50 * MS);
+        bed.scheduler.set_here(Cpu(1), crate::core::Mode::Task, Ns(60 * MS));
+        assert!(!bed.scheduler.sugov_should_update_freq(0, Ns(60 * MS)));
+        bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(60 * MS));
+        assert!(bed.scheduler.sugov_should_update_freq(0, Ns(60 * MS)));
+    }
+
+    #[test]
+    fn what_is_asked_for_while_a_thread_switches_comes_next() {
+        let (mut bed, _) = hog("v5.10", vec![domain("0", false)]);
+        let mut requests = Vec::new();
+        for _ in 0..300 {
+            bed.pass(MS);
+            bed.tick(0);
+            bed.scheduler.take_frequency_requests(&mut requests);
+        }
+        assert_eq!(requests.len(), 1, "the thread is busy with the first: {requests:?}");
+        bed.scheduler.set_frequency(0, requests[0].khz);
+        bed.scheduler.take_frequency_requests(&mut requests);
+        assert_eq!(requests.len(), 2, "and then there is more to do");
+        assert!(requests[1].khz > requests[0].khz, "{requests:?}");
+    }
+
+    #[test]
+    fn headroom_is_a_quarter_whichever_way_it_is_added() {
+        for (rule, util, capacity, khz) in [
+            (Headroom::OnFrequency, 333, 1024, 812_988),
+            (Headroom::OnUtilization, 333, 1024, 812_500),
+            (Headroom::OnEachCpu, 333, 1024, 812_500),
+            (Headroom::OnFrequency, 400, 400, 2_500_000),
+            (Headroom::OnUtilization, 400, 400, 2_500_000),
+            (Headroom::OnEachCpu, 400, 400, 2_000_000),
+        ] {
+            assert_eq!(rule.map(rule.of_cpu(util, capacity), 2_000_000, capacity), khz, "{rule:?}");
+        }
+    }
+}
