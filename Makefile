@@ -14,11 +14,14 @@ FAIRLAB := target/release/fairlab
 # What `make run` runs instead of its example: make run ARGS="kernels list"
 ARGS ?=
 
-.PHONY: help run test lint bench
+# The collection of recordings that `make fidelity` walks.
+TRACES ?=
+
+.PHONY: help run test lint bench fidelity
 .NOTPARALLEL:
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 run: ## build the program and show it at work; or run it with ARGS="…"
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
@@ -35,6 +38,10 @@ test: lint ## what CI runs: lint, build, all tests; ends with one summary line
 lint: ## formatting and clippy, warnings are errors
 	@$(STEP) fmt $(CARGO) fmt --all --check
 	@$(STEP) clippy $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+fidelity: ## agreement with real kernels: of testdata, or of TRACES=DIR, whose figures go into docs/fidelity.md
+	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
+	@$(FAIRLAB) fidelity --sums $(if $(TRACES),"$(TRACES)" --page docs/fidelity.md,testdata/recordings)
 
 bench: ## benchmarks of every crate, optimised
 	@$(CARGO) bench --workspace --bench '*' --locked

@@ -34,6 +34,8 @@ pub enum Command {
     Timehist(TimehistArgs),
     /// Says how well a modelled kernel agrees with the recording of a real one, by kind of decision.
     Verify(VerifyArgs),
+    /// Says how well the modelled kernels agree with every recording of a collection.
+    Fidelity(FidelityArgs),
     /// Lists, shows and compares kernels.
     Kernels(KernelsArgs),
     /// Lists and shows machines.
@@ -207,6 +209,31 @@ pub struct VerifyArgs {
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     #[arg(long, value_name = "HZ")]
     pub clock_hz: Option<u64>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct FidelityArgs {
+    /// A folder with recordings' folders in it, at any depth; each is held against the kernel that it names.
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Shows the sums by kernel only.
+    #[arg(long)]
+    pub sums: bool,
+    /// Writes the tables into this Markdown page, between the marks of --part.
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+    /// The part of the page.
+    #[arg(long, value_name = "NAME", default_value = "collection", requires = "page")]
+    pub part: String,
+    /// Writes the figures into this file, a line each, columns between tabs.
+    #[arg(long, value_name = "FILE")]
+    pub figures: Option<PathBuf>,
+    /// How many recordings are walked at once; by default one a CPU. Results do not depend on it.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

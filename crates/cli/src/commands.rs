@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod experiment;
 pub mod explain;
+pub mod fidelity;
 pub mod kernels;
 pub mod latency;
 pub mod machines;

@@ -41,6 +41,7 @@ fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Summary(args) => commands::summary::execute(&args),
         Command::Timehist(args) => commands::timehist::execute(&args),
         Command::Verify(args) => commands::verify::execute(&args),
+        Command::Fidelity(args) => commands::fidelity::execute(&args),
         Command::Kernels(args) => commands::kernels::execute(args.command),
         Command::Machines(args) => commands::machines::execute(args.command),
         Command::Workloads(args) => commands::workloads::execute(args.command),

@@ -9,18 +9,24 @@ use fairlab_lab::Progress;
 
 use crate::error::CliError;
 
-/// Shows how many runs are done and how long the rest may take.
+/// Shows how much is done and how long the rest may take.
 #[derive(Debug)]
 pub struct ProgressLine {
     what: &'static str,
+    unit: &'static str,
     started: Instant,
     shown: bool,
 }
 
 impl ProgressLine {
-    /// A line about `what`; silent when standard error is no terminal.
+    /// A line about `what`, which is runs; silent when standard error is no terminal.
     pub fn new(what: &'static str) -> ProgressLine {
-        ProgressLine { what, started: Instant::now(), shown: io::stderr().is_terminal() }
+        ProgressLine::of(what, "runs")
+    }
+
+    /// A line about `what`, counted in `unit`.
+    pub fn of(what: &'static str, unit: &'static str) -> ProgressLine {
+        ProgressLine { what, unit, started: Instant::now(), shown: io::stderr().is_terminal() }
     }
 
     /// Shows that `progress` has been made.
@@ -34,7 +40,8 @@ impl ProgressLine {
             done => format!(", about {:.0} s left", elapsed / done as f64 * (progress.total - done) as f64),
         };
         let mut err = io::stderr().lock();
-        let _ = write!(err, "\r\x1b[K{}: {} of {} runs{left}", self.what, progress.done, progress.total);
+        let _ =
+            write!(err, "\r\x1b[K{}: {} of {} {}{left}", self.what, progress.done, progress.total, self.unit);
         let _ = err.flush();
     }
 }

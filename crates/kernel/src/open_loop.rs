@@ -13,6 +13,7 @@ use fairlab_event::{Cpu, Ns, TaskState};
 use crate::core::{DequeueFlags, EnqueueFlags, Mode, Scheduler};
 use crate::decision::{PickReason, PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::generation::Feature;
 use crate::generation::behaviour::ForkPlacement;
 use crate::group::GroupId;
 use crate::task::{OnRq, Policy, TaskId};
@@ -258,6 +259,11 @@ impl Scheduler {
     /// A task's policy.
     pub fn policy(&self, task: TaskId) -> Policy {
         self.task(task).policy
+    }
+
+    /// Whether a task that goes to sleep may stay on its queue in this generation.
+    pub fn may_delay_dequeues(&self) -> bool {
+        self.has(Feature::DelayDequeue)
     }
 
     /// Whether a task sleeps on its queue.

@@ -8,6 +8,7 @@
 mod compare;
 mod error;
 mod experiment;
+pub mod fidelity;
 mod folder;
 pub mod machines;
 mod run;

@@ -23,9 +23,9 @@ use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
 use crate::LabError;
 use record::{Record, What};
-use recording::Recording;
 use walker::Walker;
 
+pub(crate) use recording::{Recording, holds_trace};
 pub use tally::{Baseline, Kind, KindTally, Miss, Share};
 
 /// What to verify, and how.
@@ -48,6 +48,10 @@ pub struct Agreement {
     pub trace: PathBuf,
     /// The recorded kernel's release, where the recording says it.
     pub release: Option<String>,
+    /// Whether probes show the kernel's own values.
+    pub probed: bool,
+    /// What is amiss with the recording, though it could be walked: a sentence each.
+    pub notes: Vec<String>,
     /// Counts of each kind of decision.
     pub kinds: Vec<(Kind, KindTally)>,
     /// The first misses.
@@ -76,7 +80,9 @@ impl Agreement {
 pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> Result<Agreement, LabError> {
     let recording = Recording::open(path)?;
     let (topology, tick) = machine(&recording, options)?;
-    let (trace, release) = (recording.trace.clone(), recording.release.clone());
+    let (trace, release, probed) =
+        (recording.trace.clone(), recording.release.clone(), recording.shows_weights);
+    let notes = recording.notes();
     let walker = Walker::new(generation.clone(), topology, tick, recording, options.misses);
     let mut feed = Feed { walker, events: 0, present: Present::default() };
     let read_options = ReadOptions { clock_hz: options.clock_hz };
@@ -96,7 +102,19 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let (events, state_set_right) = (walker.events(), walker.lost());
     let (kinds, misses) = walker.tally.into_kinds();
     let kernel = generation.name().to_string();
-    Ok(Agreement { kernel, trace, release, kinds, misses, warm_up, events, state_set_right, import })
+    Ok(Agreement {
+        kernel,
+        trace,
+        release,
+        probed,
+        notes,
+        kinds,
+        misses,
+        warm_up,
+        events,
+        state_set_right,
+        import,
+    })
 }
 
 fn machine(recording: &Recording, options: &VerifyOptions) -> Result<(Topology, Ns), LabError> {

@@ -25,6 +25,9 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     {
         eprintln!("fairlab: {shown}: {count}");
     }
+    for note in &agreement.notes {
+        eprintln!("fairlab: {shown}: {note}");
+    }
     match args.format {
         Format::Text => output::print(&text(&agreement)),
         Format::Json => output::print_json(&to_json(&agreement)),

@@ -20,11 +20,14 @@ const TRACE_NAMES: [&str; 5] = ["trace.txt.zst", "trace.txt.xz", "trace.txt.gz",
 const BESIDE_BYTES_MAX: u64 = 64 << 20;
 
 /// What a recording consists of.
-#[derive(Clone, Debug)]
-pub(super) struct Recording {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recording {
     pub trace: PathBuf,
     /// The recorded kernel's release (`uname -r`), where it is known.
     pub release: Option<String>,
+    /// From what sources the kernel was built, and which commits of those were undone, where the recording says it.
+    pub source: Option<String>,
+    pub reverts: Vec<String>,
     pub hz: Option<u64>,
     pub topology: Option<Topology>,
     pub debug: Option<SchedDebug>,
@@ -36,7 +39,7 @@ pub(super) struct Recording {
 
 /// One thread at the time of the snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TaskLine {
+pub(crate) struct TaskLine {
     pub tid: Pid,
     pub pid: Pid,
     pub policy: u32,
@@ -48,7 +51,7 @@ pub(super) struct TaskLine {
 
 /// One cgroup at the time of the snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CgroupLine {
+pub(crate) struct CgroupLine {
     pub path: String,
     /// Its inode, which probes and cgroup events print.
     pub inode: u64,
@@ -67,8 +70,7 @@ impl Recording {
     pub fn open(path: &Path) -> Result<Recording, LabError> {
         let hint = "give a recording's folder, or the trace in it";
         let (folder, trace) = if path.is_dir() {
-            let trace = TRACE_NAMES.iter().map(|name| path.join(name)).find(|trace| trace.is_file());
-            let Some(trace) = trace else {
+            let Some(trace) = trace_in(path) else {
                 let names = TRACE_NAMES.join(", ");
                 return Err(LabError::new(
                     format!("{} holds no trace (none of {names})", path.display()),
@@ -89,9 +91,16 @@ impl Recording {
         let meta = meta.unwrap_or_default();
         let info = beside("sched_info.txt").unwrap_or_default();
         let release = meta.get("release").and_then(|release| release.as_str()).map(str::to_string);
+        let provenance = &meta["provenance"];
+        let texts = |list: &serde_json::Value| {
+            let list = list.as_array().map_or(&[][..], Vec::as_slice);
+            list.iter().filter_map(|text| text.as_str().map(str::to_string)).collect()
+        };
         Ok(Recording {
             trace,
             release: release.or_else(|| release_of(&info)),
+            source: provenance["source"].as_str().map(str::to_string),
+            reverts: texts(&provenance["reverts"]),
             hz: meta.get("HZ").and_then(serde_json::Value::as_u64),
             topology: topology(&info),
             debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
@@ -102,10 +111,28 @@ impl Recording {
         })
     }
 
+    /// What is missing that the walk can do without, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let missing = self.debug.is_none().then(|| {
+            "no snapshot (sched_debug-start.txt) beside the trace: the state is learned from the trace alone".to_string()
+        });
+        missing.into_iter().collect()
+    }
+
     /// The recorded tick's period.
     pub fn tick(&self) -> Option<Ns> {
         self.hz.filter(|&hz| hz > 0).map(|hz| Ns(1_000_000_000 / hz))
     }
+}
+
+/// The trace in a recording's folder.
+fn trace_in(folder: &Path) -> Option<PathBuf> {
+    TRACE_NAMES.iter().map(|name| folder.join(name)).find(|trace| trace.is_file())
+}
+
+/// Whether a folder is a recording's.
+pub(crate) fn holds_trace(folder: &Path) -> bool {
+    trace_in(folder).is_some()
 }
 
 /// A text file of the folder, also compressed; what cannot be read is as if it were not there.

@@ -8,13 +8,13 @@ use fairlab_event::{Cpu, Pid};
 
 /// The dump as far as it could be read: what a kernel does not print is absent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SchedDebug {
+pub(crate) struct SchedDebug {
     pub cpus: Vec<CpuDump>,
 }
 
 /// One CPU.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CpuDump {
+pub(crate) struct CpuDump {
     pub cpu: Cpu,
     pub curr: Option<Pid>,
     /// The fair queues, of the root group and of others.
@@ -25,7 +25,7 @@ pub(super) struct CpuDump {
 
 /// One `cfs_rq`: what is printed of it, by name.
 #[derive(Clone, Debug, Default)]
-pub(super) struct QueueDump {
+pub(crate) struct QueueDump {
     /// Path of its group; `/` is the root.
     pub path: String,
     fields: BTreeMap<String, String>,
@@ -33,7 +33,7 @@ pub(super) struct QueueDump {
 
 /// One task's line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TaskDump {
+pub(crate) struct TaskDump {
     pub pid: Pid,
     pub comm: String,
     /// Whether it runs or waits.

@@ -221,7 +221,7 @@ impl Walker {
         let cpu = &mut self.cpus[record.cpu.index()];
         let (ended, requeued) = (cpu.sleep_ended.take() == Some(pid), cpu.requeued.take() == Some(pid));
         let shown = if self.seen.dequeue_probe { requeued } else { !ended };
-        if !self.seen.dequeue_probe && self.by_lag && self.is_fair(task) {
+        if !self.seen.dequeue_probe && self.sched.may_delay_dequeues() && self.is_fair(task) {
             let model = self.sched.is_delayed(task);
             let known = self.lag_known(task);
             let verdict = match (known, model == shown) {

@@ -1,0 +1,162 @@
+//! `fairlab fidelity`: how well the model agrees with a whole collection of recordings.
+
+use std::fs;
+use std::path::Path;
+
+use fairlab_lab::LabError;
+use fairlab_lab::fidelity::{Counts, Fidelity, Figures, measure, page};
+use serde_json::{Value, json};
+
+use crate::args::{FidelityArgs, Format};
+use crate::error::CliError;
+use crate::output;
+use crate::progress::ProgressLine;
+
+pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
+    // What is asked to be written is checked before the long walk.
+    let text = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
+    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let progress = ProgressLine::of("fidelity", "recordings");
+    let fidelity = measure(&args.folder, jobs, 0, &|done| progress.show(done))?;
+    drop(progress);
+    let figures = fidelity.figures();
+    if let (Some(path), Some(text)) = (&args.page, text) {
+        let content = format!("{}\n{}", closing(&fidelity), page::markdown(&figures));
+        write(path, &page::replace(&text, &args.part, &content)?)?;
+    }
+    if let Some(path) = &args.figures {
+        write(path, &figures.to_text())?;
+    }
+    match args.format {
+        Format::Text => output::print(&to_text(&fidelity, &figures, args.sums))?,
+        Format::Json => output::print_json(&to_json(&fidelity, &figures))?,
+    }
+    let unreadable =
+        fidelity.unreadable().map(|(name, error)| format!("{name}: {error}")).collect::<Vec<_>>();
+    match &unreadable[..] {
+        [] => Ok(()),
+        [one] => {
+            Err(CliError::bad(format!("one recording could not be read ({one})"), "the others are above"))
+        }
+        all => {
+            for line in all {
+                eprintln!("fairlab: {line}");
+            }
+            Err(CliError::bad(format!("{} recordings could not be read", all.len()), "the others are above"))
+        }
+    }
+}
+
+fn read_page(path: &Path, part: &str) -> Result<String, CliError> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        CliError::bad(format!("{}: {error}", path.display()), "name a page that is there")
+    })?;
+    page::replace(&text, part, "")
+        .map_err(|error| LabError::new(format!("{}: {}", path.display(), error.problem), error.hint))?;
+    Ok(text)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    fs::write(path, text).map_err(|error| {
+        CliError::bad(format!("cannot write {}: {error}", path.display()), "name another place")
+    })
+}
+
+fn to_text(fidelity: &Fidelity, figures: &Figures, only_sums: bool) -> String {
+    let mut text = String::new();
+    if !only_sums {
+        let rows = figures.rows.iter().map(|row| {
+            let name = if row.case.is_empty() { row.recording.clone() } else { String::new() };
+            cells(name, row.kernel.clone(), page::decision(row.kind, &row.case), row.counts, &row.case)
+        });
+        text += &output::table(&header("recording", "kernel"), &rows.collect::<Vec<_>>());
+        text.push('\n');
+    }
+    let rows = figures.sums().rows.into_iter().map(|row| {
+        let probes = if row.probed { "yes" } else { "no" };
+        cells(row.kernel, probes.to_string(), page::decision(row.kind, &row.case), row.counts, &row.case)
+    });
+    text += &output::table(&header("kernel", "probes"), &rows.collect::<Vec<_>>());
+    text.push('\n');
+    for (name, note) in fidelity.notes() {
+        text += &format!("{name}: {note}\n");
+    }
+    for (name, error) in fidelity.unknown() {
+        text += &format!("{name}: {error}\n");
+    }
+    for name in fidelity.without_recording() {
+        text += &format!("{name}: holds no recording\n");
+    }
+    text + &closing(fidelity)
+}
+
+fn header<'a>(first: &'a str, second: &'a str) -> [&'a str; 9] {
+    [first, second, "decision", "judged", "agree", "share", "admissible", "missed", "not judged"]
+}
+
+fn cells(first: String, second: String, decision: String, counts: Counts, case: &str) -> Vec<String> {
+    let mut cells = vec![
+        first,
+        second,
+        decision,
+        counts.judged.to_string(),
+        counts.agree.to_string(),
+        page::share(counts),
+    ];
+    if case.is_empty() {
+        cells.extend([counts.admissible, counts.missed(), counts.not_judged].map(|count| count.to_string()));
+    }
+    cells
+}
+
+/// `14 recordings judged, 1 of a kernel that is not modelled, 0 unreadable, 2 folders without a recording`.
+fn closing(fidelity: &Fidelity) -> String {
+    let (unknown, unreadable) = (fidelity.unknown().count(), fidelity.unreadable().count());
+    let without = fidelity.without_recording().count();
+    let judged = fidelity.entries.len() - unknown - unreadable - without;
+    format!(
+        "{judged} recordings judged, {unknown} of kernels that are not modelled, {unreadable} that could not be read, \
+         {without} folders without a recording\n"
+    )
+}
+
+fn to_json(fidelity: &Fidelity, figures: &Figures) -> Value {
+    let row = |counts: Counts| {
+        json!({
+            "judged": counts.judged,
+            "agree": counts.agree,
+            "admissible": counts.admissible,
+            "missed": counts.missed(),
+            "not_judged": counts.not_judged,
+        })
+    };
+    let rows = |figures: &Figures, named: bool| {
+        let all = figures.rows.iter().map(|figure| {
+            let mut value = row(figure.counts);
+            value["kernel"] = json!(figure.kernel);
+            value["probed"] = json!(figure.probed);
+            value["kind"] = json!(figure.kind.name());
+            value["case"] = if figure.case.is_empty() { Value::Null } else { json!(figure.case) };
+            if named {
+                value["recording"] = json!(figure.recording);
+            }
+            value
+        });
+        Value::Array(all.collect())
+    };
+    let problems = |all: &mut dyn Iterator<Item = (&str, &LabError)>| {
+        Value::Array(
+            all.map(|(name, error)| json!({ "recording": name, "problem": error.to_string() })).collect(),
+        )
+    };
+    let notes = fidelity.notes().map(|(name, note)| json!({ "recording": name, "note": note }));
+    json!({
+        "schema": "fairlab/fidelity/1",
+        "figures": rows(figures, true),
+        "sums": rows(&figures.sums(), false),
+        "unknown_kernels": problems(&mut fidelity.unknown()),
+        "unreadable": problems(&mut fidelity.unreadable()),
+        "without_recording": fidelity.without_recording().collect::<Vec<_>>(),
+        "notes": notes.collect::<Vec<_>>(),
+    })
+}

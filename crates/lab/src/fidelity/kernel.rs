@@ -1,0 +1,139 @@
+//! Which generation a recording's kernel is: read from what the recording says of itself.
+//!
+//! Must not know: what the trace holds.
+
+use std::path::Path;
+
+use fairlab_kernel::Generation;
+
+use crate::LabError;
+use crate::verify::Recording;
+
+/// A recording's kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub generation: Generation,
+    /// What is said of the kernel and the model does not know, a sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// What kernels that were built for an experiment hold beyond their source: a piece of their release, and the change.
+const OWN_CHANGES: [(&str, &str); 1] = [("6.6.9noeabfix", "scale-deadline-off-rq")];
+
+/// The kernel of a recording, told by its release; where nothing says that, by the beginning of its folder's name.
+///
+/// # Errors
+/// Nothing names a kernel, or the one that is named is not modelled.
+pub(super) fn of(recording: &Recording, folder: &Path) -> Result<Known, LabError> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let named = recording.release.as_deref().filter(|release| !release.is_empty()).unwrap_or(&name);
+    let Some(base) = base(named, recording.source.as_deref().unwrap_or_default()) else {
+        return Err(LabError::new(
+            format!("{}: '{named}' names no modelled kernel", folder.display()),
+            "'fairlab kernels list' has those that are; verify one recording with --kernel",
+        ));
+    };
+    let (mut wanted, mut left_out) = (base, Vec::new());
+    for revert in &recording.reverts {
+        let commit = revert.split_whitespace().next().unwrap_or_default();
+        let name = format!("{wanted}-{commit}");
+        match (name.parse::<Generation>(), commit == revert) {
+            (Ok(_), true) => wanted = name,
+            _ => left_out.push(format!("the kernel undoes {revert}, which {wanted} does not model")),
+        }
+    }
+    for (_, change) in OWN_CHANGES.iter().filter(|(piece, _)| named.contains(piece)) {
+        wanted = format!("{wanted}+{change}");
+    }
+    let generation = wanted.parse::<Generation>()?;
+    Ok(Known { generation, left_out })
+}
+
+/// The name of the generation that a release (`uname -r`), or a folder's name, is of; `source` says of what sources it was
+/// built.
+fn base(release: &str, source: &str) -> Option<String> {
+    let mut parts =
+        release.trim_start_matches('v').split(['.', '-', '+']).map_while(|part| part.parse::<u32>().ok());
+    let (major, minor, patch) = (parts.next()?, parts.next()?, parts.next());
+    let is_debians = release.contains("+deb")
+        || ["-amd64", "-arm64"].iter().any(|end| release.ends_with(end))
+        || source.starts_with("Debian");
+    let candidates = match is_debians {
+        // A distribution's kernel is not its base release.
+        true => vec![format!("debian-{major}.{minor}")],
+        false => {
+            let whole = patch.map(|patch| format!("v{major}.{minor}.{patch}"));
+            whole.into_iter().chain([format!("v{major}.{minor}")]).collect()
+        }
+    };
+    candidates.into_iter().find(|name| name.parse::<Generation>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(
+        release: Option<&str>,
+        source: &str,
+        reverts: &[&str],
+        folder: &str,
+    ) -> Result<(String, usize), String> {
+        let recording = Recording {
+            release: release.map(str::to_string),
+            source: Some(source.to_string()),
+            reverts: reverts.iter().map(|revert| (*revert).to_string()).collect(),
+            ..Recording::default()
+        };
+        of(&recording, Path::new(folder))
+            .map(|known| (known.generation.name().to_string(), known.left_out.len()))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn kernels_are_told_by_their_release() {
+        for (release, source, generation) in [
+            ("5.10.0-32-cloud-amd64", "", "debian-5.10"),
+            ("6.12.107+deb13-cloud-amd64", "", "debian-6.12"),
+            ("5.10.218-lab-5.10fix-hz1000", "Debian linux-source-5.10", "debian-5.10"),
+            ("5.2.1-lab-5.2.1-hz1000", "v5.2.1, public tree", "v5.2"),
+            ("6.6.9-lab-6.6.9-hz100", "", "v6.6.9"),
+            ("6.5.0", "", "v6.5"),
+            ("6.6-rc7", "", "v6.6"),
+        ] {
+            assert_eq!(named(Some(release), source, &[], "x"), Ok((generation.to_string(), 0)), "{release}");
+        }
+    }
+
+    #[test]
+    fn what_was_undone_or_added_is_part_of_the_kernel() {
+        let reverts = ["eab03c23c2a1", "5068d84054b7 (min_vruntime part)"];
+        assert_eq!(
+            named(Some("6.6.9-lab-6.6.9noeab-hz100"), "", &reverts, "x"),
+            Ok(("v6.6.9-eab03c23c2a1".to_string(), 1))
+        );
+        assert_eq!(
+            named(Some("6.6.9-lab-6.6.9noeabfix-hz100"), "", &reverts, "x"),
+            Ok(("v6.6.9-eab03c23c2a1+scale-deadline-off-rq".to_string(), 1))
+        );
+    }
+
+    #[test]
+    fn a_folder_names_the_kernel_where_nothing_else_does() {
+        assert_eq!(named(None, "", &[], "runs/v6.6-mine"), Ok(("v6.6".to_string(), 0)));
+        assert_eq!(named(Some(""), "", &[], "runs/6.1-mine"), Ok(("v6.1".to_string(), 0)));
+    }
+
+    #[test]
+    fn unknown_kernels_are_refused_in_one_line() {
+        for (release, folder) in [
+            (Some("3.10.0-1160.el7"), "x"),
+            (Some("4.19.0-27-amd64"), "x"),
+            (None, "mine"),
+            (Some("kernel"), "v6.6"),
+        ] {
+            let problem = named(release, "", &[], folder).expect_err("unknown");
+            assert!(problem.contains("names no modelled kernel") && !problem.contains('\n'), "{problem}");
+        }
+    }
+}

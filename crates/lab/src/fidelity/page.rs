@@ -1,0 +1,162 @@
+//! Figures as Markdown, and the marked parts of a page that they are written into.
+//!
+//! Must not know: where the page is, and what else stands on it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use super::{Counts, Figure, Figures};
+use crate::LabError;
+use crate::verify::Kind;
+
+/// The line before a part that is written by a program.
+pub fn begin(part: &str) -> String {
+    format!("<!-- figures: {part} -->")
+}
+
+/// The line after it.
+pub fn end(part: &str) -> String {
+    format!("<!-- end of figures: {part} -->")
+}
+
+/// `page` with what stands between the marks of `part` replaced by `content`.
+///
+/// # Errors
+/// The page has no such part.
+pub fn replace(page: &str, part: &str, content: &str) -> Result<String, LabError> {
+    let (begin, end) = (begin(part), end(part));
+    let missing = || {
+        let hint = format!("put '{begin}' and '{end}' where the figures belong, each on a line");
+        LabError::new(format!("the page has no part '{part}'"), hint)
+    };
+    let (before, rest) = page.split_once(&begin).ok_or_else(missing)?;
+    let (_, after) = rest.split_once(&end).ok_or_else(missing)?;
+    Ok(format!("{before}{begin}\n\n{content}\n{end}{after}"))
+}
+
+/// Two tables: sums by generation, and each recording's agreement by kind.
+pub fn markdown(figures: &Figures) -> String {
+    format!("{}\n{}", sums(figures), matrix(figures))
+}
+
+fn sums(figures: &Figures) -> String {
+    let mut text = String::from(
+        "| kernel | probes | decision | judged | agree | share | admissible | missed | not judged |\n\
+         |---|---|---|---:|---:|---:|---:|---:|---:|\n",
+    );
+    for Figure { kernel, probed, kind, case, counts, .. } in &figures.sums().rows {
+        let probes = if *probed { "yes" } else { "no" };
+        let decision = decision(*kind, case);
+        let Counts { judged, agree, admissible, not_judged } = counts;
+        let (share, missed) = (share(*counts), counts.missed());
+        let _ = match case.is_empty() {
+            true => writeln!(
+                text,
+                "| {kernel} | {probes} | {decision} | {judged} | {agree} | {share} | {admissible} | {missed} | {not_judged} |"
+            ),
+            false => {
+                writeln!(text, "| {kernel} | {probes} | {decision} | {judged} | {agree} | {share} | | | |")
+            }
+        };
+    }
+    text
+}
+
+/// `tick_preempt`, or `tick_preempt: yes` for one case of it.
+pub fn decision(kind: Kind, case: &str) -> String {
+    if case.is_empty() { kind.name().to_string() } else { format!("{}: {case}", kind.name()) }
+}
+
+/// The share of exact agreement, in percent, rounded down so that only all is 100; `-` where nothing was judged.
+pub fn share(counts: Counts) -> String {
+    match counts.judged {
+        0 => "-".to_string(),
+        judged => {
+            let hundredths = counts.agree * 10_000 / judged;
+            format!("{}.{:02} %", hundredths / 100, hundredths % 100)
+        }
+    }
+}
+
+fn matrix(figures: &Figures) -> String {
+    let kinds = figures.rows.iter().map(|row| row.kind).collect::<BTreeSet<_>>();
+    let mut text = String::from("| recording | kernel |");
+    for kind in &kinds {
+        let _ = write!(text, " {} |", kind.name());
+    }
+    let _ = writeln!(text, "\n|---|---|{}", "---:|".repeat(kinds.len()));
+    for of_one in figures.rows.chunk_by(|one, other| one.recording == other.recording) {
+        let _ = write!(text, "| {} | {} |", of_one[0].recording, of_one[0].kernel);
+        for kind in &kinds {
+            let row = of_one.iter().find(|row| row.kind == *kind && row.case.is_empty());
+            let _ = write!(text, " {} |", row.map_or("-".to_string(), |row| cell(row.counts)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// `12` where all twelve agree, `11/12` where one does not, `11+1/12` where that one is admissible.
+pub fn cell(counts: Counts) -> String {
+    let Counts { judged, agree, admissible, .. } = counts;
+    match (judged, admissible) {
+        (0, _) => "-".to_string(),
+        _ if agree == judged => agree.to_string(),
+        (_, 0) => format!("{agree}/{judged}"),
+        _ => format!("{agree}+{admissible}/{judged}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(judged: u64, agree: u64, admissible: u64) -> Counts {
+        Counts { judged, agree, admissible, not_judged: 3 }
+    }
+
+    #[test]
+    fn only_what_is_marked_changes() {
+        let page = format!("before\n{}\nold\n{}\nafter\n", begin("x"), end("x"));
+        let new = replace(&page, "x", "new\n").expect("marked");
+        assert_eq!(new, format!("before\n{}\n\nnew\n\n{}\nafter\n", begin("x"), end("x")));
+        assert_eq!(replace(&new, "x", "new\n"), Ok(new.clone()));
+        let refused = replace(&page, "y", "new").expect_err("no such part");
+        assert!(refused.problem.contains("no part 'y'"));
+    }
+
+    #[test]
+    fn shares_are_not_rounded_up_to_all() {
+        assert_eq!(share(counts(100_000, 99_999, 0)), "99.99 %");
+        assert_eq!(
+            (share(counts(3, 3, 0)), share(counts(0, 0, 0))),
+            ("100.00 %".to_string(), "-".to_string())
+        );
+        assert_eq!(
+            [cell(counts(12, 12, 0)), cell(counts(12, 11, 0)), cell(counts(12, 11, 1))],
+            ["12", "11/12", "11+1/12"]
+        );
+    }
+
+    #[test]
+    fn tables_hold_sums_and_every_recording() {
+        let row = |recording: &str, kind, case: &str, counts| Figure {
+            recording: recording.to_string(),
+            kernel: "v6.6".to_string(),
+            probed: true,
+            kind,
+            case: case.to_string(),
+            counts,
+        };
+        let rows = vec![
+            row("a", Kind::Pick, "", counts(4, 3, 1)),
+            row("b", Kind::Pick, "", counts(4, 4, 0)),
+            row("b", Kind::TickPreempt, "", counts(2, 1, 0)),
+            row("b", Kind::TickPreempt, "no", counts(2, 1, 0)),
+        ];
+        let text = markdown(&Figures { rows });
+        assert!(text.contains("| v6.6 | yes | pick | 8 | 7 | 87.50 % | 1 | 0 | 6 |"), "{text}");
+        assert!(text.contains("| v6.6 | yes | tick_preempt: no | 2 | 1 | 50.00 % | | | |"), "{text}");
+        assert!(text.contains("| a | v6.6 | 3+1/4 | - |\n| b | v6.6 | 4 | 1/2 |\n"), "{text}");
+    }
+}
