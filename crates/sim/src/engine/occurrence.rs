@@ -178,17 +178,23 @@ impl Tournament {
         tournament
     }
 
-    fn play(&mut self, node: usize) {
+    /// Notes the winner below `node`. Returns whether it is another than before.
+    fn play(&mut self, node: usize) -> bool {
         let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
         let left_wins = self.keys[left as usize] <= self.keys[right as usize];
-        self.winners[node] = if left_wins { left } else { right };
+        let winner = if left_wins { left } else { right };
+        std::mem::replace(&mut self.winners[node], winner) != winner
     }
 
     fn set(&mut self, place: usize, key: Key) {
         self.keys[place] = key;
         let mut node = (place + self.keys.len()) / 2;
         while node > 0 {
-            self.play(node);
+            let changed = self.play(node);
+            // Where another place wins as before, nothing changes further up.
+            if !changed && self.winners[node] as usize != place {
+                return;
+            }
             node /= 2;
         }
     }
