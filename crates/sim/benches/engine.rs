@@ -1,7 +1,8 @@
 //! How fast the engine goes: context switches a second of real time, on machines of several sizes.
 //!
 //! `cargo bench -p fairlab-sim --bench engine`. The load is that of the simulators it is compared with in
-//! docs/performance.md: two sleepers and half a hog a CPU, and CPU hogs alone.
+//! docs/performance.md: two sleepers and half a hog a CPU, and CPU hogs alone. Words behind `--` choose lines that contain
+//! them all: `cargo bench -p fairlab-sim --bench engine -- v6.6 ' 40 CPUs'`.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -80,9 +81,15 @@ fn measure(
     simulated: Ns,
     sink: Option<&mut dyn Sink>,
 ) {
+    let label = format!(
+        "{kernel} {cpus:>4} CPUs, {load:<20} {:<9}",
+        if sink.is_some() { "digest" } else { "no trace" }
+    );
+    if !std::env::args().skip(1).filter(|word| !word.starts_with("--")).all(|word| label.contains(&word)) {
+        return;
+    }
     let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(cpus), 1);
-    let observed = sink.is_some();
-    engine.set_tracing(observed);
+    engine.set_tracing(sink.is_some());
     engine.start(workload);
     let start = Instant::now();
     match sink {
@@ -92,8 +99,7 @@ fn measure(
     let wall = start.elapsed().as_secs_f64();
     let counters = engine.counters();
     println!(
-        "{kernel} {cpus:>4} CPUs, {load:<20} {:<9} {:>6.2} M switches/s {:>6.2} M occurrences/s {:>7.1} x real time",
-        if observed { "digest" } else { "no trace" },
+        "{label} {:>6.2} M switches/s {:>6.2} M occurrences/s {:>7.1} x real time",
         counters.switches as f64 / wall / 1e6,
         counters.occurrences as f64 / wall / 1e6,
         simulated.as_secs_f64() / wall,

@@ -44,14 +44,30 @@ pub(super) enum Interrupt {
 }
 
 /// When something happens: earliest first; of several at one time the one that was arranged first.
+///
+/// Time in the upper 64 bits, then 48 of the number of arrangement and 16 of a place: one comparison, without a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    time: Ns,
-    sequence: u64,
-}
+struct Key(u128);
 
 impl Key {
-    const NEVER: Key = Key { time: Ns::MAX, sequence: u64::MAX };
+    const NEVER: Key = Key(u128::MAX);
+    const PLACE_BITS: u32 = 16;
+
+    fn new(time: Ns, sequence: u64) -> Key {
+        Key(u128::from(time.0) << 64 | u128::from(sequence) << Key::PLACE_BITS)
+    }
+
+    fn at(self, place: usize) -> Key {
+        Key(self.0 | place as u128)
+    }
+
+    fn time(self) -> Ns {
+        Ns((self.0 >> 64) as u64)
+    }
+
+    fn place(self) -> usize {
+        self.0 as usize & ((1 << Key::PLACE_BITS) - 1)
+    }
 }
 
 /// Occurrences by time, and by arrangement where times are equal.
@@ -61,6 +77,8 @@ impl Key {
 #[derive(Debug)]
 pub(super) struct Queue {
     places: Tournament,
+    /// The place that was taken last; what it holds is over, unless it has been arranged anew since.
+    taken: Option<usize>,
     others: BinaryHeap<Arranged>,
     arranged: u64,
 }
@@ -73,29 +91,34 @@ struct Arranged {
 
 impl Queue {
     pub fn new(nr_cpus: usize) -> Queue {
-        Queue { places: Tournament::new(2 * nr_cpus), others: BinaryHeap::new(), arranged: 0 }
+        Queue { places: Tournament::new(2 * nr_cpus), taken: None, others: BinaryHeap::new(), arranged: 0 }
+    }
+
+    fn set(&mut self, place: usize, key: Key) {
+        self.taken = self.taken.filter(|&taken| taken != place);
+        self.places.set(place, key.at(place));
     }
 
     fn key(&mut self, time: Ns) -> Key {
         self.arranged += 1;
-        Key { time, sequence: self.arranged }
+        Key::new(time, self.arranged)
     }
 
     /// Arranges the end of `cpu`'s phase, instead of what was arranged for it before.
     pub fn arrange_phase_end(&mut self, cpu: Cpu, time: Ns) {
         let key = self.key(time);
-        self.places.set(2 * cpu.index(), key);
+        self.set(2 * cpu.index(), key);
     }
 
     /// `cpu`'s phase does not end by itself.
     pub fn cancel_phase_end(&mut self, cpu: Cpu) {
-        self.places.set(2 * cpu.index(), Key::NEVER);
+        self.set(2 * cpu.index(), Key::NEVER);
     }
 
     /// Arranges `cpu`'s next tick.
     pub fn arrange_tick(&mut self, cpu: Cpu, time: Ns) {
         let key = self.key(time);
-        self.places.set(2 * cpu.index() + 1, key);
+        self.set(2 * cpu.index() + 1, key);
     }
 
     /// Arranges an interrupt.
@@ -112,24 +135,28 @@ impl Queue {
 
     /// Takes the next occurrence, if it is not after `end`.
     pub fn pop_until(&mut self, end: Ns) -> Option<(Ns, Occurrence)> {
-        let (place, key) = self.places.first();
+        // Most of the time the place has been arranged anew, and one way up the tree is saved.
+        if let Some(place) = self.taken.take() {
+            self.places.set(place, Key::NEVER);
+        }
+        let key = self.places.first();
         match self.others.peek() {
             Some(other) if other.key < key => {
-                if other.key.time > end {
+                if other.key.time() > end {
                     return None;
                 }
                 let Arranged { key, occurrence } = self.others.pop()?;
-                Some((key.time, occurrence))
+                Some((key.time(), occurrence))
             }
-            _ if key.time > end || key == Key::NEVER => None,
+            _ if key.time() > end || key == Key::NEVER => None,
             _ => {
-                self.places.set(place, Key::NEVER);
+                let place = key.place();
+                self.taken = Some(place);
                 let cpu = Cpu((place / 2) as u32);
                 let is_tick = place % 2 == 1;
-                Some((
-                    key.time,
-                    if is_tick { Occurrence::Tick { cpu } } else { Occurrence::PhaseEnds { cpu } },
-                ))
+                let occurrence =
+                    if is_tick { Occurrence::Tick { cpu } } else { Occurrence::PhaseEnds { cpu } };
+                Some((key.time(), occurrence))
             }
         }
     }
@@ -156,52 +183,35 @@ impl Ord for Arranged {
     }
 }
 
-/// Places that each hold a key, and the place with the least one: a tree in which each node knows the winner below it.
+/// Places that each hold a key, and the least key of all: a tree in which each node holds the lesser of the two below it.
 #[derive(Debug)]
 struct Tournament {
-    keys: Vec<Key>,
-    /// Nodes from the root (1) down; `winners[node]` is the place that wins below `node`.
-    winners: Vec<u32>,
+    /// Nodes from the root (1) down; the last half are the places.
+    nodes: Vec<Key>,
 }
 
 impl Tournament {
     fn new(places: usize) -> Tournament {
         let size = places.next_power_of_two().max(2);
-        let mut winners = vec![0; 2 * size];
-        for (place, winner) in winners[size..].iter_mut().enumerate() {
-            *winner = place as u32;
-        }
-        let mut tournament = Tournament { keys: vec![Key::NEVER; size], winners };
-        for node in (1..size).rev() {
-            tournament.play(node);
-        }
-        tournament
-    }
-
-    /// Notes the winner below `node`. Returns whether it is another than before.
-    fn play(&mut self, node: usize) -> bool {
-        let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
-        let left_wins = self.keys[left as usize] <= self.keys[right as usize];
-        let winner = if left_wins { left } else { right };
-        std::mem::replace(&mut self.winners[node], winner) != winner
+        assert!(size <= 1 << Key::PLACE_BITS, "more places than a key can tell apart");
+        Tournament { nodes: vec![Key::NEVER; 2 * size] }
     }
 
     fn set(&mut self, place: usize, key: Key) {
-        self.keys[place] = key;
-        let mut node = (place + self.keys.len()) / 2;
-        while node > 0 {
-            let changed = self.play(node);
-            // Where another place wins as before, nothing changes further up.
-            if !changed && self.winners[node] as usize != place {
+        let mut node = self.nodes.len() / 2 + place;
+        self.nodes[node] = key;
+        while node > 1 {
+            let least = self.nodes[node].min(self.nodes[node ^ 1]);
+            node /= 2;
+            // Where the least is the same as before, nothing changes further up.
+            if std::mem::replace(&mut self.nodes[node], least) == least {
                 return;
             }
-            node /= 2;
         }
     }
 
-    fn first(&self) -> (usize, Key) {
-        let place = self.winners[1] as usize;
-        (place, self.keys[place])
+    fn first(&self) -> Key {
+        self.nodes[1]
     }
 }
 
