@@ -15,6 +15,7 @@ mod start;
 mod state;
 mod switching;
 mod truth;
+mod waiting;
 mod wakeups;
 
 use std::collections::BTreeMap;

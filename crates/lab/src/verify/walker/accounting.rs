@@ -1,6 +1,7 @@
 //! `sched_stat_runtime`: accounting, and what the kernel does right after it without an event of its own.
 
 use fairlab_event::{Cpu, Ns, Pid, TaskState};
+use fairlab_kernel::decision::TickReason;
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::record::{Record, What};
@@ -112,10 +113,14 @@ impl Walker {
         let decision = self.sched.tick_here(cpu);
         self.sched.flush_given_weights();
         let model = self.sched.need_resched(cpu);
+        let pick_seen = self.by_lag || self.cpus[cpu.index()].pick_seen;
         let verdict = match truth {
             _ if was_pending => Verdict::NotJudged("a reschedule is already pending"),
             None => Verdict::NotJudged("the trace does not show it"),
             Some(_) if !known => Verdict::NotJudged("queue not known"),
+            Some(_) if !pick_seen && depends_on_pick(decision.reason) => {
+                Verdict::NotJudged("since when it runs is not known")
+            }
             Some(truth) if truth == model => Verdict::Hit,
             Some(_) => Verdict::Miss(decision.reason.describe()),
         };
@@ -128,4 +133,9 @@ impl Walker {
         self.sched.force_need_resched(cpu, was_pending || truth.unwrap_or(model));
         self.note_minima(task);
     }
+}
+
+/// Whether the tick's answer could be another one if the running task had been picked earlier.
+fn depends_on_pick(reason: TickReason) -> bool {
+    !matches!(reason, TickReason::Alone | TickReason::SliceUsed)
 }

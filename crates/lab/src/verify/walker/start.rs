@@ -84,7 +84,7 @@ impl Walker {
     pub(super) fn look_for_markers(&mut self) {
         let read =
             self.window.all().position(|record| matches!(record.what, What::Marker(Marker::DebugRead)));
-        let Some(read) = read else { return };
+        let Some(read) = read else { return self.lay_waiting() };
         self.has_markers = true;
         let mut moving = Vec::new();
         for record in self.window.all().take(read) {

@@ -138,6 +138,8 @@ pub(super) struct CpuInfo {
     pub clock_shown: u64,
     /// How much its runqueue's clock was ahead of the trace's at its last accounting, ns.
     pub clock_ahead: Option<i64>,
+    /// Whether a switch here has shown since when its running task runs.
+    pub pick_seen: bool,
     /// Whether this CPU has reported anything.
     pub seen: bool,
 }

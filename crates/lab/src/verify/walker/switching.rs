@@ -165,6 +165,7 @@ impl Walker {
         self.sched.context_switch(cpu, next, prev_state);
         self.cpus[cpu.index()].blocked = false;
         self.cpus[cpu.index()].need_resched = false;
+        self.cpus[cpu.index()].pick_seen = true;
         if self.is_fair(next) {
             self.note_minima(next);
         }
