@@ -13,11 +13,13 @@ use fairlab_event::{Comm, Cpu, Ns, Pid};
 use crate::cfs_rq::CfsRq;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
+use crate::domain::Domains;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
 use crate::open_loop::GivenWeights;
 use crate::rq::Rq;
+use crate::schedstat::RqCounters;
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
 use crate::topology::Topology;
 use crate::tracepoint::TraceBuffer;
@@ -73,6 +75,7 @@ pub(crate) struct Sysctl {
 pub struct Scheduler {
     pub(crate) generation: Generation,
     pub(crate) topology: Topology,
+    pub(crate) domains: Domains,
     pub(crate) sysctl: Sysctl,
     pub(crate) rqs: Vec<Rq>,
     pub(crate) cfs_rqs: Vec<CfsRq>,
@@ -99,8 +102,10 @@ impl Scheduler {
             topology.cpus().map(|cpu| topology.place(cpu).llc).max().map_or(0, |last| last as usize + 1);
         let order = generation.behaviours.pick.timeline_order();
         let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, order)).collect();
+        let domains = Domains::new(&topology, &generation.domain);
         let mut scheduler = Scheduler {
             generation,
+            domains,
             sysctl,
             rqs: Vec::with_capacity(topology.nr_cpus()),
             cfs_rqs,
@@ -158,6 +163,16 @@ impl Scheduler {
     /// The machine.
     pub fn topology(&self) -> &Topology {
         &self.topology
+    }
+
+    /// Its scheduling domains.
+    pub fn domains(&self) -> &Domains {
+        &self.domains
+    }
+
+    /// What `cpu` counted for `/proc/schedstat`.
+    pub fn counters(&self, cpu: Cpu) -> &RqCounters {
+        &self.rqs[cpu.index()].counters
     }
 
     /// A task.

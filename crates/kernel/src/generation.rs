@@ -16,6 +16,9 @@ pub use log::{BUILDS, Build, LOG};
 pub use name::NameError;
 pub use tunable::{Tunable, TunableScaling, Tunables};
 
+pub(crate) use log::change;
+
+use crate::domain::DomainRules;
 use crate::pelt::PeltRules;
 
 /// The rules of one kernel: a release, a state between releases, or a mixture that never was.
@@ -30,6 +33,8 @@ pub struct Generation {
     pub behaviours: Behaviours,
     /// The rules of load tracking.
     pub pelt: PeltRules,
+    /// The rules of scheduling domains.
+    pub domain: DomainRules,
     /// For each change of [`LOG`], whether it is in.
     applied: Vec<bool>,
 }
@@ -71,6 +76,7 @@ impl Generation {
             tunables: log::base_tunables(),
             behaviours: log::BASE_BEHAVIOURS,
             pelt: PeltRules::BASE,
+            domain: DomainRules::BASE,
             applied,
         };
         let chosen = LOG.iter().zip(generation.applied.clone()).filter(|(_, applied)| *applied);

@@ -15,6 +15,7 @@ pub mod core;
 pub mod cpufreq;
 mod cpumask;
 pub mod decision;
+pub mod domain;
 mod entity;
 mod fair;
 pub mod generation;
@@ -27,6 +28,7 @@ pub mod pelt;
 mod random_operations;
 mod rq;
 mod rt;
+pub mod schedstat;
 mod select;
 mod task;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use fairlab_event::Ns;
 use crate::entity::CfsRqId;
 use crate::pelt::RqClock;
 use crate::rt::RtRq;
+use crate::schedstat::RqCounters;
 use crate::task::{Task, TaskId};
 
 /// The state of one CPU.
@@ -28,6 +29,8 @@ pub(crate) struct Rq {
     /// Wakeups on their way here through the wake list (`ttwu_pending`).
     pub ttwu_pending: u32,
     pub cfs_tasks: TaskList,
+    /// For `/proc/schedstat`.
+    pub counters: RqCounters,
 }
 
 impl Rq {
@@ -44,6 +47,7 @@ impl Rq {
             rt: RtRq::default(),
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
+            counters: RqCounters::default(),
         }
     }
 }

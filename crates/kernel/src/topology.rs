@@ -1,6 +1,14 @@
-//! Which CPUs share a core, a last-level cache, a NUMA node: built once, asked often.
+//! Which CPUs share a core, a cluster, a last-level cache, a NUMA node, a clock; how far nodes are, how fast CPUs:
+//! built once, asked often.
+//!
+//! Must not know: scheduling domains and kernels.
+
+mod parts;
 
 use fairlab_event::Cpu;
+
+use parts::Parts;
+pub use parts::Platform;
 
 use crate::cpumask::{CpuMask, MAX_CPUS};
 
@@ -33,6 +41,7 @@ pub struct Topology {
     llc: Vec<CpuMask>,
     node: Vec<CpuMask>,
     online: CpuMask,
+    parts: Parts,
 }
 
 impl Topology {
@@ -111,7 +120,8 @@ impl Topology {
         let (smt, llc, node) =
             (sharing(|place| place.core), sharing(|place| place.llc), sharing(|place| place.node));
         let online = CpuMask::first(places.len());
-        Ok(Topology { places, smt, llc, node, online })
+        let parts = Parts::plain(&smt, &node, &places)?;
+        Ok(Topology { places, smt, llc, node, online, parts })
     }
 
     /// Number of CPUs.

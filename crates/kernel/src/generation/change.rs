@@ -8,6 +8,7 @@ use super::behaviour::{
     TickPreemption, VirtualZero, WakeLoad, WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
+use crate::domain::DomainEffect;
 use crate::pelt::PeltEffect;
 
 /// A mainline release.
@@ -92,6 +93,8 @@ pub enum Effect {
     Headroom(Headroom),
     /// Another hook for governors.
     GovernorHook(GovernorHook),
+    /// Another rule for scheduling domains.
+    Domain(DomainEffect),
     /// Bookkeeping that later commits build on; no decision changes.
     Groundwork,
     /// The commit matters, and the model does not follow it; the text says what is left out.
@@ -131,6 +134,7 @@ impl Effect {
             Effect::WakeLoad(rule) => behaviours.wake_load = rule,
             Effect::Headroom(rule) => behaviours.headroom = rule,
             Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
+            Effect::Domain(effect) => effect.apply(&mut generation.domain),
             Effect::Groundwork | Effect::NotModelled(_) => {}
         }
     }

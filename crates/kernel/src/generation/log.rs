@@ -9,6 +9,7 @@ use super::behaviour::{
 };
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
+use crate::domain::{DOMAIN_CHANGES, DomainEffect, FilesShown};
 use crate::pelt::{PELT_CHANGES, PeltRules};
 
 /// The release that the log starts from.
@@ -118,7 +119,7 @@ pub const BUILDS: &[Build] = &[
 ];
 
 /// One commit: id, short name, first release, subject, effects.
-const fn change(
+pub(crate) const fn change(
     commit: &'static str,
     name: &'static str,
     release: (u32, u32),
@@ -128,7 +129,8 @@ const fn change(
     Change { commit, name, release: Some(Release(release.0, release.1)), subject, effects, tracking: &[] }
 }
 
-/// Every known change after the base, oldest first; within a release those of load tracking come first.
+/// Every known change after the base, oldest first; within a release those of load tracking come first, those of domains
+/// last.
 pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
     let tracking = PELT_CHANGES.iter().map(|change| Change {
         commit: change.commit,
@@ -138,7 +140,10 @@ pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
         effects: &[],
         tracking: change.effects,
     });
-    let mut log = tracking.chain(POLICY_CHANGES.iter().copied()).collect::<Vec<_>>();
+    let mut log = tracking
+        .chain(POLICY_CHANGES.iter().copied())
+        .chain(DOMAIN_CHANGES.iter().copied())
+        .collect::<Vec<_>>();
     // Stable; patches that were never merged stand behind all that were.
     log.sort_by_key(|change| (change.release.is_none(), change.release));
     log
@@ -152,6 +157,7 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("5e83eafbfd3b", "no-cpu-load", (5, 3), "sched/fair: Remove the rq->cpu_load[] update code", &[
         Effect::RemoveFeature(Feature::LbBias),
+        Effect::Domain(DomainEffect::FilesShown(FilesShown::Numbers)),
     ]),
     change("11f10e5420f6", "wake-load", (5, 5), "sched/fair: Use load instead of runnable load in wakeup path", &[
         Effect::WakeLoad(WakeLoad::WithBlocked),

@@ -1,0 +1,258 @@
+//! Domains of small machines, drawn; and each change of how they are built, felt.
+
+use std::fmt::Write;
+
+use fairlab_event::Cpu;
+
+use super::*;
+use crate::Generation;
+use crate::topology::{Platform, SmtNumbering, Topology};
+
+fn domains(kernel: &str, topology: &Topology) -> Domains {
+    let generation = kernel.parse::<Generation>().expect("a kernel");
+    Domains::new(topology, &generation.domain)
+}
+
+/// A CPU's domains: name, span, and each group as `span/balance CPU=capacity`, in the order of the list.
+fn draw(domains: &Domains, cpu: u32) -> String {
+    let mut text = String::new();
+    for id in domains.ids_of(Cpu(cpu)) {
+        let domain = domains.domain(id);
+        let _ = write!(text, "{} {}:", domain.name, domain.span);
+        for group in domains.groups(id) {
+            let capacity = domains.capacity_of_group(group);
+            let span = domains.group(group).span;
+            let _ = write!(text, " {span}/{}={}", capacity.balance_cpu, capacity.capacity);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn two_sockets() -> Topology {
+    Topology::regular(2, 1, 2, 2, SmtNumbering::Spread).expect("a machine")
+}
+
+fn ring_of_nodes(distances: &[[u32; 4]; 4]) -> Topology {
+    let plain = Topology::regular(4, 1, 1, 1, SmtNumbering::Adjacent).expect("a machine");
+    plain.with_distances(distances.iter().map(|row| row.to_vec()).collect()).expect("distances")
+}
+
+const RING: [[u32; 4]; 4] = [[10, 20, 30, 20], [20, 10, 20, 30], [30, 20, 10, 20], [20, 30, 20, 10]];
+const LINE: [[u32; 4]; 4] = [[10, 20, 30, 40], [20, 10, 20, 30], [30, 20, 10, 20], [40, 30, 20, 10]];
+
+fn big_little() -> Topology {
+    let plain = Topology::regular(1, 2, 4, 1, SmtNumbering::Adjacent).expect("a machine");
+    let capacities = [400, 400, 400, 400, 1024, 1024, 1024, 1024];
+    plain.with_capacities(&capacities).expect("capacities").of_platform(Platform::Arm64)
+}
+
+#[test]
+fn each_cpu_sees_its_own_group_first() {
+    let domains = domains("v6.6", &two_sockets());
+    assert_eq!(
+        draw(&domains, 1),
+        "SMT 1,5: 1/1=1024 5/5=1024\nMC 0-1,4-5: 1,5/1=2048 0,4/0=2048\nNUMA 0-7: 0-1,4-5/0=4096 2-3,6-7/2=4096\n"
+    );
+    assert_eq!(
+        draw(&domains, 6),
+        "SMT 2,6: 6/6=1024 2/2=1024\nMC 2-3,6-7: 2,6/2=2048 3,7/3=2048\nNUMA 0-7: 2-3,6-7/2=4096 0-1,4-5/0=4096\n"
+    );
+    let cpu = domains.of_cpu(Cpu(6));
+    assert_eq!((cpu.sd_llc_size, cpu.sd_llc_id), (4, 2));
+    assert_eq!(cpu.sd_numa.map(|id| domains.domain(id).name), Some("NUMA"));
+    assert!(domains.cpus_share_cache(Cpu(2), Cpu(7)) && !domains.cpus_share_cache(Cpu(1), Cpu(2)));
+    assert_eq!(domains.shared(cpu.sd_llc_shared.expect("a cache")).nr_busy_cpus, 4);
+}
+
+#[test]
+fn groups_are_shared_by_all_points_of_view() {
+    let mut domains = domains("v6.6", &two_sockets());
+    let top = |domains: &Domains, cpu: u32| domains.ids_of(Cpu(cpu)).next_back().expect("a domain");
+    let (of_0, of_2) = (top(&domains, 0), top(&domains, 2));
+    let local = domains.local_group(of_0);
+    domains.capacity_of_group_mut(local).imbalance = true;
+    let seen = domains.groups(of_2).map(|group| domains.capacity_of_group(group).imbalance);
+    assert_eq!(seen.collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn a_domain_of_one_level_and_a_lone_cpu() {
+    let four = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
+    assert_eq!(draw(&domains("v5.10", &four), 2), "MC 0-3: 2/2=1024 3/3=1024 0/0=1024 1/1=1024\n");
+    let one = Topology::regular(1, 1, 1, 1, SmtNumbering::Adjacent).expect("a machine");
+    let alone = domains("v5.10", &one);
+    assert!(alone.domains_of(Cpu(0)).is_empty());
+    assert_eq!((alone.of_cpu(Cpu(0)).base, alone.of_cpu(Cpu(0)).sd_llc_size), (None, 1));
+}
+
+/// kernel/sched/topology.c describes both machines, with their groups.
+#[test]
+fn groups_of_nodes_overlap_as_the_kernel_says() {
+    let ring = domains("v6.6", &ring_of_nodes(&RING));
+    assert_eq!(draw(&ring, 0), "NUMA 0-1,3: 0/0=1024 1/1=1024 3/3=1024\nNUMA 0-3: 0-1,3/0=3072 1-3/2=3072\n");
+    assert_eq!(draw(&ring, 1), "NUMA 0-2: 1/1=1024 2/2=1024 0/0=1024\nNUMA 0-3: 0-2/1=3072 0,2-3/3=3072\n");
+    let line = ring_of_nodes(&LINE);
+    let top = |kernel: &str, cpu: u32| draw(&domains(kernel, &line), cpu).lines().nth(1).map(str::to_string);
+    assert_eq!(top("v5.12", 0).as_deref(), Some("NUMA 0-2: 0-1/0=2048 1-3/2=3072"), "beyond its domain");
+    assert_eq!(top("v5.13", 0).as_deref(), Some("NUMA 0-2: 0-1/0=2048 2/2=1024"));
+}
+
+#[test]
+fn distant_nodes_exchange_no_new_tasks() {
+    let flags = |kernel: &str, distance: u32, reclaim: u32| {
+        let distances = vec![vec![10, distance], vec![distance, 10]];
+        let topology =
+            two_sockets().with_distances(distances).expect("distances").with_reclaim_distance(reclaim);
+        domains(kernel, &topology).domains_of(Cpu(0)).last().expect("a domain").flags
+    };
+    assert!(flags("v6.6", 30, 30).has(SdFlags::BALANCE_FORK));
+    assert!(!flags("v6.6", 31, 30).has(SdFlags::BALANCE_FORK | SdFlags::BALANCE_EXEC | SdFlags::WAKE_AFFINE));
+    assert!(flags("v5.4", 32, 32).has(SdFlags::WAKE_AFFINE));
+    assert!(!flags("v5.3", 32, 32).has(SdFlags::WAKE_AFFINE), "it could not be changed");
+}
+
+#[test]
+fn one_node_may_run_some_tasks_before_another_helps() {
+    let allowed = |kernel: &str, llcs: u32| {
+        let topology = Topology::regular(2, llcs, 16 / llcs, 2, SmtNumbering::Spread).expect("a machine");
+        domains(kernel, &topology)
+            .domains_of(Cpu(0))
+            .iter()
+            .map(|domain| domain.imb_numa_nr)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(allowed("v5.17", 1), [0, 0, 0]);
+    assert_eq!(allowed("v5.18", 1), [0, 0, 8], "a quarter of a node's 32");
+    assert_eq!(allowed("v6.1", 1), [0, 0, 4]);
+    assert_eq!(allowed("v6.1", 4), [0, 0, 4, 4]);
+}
+
+#[test]
+fn big_cpus_are_told_from_little_ones() {
+    let machine = big_little();
+    let flags = |kernel: &str| {
+        let domains = domains(kernel, &machine);
+        let of_0 = domains.domains_of(Cpu(0));
+        assert_eq!(of_0.len(), 2, "{kernel}");
+        (of_0[0].flags, of_0[1].flags, domains.of_cpu(Cpu(0)).sd_asym_cpucapacity.is_some())
+    };
+    let (cache, package, known) = flags("v4.19");
+    assert!(!known && cache.has(SdFlags::PREFER_SIBLING) && !package.has(SdFlags::ASYM_CPUCAPACITY));
+    let (cache, package, known) = flags("v5.4");
+    assert!(known && !cache.has(SdFlags::PREFER_SIBLING) && package.has(SdFlags::ASYM_CPUCAPACITY));
+    assert!(cache.has(SdFlags::BALANCE_WAKE) && !flags("v5.7").0.has(SdFlags::BALANCE_WAKE));
+    assert!(flags("v5.14").1.has(SdFlags::ASYM_CPUCAPACITY_FULL));
+    let domains = domains("v5.14", &machine);
+    assert_eq!(draw(&domains, 5).lines().last(), Some("DIE 0-7: 4-7/4=4096 0-3/0=1600"));
+    assert_eq!(domains.root().max_cpu_capacity, 1024);
+}
+
+#[test]
+fn threads_shared_a_little_more_than_one_cpu() {
+    assert_eq!(draw(&domains("v4.20", &two_sockets()), 0).lines().next(), Some("SMT 0,4: 0/0=589 4/4=589"));
+    assert_eq!(draw(&domains("v5.0", &two_sockets()), 0).lines().next(), Some("SMT 0,4: 0/0=1024 4/4=1024"));
+}
+
+#[test]
+fn clusters_are_a_level_where_they_are_larger_than_cores() {
+    let plain = Topology::regular(1, 1, 8, 1, SmtNumbering::Adjacent).expect("a machine");
+    let clusters = plain.with_clusters(&[0, 0, 0, 0, 1, 1, 1, 1]).expect("clusters");
+    assert_eq!(draw(&domains("v5.15", &clusters), 0).lines().count(), 1);
+    let with = domains("v6.7", &clusters);
+    assert_eq!(
+        draw(&with, 5),
+        "CLS 4-7: 5/5=1024 6/6=1024 7/7=1024 4/4=1024\nMC 0-7: 4-7/4=4096 0-3/0=4096\n"
+    );
+    assert!(with.cpus_share_resources(Cpu(4), Cpu(7)) && !with.cpus_share_resources(Cpu(3), Cpu(4)));
+    assert!(domains("v6.6", &clusters).cpus_share_resources(Cpu(3), Cpu(4)), "clusters had no flag");
+}
+
+#[test]
+fn the_last_cpu_links_the_list() {
+    use crate::topology::CpuPlace;
+    // From CPU 0 the walk meets cores 0, 1, 2; from CPU 5, which is last, core 1 comes first, then 0, then 2.
+    let cores = [0, 0, 1, 2, 2, 1];
+    let places = cores.iter().map(|&core| CpuPlace { core, llc: 0, node: 0 }).collect();
+    let domains = domains("v6.6", &Topology::new(places).expect("a machine"));
+    let list = |cpu: u32| draw(&domains, cpu).lines().nth(1).map(str::to_string);
+    assert_eq!(list(5).as_deref(), Some("MC 0-5: 2,5/2=2048 0-1/0=2048 3-4/3=2048"));
+    assert_eq!(list(0).as_deref(), Some("MC 0-5: 0-1/0=2048 3-4/3=2048 2,5/2=2048"));
+}
+
+/// Machines among which every change of how domains are built makes a difference.
+fn zoo() -> Vec<Topology> {
+    let regular = |nodes, llcs, cores, threads| {
+        Topology::regular(nodes, llcs, cores, threads, SmtNumbering::Spread).expect("a machine")
+    };
+    // Node 0 is in the middle and does not see the greatest distance; node 2 has no neighbour at 20.
+    let star = [[10, 20, 30, 20], [20, 10, 40, 30], [30, 40, 10, 30], [20, 30, 30, 10]];
+    let star = star.iter().map(|row| row.to_vec()).collect::<Vec<_>>();
+    let three = regular(1, 3, 2, 1).with_capacities(&[300, 300, 600, 600, 1024, 1024]).expect("capacities");
+    let uneven = regular(4, 1, 1, 1).with_capacities(&[1024, 1024, 1024, 512]).expect("capacities");
+    vec![
+        regular(2, 2, 4, 2).with_reclaim_distance(15),
+        regular(2, 1, 4, 1),
+        regular(1, 1, 8, 1).with_clusters(&[0, 0, 0, 0, 1, 1, 1, 1]).expect("clusters"),
+        ring_of_nodes(&RING),
+        ring_of_nodes(&LINE),
+        regular(4, 1, 2, 1).with_distances(star).expect("distances"),
+        uneven.with_distances(LINE.iter().map(|row| row.to_vec()).collect()).expect("distances"),
+        big_little(),
+        three,
+    ]
+}
+
+/// Everything that the rules decide about a machine.
+fn everything(domains: &Domains) -> String {
+    let rules = &domains.rules;
+    let mut text = format!("{:?} {:?}\n", rules.flags_shown, rules.files_shown);
+    for (cpu, looked_up) in domains.cpus.iter().enumerate() {
+        let _ = writeln!(text, "{looked_up:?} {}", domains.cpu_capacity_orig[cpu]);
+        for id in domains.ids_of(Cpu(cpu as u32)) {
+            let groups =
+                domains.groups(id).map(|group| (domains.group(group), domains.capacity_of_group(group)));
+            let _ = writeln!(text, "{:?} {:?}", domains.domain(id), groups.collect::<Vec<_>>());
+        }
+    }
+    text
+}
+
+#[test]
+fn every_change_is_felt_on_some_machine() {
+    let machines = zoo();
+    for change in DOMAIN_CHANGES {
+        let after = change.release.expect("merged").to_string();
+        let (with, without) = (after.clone(), format!("{after}-{}", change.name));
+        let felt = machines
+            .iter()
+            .any(|machine| everything(&domains(&with, machine)) != everything(&domains(&without, machine)));
+        assert!(felt, "{}: {}", change.name, change.subject);
+    }
+}
+
+#[test]
+fn what_is_built_is_consistent_on_every_machine_and_kernel() {
+    for machine in zoo() {
+        for release in Generation::releases() {
+            let domains = domains(&release.to_string(), &machine);
+            for cpu in machine.cpus() {
+                let mut below = CpuMask::single(cpu);
+                for id in domains.ids_of(cpu) {
+                    let domain = domains.domain(id);
+                    assert!(domain.span.contains_all(&below) && domain.cpu == cpu, "{release}");
+                    below = domain.span;
+                    let local = domains.group(domains.local_group(id)).span;
+                    assert!(local.contains(cpu), "{release}: CPU {cpu} is in its own group");
+                    assert_eq!(domains.groups(id).next(), Some(domains.local_group(id)));
+                    let covered = domains
+                        .groups(id)
+                        .fold(CpuMask::EMPTY, |covered, group| covered.or(&domains.group(group).span));
+                    assert!(covered.contains_all(&domain.span), "{release}");
+                    let up = domain.parent.map(|parent| domains.domain(parent).child);
+                    assert!(up.is_none_or(|child| child == Some(id)));
+                }
+            }
+        }
+    }
+}
