@@ -110,6 +110,7 @@ fn describe(effect: &Effect) -> String {
         Effect::WakeLoad(rule) => format!("wakeups go by the {}", rule.describe()),
         Effect::Groundwork => "bookkeeping only".to_string(),
         Effect::Headroom(rule) => format!("headroom: {}", rule.describe()),
+        Effect::Domain(effect) => format!("domains: {}", effect.describe()),
         Effect::GovernorHook(rule) => format!("governor: {}", rule.describe()),
         Effect::NotModelled(what) => format!("not modelled: {what}"),
     }
@@ -121,6 +122,7 @@ fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, St
     for (point, rule) in kernel.behaviours.describe() {
         lines.push(("rule", point.to_string(), rule.to_string()));
     }
+    lines.extend(kernel.domain.describe().into_iter().map(|(rule, is)| ("domains", rule.to_string(), is)));
     for &feature in Feature::ALL.iter().filter(|&&feature| kernel.features.has(feature)) {
         let state = if kernel.features.enabled(feature) { "on" } else { "off" };
         let support = if feature.support() == Support::NotModelled { " (not modelled)" } else { "" };
@@ -149,12 +151,15 @@ fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError
             "name": kernel.name(),
             "changes": kernel.changes().map(change_json).collect::<Vec<_>>(),
             "rules": section("rule"),
+            "domains": section("domains"),
             "features": section("feature"),
             "tunables": section("tunable"),
         }));
     }
     let mut text = format!("{}\n", kernel.name());
-    for (title, wanted) in [("Rules", "rule"), ("Features", "feature"), ("Tunables", "tunable")] {
+    let sections =
+        [("Rules", "rule"), ("Domains", "domains"), ("Features", "feature"), ("Tunables", "tunable")];
+    for (title, wanted) in sections {
         text += &format!(
             "\n{title}{}:\n",
             if wanted == "tunable" { format!(" (ns, on {cpus} CPUs)") } else { String::new() }

@@ -80,6 +80,40 @@ impl DomainEffect {
             DomainEffect::PackageName(rule) => rules.package_name = rule,
         }
     }
+
+    /// The new rule in a clause.
+    pub fn describe(self) -> String {
+        match self {
+            DomainEffect::BusyFactor(factor) => format!("a busy CPU balances {factor} times less often"),
+            DomainEffect::ImbalancePct(percent) => {
+                format!("{} % of imbalance are tolerated where no cache is shared", percent - 100)
+            }
+            DomainEffect::NoLoadBalanceFlag => "no flag SD_LOAD_BALANCE".to_string(),
+            DomainEffect::NoOverlapFlag => "no flag SD_OVERLAP".to_string(),
+            DomainEffect::SmtCapacity(rule) => rule.describe().to_string(),
+            DomainEffect::AsymSpreading(rule) => rule.describe().to_string(),
+            DomainEffect::AsymDetection(rule) => format!("different capacities: {}", rule.describe()),
+            DomainEffect::AsymWakeup(rule) => rule.describe().to_string(),
+            DomainEffect::ReclaimDistance(rule) => format!("reclaim distance: {}", rule.describe()),
+            DomainEffect::NumaLevels(rule) => format!("NUMA levels: {}", rule.describe()),
+            DomainEffect::OverlapGroups(rule) => format!("groups of nodes: {}", rule.describe()),
+            DomainEffect::OverlapCapacity(rule) => {
+                format!("least and greatest capacity in groups of nodes: {}", rule.describe())
+            }
+            DomainEffect::NeedsGroups(rule) => {
+                format!("flags without meaning in a domain of one group: {}", rule.describe())
+            }
+            DomainEffect::Clusters(rule) => format!("clusters: {}", rule.describe()),
+            DomainEffect::GroupFlags(rule) => format!("what groups know of their level: {}", rule.describe()),
+            DomainEffect::NumaImbalance(rule) => {
+                format!("imbalance allowed between nodes: {}", rule.describe())
+            }
+            DomainEffect::SmtLevel(rule) => format!("level of threads without threads: {}", rule.describe()),
+            DomainEffect::FlagsShown(rule) => format!("flags are shown as {}", rule.describe()),
+            DomainEffect::FilesShown(rule) => format!("of a domain is shown: {}", rule.describe()),
+            DomainEffect::PackageName(rule) => format!("the level of a node is called {}", rule.describe()),
+        }
+    }
 }
 
 /// Every change since v4.18 to how domains are built and shown.

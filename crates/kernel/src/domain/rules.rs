@@ -195,4 +195,31 @@ impl DomainRules {
         files_shown: FilesShown::WithLoadIndexes,
         package_name: PackageName::Die,
     };
+
+    /// Each rule with its name, for listing and for diffs.
+    pub fn describe(&self) -> Vec<(&'static str, String)> {
+        let text = |rule: &str| rule.to_string();
+        vec![
+            ("busy factor", self.busy_factor.to_string()),
+            ("imbalance_pct above the cache", self.imbalance_pct.to_string()),
+            ("SD_LOAD_BALANCE", text(if self.load_balance_flag { "set" } else { "not there" })),
+            ("SD_OVERLAP", text(if self.overlap_flag { "set on NUMA levels" } else { "not there" })),
+            ("capacity of threads", text(self.smt_capacity.describe())),
+            ("spreading over capacities", text(self.asym_spreading.describe())),
+            ("different capacities", text(self.asym_detection.describe())),
+            ("wakeups below different capacities", text(self.asym_wakeup.describe())),
+            ("reclaim distance", text(self.reclaim_distance.describe())),
+            ("NUMA levels", text(self.numa_levels.describe())),
+            ("groups of nodes", text(self.overlap_groups.describe())),
+            ("capacities in groups of nodes", text(self.overlap_capacity.describe())),
+            ("flags without meaning in one group", text(self.needs_groups.describe())),
+            ("clusters", text(self.clusters.describe())),
+            ("group flags", text(self.group_flags.describe())),
+            ("imbalance between nodes", text(self.numa_imbalance.describe())),
+            ("level of threads", text(self.smt_level.describe())),
+            ("flags shown", text(self.flags_shown.describe())),
+            ("files shown", text(self.files_shown.describe())),
+            ("level of a node", text(self.package_name.describe())),
+        ]
+    }
 }
