@@ -172,7 +172,7 @@ fn generate(compression: Compression) -> io::Result<PathBuf> {
         });
         read_path(&source, &options, &mut repeat).map_err(io::Error::other)?;
     }
-    assert_eq!(writer.altered(), 0);
+    assert_eq!(writer.losses().events(), 0);
     writer.finish()?;
     Ok(path)
 }

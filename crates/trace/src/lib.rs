@@ -10,6 +10,7 @@ mod endian;
 mod error;
 pub mod ftrace_text;
 mod input;
+mod losses;
 pub mod perfdata;
 pub mod ringbuffer;
 mod stats;
@@ -19,4 +20,5 @@ mod tracepoint;
 
 pub use error::ImportError;
 pub use input::{Format, ReadOptions, read, read_path};
+pub use losses::{Loss, Losses};
 pub use stats::{ImportStats, Severity, Trouble, TroubleCount};

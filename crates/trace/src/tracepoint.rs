@@ -7,6 +7,7 @@
 //! Must not know: in which container the records and the formats came.
 
 mod decoder;
+pub(crate) mod description;
 pub(crate) mod encoder;
 mod expression;
 pub(crate) mod flags;

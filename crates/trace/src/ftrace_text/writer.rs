@@ -13,6 +13,7 @@ use super::body::{Body, body};
 use super::cursor::Cursor;
 use super::prefix::is_flag;
 use super::record;
+use crate::losses::{EventLosses, Loss, Losses};
 
 /// How text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Default for WriteOptions {
 /// written. What is still buffered is lost without `finish`.
 ///
 /// What [`read`](super::read) gets back is what was written, with these exceptions, which
-/// [`altered`](FtraceTextWriter::altered) counts:
+/// [`losses`](FtraceTextWriter::losses) counts:
 /// * line feeds in names and texts become `?`, and so does a carriage return at a text's end;
 /// * a context's name loses leading blanks (tracefs pads with blanks), and a task called `<...>` its name;
 /// * flags lose what is no visible character, a colon, and a digit in front: these become dots;
@@ -55,7 +56,7 @@ pub struct FtraceTextWriter<W: Write> {
     buffer: Vec<u8>,
     /// The time that a reader will give to lost events here.
     last_time: Ns,
-    altered: u64,
+    losses: Losses,
     error: Option<io::Error>,
 }
 
@@ -72,12 +73,19 @@ impl<W: Write> FtraceTextWriter<W> {
         let header = if options.tgid { HEADER_WITH_TGID } else { HEADER };
         let mut buffer = Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4);
         buffer.extend_from_slice(header.as_bytes());
-        FtraceTextWriter { output, options, buffer, last_time: Ns::ZERO, altered: 0, error: None }
+        FtraceTextWriter {
+            output,
+            options,
+            buffer,
+            last_time: Ns::ZERO,
+            losses: Losses::default(),
+            error: None,
+        }
     }
 
-    /// How many events so far will not be read back exactly as they were given.
-    pub fn altered(&self) -> u64 {
-        self.altered
+    /// Which events so far will not be read back exactly as they were given.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
     }
 
     /// Writes what is buffered and gives the output back.
@@ -103,7 +111,7 @@ impl<W: Write> FtraceTextWriter<W> {
 
 impl<W: Write> Sink for FtraceTextWriter<W> {
     fn event(&mut self, event: &Event<'_>) {
-        let mut line = Line { bytes: &mut self.buffer, exact: true };
+        let mut line = Line { bytes: &mut self.buffer, losses: EventLosses::default() };
         let lost_here = event.time == self.last_time && event.context == Context::default();
         match event.kind {
             EventKind::Lost { count } if lost_here => line.lost(event.cpu, count),
@@ -121,7 +129,7 @@ impl<W: Write> Sink for FtraceTextWriter<W> {
             }
         }
         line.put(b"\n");
-        self.altered += u64::from(!line.exact);
+        self.losses.add(event.kind.name(), line.losses);
         self.last_time = event.time;
         if self.buffer.len() >= BUFFER_BYTES {
             self.flush();
@@ -158,8 +166,8 @@ const HEADER_WITH_TGID: &str = "\
 /// One line in the making.
 struct Line<'b> {
     bytes: &'b mut Vec<u8>,
-    /// Whether everything so far can be read back.
-    exact: bool,
+    /// What so far cannot be read back.
+    losses: EventLosses,
 }
 
 impl Line<'_> {
@@ -174,7 +182,7 @@ impl Line<'_> {
         for byte in &mut self.bytes[start..] {
             if *byte == b'\n' {
                 *byte = b'?';
-                self.exact = false;
+                self.losses.unless(false, Loss::Text);
             }
         }
     }
@@ -185,7 +193,7 @@ impl Line<'_> {
         if text.ends_with(b"\r") {
             self.bytes.pop();
             self.put(b"?");
-            self.exact = false;
+            self.losses.unless(false, Loss::Text);
         }
     }
 
@@ -264,7 +272,7 @@ impl Line<'_> {
         if with_tgid {
             self.tgid(context.tgid);
         } else {
-            self.exact &= context.tgid == Pid::UNKNOWN;
+            self.losses.unless(context.tgid == Pid::UNKNOWN, Loss::Context);
         }
         self.put(b"[");
         self.digits(event.cpu.0.into(), 3);
@@ -279,7 +287,7 @@ impl Line<'_> {
     /// The name in its column of 16; `<...>` when it is not known.
     fn context_comm(&mut self, comm: &Comm) {
         let known = comm.as_bytes();
-        self.exact &= !known.starts_with(b" ") && known != b"<...>";
+        self.losses.unless(!known.starts_with(b" ") && known != b"<...>", Loss::Context);
         let name: &[u8] = if known.is_empty() { b"<...>" } else { known };
         self.put(&BLANKS[..Comm::LEN.saturating_sub(name.len())]);
         self.text(name);
@@ -299,7 +307,7 @@ impl Line<'_> {
         let flags = context.flags.as_bytes();
         for (column, &flag) in flags.iter().enumerate() {
             let readable = is_flag(flag) && (column > 0 || !flag.is_ascii_digit());
-            self.exact &= readable;
+            self.losses.unless(readable, Loss::Flags);
             self.put(&[if readable { flag } else { b'.' }]);
         }
         if !flags.is_empty() {
@@ -326,7 +334,7 @@ impl Line<'_> {
 
     fn generic(&mut self, name: &str, fields: Fields<'_>, probe: bool) {
         let fields = fields.text().as_bytes();
-        self.exact &= reads_back(name.as_bytes(), fields, probe);
+        self.losses.unless(reads_back(name.as_bytes(), fields, probe), Loss::Text);
         self.text(name.as_bytes());
         match fields {
             _ if name.is_empty() => {}

@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use fairlab_event::{Comm, Context, Event, EventKind, Flags, Pid, Sink};
 
 use super::own::Own;
+use crate::losses::{EventLosses, Loss, Losses};
 use crate::ringbuffer::fill::{Fill, PAGE_BYTES, RECORD_BYTES_MAX};
 use crate::store::Spool;
 use crate::tracepoint::encoder::{Encoded, Encoder};
@@ -43,7 +44,7 @@ pub enum Compression {
 /// kept and returned by [`finish`](TraceDatWriter::finish), before which nothing is written to `W`.
 ///
 /// What [`read`](super::read) gets back is what was written, with these exceptions, which
-/// [`altered`](TraceDatWriter::altered) counts:
+/// [`losses`](TraceDatWriter::losses) counts:
 /// * events earlier than the one before come back in the order of time;
 /// * a context's name that changes without an [`EventKind::TaskName`] or [`EventKind::TaskStart`] stays as it was, and
 ///   so does a thread group that changes;
@@ -69,7 +70,7 @@ pub struct TraceDatWriter<W: Write> {
     early: Vec<Event<'static>>,
     flag_columns: Option<usize>,
     latest: Option<Latest>,
-    altered: u64,
+    losses: Losses,
     error: Option<io::Error>,
 }
 
@@ -115,14 +116,14 @@ impl<W: Write> TraceDatWriter<W> {
             early: Vec::new(),
             flag_columns: None,
             latest: None,
-            altered: 0,
+            losses: Losses::default(),
             error: None,
         }
     }
 
-    /// How many events so far will not be read back exactly as they were given.
-    pub fn altered(&self) -> u64 {
-        self.altered
+    /// Which events so far will not be read back exactly as they were given.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
     }
 
     /// Writes the file and gives the output back.
@@ -162,22 +163,23 @@ impl<W: Write> TraceDatWriter<W> {
             _ => self.encoder.encode(event, &mut self.record),
         };
         if encoded == Encoded::None || event.cpu.0 >= CPUS_MAX {
-            self.altered += 1;
+            self.losses.add(event.kind.name(), EventLosses::only(Loss::LeftOut));
             return Ok(());
         }
-        let mut exact = encoded == Encoded::Exact;
-        exact &= self.context(event);
+        let mut losses = self.context(event);
+        losses.unless(encoded == Encoded::Exact, Loss::Text);
         let (rank, in_order) = self.rank(event.time.0, event.cpu.0);
-        exact &= in_order;
+        losses.unless(in_order, Loss::Order);
         if self.cpus.len() <= event.cpu.index() {
             self.cpus.resize_with(event.cpu.index() + 1, CpuBuffer::default);
         }
         let CpuBuffer { fill, stored } = &mut self.cpus[event.cpu.index()];
-        exact &= match event.kind {
+        let in_place = match event.kind {
             EventKind::Lost { count } => fill.lost(event.time.0, rank, count),
             _ => fill.push(event.time.0, rank, &self.record),
         };
-        self.altered += u64::from(!exact);
+        losses.unless(in_place, Loss::Order);
+        self.losses.add(event.kind.name(), losses);
         match fill.take_full(PIECE_PAGES) {
             Some(pages) => self.pieces.store(&pages, stored),
             None => Ok(()),
@@ -206,12 +208,16 @@ impl<W: Write> TraceDatWriter<W> {
         true
     }
 
-    /// Takes the event's context into account; false when it will be read back as another.
-    fn context(&mut self, event: &Event<'_>) -> bool {
+    /// Takes the event's context into account; tells what of it will be read back as another.
+    fn context(&mut self, event: &Event<'_>) -> EventLosses {
+        let mut losses = EventLosses::default();
         let context = &event.context;
         let reporter = (context.pid, context.comm, context.tgid);
         let task_exact = match event.kind {
-            EventKind::Lost { .. } => return *context == Context::default(),
+            EventKind::Lost { .. } => {
+                losses.unless(*context == Context::default(), Loss::Context);
+                return losses;
+            }
             EventKind::TaskName { pid, comm, .. } => self.rename(pid, comm, reporter),
             EventKind::TaskStart { pid, parent_pid, .. } => {
                 if context.pid != pid {
@@ -222,14 +228,17 @@ impl<W: Write> TraceDatWriter<W> {
             }
             _ => self.tasks.reported(context.pid, context.comm, context.tgid),
         };
+        losses.unless(task_exact, Loss::Context);
         if event.kind.is_task_record() {
-            return task_exact && context.flags == Flags::NONE;
+            losses.unless(context.flags == Flags::NONE, Loss::Flags);
+            return losses;
         }
         let (bits, preempt_count) = flags::common(context.flags);
         let shown = flags::columns(bits, preempt_count);
         let columns =
             *self.flag_columns.get_or_insert(context.flags.as_bytes().len().min(shown.as_bytes().len()));
-        task_exact && context.flags.as_bytes() == &shown.as_bytes()[..columns]
+        losses.unless(context.flags.as_bytes() == &shown.as_bytes()[..columns], Loss::Flags);
+        losses
     }
 
     /// From now on `pid` is called `comm`, also where it is itself who reports it.

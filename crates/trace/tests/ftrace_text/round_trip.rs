@@ -14,7 +14,7 @@ fn written(events: &[Kept], options: WriteOptions) -> (Vec<u8>, u64) {
     for event in events {
         event.replay(&mut writer);
     }
-    let altered = writer.altered();
+    let altered = writer.losses().events();
     (writer.finish().expect("memory takes everything"), altered)
 }
 
@@ -105,7 +105,7 @@ fn the_text_is_what_a_kernel_developer_expects() {
     ] {
         writer.event(&event);
     }
-    assert_eq!(writer.altered(), 0);
+    assert_eq!(writer.losses().events(), 0);
     let text = String::from_utf8(writer.finish().expect("memory takes everything")).expect("text");
     let (header, body) = text.split_at(text.find("   bash").expect("a line") - 9);
     assert!(header.starts_with("# tracer: nop\n#\n") && header.contains("TGID    CPU#"));
@@ -126,7 +126,7 @@ fn what_the_text_cannot_hold_is_counted() {
     let altered = |context: Context, kind: EventKind<'_>| {
         let mut writer = FtraceTextWriter::new(Vec::new());
         writer.event(&Event { time: Ns(1), cpu: Cpu(0), context, kind });
-        let altered = writer.altered();
+        let altered = writer.losses().events();
         let text = writer.finish().expect("memory takes everything");
         let (back, stats) = read_text(&text);
         assert_eq!(back.len(), 1, "still one line: {}", String::from_utf8_lossy(&text));

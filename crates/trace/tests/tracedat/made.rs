@@ -35,7 +35,7 @@ pub fn written<'e>(events: impl IntoIterator<Item = &'e Kept>, compression: Comp
     for event in events {
         event.replay(&mut writer);
     }
-    let altered = writer.altered();
+    let altered = writer.losses().events();
     (writer.finish().expect("memory takes everything"), altered)
 }
 
@@ -44,6 +44,6 @@ pub fn converted(name: &str, compression: Compression) -> (Vec<u8>, u64) {
     let mut writer = TraceDatWriter::with_options(Vec::new(), WriteOptions { compression });
     let sink: &mut dyn Sink = &mut writer;
     read_path(&testdata(name), &ReadOptions::default(), sink).expect("a recording");
-    let altered = writer.altered();
+    let altered = writer.losses().events();
     (writer.finish().expect("memory takes everything"), altered)
 }

@@ -2,7 +2,6 @@
 //!
 //! Facts: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5). Must not know: events.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::Compression;
@@ -10,7 +9,7 @@ use crate::ringbuffer::fill::PAGE_BYTES;
 use crate::store::{Spool, Store};
 use crate::tracedat::MAGIC;
 use crate::tracedat::options::number;
-use crate::tracepoint::encoder::MARK_WRITE_ADDRESS;
+use crate::tracepoint::description::Description;
 
 /// Where the pieces of one CPU's pages lie in the temporary file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,23 +79,6 @@ impl Pieces {
     }
 }
 
-/// `events/header_page` of a 64-bit kernel.
-fn header_page() -> String {
-    format!(
-        "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
-         \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
-         \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
-         \tfield: char data;\toffset:16;\tsize:{};\tsigned:1;\n",
-        PAGE_BYTES - 16
-    )
-}
-
-/// `events/header_event`, the same in all kernels.
-const HEADER_EVENT: &str = "# compressed entry header\n\
-    \ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n\tarray       :   32 bits\n\n\
-    \tpadding     : type == 29\n\ttime_extend : type == 30\n\ttime_stamp : type == 31\n\
-    \tdata max type_len  == 28\n";
-
 const CLOCK: &[u8] = b"local\0";
 const VERSION: &str = concat!("fairlab ", env!("CARGO_PKG_VERSION"), "\0");
 
@@ -110,38 +92,15 @@ fn start(version: &[u8]) -> Vec<u8> {
 
 /// The parts that both versions have, in version 6's order: their numbers in version 7, and their content.
 fn parts(tables: &Tables) -> [(u16, Vec<u8>); 6] {
-    let sized = |bytes: &[u8]| [&(bytes.len() as u64).to_le_bytes()[..], bytes].concat();
-    let header_page = [b"header_page\0", &sized(header_page().as_bytes())[..]].concat();
-    let header_event = [b"header_event\0", &sized(HEADER_EVENT.as_bytes())[..]].concat();
-    let mut systems: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (system, format) in &tables.formats {
-        match systems.last_mut() {
-            Some((last, formats)) if last == system => formats.push(format),
-            _ => systems.push((system, vec![format])),
-        }
-    }
-    let count = |count: usize| (count as u32).to_le_bytes();
-    let group = |formats: &[&str]| {
-        let mut group = count(formats.len()).to_vec();
-        group.extend(formats.iter().flat_map(|format| sized(format.as_bytes())));
-        group
-    };
-    let (ftrace, others): (Vec<_>, Vec<_>) = systems.into_iter().partition(|(system, _)| *system == "ftrace");
-    let ftrace: Vec<&str> = ftrace.into_iter().flat_map(|(_, formats)| formats).collect();
-    let mut events = count(others.len()).to_vec();
-    for (system, formats) in &others {
-        events.extend([system.as_bytes(), b"\0", &group(formats)].concat());
-    }
-    let mut symbols = String::new();
-    // Text takes everything.
-    let _ = writeln!(symbols, "{MARK_WRITE_ADDRESS:016x} t tracing_mark_write");
+    let Description { header, ftrace, events, symbols, printk, cmdlines } =
+        Description::new(&tables.formats, &tables.cmdlines, PAGE_BYTES);
     [
-        (number::HEADER_INFO, [header_page, header_event].concat()),
-        (number::FTRACE_EVENTS, group(&ftrace)),
+        (number::HEADER_INFO, header),
+        (number::FTRACE_EVENTS, ftrace),
         (number::EVENT_FORMATS, events),
-        (number::KALLSYMS, [&count(symbols.len())[..], symbols.as_bytes()].concat()),
-        (number::PRINTK, count(0).to_vec()),
-        (number::CMDLINES, sized(&tables.cmdlines)),
+        (number::KALLSYMS, symbols),
+        (number::PRINTK, printk),
+        (number::CMDLINES, cmdlines),
     ]
 }
 

@@ -1,0 +1,181 @@
+//! What a written trace does not carry of the events that it was made of, counted.
+//!
+//! Must not know: which format, and why it cannot.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// In what way an event will not be read back as it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Loss {
+    /// It is not in the file at all.
+    LeftOut,
+    /// It came later than its time, and stands where its time is.
+    Order,
+    /// Some of its own fields are missing.
+    Fields,
+    /// Its name or a text in it is cut or changed.
+    Text,
+    /// Name or process of the task that reported it are others.
+    Context,
+    /// Its flag columns are others.
+    Flags,
+}
+
+impl Loss {
+    /// One clause for people, to stand behind a number of events.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Loss::LeftOut => "left out",
+            Loss::Order => "moved to where their time is",
+            Loss::Fields => "without some of their fields",
+            Loss::Text => "with a name or text cut or changed",
+            Loss::Context => "with another name or process of the task that reported them",
+            Loss::Flags => "with other flags",
+        }
+    }
+
+    /// The name in machine-readable output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Loss::LeftOut => "left_out",
+            Loss::Order => "order",
+            Loss::Fields => "fields",
+            Loss::Text => "text",
+            Loss::Context => "context",
+            Loss::Flags => "flags",
+        }
+    }
+}
+
+/// The account of one writer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    events: u64,
+    counts: BTreeMap<(Loss, String), u64>,
+}
+
+/// More names of events are counted as one: traces choose them.
+const NAMES_MAX: usize = 1000;
+const OTHER_NAMES: &str = "others";
+
+impl Losses {
+    /// How many events will not be read back exactly as they were given.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// How many events, by what they lose and their name.
+    pub fn counts(&self) -> impl Iterator<Item = (Loss, &str, u64)> {
+        self.counts.iter().map(|((loss, name), &count)| (*loss, name.as_str(), count))
+    }
+
+    /// How many events lose `loss`.
+    pub fn count(&self, loss: Loss) -> u64 {
+        self.counts().filter(|&(known, ..)| known == loss).map(|(.., count)| count).sum()
+    }
+
+    /// Counts one event called `name` that has `losses`, which may be none.
+    #[inline]
+    pub(crate) fn add(&mut self, name: &str, losses: EventLosses) {
+        if losses != EventLosses::default() {
+            self.add_some(name, losses);
+        }
+    }
+
+    #[cold]
+    fn add_some(&mut self, name: &str, losses: EventLosses) {
+        self.events += 1;
+        for loss in ALL.into_iter().filter(|&loss| losses.has(loss)) {
+            let full = self.counts.len() >= NAMES_MAX && !self.counts.contains_key(&(loss, name.to_string()));
+            let name = if full { OTHER_NAMES } else { name };
+            *self.counts.entry((loss, name.to_string())).or_default() += 1;
+        }
+    }
+}
+
+const ALL: [Loss; 6] = [Loss::LeftOut, Loss::Order, Loss::Fields, Loss::Text, Loss::Context, Loss::Flags];
+
+/// What one event loses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EventLosses(u8);
+
+impl EventLosses {
+    /// Notes `loss` unless all is `kept`.
+    #[inline]
+    pub(crate) fn unless(&mut self, kept: bool, loss: Loss) {
+        self.0 |= u8::from(!kept) << loss as u8;
+    }
+
+    /// The one loss alone.
+    pub(crate) fn only(loss: Loss) -> EventLosses {
+        EventLosses(1 << loss as u8)
+    }
+
+    fn has(self, loss: Loss) -> bool {
+        self.0 & 1 << loss as u8 != 0
+    }
+}
+
+/// One line for each kind of loss: how many events, and which.
+impl fmt::Display for Losses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for loss in ALL.into_iter().filter(|&loss| self.count(loss) > 0) {
+            let mut names: Vec<(&str, u64)> = self
+                .counts()
+                .filter(|&(known, ..)| known == loss)
+                .map(|(_, name, count)| (name, count))
+                .collect();
+            names.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+            let shown: Vec<String> =
+                names.iter().take(SHOWN_MAX).map(|(name, count)| format!("{count} {name}")).collect();
+            let more = if names.len() > SHOWN_MAX { ", …" } else { "" };
+            write!(
+                f,
+                "{separator}{} events {}: {}{more}",
+                self.count(loss),
+                loss.describe(),
+                shown.join(", ")
+            )?;
+            separator = "\n";
+        }
+        Ok(())
+    }
+}
+
+/// So many names of events stand in a line.
+const SHOWN_MAX: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_counts_once_and_each_of_its_losses_too() {
+        let mut losses = Losses::default();
+        losses.add("sched_switch", EventLosses::default());
+        assert_eq!((losses.events(), losses.to_string()), (0, String::new()));
+        let mut two = EventLosses::only(Loss::Order);
+        two.unless(false, Loss::Flags);
+        two.unless(true, Loss::Text);
+        losses.add("sched_switch", two);
+        losses.add("x", EventLosses::only(Loss::Flags));
+        losses.add("x", EventLosses::only(Loss::Flags));
+        assert_eq!((losses.events(), losses.count(Loss::Flags), losses.count(Loss::Text)), (3, 3, 0));
+        let expected = "1 events moved to where their time is: 1 sched_switch\n\
+                        3 events with other flags: 2 x, 1 sched_switch";
+        assert_eq!(losses.to_string(), expected);
+    }
+
+    #[test]
+    fn names_have_a_limit() {
+        let mut losses = Losses::default();
+        for number in 0..3 * NAMES_MAX {
+            losses.add(&number.to_string(), EventLosses::only(Loss::LeftOut));
+        }
+        assert!(losses.counts().count() <= NAMES_MAX + 1);
+        assert_eq!(losses.count(Loss::LeftOut), 3 * NAMES_MAX as u64);
+        assert!(losses.to_string().ends_with(", …"));
+    }
+}
