@@ -6,6 +6,7 @@
 //!
 //! Must not know: how a scheduler decides, what an analysis computes.
 
+mod comm_word;
 mod endian;
 mod error;
 pub mod ftrace_text;

@@ -16,8 +16,12 @@ mod header;
 #[cfg(test)]
 mod made;
 mod order;
+mod own;
 mod sample;
 mod window;
+mod writer;
+
+pub use writer::PerfDataWriter;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};

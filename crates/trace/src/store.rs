@@ -26,6 +26,9 @@ pub(crate) enum Store {
 /// What comes through a pipe is kept in memory up to this many bytes, and on disk beyond.
 const MEMORY_MAX: u64 = 4 << 20;
 
+/// So much is copied at a time.
+const PIECE_BYTES: usize = 1 << 18;
+
 impl Store {
     /// Reads from a regular file in place.
     pub(crate) fn file(file: File) -> io::Result<Store> {
@@ -77,6 +80,21 @@ impl Store {
                 Ok(filled)
             }
         }
+    }
+
+    /// Writes everything to `output`.
+    pub(crate) fn copy_to(&self, output: &mut impl Write) -> io::Result<()> {
+        let mut buffer = vec![0; PIECE_BYTES.min(usize::try_from(self.length()).unwrap_or(PIECE_BYTES))];
+        let mut at = 0;
+        while at < self.length() {
+            let count = self.read_at(&mut buffer, at)?;
+            if count == 0 {
+                return Err(io::Error::other("the temporary file has become shorter"));
+            }
+            output.write_all(&buffer[..count])?;
+            at += count as u64;
+        }
+        Ok(())
     }
 
     /// The bytes from `offset` on, at most `size`, and no more than there are.

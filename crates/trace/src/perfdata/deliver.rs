@@ -9,24 +9,22 @@ use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink};
 
 use super::header::Header;
 use super::order::Receiver;
-use super::sample::{IdHasher, Origin};
+use super::own::mark;
+use super::sample::{IdHasher, Origin, TID_MAX};
 use super::window::RECORD_HEADER;
 use crate::endian::Endian;
 use crate::tracepoint::DecodeError;
 use crate::{ImportStats, Trouble};
 
 /// `PERF_RECORD_*` that say something about tasks or events.
-mod kind {
-    pub(super) const LOST: u32 = 2;
-    pub(super) const COMM: u32 = 3;
-    pub(super) const EXIT: u32 = 4;
-    pub(super) const FORK: u32 = 7;
-    pub(super) const SAMPLE: u32 = 9;
+pub(super) mod kind {
+    pub(in crate::perfdata) const LOST: u32 = 2;
+    pub(in crate::perfdata) const COMM: u32 = 3;
+    pub(in crate::perfdata) const EXIT: u32 = 4;
+    pub(in crate::perfdata) const FORK: u32 = 7;
+    pub(in crate::perfdata) const SAMPLE: u32 = 9;
     pub(super) const LOST_SAMPLES: u32 = 13;
 }
-
-/// `PID_MAX_LIMIT`: no kernel gives higher ids, so garbage cannot fill memory with names.
-const TID_MAX: i32 = 1 << 22;
 
 /// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: a filter dropped them, as it was told.
 const MISC_FILTERED: u16 = 1 << 14;
@@ -102,7 +100,7 @@ impl<'a> Delivery<'a> {
     fn deliver(&mut self, record: &[u8], time: u64, position: u64) {
         let Some(body) = record.get(RECORD_HEADER..) else { return };
         let delivered = match kind_of(record, self.header.endian) {
-            kind::SAMPLE => self.sample(body, time),
+            kind::SAMPLE => self.sample(body, self.marks(record), time),
             other => self.task_or_loss(other, record, time, position),
         };
         if let Err(trouble) = delivered {
@@ -110,20 +108,35 @@ impl<'a> Delivery<'a> {
         }
     }
 
+    /// What Fairlab's writer said of a record beside; nothing in files of others.
     #[inline]
-    fn sample(&mut self, body: &[u8], time: u64) -> Result<(), Trouble> {
+    fn marks(&self, record: &[u8]) -> u16 {
+        match self.header.own {
+            Some(_) => self.header.endian.u16(record, 4).unwrap_or(0),
+            None => 0,
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, body: &[u8], marks: u16, time: u64) -> Result<(), Trouble> {
         let Header { endian, layouts, tracepoints, .. } = self.header;
         let layout = layouts.sample(body).ok_or(Trouble::CorruptRecord)?;
         if !layout.tracepoint {
             return Err(Trouble::SkippedRecord);
         }
-        let origin = layout.origin(body, *endian).ok_or(Trouble::CorruptRecord)?;
+        let mut origin = layout.origin(body, *endian).ok_or(Trouble::CorruptRecord)?;
+        if marks & mark::PROCESS_UNKNOWN != 0 {
+            origin.pid = Pid::UNKNOWN.0;
+        }
         let raw = layout.raw(body, *endian).ok_or(Trouble::CorruptRecord)?;
-        let (kind, flags) = tracepoints.decode(raw, &mut self.scratch).map_err(|error| match error {
+        let (kind, mut flags) = tracepoints.decode(raw, &mut self.scratch).map_err(|error| match error {
             DecodeError::UnknownFormat => Trouble::UnknownEventFormat,
             DecodeError::Malformed => Trouble::MalformedEvent,
         })?;
-        let context = context(&self.names, origin, flags);
+        if let Some(columns) = self.header.own.as_ref().and_then(|own| own.flag_columns) {
+            flags = Flags::new(flags.as_bytes().get(..columns).unwrap_or(flags.as_bytes()));
+        }
+        let context = context(&self.names, self.header, origin, flags);
         self.sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
         self.stats.events += 1;
         Ok(())
@@ -133,22 +146,39 @@ impl<'a> Delivery<'a> {
     fn task_or_loss(&mut self, kind: u32, record: &[u8], time: u64, position: u64) -> Result<(), Trouble> {
         let endian = self.header.endian;
         let body = record.get(RECORD_HEADER..).ok_or(Trouble::CorruptRecord)?;
-        let origin = self.header.layouts.trailer_origin(body);
+        let mut origin = self.header.layouts.trailer_origin(body);
         let word = |at: usize| endian.u32(body, at).map(|id| id as i32).ok_or(Trouble::CorruptRecord);
         let long = |at: usize| endian.u64(body, at).ok_or(Trouble::CorruptRecord);
+        let marks = self.marks(record);
+        if marks & mark::REPORTER_UNKNOWN != 0 {
+            (origin.pid, origin.tid) = (Pid::UNKNOWN.0, Pid::UNKNOWN.0);
+        }
+        let process = |at: usize| match marks & mark::PROCESS_UNKNOWN {
+            0 => word(at),
+            _ => Ok(Pid::UNKNOWN.0),
+        };
         let kind = match kind {
             kind::COMM => {
-                let (tgid, tid) = (word(0)?, word(4)?);
+                let (tgid, tid) = (process(0)?, word(4)?);
                 let comm = Comm::new(body.get(8..).ok_or(Trouble::CorruptRecord)?);
-                self.set_name(tid, Some(comm));
+                if marks & mark::COMM_SHOWN == 0 {
+                    self.set_name(tid, Some(comm));
+                }
+                if marks & (mark::COMM_SHOWN | mark::COMM_OF_CONTEXT) != 0 {
+                    return Ok(());
+                }
                 EventKind::TaskName { pid: Pid(tid), tgid: Pid(tgid), comm }
             }
             kind::FORK => {
-                let (tgid, tid, parent) = (word(0)?, word(8)?, word(12)?);
+                let (tgid, tid, parent) = (process(0)?, word(8)?, word(12)?);
                 self.set_name(tid, self.names.get(&parent).copied());
                 EventKind::TaskStart { pid: Pid(tid), tgid: Pid(tgid), parent_pid: Pid(parent) }
             }
-            kind::EXIT => EventKind::TaskExit { pid: Pid(word(8)?), tgid: Pid(word(0)?) },
+            kind::EXIT => EventKind::TaskExit { pid: Pid(word(8)?), tgid: Pid(process(0)?) },
+            kind::LOST if marks & mark::LOST_UNCOUNTED != 0 => {
+                self.stats.add(Trouble::LostEvents, 1, position);
+                EventKind::Lost { count: None }
+            }
             kind::LOST => {
                 let count = long(8)?;
                 self.lost.told = self.lost.told.saturating_add(count);
@@ -167,7 +197,7 @@ impl<'a> Delivery<'a> {
             }
             _ => return Err(Trouble::SkippedRecord),
         };
-        let context = context(&self.names, origin, Flags::NONE);
+        let context = context(&self.names, self.header, origin, Flags::NONE);
         self.sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
         self.stats.events += 1;
         Ok(())
@@ -229,9 +259,16 @@ fn is_delivered(kind: u32) -> bool {
 #[inline]
 fn context(
     names: &HashMap<i32, Comm, BuildHasherDefault<IdHasher>>,
+    header: &Header,
     origin: Origin,
     flags: Flags,
 ) -> Context {
-    let comm = names.get(&origin.tid).copied().unwrap_or_default();
+    let mut comm = names.get(&origin.tid).copied().unwrap_or_default();
+    if origin.tid == 0
+        && comm.is_empty()
+        && let Some(own) = &header.own
+    {
+        comm = own.idle(origin.cpu).unwrap_or_default();
+    }
     Context { comm, pid: Pid(origin.tid), tgid: Pid(origin.pid), flags }
 }

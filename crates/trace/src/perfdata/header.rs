@@ -3,6 +3,7 @@
 //! Layout facts: tools/perf/Documentation/perf.data-file-format.txt.
 //! Must not know: records.
 
+use super::own::{self, Own};
 use super::sample::{Attr, Layouts};
 use crate::endian::Endian;
 use crate::store::Store;
@@ -20,6 +21,7 @@ const FEATURE_COMPRESSED: u32 = 27;
 const ATTRS_BYTES_MAX: u64 = 16 << 20;
 const IDS_MAX: usize = 1 << 21;
 const FORMATS_BYTES_MAX: u64 = 64 << 20;
+const NOTES_BYTES_MAX: u64 = 1 << 20;
 
 /// What is needed to read the records.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub(super) struct Header {
     pub(super) layouts: Layouts,
     /// How tracepoint records are read.
     pub(super) tracepoints: Tracepoints,
+    /// What Fairlab's writer noted.
+    pub(super) own: Option<Own>,
 }
 
 /// A part of the file.
@@ -80,7 +84,22 @@ pub(super) fn read(store: &Store, stats: &mut ImportStats) -> Result<Header, Imp
         data_end: data.end().min(store.length()),
         layouts,
         tracepoints,
+        own: read_own(store, &features, data, endian)?,
     })
+}
+
+/// The notes of Fairlab's writer.
+fn read_own(
+    store: &Store,
+    features: &Features,
+    data: Section,
+    endian: Endian,
+) -> Result<Option<Own>, ImportError> {
+    let Some(index) = features.index(own::FEATURE) else { return Ok(None) };
+    let entry = store.read_section(data.end().saturating_add(index * 16), 16)?;
+    let Some(section) = Section::parse(&entry, 0, endian) else { return Ok(None) };
+    let bytes = store.read_section(section.offset, section.size.min(NOTES_BYTES_MAX))?;
+    Ok(Own::parse(&bytes))
 }
 
 fn byte_order(bytes: &[u8]) -> Result<Endian, ImportError> {
@@ -119,12 +138,14 @@ impl Features {
     }
 
     fn has(&self, bit: u32) -> bool {
-        self.bits[0] & (1 << bit) != 0
+        self.bits[bit as usize / 64] & (1 << (bit % 64)) != 0
     }
 
     /// The place of a section in the table behind the data: one entry for each bit set, in their order.
     fn index(&self, bit: u32) -> Option<u64> {
-        self.has(bit).then(|| u64::from((self.bits[0] & ((1 << bit) - 1)).count_ones()))
+        let (word, below) = (bit as usize / 64, (1 << (bit % 64)) - 1);
+        let before: u32 = self.bits[..word].iter().map(|bits| bits.count_ones()).sum();
+        self.has(bit).then(|| u64::from(before + (self.bits[word] & below).count_ones()))
     }
 }
 

@@ -8,19 +8,19 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::endian::Endian;
 
 /// `PERF_SAMPLE_*`, the bits up to RAW and those of the trailer.
-mod bit {
+pub(super) mod bit {
     pub(super) const IP: u64 = 1 << 0;
-    pub(super) const TID: u64 = 1 << 1;
-    pub(super) const TIME: u64 = 1 << 2;
+    pub(in crate::perfdata) const TID: u64 = 1 << 1;
+    pub(in crate::perfdata) const TIME: u64 = 1 << 2;
     pub(super) const ADDR: u64 = 1 << 3;
     pub(super) const READ: u64 = 1 << 4;
     pub(super) const CALLCHAIN: u64 = 1 << 5;
     pub(super) const ID: u64 = 1 << 6;
-    pub(super) const CPU: u64 = 1 << 7;
-    pub(super) const PERIOD: u64 = 1 << 8;
+    pub(in crate::perfdata) const CPU: u64 = 1 << 7;
+    pub(in crate::perfdata) const PERIOD: u64 = 1 << 8;
     pub(super) const STREAM_ID: u64 = 1 << 9;
-    pub(super) const RAW: u64 = 1 << 10;
-    pub(super) const IDENTIFIER: u64 = 1 << 16;
+    pub(in crate::perfdata) const RAW: u64 = 1 << 10;
+    pub(in crate::perfdata) const IDENTIFIER: u64 = 1 << 16;
 }
 
 /// `PERF_FORMAT_*`.
@@ -296,6 +296,9 @@ impl Layouts {
         Origin { pid: id(0), tid: id(4), cpu }
     }
 }
+
+/// `PID_MAX_LIMIT`: no kernel gives higher ids, so garbage cannot fill memory with names.
+pub(super) const TID_MAX: i32 = 1 << 22;
 
 /// Spreads small integers over a hash table; no defence against chosen keys, of which there are as many as tasks.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,6 +11,8 @@ use std::fmt::Write;
 
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Ns, Pid};
 
+use crate::comm_word::{escape, unescape};
+
 /// The notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Own {
@@ -99,36 +101,6 @@ fn pid<'t>(words: &mut impl Iterator<Item = &'t str>) -> Option<Pid> {
     words.next()?.parse().ok().map(Pid)
 }
 
-/// A name as one word of visible characters, quoted so that an empty one is a word too.
-fn escape(comm: &Comm) -> String {
-    format!("\"{}\"", comm.as_bytes().escape_ascii()).replace(' ', "\\x20")
-}
-
-/// What [`escape`] made a word of; other words as they are.
-fn unescape(word: &str) -> Comm {
-    let inside = word.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(word);
-    let mut name = Vec::with_capacity(Comm::LEN);
-    let mut rest = inside.bytes();
-    while let Some(byte) = rest.next() {
-        name.push(if byte == b'\\' { escaped(&mut rest).unwrap_or(b'?') } else { byte });
-    }
-    Comm::new(&name)
-}
-
-fn escaped(rest: &mut impl Iterator<Item = u8>) -> Option<u8> {
-    Some(match rest.next()? {
-        b'n' => b'\n',
-        b'r' => b'\r',
-        b't' => b'\t',
-        b'x' => {
-            let digit = |byte: u8| char::from(byte).to_digit(16);
-            let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
-            u8::try_from(high * 16 + low).ok()?
-        }
-        byte => byte,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,8 +130,6 @@ mod tests {
         };
         assert_eq!(Own::parse(own.text().as_bytes()), Some(own));
         assert_eq!(Own::parse(Own::default().text().as_bytes()), Some(Own::default()));
-        let every_byte = |byte: u8| Comm::new(&[byte, b'x']);
-        assert!((1..=255).all(|byte| unescape(&escape(&every_byte(byte))) == every_byte(byte)));
     }
 
     #[test]
@@ -170,7 +140,5 @@ mod tests {
             b"fairlab 1\n\nflags x\ntgid 1\ncomm x y\nname 1 2\nwhat 1 2\nflags\nexit 1 2 3 4 5\ntgid 5 4";
         let own = Own { tgids: vec![(Pid(5), Pid(4))], ..Own::default() };
         assert_eq!(Own::parse(text), Some(own));
-        assert_eq!(unescape("\\"), Comm::from("?"));
-        assert_eq!(unescape("\"\\xzz\""), Comm::from("?z"));
     }
 }

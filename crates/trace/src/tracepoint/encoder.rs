@@ -41,6 +41,9 @@ pub(crate) enum Encoded {
 /// The pointer that stands for `tracing_mark_write`, the kernel's function for text from user space.
 pub(crate) const MARK_WRITE_ADDRESS: u64 = 0xffff_ffff_8100_0000;
 
+/// The id of `sched_switch`, which every trace describes.
+pub(crate) const SWITCH_ID: u16 = layout::SWITCH_ID;
+
 impl Encoder {
     /// An encoder whose records have at most `bytes_max` bytes.
     pub(crate) fn new(bytes_max: usize) -> Encoder {
@@ -91,6 +94,12 @@ impl Encoder {
         let place = |system: &str| layout::SYSTEMS.iter().position(|&known| known == system);
         formats.sort_by_key(|&(system, _)| place(system));
         formats
+    }
+
+    /// The id of each tracepoint that there are records of.
+    pub(crate) fn used_ids(&self) -> Vec<u16> {
+        let typed = layout::ALL.iter().zip(self.used).filter(|(_, used)| *used).map(|(layout, _)| layout.id);
+        typed.chain((layout::FIRST_VERBATIM_ID..).take(self.verbatim.len())).collect()
     }
 
     fn typed(&mut self, kind: &EventKind<'_>, fields: &mut Fields<'_>) -> Option<u16> {

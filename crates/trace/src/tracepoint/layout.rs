@@ -91,9 +91,10 @@ const fn own(name: &'static str, id: u16, fields: &'static [Field], print_format
     Layout { system: OWN_SYSTEM, name, id, always: false, fields, print_format }
 }
 
+pub(super) const SWITCH_ID: u16 = 300;
 pub(super) static SWITCH: Layout = sched(
     "sched_switch",
-    300,
+    SWITCH_ID,
     &[
         Field::Comm("prev_comm"),
         Field::Pid("prev_pid"),

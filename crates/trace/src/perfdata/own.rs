@@ -1,0 +1,128 @@
+//! What Fairlab's writer notes beside what perf reads, so that its reader gives back what was written: events that come
+//! without COMM records, without process ids, with fewer flag columns than a record can tell.
+//!
+//! The notes are the section of a feature that perf passes over, lines of words: `fairlab 1`; `flags N`, the flag
+//! columns of every event; `idle CPU NAME`, what the idle task of a CPU is called. Where there are notes, some bits of
+//! `perf_event_header::misc` that perf leaves alone say more of a record.
+//!
+//! Must not know: records.
+
+use std::fmt::Write;
+
+use fairlab_event::Comm;
+
+use crate::comm_word::{escape, unescape};
+
+/// The feature's bit, the last one that there is room for.
+pub(super) const FEATURE: u32 = 255;
+
+/// Bits of `misc` in files with notes; the kernel has no meaning for them.
+pub(super) mod mark {
+    /// The process id is made up of the thread's: it was not known.
+    pub(in crate::perfdata) const PROCESS_UNKNOWN: u16 = 1 << 3;
+    /// COMM that no recorder wrote: it is there since the next events' context has this name.
+    pub(in crate::perfdata) const COMM_OF_CONTEXT: u16 = 1 << 4;
+    /// COMM that no recorder wrote: it is there so that perf can show names that only tracepoints tell.
+    pub(in crate::perfdata) const COMM_SHOWN: u16 = 1 << 5;
+    /// LOST that does not know how many.
+    pub(in crate::perfdata) const LOST_UNCOUNTED: u16 = 1 << 6;
+    /// Who reported it is made up: it was not known.
+    pub(in crate::perfdata) const REPORTER_UNKNOWN: u16 = 1 << 7;
+}
+
+/// The notes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Own {
+    /// How many flag columns every event has; all that the format can tell when not said.
+    pub(super) flag_columns: Option<usize>,
+    /// What the idle task of each CPU is called, from CPU 0 on.
+    pub(super) idle: Vec<Option<Comm>>,
+}
+
+const FIRST_LINE: &str = "fairlab 1";
+
+/// `NR_CPUS` of no kernel is larger.
+pub(super) const CPUS_MAX: u32 = 8192;
+
+impl Own {
+    /// Reads the notes; `None` when they are of another version.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Own> {
+        let mut lines = std::str::from_utf8(bytes).ok()?.lines();
+        if lines.next()? != FIRST_LINE {
+            return None;
+        }
+        let mut own = Own::default();
+        for line in lines {
+            // What is not understood says nothing.
+            let _ = own.line(&mut line.split(' '));
+        }
+        Some(own)
+    }
+
+    fn line<'t>(&mut self, words: &mut impl Iterator<Item = &'t str>) -> Option<()> {
+        match words.next()? {
+            "flags" => self.flag_columns = Some(words.next()?.parse().ok()?),
+            "idle" => {
+                let cpu: u32 = words.next()?.parse().ok()?;
+                let name = unescape(words.next()?);
+                *self.idle_mut(cpu)? = Some(name);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// The place for the name of a CPU's idle task; `None` when no kernel has such a CPU.
+    pub(super) fn idle_mut(&mut self, cpu: u32) -> Option<&mut Option<Comm>> {
+        if cpu >= CPUS_MAX {
+            return None;
+        }
+        let cpu = cpu as usize;
+        if self.idle.len() <= cpu {
+            self.idle.resize(cpu + 1, None);
+        }
+        self.idle.get_mut(cpu)
+    }
+
+    /// What the idle task of `cpu` is called.
+    pub(super) fn idle(&self, cpu: u32) -> Option<Comm> {
+        self.idle.get(cpu as usize).copied().flatten()
+    }
+
+    /// The notes as text.
+    pub(super) fn text(&self) -> String {
+        let mut text = FIRST_LINE.to_string();
+        // Text takes everything.
+        if let Some(columns) = self.flag_columns {
+            let _ = write!(text, "\nflags {columns}");
+        }
+        for (cpu, name) in self.idle.iter().enumerate() {
+            if let Some(name) = name {
+                let _ = write!(text, "\nidle {cpu} {}", escape(name));
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_come_back() {
+        let idle = vec![Some(Comm::from("<idle>")), None, Some(Comm::from("swapper/2 x"))];
+        let own = Own { flag_columns: Some(4), idle };
+        assert_eq!(Own::parse(own.text().as_bytes()), Some(own.clone()));
+        assert_eq!((own.idle(1), own.idle(2), own.idle(9)), (None, Some(Comm::from("swapper/2 x")), None));
+        assert_eq!(Own::parse(Own::default().text().as_bytes()), Some(Own::default()));
+    }
+
+    #[test]
+    fn other_text_says_nothing() {
+        assert_eq!(Own::parse(b""), None);
+        assert_eq!(Own::parse(b"fairlab 2\nflags 4"), None);
+        let text = b"fairlab 1\n\nflags x\nidle 8192 \"x\"\nidle -1 \"x\"\nidle 0\nwhat 1 2\nflags\nflags 3";
+        assert_eq!(Own::parse(text), Some(Own { flag_columns: Some(3), ..Own::default() }));
+    }
+}
