@@ -135,7 +135,7 @@ impl<W: Write> PerfDataWriter<W> {
             self.first_time.get_or_insert(self.latest);
             losses.unless(self.introduce(&event.context, stamp), Loss::Context);
             losses.unless(self.keeps_flags(event.context.flags), Loss::Flags);
-            self.show_names(&event.kind, stamp);
+            self.show_names(event, stamp);
             self.sample(&event.context, stamp);
         }
         self.losses.add(event.kind.name(), losses);
@@ -267,25 +267,32 @@ impl<W: Write> PerfDataWriter<W> {
         flags.as_bytes() == &shown.as_bytes()[..columns]
     }
 
-    /// Tells perf the names that an event says tasks have.
-    fn show_names(&mut self, kind: &EventKind<'_>, stamp: Stamp) {
-        match *kind {
+    /// Tells perf the names that an event says tasks have. Of the task that reports it, the context knows better.
+    fn show_names(&mut self, event: &Event<'_>, stamp: Stamp) {
+        let context = &event.context;
+        let mut show = |pid: Pid, comm: Comm| {
+            if pid != context.pid || context.comm.is_empty() {
+                self.show_name(pid, comm, stamp);
+            }
+        };
+        match event.kind {
             EventKind::SchedSwitch(switch) => {
-                self.show_name(switch.prev_pid, switch.prev_comm, stamp);
-                self.show_name(switch.next_pid, switch.next_comm, stamp);
+                show(switch.prev_pid, switch.prev_comm);
+                show(switch.next_pid, switch.next_comm);
             }
             EventKind::SchedWaking(wakeup)
             | EventKind::SchedWakeup(wakeup)
-            | EventKind::SchedWakeupNew(wakeup) => self.show_name(wakeup.pid, wakeup.comm, stamp),
+            | EventKind::SchedWakeupNew(wakeup) => show(wakeup.pid, wakeup.comm),
             EventKind::SchedMigrateTask { comm, pid, .. }
             | EventKind::SchedProcessExit { comm, pid, .. }
-            | EventKind::SchedStatRuntime { comm, pid, .. } => self.show_name(pid, comm, stamp),
+            | EventKind::SchedStatRuntime { comm, pid, .. } => show(pid, comm),
             EventKind::SchedProcessFork { comm, pid, child_comm, child_pid } => {
-                self.show_name(pid, comm, stamp);
-                self.show_name(child_pid, child_comm, stamp);
+                show(pid, comm);
+                show(child_pid, child_comm);
             }
             _ => {}
         }
+        self.show_name(context.pid, context.comm, stamp);
     }
 
     fn show_name(&mut self, pid: Pid, comm: Comm, stamp: Stamp) {

@@ -16,7 +16,7 @@ fn events(bytes: &[u8]) -> (Vec<Kept>, ImportStats) {
     (keeper.0, stats)
 }
 
-fn written<'e>(events: impl IntoIterator<Item = &'e Kept>) -> (Vec<u8>, Losses) {
+pub fn written<'e>(events: impl IntoIterator<Item = &'e Kept>) -> (Vec<u8>, Losses) {
     let mut writer = PerfDataWriter::new(Vec::new());
     for event in events {
         event.replay(&mut writer);
