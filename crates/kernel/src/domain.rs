@@ -10,6 +10,7 @@
 mod build;
 mod capacity;
 mod changes;
+mod files;
 mod flags;
 mod level;
 mod rules;
@@ -21,9 +22,9 @@ use fairlab_event::Cpu;
 pub use changes::{DOMAIN_CHANGES, DomainEffect};
 pub use flags::SdFlags;
 pub use rules::{
-    AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainRules, FilesShown, FlagsShown, GroupFlags,
-    NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity, OverlapGroups, PackageName, ReclaimDistance,
-    SmtCapacity, SmtLevel,
+    AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainRules, FilesPlace, FilesShown, FlagsShown,
+    GroupFlags, NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity, OverlapGroups, PackageName,
+    ReclaimDistance, SmtCapacity, SmtLevel,
 };
 
 use crate::cpumask::CpuMask;

@@ -10,6 +10,7 @@ mod probe;
 mod record;
 mod recording;
 mod sched_debug;
+mod sched_info;
 mod tally;
 mod walker;
 mod window;

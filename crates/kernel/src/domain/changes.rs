@@ -3,9 +3,9 @@
 //! Must not know: what the rules do.
 
 use super::rules::{
-    AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainRules, FilesShown, FlagsShown, GroupFlags,
-    NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity, OverlapGroups, PackageName, ReclaimDistance,
-    SmtCapacity, SmtLevel,
+    AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainRules, FilesPlace, FilesShown, FlagsShown,
+    GroupFlags, NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity, OverlapGroups, PackageName,
+    ReclaimDistance, SmtCapacity, SmtLevel,
 };
 use crate::generation::{Change, Effect, change};
 
@@ -50,6 +50,8 @@ pub enum DomainEffect {
     FlagsShown(FlagsShown),
     /// Another [`FilesShown`].
     FilesShown(FilesShown),
+    /// Another [`FilesPlace`].
+    FilesPlace(FilesPlace),
     /// Another [`PackageName`].
     PackageName(PackageName),
 }
@@ -77,6 +79,7 @@ impl DomainEffect {
             DomainEffect::SmtLevel(rule) => rules.smt_level = rule,
             DomainEffect::FlagsShown(rule) => rules.flags_shown = rule,
             DomainEffect::FilesShown(rule) => rules.files_shown = rule,
+            DomainEffect::FilesPlace(rule) => rules.files_place = rule,
             DomainEffect::PackageName(rule) => rules.package_name = rule,
         }
     }
@@ -111,6 +114,7 @@ impl DomainEffect {
             DomainEffect::SmtLevel(rule) => format!("level of threads without threads: {}", rule.describe()),
             DomainEffect::FlagsShown(rule) => format!("flags are shown as {}", rule.describe()),
             DomainEffect::FilesShown(rule) => format!("of a domain is shown: {}", rule.describe()),
+            DomainEffect::FilesPlace(rule) => format!("domains are shown in {}", rule.describe()),
             DomainEffect::PackageName(rule) => format!("the level of a node is called {}", rule.describe()),
         }
     }
@@ -161,6 +165,9 @@ pub const DOMAIN_CHANGES: &[Change] = &[
     ]),
     change("585b6d2723dc", "numa-groups", (5, 13), "sched/topology: fix the issue groups don't span domain->span for NUMA diameter > 2", &[
         Effect::Domain(DomainEffect::OverlapGroups(OverlapGroups::WithinSpan)),
+    ]),
+    change("3b87f136f8fc", "domains-in-debugfs", (5, 13), "sched,debug: Convert sysctl sched_domains to debugfs", &[
+        Effect::Domain(DomainEffect::FilesPlace(FilesPlace::Debugfs)),
     ]),
     change("c744dc4ab58d", "asym-classes", (5, 14), "sched/topology: Rework CPU capacity asymmetry detection", &[
         Effect::Domain(DomainEffect::AsymDetection(AsymDetection::EachDomain)),

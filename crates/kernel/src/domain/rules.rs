@@ -119,6 +119,12 @@ behaviours! {
         WithLevel: "its numbers, the flags of its first group and its level",
     }
 
+    /// Where those files are.
+    FilesPlace {
+        Sysctl: "/proc/sys/kernel/sched_domain",
+        Debugfs: "/sys/kernel/debug/sched/domains",
+    }
+
     /// What the level of a node's CPUs is called.
     PackageName {
         Die: "DIE",
@@ -167,6 +173,8 @@ pub struct DomainRules {
     pub flags_shown: FlagsShown,
     /// See [`FilesShown`].
     pub files_shown: FilesShown,
+    /// See [`FilesPlace`].
+    pub files_place: FilesPlace,
     /// See [`PackageName`].
     pub package_name: PackageName,
 }
@@ -193,6 +201,7 @@ impl DomainRules {
         smt_level: SmtLevel::Always,
         flags_shown: FlagsShown::NumberFromLoadBalance,
         files_shown: FilesShown::WithLoadIndexes,
+        files_place: FilesPlace::Sysctl,
         package_name: PackageName::Die,
     };
 
@@ -219,6 +228,7 @@ impl DomainRules {
             ("level of threads", text(self.smt_level.describe())),
             ("flags shown", text(self.flags_shown.describe())),
             ("files shown", text(self.files_shown.describe())),
+            ("files in", text(self.files_place.describe())),
             ("level of a node", text(self.package_name.describe())),
         ]
     }

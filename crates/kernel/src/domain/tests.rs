@@ -205,14 +205,14 @@ fn zoo() -> Vec<Topology> {
 
 /// Everything that the rules decide about a machine.
 fn everything(domains: &Domains) -> String {
-    let rules = &domains.rules;
-    let mut text = format!("{:?} {:?}\n", rules.flags_shown, rules.files_shown);
+    let mut text = String::from(domains.files_folder());
     for (cpu, looked_up) in domains.cpus.iter().enumerate() {
         let _ = writeln!(text, "{looked_up:?} {}", domains.cpu_capacity_orig[cpu]);
         for id in domains.ids_of(Cpu(cpu as u32)) {
             let groups =
                 domains.groups(id).map(|group| (domains.group(group), domains.capacity_of_group(group)));
             let _ = writeln!(text, "{:?} {:?}", domains.domain(id), groups.collect::<Vec<_>>());
+            let _ = writeln!(text, "{:?}", domains.files(id));
         }
     }
     text

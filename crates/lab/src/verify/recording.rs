@@ -7,10 +7,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fairlab_event::{Ns, Pid};
-use fairlab_kernel::topology::CpuPlace;
 use fairlab_kernel::{CpuMask, Topology};
 
 use super::sched_debug::SchedDebug;
+use super::sched_info;
 use crate::LabError;
 
 /// Names that the trace may have in a recording's folder.
@@ -102,7 +102,7 @@ impl Recording {
             source: provenance["source"].as_str().map(str::to_string),
             reverts: texts(&provenance["reverts"]),
             hz: meta.get("HZ").and_then(serde_json::Value::as_u64),
-            topology: topology(&info),
+            topology: sched_info::topology(&info),
             debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
             tasks: beside("tasks-start.txt").map_or_else(Vec::new, |text| tasks(&text)),
             shows_weights: beside("probes.txt")
@@ -153,34 +153,6 @@ fn release_of(info: &str) -> Option<String> {
     line.split_whitespace().nth(2).map(str::to_string)
 }
 
-/// `cpu3: threads 2-3 core 0-7 package 0 node 0`: the CPUs that share a core, those that share a package.
-fn topology(info: &str) -> Option<Topology> {
-    let mut places = Vec::new();
-    for line in info.lines() {
-        let Some((cpu, rest)) = line.strip_prefix("cpu").and_then(|rest| rest.split_once(": threads "))
-        else {
-            continue;
-        };
-        let Ok(cpu) = cpu.parse::<u32>() else { continue };
-        let words = rest.split_whitespace().collect::<Vec<_>>();
-        let after = |name: &str| {
-            let at = words.iter().position(|word| *word == name)?;
-            words.get(at + 1).copied()
-        };
-        let first = |list: &str| CpuMask::parse_list(list).ok().and_then(|mask| mask.lowest());
-        let core = first(words.first()?)?;
-        let llc = after("core").and_then(first).unwrap_or(core);
-        let node = after("node").and_then(|node| node.parse().ok()).unwrap_or(0);
-        places.push((cpu, CpuPlace { core: core.0, llc: llc.0, node }));
-    }
-    places.sort_by_key(|(cpu, _)| *cpu);
-    let all = places.iter().enumerate().all(|(index, (cpu, _))| *cpu as usize == index);
-    if !all {
-        return None;
-    }
-    Topology::new(places.into_iter().map(|(_, place)| place).collect()).ok()
-}
-
 /// Tab-separated: tid pid ppid state policy nice prio rtprio last_cpu allowed cgroup comm.
 fn tasks(text: &str) -> Vec<TaskLine> {
     const KTHREADD: &str = "2";
@@ -218,21 +190,7 @@ fn cgroups(text: &str) -> Vec<CgroupLine> {
 
 #[cfg(test)]
 mod tests {
-    use fairlab_event::Cpu;
-
     use super::*;
-
-    #[test]
-    fn the_machine_is_read_from_lists_of_siblings() {
-        let info = "verbose: Y\ncpu1: threads 0-1 core 0-3 package 0 node 0\ncpu0: threads 0-1 core 0-3 package 0 node 0\n\
-                    cpu2: threads 2-3 core 0-3 package 0 node 0\ncpu3: threads 2-3 core 0-3 package 0 node 0\n";
-        let topology = topology(info).expect("a machine");
-        assert_eq!(topology.nr_cpus(), 4);
-        assert_eq!(topology.place(Cpu(0)).core, topology.place(Cpu(1)).core);
-        assert_ne!(topology.place(Cpu(1)).core, topology.place(Cpu(2)).core);
-        assert_eq!(topology.place(Cpu(0)).llc, topology.place(Cpu(3)).llc);
-        assert!(super::topology("cpu1: threads 1 core 1 node 0\n").is_none(), "CPU 0 is missing");
-    }
 
     #[test]
     fn lists_of_tasks_and_groups_are_read() {

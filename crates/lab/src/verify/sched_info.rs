@@ -1,0 +1,166 @@
+//! The recorded machine as `sched_info.txt` lists it: CPUs, nodes and how far they are.
+//!
+//! Must not know: what the model decides.
+
+use fairlab_kernel::topology::{CpuPlace, Platform};
+use fairlab_kernel::{CpuMask, Topology};
+
+/// The machine; `None` if CPUs are missing or the list makes no sense.
+pub(super) fn topology(info: &str) -> Option<Topology> {
+    let mut cpus = info.lines().filter_map(cpu).collect::<Vec<_>>();
+    cpus.sort_by_key(|cpu| cpu.number);
+    let all = cpus.iter().enumerate().all(|(index, cpu)| cpu.number as usize == index);
+    if !all {
+        return None;
+    }
+    let topology = Topology::new(cpus.iter().map(|cpu| cpu.place).collect()).ok()?;
+    let packages = cpus.iter().map(|cpu| cpu.package).collect::<Option<Vec<u32>>>();
+    let topology = match packages.map(|packages| topology.clone().with_packages(&packages)) {
+        Some(Ok(topology)) => topology,
+        _ => topology,
+    };
+    let distances = info.lines().filter_map(distances).collect::<Vec<_>>();
+    let topology = match topology.clone().with_distances(distances) {
+        Ok(topology) => topology,
+        Err(_) => topology,
+    };
+    Some(topology.of_platform(platform(info)))
+}
+
+/// One line about a CPU.
+struct CpuLine {
+    number: u32,
+    place: CpuPlace,
+    package: Option<u32>,
+}
+
+/// `cpu3: threads 2-3 core 0-7 package 0 node 0`: the CPUs that share a core, those that share a package.
+fn cpu(line: &str) -> Option<CpuLine> {
+    let (cpu, rest) = line.strip_prefix("cpu")?.split_once(": threads ")?;
+    let words = rest.split_whitespace().collect::<Vec<_>>();
+    let after = |name: &str| {
+        let at = words.iter().position(|word| *word == name)?;
+        words.get(at + 1).copied()
+    };
+    let first = |list: &str| CpuMask::parse_list(list).ok().and_then(|mask| mask.lowest());
+    let number = |name: &str| after(name).and_then(|number| number.parse::<u32>().ok());
+    let core = first(words.first()?)?;
+    let llc = after("core").and_then(first).unwrap_or(core);
+    Some(CpuLine {
+        number: cpu.parse().ok()?,
+        place: CpuPlace { core: core.0, llc: llc.0, node: number("node").unwrap_or(0) },
+        package: number("package"),
+    })
+}
+
+/// `node0: cpus 0-3 distance 10 20`; lines are in the order of nodes.
+fn distances(line: &str) -> Option<Vec<u32>> {
+    let (_, distances) = line.strip_prefix("node")?.split_once(" distance ")?;
+    distances.split_whitespace().map(|distance| distance.parse().ok()).collect()
+}
+
+/// By what `uname` says of the machine.
+fn platform(info: &str) -> Platform {
+    let machine = info.lines().find_map(|line| line.strip_prefix("uname: ")).unwrap_or_default();
+    let is = |name: &str| machine.split_whitespace().any(|word| word == name);
+    match (is("aarch64"), is("s390x")) {
+        (true, _) => Platform::Arm64,
+        (_, true) => Platform::S390,
+        _ => Platform::X86,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use fairlab_event::Cpu;
+    use fairlab_kernel::Generation;
+    use fairlab_kernel::domain::Domains;
+
+    use super::*;
+
+    #[test]
+    fn the_machine_is_read_from_lists_of_siblings() {
+        let info = "verbose: Y\ncpu1: threads 0-1 core 0-3 package 0 node 0\ncpu0: threads 0-1 core 0-3 package 0 node 0\n\
+                    cpu2: threads 2-3 core 0-3 package 0 node 0\ncpu3: threads 2-3 core 0-3 package 0 node 0\n";
+        let topology = topology(info).expect("a machine");
+        assert_eq!(topology.nr_cpus(), 4);
+        assert_eq!(topology.place(Cpu(0)).core, topology.place(Cpu(1)).core);
+        assert_ne!(topology.place(Cpu(1)).core, topology.place(Cpu(2)).core);
+        assert_eq!(topology.place(Cpu(0)).llc, topology.place(Cpu(3)).llc);
+        assert!(super::topology("cpu1: threads 1 core 1 node 0\n").is_none(), "CPU 0 is missing");
+    }
+
+    #[test]
+    fn nodes_are_as_far_as_listed() {
+        let info = "cpu0: threads 0 core 0 package 0 node 0\ncpu1: threads 1 core 1 package 1 node 1\n\
+                    node0: cpus 0 distance 10 31\nnode1: cpus 1 distance 31 10\n";
+        let machine = topology(info).expect("a machine");
+        assert_eq!(machine.distance(0, 1), 31);
+        assert_eq!(machine.platform(), Platform::X86);
+        let arm = format!("uname: Linux h 6.1.0 #1 SMP aarch64 GNU/Linux\n{}", info.replace("31", "oops"));
+        let machine = topology(&arm).expect("a machine");
+        assert_eq!((machine.platform(), machine.distance(0, 1)), (Platform::Arm64, 20));
+    }
+
+    /// The modelled kernel that a recorded release is.
+    fn kernel_of(release: &str) -> Generation {
+        const KERNELS: [(&str, &str); 8] = [
+            ("5.2.1", "v5.2"),
+            ("5.7.14", "v5.7"),
+            ("5.10.", "debian-5.10"),
+            ("6.1.", "debian-6.1"),
+            ("6.5.", "v6.5"),
+            ("6.6.", "v6.6"),
+            ("6.12.", "debian-6.12"),
+            ("7.2.", "debian-7.2"),
+        ];
+        let known = KERNELS.iter().find(|(prefix, _)| release.starts_with(prefix));
+        known.expect(release).1.parse().expect("a kernel")
+    }
+
+    /// The lines of `sched_info.txt` about a CPU's domains, sorted as the recorder found the files.
+    fn shown(domains: &Domains, cpu: Cpu) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (number, id) in domains.ids_of(cpu).enumerate() {
+            let files = domains.files(id).into_iter();
+            let folder = format!("{}/cpu{cpu}/domain{number}", domains.files_folder());
+            lines.extend(files.map(|(name, value)| format!("{folder}/{name}: {value}")));
+        }
+        lines.sort();
+        lines
+    }
+
+    /// Every number and flag of every domain of every recorded machine, but for a cost that the kernel measured.
+    #[test]
+    fn domains_of_real_kernels_are_reproduced_exactly() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/sched-domains.txt.zst");
+        let bytes = std::fs::read(path).expect("the recorded domains");
+        let text = String::from_utf8(zstd::decode_all(bytes.as_slice()).expect("zstd")).expect("text");
+        let mut checked = 0;
+        for section in text.split("== ").skip(1) {
+            let (name, info) = section.split_once('\n').expect("a name");
+            let release = info.split_whitespace().nth(3).expect("uname");
+            let machine = topology(info).expect(name);
+            let domains = Domains::new(&machine, &kernel_of(release).domain);
+            let measured = |line: &str| line.contains("/max_newidle_lb_cost: ");
+            let recorded = info.lines().filter(|line| line.contains("/domain") && !measured(line));
+            let recorded = recorded.collect::<Vec<_>>();
+            // Of some machines one CPU's domains were written down.
+            let of = |line: &str, cpu: Cpu| line.contains(&format!("/cpu{cpu}/"));
+            for cpu in machine.cpus().filter(|&cpu| recorded.iter().any(|line| of(line, cpu))) {
+                let modelled = shown(&domains, cpu);
+                let modelled = modelled.iter().map(String::as_str).filter(|line| !measured(line));
+                let recorded = recorded.iter().copied().filter(|line| of(line, cpu));
+                checked += modelled.clone().count();
+                assert_eq!(
+                    modelled.collect::<Vec<_>>(),
+                    recorded.collect::<Vec<_>>(),
+                    "{name} {release} CPU {cpu}"
+                );
+            }
+        }
+        assert!(checked > 1300, "{checked} lines compared");
+    }
+}
