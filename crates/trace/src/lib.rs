@@ -13,6 +13,7 @@ pub mod ftrace_text;
 mod input;
 mod losses;
 pub mod perfdata;
+mod relay;
 pub mod ringbuffer;
 mod stats;
 mod store;

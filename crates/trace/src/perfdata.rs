@@ -2,14 +2,15 @@
 //!
 //! The file is read twice over: once to find where records lie and which stretches are in order of time, once to pass
 //! them on in order. Tracepoint records are read by the descriptions in the file. Memory does not
-//! grow with the trace; what comes through a pipe is copied to a temporary file first, since the descriptions
-//! stand at the end.
+//! grow with the trace; what comes through a pipe is copied to a temporary file first, and so is what compressed records
+//! hold: places that are told of such a file are those in the copy.
+//!
+//! Files of either byte order are read, those that were written to a pipe (`perf record -o -`), and compressed ones
+//! (`perf record -z`).
 //!
 //! COMM records become [`TaskName`](fairlab_event::EventKind::TaskName), FORK records
 //! [`TaskStart`](fairlab_event::EventKind::TaskStart), EXIT records [`TaskExit`](fairlab_event::EventKind::TaskExit);
 //! those about the time before the recording (time 0) come first.
-//!
-//! Not read yet, and said so: pipe mode, compressed records, files of the other byte order.
 
 mod deliver;
 mod header;
@@ -17,23 +18,24 @@ mod header;
 mod made;
 mod order;
 mod own;
+mod pipe;
+mod records;
 mod sample;
+mod unpack;
 mod window;
 mod writer;
 
 pub use writer::PerfDataWriter;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 
 use fairlab_event::Sink;
 
+use crate::relay::relay;
 use crate::store::Store;
-use crate::{ImportError, ImportStats, ReadOptions, Trouble};
+use crate::{ImportError, ImportStats, ReadOptions};
 use deliver::Delivery;
-use header::Header;
-use order::{Order, Receiver};
-use window::{Found, Window, might_be_record};
 
 /// Reads a `perf.data` that comes through a pipe or out of a decompressor.
 ///
@@ -62,82 +64,26 @@ pub fn read_file(file: File, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
 
 fn read_store(store: &Store, _: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
     let mut stats = ImportStats::default();
-    let header = header::read(store, &mut stats)?;
+    let mut header = header::read(store, &mut stats)?;
+    let unpacked;
+    let store = if header.compressed {
+        unpacked = unpack::unpack(store, &mut header, &mut stats)?;
+        &unpacked
+    } else {
+        store
+    };
     let mut delivery = Delivery::new(&header, &mut stats, sink);
-    read_records(store, &header, &mut delivery)?;
+    relay(|outlet| records::find(store, &header, outlet), |head, record| delivery.take(head, record))?;
     Ok(stats)
-}
-
-/// How much is read at a time to find the records.
-const SCAN_BYTES: usize = 1 << 18;
-
-/// perf's own record at the end of each turn over the CPUs' buffers.
-const FINISHED_ROUND: u32 = 68;
-/// perf's own record for hardware trace, the only one with content behind its end, and where it says how much.
-const AUXTRACE: u32 = 71;
-const AUXTRACE_SIZE_AT: usize = 8;
-
-/// Finds the records and has them passed on in order.
-fn read_records(store: &Store, header: &Header, delivery: &mut Delivery<'_>) -> io::Result<()> {
-    let endian = header.endian;
-    let mut scan = Window::new(header.data_start, header.data_end, SCAN_BYTES);
-    let mut order = Order::new(endian);
-    loop {
-        let position = scan.position();
-        let size = match scan.look(store, endian)? {
-            Found::Record(size) => size,
-            Found::Garbage => {
-                delivery.trouble(Trouble::CorruptRecord, position);
-                order.close_run();
-                skip_garbage(&mut scan, store, header)?;
-                continue;
-            }
-            Found::Torn => {
-                delivery.trouble(Trouble::TruncatedFile, position);
-                break;
-            }
-            Found::End => break,
-        };
-        let record = scan.bytes(size);
-        let mut round_ends = order.is_full();
-        let mut behind = 0;
-        if let Some(time) = delivery.order_time(record) {
-            order.found(time, position, position + size as u64);
-        } else {
-            delivery.unordered(record, position);
-            match endian.u32(record, 0) {
-                Some(FINISHED_ROUND) => round_ends = true,
-                Some(AUXTRACE) => {
-                    order.close_run();
-                    behind = endian.u64(record, AUXTRACE_SIZE_AT).unwrap_or(0);
-                }
-                _ => {}
-            }
-        }
-        scan.advance((size as u64).saturating_add(behind));
-        if round_ends {
-            order.end_round(store, delivery)?;
-        }
-    }
-    order.end(store, delivery)
-}
-
-/// Goes on to where a record might begin; all records begin at multiples of eight.
-fn skip_garbage(scan: &mut Window, store: &Store, header: &Header) -> io::Result<()> {
-    const STEP: usize = 8;
-    loop {
-        scan.advance(STEP as u64);
-        let Some(bytes) = scan.peek(store, STEP)? else { return Ok(()) };
-        if might_be_record(bytes, header.endian) {
-            return Ok(());
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::made::{COMMON, Made, SAMPLE_TYPE, format};
+    use std::ops::Range;
+
     use super::*;
+    use crate::{Severity, Trouble};
     use fairlab_event::{Event, sink_fn};
 
     fn try_read(bytes: &[u8]) -> Result<(Vec<String>, ImportStats), ImportError> {
@@ -303,11 +249,7 @@ mod tests {
         check_refused(b"", "does not begin with PERFILE2");
         check_refused(&bytes[..103], "ends within its header");
         check_refused(&bytes[..300], "is cut");
-        check_refused(&[b"2ELIFREP", &bytes[8..]].concat(), "other byte order");
-        let pipe = [&bytes[..8], &16_u64.to_le_bytes(), &bytes[16..]].concat();
-        check_refused(&pipe, "written to a pipe");
         check_refused(&Made::default().bytes(), "never finished");
-        check_refused(&Made { features: vec![27], ..good.clone() }.bytes(), "without -z");
         check_refused(&Made { features: vec![24], ..good.clone() }.bytes(), "without --threads");
         check_refused(&Made { attrs: Vec::new(), ..good.clone() }.bytes(), "no tracepoint");
         check_refused(
@@ -318,9 +260,75 @@ mod tests {
             &Made { attrs: vec![(2, SAMPLE_TYPE & !4, vec![77])], ..good.clone() }.bytes(),
             "without time",
         );
-        check_refused(&Made { formats: Vec::new(), ..good }.bytes(), "no event descriptions");
+        check_refused(&Made { formats: Vec::new(), ..good.clone() }.bytes(), "no event descriptions");
+        check_refused(
+            &Made { formats: Vec::new(), pipe: true, ..good.clone() }.bytes(),
+            "no event descriptions",
+        );
+        check_refused(&Made { attrs: Vec::new(), pipe: true, ..good }.bytes(), "no tracepoint");
         let odd_attrs = [&bytes[..16], &7_u64.to_le_bytes(), &bytes[24..]].concat();
         check_refused(&odd_attrs, "an attr of 7 bytes");
+    }
+
+    /// What `made` would be like in every shape that perf writes.
+    fn shapes(make: impl Fn(Made) -> Made) -> Vec<(String, Made)> {
+        let mut shapes = Vec::new();
+        for (big, pipe) in [(false, false), (false, true), (true, false), (true, true)] {
+            let made = make(Made { big, pipe, ..Made::default() });
+            for (piece, padded) in [(9, false), (9, true), (1 << 20, false), (1 << 20, true)] {
+                let name = format!("big {big} pipe {pipe} pieces of {piece} padded {padded}");
+                shapes.push((name, made.clone().compressed(piece, padded)));
+            }
+            shapes.push((format!("big {big} pipe {pipe}"), made));
+        }
+        shapes
+    }
+
+    #[test]
+    fn every_shape_holds_the_same_events() {
+        let make = |made: Made| {
+            let made = made
+                .comm(0, 5, "early")
+                .waking(10, 7, "w")
+                .round()
+                .waking(9, 7, "longer name")
+                .fork(15, 9, 5);
+            let made = made.waking(20, 9, "w").with_trailer(2, 0, &[0; 16], 21);
+            (0..2000).fold(made, |made, at| made.waking(30 + at, 7, "x")).round()
+        };
+        let (expected, stats) = try_read(&make(Made::default()).bytes()).expect("a perf.data");
+        assert_eq!(
+            (expected.len(), stats.worst()),
+            (2006, Some(Severity::DataLoss)),
+            "{:?}",
+            stats.troubles()
+        );
+        for (shape, made) in shapes(make) {
+            let (lines, found) = try_read(&made.bytes()).expect(&shape);
+            assert_eq!(lines, expected, "{shape}");
+            assert_eq!(found.count(Trouble::LostEvents), stats.count(Trouble::LostEvents), "{shape}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_stream_is_read_up_to_the_damage_and_on_from_where_another_begins() {
+        let add = |times: Range<u64>| times.fold(Made::default(), |made, at| made.waking(10 + at, 7, "x"));
+        let first = add(0..500).compressed(1000, false);
+        let second = add(500..600).compressed(1 << 20, false);
+        let check = |records: [&[u8]; 2], events: usize, corrupt: Range<u64>| {
+            let (lines, stats) =
+                try_read(&Made { records: records.concat(), ..first.clone() }.bytes()).expect("a perf.data");
+            assert_eq!(lines.len(), events);
+            assert!(corrupt.contains(&stats.count(Trouble::CorruptRecord)), "{:?}", stats.troubles());
+        };
+        check([&first.records, &second.records], 600, 0..1);
+        // The first kilobyte holds ten records whole.
+        let at = usize::from(u16::from_le_bytes([first.records[6], first.records[7]]));
+        let mut damaged = first.records.clone();
+        damaged[at + 8] = 0xff;
+        check([&damaged, &second.records], 110, 40..60);
+        damaged[at..at + 8].fill(0);
+        check([&damaged, &second.records], 10, 1..3);
     }
 
     #[test]

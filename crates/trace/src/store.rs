@@ -5,7 +5,7 @@
 //! Must not know: what the bytes mean.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -133,6 +133,27 @@ impl Spool {
         Ok(start)
     }
 
+    /// How many bytes are kept.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Forgets what lies beyond the first `length` bytes.
+    pub(crate) fn truncate(&mut self, length: u64) -> io::Result<()> {
+        if length >= self.length {
+            return Ok(());
+        }
+        match &mut self.file {
+            Some(file) => {
+                file.set_len(length)?;
+                file.seek(SeekFrom::Start(length))?;
+            }
+            None => self.memory.truncate(usize::try_from(length).unwrap_or(usize::MAX)),
+        }
+        self.length = length;
+        Ok(())
+    }
+
     /// Everything that was kept, to be read at any place.
     pub(crate) fn into_store(self) -> Store {
         match self.file {
@@ -197,6 +218,8 @@ mod tests {
             for index in 0..count {
                 assert_eq!(spool.append(&piece).expect("a temporary file"), index * piece.len() as u64);
             }
+            assert_eq!(spool.append(b"no").expect("a temporary file"), count * piece.len() as u64);
+            spool.truncate(count * piece.len() as u64).expect("a temporary file");
             assert_eq!(spool.append(b"end").expect("a temporary file"), count * piece.len() as u64);
             let store = spool.into_store();
             assert_eq!(matches!(store, Store::Memory(_)), in_memory);

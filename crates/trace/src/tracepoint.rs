@@ -97,7 +97,7 @@ impl Tracepoints {
     }
 
     /// What `record` says, and the flag columns of its context. Text that has to be made is made in `scratch`.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn decode<'a>(
         &'a self,
         record: &'a [u8],

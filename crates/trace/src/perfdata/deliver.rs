@@ -1,6 +1,6 @@
 //! Records to events.
 //!
-//! Must not know: in what order the file has them.
+//! Must not know: in what order the file has them, nor who finds them.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -8,8 +8,8 @@ use std::hash::BuildHasherDefault;
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink};
 
 use super::header::Header;
-use super::order::Receiver;
 use super::own::mark;
+use super::records::{Head, What};
 use super::sample::{IdHasher, Origin, TID_MAX};
 use super::window::RECORD_HEADER;
 use crate::endian::Endian;
@@ -57,43 +57,43 @@ impl<'a> Delivery<'a> {
         stats: &'a mut ImportStats,
         sink: &'a mut dyn Sink,
     ) -> Delivery<'a> {
-        Delivery {
-            header,
-            sink,
-            stats,
-            names: HashMap::default(),
-            scratch: String::new(),
-            latest: 0,
-            lost: Losses::default(),
+        // No record names the idle tasks, only notes do; perf calls them so.
+        let idle = header.own.is_none().then(|| (0, Comm::new(b"swapper")));
+        let names = idle.into_iter().collect();
+        Delivery { header, sink, stats, names, scratch: String::new(), latest: 0, lost: Losses::default() }
+    }
+
+    /// Takes what stands at a place of the file.
+    #[inline]
+    pub(super) fn take(&mut self, Head { what, position }: Head, record: &[u8]) {
+        match what {
+            What::Ordered(time) => self.ordered(record, time, position),
+            What::Unordered => self.unordered(record, position),
+            What::Trouble(trouble) => self.stats.add(trouble, 1, position),
         }
     }
 
-    /// Counts trouble met at `position` of the file.
-    pub(super) fn trouble(&mut self, trouble: Trouble, position: u64) {
-        self.stats.add(trouble, 1, position);
+    #[inline]
+    fn ordered(&mut self, record: &[u8], time: u64, position: u64) {
+        if time < self.latest {
+            self.stats.add(Trouble::OutOfOrder, 1, position);
+        } else {
+            self.latest = time;
+        }
+        self.deliver(record, time, position);
     }
 
     /// Takes a record that has no place in the order of time: perf's own, those about the time before the recording,
     /// and those that say nothing about tasks or events.
-    pub(super) fn unordered(&mut self, record: &[u8], position: u64) {
+    #[cold]
+    fn unordered(&mut self, record: &[u8], position: u64) {
         if !is_delivered(kind_of(record, self.header.endian)) {
-            self.trouble(Trouble::SkippedRecord, position);
-        } else if self.time_of(record).is_some() {
+            self.stats.add(Trouble::SkippedRecord, 1, position);
+        } else if self.header.time_of(record).is_some() {
             self.deliver(record, self.latest, position);
         } else {
-            self.trouble(Trouble::CorruptRecord, position);
+            self.stats.add(Trouble::CorruptRecord, 1, position);
         }
-    }
-
-    /// The record's time; 0 is "before the recording".
-    #[inline]
-    fn time_of(&self, record: &[u8]) -> Option<u64> {
-        let body = record.get(RECORD_HEADER..)?;
-        if kind_of(record, self.header.endian) == kind::SAMPLE {
-            return self.header.layouts.sample_time(body);
-        }
-        // Without trailers nothing but samples can be put in order.
-        Some(self.header.layouts.trailer_time(body).unwrap_or(0))
     }
 
     #[inline]
@@ -104,7 +104,7 @@ impl<'a> Delivery<'a> {
             other => self.task_or_loss(other, record, time, position),
         };
         if let Err(trouble) = delivered {
-            self.trouble(trouble, position);
+            self.stats.add(trouble, 1, position);
         }
     }
 
@@ -129,17 +129,20 @@ impl<'a> Delivery<'a> {
             origin.pid = Pid::UNKNOWN.0;
         }
         let raw = layout.raw(body, *endian).ok_or(Trouble::CorruptRecord)?;
-        let (kind, mut flags) = tracepoints.decode(raw, &mut self.scratch).map_err(|error| match error {
+        let (sink, names, header) = (&mut *self.sink, &self.names, self.header);
+        let handed_on = tracepoints.hand_on(raw, &mut self.scratch, |common, kind| {
+            let mut flags = common.flags;
+            if let Some(columns) = header.own.as_ref().and_then(|own| own.flag_columns) {
+                flags = Flags::new(flags.as_bytes().get(..columns).unwrap_or(flags.as_bytes()));
+            }
+            let context = context(names, header, origin, flags);
+            sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
+        });
+        self.stats.events += u64::from(handed_on.is_ok());
+        handed_on.map_err(|error| match error {
             DecodeError::UnknownFormat => Trouble::UnknownEventFormat,
             DecodeError::Malformed => Trouble::MalformedEvent,
-        })?;
-        if let Some(columns) = self.header.own.as_ref().and_then(|own| own.flag_columns) {
-            flags = Flags::new(flags.as_bytes().get(..columns).unwrap_or(flags.as_bytes()));
-        }
-        let context = context(&self.names, self.header, origin, flags);
-        self.sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
-        self.stats.events += 1;
-        Ok(())
+        })
     }
 
     /// The other kinds of records that make events.
@@ -216,23 +219,25 @@ impl Delivery<'_> {
     }
 }
 
-impl Receiver for Delivery<'_> {
+impl Header {
+    /// The time by which a record is put in order; `None` when it is of a kind that is not ordered.
     #[inline]
-    fn order_time(&self, record: &[u8]) -> Option<u64> {
-        if !is_delivered(kind_of(record, self.header.endian)) {
+    pub(super) fn order_time(&self, record: &[u8]) -> Option<u64> {
+        if !is_delivered(kind_of(record, self.endian)) {
             return None;
         }
         self.time_of(record).filter(|&time| time != 0 && time != u64::MAX)
     }
 
+    /// The record's time; 0 is "before the recording".
     #[inline]
-    fn record(&mut self, record: &[u8], time: u64, position: u64) {
-        if time < self.latest {
-            self.trouble(Trouble::OutOfOrder, position);
-        } else {
-            self.latest = time;
+    fn time_of(&self, record: &[u8]) -> Option<u64> {
+        let body = record.get(RECORD_HEADER..)?;
+        if kind_of(record, self.endian) == kind::SAMPLE {
+            return self.layouts.sample_time(body);
         }
-        self.deliver(record, time, position);
+        // Without trailers nothing but samples can be put in order.
+        Some(self.layouts.trailer_time(body).unwrap_or(0))
     }
 }
 

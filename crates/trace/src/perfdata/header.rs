@@ -4,23 +4,25 @@
 //! Must not know: records.
 
 use super::own::{self, Own};
+use super::pipe;
 use super::sample::{Attr, Layouts};
 use crate::endian::Endian;
 use crate::store::Store;
-use crate::tracepoint::{Tracepoints, tracing_data};
+use crate::tracepoint::Tracepoints;
+use crate::tracepoint::tracing_data::{self, TracingData};
 use crate::{ImportError, ImportStats, Trouble};
 
 /// Bytes of the file header; in pipe mode there are 16.
 const HEADER_BYTES: u64 = 104;
-const PIPE_HEADER_BYTES: u64 = 16;
+pub(super) const PIPE_HEADER_BYTES: u64 = 16;
 /// Features that matter here, by bit.
 const FEATURE_TRACING_DATA: u32 = 1;
 const FEATURE_DIR_FORMAT: u32 = 24;
 const FEATURE_COMPRESSED: u32 = 27;
 /// Limits for what is kept in memory, far above what perf writes: attrs, ids in all, event formats.
 const ATTRS_BYTES_MAX: u64 = 16 << 20;
-const IDS_MAX: usize = 1 << 21;
-const FORMATS_BYTES_MAX: u64 = 64 << 20;
+pub(super) const IDS_MAX: usize = 1 << 21;
+pub(super) const FORMATS_BYTES_MAX: u64 = 64 << 20;
 const NOTES_BYTES_MAX: u64 = 1 << 20;
 
 /// What is needed to read the records.
@@ -36,7 +38,21 @@ pub(super) struct Header {
     pub(super) layouts: Layouts,
     /// How tracepoint records are read.
     pub(super) tracepoints: Tracepoints,
+    /// Whether records are compressed.
+    pub(super) compressed: bool,
     /// What Fairlab's writer noted.
+    pub(super) own: Option<Own>,
+}
+
+/// What a file says, wherever it says it.
+#[derive(Debug)]
+pub(super) struct Facts {
+    /// Every attr with the ids of its events.
+    pub(super) attrs: Vec<(Attr, Vec<u64>)>,
+    pub(super) tracepoints: Tracepoints,
+    pub(super) data_start: u64,
+    pub(super) data_end: u64,
+    pub(super) compressed: bool,
     pub(super) own: Option<Own>,
 }
 
@@ -62,28 +78,36 @@ pub(super) fn read(store: &Store, stats: &mut ImportStats) -> Result<Header, Imp
     let bytes = store.read_section(0, HEADER_BYTES)?;
     let endian = byte_order(&bytes)?;
     let size = endian.u64(&bytes, 8).ok_or_else(cut_header)?;
-    if size == PIPE_HEADER_BYTES {
-        return Err(ImportError::Unsupported(
-            "this perf.data was written to a pipe, which is not supported yet; \
-             record to a file (perf record -o FILE), or make text of it with: perf script --ns -i FILE"
-                .to_string(),
-        ));
-    }
-    let attr_size = endian.u64(&bytes, 16).ok_or_else(cut_header)?;
-    let attrs = Section::parse(&bytes, 24, endian).ok_or_else(cut_header)?;
-    let data = Section::parse(&bytes, 40, endian).ok_or_else(cut_header)?;
-    let features = Features::parse(&bytes, endian).ok_or_else(cut_header)?;
+    let facts = match size {
+        PIPE_HEADER_BYTES => pipe::read(store, endian, stats)?,
+        _ => read_sections(store, &bytes, endian, stats)?,
+    };
+    let Facts { attrs, tracepoints, data_start, data_end, compressed, own } = facts;
+    check_attrs(&attrs)?;
+    let layouts = Layouts::new(&attrs, endian).ok_or_else(no_tracepoints)?;
+    Ok(Header { endian, data_start, data_end, layouts, tracepoints, compressed, own })
+}
+
+/// Reads what the header at the beginning of a file leads to.
+fn read_sections(
+    store: &Store,
+    bytes: &[u8],
+    endian: Endian,
+    stats: &mut ImportStats,
+) -> Result<Facts, ImportError> {
+    let attr_size = endian.u64(bytes, 16).ok_or_else(cut_header)?;
+    let attrs = Section::parse(bytes, 24, endian).ok_or_else(cut_header)?;
+    let data = Section::parse(bytes, 40, endian).ok_or_else(cut_header)?;
+    let features = Features::parse(bytes, endian).ok_or_else(cut_header)?;
     check_supported(&features, data, store.length())?;
     let attrs = read_attrs(store, attrs, attr_size, endian)?;
     check_attrs(&attrs)?;
-    let layouts = Layouts::new(&attrs, endian).ok_or_else(no_tracepoints)?;
-    let tracepoints = read_formats(store, &features, data, endian, stats)?;
-    Ok(Header {
-        endian,
+    Ok(Facts {
+        attrs,
+        tracepoints: read_formats(store, &features, data, endian, stats)?,
         data_start: data.offset,
         data_end: data.end().min(store.length()),
-        layouts,
-        tracepoints,
+        compressed: features.has(FEATURE_COMPRESSED),
         own: read_own(store, &features, data, endian)?,
     })
 }
@@ -107,11 +131,7 @@ fn byte_order(bytes: &[u8]) -> Result<Endian, ImportError> {
         return Ok(Endian::Little);
     }
     if bytes.starts_with(b"2ELIFREP") {
-        return Err(ImportError::Unsupported(
-            "this perf.data was recorded on a machine of the other byte order, which is not supported yet; \
-             make text of it with: perf script --ns -i FILE"
-                .to_string(),
-        ));
+        return Ok(Endian::Big);
     }
     Err(ImportError::NotATrace("no perf.data: it does not begin with PERFILE2".to_string()))
 }
@@ -163,13 +183,6 @@ fn check_supported(features: &Features, data: Section, length: u64) -> Result<()
             data.end()
         )));
     }
-    if features.has(FEATURE_COMPRESSED) {
-        return Err(ImportError::Unsupported(
-            "this perf.data holds compressed records, which is not supported yet; \
-             record without -z, or make text of it with: perf script --ns -i FILE"
-                .to_string(),
-        ));
-    }
     if features.has(FEATURE_DIR_FORMAT) {
         return Err(ImportError::Unsupported(
             "this perf.data is part of a directory (perf record --threads), which is not supported; \
@@ -202,9 +215,7 @@ fn read_attrs(
     for entry in bytes.chunks_exact(entry_size) {
         let attr = Attr::parse(entry, endian).ok_or_else(cut_header)?;
         // The section follows the attr, whose own size may be less than its room.
-        let own_size = endian.u32(entry, 4).unwrap_or(0) as usize;
-        let room = entry_size - IDS_SECTION_BYTES;
-        let at = if (Attr::SIZE_MIN..=room).contains(&own_size) { own_size } else { room };
+        let at = Attr::own_size(entry, endian).min(entry_size - IDS_SECTION_BYTES);
         let section = Section::parse(entry, at, endian).ok_or_else(cut_header)?;
         let count = usize::try_from(section.size / 8).unwrap_or(usize::MAX).min(ids_left);
         let ids = store.read_section(section.offset, count as u64 * 8)?;
@@ -237,27 +248,40 @@ fn read_formats(
     endian: Endian,
     stats: &mut ImportStats,
 ) -> Result<Tracepoints, ImportError> {
-    let missing =
-        |why: &str| ImportError::NotATrace(format!("this perf.data has no event descriptions: {why}"));
-    let index =
-        features.index(FEATURE_TRACING_DATA).ok_or_else(|| missing("perf record did not write any"))?;
+    let index = features
+        .index(FEATURE_TRACING_DATA)
+        .ok_or_else(|| missing_formats("perf record did not write any"))?;
     let table_at = data.end().saturating_add(index * 16);
     let entry = store.read_section(table_at, 16)?;
-    let section =
-        Section::parse(&entry, 0, endian).ok_or_else(|| missing("the file is cut before their place"))?;
+    let section = Section::parse(&entry, 0, endian)
+        .ok_or_else(|| missing_formats("the file is cut before their place"))?;
     if section.end() > store.length() {
         stats.add(Trouble::TruncatedFile, 1, store.length());
     }
     let bytes = store.read_section(section.offset, section.size.min(FORMATS_BYTES_MAX))?;
-    let found = tracing_data::read(&bytes).ok_or_else(|| missing("they do not begin as they should"))?;
+    let found =
+        tracing_data::read(&bytes).ok_or_else(|| missing_formats("they do not begin as they should"))?;
+    usable(found, section.offset, stats)
+}
+
+/// The event formats that were found at `offset`, if there are any; counts what is wrong with the rest.
+pub(super) fn usable(
+    found: TracingData,
+    offset: u64,
+    stats: &mut ImportStats,
+) -> Result<Tracepoints, ImportError> {
     if found.tracepoints.len() == 0 {
-        return Err(missing("none of them can be read"));
+        return Err(missing_formats("none of them can be read"));
     }
     if let Some(at) = found.stopped_at {
-        stats.add(Trouble::CorruptRecord, 1, section.offset.saturating_add(at as u64));
+        stats.add(Trouble::CorruptRecord, 1, offset.saturating_add(at as u64));
     }
     if found.garbage > 0 {
-        stats.add(Trouble::UnknownEventFormat, found.garbage, section.offset);
+        stats.add(Trouble::UnknownEventFormat, found.garbage, offset);
     }
     Ok(found.tracepoints)
+}
+
+pub(super) fn missing_formats(why: &str) -> ImportError {
+    ImportError::NotATrace(format!("this perf.data has no event descriptions: {why}"))
 }

@@ -34,7 +34,7 @@ pub(super) trait Receiver {
     fn order_time(&self, record: &[u8]) -> Option<u64>;
 
     /// Takes a record that was found at `position` of the file.
-    fn record(&mut self, record: &[u8], time: u64, position: u64);
+    fn ordered(&mut self, record: &[u8], time: u64, position: u64);
 }
 
 /// A stretch of the file whose records are in order of time.
@@ -55,6 +55,8 @@ pub(super) struct Order {
     /// Where reading of each run in wait has come to; free places are `None`.
     windows: Vec<Option<Window>>,
     free: Vec<usize>,
+    /// Memory of windows that are gone.
+    buffers: Vec<Vec<u8>>,
     /// Runs in wait by the time of their next record, then by their place in the file.
     heap: BinaryHeap<Reverse<Waiting>>,
     /// Runs since the last end of a round.
@@ -79,6 +81,7 @@ impl Order {
             current: None,
             windows: Vec::new(),
             free: Vec::new(),
+            buffers: Vec::new(),
             heap: BinaryHeap::new(),
             runs_in_round: 0,
             latest: 0,
@@ -105,7 +108,8 @@ impl Order {
     pub(super) fn close_run(&mut self) {
         let Some(run) = self.current.take() else { return };
         self.latest = self.latest.max(run.last_time);
-        let window = Some(Window::new(run.start, run.end, 0));
+        let buffer = self.buffers.pop().unwrap_or_default();
+        let window = Some(Window::new(run.start, run.end, 0).with_buffer(buffer));
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.windows[slot] = window;
@@ -159,12 +163,23 @@ impl Order {
             match pass_on(window, goes_on, store, self.endian, receiver)? {
                 Some(next_time) => self.heap.push(Reverse(Waiting { next_time, ..waiting })),
                 None => {
-                    self.windows[waiting.slot] = None;
+                    if let Some(window) = self.windows[waiting.slot].take() {
+                        keep_buffer(&mut self.buffers, window.into_buffer());
+                    }
                     self.free.push(waiting.slot);
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Keeps memory for later windows, as much as windows that are read may have.
+fn keep_buffer(buffers: &mut Vec<Vec<u8>>, buffer: Vec<u8>) {
+    const KEPT_MAX: usize = 64;
+    let kept: usize = buffers.iter().map(Vec::capacity).sum();
+    if buffers.len() < KEPT_MAX && kept + buffer.capacity() <= BUFFERS_BYTES {
+        buffers.push(buffer);
     }
 }
 
@@ -184,7 +199,7 @@ fn pass_on(
                 return Ok(Some(time));
             }
             first = false;
-            receiver.record(record, time, window.position());
+            receiver.ordered(record, time, window.position());
         }
         window.advance(size as u64);
     }
@@ -206,7 +221,7 @@ mod tests {
             Endian::Little.u64(record, 8).filter(|&time| time != 0)
         }
 
-        fn record(&mut self, _: &[u8], time: u64, position: u64) {
+        fn ordered(&mut self, _: &[u8], time: u64, position: u64) {
             self.taken.push((time, position / 16));
         }
     }

@@ -65,6 +65,12 @@ impl Attr {
         })
     }
 
+    /// How many bytes the attr itself has, of those that begin with it.
+    pub(super) fn own_size(bytes: &[u8], endian: Endian) -> usize {
+        // The oldest kernels left it 0.
+        endian.u32(bytes, 4).map_or(Attr::SIZE_MIN, |size| (size as usize).max(Attr::SIZE_MIN))
+    }
+
     /// Whether its samples carry a time stamp.
     pub(super) fn has_time(&self) -> bool {
         self.sample_type & bit::TIME != 0

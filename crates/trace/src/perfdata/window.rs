@@ -43,6 +43,16 @@ impl Window {
         Window { buffer: Vec::new(), start: 0, filled: 0, position: start, end, chunk }
     }
 
+    /// The same, reading into `buffer`, whose content does not matter.
+    pub(super) fn with_buffer(self, buffer: Vec<u8>) -> Window {
+        Window { buffer, ..self }
+    }
+
+    /// Its memory.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
     /// Where in the file the next record begins.
     pub(super) fn position(&self) -> u64 {
         self.position

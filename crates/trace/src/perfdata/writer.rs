@@ -14,7 +14,8 @@ use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Pid, Sink};
 
 use super::deliver::kind;
 use super::own::{CPUS_MAX, Own, mark};
-use super::{FINISHED_ROUND, window};
+use super::records::FINISHED_ROUND;
+use super::window;
 use crate::losses::{EventLosses, Loss, Losses};
 use crate::store::Spool;
 use crate::tracepoint::encoder::{Encoded, Encoder, SWITCH_ID};

@@ -1,0 +1,78 @@
+//! What a `perf.data` says about itself when it was written to a pipe (`perf record -o -`): the attrs and the event
+//! formats are records among the others, before the first sample.
+//!
+//! Layout facts: tools/perf/Documentation/perf.data-file-format.txt.
+//! Must not know: what samples say.
+
+use super::header::{FORMATS_BYTES_MAX, Facts, IDS_MAX, PIPE_HEADER_BYTES, missing_formats, usable};
+use super::records::bytes_behind;
+use super::sample::Attr;
+use super::window::{Found, RECORD_HEADER, Window};
+use crate::endian::Endian;
+use crate::store::Store;
+use crate::tracepoint::tracing_data::{self, TracingData};
+use crate::{ImportError, ImportStats};
+
+/// perf's own records that say something about the file, and those with which the recording itself begins.
+mod kind {
+    pub(super) const SAMPLE: u32 = 9;
+    pub(super) const ATTR: u32 = 64;
+    pub(super) const TRACING_DATA: u32 = 66;
+    pub(super) const COMPRESSED: u32 = 81;
+    pub(super) const COMPRESSED2: u32 = 83;
+}
+
+const SCAN_BYTES: usize = 1 << 16;
+/// More attrs are garbage.
+const ATTRS_MAX: usize = 1 << 14;
+
+/// Reads on up to the first sample.
+pub(super) fn read(store: &Store, endian: Endian, stats: &mut ImportStats) -> Result<Facts, ImportError> {
+    let mut scan = Window::new(PIPE_HEADER_BYTES, store.length(), SCAN_BYTES);
+    let (mut attrs, mut ids_left) = (Vec::new(), IDS_MAX);
+    let (mut formats, mut formats_at): (Option<TracingData>, u64) = (None, 0);
+    let mut compressed = false;
+    while let Found::Record(size) = scan.look(store, endian)? {
+        let (record, position) = (scan.bytes(size), scan.position());
+        match endian.u32(record, 0).unwrap_or(0) {
+            kind::SAMPLE => break,
+            kind::COMPRESSED | kind::COMPRESSED2 => {
+                compressed = true;
+                break;
+            }
+            kind::ATTR if attrs.len() < ATTRS_MAX => {
+                attrs.extend(read_attr(record, endian, &mut ids_left));
+            }
+            kind::TRACING_DATA => {
+                let at = position.saturating_add(size as u64);
+                let bytes = store.read_section(at, bytes_behind(record, endian).min(FORMATS_BYTES_MAX))?;
+                if formats.is_none() {
+                    (formats, formats_at) = (tracing_data::read(&bytes), at);
+                }
+            }
+            _ => {}
+        }
+        let behind = bytes_behind(record, endian);
+        scan.advance((size as u64).saturating_add(behind));
+    }
+    let formats = formats.ok_or_else(|| missing_formats("none come before the first event"))?;
+    let tracepoints = usable(formats, formats_at, stats)?;
+    Ok(Facts {
+        attrs,
+        tracepoints,
+        data_start: PIPE_HEADER_BYTES,
+        data_end: store.length(),
+        compressed,
+        own: None,
+    })
+}
+
+/// An attr and the ids of its events, which fill the rest of the record.
+fn read_attr(record: &[u8], endian: Endian, ids_left: &mut usize) -> Option<(Attr, Vec<u64>)> {
+    let body = record.get(RECORD_HEADER..)?;
+    let attr = Attr::parse(body, endian)?;
+    let ids = body.get(Attr::own_size(body, endian)..).unwrap_or_default();
+    let ids: Vec<u64> = ids.chunks_exact(8).filter_map(|id| endian.u64(id, 0)).take(*ids_left).collect();
+    *ids_left -= ids.len();
+    Some((attr, ids))
+}
