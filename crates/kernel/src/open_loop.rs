@@ -14,7 +14,7 @@ use crate::core::{DequeueFlags, EnqueueFlags, Mode, Scheduler};
 use crate::decision::{PickReason, PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::ForkPlacement;
+use crate::generation::behaviour::{DelayedLag, ForkPlacement};
 use crate::group::GroupId;
 use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
@@ -232,6 +232,11 @@ impl Scheduler {
     /// Tasks on a CPU's fair queues, of all levels, those that sleep there included.
     pub fn fair_tasks(&self, cpu: Cpu) -> Vec<TaskId> {
         self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks).collect()
+    }
+
+    /// Whether the running entity is charged before a sleeper is woken on its queue, not after.
+    pub fn charges_before_requeue(&self) -> bool {
+        self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse
     }
 
     /// The average of a queue, where lag is zero.
@@ -518,12 +523,14 @@ impl Scheduler {
         self.fork(child);
     }
 
-    /// Queues a new task on `cpu` for the first time, without its test for preemption.
+    /// Queues a new task on `cpu` for the first time, without its test for preemption
+    /// ([`apply_preempt`](Self::apply_preempt) ends that).
     pub fn activate_new(&mut self, task: TaskId, cpu: Cpu) {
         self.move_entity_to(task, cpu);
         self.stand_on(cpu);
         let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
+        self.tasks[task.index()].is_new = true;
     }
 
     /// The running task of `cpu` leaves its queue and comes back to it at once, or to that of another group.
@@ -629,7 +636,9 @@ impl Scheduler {
     pub fn apply_preempt(&mut self, task: TaskId, decision: PreemptDecision) {
         if self.task(task).policy.is_fair() {
             self.set_buddies_after(task, decision);
+            self.protection_after(task, decision);
         }
+        self.tasks[task.index()].is_new = false;
         if decision.preempt {
             self.resched_curr(self.task(task).cpu);
         }

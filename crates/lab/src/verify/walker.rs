@@ -163,6 +163,9 @@ impl Walker {
         self.follow_context(&record);
         let was_pending = self.sched.need_resched(record.cpu);
         self.attach_before(&record);
+        if !matches!(record.what, What::Runtime { .. }) {
+            self.requeue_after_charge(record.cpu);
+        }
         match &record.what {
             What::Switch(switch) => self.on_switch(&record, *switch),
             What::Waking(wakeup) => self.on_waking(&record, *wakeup),
@@ -263,7 +266,8 @@ impl Walker {
         if pid.is_idle() {
             return self.sched.idle_task(cpu);
         }
-        if let Some(info) = self.tasks.get(&pid) {
+        if let Some(info) = self.tasks.get_mut(&pid) {
+            info.seen = true;
             let id = info.id;
             self.follow_prio(id, prio);
             return id;

@@ -26,13 +26,19 @@ impl Walker {
             }
             return;
         }
-        if let Some(woken) = self.woken_on_queue(record.cpu).filter(|_| !self.seen.dequeue_probe) {
+        let woken = self.woken_on_queue(record.cpu).filter(|_| !self.seen.dequeue_probe);
+        let charged_first = self.sched.charges_before_requeue();
+        if let Some(woken) = woken.filter(|_| !charged_first) {
             self.requeue(woken);
         }
         let was_pending = self.sched.need_resched(cpu);
         self.cpus[cpu.index()].pending_before_charge = (was_pending, record.number);
         self.charge(record, task, cpu, runtime, vruntime);
         self.note_minimum(self.queue_of(task));
+        if let Some(woken) = woken.filter(|_| charged_first) {
+            self.requeue(woken);
+        }
+        self.requeue_after_charge(record.cpu);
         let ahead = self.sched.rq_clock(cpu).0.wrapping_sub(record.time.0) as i64;
         self.cpus[cpu.index()].clock_ahead = Some(ahead);
         if self.detached_dest(record.cpu) == Some(cpu) {

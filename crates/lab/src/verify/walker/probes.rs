@@ -23,7 +23,10 @@ impl Walker {
                     self.cpus[record.cpu.index()].asked_resched = probe.cpu();
                 }
             }
-            At::WakeupPreempt => self.cpus[record.cpu.index()].tested = probe.task(),
+            At::WakeupPreempt => {
+                self.cpus[record.cpu.index()].tested = probe.task();
+                self.activate_tested(record, probe);
+            }
             At::Nice => self.announce(probe, |info| info.renice = nice_of(probe)),
             At::MoveGroup => self.on_move_group(probe),
             At::Yield => {
@@ -46,6 +49,9 @@ impl Walker {
                 self.compare_minimum(record, probe);
                 self.compare_entity(record, probe);
             }
+            // Off the time line to be placed anew: the core has done so already.
+            At::Remove
+                if probe.task().is_some() && probe.task() == self.cpus[record.cpu.index()].requeued => {}
             At::Remove | At::Insert => self.compare_entity(record, probe),
             At::Place => {
                 self.compare_minimum(record, probe);
@@ -81,8 +87,12 @@ impl Walker {
         self.compare_entity(record, probe);
         self.cpus[record.cpu.index()].requeued = probe.task();
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
-        if let Some(task) = task {
-            self.requeue(task);
+        match task {
+            Some(task) if self.sched.charges_before_requeue() => {
+                self.cpus[record.cpu.index()].requeue_due = Some(task);
+            }
+            Some(task) => self.requeue(task),
+            None => {}
         }
     }
 

@@ -5,7 +5,7 @@ use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
 use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::probe::At;
+use super::super::probe::{At, Probe};
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::judging::{Joining, yes_no};
@@ -172,12 +172,13 @@ impl Walker {
         if self.sched.is_delayed(task) && !slept_on_queue {
             self.sched.force_delayed_out(task);
         }
-        let was_queued = self.sched.is_on_queue(task);
-        if !was_queued {
-            self.activate(record, task, target);
-        } else {
+        let activated = self.info(task).is_some_and(|info| std::mem::take(&mut info.activated));
+        let was_queued = self.sched.is_on_queue(task) && !activated;
+        if was_queued {
             self.requeue(task);
             self.judge_requeue(record, task);
+        } else if !activated {
+            self.activate(record, task, target);
         }
         self.judge_wakeup_preempt(record, task, target, was_queued);
         self.cpus[record.cpu.index()].waking = None;
@@ -252,6 +253,34 @@ impl Walker {
             if let Some(info) = self.info(task) {
                 info.requeued = Some(known);
             }
+        }
+    }
+
+    /// Wakes the task that code on `cpu` was about to wake on its queue: the charge that comes before is done, or there is
+    /// none.
+    pub(super) fn requeue_after_charge(&mut self, cpu: Cpu) {
+        if let Some(task) = self.cpus[cpu.index()].requeue_due.take() {
+            self.requeue(task);
+        }
+    }
+
+    /// A probe shows the test for preemption of a woken task: it is queued now, before what that test does to the queue.
+    pub(super) fn activate_tested(&mut self, record: &Record, probe: &Probe) {
+        let Some(info) = probe.task().and_then(|pid| self.tasks.get(&pid)).filter(|info| info.waking) else {
+            return;
+        };
+        let task = info.id;
+        if self.sched.is_on_queue(task) {
+            return;
+        }
+        let target = self.window.on_cpu(record.cpu).find_map(|record| match &record.what {
+            What::Wakeup(wakeup) if Some(wakeup.pid) == probe.task() => Some(wakeup.target_cpu),
+            _ => None,
+        });
+        let Some(target) = target.filter(|target| target.index() < self.cpus.len()) else { return };
+        self.activate(record, task, target);
+        if let Some(info) = self.info(task) {
+            info.activated = true;
         }
     }
 
