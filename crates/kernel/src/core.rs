@@ -15,6 +15,7 @@ use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::domain::Domains;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::generation::behaviour::Reschedule;
 use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
 use crate::open_loop::GivenWeights;
@@ -206,8 +207,14 @@ impl Scheduler {
         Ns(self.entity_of(task).sum_exec_runtime)
     }
 
-    /// Whether a reschedule is pending on `cpu`.
+    /// Whether a reschedule is pending on `cpu`, lazily or not: it happens when the CPU next goes back to user mode.
     pub fn need_resched(&self, cpu: Cpu) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.need_resched || rq.need_resched_lazy
+    }
+
+    /// Whether a reschedule is pending on `cpu` that does not wait for a return to user mode (`test_tsk_need_resched()`).
+    pub fn need_resched_at_once(&self, cpu: Cpu) -> bool {
         self.rqs[cpu.index()].need_resched
     }
 
@@ -223,6 +230,21 @@ impl Scheduler {
             rq.need_resched = true;
             self.marked.push(cpu);
         }
+    }
+
+    /// The same for a fair task that makes way for another: no interrupt is sent for that where it is put off.
+    ///
+    /// Kernel: `resched_curr_lazy()`, kernel/sched/core.c (7c70cb94d29c).
+    pub(crate) fn resched_curr_lazy(&mut self, cpu: Cpu) {
+        match self.generation.behaviours.reschedule {
+            Reschedule::AtOnce => self.resched_curr(cpu),
+            Reschedule::Lazily => self.rqs[cpu.index()].need_resched_lazy = true,
+        }
+    }
+
+    pub(crate) fn clear_need_resched(&mut self, cpu: Cpu) {
+        let rq = &mut self.rqs[cpu.index()];
+        (rq.need_resched, rq.need_resched_lazy) = (false, false);
     }
 
     /// Whether `cpu` has nothing to do and nothing on the way (`idle_cpu()`).

@@ -14,7 +14,7 @@ use crate::core::{DequeueFlags, EnqueueFlags, Mode, Scheduler};
 use crate::decision::{PickReason, PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{DelayedLag, ForkPlacement};
+use crate::generation::behaviour::{DelayedLag, ForkPlacement, Reschedule};
 use crate::group::GroupId;
 use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
@@ -239,6 +239,11 @@ impl Scheduler {
         self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse
     }
 
+    /// Whether fair tasks make way for each other lazily.
+    pub fn reschedules_lazily(&self) -> bool {
+        self.generation.behaviours.reschedule == Reschedule::Lazily
+    }
+
     /// The average of a queue, where lag is zero.
     pub fn queue_average(&self, queue: QueueId) -> Vruntime {
         self.average(queue.0)
@@ -398,9 +403,10 @@ impl Scheduler {
         self.cfs_mut(queue.0).move_zero_to(min_vruntime);
     }
 
-    /// Sets or clears the pending reschedule of a CPU.
-    pub fn force_need_resched(&mut self, cpu: Cpu, pending: bool) {
-        self.rqs[cpu.index()].need_resched = pending;
+    /// Sets or clears the pending reschedule of a CPU, at once or lazy.
+    pub fn force_need_resched(&mut self, cpu: Cpu, at_once: bool, lazy: bool) {
+        let rq = &mut self.rqs[cpu.index()];
+        (rq.need_resched, rq.need_resched_lazy) = (at_once, lazy);
     }
 
     /// Gives a task another nice level or policy: off its queue and on again, as the kernel does.
@@ -585,7 +591,7 @@ impl Scheduler {
             self.enqueue_task(task, EnqueueFlags::default());
         }
         if runs {
-            self.set_next_task(task);
+            self.set_next_task(task, false);
         }
     }
 
@@ -639,9 +645,7 @@ impl Scheduler {
             self.protection_after(task, decision);
         }
         self.tasks[task.index()].is_new = false;
-        if decision.preempt {
-            self.resched_curr(self.task(task).cpu);
-        }
+        self.resched_after(task, decision);
     }
 
     /// The tick of `cpu`, at the time of its runqueue: accounts what is not accounted yet, and asks at every level.

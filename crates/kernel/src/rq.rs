@@ -21,6 +21,8 @@ pub(crate) struct Rq {
     pub nr_running: u32,
     /// `TIF_NEED_RESCHED` of `curr`.
     pub need_resched: bool,
+    /// `TIF_NEED_RESCHED_LAZY` of `curr`.
+    pub need_resched_lazy: bool,
     /// The root `cfs_rq`.
     pub cfs: CfsRqId,
     /// Queued tasks of the stop class, oldest first.
@@ -42,6 +44,7 @@ impl Rq {
             idle,
             nr_running: 0,
             need_resched: false,
+            need_resched_lazy: false,
             cfs,
             stop: Vec::new(),
             rt: RtRq::default(),

@@ -224,7 +224,7 @@ impl Scheduler {
             self.enqueue_task(task, EnqueueFlags::default());
         }
         if running {
-            self.set_next_task(task);
+            self.set_next_task(task, false);
         }
     }
 }

@@ -55,16 +55,21 @@ impl Scheduler {
             if self.generation.behaviours.buddy_clearing == BuddyClearing::AtPick {
                 self.clear_buddies_of_task(next);
             }
-            self.rqs[cpu.index()].need_resched = false;
+            self.clear_need_resched(cpu);
             return false;
         }
-        self.put_prev_task(prev);
-        if next == self.rqs[cpu.index()].idle {
-            self.turn_idle(cpu, prev);
+        let both_fair = [prev, next].iter().all(|task| self.tasks[task.index()].policy.is_fair());
+        if both_fair {
+            self.switch_fair(prev, next);
+        } else {
+            self.put_prev_task(prev);
+            if next == self.rqs[cpu.index()].idle {
+                self.turn_idle(cpu, prev);
+            }
+            self.set_next_task(next, true);
         }
-        self.set_next_task(next);
         // Only now: what the two report still shows the pending reschedule.
-        self.rqs[cpu.index()].need_resched = false;
+        self.clear_need_resched(cpu);
         if self.trace.enabled {
             let (leaves, starts) = (&self.tasks[prev.index()], &self.tasks[next.index()]);
             let switch = Switch {
@@ -87,6 +92,9 @@ impl Scheduler {
     /// Kernel: `scheduler_tick()`, `task_tick_fair()`.
     pub fn scheduler_tick(&mut self, cpu: Cpu) -> TickDecision {
         self.update_rq_clock(cpu);
+        if self.rqs[cpu.index()].need_resched_lazy {
+            self.resched_curr(cpu);
+        }
         let task = self.curr(cpu);
         if self.tasks[task.index()].policy.is_fair() {
             return self.task_tick_fair(task);
@@ -179,12 +187,12 @@ impl Scheduler {
         }
     }
 
-    pub(crate) fn set_next_task(&mut self, task: TaskId) {
+    pub(crate) fn set_next_task(&mut self, task: TaskId, picked: bool) {
         match self.tasks[task.index()].policy {
             Policy::Stop => {}
             Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task),
             Policy::Swapper => self.update_idle_core(self.tasks[task.index()].cpu),
-            _ => self.set_next_task_fair(task),
+            _ => self.set_next_task_fair(task, picked),
         }
     }
 }

@@ -122,7 +122,7 @@ impl Scheduler {
     ///
     /// Kernel: `check_preempt_curr()` (v6.6: `wakeup_preempt()`), kernel/sched/core.c.
     pub fn wakeup_preempt(&self, task: TaskId) -> PreemptDecision {
-        self.wakeup_preempt_when(task, self.need_resched(self.tasks[task.index()].cpu))
+        self.wakeup_preempt_when(task, self.need_resched_at_once(self.tasks[task.index()].cpu))
     }
 
     /// The same, with a reschedule `pending` or not.
@@ -146,19 +146,30 @@ impl Scheduler {
     pub(crate) fn check_preempt(&mut self, task: TaskId) -> PreemptDecision {
         let cpu = self.tasks[task.index()].cpu;
         // Charging may itself ask for a reschedule; the test goes on all the same.
-        let pending = self.need_resched(cpu);
+        let pending = self.need_resched_at_once(cpu);
         if self.wakeup_preempt_looks_at_vruntime(task) {
             self.update_curr_of(cpu);
         }
-        let decision = self.wakeup_preempt_when(task, pending);
+        let mut decision = self.wakeup_preempt_when(task, pending);
+        while self.dequeue_delayed_in_test(task, decision) {
+            decision = self.wakeup_preempt_when(task, pending);
+        }
         if self.tasks[task.index()].policy.is_fair() {
             self.set_buddies_after(task, decision);
             self.protection_after(task, decision);
         }
-        if decision.preempt {
-            self.resched_curr(cpu);
-        }
+        self.resched_after(task, decision);
         decision
+    }
+
+    /// Asks the running task to make way if a test for preemption said so; fair tasks do so lazily for each other.
+    pub(crate) fn resched_after(&mut self, task: TaskId, decision: PreemptDecision) {
+        let cpu = self.tasks[task.index()].cpu;
+        match (decision.preempt, decision.reason, self.tasks[task.index()].policy.is_fair()) {
+            (false, _, _) => {}
+            (true, PreemptReason::HigherClass, _) | (true, _, false) => self.resched_curr(cpu),
+            (true, _, true) => self.resched_curr_lazy(cpu),
+        }
     }
 
     /// Counts how often a task wakes someone else than last time; halved each second.

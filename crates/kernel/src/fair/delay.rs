@@ -110,10 +110,15 @@ impl Scheduler {
     /// Kernel: the loop in `pick_task_fair()` around `pick_next_entity()`.
     pub fn finish_delayed_dequeues(&mut self, cpu: Cpu) {
         while let Some(se) = self.delayed_candidate(self.rqs[cpu.index()].cfs) {
-            match self.se(se).task {
-                Some(task) => self.dequeue_delayed(task),
-                None => drop(self.dequeue_entities(se, DELAYED_SLEEPER)),
-            }
+            self.finish_delayed(se);
+        }
+    }
+
+    /// A delayed entity leaves its queue now.
+    pub(crate) fn finish_delayed(&mut self, se: SeId) {
+        match self.se(se).task {
+            Some(task) => self.dequeue_delayed(task),
+            None => drop(self.dequeue_entities(se, DELAYED_SLEEPER)),
         }
     }
 

@@ -2,9 +2,11 @@
 
 use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
-use crate::entity::SeId;
+use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{ForkPreemption, SliceProtection, WakeupPreemption};
+use crate::generation::behaviour::{
+    DelayedInTest, ForkPreemption, SliceProtection, TestPick, WakeupPreemption,
+};
 use crate::task::{Policy, TaskId};
 
 /// How two entities of one queue compare.
@@ -115,6 +117,28 @@ impl Scheduler {
             }
     }
 
+    /// Takes the delayed sleeper that would win a test for `task`'s preemption off its queue. Returns whether there was one.
+    ///
+    /// Kernel: `wakeup_preempt_fair()` with `pick_next_entity()`, kernel/sched/fair.c (ac8e69e69363).
+    pub(crate) fn dequeue_delayed_in_test(&mut self, task: TaskId, decision: PreemptDecision) -> bool {
+        let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
+        let rule = self.generation.behaviours.delayed_in_test;
+        if decision.reason != PreemptReason::WouldNotBePicked || rule == DelayedInTest::Wins {
+            return false;
+        }
+        let (curr, woken) =
+            self.find_matching_se(self.tasks[rq.curr.index()].se, self.tasks[task.index()].se);
+        let unprotected = self.preempts_by_shorter_request(woken, curr);
+        let winner = self.picked_in_test(self.se(woken).cfs_rq, unprotected);
+        match winner.filter(|&se| self.se(se).sched_delayed) {
+            Some(delayed) => {
+                self.finish_delayed(delayed);
+                true
+            }
+            None => false,
+        }
+    }
+
     /// What a preemption test leaves behind at the running entity: its protection, cancelled or shortened.
     pub(crate) fn protection_after(&mut self, task: TaskId, decision: PreemptDecision) {
         let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
@@ -136,7 +160,7 @@ impl Scheduler {
             }
             SliceProtection::UntilShortestRequest if decision.reason == PreemptReason::ShorterRequest => {
                 let entity = self.se_mut(curr);
-                entity.protected_until = entity.vruntime;
+                entity.protected_until = entity.protected_until.earliest(entity.vruntime);
                 self.clear_buddies(curr);
             }
             SliceProtection::UntilShortestRequest if !decision.preempt && self.has(Feature::RunToParity) => {
@@ -148,12 +172,20 @@ impl Scheduler {
 
     /// Whether the pick of this moment is `woken`; `unprotected`: the running entity's protection does not count.
     fn would_be_picked(&self, woken: SeId, unprotected: bool) -> bool {
-        let cfs_rq = self.se(woken).cfs_rq;
-        let picked = match unprotected {
+        self.picked_in_test(self.se(woken).cfs_rq, unprotected) == Some(woken)
+    }
+
+    fn picked_in_test(&self, cfs_rq: CfsRqId, unprotected: bool) -> Option<SeId> {
+        let rules = &self.generation.behaviours;
+        let sees_buddy = rules.test_pick == TestPick::BuddyFirst
+            && !(unprotected && rules.delayed_in_test == DelayedInTest::Leaves);
+        if let Some(buddy) = self.eligible_buddy(cfs_rq).filter(|_| sees_buddy) {
+            return Some(buddy);
+        }
+        match unprotected {
             true => self.pick_eevdf_unprotected(cfs_rq),
             false => self.pick_eevdf_of(cfs_rq),
-        };
-        picked == Some(woken)
+        }
     }
 
     /// The two entities, or those of their groups, that share a queue (`find_matching_se()`).

@@ -7,7 +7,7 @@ use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
 use crate::generation::Feature;
-use crate::generation::behaviour::{DelayedLag, Placement, Request, VirtualZero};
+use crate::generation::behaviour::{DelayedLag, Placement, ProtectionStart, Request, VirtualZero};
 use crate::pelt::{DetachPoint, UtilEstDequeue};
 use crate::task::TaskId;
 use crate::vruntime::Vruntime;
@@ -231,22 +231,58 @@ impl Scheduler {
     pub(crate) fn put_prev_task_fair(&mut self, task: TaskId) {
         let mut level = Some(self.tasks[task.index()].se);
         while let Some(se) = level {
-            let cfs_rq = self.se(se).cfs_rq;
-            if self.se(se).on_rq {
-                self.update_curr(cfs_rq);
-                self.wait_starts(se);
-                self.insert_waiting(cfs_rq, se);
-                self.update_load_avg(se, LoadUpdate::AGE);
-            }
-            self.cfs_mut(cfs_rq).curr = None;
+            self.put_prev_entity(se);
             level = self.se(se).parent;
         }
     }
 
-    /// A task gets the CPU. Kernel: `set_next_entity()` at every level, from the root down.
-    pub(crate) fn set_next_task_fair(&mut self, task: TaskId) {
-        let se = self.tasks[task.index()].se;
-        self.set_next_entity(se);
+    /// A task gets the CPU. `picked`: it did not have it before.
+    ///
+    /// Kernel: `set_next_entity()` at every level, from the root down.
+    pub(crate) fn set_next_task_fair(&mut self, task: TaskId, picked: bool) {
+        self.set_next_levels(self.tasks[task.index()].se, picked);
+        self.note_picked(task);
+    }
+
+    fn set_next_levels(&mut self, se: SeId, picked: bool) {
+        if let Some(parent) = self.se(se).parent {
+            self.set_next_levels(parent, picked);
+        }
+        self.set_next_entity(se, picked);
+    }
+
+    /// One fair task follows another on their CPU: groups that both are in run on, untouched.
+    ///
+    /// Kernel: `pick_next_task_fair()` (v7.2: `put_prev_task_fair()` and `set_next_task_fair()`), kernel/sched/fair.c.
+    pub(crate) fn switch_fair(&mut self, prev: TaskId, next: TaskId) {
+        let (prev, picked) = (self.tasks[prev.index()].se, self.tasks[next.index()].se);
+        let (last_put, last_set) = self.find_matching_se(prev, picked);
+        let mut level = Some(prev);
+        while let Some(se) = level {
+            self.put_prev_entity(se);
+            level = self.se(se).parent.filter(|_| se != last_put);
+        }
+        let mut level = Some(picked);
+        while let Some(se) = level {
+            self.set_next_entity(se, true);
+            level = self.se(se).parent.filter(|_| se != last_set);
+        }
+        self.note_picked(next);
+    }
+
+    fn put_prev_entity(&mut self, se: SeId) {
+        let cfs_rq = self.se(se).cfs_rq;
+        if self.se(se).on_rq {
+            self.update_curr(cfs_rq);
+            self.wait_starts(se);
+            self.insert_waiting(cfs_rq, se);
+            self.update_load_avg(se, LoadUpdate::AGE);
+        }
+        self.cfs_mut(cfs_rq).curr = None;
+    }
+
+    /// Moves a task that gets the CPU to the front of its CPU's list.
+    fn note_picked(&mut self, task: TaskId) {
         if self.tasks[task.index()].is_queued() {
             let cpu = self.tasks[task.index()].cpu;
             let mut list = self.rqs[cpu.index()].cfs_tasks;
@@ -256,10 +292,7 @@ impl Scheduler {
         }
     }
 
-    fn set_next_entity(&mut self, se: SeId) {
-        if let Some(parent) = self.se(se).parent {
-            self.set_next_entity(parent);
-        }
+    fn set_next_entity(&mut self, se: SeId, picked: bool) {
         let cfs_rq = self.se(se).cfs_rq;
         let clock = self.rqs[self.cfs(cfs_rq).cpu.index()].clock.0;
         self.clear_buddies(se);
@@ -268,10 +301,14 @@ impl Scheduler {
             self.remove_waiting(cfs_rq, se);
             self.update_load_avg(se, LoadUpdate::TELL);
         }
-        let protected_until = self.protection(cfs_rq, se);
+        let protects = match self.generation.behaviours.protection_start {
+            ProtectionStart::SetNext => true,
+            ProtectionStart::Pick => picked && self.se(se).on_rq,
+        };
+        let protected_until = protects.then(|| self.protection(cfs_rq, se));
         let entity = self.se_mut(se);
         entity.deadline_at_pick = entity.on_rq.then_some(entity.deadline);
-        entity.protected_until = protected_until;
+        entity.protected_until = protected_until.unwrap_or(entity.protected_until);
         entity.exec_start = clock;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
         self.cfs_mut(cfs_rq).curr = Some(se);

@@ -85,6 +85,38 @@ behaviours! {
         UntilShortestRequest = "until it has run for the shortest request on the queue, as long as it is eligible",
     }
 
+    /// When the protection of a running entity's slice begins.
+    ProtectionStart {
+        /// Whenever it is made the running one, also after a change of its weight or group.
+        SetNext = "whenever it becomes the running one",
+        /// When it is picked.
+        Pick = "when it is picked",
+    }
+
+    /// How soon a running fair task makes way for another.
+    Reschedule {
+        /// As soon as that is possible.
+        AtOnce = "as soon as possible",
+        /// When its CPU next goes back to user mode for any reason; at the tick as soon as possible.
+        Lazily = "when its CPU next returns to user mode, at the latest after the tick",
+    }
+
+    /// Whom a test for preemption asks the woken task to beat.
+    TestPick {
+        /// The one with the earliest deadline, protection considered.
+        Deadlines = "the pick by deadlines",
+        /// The preferred one, if it is eligible; else the one with the earliest deadline.
+        BuddyFirst = "the eligible buddy, else the pick by deadlines",
+    }
+
+    /// What the pick of a test for preemption does with a sleeper that it comes upon.
+    DelayedInTest {
+        /// Takes it for the winner.
+        Wins = "it wins, and nobody is preempted",
+        /// Takes it off its queue and picks again.
+        Leaves = "it leaves its queue, and the pick is repeated",
+    }
+
     /// What weight a group that has just become empty on a CPU has there.
     EmptyGroup {
         /// By its share, which is what blocked load is left.
@@ -237,6 +269,14 @@ pub struct Behaviours {
     pub arithmetic: Arithmetic,
     /// See [`SliceProtection`].
     pub slice_protection: SliceProtection,
+    /// See [`ProtectionStart`].
+    pub protection_start: ProtectionStart,
+    /// See [`Reschedule`].
+    pub reschedule: Reschedule,
+    /// See [`TestPick`].
+    pub test_pick: TestPick,
+    /// See [`DelayedInTest`].
+    pub delayed_in_test: DelayedInTest,
     /// See [`EmptyGroup`].
     pub empty_group: EmptyGroup,
     /// See [`DelayedLag`].
@@ -289,7 +329,7 @@ pub(crate) enum TimelineOrder {
 
 impl Behaviours {
     /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 21] {
+    pub fn describe(&self) -> [(&'static str, &'static str); 25] {
         [
             ("placement", self.placement.describe()),
             ("pick", self.pick.describe()),
@@ -300,6 +340,10 @@ impl Behaviours {
             ("reweight", self.reweight.describe()),
             ("arithmetic", self.arithmetic.describe()),
             ("slice protection", self.slice_protection.describe()),
+            ("protection begins", self.protection_start.describe()),
+            ("reschedule", self.reschedule.describe()),
+            ("pick of a preemption test", self.test_pick.describe()),
+            ("delayed sleeper in a preemption test", self.delayed_in_test.describe()),
             ("empty group", self.empty_group.describe()),
             ("delayed sleeper", self.delayed_lag.describe()),
             ("fork preemption", self.fork_preemption.describe()),

@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::behaviour::{
-    Arithmetic, AverageRounding, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement, ForkPreemption,
-    GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement, Request, Reweight, SliceProtection,
-    TickPreemption, VirtualZero, WakeLoad, WakeupPreemption, Yield,
+    Arithmetic, AverageRounding, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup, ForkPlacement,
+    ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement, ProtectionStart,
+    Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeLoad,
+    WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::domain::DomainEffect;
@@ -69,6 +70,14 @@ pub enum Effect {
     Arithmetic(Arithmetic),
     /// Another protection of the running entity.
     SliceProtection(SliceProtection),
+    /// Another beginning of that protection.
+    ProtectionStart(ProtectionStart),
+    /// Another way to ask the running task to make way.
+    Reschedule(Reschedule),
+    /// Another pick in tests for preemption.
+    TestPick(TestPick),
+    /// Another treatment of delayed sleepers by tests for preemption.
+    DelayedInTest(DelayedInTest),
     /// Another weight for empty groups.
     EmptyGroup(EmptyGroup),
     /// Another treatment of delayed sleepers.
@@ -122,6 +131,10 @@ impl Effect {
             Effect::Reweight(rule) => behaviours.reweight = rule,
             Effect::Arithmetic(rule) => behaviours.arithmetic = rule,
             Effect::SliceProtection(rule) => behaviours.slice_protection = rule,
+            Effect::ProtectionStart(rule) => behaviours.protection_start = rule,
+            Effect::Reschedule(rule) => behaviours.reschedule = rule,
+            Effect::TestPick(rule) => behaviours.test_pick = rule,
+            Effect::DelayedInTest(rule) => behaviours.delayed_in_test = rule,
             Effect::EmptyGroup(rule) => behaviours.empty_group = rule,
             Effect::DelayedLag(rule) => behaviours.delayed_lag = rule,
             Effect::ForkPreemption(rule) => behaviours.fork_preemption = rule,

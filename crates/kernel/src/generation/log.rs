@@ -3,9 +3,10 @@
 use std::sync::LazyLock;
 
 use super::behaviour::{
-    Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement,
-    ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement, Request, Reweight,
-    SliceProtection, TickPreemption, VirtualZero, WakeLoad, WakeupPreemption, Yield,
+    Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup,
+    ForkPlacement, ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement,
+    ProtectionStart, Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero,
+    WakeLoad, WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
@@ -61,6 +62,10 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     reweight: Reweight::KeepVruntime,
     arithmetic: Arithmetic::InverseTable,
     slice_protection: SliceProtection::UntilNewDeadline,
+    protection_start: ProtectionStart::SetNext,
+    reschedule: Reschedule::AtOnce,
+    test_pick: TestPick::Deadlines,
+    delayed_in_test: DelayedInTest::Wins,
     empty_group: EmptyGroup::TakesShare,
     delayed_lag: DelayedLag::OfThen,
     fork_preemption: ForkPreemption::LikeWakeup,
@@ -287,7 +292,7 @@ const POLICY_CHANGES: &[Change] = &[
         Effect::EmptyGroup(EmptyGroup::KeepsWeight),
     ]),
     change("7c70cb94d29c", "lazy-preemption", (6, 13), "sched: Add Lazy preemption model", &[
-        Effect::NotModelled("lazy preemption: reschedules are never put off to the next tick"),
+        Effect::Groundwork,
     ]),
     change("2a77e4be12cb", "pick-buddy", (6, 14), "sched/fair: Untangle NEXT_BUDDY and pick_next_task()", &[
         Effect::AddFeature(Feature::PickBuddy, true),
@@ -306,6 +311,13 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("e837456fdca8", "fork-never-preempts", (6, 19), "sched/fair: Reimplement NEXT_BUDDY to align with EEVDF goals", &[
         Effect::ForkPreemption(ForkPreemption::OnlyShorter),
+        Effect::TestPick(TestPick::BuddyFirst),
+    ]),
+    change("7dadeaa6e851", "lazy-by-default", (7, 0), "sched: Further restrict the preemption modes", &[
+        Effect::Reschedule(Reschedule::Lazily),
+    ]),
+    change("bcd74b2ffdd0", "protect-at-pick", (7, 0), "sched/fair: Only set slice protection at pick time", &[
+        Effect::ProtectionStart(ProtectionStart::Pick),
     ]),
     change("6e3c0a4e1ad1", "lag-clamp", (7, 0), "sched/fair: Fix lag clamp", &[
         Effect::LagLimit(LagLimit::LargestRequest),
@@ -318,6 +330,9 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("059258b0d424", "delayed-lag", (7, 1), "sched/fair: Prevent negative lag increase during delayed dequeue", &[
         Effect::DelayedLag(DelayedLag::NeverWorse),
+    ]),
+    change("ac8e69e69363", "test-dequeues-delayed", (7, 1), "sched/fair: Fix wakeup_preempt_fair() vs delayed dequeue", &[
+        Effect::DelayedInTest(DelayedInTest::Leaves),
     ]),
     Change {
         commit: "000000000001",

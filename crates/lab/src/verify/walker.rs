@@ -207,7 +207,7 @@ impl Walker {
         }
         if matches!(record.what, What::WaitEnds(_)) && std::mem::take(&mut cpu.resched_due) {
             cpu.need_resched = true;
-            self.sched.force_need_resched(record.cpu, true);
+            self.sched.force_need_resched(record.cpu, true, false);
         }
     }
 
@@ -253,7 +253,10 @@ impl Walker {
             let curr = self.sched.curr(record.cpu);
             self.kept_running(record, curr);
         }
-        self.sched.force_need_resched(record.cpu, pending);
+        if !set_now {
+            let (at_once, lazy) = self.rules.pending(record);
+            self.sched.force_need_resched(record.cpu, at_once, lazy);
+        }
     }
 
     /// The pid of a core's task; 0 for idle tasks.
@@ -350,6 +353,15 @@ impl TraceRules {
         let before = |major, minor| release.is_some_and(|release| release < (major, minor));
         // fa2c3254d7cf: the state is passed on as it was when the switch was decided.
         TraceRules { prev_state_may_lie: before(5, 18), lazy_flag: !before(6, 13) }
+    }
+
+    /// What an event's flags show to be pending: a reschedule at once, and a lazy one.
+    fn pending(self, record: &Record) -> (bool, bool) {
+        match record.flags.as_bytes().get(1) {
+            Some(b'l' | b'L') => (false, true),
+            Some(b'b' | b'B') => (true, true),
+            _ => (record.flags.need_resched(), false),
+        }
     }
 }
 

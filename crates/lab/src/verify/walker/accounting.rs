@@ -136,7 +136,10 @@ impl Walker {
         self.judge(judged, verdict, |_| {
             [format!("{}: {}", yes_no(model), decision.reason.describe()), case.to_string()]
         });
-        self.sched.force_need_resched(cpu, was_pending || truth.unwrap_or(model));
+        let asks = truth.unwrap_or(model);
+        let lazily = self.sched.reschedules_lazily();
+        let at_once = self.sched.need_resched_at_once(cpu);
+        self.sched.force_need_resched(cpu, was_pending || (asks && !lazily), lazily && (asks || at_once));
         self.note_minima(task);
     }
 }

@@ -19,8 +19,11 @@ impl Walker {
             }
             At::Resched | At::ReschedLazy => {
                 self.seen.resched_probe = true;
-                if probe.by == Some(Caller::Preemption) {
-                    self.cpus[record.cpu.index()].asked_resched = probe.cpu();
+                match probe.by {
+                    Some(Caller::Preemption) => {
+                        self.cpus[record.cpu.index()].asked_resched = probe.cpu();
+                    }
+                    _ => self.on_resched(probe),
                 }
             }
             At::WakeupPreempt => {
@@ -63,6 +66,17 @@ impl Walker {
             At::DequeueEntitiesReturn => self.compare_lag_at_dequeue(record, probe),
             At::RequeueDelayed => self.on_requeue(record, probe),
             _ => {}
+        }
+    }
+
+    /// Something else than a test for preemption asks for a reschedule.
+    fn on_resched(&mut self, probe: &Probe) {
+        let Some(cpu) = probe.cpu().filter(|cpu| cpu.index() < self.cpus.len()) else { return };
+        let at_once = self.sched.need_resched_at_once(cpu);
+        let lazy = self.sched.need_resched(cpu) && !at_once;
+        match probe.at {
+            At::ReschedLazy => self.sched.force_need_resched(cpu, at_once, true),
+            _ => self.sched.force_need_resched(cpu, true, lazy),
         }
     }
 

@@ -151,7 +151,7 @@ impl Walker {
             self.judge_placements(record, joining);
             if self.cpus[dest.index()].pending_since > event {
                 // The destination has reported the flag before this CPU reported anything again.
-                self.sched.force_need_resched(dest, false);
+                self.sched.force_need_resched(dest, false, false);
             }
             let decision = self.sched.wakeup_preempt(task);
             self.sched.apply_preempt(task, decision);
@@ -196,16 +196,20 @@ impl Walker {
         // Interrupts that come while a probe is being handled are not probed.
         let tested = waker.tested.take();
         let (began, seen) = (waker.waking_began, waker.waking_seen);
+        let probed = self.seen.resched_probe && tested == Some(self.pid_of(task));
         // The target may have reported the flag that this wakeup set before the wakeup itself was reported.
-        let set_meanwhile = !local && self.cpus[target.index()].pending_since > seen;
+        let set_meanwhile = !probed && !local && self.cpus[target.index()].pending_since > seen;
         let (pending_before, charged_at) = self.cpus[target.index()].pending_before_charge;
         // Where the task was queued already, accounting came with the test, after it had looked for a pending reschedule.
         let charged_by_test = was_queued && charged_at > began;
         if asked || set_meanwhile || (charged_by_test && !pending_before) {
-            self.sched.force_need_resched(target, false);
+            self.sched.force_need_resched(target, false, false);
         }
-        let pending = self.sched.need_resched(target);
-        let probed = self.seen.resched_probe && tested == Some(self.pid_of(task));
+        // Flags do not tell whether one that was set lazily was asked for again.
+        let pending = match probed {
+            true => self.sched.need_resched_at_once(target),
+            false => self.sched.need_resched(target),
+        };
         let truth = match (probed, local) {
             (true, _) => Some(asked),
             (false, true) => self.flag_set_here(record),
