@@ -103,6 +103,7 @@ impl Walker {
             self.place_child(task, child, comm, cpu);
         } else if self.is_dequeue(record, pid, cpu) {
             let state = self.next_switch(cpu).map_or(TaskState::INTERRUPTIBLE, |switch| switch.prev_state);
+            self.give_coming_weights(cpu, |record| matches!(record.what, What::Switch(_)));
             self.block(cpu, state);
         }
     }
