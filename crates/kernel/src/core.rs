@@ -207,6 +207,12 @@ impl Scheduler {
         Ns(self.entity_of(task).sum_exec_runtime)
     }
 
+    /// The slice that a task asked for, if it did (`custom_slice`).
+    pub fn own_request(&self, task: TaskId) -> Option<Ns> {
+        let entity = self.entity_of(task);
+        entity.custom_slice.then_some(Ns(entity.slice))
+    }
+
     /// Whether a reschedule is pending on `cpu`, lazily or not: it happens when the CPU next goes back to user mode.
     pub fn need_resched(&self, cpu: Cpu) -> bool {
         let rq = &self.rqs[cpu.index()];

@@ -39,7 +39,7 @@ mod vruntime;
 pub mod weight;
 
 pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeKind};
-pub use cpumask::CpuMask;
+pub use cpumask::{CpuMask, MAX_CPUS};
 pub use generation::Generation;
 pub use group::GroupId;
 pub use task::{Policy, Task, TaskId, TaskSpec};

@@ -189,6 +189,16 @@ impl Task {
         matches!(self.on_rq, OnRq::Delayed(_))
     }
 
+    /// Its policy.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// Its nice level, −20…19; of use to fair policies.
+    pub fn nice(&self) -> i32 {
+        self.nice
+    }
+
     /// Its priority as tracepoints print it.
     pub fn prio(&self) -> Prio {
         match self.policy {

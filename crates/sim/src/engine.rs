@@ -19,7 +19,7 @@ mod wakeup;
 use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
 use fairlab_kernel::core::{Mode, Scheduler};
 use fairlab_kernel::cpufreq::FrequencyRequest;
-use fairlab_kernel::{Generation, TaskId};
+use fairlab_kernel::{CpuMask, Generation, Policy, TaskId};
 
 use crate::machine::Machine;
 use crate::rng::Stream;
@@ -85,6 +85,7 @@ enum SystemCall {
     Nanosleep(Ns),
     Clone(ThreadSpec, ThreadId),
     SchedYield,
+    SetScheduler { policy: Option<Policy>, nice: Option<i32>, request: Option<Ns>, allowed: Option<CpuMask> },
     Exit,
 }
 

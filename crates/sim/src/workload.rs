@@ -2,10 +2,11 @@
 //!
 //! Must not know: CPUs, schedulers, costs. A program sees what user space sees: its own actions and the clock.
 
+pub mod rtapp;
 pub mod schbench;
 
 use fairlab_event::{Comm, Ns};
-use fairlab_kernel::CpuMask;
+use fairlab_kernel::{CpuMask, Policy};
 
 use crate::rng::Stream;
 
@@ -62,6 +63,17 @@ pub enum Action {
     Spawn(ThreadSpec),
     /// Offers the CPU (`sched_yield`).
     Yield,
+    /// Changes its own scheduling (`sched_setattr`, `sched_setaffinity`); what is `None` stays.
+    SetScheduler {
+        /// Its policy.
+        policy: Option<Policy>,
+        /// Its nice level, −20…19.
+        nice: Option<i32>,
+        /// A slice of its own, where the kernel lets a task ask for one.
+        request: Option<Ns>,
+        /// The CPUs that it may use.
+        allowed: Option<CpuMask>,
+    },
     /// Ends.
     Exit,
 }

@@ -25,6 +25,17 @@ impl Engine {
     /// A sleep timer expires on `cpu`. Returns what waking costs.
     pub(super) fn timer_expires(&mut self, cpu: Cpu, thread: usize) -> Ns {
         assert_eq!(self.threads[thread].wait, Wait::Timer, "a sleep timer ends with its sleep");
+        let task = self.threads[thread].task;
+        let slept_on = self.kernel.task(task).cpu();
+        if self.kernel.curr(slept_on) == task && !self.kernel.task(task).is_delayed() {
+            // It has not been switched out yet: its CPU still looks for other work, for which this waits.
+            let timer = Interrupt::Timer { thread: thread as u32 };
+            let handled = self.machine.costs.interrupt + self.machine.costs.timer;
+            let switched =
+                self.cpus[slept_on.index()].until.max(self.now) + self.time_for(cpu, handled) + Ns(1);
+            self.queue.arrange_interrupt(cpu, switched, timer);
+            return Ns::ZERO;
+        }
         self.try_to_wake_up(cpu, thread)
     }
 
