@@ -21,6 +21,7 @@ use crate::group::TaskGroup;
 use crate::open_loop::GivenWeights;
 use crate::rq::Rq;
 use crate::schedstat::RqCounters;
+use crate::select::IdleTime;
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
 use crate::topology::Topology;
 use crate::tracepoint::TraceBuffer;
@@ -69,6 +70,8 @@ pub(crate) struct Sysctl {
     pub nr_latency: u64,
     /// One tick.
     pub tick: u64,
+    /// How long after running a task counts as cache-hot.
+    pub migration_cost: u64,
 }
 
 /// The scheduler of one machine.
@@ -84,8 +87,8 @@ pub struct Scheduler {
     pub(crate) tasks: Vec<Task>,
     pub(crate) groups: Vec<TaskGroup>,
     pub(crate) cpufreq: Cpufreq,
-    /// Per last-level cache: whether it may have a wholly idle core (`sd_llc_shared::has_idle_cores`).
-    pub(crate) has_idle_cores: Vec<bool>,
+    /// Of each last-level cache, by what its CPUs share: those marked idle (the RFC `idle-cpumask-v7`).
+    pub(crate) idle_masks: Vec<CpuMask>,
     /// Runqueues with two tasks or more.
     pub(crate) nr_overloaded: u32,
     pub(crate) trace: TraceBuffer,
@@ -99,8 +102,7 @@ impl Scheduler {
     /// A machine at rest: every CPU runs its idle task. `tick_ns` is the tick's period (1 s / HZ).
     pub fn new(generation: Generation, topology: Topology, tick_ns: Ns) -> Scheduler {
         let sysctl = Sysctl::new(&generation, topology.nr_cpus(), tick_ns);
-        let llcs =
-            topology.cpus().map(|cpu| topology.place(cpu).llc).max().map_or(0, |last| last as usize + 1);
+        let idle_time = IdleTime::new(sysctl.migration_cost);
         let order = generation.behaviours.pick.timeline_order();
         let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, order)).collect();
         let domains = Domains::new(&topology, &generation.domain);
@@ -114,7 +116,7 @@ impl Scheduler {
             tasks: Vec::new(),
             groups: vec![TaskGroup::root(topology.nr_cpus())],
             cpufreq: Cpufreq::default(),
-            has_idle_cores: vec![topology.has_smt(); llcs],
+            idle_masks: Vec::new(),
             nr_overloaded: 0,
             trace: TraceBuffer::default(),
             marked: Vec::new(),
@@ -123,8 +125,9 @@ impl Scheduler {
         };
         for cpu in scheduler.topology.cpus() {
             let idle = scheduler.add_idle_task(cpu);
-            scheduler.rqs.push(Rq::new(idle, CfsRqId(cpu.0)));
+            scheduler.rqs.push(Rq::new(idle, CfsRqId(cpu.0), idle_time));
         }
+        scheduler.init_llc_shared();
         scheduler
     }
 
@@ -321,6 +324,7 @@ impl Sysctl {
             // Scaling leaves the quotient as it is; a value written by the user changes it.
             nr_latency: latency.div_ceil(min_granularity.max(1)),
             tick: tick.0,
+            migration_cost: value(Tunable::MigrationCost).unwrap_or(0),
         }
     }
 }

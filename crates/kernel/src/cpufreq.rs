@@ -143,7 +143,8 @@ impl Scheduler {
             let policy = &self.cpufreq.policies[number];
             u64::from(policy.current) * CpuScale::FULL.frequency / u64::from(policy.domain.max())
         });
-        CpuScale { frequency, capacity: self.capacity_orig_of(cpu) }
+        // Load tracking never asks for what threads of a core share.
+        CpuScale { frequency, capacity: u64::from(self.topology.capacity(cpu)) }
     }
 
     /// The CPUs of a policy.

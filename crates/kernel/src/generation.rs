@@ -20,6 +20,7 @@ pub(crate) use log::change;
 
 use crate::domain::DomainRules;
 use crate::pelt::PeltRules;
+use crate::select::SelectRules;
 
 /// The rules of one kernel: a release, a state between releases, or a mixture that never was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Generation {
     pub pelt: PeltRules,
     /// The rules of scheduling domains.
     pub domain: DomainRules,
+    /// The rules of wakeups and CPU selection.
+    pub select: SelectRules,
     /// For each change of [`LOG`], whether it is in.
     applied: Vec<bool>,
 }
@@ -77,6 +80,7 @@ impl Generation {
             behaviours: log::BASE_BEHAVIOURS,
             pelt: PeltRules::BASE,
             domain: DomainRules::BASE,
+            select: SelectRules::BASE,
             applied,
         };
         let chosen = LOG.iter().zip(generation.applied.clone()).filter(|(_, applied)| *applied);
@@ -150,7 +154,7 @@ mod tests {
         for (index, change) in LOG.iter().enumerate() {
             let is_id =
                 change.commit.len() == 12 && change.commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-            assert!(is_id || (change.commit.is_empty() && !change.tracking.is_empty()), "{}", change.name);
+            assert!(is_id || change.commit.is_empty(), "{}", change.name);
             let does_something = !change.effects.is_empty() || !change.tracking.is_empty();
             assert!(does_something && !change.subject.is_empty(), "{}", change.name);
             let is_known = |release: &Release| Generation::releases().contains(release);

@@ -29,7 +29,7 @@ mod random_operations;
 mod rq;
 mod rt;
 pub mod schedstat;
-mod select;
+pub mod select;
 mod task;
 #[cfg(test)]
 mod testbed;

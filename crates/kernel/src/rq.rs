@@ -6,6 +6,7 @@ use crate::entity::CfsRqId;
 use crate::pelt::RqClock;
 use crate::rt::RtRq;
 use crate::schedstat::RqCounters;
+use crate::select::IdleTime;
 use crate::task::{Task, TaskId};
 
 /// The state of one CPU.
@@ -33,10 +34,11 @@ pub(crate) struct Rq {
     pub cfs_tasks: TaskList,
     /// For `/proc/schedstat`.
     pub counters: RqCounters,
+    pub idle_time: IdleTime,
 }
 
 impl Rq {
-    pub fn new(idle: TaskId, cfs: CfsRqId) -> Rq {
+    pub fn new(idle: TaskId, cfs: CfsRqId, idle_time: IdleTime) -> Rq {
         Rq {
             clock: Ns::ZERO,
             pelt: RqClock::default(),
@@ -51,6 +53,7 @@ impl Rq {
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
             counters: RqCounters::default(),
+            idle_time,
         }
     }
 }

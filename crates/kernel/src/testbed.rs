@@ -23,7 +23,11 @@ pub struct Bed {
 impl Bed {
     /// `cores` cores of `threads` threads under one cache, HZ 1000.
     pub fn new(kernel: &str, cores: u32, threads: u32) -> Bed {
-        let topology = Topology::regular(1, 1, cores, threads, SmtNumbering::Adjacent).expect("a machine");
+        Bed::on(kernel, Topology::regular(1, 1, cores, threads, SmtNumbering::Adjacent).expect("a machine"))
+    }
+
+    /// Any machine, HZ 1000.
+    pub fn on(kernel: &str, topology: Topology) -> Bed {
         let kernel = kernel.parse().expect("a kernel");
         let mut scheduler = Scheduler::new(kernel, topology, Ns::from_ms(1));
         scheduler.set_tracing(true);
@@ -80,6 +84,12 @@ impl Bed {
         task
     }
 
+    /// The running task of `cpu` goes to sleep, and the CPU looks for work before it switches.
+    pub fn leave(&mut self, cpu: u32) {
+        let here = self.here(cpu);
+        self.scheduler.deactivate_task(here, TaskState::INTERRUPTIBLE);
+    }
+
     /// Wakes `task` where it slept, from `cpu`. Returns whether a reschedule is pending there then.
     pub fn wake(&mut self, task: TaskId, cpu: u32) -> bool {
         self.here(cpu);
@@ -92,6 +102,27 @@ impl Bed {
     pub fn select(&mut self, task: TaskId, cpu: u32, sync: bool) -> CpuDecision {
         let here = self.here(cpu);
         self.scheduler.select_task_rq(task, here, WakeKind::Wakeup { sync })
+    }
+
+    /// The same by an interrupt that has come to that CPU.
+    pub fn select_in_interrupt(&mut self, task: TaskId, cpu: u32) -> CpuDecision {
+        self.scheduler.set_here(Cpu(cpu), Mode::Hardirq, self.now);
+        self.scheduler.select_task_rq(task, Cpu(cpu), WakeKind::Wakeup { sync: false })
+    }
+
+    /// No cache knows of a wholly idle core.
+    pub fn forget_idle_cores(&mut self) {
+        for cpu in self.scheduler.topology.cpus() {
+            if let Some(shared) = self.scheduler.domains.of_cpu(cpu).sd_llc_shared {
+                self.scheduler.domains.shared_mut(shared).has_idle_cores = false;
+            }
+        }
+    }
+
+    /// Whether the cache of `cpu` may have a wholly idle core.
+    pub fn expects_idle_core(&self, cpu: u32) -> bool {
+        let shared = self.scheduler.domains.of_cpu(Cpu(cpu)).sd_llc_shared;
+        shared.is_some_and(|shared| self.scheduler.domains.shared(shared).has_idle_cores)
     }
 
     pub fn tick(&mut self, cpu: u32) -> TickDecision {

@@ -111,7 +111,10 @@ fn describe(effect: &Effect) -> String {
         Effect::VirtualZero(rule) => format!("virtual zero: {}", rule.describe()),
         Effect::ForkPlacement(rule) => format!("fork placement: {}", rule.describe()),
         Effect::Request(rule) => format!("request: {}", rule.describe()),
-        Effect::WakeLoad(rule) => format!("wakeups go by the {}", rule.describe()),
+        Effect::Select(effect) => {
+            let (point, rule) = effect.describe();
+            format!("{point}: {rule}")
+        }
         Effect::Groundwork => "bookkeeping only".to_string(),
         Effect::Headroom(rule) => format!("headroom: {}", rule.describe()),
         Effect::Domain(effect) => format!("domains: {}", effect.describe()),
@@ -123,7 +126,7 @@ fn describe(effect: &Effect) -> String {
 /// What a kernel is made of, as lines `section / name = value`.
 fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, String)> {
     let mut lines = Vec::new();
-    for (point, rule) in kernel.behaviours.describe() {
+    for (point, rule) in kernel.behaviours.describe().into_iter().chain(kernel.select.describe()) {
         lines.push(("rule", point.to_string(), rule.to_string()));
     }
     lines.extend(kernel.domain.describe().into_iter().map(|(rule, is)| ("domains", rule.to_string(), is)));
@@ -203,8 +206,8 @@ fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliE
     });
     let rows = rows.collect::<Vec<_>>();
     let only = |these: &Generation, those: &Generation| {
-        let theirs = those.changes().map(|change| change.commit).collect::<Vec<_>>();
-        these.changes().filter(|change| !theirs.contains(&change.commit)).collect::<Vec<_>>()
+        let theirs = those.changes().map(Change::id).collect::<Vec<_>>();
+        these.changes().filter(|change| !theirs.contains(&change.id())).collect::<Vec<_>>()
     };
     let (removed, added) = (only(one, other), only(other, one));
     if format == Format::Json {

@@ -63,8 +63,12 @@ impl Scheduler {
             self.switch_fair(prev, next);
         } else {
             self.put_prev_task(prev);
+            if prev == self.rqs[cpu.index()].idle {
+                self.idle_ends_by_switch(cpu);
+            }
             if next == self.rqs[cpu.index()].idle {
                 self.turn_idle(cpu, prev);
+                self.idle_begins(cpu);
             }
             self.set_next_task(next, true);
         }
@@ -95,6 +99,7 @@ impl Scheduler {
         if self.rqs[cpu.index()].need_resched_lazy {
             self.resched_curr(cpu);
         }
+        self.mark_idle_at_tick(cpu);
         let task = self.curr(cpu);
         if self.tasks[task.index()].policy.is_fair() {
             return self.task_tick_fair(task);

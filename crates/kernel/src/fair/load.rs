@@ -158,8 +158,7 @@ impl Scheduler {
 
     /// How big a CPU is against the biggest at its highest frequency, 0…1024 (`arch_scale_cpu_capacity()`).
     pub(crate) fn capacity_orig_of(&self, cpu: Cpu) -> u64 {
-        let _ = cpu;
-        CpuScale::FULL.capacity
+        self.domains.cpu_capacity_orig(cpu)
     }
 
     fn scale_of_queue(&self, cfs_rq: CfsRqId) -> CpuScale {

@@ -18,6 +18,8 @@ macro_rules! behaviours {
     };
 }
 
+pub(crate) use behaviours;
+
 behaviours! {
     /// Where an entity joins its queue's virtual time line.
     Placement {
@@ -175,14 +177,6 @@ behaviours! {
         Average = "zero_vruntime: the average as last computed",
     }
 
-    /// Which load of a CPU a wakeup goes by.
-    WakeLoad {
-        /// `runnable_load_avg`, as long as it exists.
-        Runnable = "load of what is runnable",
-        /// `load_avg`.
-        WithBlocked = "load of what is runnable or asleep",
-    }
-
     /// Where the room above the measured utilization is added when a frequency is chosen.
     Headroom {
         /// A quarter of the highest frequency, before utilization is taken of it.
@@ -295,8 +289,6 @@ pub struct Behaviours {
     pub fork_placement: ForkPlacement,
     /// See [`Request`].
     pub request: Request,
-    /// See [`WakeLoad`].
-    pub wake_load: WakeLoad,
     /// See [`Headroom`].
     pub headroom: Headroom,
     /// See [`GovernorHook`].
@@ -329,7 +321,7 @@ pub(crate) enum TimelineOrder {
 
 impl Behaviours {
     /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 25] {
+    pub fn describe(&self) -> [(&'static str, &'static str); 24] {
         [
             ("placement", self.placement.describe()),
             ("pick", self.pick.describe()),
@@ -353,7 +345,6 @@ impl Behaviours {
             ("virtual zero", self.virtual_zero.describe()),
             ("fork placement", self.fork_placement.describe()),
             ("request", self.request.describe()),
-            ("wakeup load", self.wake_load.describe()),
             ("headroom", self.headroom.describe()),
             ("governor", self.governor_hook.describe()),
         ]

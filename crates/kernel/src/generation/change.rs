@@ -5,12 +5,13 @@ use std::fmt;
 use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup, ForkPlacement,
     ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement, ProtectionStart,
-    Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeLoad,
-    WakeupPreemption, Yield,
+    Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption,
+    Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::domain::DomainEffect;
 use crate::pelt::PeltEffect;
+use crate::select::SelectEffect;
 
 /// A mainline release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,14 +97,14 @@ pub enum Effect {
     ForkPlacement(ForkPlacement),
     /// Another size of requests.
     Request(Request),
-    /// Another load by which wakeups choose.
-    WakeLoad(WakeLoad),
     /// Another place for headroom.
     Headroom(Headroom),
     /// Another hook for governors.
     GovernorHook(GovernorHook),
     /// Another rule for scheduling domains.
     Domain(DomainEffect),
+    /// Another rule of wakeups and CPU selection.
+    Select(SelectEffect),
     /// Bookkeeping that later commits build on; no decision changes.
     Groundwork,
     /// The commit matters, and the model does not follow it; the text says what is left out.
@@ -144,10 +145,10 @@ impl Effect {
             Effect::VirtualZero(rule) => behaviours.virtual_zero = rule,
             Effect::ForkPlacement(rule) => behaviours.fork_placement = rule,
             Effect::Request(rule) => behaviours.request = rule,
-            Effect::WakeLoad(rule) => behaviours.wake_load = rule,
             Effect::Headroom(rule) => behaviours.headroom = rule,
             Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
             Effect::Domain(effect) => effect.apply(&mut generation.domain),
+            Effect::Select(effect) => effect.apply(&mut generation.select),
             Effect::Groundwork | Effect::NotModelled(_) => {}
         }
     }

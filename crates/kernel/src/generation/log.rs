@@ -6,12 +6,13 @@ use super::behaviour::{
     Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup,
     ForkPlacement, ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement,
     ProtectionStart, Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero,
-    WakeLoad, WakeupPreemption, Yield,
+    WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
 use crate::domain::{DOMAIN_CHANGES, DomainEffect, FilesShown};
 use crate::pelt::{PELT_CHANGES, PeltRules};
+use crate::select::SELECT_CHANGES;
 
 /// The release that the log starts from.
 pub(super) const BASE: Release = Release(4, 18);
@@ -75,7 +76,6 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     virtual_zero: VirtualZero::LeastVruntime,
     fork_placement: ForkPlacement::OnParentsQueue,
     request: Request::BaseSlice,
-    wake_load: WakeLoad::Runnable,
     headroom: Headroom::OnFrequency,
     governor_hook: GovernorHook::EveryQueueUpdate,
 };
@@ -102,7 +102,7 @@ pub struct Build {
 pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-5.10", about: "Debian 11's kernel, 5.10.218 and later", base: Release(5, 10),
-        with: &["0c2de3f054a5"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
+        with: &["0c2de3f054a5", "28156108fecb", "8b4e74ccb582"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
     },
     Build {
         name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
@@ -110,7 +110,10 @@ pub const BUILDS: &[Build] = &[
     },
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
-        with: &["66951e4860d3", "2a77e4be12cb", "2ae891b82695", "79104becf42b", "79f3f9bedd14"],
+        with: &[
+            "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "aa3ee4f0b754", "79104becf42b", "79f3f9bedd14",
+            "82d6e01a0699",
+        ],
         with_tracking: PeltRules::DEBIAN_6_12, without: &[],
     },
     Build {
@@ -134,7 +137,7 @@ pub(crate) const fn change(
     Change { commit, name, release: Some(Release(release.0, release.1)), subject, effects, tracking: &[] }
 }
 
-/// Every known change after the base, oldest first; within a release those of load tracking come first, those of domains
+/// Every known change after the base, oldest first; within a release those of load tracking and of CPU selection come first, those of domains
 /// last.
 pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
     let tracking = PELT_CHANGES.iter().map(|change| Change {
@@ -146,6 +149,7 @@ pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
         tracking: change.effects,
     });
     let mut log = tracking
+        .chain(SELECT_CHANGES.iter().copied())
         .chain(POLICY_CHANGES.iter().copied())
         .chain(DOMAIN_CHANGES.iter().copied())
         .collect::<Vec<_>>();
@@ -163,9 +167,6 @@ const POLICY_CHANGES: &[Change] = &[
     change("5e83eafbfd3b", "no-cpu-load", (5, 3), "sched/fair: Remove the rq->cpu_load[] update code", &[
         Effect::RemoveFeature(Feature::LbBias),
         Effect::Domain(DomainEffect::FilesShown(FilesShown::Numbers)),
-    ]),
-    change("11f10e5420f6", "wake-load", (5, 5), "sched/fair: Use load instead of runnable load in wakeup path", &[
-        Effect::WakeLoad(WakeLoad::WithBlocked),
     ]),
     change("bef69dd87828", "governor-hook", (5, 5), "sched/cpufreq: Move the cfs_rq_util_change() call to cpufreq_update_util()", &[
         Effect::GovernorHook(GovernorHook::EntityUpdate),
@@ -191,10 +192,6 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("51ce83ed523b", "idle-slice", (5, 16), "sched: reduce sched slice for SCHED_IDLE entities", &[
         Effect::AddTunable(Tunable::IdleMinGranularity, 750_000),
-    ]),
-    change("70fb5ccf2ebb", "sis-util", (6, 0), "sched/fair: Introduce SIS_UTIL to search idle CPU based on sum of util_avg", &[
-        Effect::AddFeature(Feature::SisUtil, true),
-        Effect::SetFeature(Feature::SisProp, false),
     ]),
     change("79ba1e607d68", "limit-slice", (6, 3), "sched/fair: Limit sched slice duration", &[
         Effect::TickPreemption(TickPreemption::IdealSliceWithinLatency),

@@ -46,17 +46,27 @@ impl Engine {
             // It slept on its queue (delayed dequeue) and goes on there.
             return Ns::ZERO;
         }
-        self.kernel.record_wakee(self.kernel.curr(cpu), task);
         let prev = self.kernel.task(task).cpu();
+        let leaving = self.kernel.curr(prev) == task;
+        if let Some(decision) = leaving.then(|| self.kernel.queue_where_leaving(task)).flatten() {
+            // Departs: up to v5.7, and where the wake list does not allow it, the waker does not wait for the switch.
+            self.kernel.apply_cpu(task, decision);
+            self.kernel.ttwu_pending(prev);
+            self.send(prev, Interrupt::WakeList { task, migrated: false });
+            return Ns::ZERO;
+        }
+        self.kernel.record_wakee(self.kernel.curr(cpu), task);
         let decision = self.kernel.select_task_rq(task, cpu, WakeKind::Wakeup { sync: false });
         self.kernel.apply_cpu(task, decision);
         let migrated = decision.cpu != prev;
-        if self.kernel.ttwu_queue_cond(task, decision.cpu) {
+        let cost = Ns(u64::from(decision.scanned) * self.machine.costs.scan_cpu.0);
+        self.kernel.account_search(cpu, decision, cost);
+        if self.kernel.ttwu_queue_cond(task, decision.cpu, false) {
             self.kernel.ttwu_pending(decision.cpu);
             self.send(decision.cpu, Interrupt::WakeList { task, migrated });
         } else {
             self.kernel.ttwu_do_activate(task, migrated);
         }
-        Ns(u64::from(decision.scanned) * self.machine.costs.scan_cpu.0)
+        cost
     }
 }
