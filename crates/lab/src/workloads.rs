@@ -3,6 +3,8 @@
 use std::fs;
 
 use fairlab_sim::workload::Workload;
+use fairlab_sim::workload::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
+use fairlab_sim::workload::pipe::{Pipe, USAGE as PIPE_USAGE};
 use fairlab_sim::workload::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use fairlab_sim::workload::schbench::{Schbench, usage as schbench_usage};
 
@@ -30,6 +32,18 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "message threads wake workers that think; measures wakeup latency (the program of October 2020)",
         usage: schbench_usage,
         build: |args| Ok(Box::new(Schbench::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "hackbench",
+        about: "groups of senders and receivers that all talk to each other (perf bench sched messaging)",
+        usage: || HACKBENCH_USAGE,
+        build: |args| Ok(Box::new(Hackbench::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "pipe",
+        about: "two tasks pass a byte to and fro (perf bench sched pipe)",
+        usage: || PIPE_USAGE,
+        build: |args| Ok(Box::new(Pipe::parse(args)?)),
     },
     WorkloadKind {
         name: "rt-app",

@@ -81,7 +81,8 @@ struct Thread {
 /// A system call that has begun.
 enum SystemCall {
     FutexWait,
-    FutexWake(ThreadId),
+    Wake { target: ThreadId, sync: bool },
+    Work,
     Nanosleep(Ns),
     Clone(ThreadSpec, ThreadId),
     SchedYield,
@@ -200,6 +201,7 @@ impl Engine {
             Occurrence::PhaseEnds { cpu } => self.phase_ends(cpu),
             Occurrence::Tick { cpu } => self.tick(cpu),
             Occurrence::Interrupt { cpu, interrupt } => self.interrupt_arrives(cpu, interrupt),
+            Occurrence::WokenLeft { cpu, thread, sync } => self.go_on_waking(cpu, thread as usize, sync),
             Occurrence::FrequencySet { request, .. } => self.frequency_is_set(cpu, request),
         }
         self.serve_governors(cpu);

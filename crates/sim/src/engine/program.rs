@@ -47,7 +47,16 @@ impl Engine {
                 thread.wait = Wait::GoingToSleep;
                 self.enter_system_call(cpu, index, SystemCall::FutexWait);
             }
-            Action::Wake(target) => self.enter_system_call(cpu, index, SystemCall::FutexWake(target)),
+            Action::Wake(target) => {
+                self.enter_system_call(cpu, index, SystemCall::Wake { target, sync: false });
+            }
+            Action::WakeSync(target) => {
+                self.enter_system_call(cpu, index, SystemCall::Wake { target, sync: true });
+            }
+            Action::SystemCall(work) => {
+                self.threads[index].pending = Some(SystemCall::Work);
+                self.enter_kernel(cpu, self.machine.costs.syscall + work, Then::CarryOut);
+            }
             Action::Sleep(least) => self.enter_system_call(cpu, index, SystemCall::Nanosleep(least)),
             Action::Spawn(spec) => {
                 let numbers = &mut self.programs[thread.program].threads;
@@ -71,7 +80,10 @@ impl Engine {
             | SystemCall::Nanosleep(_)
             | SystemCall::SchedYield
             | SystemCall::SetScheduler { .. } => costs.syscall,
-            SystemCall::FutexWake(_) => costs.syscall + costs.wakeup,
+            SystemCall::Wake { sync: false, .. } => costs.syscall + costs.wakeup,
+            // Part of the system call that writes.
+            SystemCall::Wake { sync: true, .. } => costs.wakeup,
+            SystemCall::Work => unreachable!("it brings its own cost"),
             SystemCall::Clone(..) => costs.fork,
             SystemCall::Exit => costs.exit,
         };
@@ -91,11 +103,12 @@ impl Engine {
                 self.queue.arrange_interrupt(cpu, expires, Interrupt::Timer { thread: index as u32 });
                 self.sleep(cpu, index, Wait::Timer);
             }
-            SystemCall::FutexWake(target) => {
+            SystemCall::Work => self.return_to_user(cpu),
+            SystemCall::Wake { target, sync } => {
                 let threads = &self.programs[self.threads[index].program].threads;
                 // A thread that is not created yet waits on nothing.
                 let target = threads.get(target.index()).copied().flatten();
-                let cost = target.map_or(Ns::ZERO, |target| self.futex_wake(cpu, target));
+                let cost = target.map_or(Ns::ZERO, |target| self.wake(cpu, target, sync));
                 self.interrupt_marked(Some(cpu));
                 self.enter_kernel(cpu, cost, Then::ReturnToUser);
             }

@@ -39,6 +39,7 @@ impl Engine {
         self.kernel.finish_delayed_dequeues(cpu);
         let pick = self.kernel.pick_next_task(cpu);
         self.switch_to(cpu, pick.task, prev_state);
+        self.enable_interrupts(cpu);
     }
 
     fn switch_to(&mut self, cpu: Cpu, next: TaskId, prev_state: TaskState) {
