@@ -285,14 +285,36 @@ pub struct MachinesArgs {
 pub enum MachinesCommand {
     /// Lists machines.
     List(FormatArgs),
-    /// Shows a machine's topology and what kernel work costs on it.
-    Show {
-        /// The machine: a preset, host, or a TOML file.
-        #[arg(value_name = "M")]
-        machine: String,
-        #[command(flatten)]
-        format: FormatArgs,
-    },
+    /// Shows a machine: its topology, the scheduling domains that a kernel builds on it, what kernel work costs there.
+    Show(MachineArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// The machine: a preset, host, or a TOML file.
+    #[arg(value_name = "M")]
+    pub machine: String,
+    /// The kernel whose domains are shown; by default the newest release.
+    #[arg(long, value_name = "K")]
+    pub kernel: Option<String>,
+    /// Show the domains of this CPU instead of one CPU of each kind.
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// How the machine is printed; toml is a file that --machine reads.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: MachineFormat,
+}
+
+/// How a machine is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum MachineFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+    /// As a machine file.
+    Toml,
 }
 
 #[derive(Debug, Args)]

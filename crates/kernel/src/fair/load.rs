@@ -156,7 +156,16 @@ impl Scheduler {
         }
     }
 
-    /// How big a CPU is against the biggest at its highest frequency, 0…1024 (`arch_scale_cpu_capacity()`).
+    /// How big a CPU is against the biggest at its highest frequency, 0…1024.
+    ///
+    /// Kernel: `arch_scale_cpu_capacity()`, without a domain: what threads of a core share is not asked for.
+    pub(crate) fn arch_scale_cpu_capacity(&self, cpu: Cpu) -> u64 {
+        u64::from(self.topology.capacity(cpu))
+    }
+
+    /// What a CPU has when nothing but fair tasks uses it; to v4.20 threads of a core share it.
+    ///
+    /// Kernel: `capacity_orig_of()`, kernel/sched/fair.c.
     pub(crate) fn capacity_orig_of(&self, cpu: Cpu) -> u64 {
         self.domains.cpu_capacity_orig(cpu)
     }
@@ -174,7 +183,7 @@ impl Scheduler {
             weight: self.entity_weight(se),
             on_rq: self.se(se).on_rq,
             group_weight: self.cfs(below).load.scaled_down(),
-            capacity: self.capacity_orig_of(self.cfs(cfs_rq).cpu),
+            capacity: self.arch_scale_cpu_capacity(self.cfs(cfs_rq).cpu),
         };
         let (mut parent, mut group) = (self.cfs(cfs_rq).tracked, self.cfs(below).tracked);
         let rules = self.generation.pelt;
@@ -243,7 +252,7 @@ impl Scheduler {
         let mut avg = rules.init_entity_runnable_average(Some(weight.scaled_down()));
         let queue = self.cfs(self.se(se).cfs_rq).tracked.avg;
         let from = FairInitialUtil {
-            capacity: self.capacity_orig_of(self.tasks[task.index()].cpu),
+            capacity: self.arch_scale_cpu_capacity(self.tasks[task.index()].cpu),
             queue_util_avg: queue.util_avg,
             queue_load_avg: queue.load_avg,
             weight: weight.scaled_down(),
