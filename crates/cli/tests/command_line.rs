@@ -54,7 +54,7 @@ fn bad_use_is_refused_in_one_line() {
     assert_refused(&run(&["--seeds", "0"]), "at least one run");
     assert_refused(&run(&["--format", "xml"]), "xml");
     assert_refused(&run(&["--trace", "/nonexistent/trace.txt"]), "/nonexistent/trace.txt");
-    assert_refused(&run(&["--trace", "trace.docx"]), "end it in .txt");
+    assert_refused(&run(&["--trace", "trace.docx"]), "end it in one of .txt");
     assert_refused(&run(&["--seeds", "2", "--trace", "x.txt"]), "--trace takes one run, and these are 2");
     assert_refused(&["compare", "schbench", "--kernel", "v6.6"], "needs two kernels");
     assert_refused(&["kernels", "show", "v6.6", "--cpus", "0"], "0 CPUs");

@@ -21,3 +21,4 @@ pub use error::LabError;
 pub use experiment::{Experiment, Progress, Stopped, run_all};
 pub use folder::RunFolder;
 pub use run::{RunResult, RunSpec, run};
+pub use trace_file::TraceFile;
