@@ -13,6 +13,7 @@ mod folder;
 pub mod machines;
 mod run;
 mod trace_file;
+mod tracks;
 pub mod verify;
 pub mod workloads;
 

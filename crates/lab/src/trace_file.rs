@@ -8,6 +8,7 @@ use fairlab_event::{Event, Sink};
 use fairlab_trace::{COMPRESSED, Losses, OutputFormat, TraceWriter};
 
 use crate::LabError;
+use crate::tracks::Tracks;
 
 /// A trace under construction.
 pub struct TraceFile {
@@ -15,6 +16,8 @@ pub struct TraceFile {
     building: PathBuf,
     format: OutputFormat,
     writer: Option<TraceWriter<Output>>,
+    /// What viewers are shown beside the events.
+    tracks: Tracks,
 }
 
 enum Output {
@@ -44,7 +47,13 @@ impl TraceFile {
         }
         let building = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
         let file = File::create(&building).map_err(|error| failed(path, &error))?;
-        let mut trace = TraceFile { wanted: path.to_path_buf(), building, format, writer: None };
+        let mut trace = TraceFile {
+            wanted: path.to_path_buf(),
+            building,
+            format,
+            writer: None,
+            tracks: Tracks::default(),
+        };
         let output = match compressed {
             false => Output::Plain(file),
             true => Output::Zstd(Box::new(
@@ -70,6 +79,9 @@ impl TraceFile {
     /// # Errors
     /// It could not be written.
     pub fn finish(mut self) -> Result<Losses, LabError> {
+        if let Some(TraceWriter::Perfetto(writer)) = &mut self.writer {
+            self.tracks.finish(writer);
+        }
         let losses = self.writer.as_ref().map(|writer| writer.losses().clone()).unwrap_or_default();
         let written = self.writer.take().map_or(Ok(()), |writer| match writer.finish()? {
             Output::Plain(_) => Ok(()),
@@ -92,6 +104,9 @@ fn failed(path: &Path, error: &io::Error) -> LabError {
 impl Sink for TraceFile {
     fn event(&mut self, event: &Event<'_>) {
         self.writer.event(event);
+        if let Some(TraceWriter::Perfetto(writer)) = &mut self.writer {
+            self.tracks.event(event, writer);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod losses;
 mod output;
 pub mod parquet;
 pub mod perfdata;
+pub mod perfetto;
 mod relay;
 pub mod ringbuffer;
 mod stats;

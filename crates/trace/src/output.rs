@@ -11,6 +11,7 @@ use crate::ftrace_text::FtraceTextWriter;
 use crate::losses::Losses;
 use crate::parquet::ParquetWriter;
 use crate::perfdata::PerfDataWriter;
+use crate::perfetto::PerfettoWriter;
 use crate::tracedat::TraceDatWriter;
 
 /// The formats that can be written.
@@ -22,14 +23,21 @@ pub enum OutputFormat {
     TraceDat,
     /// `perf record`'s file, for `perf sched` and `perf script`.
     PerfData,
+    /// Perfetto's protobuf, for ui.perfetto.dev and trace_processor.
+    Perfetto,
     /// A table for DuckDB, Polars and their like.
     Parquet,
 }
 
 impl OutputFormat {
     /// All of them.
-    pub const ALL: [OutputFormat; 4] =
-        [OutputFormat::FtraceText, OutputFormat::TraceDat, OutputFormat::PerfData, OutputFormat::Parquet];
+    pub const ALL: [OutputFormat; 5] = [
+        OutputFormat::FtraceText,
+        OutputFormat::TraceDat,
+        OutputFormat::PerfData,
+        OutputFormat::Perfetto,
+        OutputFormat::Parquet,
+    ];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -37,6 +45,7 @@ impl OutputFormat {
             OutputFormat::FtraceText => "text",
             OutputFormat::TraceDat => "trace.dat",
             OutputFormat::PerfData => "perf.data",
+            OutputFormat::Perfetto => "perfetto",
             OutputFormat::Parquet => "parquet",
         }
     }
@@ -47,6 +56,7 @@ impl OutputFormat {
             OutputFormat::FtraceText => ".txt",
             OutputFormat::TraceDat => ".dat",
             OutputFormat::PerfData => ".data",
+            OutputFormat::Perfetto => ".pftrace",
             OutputFormat::Parquet => ".parquet",
         }
     }
@@ -83,6 +93,8 @@ pub enum TraceWriter<W: Write> {
     TraceDat(Box<TraceDatWriter<W>>),
     /// As perf.data.
     PerfData(Box<PerfDataWriter<W>>),
+    /// As Perfetto's protobuf.
+    Perfetto(Box<PerfettoWriter<W>>),
     /// As Parquet.
     Parquet(Box<ParquetWriter<W>>),
 }
@@ -94,6 +106,7 @@ impl<W: Write> TraceWriter<W> {
             OutputFormat::FtraceText => TraceWriter::FtraceText(FtraceTextWriter::new(output)),
             OutputFormat::TraceDat => TraceWriter::TraceDat(Box::new(TraceDatWriter::new(output))),
             OutputFormat::PerfData => TraceWriter::PerfData(Box::new(PerfDataWriter::new(output))),
+            OutputFormat::Perfetto => TraceWriter::Perfetto(Box::new(PerfettoWriter::new(output))),
             OutputFormat::Parquet => TraceWriter::Parquet(Box::new(ParquetWriter::new(output))),
         }
     }
@@ -104,6 +117,7 @@ impl<W: Write> TraceWriter<W> {
             TraceWriter::FtraceText(writer) => writer.losses(),
             TraceWriter::TraceDat(writer) => writer.losses(),
             TraceWriter::PerfData(writer) => writer.losses(),
+            TraceWriter::Perfetto(writer) => writer.losses(),
             TraceWriter::Parquet(writer) => writer.losses(),
         }
     }
@@ -117,6 +131,7 @@ impl<W: Write> TraceWriter<W> {
             TraceWriter::FtraceText(writer) => writer.finish(),
             TraceWriter::TraceDat(writer) => writer.finish(),
             TraceWriter::PerfData(writer) => writer.finish(),
+            TraceWriter::Perfetto(writer) => writer.finish(),
             TraceWriter::Parquet(writer) => writer.finish(),
         }
     }
@@ -128,6 +143,7 @@ impl<W: Write> Sink for TraceWriter<W> {
             TraceWriter::FtraceText(writer) => writer.event(event),
             TraceWriter::TraceDat(writer) => writer.event(event),
             TraceWriter::PerfData(writer) => writer.event(event),
+            TraceWriter::Perfetto(writer) => writer.event(event),
             TraceWriter::Parquet(writer) => writer.event(event),
         }
     }
