@@ -1,7 +1,7 @@
 //! Progress of long work: on a terminal only, on standard error, and gone when the work is done.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -69,8 +69,7 @@ pub fn stop_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
 }
 
 /// Has Ctrl-C remove `path` and end the program.
-pub fn remove_on_interrupt(path: &Path) -> Result<(), CliError> {
-    let path = path.to_path_buf();
+pub fn remove_on_interrupt(path: PathBuf) -> Result<(), CliError> {
     ctrlc::set_handler(move || {
         // There may be nothing to remove yet, or any more.
         let _ = std::fs::remove_file(&path);

@@ -45,7 +45,7 @@ impl TraceFile {
             let problem = format!("{} files are not compressed as a whole", format.name());
             return Err(LabError::new(problem, format!("end the name in {}", format.suffix())));
         }
-        let building = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let building = TraceFile::building(path);
         let file = File::create(&building).map_err(|error| failed(path, &error))?;
         let mut trace = TraceFile {
             wanted: path.to_path_buf(),
@@ -69,9 +69,10 @@ impl TraceFile {
         self.format
     }
 
-    /// The file's name until it is whole.
-    pub fn building(&self) -> &Path {
-        &self.building
+    /// What a trace that will be `path` is called until it is whole.
+    pub fn building(path: &Path) -> PathBuf {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
     }
 
     /// Gives the trace its name, and an account of what it does not carry.

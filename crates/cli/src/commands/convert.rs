@@ -11,8 +11,8 @@ use crate::output;
 use crate::progress::remove_on_interrupt;
 
 pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
+    remove_on_interrupt(TraceFile::building(&args.output))?;
     let mut file = TraceFile::create(&args.output, args.to)?;
-    remove_on_interrupt(file.building())?;
     let stats = trace::read(&args.input, args.clock_hz, &mut file)?;
     let format = file.format().name();
     let losses = file.finish()?;

@@ -76,7 +76,8 @@ impl KnownTasks {
         }
         let news = std::mem::take(&mut self.news);
         let mut tree = Message::new();
-        for tgid in news.values().filter_map(|task| task.tgid) {
+        let concerned: BTreeSet<Pid> = news.values().filter_map(|task| task.tgid).collect();
+        for tgid in concerned {
             if self.processes.insert(tgid) || news.contains_key(&tgid) {
                 let name = self.known.get(&tgid).map(|leader| leader.comm).unwrap_or_default();
                 tree = tree.message(1, &process(tgid, name));
