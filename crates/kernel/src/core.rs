@@ -15,6 +15,7 @@ use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::domain::Domains;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::fair::bandwidth::GroupTimer;
 use crate::generation::behaviour::Reschedule;
 use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
@@ -54,6 +55,8 @@ pub(crate) struct DequeueFlags {
     pub delayed: bool,
     /// It moves to another CPU (`task_on_rq_migrating()`).
     pub migrating: bool,
+    /// Its group is throttled (`DEQUEUE_THROTTLE`).
+    pub throttle: bool,
 }
 
 /// Tunables in force on this machine, ns.
@@ -68,6 +71,8 @@ pub(crate) struct Sysctl {
     pub normalised_slice: u64,
     /// How many tasks fit into one latency (`sched_nr_latency`).
     pub nr_latency: u64,
+    /// How much runtime a queue takes from its group's pool at a time.
+    pub bandwidth_slice: u64,
     /// One tick.
     pub tick: u64,
     /// How long after running a task counts as cache-hot.
@@ -94,6 +99,11 @@ pub struct Scheduler {
     pub(crate) trace: TraceBuffer,
     /// CPUs whose `need_resched` was set since the driver last asked.
     marked: Vec<Cpu>,
+    /// Whether any group has ever had a quota (`cfs_bandwidth_used()`).
+    pub(crate) bandwidth_used: bool,
+    /// Groups' timers started, and CPUs called to unthrottle, since the driver last asked.
+    pub(crate) started_timers: Vec<GroupTimer>,
+    pub(crate) unthrottle_calls: Vec<Cpu>,
     /// Open loop: groups' entities have the weights that a real kernel gave them.
     pub(crate) given_weights: Option<GivenWeights>,
 }
@@ -120,6 +130,9 @@ impl Scheduler {
             nr_overloaded: 0,
             trace: TraceBuffer::default(),
             marked: Vec::new(),
+            bandwidth_used: false,
+            started_timers: Vec::new(),
+            unthrottle_calls: Vec::new(),
             given_weights: None,
             topology,
         };
@@ -267,11 +280,7 @@ impl Scheduler {
     /// Whether all that `cpu` runs is `SCHED_IDLE` (`sched_idle_cpu()`).
     pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
         let rq = &self.rqs[cpu.index()];
-        let idle_policy = |task: TaskId| self.tasks[task.index()].policy == Policy::Idle;
-        rq.nr_running > 0
-            && rq.stop.is_empty()
-            && rq.rt.first().is_none()
-            && rq.cfs_tasks.oldest_first(&self.tasks).all(idle_policy)
+        rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
     }
 
     /// Sets the queue's clock to now (`update_rq_clock()`).
@@ -323,6 +332,7 @@ impl Sysctl {
             normalised_slice: generation.tunables.effective(Tunable::BaseSlice, 1).unwrap_or(base_slice),
             // Scaling leaves the quotient as it is; a value written by the user changes it.
             nr_latency: latency.div_ceil(min_granularity.max(1)),
+            bandwidth_slice: value(Tunable::BandwidthSlice).unwrap_or(0),
             tick: tick.0,
             migration_cost: value(Tunable::MigrationCost).unwrap_or(0),
         }

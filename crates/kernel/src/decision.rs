@@ -45,6 +45,7 @@ reasons! {
         MoreUrgent = "it is of a higher real-time priority",
         LessUrgent = "it is not of a higher real-time priority",
         SameEntity = "it is the running task",
+        Throttled = "its group is throttled",
         AlreadyPending = "a reschedule is already pending",
         CurrIsIdlePolicy = "the running task is SCHED_IDLE and the other is not",
         PolicyNeverPreempts = "SCHED_BATCH and SCHED_IDLE tasks do not preempt by waking",
@@ -65,6 +66,15 @@ reasons! {
         LeftmostAhead = "it is still behind the leftmost",
         FarAhead = "it is ahead of the leftmost by more than its slice",
         WithinSlice = "its slice is not used up",
+    }
+
+    /// Why a group's queue is throttled, or is not.
+    ThrottleReason {
+        NoQuota = "its group has no quota",
+        RuntimeLeft = "it has runtime left",
+        PoolRefilled = "it has none left, but its group's pool has been filled meanwhile",
+        OutOfRuntime = "it has no runtime left, and its group's pool is empty",
+        ThrottledAlready = "it is throttled already",
     }
 
     /// Why a CPU was selected for a task.
@@ -117,6 +127,15 @@ pub struct TickDecision {
     pub resched: bool,
     /// Why.
     pub reason: TickReason,
+}
+
+/// Whether a group's queue is throttled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThrottleDecision {
+    /// Whether it is.
+    pub throttle: bool,
+    /// Why.
+    pub reason: ThrottleReason,
 }
 
 /// The CPU on which a task should be queued.

@@ -40,6 +40,7 @@ pub mod weight;
 
 pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeKind};
 pub use cpumask::{CpuMask, MAX_CPUS};
+pub use fair::bandwidth::{Bandwidth, BandwidthRules, GroupTimer, GroupTimerKind};
 pub use generation::Generation;
 pub use group::GroupId;
 pub use task::{Policy, Task, TaskId, TaskSpec};

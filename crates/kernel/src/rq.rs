@@ -35,6 +35,8 @@ pub(crate) struct Rq {
     /// For `/proc/schedstat`.
     pub counters: RqCounters,
     pub idle_time: IdleTime,
+    /// Groups' queues that this CPU has been called to unthrottle.
+    pub unthrottle: Vec<CfsRqId>,
 }
 
 impl Rq {
@@ -54,6 +56,7 @@ impl Rq {
             cfs_tasks: TaskList::default(),
             counters: RqCounters::default(),
             idle_time,
+            unthrottle: Vec::new(),
         }
     }
 }

@@ -6,12 +6,14 @@ use fairlab_event::Cpu;
 
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
+use crate::fair::bandwidth::ThrottledPropagation;
 use crate::generation::Feature;
 use crate::generation::behaviour::GovernorHook;
 use crate::group::GroupId;
 use crate::pelt::{
     AttachPoint, CpuScale, DetachPoint, EntityState, EntityWeight, FairInitialUtil, GroupEntity,
-    IdleCpuTimes, LostIdleCheck, QueueState, RqTime, RunnableKind, UtilEstFeatures, calc_group_runnable,
+    IdleCpuTimes, LostIdleCheck, PeltRules, QueueState, RqTime, RunnableKind, UtilEstFeatures,
+    calc_group_runnable,
 };
 use crate::task::{Policy, TaskId};
 use crate::weight::LoadWeight;
@@ -70,6 +72,24 @@ impl Scheduler {
         let queue = self.cfs(cfs_rq);
         let rq_now = self.rqs[queue.cpu.index()].pelt.now(&self.generation.pelt, self.rq_time(queue.cpu));
         queue.pelt_clock.now(rq_now)
+    }
+
+    /// Averages of a queue stand still while its group is throttled.
+    pub(crate) fn stop_pelt_clock(&mut self, cfs_rq: CfsRqId) {
+        let (rules, now, time) = self.throttle_clocks(cfs_rq);
+        self.cfs_mut(cfs_rq).pelt_clock.throttle(&rules, now, time);
+    }
+
+    /// Time goes on for the averages of a queue.
+    pub(crate) fn start_pelt_clock(&mut self, cfs_rq: CfsRqId) {
+        let (rules, now, time) = self.throttle_clocks(cfs_rq);
+        self.cfs_mut(cfs_rq).pelt_clock.unthrottle(&rules, now, time);
+    }
+
+    fn throttle_clocks(&self, cfs_rq: CfsRqId) -> (PeltRules, u64, RqTime) {
+        let cpu = self.cfs(cfs_rq).cpu;
+        let (rules, time) = (self.generation.pelt, self.rq_time(cpu));
+        (rules, self.rqs[cpu.index()].pelt.now(&rules, time), time)
     }
 
     fn entity_weight(&self, se: SeId) -> EntityWeight {
@@ -230,16 +250,24 @@ impl Scheduler {
 
     /// The entity leaves its queue outside of a dequeue (`detach_entity_cfs_rq()`).
     pub(crate) fn detach_entity_cfs_rq(&mut self, se: SeId) {
+        if self.se(se).avg.last_update_time == 0 {
+            // It belongs to no queue.
+            return;
+        }
         self.update_load_avg(se, LoadUpdate::AGE);
         self.detach_entity_load_avg(se);
         self.propagate_entity_cfs_rq(se);
     }
 
     fn propagate_entity_cfs_rq(&mut self, se: SeId) {
-        let mut level = self.se(se).parent;
+        let stops = self.generation.bandwidth.throttled_propagation == ThrottledPropagation::Stops;
+        let is_end = |scheduler: &Scheduler, se: SeId| {
+            stops && scheduler.cfs(scheduler.se(se).cfs_rq).runtime.throttled
+        };
+        let mut level = Some(se).filter(|&se| !is_end(self, se)).and_then(|se| self.se(se).parent);
         while let Some(se) = level {
             self.update_load_avg(se, LoadUpdate::TELL);
-            level = self.se(se).parent;
+            level = self.se(se).parent.filter(|_| !is_end(self, se));
         }
     }
 

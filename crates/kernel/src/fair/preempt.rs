@@ -7,6 +7,7 @@ use crate::generation::Feature;
 use crate::generation::behaviour::{
     DelayedInTest, ForkPreemption, SliceProtection, TestPick, WakeupPreemption,
 };
+use crate::group::{IdlePreemption, IdleProtection};
 use crate::task::{Policy, TaskId};
 
 /// How two entities of one queue compare.
@@ -50,7 +51,6 @@ impl Scheduler {
     ///
     /// Kernel: `check_preempt_wakeup()` (v6.7: `check_preempt_wakeup_fair()`), kernel/sched/fair.c. Variants:
     /// `Granularity` to v6.5, `PickDecides` from v6.6.
-    /// Departs: throttled hierarchies are not modelled.
     ///
     /// `pending`: a reschedule was asked for before the running task was charged for this test.
     pub(crate) fn check_preempt_wakeup(&self, curr: TaskId, task: TaskId, pending: bool) -> PreemptDecision {
@@ -59,24 +59,16 @@ impl Scheduler {
             return decide(false, PreemptReason::SameEntity);
         }
         let (running, woken) = (&self.tasks[curr.index()], &self.tasks[task.index()]);
+        if self.throttled_for_preemption(task) {
+            return decide(false, PreemptReason::Throttled);
+        }
         if pending {
             return decide(false, PreemptReason::AlreadyPending);
         }
-        if running.policy == Policy::Idle && woken.policy != Policy::Idle {
-            return decide(true, PreemptReason::CurrIsIdlePolicy);
-        }
-        if woken.policy != Policy::Normal {
-            return decide(false, PreemptReason::PolicyNeverPreempts);
-        }
-        if !self.has(Feature::WakeupPreemption) {
-            return decide(false, PreemptReason::FeatureOff);
+        if let Some(decision) = self.preempts_by_policy(curr, task) {
+            return decision;
         }
         let (curr, woken) = self.find_matching_se(running.se, woken.se);
-        match (self.is_idle_policy(curr), self.is_idle_policy(woken)) {
-            (true, false) => return decide(true, PreemptReason::CurrIsIdlePolicy),
-            (false, true) => return decide(false, PreemptReason::PolicyNeverPreempts),
-            _ => {}
-        }
         match self.generation.behaviours.wakeup_preemption {
             WakeupPreemption::Granularity => match self.wakeup_preempt_entity(curr, woken) {
                 WakeupPreemptionTest::Behind => decide(true, PreemptReason::BeyondGranularity),
@@ -97,6 +89,36 @@ impl Scheduler {
                     false => decide(false, PreemptReason::WouldNotBePicked),
                 }
             }
+        }
+    }
+
+    /// What policies alone decide.
+    ///
+    /// Kernel: `check_preempt_wakeup()`, kernel/sched/fair.c. Variants: `Tasks` to v5.14, `TasksThenGroups` from v5.15
+    /// (304000390f88), `Competitors` from v6.12 (faa42d29419d).
+    fn preempts_by_policy(&self, curr: TaskId, task: TaskId) -> Option<PreemptDecision> {
+        let (running, woken) = (&self.tasks[curr.index()], &self.tasks[task.index()]);
+        let gives_way = PreemptDecision { preempt: true, reason: PreemptReason::CurrIsIdlePolicy };
+        let never = PreemptDecision { preempt: false, reason: PreemptReason::PolicyNeverPreempts };
+        let off = PreemptDecision { preempt: false, reason: PreemptReason::FeatureOff };
+        let may_not = || (woken.policy != Policy::Normal).then_some(never);
+        let is_off = || (!self.has(Feature::WakeupPreemption)).then_some(off);
+        let tasks = || {
+            let curr_is_idle = running.policy == Policy::Idle && woken.policy != Policy::Idle;
+            curr_is_idle.then_some(gives_way).or_else(may_not).or_else(is_off)
+        };
+        let competitors = || {
+            let (curr, woken) = self.find_matching_se(running.se, woken.se);
+            match (self.is_idle_policy(curr), self.is_idle_policy(woken)) {
+                (true, false) => Some(gives_way),
+                (false, true) => Some(never),
+                _ => None,
+            }
+        };
+        match self.generation.groups.idle_preemption {
+            IdlePreemption::Tasks => tasks(),
+            IdlePreemption::TasksThenGroups => tasks().or_else(competitors),
+            IdlePreemption::Competitors => is_off().or_else(competitors).or_else(may_not),
         }
     }
 
@@ -146,6 +168,9 @@ impl Scheduler {
             decision.reason,
             PreemptReason::WouldBePicked | PreemptReason::WouldNotBePicked | PreemptReason::ShorterRequest
         );
+        if decision.reason == PreemptReason::CurrIsIdlePolicy {
+            return self.cancel_idle_protection(task);
+        }
         if !decided_by_pick || self.curr(self.tasks[task.index()].cpu) == rq.idle {
             return;
         }
@@ -167,6 +192,21 @@ impl Scheduler {
                 self.update_protection(cfs_rq, curr);
             }
             SliceProtection::UntilShortestRequest => {}
+        }
+    }
+
+    /// An idle entity that must give way is not kept by its protection. Kernel: f553741ac8c0.
+    fn cancel_idle_protection(&mut self, task: TaskId) {
+        let curr = self.curr(self.tasks[task.index()].cpu);
+        if self.generation.groups.idle_protection == IdleProtection::Kept || curr == task {
+            return;
+        }
+        let (curr, _) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
+        let entity = self.se_mut(curr);
+        entity.deadline_at_pick = None;
+        entity.protected_until = entity.vruntime;
+        if self.generation.behaviours.slice_protection == SliceProtection::UntilShortestRequest {
+            self.clear_buddies(curr);
         }
     }
 

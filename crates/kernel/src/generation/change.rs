@@ -10,6 +10,8 @@ use super::behaviour::{
 };
 use super::{Feature, Generation, Tunable};
 use crate::domain::DomainEffect;
+use crate::fair::bandwidth::BandwidthEffect;
+use crate::group::GroupEffect;
 use crate::pelt::PeltEffect;
 use crate::select::SelectEffect;
 
@@ -105,6 +107,10 @@ pub enum Effect {
     Domain(DomainEffect),
     /// Another rule of wakeups and CPU selection.
     Select(SelectEffect),
+    /// Another rule for groups and their tasks.
+    Group(GroupEffect),
+    /// Another rule of bandwidth control.
+    Bandwidth(BandwidthEffect),
     /// Bookkeeping that later commits build on; no decision changes.
     Groundwork,
     /// The commit matters, and the model does not follow it; the text says what is left out.
@@ -149,6 +155,8 @@ impl Effect {
             Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
             Effect::Domain(effect) => effect.apply(&mut generation.domain),
             Effect::Select(effect) => effect.apply(&mut generation.select),
+            Effect::Group(effect) => effect.apply(&mut generation.groups),
+            Effect::Bandwidth(effect) => effect.apply(&mut generation.bandwidth),
             Effect::Groundwork | Effect::NotModelled(_) => {}
         }
     }

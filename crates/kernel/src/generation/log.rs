@@ -11,6 +11,8 @@ use super::behaviour::{
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
 use crate::domain::{DOMAIN_CHANGES, DomainEffect, FilesShown};
+use crate::fair::bandwidth::BANDWIDTH_CHANGES;
+use crate::group::GROUP_CHANGES;
 use crate::pelt::{PELT_CHANGES, PeltRules};
 use crate::select::SELECT_CHANGES;
 
@@ -45,6 +47,7 @@ pub(super) fn base_tunables() -> Tunables {
         (Tunable::Latency, 6_000_000),
         (Tunable::MinGranularity, 750_000),
         (Tunable::WakeupGranularity, 1_000_000),
+        (Tunable::BandwidthSlice, 5_000_000),
         (Tunable::MigrationCost, 500_000),
     ] {
         tunables.define(tunable, normalised_ns);
@@ -102,17 +105,17 @@ pub struct Build {
 pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-5.10", about: "Debian 11's kernel, 5.10.218 and later", base: Release(5, 10),
-        with: &["0c2de3f054a5", "28156108fecb", "8b4e74ccb582"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
+        with: &["0c2de3f054a5", "28156108fecb", "72d0ad7cb5ba", "8b4e74ccb582"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
     },
     Build {
         name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
-        with: &[], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
+        with: &["d32960528702"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
     },
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
         with: &[
-            "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "aa3ee4f0b754", "79104becf42b", "79f3f9bedd14",
-            "82d6e01a0699",
+            "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "82d6e01a0699",
+            "aa3ee4f0b754", "f553741ac8c0",
         ],
         with_tracking: PeltRules::DEBIAN_6_12, without: &[],
     },
@@ -151,6 +154,8 @@ pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
     let mut log = tracking
         .chain(SELECT_CHANGES.iter().copied())
         .chain(POLICY_CHANGES.iter().copied())
+        .chain(GROUP_CHANGES.iter().copied())
+        .chain(BANDWIDTH_CHANGES.iter().copied())
         .chain(DOMAIN_CHANGES.iter().copied())
         .collect::<Vec<_>>();
     // Stable; patches that were never merged stand behind all that were.
@@ -174,9 +179,6 @@ const POLICY_CHANGES: &[Change] = &[
     change("b8c96361402a", "util-est-fastup", (5, 5), "sched/fair/util_est: Implement faster ramp-up EWMA on utilization increases", &[
         Effect::AddFeature(Feature::UtilEstFastup, true),
     ]),
-    change("26cf52229efc", "least-weight", (5, 7), "sched: Avoid scale real weight down to zero", &[
-        Effect::NotModelled("before, a group's entity below 1/1024 of nice 0 weighed nothing"),
-    ]),
     change("0c2de3f054a5", "alt-slice", (5, 13), "sched,fair: Alternative sched_slice()", &[
         Effect::AddFeature(Feature::AltPeriod, true),
         Effect::AddFeature(Feature::BaseSlice, true),
@@ -186,9 +188,6 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("21f56ffe4482", "pick-task", (5, 14), "sched: Introduce sched_class::pick_task()", &[
         Effect::BuddyClearing(BuddyClearing::AtSetNext),
-    ]),
-    change("304000390f88", "cgroup-idle", (5, 15), "sched: Cgroup SCHED_IDLE support", &[
-        Effect::NotModelled("groups that are made idle after their creation"),
     ]),
     change("51ce83ed523b", "idle-slice", (5, 16), "sched: reduce sched slice for SCHED_IDLE entities", &[
         Effect::AddTunable(Tunable::IdleMinGranularity, 750_000),
