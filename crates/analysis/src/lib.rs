@@ -8,7 +8,6 @@
 
 mod census;
 mod columns;
-mod depth;
 pub mod explain;
 pub mod histogram;
 pub mod latency;
@@ -24,5 +23,4 @@ pub mod timeline;
 mod tracker;
 
 pub use census::Census;
-pub use depth::QueueDepth;
 pub use needs::{MissingEvents, Needs};

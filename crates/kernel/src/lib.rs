@@ -29,7 +29,7 @@ mod random_operations;
 mod rq;
 mod rt;
 pub mod schedstat;
-pub mod select;
+mod select;
 mod task;
 #[cfg(test)]
 mod testbed;
@@ -39,8 +39,7 @@ mod vruntime;
 pub mod weight;
 
 pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeKind};
-pub use cpumask::{CpuMask, MAX_CPUS};
-pub use fair::bandwidth::{Bandwidth, BandwidthRules, GroupTimer, GroupTimerKind};
+pub use cpumask::CpuMask;
 pub use generation::Generation;
 pub use group::GroupId;
 pub use task::{Policy, Task, TaskId, TaskSpec};

@@ -14,7 +14,7 @@ use crate::core::{DequeueFlags, EnqueueFlags, Mode, Scheduler};
 use crate::decision::{PickReason, PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{DelayedLag, ForkPlacement, Reschedule};
+use crate::generation::behaviour::{ForkPlacement, Reweight};
 use crate::group::GroupId;
 use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
@@ -189,6 +189,13 @@ impl Scheduler {
         std::iter::once(task.se).chain(groups).map(EntityId).collect()
     }
 
+    /// What a task's levels would be on `cpu` if it were in `group`.
+    pub fn levels_in(&self, task: TaskId, group: GroupId, cpu: Cpu) -> Vec<EntityId> {
+        let group = self.group_entity(group, cpu).map(|entity| entity.0);
+        let groups = std::iter::successors(group, |se| self.se(*se).parent);
+        std::iter::once(self.task(task).se).chain(groups).map(EntityId).collect()
+    }
+
     /// The entity that stands for a queue on the one above; the root's has none.
     pub fn entity_above(&self, queue: QueueId) -> Option<EntityId> {
         self.cfs(queue.0).entity.map(EntityId)
@@ -218,6 +225,35 @@ impl Scheduler {
         }
     }
 
+    /// Whether an entity is its queue's current one, even if it has left the queue already.
+    pub fn is_current(&self, entity: EntityId) -> bool {
+        self.cfs(self.se(entity.0).cfs_rq).curr == Some(entity.0)
+    }
+
+    /// The clock at which an entity that is current would have been charged so far that it stands at `vruntime`, the
+    /// earliest up to `latest`; `None` where it stands beyond, or no clock leads there.
+    pub fn clock_at(&self, entity: EntityId, vruntime: Vruntime, latest: Ns) -> Option<Ns> {
+        let view = self.se(entity.0);
+        let wanted = u64::try_from(vruntime.minus(view.vruntime)).ok()?;
+        let (mut low, mut high) = (view.exec_start, latest.0);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.calc_delta_fair(view.load, middle - view.exec_start) < wanted {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        let reached = self.calc_delta_fair(view.load, low.saturating_sub(view.exec_start)) == wanted;
+        reached.then_some(Ns(low))
+    }
+
+    /// Where an entity would be placed if its task were woken now. Pure.
+    pub fn placement_of(&self, entity: EntityId) -> (Vruntime, Option<Vruntime>) {
+        let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
+        let placed = self.placement(self.se(entity.0).cfs_rq, entity.0, flags);
+        (placed.vruntime, placed.deadline)
+    }
+
     /// A queue as it stands.
     pub fn queue_view(&self, queue: QueueId) -> QueueView {
         let view = self.cfs(queue.0);
@@ -232,16 +268,6 @@ impl Scheduler {
     /// Tasks on a CPU's fair queues, of all levels, those that sleep there included.
     pub fn fair_tasks(&self, cpu: Cpu) -> Vec<TaskId> {
         self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks).collect()
-    }
-
-    /// Whether the running entity is charged before a sleeper is woken on its queue, not after.
-    pub fn charges_before_requeue(&self) -> bool {
-        self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse
-    }
-
-    /// Whether fair tasks make way for each other lazily.
-    pub fn reschedules_lazily(&self) -> bool {
-        self.generation.behaviours.reschedule == Reschedule::Lazily
     }
 
     /// The average of a queue, where lag is zero.
@@ -339,6 +365,26 @@ impl Scheduler {
         self.given_weights.as_mut().map(|given| given.0.remove(&se).unwrap_or(kept))
     }
 
+    /// Gives a group's entity that is off its queue another weight, with all that this changes.
+    pub fn reweigh_off_queue(&mut self, entity: EntityId, weight: u64) {
+        if !self.se(entity.0).on_rq && self.se(entity.0).load.raw() != weight {
+            self.reweight_entity(entity.0, LoadWeight::from_raw(weight));
+        }
+    }
+
+    /// The point around which a change of weight scales an entity's distances on the time line, for one that stood at
+    /// `vruntime`; `None` where it scales none.
+    pub fn reweight_pivot(&self, entity: EntityId, vruntime: Vruntime) -> Option<Vruntime> {
+        match self.generation.behaviours.reweight {
+            Reweight::KeepVruntime | Reweight::ScaleLagOffQueue => None,
+            Reweight::ScaleDeadline | Reweight::ScaleDeadlineAlways => Some(vruntime),
+            Reweight::ScaleAroundOthers
+            | Reweight::ScaleAroundAverage
+            | Reweight::PlaceAnew
+            | Reweight::ScaleAllAroundAverage => Some(self.average(self.se(entity.0).cfs_rq)),
+        }
+    }
+
     /// Gives an entity a weight, without anything else that a change of weight does.
     pub fn force_weight(&mut self, entity: EntityId, weight: u64) {
         let load = LoadWeight::from_raw(weight);
@@ -403,10 +449,9 @@ impl Scheduler {
         self.cfs_mut(queue.0).move_zero_to(min_vruntime);
     }
 
-    /// Sets or clears the pending reschedule of a CPU, at once or lazy.
-    pub fn force_need_resched(&mut self, cpu: Cpu, at_once: bool, lazy: bool) {
-        let rq = &mut self.rqs[cpu.index()];
-        (rq.need_resched, rq.need_resched_lazy) = (at_once, lazy);
+    /// Sets or clears the pending reschedule of a CPU.
+    pub fn force_need_resched(&mut self, cpu: Cpu, pending: bool) {
+        self.rqs[cpu.index()].need_resched = pending;
     }
 
     /// Gives a task another nice level or policy: off its queue and on again, as the kernel does.
@@ -529,14 +574,12 @@ impl Scheduler {
         self.fork(child);
     }
 
-    /// Queues a new task on `cpu` for the first time, without its test for preemption
-    /// ([`apply_preempt`](Self::apply_preempt) ends that).
+    /// Queues a new task on `cpu` for the first time, without its test for preemption.
     pub fn activate_new(&mut self, task: TaskId, cpu: Cpu) {
         self.move_entity_to(task, cpu);
         self.stand_on(cpu);
         let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
-        self.tasks[task.index()].is_new = true;
     }
 
     /// The running task of `cpu` leaves its queue and comes back to it at once, or to that of another group.
@@ -591,7 +634,7 @@ impl Scheduler {
             self.enqueue_task(task, EnqueueFlags::default());
         }
         if runs {
-            self.set_next_task(task, false);
+            self.set_next_task(task);
         }
     }
 
@@ -642,10 +685,10 @@ impl Scheduler {
     pub fn apply_preempt(&mut self, task: TaskId, decision: PreemptDecision) {
         if self.task(task).policy.is_fair() {
             self.set_buddies_after(task, decision);
-            self.protection_after(task, decision);
         }
-        self.tasks[task.index()].is_new = false;
-        self.resched_after(task, decision);
+        if decision.preempt {
+            self.resched_curr(self.task(task).cpu);
+        }
     }
 
     /// The tick of `cpu`, at the time of its runqueue: accounts what is not accounted yet, and asks at every level.

@@ -25,7 +25,6 @@ mod average;
 mod changes;
 mod clock;
 mod cpu_load;
-mod describe;
 mod entity;
 mod group;
 mod queue;

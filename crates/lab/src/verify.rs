@@ -6,6 +6,7 @@
 //!
 //! Must not know: how the answer is shown.
 
+mod hierarchy;
 mod probe;
 mod record;
 mod recording;
@@ -23,6 +24,7 @@ use fairlab_sim::Machine;
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
 use crate::LabError;
+use hierarchy::{Evidence, Hierarchy};
 use record::{Record, What};
 use walker::Walker;
 
@@ -79,7 +81,10 @@ impl Agreement {
 /// # Errors
 /// There is no readable trace, or it lacks what verification needs.
 pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> Result<Agreement, LabError> {
-    let recording = Recording::open(path)?;
+    let mut recording = Recording::open(path)?;
+    if recording.needs_hierarchy() && path != Path::new("-") {
+        recording.take_hierarchy(hierarchy(&recording.trace, options)?);
+    }
     let (topology, tick) = machine(&recording, options)?;
     let (trace, release, probed) =
         (recording.trace.clone(), recording.release.clone(), recording.shows_weights);
@@ -116,6 +121,14 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
         state_set_right,
         import,
     })
+}
+
+/// The groups that the trace itself tells of.
+fn hierarchy(trace: &Path, options: &VerifyOptions) -> Result<Hierarchy, LabError> {
+    let mut evidence = Evidence::default();
+    let read_options = ReadOptions { clock_hz: options.clock_hz };
+    read_path(trace, &read_options, &mut evidence).map_err(|error| unreadable(trace, &error))?;
+    Ok(evidence.conclude())
 }
 
 fn machine(recording: &Recording, options: &VerifyOptions) -> Result<(Topology, Ns), LabError> {

@@ -5,7 +5,7 @@
 //!
 //! Must not know: what a function should do.
 
-use fairlab_event::{Cpu, FieldValue, Fields, Pid};
+use fairlab_event::{Cpu, FieldValue, Fields, Pid, Place};
 
 /// Declares an enum of names with the text of each.
 macro_rules! names {
@@ -73,6 +73,10 @@ names! {
         Unthrottle = "unthr",
         /// `reweight_entity()` of kernels patched to trace it.
         ReweightTracepoint = "sched_reweight",
+        /// The same, `place_entity()`.
+        PlaceTracepoint = "sched_place",
+        /// The same, `update_deadline()` with a request used up.
+        DeadlineTracepoint = "sched_deadline_passed",
     }
 }
 
@@ -120,6 +124,11 @@ names! {
         Policy = "policy",
         Mask = "mask",
         First = "first",
+        Depth = "depth",
+        /// Whether it asked for a reschedule.
+        Asks = "resched",
+        OldVruntime = "vruntime before",
+        OldDeadline = "deadline before",
     }
 }
 
@@ -147,14 +156,72 @@ pub(super) struct Probe {
 impl Probe {
     /// Reads a kprobe event; `None` for probes that verification does not use.
     pub fn read(name: &str, fields: Fields<'_>) -> Option<Probe> {
-        let at = At::named(name).filter(|&at| at != At::ReweightTracepoint)?;
+        let traced = [At::ReweightTracepoint, At::PlaceTracepoint, At::DeadlineTracepoint];
+        let at = At::named(name).filter(|at| !traced.contains(at))?;
         Some(Probe::with_fields(at, fields))
     }
 
-    /// Reads a tracepoint of patched kernels that tells what the probe of the same function tells.
-    pub fn read_tracepoint(name: &str, fields: Fields<'_>) -> Option<Probe> {
-        let at = At::named(name).filter(|&at| at == At::ReweightTracepoint)?;
-        Some(Probe::with_fields(at, fields))
+    /// Reads `sched_reweight`: `depth=0 weight=2->353 sev=1->2 sed=3->4 cpu=0 nr=0 on_rq=0 curr=1`.
+    pub fn read_reweight(fields: Fields<'_>) -> Option<Probe> {
+        let mut probe = Probe::empty(At::ReweightTracepoint);
+        for (name, before, after) in [
+            ("weight", Key::Weight, Key::NewWeight),
+            ("sev", Key::OldVruntime, Key::Vruntime),
+            ("sed", Key::OldDeadline, Key::Deadline),
+        ] {
+            let FieldValue::Text(change) = fields.get(name)? else { return None };
+            let (one, other) = change.split_once("->")?;
+            let values = [one.parse::<u64>().ok()?, other.parse::<u64>().ok()?];
+            probe.set(before, values[0] as i64);
+            probe.set(after, values[1] as i64);
+        }
+        for (name, key) in
+            [("depth", Key::Depth), ("cpu", Key::Cpu), ("on_rq", Key::OnRq), ("curr", Key::Curr)]
+        {
+            probe.set(key, fields.signed(name)?);
+        }
+        Some(probe)
+    }
+
+    /// Reads `sched_deadline_passed`: `pid=0 depth=1 sev=1 sed=2 cpu=0 nr=2 weight=440 resched=1`.
+    pub fn read_deadline(fields: Fields<'_>) -> Option<Probe> {
+        let mut probe = Probe::empty(At::DeadlineTracepoint);
+        for (name, key) in [
+            ("depth", Key::Depth),
+            ("sev", Key::Vruntime),
+            ("sed", Key::Deadline),
+            ("cpu", Key::Cpu),
+            ("resched", Key::Asks),
+        ] {
+            probe.set(key, fields.unsigned(name)? as i64);
+        }
+        Some(probe)
+    }
+
+    /// `sched_place` as a probe. A group's entity has no pid.
+    pub fn of_place(place: &Place) -> Probe {
+        let mut probe = Probe::empty(At::PlaceTracepoint);
+        let pid = (!place.pid.is_idle()).then_some((Key::Pid, i64::from(place.pid.0)));
+        let values = [
+            (Key::Vruntime, place.sev as i64),
+            (Key::Deadline, place.sed as i64),
+            (Key::Lag, place.sel),
+            (Key::Average, place.avg as i64),
+            (Key::MinVruntime, place.min as i64),
+            (Key::Cpu, i64::from(place.cpu.0)),
+        ];
+        for (key, value) in values.into_iter().chain(pid) {
+            probe.set(key, value);
+        }
+        probe
+    }
+
+    fn empty(at: At) -> Probe {
+        Probe { at, by: None, in_place: false, values: vec![None; Key::ALL.len()].into() }
+    }
+
+    fn set(&mut self, key: Key, value: i64) {
+        self.values[key as usize] = Some(value);
     }
 
     fn with_fields(at: At, fields: Fields<'_>) -> Probe {
@@ -236,6 +303,18 @@ mod tests {
         assert_eq!(probe.unsigned(Key::CfsRq), Some(0xffff_9c31_9db3_34c0));
         assert_eq!((probe.get(Key::MinVruntime), probe.get(Key::Deadline)), (Some(-5), None));
         assert!(Probe::read("unknown", Fields::new("a=1")).is_none());
+    }
+
+    #[test]
+    fn a_traced_reweight_keeps_both_sides() {
+        let text = "depth=2 weight=85->545 sev=7->18446744073708503040 sed=9->9 cpu=2 nr=0 on_rq=0 curr=1";
+        let probe = Probe::read_reweight(Fields::new(text)).expect("a reweight");
+        assert_eq!((probe.get(Key::Weight), probe.get(Key::NewWeight)), (Some(85), Some(545)));
+        assert_eq!((probe.get(Key::OldVruntime), probe.get(Key::Vruntime)), (Some(7), Some(-1_048_576)));
+        assert_eq!((probe.get(Key::Depth), probe.cpu(), probe.task()), (Some(2), Some(Cpu(2)), None));
+        for broken in ["depth=2", "depth=2 weight=1 sev=7->8 sed=9->9 cpu=2 on_rq=0 curr=1"] {
+            assert!(Probe::read_reweight(Fields::new(broken)).is_none(), "{broken}");
+        }
     }
 
     #[test]

@@ -128,8 +128,12 @@ impl What {
                     _ => What::Other,
                 }
             }
-            EventKind::Other { name, fields } => {
-                Probe::read_tracepoint(name, fields).map_or(What::Other, What::Probe)
+            EventKind::SchedPlace(place) => What::Probe(Probe::of_place(&place)),
+            EventKind::Other { name: "sched_reweight", fields } => {
+                Probe::read_reweight(fields).map_or(What::Other, What::Probe)
+            }
+            EventKind::Other { name: "sched_deadline_passed", fields } => {
+                Probe::read_deadline(fields).map_or(What::Other, What::Probe)
             }
             _ => What::Other,
         }

@@ -2,6 +2,7 @@
 //!
 //! Must not know: what the model decides.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use fairlab_event::{Ns, Pid};
 use fairlab_kernel::{CpuMask, Topology};
 
+use super::hierarchy::Hierarchy;
 use super::sched_debug::SchedDebug;
 use super::sched_info;
 use crate::LabError;
@@ -33,6 +35,12 @@ pub(crate) struct Recording {
     pub debug: Option<SchedDebug>,
     pub tasks: Vec<TaskLine>,
     pub cgroups: Vec<CgroupLine>,
+    /// Whether the kernel was patched to trace each placement and change of weight of groups that only the trace tells of.
+    pub traces_places: bool,
+    /// Whether it has those events.
+    pub lists_place_event: bool,
+    /// Tasks that move themselves into groups, by event.
+    pub moves: BTreeMap<u64, (Pid, String)>,
     /// Whether the trace shows each weight that the kernel gives a group's entity.
     pub shows_weights: bool,
 }
@@ -101,6 +109,11 @@ impl Recording {
             release: release.or_else(|| release_of(&info)),
             source: provenance["source"].as_str().map(str::to_string),
             reverts: texts(&provenance["reverts"]),
+            traces_places: false,
+            lists_place_event: info.lines().any(|line| {
+                line.starts_with("sched events:") && line.split(' ').any(|event| event == "sched_place")
+            }),
+            moves: BTreeMap::new(),
             hz: meta.get("HZ").and_then(serde_json::Value::as_u64),
             topology: sched_info::topology(&info),
             debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
@@ -109,6 +122,27 @@ impl Recording {
                 .is_some_and(|probes| probes.lines().any(|line| line.starts_with("ok p:lab/rew "))),
             cgroups: beside("cgroups-start.txt").map_or_else(Vec::new, |text| cgroups(&text)),
         })
+    }
+
+    /// Whether the kernel's list of events has those that show groups, and nothing else does.
+    pub fn needs_hierarchy(&self) -> bool {
+        self.lists_place_event && self.cgroups.is_empty()
+    }
+
+    /// Takes over groups that the trace has told.
+    pub(super) fn take_hierarchy(&mut self, hierarchy: Hierarchy) {
+        /// Inodes that no real cgroup has.
+        const FIRST_INODE: u64 = 1 << 62;
+        let line = |(path, inode): (String, u64)| CgroupLine {
+            path,
+            inode,
+            weight: Some(100),
+            idle: false,
+            unused: true,
+        };
+        self.traces_places = !hierarchy.paths.is_empty();
+        self.cgroups = hierarchy.paths.into_iter().zip(FIRST_INODE..).map(line).collect();
+        self.moves = hierarchy.moves;
     }
 
     /// What is missing that the walk can do without, a sentence each.

@@ -25,11 +25,13 @@ pub enum Kind {
     Lag,
     /// Whether a task that goes to sleep stays on its queue.
     DelayedDequeue,
+    /// Where a change of its weight puts an entity, where the trace shows it.
+    Reweight,
 }
 
 impl Kind {
     /// Every kind, in order of report.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Vruntime,
         Kind::Placement,
         Kind::Pick,
@@ -38,6 +40,7 @@ impl Kind {
         Kind::QueueTime,
         Kind::Lag,
         Kind::DelayedDequeue,
+        Kind::Reweight,
     ];
 
     /// Its name in machine-readable output.
@@ -51,6 +54,7 @@ impl Kind {
             Kind::QueueTime => "queue_time",
             Kind::Lag => "lag",
             Kind::DelayedDequeue => "delayed_dequeue",
+            Kind::Reweight => "reweight",
         }
     }
 }

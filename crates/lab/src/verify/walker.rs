@@ -14,6 +14,7 @@ mod probes;
 mod start;
 mod state;
 mod switching;
+mod traced;
 mod truth;
 mod waiting;
 mod wakeups;
@@ -31,6 +32,7 @@ use super::window::Window;
 use groups::Groups;
 use judging::Judged;
 use state::{CpuInfo, Knowledge, MovedWhileWaking, Placed, TaskInfo};
+use traced::TracedStep;
 
 /// How many events are looked ahead at. A task that has been placed may wait this long before its place is printed.
 const LOOK_AHEAD: usize = 1 << 17;
@@ -49,6 +51,10 @@ pub(super) struct Walker {
     cpus: Vec<CpuInfo>,
     knowledge: Knowledge,
     groups: Groups,
+    /// Steps whose placements and changes of weight are traced, until they have been judged.
+    steps: Vec<TracedStep>,
+    /// The event that is being walked.
+    now: Option<Record>,
     recording: Recording,
     rules: TraceRules,
     /// Whether decisions are judged yet.
@@ -101,6 +107,8 @@ impl Walker {
             cpus,
             knowledge: Knowledge::default(),
             groups: Groups::default(),
+            steps: Vec::new(),
+            now: None,
             recording,
             rules,
             warm: false,
@@ -161,11 +169,11 @@ impl Walker {
             return;
         }
         self.follow_context(&record);
+        if self.recording.traces_places {
+            self.now = Some(record.clone());
+        }
         let was_pending = self.sched.need_resched(record.cpu);
         self.attach_before(&record);
-        if !matches!(record.what, What::Runtime { .. }) {
-            self.requeue_after_charge(record.cpu);
-        }
         match &record.what {
             What::Switch(switch) => self.on_switch(&record, *switch),
             What::Waking(wakeup) => self.on_waking(&record, *wakeup),
@@ -193,6 +201,7 @@ impl Walker {
         }
         self.follow_flags(&record, was_pending);
         self.after(&record);
+        self.judge_traced(&record);
     }
 
     /// What holds from an event on until the CPU's next one.
@@ -207,7 +216,7 @@ impl Walker {
         }
         if matches!(record.what, What::WaitEnds(_)) && std::mem::take(&mut cpu.resched_due) {
             cpu.need_resched = true;
-            self.sched.force_need_resched(record.cpu, true, false);
+            self.sched.force_need_resched(record.cpu, true);
         }
     }
 
@@ -253,10 +262,7 @@ impl Walker {
             let curr = self.sched.curr(record.cpu);
             self.kept_running(record, curr);
         }
-        if !set_now {
-            let (at_once, lazy) = self.rules.pending(record);
-            self.sched.force_need_resched(record.cpu, at_once, lazy);
-        }
+        self.sched.force_need_resched(record.cpu, pending);
     }
 
     /// The pid of a core's task; 0 for idle tasks.
@@ -269,8 +275,7 @@ impl Walker {
         if pid.is_idle() {
             return self.sched.idle_task(cpu);
         }
-        if let Some(info) = self.tasks.get_mut(&pid) {
-            info.seen = true;
+        if let Some(info) = self.tasks.get(&pid) {
             let id = info.id;
             self.follow_prio(id, prio);
             return id;
@@ -353,15 +358,6 @@ impl TraceRules {
         let before = |major, minor| release.is_some_and(|release| release < (major, minor));
         // fa2c3254d7cf: the state is passed on as it was when the switch was decided.
         TraceRules { prev_state_may_lie: before(5, 18), lazy_flag: !before(6, 13) }
-    }
-
-    /// What an event's flags show to be pending: a reschedule at once, and a lazy one.
-    fn pending(self, record: &Record) -> (bool, bool) {
-        match record.flags.as_bytes().get(1) {
-            Some(b'l' | b'L') => (false, true),
-            Some(b'b' | b'B') => (true, true),
-            _ => (record.flags.need_resched(), false),
-        }
     }
 }
 

@@ -71,7 +71,7 @@ impl Walker {
                 self.know_fresh_group(group);
             }
         }
-        if self.recording.shows_weights {
+        if self.recording.shows_weights || self.recording.traces_places {
             self.sched.take_weights_as_given();
         }
     }
@@ -136,6 +136,10 @@ impl Walker {
 
     /// The weights that the kernel gives on `cpu` from here to the end of the step that is being walked, which `ends` tells.
     pub(super) fn give_coming_weights(&mut self, cpu: Cpu, ends: impl Fn(&Record) -> bool) {
+        if self.recording.traces_places {
+            self.prepare_coming(cpu, None, ends);
+            return;
+        }
         if !self.recording.shows_weights {
             return;
         }

@@ -170,6 +170,9 @@ impl Walker {
         if view.task.is_some_and(|task| !self.is_fair(task)) {
             return;
         }
+        if std::mem::take(&mut self.knowledge.entity_mut(joined.entity).place_judged) {
+            return;
+        }
         let model = view.vruntime;
         let placed = self
             .knowledge

@@ -40,6 +40,7 @@ impl Walker {
             self.seen.lost += 1;
             return;
         }
+        self.prepare_enqueue(record.cpu, task, target);
         let (entity, orig) = (self.sched.task_entity(task), self.queue_of(task));
         let queue = self.sched.task_queue_on(task, target);
         let known = match self.by_lag {
@@ -78,14 +79,19 @@ impl Walker {
     pub(super) fn requeue_running(&mut self, task: TaskId, cpu: Cpu) {
         let pid = self.pid_of(task);
         let shown = self.prio_shown_later(pid);
+        let traced = self.traced_move(pid, cpu);
         let Some(info) = self.tasks.get_mut(&pid) else { return };
-        let moved = std::mem::take(&mut info.moving_group) || info.exiting;
+        let moved = std::mem::take(&mut info.moving_group) || info.exiting || traced.is_some();
         let announced = info.renice.take();
         let unannounced = shown.and_then(Prio::nice).filter(|_| !self.next_charge_fits(task));
         let renice =
             announced.or(unannounced).filter(|&nice| Some(nice) != self.sched.task(task).prio().nice());
-        let group = self.group_moved_to(pid).filter(|_| moved);
-        self.give_coming_weights(cpu, |record| matches!(record.what, What::WaitEnds(_)));
+        let group = traced.or_else(|| self.group_moved_to(pid).filter(|_| moved));
+        let ends = |record: &Record| matches!(record.what, What::WaitEnds(_));
+        match traced {
+            Some(_) => self.prepare_coming(cpu, group, ends),
+            None => self.give_coming_weights(cpu, ends),
+        }
         match renice {
             Some(nice) if !moved => {
                 let policy = self.sched.policy(task);

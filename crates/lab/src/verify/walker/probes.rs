@@ -19,17 +19,11 @@ impl Walker {
             }
             At::Resched | At::ReschedLazy => {
                 self.seen.resched_probe = true;
-                match probe.by {
-                    Some(Caller::Preemption) => {
-                        self.cpus[record.cpu.index()].asked_resched = probe.cpu();
-                    }
-                    _ => self.on_resched(probe),
+                if probe.by == Some(Caller::Preemption) {
+                    self.cpus[record.cpu.index()].asked_resched = probe.cpu();
                 }
             }
-            At::WakeupPreempt => {
-                self.cpus[record.cpu.index()].tested = probe.task();
-                self.activate_tested(record, probe);
-            }
+            At::WakeupPreempt => self.cpus[record.cpu.index()].tested = probe.task(),
             At::Nice => self.announce(probe, |info| info.renice = nice_of(probe)),
             At::MoveGroup => self.on_move_group(probe),
             At::Yield => {
@@ -39,6 +33,9 @@ impl Walker {
                 }
             }
             At::ReweightEntity => self.on_reweight(probe),
+            At::ReweightTracepoint | At::PlaceTracepoint | At::DeadlineTracepoint => {
+                self.on_traced(record, probe);
+            }
             At::EnqueueEntity | At::EnqueueTask => {
                 if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task())
                     && let Some(info) = self.cpus.get_mut(cpu.index())
@@ -52,9 +49,6 @@ impl Walker {
                 self.compare_minimum(record, probe);
                 self.compare_entity(record, probe);
             }
-            // Off the time line to be placed anew: the core has done so already.
-            At::Remove
-                if probe.task().is_some() && probe.task() == self.cpus[record.cpu.index()].requeued => {}
             At::Remove | At::Insert => self.compare_entity(record, probe),
             At::Place => {
                 self.compare_minimum(record, probe);
@@ -66,17 +60,6 @@ impl Walker {
             At::DequeueEntitiesReturn => self.compare_lag_at_dequeue(record, probe),
             At::RequeueDelayed => self.on_requeue(record, probe),
             _ => {}
-        }
-    }
-
-    /// Something else than a test for preemption asks for a reschedule.
-    fn on_resched(&mut self, probe: &Probe) {
-        let Some(cpu) = probe.cpu().filter(|cpu| cpu.index() < self.cpus.len()) else { return };
-        let at_once = self.sched.need_resched_at_once(cpu);
-        let lazy = self.sched.need_resched(cpu) && !at_once;
-        match probe.at {
-            At::ReschedLazy => self.sched.force_need_resched(cpu, at_once, true),
-            _ => self.sched.force_need_resched(cpu, true, lazy),
         }
     }
 
@@ -101,12 +84,8 @@ impl Walker {
         self.compare_entity(record, probe);
         self.cpus[record.cpu.index()].requeued = probe.task();
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
-        match task {
-            Some(task) if self.sched.charges_before_requeue() => {
-                self.cpus[record.cpu.index()].requeue_due = Some(task);
-            }
-            Some(task) => self.requeue(task),
-            None => {}
+        if let Some(task) = task {
+            self.requeue(task);
         }
     }
 
@@ -229,7 +208,15 @@ impl Walker {
         if curr.is_none() || printed || !self.average_known(queue) {
             return None;
         }
-        let (mut low, mut high) = (self.sched.rq_clock(cpu).0, self.clock_of_next_charge(cpu)?.0);
+        let latest = self.clock_of_next_charge(cpu)?;
+        let clock = self.clock_of_average(queue, average, latest);
+        (self.sched.queue_average_at(queue, clock) == average).then_some(clock)
+    }
+
+    /// The clock at which a queue's average reaches `average` if its running entity is charged up to then, the earliest up
+    /// to `latest`.
+    pub(super) fn clock_of_average(&self, queue: QueueId, average: Vruntime, latest: Ns) -> Ns {
+        let (mut low, mut high) = (self.sched.rq_clock(self.sched.cpu_of(queue)).0, latest.0);
         while low < high {
             let middle = low + (high - low) / 2;
             match self.sched.queue_average_at(queue, Ns(middle)).is_before(average) {
@@ -237,7 +224,7 @@ impl Walker {
                 false => high = middle,
             }
         }
-        (self.sched.queue_average_at(queue, Ns(low)) == average).then_some(Ns(low))
+        Ns(low)
     }
 
     /// An entity that slept on its queue and would be picked leaves it.

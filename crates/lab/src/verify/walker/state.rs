@@ -2,10 +2,13 @@
 //!
 //! Must not know: how a decision is judged.
 
+use std::collections::BTreeSet;
+
 use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{GroupId, TaskId, Vruntime};
 
+use super::super::probe::Probe;
 use super::Walker;
 
 /// How many values of a queue's minimum are remembered, for reads of it without its lock.
@@ -29,14 +32,10 @@ pub(super) struct TaskInfo {
     /// It has called `sched_yield()`; and that has been applied since it was last switched.
     pub yielding: bool,
     pub yielded: bool,
-    /// An event of this trace was about it.
-    pub seen: bool,
     /// Its vruntime has been printed in this trace.
     pub printed: bool,
     /// It has been woken where it slept on its queue, and whether that queue was known then.
     pub requeued: Option<bool>,
-    /// A probe has shown it queued by the wakeup that is under way.
-    pub activated: bool,
 }
 
 impl TaskInfo {
@@ -51,10 +50,8 @@ impl TaskInfo {
             moving_group: false,
             yielding: false,
             yielded: false,
-            seen: false,
             printed: false,
             requeued: None,
-            activated: false,
         }
     }
 }
@@ -78,8 +75,13 @@ pub(super) struct EntityInfo {
     pub known: bool,
     /// Whether its lag of when it last left a queue is the kernel's.
     pub lag_known: bool,
+    /// How far the core's lag may be from the kernel's, because the weights that scaled it are not shown to the last bit;
+    /// virtual ns.
+    pub lag_slack: u64,
     /// Where a probe has just shown it being placed.
     pub placed: Option<Placed>,
+    /// That has been judged already, before the step that includes it.
+    pub place_judged: bool,
 }
 
 /// What `place_entity()` returned with.
@@ -138,14 +140,16 @@ pub(super) struct CpuInfo {
     pub sleep_ended: Option<Pid>,
     /// The task that a probe has shown code on this CPU waking where it slept on its queue.
     pub requeued: Option<Pid>,
-    /// The same, while the charge that comes before is awaited.
-    pub requeue_due: Option<TaskId>,
     /// The last that a probe has shown a task being queued here: the event, and when.
     pub enqueued: Option<(u64, Ns)>,
     /// The event that last told its runqueue's clock where no accounting was printed.
     pub clock_shown: u64,
     /// How much its runqueue's clock was ahead of the trace's at its last accounting, ns.
     pub clock_ahead: Option<i64>,
+    /// Placements and changes of weight that code on this CPU has traced, of a step that the core has not done yet, each
+    /// with its event; and the events that belong to steps that it has.
+    pub traced: Vec<(u64, Probe)>,
+    pub traced_done: BTreeSet<u64>,
     /// Whether a switch here has shown since when its running task runs.
     pub pick_seen: bool,
     /// Whether this CPU has reported anything.

@@ -3,7 +3,7 @@
 use fairlab_event::{Cpu, Ns, Pid, Prio, Switch};
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::probe::{At, Caller, Key};
+use super::super::probe::{At, Caller, Key, Probe};
 use super::super::record::{Record, What};
 use super::Walker;
 
@@ -80,20 +80,43 @@ impl Walker {
     /// has switched, nothing can be told.
     pub(super) fn resched_shown_by(&self, cpu: Cpu) -> Option<bool> {
         let mut shown = None;
+        let asked_by_other = self.deadline_passes_on(cpu);
         for record in self.window.on_cpu(cpu) {
+            if asked_by_other.is_some_and(|event| event < record.number) {
+                return Some(false);
+            }
             if record.flags.as_bytes().is_empty() {
                 return None;
             }
             if record.flags.need_resched() {
                 return Some(true);
             }
-            let is_tick = matches!(record.what, What::Runtime { .. }) && record.flags.in_hardirq();
+            let accounts = match &record.what {
+                What::Runtime { .. } => true,
+                What::Probe(probe) => probe.at == At::DeadlineTracepoint,
+                _ => false,
+            };
+            let is_tick = accounts && record.flags.in_hardirq();
             if shown.is_some() || is_tick || matches!(record.what, What::Switch(_)) {
                 return Some(false);
             }
             shown = Some(false);
         }
         shown
+    }
+
+    /// The next event with which another CPU accounts `cpu`'s running task and asks for a reschedule, as far as traced.
+    fn deadline_passes_on(&self, cpu: Cpu) -> Option<u64> {
+        if !self.recording.traces_places {
+            return None;
+        }
+        let asks = |probe: &Probe| {
+            probe.at == At::DeadlineTracepoint && probe.cpu() == Some(cpu) && probe.get(Key::Asks) == Some(1)
+        };
+        self.window.all().take(DEADLINE_WITHIN).find_map(|record| match &record.what {
+            What::Probe(probe) if asks(probe) => Some(record.number),
+            _ => None,
+        })
     }
 
     /// Whether the tick that has just been accounted takes the CPU: a probe, or the flag of the CPU's next event if no
@@ -111,7 +134,11 @@ impl Walker {
                     && probe.cpu() == Some(cpu)
             }));
         }
-        let next = self.window.on_cpu(cpu).next()?;
+        // What the tick itself traces may come before it asks.
+        let in_tick = |record: &&Record| {
+            record.flags.in_hardirq() && matches!(record.what, What::Probe(_) | What::OtherProbe)
+        };
+        let next = self.window.on_cpu(cpu).find(|record| !in_tick(record))?;
         let pending = next.flags.need_resched();
         match next.flags.as_bytes().get(1)? {
             b'n' if !self.rules.lazy_flag => Some(false),
@@ -252,6 +279,9 @@ impl Walker {
         false
     }
 }
+
+/// How far ahead another CPU's accounting is looked for, events.
+const DEADLINE_WITHIN: usize = 256;
 
 /// Probes of one function that may stand between a decision and the event that shows it.
 const PROBES_BETWEEN: usize = 12;

@@ -1,0 +1,222 @@
+//! Kernels patched to trace every placement and every change of weight (`sched_place`, `sched_reweight`): what an enqueue or
+//! dequeue did at each level, in the kernel's order.
+//!
+//! The events come before the core does the step (an enqueue is known to be one when the wakeup is reported) or after it
+//! (a dequeue is done where it is accounted). Weights are traced without their last ten bits: what a scaled distance can be
+//! for any weight that is printed so counts as agreement, and then the kernel's value is taken.
+
+mod clock;
+mod verdicts;
+
+use fairlab_event::{Cpu, Pid};
+use fairlab_kernel::open_loop::EntityId;
+use fairlab_kernel::{GroupId, TaskId, Vruntime};
+
+use super::super::probe::{At, Key, Probe};
+use super::super::record::{Record, What};
+use super::{Placed, Walker};
+
+/// The weight of nice 0 as it is printed: no share of a group with the usual weight is larger, so that it is exact.
+const WHOLE: u64 = 1024;
+
+/// What is traced of one level of a step.
+#[derive(Clone, Debug)]
+struct Level {
+    entity: EntityId,
+    /// A change of weight before it is placed.
+    before: Option<Probe>,
+    place: Option<(u64, Probe)>,
+    /// A change of weight after it is placed, or of one that is queued and stays so.
+    after: Option<Probe>,
+}
+
+/// A step that the core has done or is about to do, as it was traced.
+#[derive(Clone, Debug)]
+pub(super) struct TracedStep {
+    levels: Vec<Level>,
+}
+
+impl Walker {
+    /// Code on this CPU traces a step that the core has not done yet.
+    pub(super) fn on_traced(&mut self, record: &Record, probe: &Probe) {
+        let info = &mut self.cpus[record.cpu.index()];
+        if !info.traced_done.remove(&record.number) {
+            info.traced.push((record.number, probe.clone()));
+        }
+    }
+
+    /// What code on `by` has traced of the enqueue of a task on `target`, which the core does next.
+    pub(super) fn prepare_enqueue(&mut self, by: Cpu, task: TaskId, target: Cpu) {
+        if self.cpus[by.index()].traced.is_empty() {
+            return;
+        }
+        let pid = self.pid_of(task);
+        let levels = self.sched.levels_on(task, target);
+        let traced = &mut self.cpus[by.index()].traced;
+        let own = |probe: &Probe| probe.task() == Some(pid) && probe.cpu() == Some(target);
+        let named = |probe: &Probe| probe.at == At::PlaceTracepoint && probe.task().is_some();
+        // Kernels that place tasks only when they wake name none where a task is moved.
+        let start = traced.iter().rposition(|(_, probe)| named(probe) && own(probe)).unwrap_or(0);
+        let rest = traced[start..].iter().skip(1);
+        let length = 1 + rest.take_while(|(_, probe)| !named(probe) && probe.cpu() == Some(target)).count();
+        let chain = traced.drain(start..start + length).collect::<Vec<_>>();
+        self.prepare(target, &levels, &chain);
+    }
+
+    /// What code on `by` has traced of the dequeue of a waiting task from its CPU. Returns whether its lag is known with
+    /// its queue: where the running entity is a group's, accounting may show nowhere.
+    pub(super) fn prepare_detach(&mut self, by: Cpu, task: TaskId) -> bool {
+        let orig = self.sched.task(task).cpu();
+        let traced = std::mem::take(&mut self.cpus[by.index()].traced);
+        let chain = traced.into_iter().filter(|(_, probe)| probe.cpu() == Some(orig)).collect::<Vec<_>>();
+        let levels = self.sched.levels(task);
+        self.prepare(orig, &levels, &chain);
+        let curr = self.sched.queue_view(self.queue_of(task)).curr;
+        let shown = self.cpus[orig.index()].clock_shown == self.seen.events;
+        !self.recording.traces_places || shown || curr.is_none_or(|curr| curr.task.is_some())
+    }
+
+    /// The same of a step of `cpu`'s own running task that the trace shows from here on, up to the event that `ends` tells.
+    /// `group` is where the task is moved to.
+    pub(super) fn prepare_coming(
+        &mut self,
+        cpu: Cpu,
+        group: Option<GroupId>,
+        ends: impl Fn(&Record) -> bool,
+    ) {
+        // What is placed after a dequeue is another step: the CPU pulls work before it switches.
+        let is_other = |record: &Record| {
+            let places = matches!(&record.what, What::Probe(probe) if probe.at == At::PlaceTracepoint);
+            matches!(record.what, What::Migrate { .. }) || (places && group.is_none())
+        };
+        let coming = self.window.on_cpu(cpu).take_while(|record| !ends(record) && !is_other(record));
+        let chain = coming.filter_map(|record| match &record.what {
+            What::Probe(probe) if matches!(probe.at, At::ReweightTracepoint | At::PlaceTracepoint) => {
+                Some((record.number, probe.clone()))
+            }
+            _ => None,
+        });
+        let chain = chain.filter(|(_, probe)| probe.cpu() == Some(cpu)).collect::<Vec<_>>();
+        if chain.is_empty() {
+            return;
+        }
+        self.cpus[cpu.index()].traced_done.extend(chain.iter().map(|(event, _)| *event));
+        let task = self.sched.curr(cpu);
+        let levels = match group {
+            Some(group) => self.sched.levels_in(task, group, cpu),
+            None => self.sched.levels(task),
+        };
+        self.prepare(cpu, &levels, &chain);
+    }
+
+    /// The group that the running task moves itself into, where the trace's own account of groups has it do so next.
+    pub(super) fn traced_move(&self, pid: Pid, cpu: Cpu) -> Option<GroupId> {
+        let next = self.window.on_cpu(cpu).take_while(|record| !matches!(record.what, What::WaitEnds(_)));
+        let moved = next.filter_map(|record| self.recording.moves.get(&record.number));
+        let path = moved.filter(|(mover, _)| *mover == pid).map(|(_, path)| path).next()?;
+        self.groups.named(path)
+    }
+
+    fn prepare(&mut self, cpu: Cpu, levels: &[EntityId], chain: &[(u64, Probe)]) {
+        let step = traced_levels(levels, chain);
+        let deadlines = chain.iter().filter(|(_, probe)| probe.at == At::DeadlineTracepoint);
+        let clocks = deadlines.filter_map(|(_, probe)| self.clock_of_deadline(cpu, probe));
+        if let Some(clock) = clocks.chain(self.traced_clock(cpu, &step)).max() {
+            self.cpus[cpu.index()].clock_shown = self.seen.events;
+            self.sched.set_rq_clock(cpu, clock.max(self.sched.rq_clock(cpu)));
+        }
+        for level in &step {
+            self.prepare_level(cpu, level);
+        }
+        self.steps.push(TracedStep { levels: step });
+    }
+
+    fn prepare_level(&mut self, cpu: Cpu, level: &Level) {
+        let entity = level.entity;
+        let joins = level.place.is_some() && !self.sched.entity_view(entity).on_rq;
+        if let (Some(probe), true) = (&level.before, joins) {
+            let (weight, old) = (printed(probe, Key::NewWeight), printed(probe, Key::Weight));
+            self.sched.reweigh_off_queue(entity, whole_weight(weight));
+            self.note_lag_scaled(entity, old, weight);
+        } else if let Some(probe) = &level.before {
+            self.give_traced_weight(entity, probe);
+        }
+        if let (Some((event, probe)), true) = (&level.place, joins) {
+            self.before_traced_place(cpu, entity, *event, probe);
+        }
+        if let Some(probe) = &level.after {
+            self.give_traced_weight(entity, probe);
+        }
+    }
+
+    fn give_traced_weight(&mut self, entity: EntityId, probe: &Probe) {
+        let weight = printed(probe, Key::NewWeight);
+        if self.sched.entity_view(entity).weight >> 10 != weight {
+            self.sched.give_weight(entity, whole_weight(weight));
+        }
+    }
+
+    /// An entity that is about to join its queue: where the kernel placed it, and from what.
+    fn before_traced_place(&mut self, cpu: Cpu, entity: EntityId, event: u64, probe: &Probe) {
+        let queue = self.sched.queue_of(entity);
+        let is_empty = self.sched.queue_view(queue).entities().next().is_none();
+        if self.by_lag {
+            // A running task that comes back to its queue has not left it in the core yet.
+            let record = self.now.as_ref();
+            let comes_back = record.is_some_and(|record| record.number < event && record.cpu == cpu);
+            if !comes_back {
+                self.compare_traced_average(cpu, entity, probe);
+            }
+            if let Some(lag) = probe.get(Key::Lag) {
+                self.compare_traced_lag(entity, lag);
+            }
+        }
+        if let Some(minimum) = probe.unsigned(Key::MinVruntime).filter(|_| is_empty) {
+            self.sched.force_min_vruntime(queue, Vruntime(minimum));
+            self.knowledge.queue_mut(queue).min_known = true;
+            self.note_minimum(queue);
+        }
+        let Some(vruntime) = probe.unsigned(Key::Vruntime).map(Vruntime) else { return };
+        let placed = Placed { event, vruntime, deadline: probe.unsigned(Key::Deadline).map(Vruntime) };
+        if self.by_lag && self.sched.is_current(entity) {
+            self.judge_place_of_current(entity, placed);
+        } else {
+            self.knowledge.entity_mut(entity).placed = Some(placed);
+        }
+    }
+}
+
+/// Sorts a step's events to the levels that they are about.
+fn traced_levels(levels: &[EntityId], chain: &[(u64, Probe)]) -> Vec<Level> {
+    let empty = |&entity: &EntityId| Level { entity, before: None, place: None, after: None };
+    let mut step = levels.iter().map(empty).collect::<Vec<_>>();
+    let mut at = 0;
+    for (event, probe) in chain {
+        if probe.at == At::DeadlineTracepoint {
+            continue;
+        }
+        if probe.at == At::PlaceTracepoint {
+            at = if probe.task().is_some() { 0 } else { at + 1 };
+            if let Some(level) = step.get_mut(at) {
+                level.place = Some((*event, probe.clone()));
+            }
+            continue;
+        }
+        let depth = probe.get(Key::Depth).and_then(|depth| usize::try_from(depth).ok());
+        let index = depth.and_then(|depth| (levels.len() - 1).checked_sub(depth));
+        if let Some(level) = index.and_then(|index| step.get_mut(index)) {
+            let change = if level.place.is_some() { &mut level.after } else { &mut level.before };
+            *change = Some(probe.clone());
+        }
+    }
+    step
+}
+
+fn printed(probe: &Probe, key: Key) -> u64 {
+    probe.unsigned(key).unwrap_or(0)
+}
+
+/// A weight, scaled up, that is printed so: the middle of those that are.
+fn whole_weight(printed: u64) -> u64 {
+    if printed == WHOLE { WHOLE << 10 } else { (printed << 10) + 512 }
+}
