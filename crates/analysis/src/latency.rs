@@ -105,7 +105,7 @@ impl Latency {
                 "{late} of {all} events are not in order of time: waits near them are missing or wrong"
             ));
         }
-        let rows = table::rows(&self.tasks, &self.options);
+        let (rows, crossed) = table::rows(&self.tasks, &self.options);
         Ok(LatencyTable {
             runtime: Ns(rows.iter().fold(0, |sum, row| row.runtime.0.saturating_add(sum))),
             count: rows.iter().map(|row| row.count).sum(),
@@ -115,6 +115,7 @@ impl Latency {
             switch_bugs: self.switch_bugs,
             lost_events: self.lost_events,
             lost_chunks: self.lost_chunks,
+            crossed,
             records: self.census.total(),
             notices,
         })
@@ -193,6 +194,7 @@ impl Sink for Latency {
             EventKind::Lost { count } => {
                 self.lost_chunks += 1;
                 self.lost_events = self.lost_events.saturating_add(count.unwrap_or(0));
+                self.each(Tasks::lose);
             }
             _ => {}
         }
@@ -396,6 +398,24 @@ mod tests {
         assert!(
             row.to_string()
                 .starts_with("  same:(3)              |      0.024 ms |        3 | avg:   0.013 ms |")
+        );
+    }
+
+    #[test]
+    fn a_wait_across_lost_events_is_counted_apart() {
+        let story = "10 0 switch A S B
+             20 1 waking A
+             25 2 lost 3
+             30 0 switch B R A
+             35 0 switch A S B
+             40 1 waking A
+             50 0 switch B R A
+             60 3 lost 1";
+        let table = check(story, &["B:66 2 5 5 30 35", "A:65 1 10 10 40 50"]);
+        assert_eq!((table.crossed, table.rows[1].crossed), (1, 1));
+        assert!(
+            table.to_string().contains("\n  INFO: 1 waits across lost events are not measured\n"),
+            "{table}"
         );
     }
 

@@ -8,6 +8,7 @@
 
 mod census;
 mod columns;
+mod depth;
 pub mod explain;
 pub mod histogram;
 pub mod latency;
@@ -23,4 +24,5 @@ pub mod timeline;
 mod tracker;
 
 pub use census::Census;
+pub use depth::QueueDepth;
 pub use needs::{MissingEvents, Needs};

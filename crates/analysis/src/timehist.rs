@@ -15,7 +15,7 @@ use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, Switch, TaskStat
 
 use crate::{Census, MissingEvents, Needs};
 pub use history::OffCpu;
-use history::{History, ReadyBy, Stay};
+use history::{History, Moment, ReadyBy, Stay};
 pub use threads::Label;
 use threads::Threads;
 use totals::Totals;
@@ -97,6 +97,8 @@ pub struct SwitchRow {
     pub delay: Ns,
     /// How long it ran; 0 when its begin is not in the trace.
     pub run: Ns,
+    /// What of this events were lost in, so that it is not known and 0.
+    pub crossed: Crossed,
     /// The state in which it left.
     pub state: TaskState,
     /// Name of the task that ran next.
@@ -105,6 +107,17 @@ pub struct SwitchRow {
     pub next_pid: Pid,
     /// What perf knows of this.
     pub shown: Shown,
+}
+
+/// What of a stay is not measured since events were lost meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Crossed {
+    /// The stay itself.
+    pub run: bool,
+    /// The time off the CPU before it.
+    pub off: bool,
+    /// The time for which it was ready to run.
+    pub delay: bool,
 }
 
 /// What perf shows of a stay, after it has forgotten what the task did before its EXIT record.
@@ -128,6 +141,8 @@ pub struct Timehist<F> {
     wake_source: WakeSource,
     window: Option<(Ns, Ns)>,
     switches: u64,
+    /// At how many places events were lost.
+    losses: u32,
     census: Census,
 }
 
@@ -135,7 +150,9 @@ pub struct Timehist<F> {
 #[derive(Clone, Debug, Default)]
 struct CpuHistory {
     /// When it last switched tasks.
-    switched_at: Option<Ns>,
+    switched_at: Option<Moment>,
+    /// Whether its events were lost since.
+    lost: bool,
     switches: u64,
     idle: History,
     idle_totals: Totals,
@@ -197,6 +214,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
             wake_source: WakeSource::Unknown { held: Vec::new(), wakeups: 0 },
             window: None,
             switches: 0,
+            losses: 0,
             census: Census::default(),
         }
     }
@@ -218,6 +236,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
             .map(|(index, task)| task.totals.summary(threads.label(index), task.parent))
             .collect();
         tasks.sort_by(|one, other| other.run.cmp(&one.run).then(one.label.tid.cmp(&other.label.tid)));
+        let crossed = threads.tasks.iter().fold(0, |sum, task| sum + task.totals.crossed);
         let cpus = (0..).zip(&self.cpus).map(|(cpu, history)| CpuSummary {
             cpu: Cpu(cpu),
             switches: history.switches,
@@ -231,8 +250,21 @@ impl<F: FnMut(&Row)> Timehist<F> {
             tasks,
             span: self.window.map_or(Ns::ZERO, |(first, last)| last.since(first)),
             nr_cpus: self.cpus.iter().filter(|cpu| cpu.switches > 0).count(),
+            crossed,
             notices,
         })
+    }
+
+    fn moment(&self, time: Ns) -> Moment {
+        Moment { time, losses: self.losses }
+    }
+
+    /// Events of a CPU were lost: since when its task runs is not known, and nothing that goes on is measured.
+    fn lose(&mut self, cpu: Cpu) {
+        self.losses += 1;
+        if let Some(history) = self.cpus.get_mut(cpu.index()) {
+            (history.switched_at, history.lost) = (None, true);
+        }
     }
 
     fn wants_cpu(&self, cpu: Cpu) -> bool {
@@ -249,14 +281,14 @@ impl<F: FnMut(&Row)> Timehist<F> {
     }
 
     /// Cuts a stay to the window: when it began, if that is known, and when it ended.
-    fn cut(&self, began: Option<Ns>, now: Ns) -> Option<(Option<Ns>, Ns)> {
+    fn cut(&self, began: Option<Moment>, now: Ns) -> Option<(Option<Moment>, Ns)> {
         let start = self.options.start.unwrap_or_default();
         if now < start {
             return None;
         }
-        let began = began.map(|began| began.max(start));
+        let began = began.map(|began| Moment { time: began.time.max(start), ..began });
         match self.options.end {
-            Some(end) if began.is_none_or(|began| began > end) => None,
+            Some(end) if began.is_none_or(|began| began.time > end) => None,
             Some(end) => Some((began, now.min(end))),
             None => Some((began, now)),
         }
@@ -270,7 +302,8 @@ impl<F: FnMut(&Row)> Timehist<F> {
         if self.cpus.len() <= cpu {
             self.cpus.resize(cpu + 1, CpuHistory::default());
         }
-        let began = self.cpus[cpu].switched_at.replace(now);
+        let moment = self.moment(now);
+        let began = self.cpus[cpu].switched_at.replace(moment);
         self.cpus[cpu].switches += 1;
         let cut = self.cut(began, now);
         let left_at = if switch.prev_pid.is_idle() {
@@ -278,6 +311,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
         } else {
             self.task_leaves(switch, event, cut)
         };
+        self.cpus[cpu].lost = false;
         if self.options.start.is_none_or(|start| left_at >= start) {
             self.window.get_or_insert((left_at, left_at));
         }
@@ -289,7 +323,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
     }
 
     /// The idle task leaves; returns when, as far as the window goes.
-    fn idle_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: Option<(Option<Ns>, Ns)>) -> Ns {
+    fn idle_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: Option<(Option<Moment>, Ns)>) -> Ns {
         if !self.wants(&Label::idle()) {
             return event.time;
         }
@@ -297,15 +331,17 @@ impl<F: FnMut(&Row)> Timehist<F> {
         let left_at = cut.map_or(event.time, |(_, left_at)| left_at);
         if let Some((began, left_at)) = cut {
             let stay = self.cpus[cpu].idle.stay(began, left_at);
-            let row = row(switch, event, left_at, Label::idle(), Label::idle());
+            let mut row = row(switch, event, left_at, Label::idle(), Label::idle());
+            row.crossed.run = self.cpus[cpu].lost;
             self.end_stay(FinishedStay { row, task: None, own: stay, shown: stay });
         }
-        self.cpus[cpu].idle.leave(switch.prev_state, event.time, left_at);
+        let now = self.moment(event.time);
+        self.cpus[cpu].idle.leave(switch.prev_state, now, left_at);
         left_at
     }
 
     /// A task leaves; returns when, as far as the window goes.
-    fn task_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: Option<(Option<Ns>, Ns)>) -> Ns {
+    fn task_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: Option<(Option<Moment>, Ns)>) -> Ns {
         let index = self.threads.see(switch.prev_pid, switch.prev_comm, &event.context);
         let tid = self.threads.sample_tid(switch.prev_pid, &event.context);
         self.threads.shown(tid, event.context.tgid);
@@ -317,10 +353,12 @@ impl<F: FnMut(&Row)> Timehist<F> {
         if let Some((began, left_at)) = cut {
             let own = self.threads.task(index).history.stay(began, left_at);
             let shown = self.threads.shown(tid, event.context.tgid).history.stay(began, left_at);
-            let row = row(switch, event, left_at, label, shown_label);
+            let mut row = row(switch, event, left_at, label, shown_label);
+            row.crossed.run = self.cpus.get(event.cpu.index()).is_some_and(|cpu| cpu.lost);
             self.end_stay(FinishedStay { row, task: Some(index), own, shown });
         }
-        let leave = |history: &mut History| history.leave(switch.prev_state, event.time, left_at);
+        let now = self.moment(event.time);
+        let leave = |history: &mut History| history.leave(switch.prev_state, now, left_at);
         leave(&mut self.threads.task(index).history);
         leave(&mut self.threads.shown(tid, event.context.tgid).history);
         left_at
@@ -344,14 +382,16 @@ impl<F: FnMut(&Row)> Timehist<F> {
 
     fn tell(&mut self, stay: &FinishedStay, by: ReadyBy) {
         let mut row = stay.row;
-        (row.run, row.off, row.delay) = (stay.own.run, stay.own.off, stay.own.delay(by));
-        (row.shown.wait, row.shown.delay) = (stay.shown.off.total(), stay.shown.delay(by));
+        (row.run, row.off, row.delay) = (stay.own.run, stay.own.off, stay.own.delay(by).time);
+        row.crossed.off = row.crossed.run || stay.own.off_crossed;
+        row.crossed.delay = row.crossed.run || stay.own.delay(by).crossed;
+        (row.shown.wait, row.shown.delay) = (stay.shown.off.total(), stay.shown.delay(by).time);
         self.switches += 1;
         match stay.task {
-            Some(index) => self.threads.task(index).totals.add(&stay.own, by),
+            Some(index) => self.threads.task(index).totals.add(&stay.own, row.crossed, by),
             None => {
                 if let Some(cpu) = self.cpus.get_mut(row.cpu.index()) {
-                    cpu.idle_totals.add(&stay.own, by);
+                    cpu.idle_totals.add(&stay.own, row.crossed, by);
                 }
             }
         }
@@ -399,9 +439,10 @@ impl<F: FnMut(&Row)> Timehist<F> {
 
     fn woken(&mut self, wakeup: &Wakeup, event: &Event<'_>, by: ReadyBy) {
         let index = self.threads.see(wakeup.pid, wakeup.comm, &event.context);
+        let now = self.moment(event.time);
         let wake = |history: &mut History| match by {
-            ReadyBy::Waking => history.waking(event.time),
-            ReadyBy::Wakeup => history.wakeup(event.time),
+            ReadyBy::Waking => history.waking(now),
+            ReadyBy::Wakeup => history.wakeup(now),
         };
         wake(&mut self.threads.task(index).history);
         wake(&mut self.threads.shown_object(wakeup.pid).history);
@@ -467,6 +508,7 @@ fn row(switch: &Switch, event: &Event<'_>, time: Ns, task: Label, shown: Label) 
         off: OffCpu::default(),
         delay: Ns::ZERO,
         run: Ns::ZERO,
+        crossed: Crossed::default(),
         state: switch.prev_state,
         next_comm: switch.next_comm,
         next_pid: switch.next_pid,
@@ -495,6 +537,7 @@ impl<F: FnMut(&Row)> Sink for Timehist<F> {
             EventKind::TaskStart { pid, tgid, parent_pid } => self.threads.start(*pid, *tgid, *parent_pid),
             EventKind::TaskExit { pid, .. } => self.threads.exit(*pid),
             EventKind::Lost { count } => {
+                self.lose(event.cpu);
                 self.certain(Row::Lost { time: event.time, cpu: event.cpu, count: *count });
             }
             _ => {}

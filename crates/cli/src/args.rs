@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fairlab_analysis::latency::SortKey;
 use fairlab_event::Ns;
+use fairlab_trace::OutputFormat;
 
 use crate::commands::trace::TraceArgs;
 use crate::numbers::{CpuList, CpuSets, Window, parse_cpu_sets, parse_cpus, parse_duration, parse_window};
@@ -24,6 +25,8 @@ pub enum Command {
     Run(RunArgs),
     /// Runs a workload on two kernels or more and says how they differ; the first is the baseline.
     Compare(CompareArgs),
+    /// Turns a trace into another format: ftrace text, trace.dat, perf.data.
+    Convert(ConvertArgs),
     /// Shows how long each task of a recorded trace waited for a CPU, as perf sched latency does.
     Latency(LatencyArgs),
     /// Explains the worst waits of a recorded trace: who woke the task, who ran instead, what idled, what ended it.
@@ -90,7 +93,7 @@ pub struct RunArgs {
     /// Runs with this many seeds, from --seed on.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seeds: u64,
-    /// Writes the run's trace as ftrace text; with one kernel and one seed.
+    /// Writes the run's trace, in the format that the name's end tells, as convert does; with one kernel and one seed.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }
@@ -105,6 +108,30 @@ pub struct CompareArgs {
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); - is standard input.
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// The file to write; its name's end tells the format: .txt, .dat, .data; .zst behind it compresses.
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    /// The format, whatever the name: text, trace.dat, perf.data.
+    #[arg(long, value_name = "FORMAT", value_parser = parse_output_format)]
+    pub to: Option<OutputFormat>,
+    /// Ticks per second of the trace clock, for traces with integer time stamps.
+    #[arg(long, value_name = "HZ")]
+    pub clock_hz: Option<u64>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+fn parse_output_format(text: &str) -> Result<OutputFormat, String> {
+    let known = || OutputFormat::ALL.map(OutputFormat::name).join(", ");
+    OutputFormat::parse(text).ok_or_else(|| format!("known are {}", known()))
 }
 
 #[derive(Debug, Args)]
@@ -285,14 +312,36 @@ pub struct MachinesArgs {
 pub enum MachinesCommand {
     /// Lists machines.
     List(FormatArgs),
-    /// Shows a machine's topology and what kernel work costs on it.
-    Show {
-        /// The machine: a preset, host, or a TOML file.
-        #[arg(value_name = "M")]
-        machine: String,
-        #[command(flatten)]
-        format: FormatArgs,
-    },
+    /// Shows a machine: its topology, the scheduling domains that a kernel builds on it, what kernel work costs there.
+    Show(MachineArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// The machine: a preset, host, or a TOML file.
+    #[arg(value_name = "M")]
+    pub machine: String,
+    /// The kernel whose domains are shown; by default the newest release.
+    #[arg(long, value_name = "K")]
+    pub kernel: Option<String>,
+    /// Show the domains of this CPU instead of one CPU of each kind.
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// How the machine is printed; toml is a file that --machine reads.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: MachineFormat,
+}
+
+/// How a machine is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum MachineFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+    /// As a machine file.
+    Toml,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod compare;
+pub mod convert;
 pub mod experiment;
 pub mod explain;
 pub mod fidelity;

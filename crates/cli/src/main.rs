@@ -36,6 +36,7 @@ fn dispatch(command: Command) -> Result<(), CliError> {
     match command {
         Command::Run(args) => commands::run::execute(&args),
         Command::Compare(args) => commands::compare::execute(&args),
+        Command::Convert(args) => commands::convert::execute(&args),
         Command::Latency(args) => commands::latency::execute(&args),
         Command::Explain(args) => commands::explain::execute(&args),
         Command::Summary(args) => commands::summary::execute(&args),

@@ -1,6 +1,7 @@
 //! Progress of long work: on a terminal only, on standard error, and gone when the work is done.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -63,6 +64,20 @@ pub fn stop_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
             std::process::exit(130);
         }
     })
-    .map_err(|error| CliError::bad(format!("cannot catch interrupts: {error}"), "try again"))?;
+    .map_err(|error| cannot_catch(&error))?;
     Ok(stop)
+}
+
+/// Has Ctrl-C remove `path` and end the program.
+pub fn remove_on_interrupt(path: PathBuf) -> Result<(), CliError> {
+    ctrlc::set_handler(move || {
+        // There may be nothing to remove yet, or any more.
+        let _ = std::fs::remove_file(&path);
+        std::process::exit(130);
+    })
+    .map_err(|error| cannot_catch(&error))
+}
+
+fn cannot_catch(error: &ctrlc::Error) -> CliError {
+    CliError::bad(format!("cannot catch interrupts: {error}"), "try again")
 }

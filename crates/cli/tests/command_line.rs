@@ -54,12 +54,14 @@ fn bad_use_is_refused_in_one_line() {
     assert_refused(&run(&["--seeds", "0"]), "at least one run");
     assert_refused(&run(&["--format", "xml"]), "xml");
     assert_refused(&run(&["--trace", "/nonexistent/trace.txt"]), "/nonexistent/trace.txt");
-    assert_refused(&run(&["--trace", "trace.docx"]), "end it in .txt");
+    assert_refused(&run(&["--trace", "trace.docx"]), "end it in one of .txt");
     assert_refused(&run(&["--seeds", "2", "--trace", "x.txt"]), "--trace takes one run, and these are 2");
     assert_refused(&["compare", "schbench", "--kernel", "v6.6"], "needs two kernels");
     assert_refused(&["kernels", "show", "v6.6", "--cpus", "0"], "0 CPUs");
     assert_refused(&["kernels", "diff", "v6.5", "nonsense"], "unknown kernel");
     assert_refused(&["machines", "show", "nonsense"], "unknown machine");
+    assert_refused(&["machines", "show", "vm4", "--kernel", "v9.9"], "v9.9");
+    assert_refused(&["machines", "show", "vm4", "--cpu", "4"], "machine vm4 has no CPU 4");
     assert_refused(&["workloads", "show", "nonsense"], "unknown workload");
     assert_refused(&["conquer"], "conquer");
     assert_refused(&[], "");
@@ -223,6 +225,19 @@ fn what_there_is_can_be_listed_and_shown() {
     assert!(stdout(&["kernels", "log"]).contains("63304558ba5d v6.6"));
     assert!(stdout(&["machines", "list"]).contains("vm40"));
     assert!(stdout(&["machines", "show", "vm40"]).contains("[38-39]"));
+    let server = stdout(&["machines", "show", "xeon-2s80", "--kernel", "v5.4"]);
+    assert!(server.contains("Domains under v5.4 as CPU 0 sees them, and 79 more likewise"), "{server}");
+    assert!(
+        server.contains("  NUMA   CPUs 0-79 (80); balanced every 80 to 160 ms, 32 times less often if busy")
+    );
+    assert!(server.contains("groups by capacity [0-19,40-59: 40960] [20-39,60-79: 40960]"), "{server}");
+    let other = stdout(&["machines", "show", "xeon-2s80", "--cpu", "79"]);
+    assert!(other.contains("[39,79: 2048]") && other.contains("as CPU 79 sees them:"), "{other}");
+    let answer = json(&["machines", "show", "chromebook8", "--kernel", "v6.6", "--format", "json"]);
+    assert_eq!(answer["cpus"][0]["capacity"], 293);
+    assert_eq!(answer["domains"][7]["domains"][0]["groups"][0]["span"], "7");
+    assert_eq!(answer["clocks"][1]["cpus"], "6-7");
+    assert!(stdout(&["machines", "show", "lkp-avoton3", "--format", "toml"]).contains("caches = [\"0-1\""));
     assert_eq!(json(&["machines", "show", "host", "--format", "json"])["name"], "host");
     assert!(stdout(&["workloads", "list"]).contains("schbench"));
     assert!(stdout(&["workloads", "show", "schbench"]).contains("-t"));

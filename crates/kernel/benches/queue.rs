@@ -49,7 +49,7 @@ fn turn(scheduler: &mut Scheduler, now: Ns, asleep: &mut Option<TaskId>) {
             scheduler.ttwu_do_activate(task, false);
         }
     }
-    scheduler.finish_delayed_dequeues(CPU);
+    scheduler.before_pick(CPU);
     let next = scheduler.pick_next_task(CPU).task;
     scheduler.context_switch(CPU, next, TaskState::INTERRUPTIBLE);
 }

@@ -3,6 +3,7 @@
 use fairlab_event::Cpu;
 
 use crate::entity::SeId;
+use crate::fair::bandwidth::LocalRuntime;
 use crate::generation::behaviour::{AverageRounding, TimelineOrder};
 use crate::group::GroupId;
 use crate::pelt::{CfsRqClock, CfsRqLoad};
@@ -97,6 +98,10 @@ pub(crate) struct CfsRq {
     pub h_nr_running: u32,
     /// Those of them that sleep and have not left yet.
     pub h_nr_delayed: u32,
+    /// Those of them that count as `SCHED_IDLE`: by their policy, or in an idle group below this queue.
+    pub h_nr_idle: u32,
+    /// What it has of its group's quota.
+    pub runtime: LocalRuntime,
     /// Its load tracking averages.
     pub tracked: CfsRqLoad,
     /// What throttling makes of their clock.
@@ -134,6 +139,8 @@ impl CfsRq {
             nr_running: 0,
             h_nr_running: 0,
             h_nr_delayed: 0,
+            h_nr_idle: 0,
+            runtime: LocalRuntime::default(),
             tracked: CfsRqLoad::default(),
             pelt_clock: CfsRqClock::new(),
             min_vruntime: Vruntime::QUEUE_START,

@@ -15,11 +15,14 @@ use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::domain::Domains;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::fair::bandwidth::GroupTimer;
+use crate::generation::behaviour::Reschedule;
 use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
 use crate::open_loop::GivenWeights;
 use crate::rq::Rq;
 use crate::schedstat::RqCounters;
+use crate::select::IdleTime;
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
 use crate::topology::Topology;
 use crate::tracepoint::TraceBuffer;
@@ -52,6 +55,8 @@ pub(crate) struct DequeueFlags {
     pub delayed: bool,
     /// It moves to another CPU (`task_on_rq_migrating()`).
     pub migrating: bool,
+    /// Its group is throttled (`DEQUEUE_THROTTLE`).
+    pub throttle: bool,
 }
 
 /// Tunables in force on this machine, ns.
@@ -66,8 +71,12 @@ pub(crate) struct Sysctl {
     pub normalised_slice: u64,
     /// How many tasks fit into one latency (`sched_nr_latency`).
     pub nr_latency: u64,
+    /// How much runtime a queue takes from its group's pool at a time.
+    pub bandwidth_slice: u64,
     /// One tick.
     pub tick: u64,
+    /// How long after running a task counts as cache-hot.
+    pub migration_cost: u64,
 }
 
 /// The scheduler of one machine.
@@ -83,13 +92,18 @@ pub struct Scheduler {
     pub(crate) tasks: Vec<Task>,
     pub(crate) groups: Vec<TaskGroup>,
     pub(crate) cpufreq: Cpufreq,
-    /// Per last-level cache: whether it may have a wholly idle core (`sd_llc_shared::has_idle_cores`).
-    pub(crate) has_idle_cores: Vec<bool>,
+    /// Of each last-level cache, by what its CPUs share: those marked idle (the RFC `idle-cpumask-v7`).
+    pub(crate) idle_masks: Vec<CpuMask>,
     /// Runqueues with two tasks or more.
     pub(crate) nr_overloaded: u32,
     pub(crate) trace: TraceBuffer,
     /// CPUs whose `need_resched` was set since the driver last asked.
     marked: Vec<Cpu>,
+    /// Whether any group has ever had a quota (`cfs_bandwidth_used()`).
+    pub(crate) bandwidth_used: bool,
+    /// Groups' timers started, and CPUs called to unthrottle, since the driver last asked.
+    pub(crate) started_timers: Vec<GroupTimer>,
+    pub(crate) unthrottle_calls: Vec<Cpu>,
     /// Open loop: groups' entities have the weights that a real kernel gave them.
     pub(crate) given_weights: Option<GivenWeights>,
 }
@@ -98,8 +112,7 @@ impl Scheduler {
     /// A machine at rest: every CPU runs its idle task. `tick_ns` is the tick's period (1 s / HZ).
     pub fn new(generation: Generation, topology: Topology, tick_ns: Ns) -> Scheduler {
         let sysctl = Sysctl::new(&generation, topology.nr_cpus(), tick_ns);
-        let llcs =
-            topology.cpus().map(|cpu| topology.place(cpu).llc).max().map_or(0, |last| last as usize + 1);
+        let idle_time = IdleTime::new(sysctl.migration_cost);
         let order = generation.behaviours.pick.timeline_order();
         let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, order)).collect();
         let domains = Domains::new(&topology, &generation.domain);
@@ -113,17 +126,21 @@ impl Scheduler {
             tasks: Vec::new(),
             groups: vec![TaskGroup::root(topology.nr_cpus())],
             cpufreq: Cpufreq::default(),
-            has_idle_cores: vec![topology.has_smt(); llcs],
+            idle_masks: Vec::new(),
             nr_overloaded: 0,
             trace: TraceBuffer::default(),
             marked: Vec::new(),
+            bandwidth_used: false,
+            started_timers: Vec::new(),
+            unthrottle_calls: Vec::new(),
             given_weights: None,
             topology,
         };
         for cpu in scheduler.topology.cpus() {
             let idle = scheduler.add_idle_task(cpu);
-            scheduler.rqs.push(Rq::new(idle, CfsRqId(cpu.0)));
+            scheduler.rqs.push(Rq::new(idle, CfsRqId(cpu.0), idle_time));
         }
+        scheduler.init_llc_shared();
         scheduler
     }
 
@@ -206,8 +223,20 @@ impl Scheduler {
         Ns(self.entity_of(task).sum_exec_runtime)
     }
 
-    /// Whether a reschedule is pending on `cpu`.
+    /// The slice that a task asked for, if it did (`custom_slice`).
+    pub fn own_request(&self, task: TaskId) -> Option<Ns> {
+        let entity = self.entity_of(task);
+        entity.custom_slice.then_some(Ns(entity.slice))
+    }
+
+    /// Whether a reschedule is pending on `cpu`, lazily or not: it happens when the CPU next goes back to user mode.
     pub fn need_resched(&self, cpu: Cpu) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.need_resched || rq.need_resched_lazy
+    }
+
+    /// Whether a reschedule is pending on `cpu` that does not wait for a return to user mode (`test_tsk_need_resched()`).
+    pub fn need_resched_at_once(&self, cpu: Cpu) -> bool {
         self.rqs[cpu.index()].need_resched
     }
 
@@ -225,6 +254,21 @@ impl Scheduler {
         }
     }
 
+    /// The same for a fair task that makes way for another: no interrupt is sent for that where it is put off.
+    ///
+    /// Kernel: `resched_curr_lazy()`, kernel/sched/core.c (7c70cb94d29c).
+    pub(crate) fn resched_curr_lazy(&mut self, cpu: Cpu) {
+        match self.generation.behaviours.reschedule {
+            Reschedule::AtOnce => self.resched_curr(cpu),
+            Reschedule::Lazily => self.rqs[cpu.index()].need_resched_lazy = true,
+        }
+    }
+
+    pub(crate) fn clear_need_resched(&mut self, cpu: Cpu) {
+        let rq = &mut self.rqs[cpu.index()];
+        (rq.need_resched, rq.need_resched_lazy) = (false, false);
+    }
+
     /// Whether `cpu` has nothing to do and nothing on the way (`idle_cpu()`).
     ///
     /// A CPU that is about to go idle but still balances (new-idle) does not count: its last task is still `curr`.
@@ -236,11 +280,7 @@ impl Scheduler {
     /// Whether all that `cpu` runs is `SCHED_IDLE` (`sched_idle_cpu()`).
     pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
         let rq = &self.rqs[cpu.index()];
-        let idle_policy = |task: TaskId| self.tasks[task.index()].policy == Policy::Idle;
-        rq.nr_running > 0
-            && rq.stop.is_empty()
-            && rq.rt.first().is_none()
-            && rq.cfs_tasks.oldest_first(&self.tasks).all(idle_policy)
+        rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
     }
 
     /// Sets the queue's clock to now (`update_rq_clock()`).
@@ -292,7 +332,9 @@ impl Sysctl {
             normalised_slice: generation.tunables.effective(Tunable::BaseSlice, 1).unwrap_or(base_slice),
             // Scaling leaves the quotient as it is; a value written by the user changes it.
             nr_latency: latency.div_ceil(min_granularity.max(1)),
+            bandwidth_slice: value(Tunable::BandwidthSlice).unwrap_or(0),
             tick: tick.0,
+            migration_cost: value(Tunable::MigrationCost).unwrap_or(0),
         }
     }
 }

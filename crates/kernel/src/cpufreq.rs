@@ -143,7 +143,7 @@ impl Scheduler {
             let policy = &self.cpufreq.policies[number];
             u64::from(policy.current) * CpuScale::FULL.frequency / u64::from(policy.domain.max())
         });
-        CpuScale { frequency, capacity: self.capacity_orig_of(cpu) }
+        CpuScale { frequency, capacity: self.arch_scale_cpu_capacity(cpu) }
     }
 
     /// The CPUs of a policy.
@@ -230,7 +230,7 @@ impl Scheduler {
         let (mut util, mut max, mut looked_at) = (0, 1, 0);
         for cpu in self.cpus_of_policy(number).iter() {
             looked_at += 1;
-            let capacity = self.capacity_orig_of(cpu);
+            let capacity = self.arch_scale_cpu_capacity(cpu);
             let of_cpu = rule.of_cpu(self.sugov_get_util(cpu), capacity);
             if of_cpu * max > capacity * util {
                 (util, max) = (of_cpu, capacity);
@@ -251,7 +251,7 @@ impl Scheduler {
 
     /// How much of a CPU all classes use (`sugov_get_util()`, `effective_cpu_util()`); a real-time task needs all of it.
     fn sugov_get_util(&self, cpu: Cpu) -> u64 {
-        let capacity = self.capacity_orig_of(cpu);
+        let capacity = self.arch_scale_cpu_capacity(cpu);
         if self.rqs[cpu.index()].rt.first().is_some() {
             return capacity;
         }

@@ -2,6 +2,7 @@
 
 use fairlab_event::Cpu;
 
+use crate::domain::SharedId;
 use crate::task::TaskId;
 
 /// Declares an enum of reasons with the clause that explains each.
@@ -44,6 +45,7 @@ reasons! {
         MoreUrgent = "it is of a higher real-time priority",
         LessUrgent = "it is not of a higher real-time priority",
         SameEntity = "it is the running task",
+        Throttled = "its group is throttled",
         AlreadyPending = "a reschedule is already pending",
         CurrIsIdlePolicy = "the running task is SCHED_IDLE and the other is not",
         PolicyNeverPreempts = "SCHED_BATCH and SCHED_IDLE tasks do not preempt by waking",
@@ -66,6 +68,15 @@ reasons! {
         WithinSlice = "its slice is not used up",
     }
 
+    /// Why a group's queue is throttled, or is not.
+    ThrottleReason {
+        NoQuota = "its group has no quota",
+        RuntimeLeft = "it has runtime left",
+        PoolRefilled = "it has none left, but its group's pool has been filled meanwhile",
+        OutOfRuntime = "it has no runtime left, and its group's pool is empty",
+        ThrottledAlready = "it is throttled already",
+    }
+
     /// Why a CPU was selected for a task.
     SelectReason {
         OnlyAllowed = "the task may run nowhere else",
@@ -80,7 +91,13 @@ reasons! {
         LessUrgentThere = "what runs where it was is less urgent",
         LeastUrgent = "it runs the least urgent task",
         NotAffine = "the waker wakes too many: the CPU it last ran on",
-        IdlestInGroup = "the idlest CPU of the machine",
+        FittingIdle = "an idle CPU that is big enough",
+        BiggestIdle = "the biggest idle CPU, as none is big enough",
+        IdleInOtherCluster = "the CPU it last ran on or used before is idle, though in another cluster",
+        LeavingItsCpu = "it is about to leave its CPU, which will queue it itself",
+        NoDomain = "no domain is searched",
+        LocalIdlest = "no other group of CPUs is idler",
+        IdlestInGroup = "the idlest CPU of the idlest group",
         Disallowed = "the chosen CPU is not allowed: the first allowed one",
     }
 }
@@ -112,6 +129,15 @@ pub struct TickDecision {
     pub reason: TickReason,
 }
 
+/// Whether a group's queue is throttled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThrottleDecision {
+    /// Whether it is.
+    pub throttle: bool,
+    /// Why.
+    pub reason: ThrottleReason,
+}
+
 /// The CPU on which a task should be queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuDecision {
@@ -122,7 +148,32 @@ pub struct CpuDecision {
     /// How many CPUs were looked at; the engine charges the time for it.
     pub scanned: u32,
     /// A last-level cache that was searched for a wholly idle core and has none.
-    pub no_idle_core_in: Option<u32>,
+    pub no_idle_core_in: Option<SharedId>,
+    /// How it was found, as far as an idle CPU was looked for.
+    pub search: Search,
+}
+
+/// How an idle CPU was looked for (`select_idle_sibling()`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Search {
+    /// It was: the selection was that of a wakeup.
+    pub entered: bool,
+    /// The waker may be followed: it does not wake too many (`want_affine`).
+    pub affine: bool,
+    /// The recently used CPU was looked at as another candidate than target and previous CPU: whether it was taken.
+    pub recent: Option<bool>,
+    /// The wakeup came to the point where the recently used CPU is looked at.
+    pub reached_recent: bool,
+    /// The cache domain was searched.
+    pub domain: bool,
+    /// A wholly idle core was searched: whether one was found.
+    pub core: Option<bool>,
+    /// CPUs looked at in the search of the cache domain.
+    pub looked_at: u32,
+    /// The time that the search took counts for its average cost.
+    pub timed: bool,
+    /// No idle CPU was found.
+    pub failed: bool,
 }
 
 /// What a newly idle CPU would pull.

@@ -4,6 +4,7 @@
 //! one is followed is the generation's [`Behaviours`](crate::generation::Behaviours).
 
 mod accounting;
+pub(crate) mod bandwidth;
 mod buddies;
 mod delay;
 pub(crate) mod load;
@@ -22,6 +23,8 @@ use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::behaviour::Arithmetic;
 use crate::weight::LoadWeight;
+
+pub(crate) use queue::Dequeued;
 
 impl Scheduler {
     /// The running entity of a queue, if it is still on it.

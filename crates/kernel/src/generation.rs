@@ -19,7 +19,10 @@ pub use tunable::{Tunable, TunableScaling, Tunables};
 pub(crate) use log::change;
 
 use crate::domain::DomainRules;
+use crate::fair::bandwidth::{BandwidthRules, PickRestart, ThrottlePoint, Throttling};
+use crate::group::GroupRules;
 use crate::pelt::PeltRules;
+use crate::select::SelectRules;
 
 /// The rules of one kernel: a release, a state between releases, or a mixture that never was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,12 @@ pub struct Generation {
     pub pelt: PeltRules,
     /// The rules of scheduling domains.
     pub domain: DomainRules,
+    /// The rules of wakeups and CPU selection.
+    pub select: SelectRules,
+    /// The rules for groups and their tasks.
+    pub groups: GroupRules,
+    /// The rules of bandwidth control.
+    pub bandwidth: BandwidthRules,
     /// For each change of [`LOG`], whether it is in.
     applied: Vec<bool>,
 }
@@ -77,6 +86,9 @@ impl Generation {
             behaviours: log::BASE_BEHAVIOURS,
             pelt: PeltRules::BASE,
             domain: DomainRules::BASE,
+            select: SelectRules::BASE,
+            groups: GroupRules::BASE,
+            bandwidth: BandwidthRules::BASE,
             applied,
         };
         let chosen = LOG.iter().zip(generation.applied.clone()).filter(|(_, applied)| *applied);
@@ -85,6 +97,19 @@ impl Generation {
             change.tracking.iter().for_each(|effect| effect.apply(&mut generation.pelt));
         }
         generation
+    }
+
+    /// Rules of bandwidth control that need others.
+    fn bandwidth_contradiction(&self) -> Option<String> {
+        let rules = self.bandwidth;
+        let tasks_leave = rules.throttling == Throttling::TasksAtUserReturn;
+        if rules.throttle_point == ThrottlePoint::Accounting && !tasks_leave {
+            return Some("throttling when charged needs throttling by tasks (e1fad12dcb66), which this mixture leaves out".to_string());
+        }
+        if tasks_leave && rules.pick_restart == PickRestart::PutsFirst {
+            return Some("throttling by tasks needs a look at every queue at a pick (8e2e13ac6122), which this mixture leaves out".to_string());
+        }
+        None
     }
 
     /// Why the rules contradict each other, if they do: a rule without the tunable or feature that it is made of.
@@ -127,7 +152,7 @@ impl Generation {
             (true, false) => needs("EEVDF's request size", &[Tunable::MinGranularity]),
             _ => None,
         };
-        placement.or(tick).or(wakeup).or(slice)
+        placement.or(tick).or(wakeup).or(slice).or(self.bandwidth_contradiction())
     }
 }
 
@@ -150,7 +175,7 @@ mod tests {
         for (index, change) in LOG.iter().enumerate() {
             let is_id =
                 change.commit.len() == 12 && change.commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-            assert!(is_id || (change.commit.is_empty() && !change.tracking.is_empty()), "{}", change.name);
+            assert!(is_id || change.commit.is_empty(), "{}", change.name);
             let does_something = !change.effects.is_empty() || !change.tracking.is_empty();
             assert!(does_something && !change.subject.is_empty(), "{}", change.name);
             let is_known = |release: &Release| Generation::releases().contains(release);

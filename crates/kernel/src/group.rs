@@ -1,15 +1,29 @@
 //! Task groups (`struct task_group`): one queue and one entity a CPU, and how a group's weight is shared out among them.
 
+mod changes;
+mod idle;
+mod moving;
+mod rules;
+#[cfg(test)]
+mod tests;
+
 use fairlab_event::Cpu;
 
 use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::fair::bandwidth::{Pool, ThrottledWeight};
 use crate::fair::load::LoadUpdate;
 use crate::generation::behaviour::{EmptyGroup, Reweight};
 use crate::pelt::{GroupLoad, calc_group_shares};
 use crate::task::TaskId;
 use crate::weight::LoadWeight;
+
+pub use changes::GROUP_CHANGES;
+pub use rules::{
+    ExitMove, GroupEffect, GroupRules, IdleCredit, IdleGroups, IdlePreemption, IdleProtection, IdleReweight,
+    MovedRunning, MovedWaiting,
+};
 
 /// Index of a task group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +47,10 @@ pub(crate) struct TaskGroup {
     pub cfs_rqs: Vec<CfsRqId>,
     /// Its entity on each CPU; none for the root.
     pub entities: Vec<SeId>,
+    /// Groups right below it, the oldest first.
+    pub children: Vec<GroupId>,
+    /// What `cpu.max` allows it.
+    pub pool: Pool,
 }
 
 impl TaskGroup {
@@ -44,6 +62,8 @@ impl TaskGroup {
             load_avg: 0,
             cfs_rqs: (0..nr_cpus as u32).map(CfsRqId).collect(),
             entities: Vec::new(),
+            children: Vec::new(),
+            pool: Pool::new(),
         }
     }
 }
@@ -63,17 +83,26 @@ impl Scheduler {
             let order = self.generation.behaviours.pick.timeline_order();
             self.cfs_rqs.push(CfsRq::of_group(cpu, order, id, se));
             self.entities.push(SchedEntity::for_group(cfs_rq, queue, entity));
+            self.sync_throttle(queue, cfs_rq);
             cfs_rqs.push(cfs_rq);
             entities.push(se);
         }
         let shares = shares_of_cgroup_weight(weight);
-        self.groups.push(TaskGroup { shares, idle: false, load_avg: 0, cfs_rqs, entities });
+        let (children, pool) = (Vec::new(), Pool::new());
+        self.groups.push(TaskGroup { shares, idle: false, load_avg: 0, cfs_rqs, entities, children, pool });
+        self.groups[parent.0 as usize].children.push(id);
         id
     }
 
-    /// Changes a group's cgroup v2 weight. Kernel: `sched_group_set_shares()`.
+    /// Changes a group's cgroup v2 weight; that of an idle group stays. Kernel: `sched_group_set_shares()`.
     pub fn set_group_weight(&mut self, group: GroupId, weight: u64) {
-        self.groups[group.0 as usize].shares = shares_of_cgroup_weight(weight);
+        if !self.groups[group.0 as usize].idle {
+            self.set_group_shares(group, shares_of_cgroup_weight(weight));
+        }
+    }
+
+    fn set_group_shares(&mut self, group: GroupId, shares: u64) {
+        self.groups[group.0 as usize].shares = shares;
         for cpu in self.topology.cpus() {
             let mut level = self.groups[group.0 as usize].entities.get(cpu.index()).copied();
             self.update_rq_clock(cpu);
@@ -115,6 +144,10 @@ impl Scheduler {
             return;
         }
         let is_empty = self.cfs(below).load.raw() == 0;
+        let kept = self.generation.bandwidth.throttled_weight == ThrottledWeight::Kept;
+        if kept && self.throttled_hierarchy(below) {
+            return;
+        }
         if is_empty && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight {
             return;
         }

@@ -3,7 +3,9 @@
 use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
-use crate::task::OnRq;
+use crate::fair::bandwidth::Throttling;
+use crate::group::{GroupId, TaskGroup};
+use crate::task::{OnRq, Task};
 
 impl Scheduler {
     /// Looks through the whole state. Slow: for tests.
@@ -20,12 +22,18 @@ impl Scheduler {
         for (cpu, rq) in self.rqs.iter().enumerate() {
             let fair = self.cfs(rq.cfs).h_nr_running as usize;
             let listed = rq.cfs_tasks.oldest_first(&self.tasks).count();
+            let here = |task: &&Task| task.cpu.index() == cpu && task.policy.is_fair();
+            let on_queues = self.tasks.iter().filter(here).filter(|task| self.se(task.se).on_rq).count();
             let counted = rq.nr_running as usize;
-            if fair != listed || fair + rq.stop.len() + rq.rt.len() != counted {
+            if on_queues != listed || fair > listed || fair + rq.stop.len() + rq.rt.len() != counted {
                 return Err(format!(
-                    "CPU {cpu}: {fair} fair tasks below the root, {listed} listed, {counted} counted"
+                    "CPU {cpu}: {fair} fair tasks below the root, {on_queues} on queues, {listed} listed, {counted} counted"
                 ));
             }
+        }
+        for (index, group) in self.groups.iter().enumerate() {
+            self.check_bandwidth(GroupId(index as u32), group)
+                .map_err(|fault| format!("group {index}: {fault}"))?;
         }
         let overloaded = self.rqs.iter().filter(|rq| rq.nr_running > 1).count();
         equal("overloaded runqueues", overloaded as u32, self.nr_overloaded)
@@ -49,6 +57,12 @@ impl Scheduler {
             None => u32::from(self.se(se).sched_delayed),
         };
         equal("sleepers below", members.iter().map(|&se| delayed(se)).sum::<u32>(), queue.h_nr_delayed)?;
+        let idle = |se: SeId| match self.se(se).my_q {
+            Some(_) if self.is_idle_policy(se) => below(se),
+            Some(below) => self.cfs(below).h_nr_idle,
+            None => u32::from(self.is_idle_policy(se)),
+        };
+        equal("idle tasks below", members.iter().map(|&se| idle(se)).sum::<u32>(), queue.h_nr_idle)?;
         equal("tasks below", members.iter().map(|&se| below(se)).sum::<u32>(), queue.h_nr_running)?;
         for &se in &members {
             let entity = self.se(se);
@@ -88,6 +102,29 @@ impl Scheduler {
         Ok(())
     }
 
+    /// Throttled queues wait for their group's runtime, each once, and all below them know.
+    fn check_bandwidth(&self, id: GroupId, group: &TaskGroup) -> Result<(), String> {
+        let whole = self.generation.bandwidth.throttling == Throttling::WholeQueue;
+        for &cfs_rq in &group.cfs_rqs {
+            let queue = self.cfs(cfs_rq);
+            let waits = group.pool.throttled.iter().filter(|&&waiting| waiting == cfs_rq).count();
+            equal("waits for runtime", waits, usize::from(queue.runtime.throttled))?;
+            let above = queue.entity.map_or(0, |se| self.cfs(self.se(se).cfs_rq).runtime.throttle_count);
+            let count = above + u32::from(queue.runtime.throttled);
+            equal("throttled groups up to the root", queue.runtime.throttle_count, count)?;
+            let on_rq = queue.entity.is_some_and(|se| self.se(se).on_rq);
+            if whole && queue.runtime.throttled && on_rq {
+                return Err(format!("throttled on {:?}, but still queued", queue.cpu));
+            }
+            for &task in &queue.runtime.limbo {
+                let known = &self.tasks[task.index()];
+                equal("group of a throttled task", known.group, id)?;
+                equal("throttled", known.throttled, true)?;
+            }
+        }
+        Ok(())
+    }
+
     fn check_task(&self, index: usize) -> Result<(), String> {
         let task = &self.tasks[index];
         if !task.policy.is_fair() {
@@ -95,7 +132,10 @@ impl Scheduler {
         }
         let entity = self.se(task.se);
         let queued = matches!(task.on_rq, OnRq::Queued | OnRq::Delayed(_));
-        equal("on its queue", queued, entity.on_rq)?;
+        let limbo = &self.cfs(entity.cfs_rq).runtime.limbo;
+        let waits = limbo.iter().filter(|waiting| waiting.index() == index).count();
+        equal("waits for its group", waits, usize::from(queued && task.throttled))?;
+        equal("on its queue", queued && !task.throttled, entity.on_rq)?;
         equal("asleep on its queue", matches!(task.on_rq, OnRq::Delayed(_)), entity.sched_delayed)?;
         equal("its queue's CPU", task.cpu, self.cfs(entity.cfs_rq).cpu)?;
         if queued && !task.allowed.contains(task.cpu) {

@@ -29,7 +29,7 @@ mod random_operations;
 mod rq;
 mod rt;
 pub mod schedstat;
-mod select;
+pub mod select;
 mod task;
 #[cfg(test)]
 mod testbed;
@@ -39,7 +39,8 @@ mod vruntime;
 pub mod weight;
 
 pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeKind};
-pub use cpumask::CpuMask;
+pub use cpumask::{CpuMask, MAX_CPUS};
+pub use fair::bandwidth::{Bandwidth, BandwidthRules, GroupTimer, GroupTimerKind};
 pub use generation::Generation;
 pub use group::GroupId;
 pub use task::{Policy, Task, TaskId, TaskSpec};

@@ -17,7 +17,10 @@ impl Scheduler {
         let span = self.topology.llc_mask(cpu);
         let movable = |source: Cpu| {
             let rq = &self.rqs[source.index()];
-            rq.cfs_tasks.oldest_first(&self.tasks).find(|&task| task != rq.curr && self.may_run_on(task, cpu))
+            let movable = |&task: &TaskId| {
+                task != rq.curr && self.may_run_on(task, cpu) && !self.throttled_for_balance(task, cpu)
+            };
+            rq.cfs_tasks.oldest_first(&self.tasks).find(movable)
         };
         let mut busiest: Option<(u32, TaskId)> = None;
         let mut scanned = 0;

@@ -14,7 +14,7 @@ use crate::core::{DequeueFlags, EnqueueFlags, Mode, Scheduler};
 use crate::decision::{PickReason, PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{ForkPlacement, Reweight};
+use crate::generation::behaviour::{DelayedLag, ForkPlacement, Reschedule, Reweight};
 use crate::group::GroupId;
 use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
@@ -270,6 +270,16 @@ impl Scheduler {
         self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks).collect()
     }
 
+    /// Whether the running entity is charged before a sleeper is woken on its queue, not after.
+    pub fn charges_before_requeue(&self) -> bool {
+        self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse
+    }
+
+    /// Whether fair tasks make way for each other lazily.
+    pub fn reschedules_lazily(&self) -> bool {
+        self.generation.behaviours.reschedule == Reschedule::Lazily
+    }
+
     /// The average of a queue, where lag is zero.
     pub fn queue_average(&self, queue: QueueId) -> Vruntime {
         self.average(queue.0)
@@ -449,9 +459,10 @@ impl Scheduler {
         self.cfs_mut(queue.0).move_zero_to(min_vruntime);
     }
 
-    /// Sets or clears the pending reschedule of a CPU.
-    pub fn force_need_resched(&mut self, cpu: Cpu, pending: bool) {
-        self.rqs[cpu.index()].need_resched = pending;
+    /// Sets or clears the pending reschedule of a CPU, at once or lazy.
+    pub fn force_need_resched(&mut self, cpu: Cpu, at_once: bool, lazy: bool) {
+        let rq = &mut self.rqs[cpu.index()];
+        (rq.need_resched, rq.need_resched_lazy) = (at_once, lazy);
     }
 
     /// Gives a task another nice level or policy: off its queue and on again, as the kernel does.
@@ -574,12 +585,14 @@ impl Scheduler {
         self.fork(child);
     }
 
-    /// Queues a new task on `cpu` for the first time, without its test for preemption.
+    /// Queues a new task on `cpu` for the first time, without its test for preemption
+    /// ([`apply_preempt`](Self::apply_preempt) ends that).
     pub fn activate_new(&mut self, task: TaskId, cpu: Cpu) {
         self.move_entity_to(task, cpu);
         self.stand_on(cpu);
         let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
+        self.tasks[task.index()].is_new = true;
     }
 
     /// The running task of `cpu` leaves its queue and comes back to it at once, or to that of another group.
@@ -634,7 +647,7 @@ impl Scheduler {
             self.enqueue_task(task, EnqueueFlags::default());
         }
         if runs {
-            self.set_next_task(task);
+            self.set_next_task(task, false);
         }
     }
 
@@ -685,10 +698,10 @@ impl Scheduler {
     pub fn apply_preempt(&mut self, task: TaskId, decision: PreemptDecision) {
         if self.task(task).policy.is_fair() {
             self.set_buddies_after(task, decision);
+            self.protection_after(task, decision);
         }
-        if decision.preempt {
-            self.resched_curr(self.task(task).cpu);
-        }
+        self.tasks[task.index()].is_new = false;
+        self.resched_after(task, decision);
     }
 
     /// The tick of `cpu`, at the time of its runqueue: accounts what is not accounted yet, and asks at every level.

@@ -25,6 +25,7 @@ mod average;
 mod changes;
 mod clock;
 mod cpu_load;
+mod describe;
 mod entity;
 mod group;
 mod queue;

@@ -6,6 +6,7 @@ use crate::entity::CfsRqId;
 use crate::pelt::RqClock;
 use crate::rt::RtRq;
 use crate::schedstat::RqCounters;
+use crate::select::IdleTime;
 use crate::task::{Task, TaskId};
 
 /// The state of one CPU.
@@ -21,6 +22,8 @@ pub(crate) struct Rq {
     pub nr_running: u32,
     /// `TIF_NEED_RESCHED` of `curr`.
     pub need_resched: bool,
+    /// `TIF_NEED_RESCHED_LAZY` of `curr`.
+    pub need_resched_lazy: bool,
     /// The root `cfs_rq`.
     pub cfs: CfsRqId,
     /// Queued tasks of the stop class, oldest first.
@@ -31,10 +34,13 @@ pub(crate) struct Rq {
     pub cfs_tasks: TaskList,
     /// For `/proc/schedstat`.
     pub counters: RqCounters,
+    pub idle_time: IdleTime,
+    /// Groups' queues that this CPU has been called to unthrottle.
+    pub unthrottle: Vec<CfsRqId>,
 }
 
 impl Rq {
-    pub fn new(idle: TaskId, cfs: CfsRqId) -> Rq {
+    pub fn new(idle: TaskId, cfs: CfsRqId, idle_time: IdleTime) -> Rq {
         Rq {
             clock: Ns::ZERO,
             pelt: RqClock::default(),
@@ -42,12 +48,15 @@ impl Rq {
             idle,
             nr_running: 0,
             need_resched: false,
+            need_resched_lazy: false,
             cfs,
             stop: Vec::new(),
             rt: RtRq::default(),
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
             counters: RqCounters::default(),
+            idle_time,
+            unthrottle: Vec::new(),
         }
     }
 }

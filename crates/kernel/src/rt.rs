@@ -6,7 +6,9 @@
 use fairlab_event::{Cpu, EventKind, Ns};
 
 use crate::core::Scheduler;
-use crate::decision::{CpuDecision, PreemptDecision, PreemptReason, SelectReason, TickDecision, TickReason};
+use crate::decision::{
+    CpuDecision, PreemptDecision, PreemptReason, Search, SelectReason, TickDecision, TickReason,
+};
 use crate::task::{Policy, Task, TaskId};
 
 /// How long a round-robin task runs before the next one of its priority does (`RR_TIMESLICE`).
@@ -140,7 +142,13 @@ impl Scheduler {
     /// Departs: no pushing and pulling of waiting tasks afterwards; nearness counts only by cache.
     pub(crate) fn select_task_rq_rt(&self, task: TaskId, here: Cpu) -> CpuDecision {
         let woken = &self.tasks[task.index()];
-        let decide = |cpu, reason| CpuDecision { cpu, reason, scanned: 1, no_idle_core_in: None };
+        let decide = |cpu, reason| CpuDecision {
+            cpu,
+            reason,
+            scanned: 1,
+            no_idle_core_in: None,
+            search: Search::default(),
+        };
         let running = &self.tasks[self.curr(woken.cpu).index()];
         if woken.allowed.contains(woken.cpu) && running.prio() > woken.prio() {
             return decide(woken.cpu, SelectReason::LessUrgentThere);

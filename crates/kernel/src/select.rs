@@ -1,20 +1,45 @@
-//! `select_task_rq_fair()`: the CPU on which a woken or new task is queued.
+//! `select_task_rq_fair()`: the CPU on which a woken or new task is queued, and what wakeups know of idle CPUs.
 
+mod bound;
+mod capacity;
+mod changes;
 mod idle_sibling;
+mod idle_time;
 mod idlest;
+pub mod rules;
+mod scan;
+mod statistics;
 mod wake_affine;
+mod wake_list;
 
-use fairlab_event::Cpu;
+pub use changes::{SELECT_CHANGES, SelectEffect};
+pub(crate) use idle_time::IdleTime;
+pub use rules::SelectRules;
+
+use fairlab_event::{Cpu, Ns};
 
 use crate::core::{Scheduler, WakeKind};
-use crate::decision::{CpuDecision, SelectReason};
+use crate::cpumask::CpuMask;
+use crate::decision::{CpuDecision, Search, SelectReason};
+use crate::domain::{DomainId, SchedDomain, SdFlags};
+use crate::select::rules::{Cluster, IdleMask, RecentUsed};
 use crate::task::TaskId;
+
+/// Who looks for a CPU, and from where.
+#[derive(Clone, Copy, Debug)]
+struct Wakee {
+    task: TaskId,
+    /// The CPU on which the selection is made.
+    here: Cpu,
+    /// The CPU that the task last ran on.
+    prev: Cpu,
+}
 
 impl Scheduler {
     /// The CPU on which `task` should be queued, asked on `here` by its running task. Pure.
     ///
     /// Kernel: `select_task_rq()`, kernel/sched/core.c; `select_task_rq_fair()`, kernel/sched/fair.c.
-    /// Departs: no energy-aware placement; the affine domain is the whole machine.
+    /// Departs: no energy-aware placement (v5.0, 732cd75b8c92); tasks whose migration is disabled do not exist.
     pub fn select_task_rq(&self, task: TaskId, here: Cpu, kind: WakeKind) -> CpuDecision {
         let woken = &self.tasks[task.index()];
         let prev = woken.cpu;
@@ -26,29 +51,133 @@ impl Scheduler {
             let cpu = if woken.allowed.contains(prev) { Some(prev) } else { woken.allowed.lowest() };
             return decide(cpu.expect("a task is allowed somewhere"), SelectReason::OnlyAllowed, 0);
         }
-        let decision = match kind {
-            WakeKind::Fork | WakeKind::Exec => self.find_idlest_cpu(task, here),
-            WakeKind::Wakeup { sync } => self.select_for_wakeup(task, here, prev, sync),
-        };
+        let wakee = Wakee { task, here, prev };
+        let decision = self.select_task_rq_fair(wakee, kind);
         if woken.allowed.contains(decision.cpu) {
             return decision;
         }
-        let allowed = woken.allowed.and(self.topology.online()).lowest();
-        decide(allowed.expect("a task is allowed somewhere"), SelectReason::Disallowed, decision.scanned)
+        CpuDecision { cpu: self.fallback_rq(wakee), reason: SelectReason::Disallowed, ..decision }
     }
 
-    fn select_for_wakeup(&self, task: TaskId, here: Cpu, prev: Cpu, sync: bool) -> CpuDecision {
-        let waker = self.curr(here);
-        let affine = !self.wake_wide(waker, task, here) && self.tasks[task.index()].allowed.contains(here);
-        let target = if affine && here != prev { self.wake_affine(task, here, prev, sync) } else { prev };
-        let mut decision = self.select_idle_sibling(task, here, prev, target);
-        if !affine && decision.reason == SelectReason::NoIdle {
-            decision.reason = SelectReason::NotAffine;
+    /// An allowed CPU, if possible on the node of the previous one.
+    ///
+    /// Kernel: `select_fallback_rq()`, kernel/sched/core.c.
+    fn fallback_rq(&self, wakee: Wakee) -> Cpu {
+        let allowed = self.tasks[wakee.task.index()].allowed.and(self.topology.online());
+        let on_node = allowed.and(self.topology.node_mask(wakee.prev)).lowest();
+        on_node.or_else(|| allowed.lowest()).expect("a task is allowed somewhere")
+    }
+
+    /// Goes up the domains of the selecting CPU: to the first in which the waker may pull the task, or to the last that
+    /// is searched on this occasion.
+    fn select_task_rq_fair(&self, wakee: Wakee, kind: WakeKind) -> CpuDecision {
+        let Wakee { task, here, prev } = wakee;
+        let (flag, sync) = match kind {
+            WakeKind::Fork => (SdFlags::BALANCE_FORK, None),
+            WakeKind::Exec => (SdFlags::BALANCE_EXEC, None),
+            WakeKind::Wakeup { sync } => (SdFlags::BALANCE_WAKE, Some(sync)),
+        };
+        let affine = sync.is_some()
+            && !self.wake_wide(self.curr(here), task, here)
+            && !self.wake_cap(wakee)
+            && self.tasks[task.index()].allowed.contains(here);
+        let mut target = prev;
+        let mut searched = None;
+        for id in self.domains.ids_of(here) {
+            let domain = self.domains.domain(id);
+            if affine && domain.flags.has(SdFlags::WAKE_AFFINE) && domain.span.contains(prev) {
+                if here != prev {
+                    target = self.wake_affine(wakee, sync == Some(true), i64::from(domain.imbalance_pct));
+                }
+                searched = None;
+                break;
+            }
+            if domain.flags.has(flag) {
+                searched = Some(id);
+            } else if !affine {
+                break;
+            }
         }
-        decision
+        match (searched, sync) {
+            (Some(domain), _) => self.find_idlest_cpu(domain, wakee, flag),
+            (None, None) => decide(prev, SelectReason::NoDomain, 0),
+            (None, Some(_)) => {
+                let mut decision = self.select_idle_sibling(wakee, target);
+                decision.search.affine = affine;
+                if !affine && decision.reason == SelectReason::NoIdle {
+                    decision.reason = SelectReason::NotAffine;
+                }
+                decision
+            }
+        }
+    }
+
+    /// What a selection on `here` leaves behind: the CPU used before, whether a cache has an idle core, and counts.
+    ///
+    /// Kernel: `select_idle_sibling()`, `set_idle_cores()`; `select_task_rq_fair()` for the waker, to v5.14.
+    pub(crate) fn remember_selection(&mut self, here: Cpu, task: TaskId, decision: CpuDecision) {
+        let search = decision.search;
+        self.rqs[here.index()].counters.sis.count(&search);
+        let prev = self.tasks[task.index()].cpu;
+        match self.generation.select.recent_used {
+            RecentUsed::OnUse if search.entered => {
+                if search.recent == Some(true) {
+                    self.tasks[task.index()].recent_used_cpu = prev;
+                }
+                if search.affine {
+                    let waker = self.curr(here);
+                    self.tasks[waker.index()].recent_used_cpu = here;
+                }
+            }
+            RecentUsed::WhenSeen if search.reached_recent => {
+                self.tasks[task.index()].recent_used_cpu = prev;
+            }
+            RecentUsed::OnUse | RecentUsed::WhenSeen => {}
+        }
+        if let Some(shared) = decision.no_idle_core_in {
+            self.domains.shared_mut(shared).has_idle_cores = false;
+        }
+    }
+
+    /// The search of a decision, made on `here`, has taken `time`: what it costs on average bounds the next ones.
+    pub fn account_search(&mut self, here: Cpu, decision: CpuDecision, time: Ns) {
+        if decision.search.timed {
+            self.account_scan(here, time);
+        }
+    }
+}
+
+/// What a CPU's caches tell.
+impl Scheduler {
+    /// The largest domain of `cpu` whose CPUs share a cache (`sd_llc`).
+    fn sd_llc(&self, cpu: Cpu) -> Option<(DomainId, &SchedDomain)> {
+        let id = self.domains.of_cpu(cpu).sd_llc?;
+        Some((id, self.domains.domain(id)))
+    }
+
+    /// The CPUs that share a cache with `cpu`.
+    fn llc_span(&self, cpu: Cpu) -> &CpuMask {
+        self.sd_llc(cpu).map_or_else(|| self.topology.llc_mask(cpu), |(_, domain)| &domain.span)
+    }
+
+    /// The target's cluster, where it is to be searched first.
+    fn cluster_to_scan(&self, target: Cpu) -> Option<&CpuMask> {
+        if self.generation.select.cluster == Cluster::Ignored {
+            return None;
+        }
+        let (llc, _) = self.sd_llc(target)?;
+        let group = self.domains.group(self.domains.local_group(llc));
+        group.flags.has(SdFlags::CLUSTER).then_some(&group.span)
+    }
+
+    /// The CPUs under the target's cache that are marked idle, where they are marked.
+    fn marked_idle_near(&self, target: Cpu) -> Option<&CpuMask> {
+        let shared = self.domains.of_cpu(target).sd_llc_shared?;
+        let marks = self.generation.select.idle_mask == IdleMask::SetOnIdle;
+        self.idle_masks.get(shared.0 as usize).filter(|_| marks)
     }
 }
 
 fn decide(cpu: Cpu, reason: SelectReason, scanned: u32) -> CpuDecision {
-    CpuDecision { cpu, reason, scanned, no_idle_core_in: None }
+    CpuDecision { cpu, reason, scanned, no_idle_core_in: None, search: Search::default() }
 }

@@ -121,6 +121,10 @@ pub struct Task {
     /// Neighbours on its runqueue's `cfs_tasks` list.
     pub(crate) newer: Option<TaskId>,
     pub(crate) older: Option<TaskId>,
+    /// It has left its queue until its group comes back; it still counts as queued.
+    pub(crate) throttled: bool,
+    /// It will leave its queue when it returns to user mode.
+    pub(crate) throttle_work: bool,
     pub(crate) stats: TaskStats,
 }
 
@@ -155,6 +159,8 @@ impl Task {
             last_wakee: None,
             newer: None,
             older: None,
+            throttled: false,
+            throttle_work: false,
             stats: TaskStats::default(),
         }
     }
@@ -187,6 +193,16 @@ impl Task {
     /// Whether it sleeps on its queue.
     pub fn is_delayed(&self) -> bool {
         matches!(self.on_rq, OnRq::Delayed(_))
+    }
+
+    /// Its policy.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// Its nice level, −20…19; of use to fair policies.
+    pub fn nice(&self) -> i32 {
+        self.nice
     }
 
     /// Its priority as tracepoints print it.

@@ -6,6 +6,8 @@ use crate::core::{Mode, Scheduler, WakeKind, WakeStart};
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, PickDecision, TickDecision};
 use crate::entity::SchedEntity;
+use crate::fair::bandwidth::{Bandwidth, GroupTimer};
+use crate::group::GroupId;
 use crate::task::{Policy, TaskId, TaskSpec};
 use crate::topology::{SmtNumbering, Topology};
 use crate::vruntime::Vruntime;
@@ -18,16 +20,22 @@ pub struct Bed {
     pub scheduler: Scheduler,
     now: Ns,
     next_pid: i32,
+    timers: Vec<GroupTimer>,
+    calls: Vec<Cpu>,
 }
 
 impl Bed {
     /// `cores` cores of `threads` threads under one cache, HZ 1000.
     pub fn new(kernel: &str, cores: u32, threads: u32) -> Bed {
-        let topology = Topology::regular(1, 1, cores, threads, SmtNumbering::Adjacent).expect("a machine");
+        Bed::on(kernel, Topology::regular(1, 1, cores, threads, SmtNumbering::Adjacent).expect("a machine"))
+    }
+
+    /// Any machine, HZ 1000.
+    pub fn on(kernel: &str, topology: Topology) -> Bed {
         let kernel = kernel.parse().expect("a kernel");
         let mut scheduler = Scheduler::new(kernel, topology, Ns::from_ms(1));
         scheduler.set_tracing(true);
-        Bed { scheduler, now: Ns::ZERO, next_pid: 100 }
+        Bed { scheduler, now: Ns::ZERO, next_pid: 100, timers: Vec::new(), calls: Vec::new() }
     }
 
     fn here(&mut self, cpu: u32) -> Cpu {
@@ -40,7 +48,16 @@ impl Bed {
         self.spawn_with(nice, cpu, Policy::Normal, CpuMask::ALL)
     }
 
+    /// The same in a group.
+    pub fn spawn_in(&mut self, group: GroupId, cpu: u32) -> TaskId {
+        self.create(0, cpu, Policy::Normal, CpuMask::ALL, group)
+    }
+
     pub fn spawn_with(&mut self, nice: i32, cpu: u32, policy: Policy, allowed: CpuMask) -> TaskId {
+        self.create(nice, cpu, policy, allowed, GroupId::ROOT)
+    }
+
+    fn create(&mut self, nice: i32, cpu: u32, policy: Policy, allowed: CpuMask, group: GroupId) -> TaskId {
         // The queue's minimum moves only when time passes.
         self.pass(1);
         let here = self.here(cpu);
@@ -49,6 +66,7 @@ impl Bed {
         let comm = Comm::from("task");
         let spec = TaskSpec { comm, pid, tgid: pid, policy, nice, allowed, per_cpu_kthread: false };
         let task = self.scheduler.new_task(&spec, here);
+        self.scheduler.set_task_group(task, group);
         self.scheduler.fork(task);
         self.scheduler.wake_up_new_task(task, here);
         if self.scheduler.runs_idle_task(here) {
@@ -66,6 +84,7 @@ impl Bed {
     pub fn schedule(&mut self, cpu: u32) -> PickDecision {
         let here = self.here(cpu);
         self.scheduler.account(here);
+        self.scheduler.before_pick(here);
         let pick = self.scheduler.pick_next_task(here);
         self.scheduler.context_switch(here, pick.task, TaskState::RUNNABLE);
         pick
@@ -78,6 +97,12 @@ impl Bed {
         self.scheduler.deactivate_task(here, TaskState::INTERRUPTIBLE);
         self.schedule(cpu);
         task
+    }
+
+    /// The running task of `cpu` goes to sleep, and the CPU looks for work before it switches.
+    pub fn leave(&mut self, cpu: u32) {
+        let here = self.here(cpu);
+        self.scheduler.deactivate_task(here, TaskState::INTERRUPTIBLE);
     }
 
     /// Wakes `task` where it slept, from `cpu`. Returns whether a reschedule is pending there then.
@@ -94,6 +119,27 @@ impl Bed {
         self.scheduler.select_task_rq(task, here, WakeKind::Wakeup { sync })
     }
 
+    /// The same by an interrupt that has come to that CPU.
+    pub fn select_in_interrupt(&mut self, task: TaskId, cpu: u32) -> CpuDecision {
+        self.scheduler.set_here(Cpu(cpu), Mode::Hardirq, self.now);
+        self.scheduler.select_task_rq(task, Cpu(cpu), WakeKind::Wakeup { sync: false })
+    }
+
+    /// No cache knows of a wholly idle core.
+    pub fn forget_idle_cores(&mut self) {
+        for cpu in self.scheduler.topology.cpus() {
+            if let Some(shared) = self.scheduler.domains.of_cpu(cpu).sd_llc_shared {
+                self.scheduler.domains.shared_mut(shared).has_idle_cores = false;
+            }
+        }
+    }
+
+    /// Whether the cache of `cpu` may have a wholly idle core.
+    pub fn expects_idle_core(&self, cpu: u32) -> bool {
+        let shared = self.scheduler.domains.of_cpu(Cpu(cpu)).sd_llc_shared;
+        shared.is_some_and(|shared| self.scheduler.domains.shared(shared).has_idle_cores)
+    }
+
     pub fn tick(&mut self, cpu: u32) -> TickDecision {
         let here = self.here(cpu);
         self.scheduler.scheduler_tick(here)
@@ -105,12 +151,44 @@ impl Bed {
         for _ in 0..milliseconds {
             ran.push(self.scheduler.curr(Cpu(cpu)));
             self.pass(MS);
+            self.expire_timers();
             self.tick(cpu);
-            if self.scheduler.need_resched(Cpu(cpu)) {
-                self.schedule(cpu);
-            }
+            self.return_to_user(cpu);
         }
         ran
+    }
+
+    /// The end of a stay in the kernel: a pending reschedule is acted on, and a throttled task leaves.
+    pub fn return_to_user(&mut self, cpu: u32) {
+        while self.scheduler.need_resched(Cpu(cpu)) || self.scheduler.throttle_at_user_return(Cpu(cpu)) {
+            self.schedule(cpu);
+        }
+    }
+
+    /// Gives a group a quota a period, both in ms, and a burst.
+    pub fn limit(&mut self, group: GroupId, quota_ms: u64, period_ms: u64, burst_ms: u64) {
+        let (quota, period, burst) = (Ns(quota_ms * MS), Ns(period_ms * MS), Ns(burst_ms * MS));
+        self.here(0);
+        let limit = Bandwidth::new(quota, period, burst).expect("within the kernel's limits");
+        self.scheduler.set_group_bandwidth(group, limit, Ns::ZERO);
+    }
+
+    /// Timers of groups that are due expire, and CPUs that are called for it unthrottle groups.
+    pub fn expire_timers(&mut self) {
+        self.scheduler.take_started_timers(&mut self.timers);
+        let now = self.now;
+        let (due, later) =
+            std::mem::take(&mut self.timers).into_iter().partition(|timer| timer.expires <= now);
+        self.timers = later;
+        for timer in due {
+            self.here(timer.cpu.0);
+            self.scheduler.group_timer_expires(timer);
+        }
+        self.scheduler.take_unthrottle_calls(&mut self.calls);
+        for cpu in std::mem::take(&mut self.calls) {
+            self.here(cpu.0);
+            self.scheduler.unthrottle_queued(cpu);
+        }
     }
 
     pub fn entity(&self, task: TaskId) -> &SchedEntity {

@@ -1,5 +1,5 @@
-//! Which CPUs share a core, a cluster, a last-level cache, a NUMA node, a clock; how far nodes are, how fast CPUs:
-//! built once, asked often.
+//! Which CPUs share a core, a cluster, a last-level cache, a NUMA node; how far nodes are, how fast CPUs: built once, asked
+//! often.
 //!
 //! Must not know: scheduling domains and kernels.
 

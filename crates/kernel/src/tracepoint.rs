@@ -60,7 +60,12 @@ impl Scheduler {
     fn push_event(&mut self, kind: EventKind<'static>) {
         let rq = &self.rqs[self.trace.here.index()];
         let task = &self.tasks[rq.curr.index()];
-        let pending = if rq.need_resched { b'N' } else { b'.' };
+        let pending = match (rq.need_resched, rq.need_resched_lazy) {
+            (true, false) => b'N',
+            (true, true) => b'B',
+            (false, true) => b'l',
+            (false, false) => b'.',
+        };
         let (interrupt, depth) = match self.trace.mode {
             Mode::Task => (b'.', b'2'),
             Mode::Hardirq => (b'h', b'2'),

@@ -93,6 +93,7 @@ impl Comparison {
 mod tests {
     use super::*;
     use fairlab_analysis::statistics::Verdict;
+    use fairlab_trace::Losses;
 
     fn result(kernel: &str, seed: u64, value: f64) -> RunResult {
         RunResult {
@@ -106,6 +107,7 @@ mod tests {
             switches: 0,
             metrics: vec![("wakeup_latency_ns_p99".to_string(), value)],
             output: String::new(),
+            trace_losses: Losses::default(),
         }
     }
 

@@ -13,6 +13,7 @@ mod folder;
 pub mod machines;
 mod run;
 mod trace_file;
+mod tracks;
 pub mod verify;
 pub mod workloads;
 
@@ -21,3 +22,4 @@ pub use error::LabError;
 pub use experiment::{Experiment, Progress, Stopped, run_all};
 pub use folder::RunFolder;
 pub use run::{RunResult, RunSpec, run};
+pub use trace_file::TraceFile;

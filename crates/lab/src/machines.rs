@@ -30,3 +30,8 @@ pub fn find(name: &str) -> Result<Machine, LabError> {
         format!("known are {names}, host, and paths that end in .toml"),
     ))
 }
+
+/// A machine as the TOML file that describes it; [`find`] reads it back unchanged.
+pub fn to_toml(machine: &Machine) -> String {
+    file::to_toml(machine)
+}

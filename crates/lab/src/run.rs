@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::trace_file::TraceFile;
 use crate::{LabError, workloads};
+use fairlab_trace::Losses;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub struct RunSpec {
     pub seed: u64,
     /// When to stop, in virtual time.
     pub duration: Ns,
-    /// Where the trace goes, if it is wanted: ftrace text, compressed if the name ends in .zst.
+    /// Where the trace goes, if it is wanted; the name's end tells the format.
     pub trace: Option<PathBuf>,
 }
 
@@ -55,6 +56,9 @@ pub struct RunResult {
     /// What the real program would have printed.
     #[serde(skip)]
     pub output: String,
+    /// What the trace does not carry.
+    #[serde(skip)]
+    pub trace_losses: Losses,
 }
 
 impl RunResult {
@@ -81,7 +85,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabEr
     let mut engine = Engine::new(spec.kernel.clone(), spec.machine.clone(), spec.seed);
     engine.set_tracing(true);
     let number = engine.start(workload);
-    let trace = spec.trace.as_deref().map(TraceFile::create).transpose()?;
+    let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;
     let mut sinks = ((DigestSink::default(), Metrics::new(spec.machine.topology.nr_cpus(), Ns::ZERO)), trace);
     let mut until = Ns::ZERO;
     while until < spec.duration && engine.now() == until {
@@ -92,7 +96,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabEr
         engine.run_until(until, &mut sinks);
     }
     let ((digest, metrics), trace) = sinks;
-    trace.map(TraceFile::finish).transpose()?;
+    let trace_losses = trace.map(TraceFile::finish).transpose()?.unwrap_or_default();
     let workload = engine.workload(number);
     let seconds = engine.now().as_secs_f64();
     let mut metrics: Vec<(String, f64)> =
@@ -112,5 +116,6 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabEr
         switches: engine.counters().switches,
         metrics,
         output: workload.output(engine.now()),
+        trace_losses,
     }))
 }

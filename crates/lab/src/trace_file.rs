@@ -1,19 +1,23 @@
-//! A run's trace as a file: written beside and renamed, so that it is whole or not there.
+//! A trace as a file: written beside and renamed, so that it is whole or not there.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use fairlab_event::{Event, Sink};
-use fairlab_trace::ftrace_text::FtraceTextWriter;
+use fairlab_trace::{COMPRESSED, Losses, OutputFormat, TraceWriter};
 
 use crate::LabError;
+use crate::tracks::Tracks;
 
-/// ftrace text under construction.
-pub(crate) struct TraceFile {
+/// A trace under construction.
+pub struct TraceFile {
     wanted: PathBuf,
     building: PathBuf,
-    writer: Option<FtraceTextWriter<Output>>,
+    format: OutputFormat,
+    writer: Option<TraceWriter<Output>>,
+    /// What viewers are shown beside the events.
+    tracks: Tracks,
 }
 
 enum Output {
@@ -21,42 +25,73 @@ enum Output {
     Zstd(Box<zstd::Encoder<'static, File>>),
 }
 
-/// Suffixes that a trace's name may have, and whether they mean compression.
-const SUFFIXES: [(&str, bool); 2] = [(".txt", false), (".txt.zst", true)];
-
 /// zstd's fastest level that is not a compromise: a trace shrinks to about a tenth.
 const ZSTD_LEVEL: i32 = 3;
 
 impl TraceFile {
-    /// Begins a trace that will be `path`.
-    pub fn create(path: &Path) -> Result<TraceFile, LabError> {
+    /// Begins a trace that will be `path`, in `format` or in the one that the name's end tells.
+    ///
+    /// # Errors
+    /// The name tells no format, or one that is not read when it is compressed; or the file cannot be made.
+    pub fn create(path: &Path, format: Option<OutputFormat>) -> Result<TraceFile, LabError> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let Some((_, compressed)) = SUFFIXES.iter().find(|(suffix, _)| name.ends_with(suffix)) else {
+        let Some(format) = format.or_else(|| OutputFormat::of_path(path)) else {
             let problem = format!("{} is no name for a trace", path.display());
-            return Err(LabError::new(problem, "end it in .txt or .txt.zst"));
+            let suffixes = OutputFormat::ALL.map(OutputFormat::suffix).join(", ");
+            return Err(LabError::new(problem, format!("end it in one of {suffixes}; .zst may follow")));
         };
-        let building = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let compressed = name.ends_with(COMPRESSED);
+        if compressed && !format.may_be_compressed() {
+            let problem = format!("{} files are not compressed as a whole", format.name());
+            return Err(LabError::new(problem, format!("end the name in {}", format.suffix())));
+        }
+        let building = TraceFile::building(path);
         let file = File::create(&building).map_err(|error| failed(path, &error))?;
-        let mut trace = TraceFile { wanted: path.to_path_buf(), building, writer: None };
+        let mut trace = TraceFile {
+            wanted: path.to_path_buf(),
+            building,
+            format,
+            writer: None,
+            tracks: Tracks::default(),
+        };
         let output = match compressed {
             false => Output::Plain(file),
             true => Output::Zstd(Box::new(
                 zstd::Encoder::new(file, ZSTD_LEVEL).map_err(|error| failed(path, &error))?,
             )),
         };
-        trace.writer = Some(FtraceTextWriter::new(output));
+        trace.writer = Some(TraceWriter::new(format, output));
         Ok(trace)
     }
 
-    /// Gives the trace its name.
-    pub fn finish(mut self) -> Result<(), LabError> {
+    /// The format that is written.
+    pub fn format(&self) -> OutputFormat {
+        self.format
+    }
+
+    /// What a trace that will be `path` is called until it is whole.
+    pub fn building(path: &Path) -> PathBuf {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+    }
+
+    /// Gives the trace its name, and an account of what it does not carry.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn finish(mut self) -> Result<Losses, LabError> {
+        if let Some(TraceWriter::Perfetto(writer)) = &mut self.writer {
+            self.tracks.finish(writer);
+        }
+        let losses = self.writer.as_ref().map(|writer| writer.losses().clone()).unwrap_or_default();
         let written = self.writer.take().map_or(Ok(()), |writer| match writer.finish()? {
             Output::Plain(_) => Ok(()),
             Output::Zstd(encoder) => encoder.finish().map(drop),
         });
         written
             .and_then(|()| fs::rename(&self.building, &self.wanted))
-            .map_err(|error| failed(&self.wanted, &error))
+            .map_err(|error| failed(&self.wanted, &error))?;
+        Ok(losses)
     }
 }
 
@@ -70,6 +105,9 @@ fn failed(path: &Path, error: &io::Error) -> LabError {
 impl Sink for TraceFile {
     fn event(&mut self, event: &Event<'_>) {
         self.writer.event(event);
+        if let Some(TraceWriter::Perfetto(writer)) = &mut self.writer {
+            self.tracks.event(event, writer);
+        }
     }
 }
 

@@ -1,6 +1,11 @@
 //! The workloads that can be named on the command line.
 
+use std::fs;
+
 use fairlab_sim::workload::Workload;
+use fairlab_sim::workload::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
+use fairlab_sim::workload::pipe::{Pipe, USAGE as PIPE_USAGE};
+use fairlab_sim::workload::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use fairlab_sim::workload::schbench::{Schbench, usage as schbench_usage};
 
 use crate::LabError;
@@ -21,12 +26,38 @@ pub struct WorkloadKind {
 type Build = fn(&[String]) -> Result<Box<dyn Workload>, String>;
 
 /// Every workload.
-pub const WORKLOADS: &[WorkloadKind] = &[WorkloadKind {
-    name: "schbench",
-    about: "message threads wake workers that think; measures wakeup latency (the program of October 2020)",
-    usage: schbench_usage,
-    build: |args| Ok(Box::new(Schbench::parse(args)?)),
-}];
+pub const WORKLOADS: &[WorkloadKind] = &[
+    WorkloadKind {
+        name: "schbench",
+        about: "message threads wake workers that think; measures wakeup latency (the program of October 2020)",
+        usage: schbench_usage,
+        build: |args| Ok(Box::new(Schbench::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "hackbench",
+        about: "groups of senders and receivers that all talk to each other (perf bench sched messaging)",
+        usage: || HACKBENCH_USAGE,
+        build: |args| Ok(Box::new(Hackbench::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "pipe",
+        about: "two tasks pass a byte to and fro (perf bench sched pipe)",
+        usage: || PIPE_USAGE,
+        build: |args| Ok(Box::new(Pipe::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "rt-app",
+        about: "threads that run, sleep and wait for each other as a JSON file says",
+        usage: || RT_APP_USAGE,
+        build: |args| Ok(Box::new(rt_app(args)?)),
+    },
+];
+
+fn rt_app(args: &[String]) -> Result<RtApp, String> {
+    let [path] = args else { return Err(format!("one file is needed, and {} are given", args.len())) };
+    let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    RtApp::parse(&text).map_err(|problem| format!("{path}: {problem}"))
+}
 
 /// Finds a workload by name.
 ///

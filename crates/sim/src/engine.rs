@@ -19,7 +19,7 @@ mod wakeup;
 use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
 use fairlab_kernel::core::{Mode, Scheduler};
 use fairlab_kernel::cpufreq::FrequencyRequest;
-use fairlab_kernel::{Generation, TaskId};
+use fairlab_kernel::{CpuMask, Generation, Policy, TaskId};
 
 use crate::machine::Machine;
 use crate::rng::Stream;
@@ -81,10 +81,12 @@ struct Thread {
 /// A system call that has begun.
 enum SystemCall {
     FutexWait,
-    FutexWake(ThreadId),
+    Wake { target: ThreadId, sync: bool },
+    Work,
     Nanosleep(Ns),
     Clone(ThreadSpec, ThreadId),
     SchedYield,
+    SetScheduler { policy: Option<Policy>, nice: Option<i32>, request: Option<Ns>, allowed: Option<CpuMask> },
     Exit,
 }
 
@@ -199,6 +201,7 @@ impl Engine {
             Occurrence::PhaseEnds { cpu } => self.phase_ends(cpu),
             Occurrence::Tick { cpu } => self.tick(cpu),
             Occurrence::Interrupt { cpu, interrupt } => self.interrupt_arrives(cpu, interrupt),
+            Occurrence::WokenLeft { cpu, thread, sync } => self.go_on_waking(cpu, thread as usize, sync),
             Occurrence::FrequencySet { request, .. } => self.frequency_is_set(cpu, request),
         }
         self.serve_governors(cpu);

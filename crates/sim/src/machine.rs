@@ -4,7 +4,7 @@ mod costs;
 mod presets;
 
 pub use costs::{Cost, Costs};
-pub use presets::PRESETS;
+pub use presets::{PRESETS, Preset};
 
 use fairlab_event::Ns;
 use fairlab_kernel::Topology;
@@ -30,7 +30,7 @@ pub struct Machine {
 impl Machine {
     /// The preset called `name`.
     pub fn preset(name: &str) -> Option<Machine> {
-        PRESETS.iter().find(|preset| preset.name == name).map(presets::Preset::build)
+        PRESETS.iter().find(|preset| preset.name == name).map(Preset::build)
     }
 
     /// The tick's period.

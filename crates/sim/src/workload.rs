@@ -2,10 +2,14 @@
 //!
 //! Must not know: CPUs, schedulers, costs. A program sees what user space sees: its own actions and the clock.
 
+mod arguments;
+pub mod hackbench;
+pub mod pipe;
+pub mod rtapp;
 pub mod schbench;
 
 use fairlab_event::{Comm, Ns};
-use fairlab_kernel::CpuMask;
+use fairlab_kernel::{CpuMask, Policy};
 
 use crate::rng::Stream;
 
@@ -58,10 +62,26 @@ pub enum Action {
     Wait,
     /// Wakes a thread that waits (`futex(FUTEX_WAKE)`); does nothing but cost a system call if it does not wait.
     Wake(ThreadId),
+    /// Wakes a thread that waits, as the end of a write into a pipe or socket does: with the hint that the caller is
+    /// about to sleep (`WF_SYNC`).
+    WakeSync(ThreadId),
+    /// Works in the kernel for this long: a system call that neither sleeps nor wakes. It is not preempted.
+    SystemCall(Ns),
     /// Creates a thread. It gets the next number at once; it exists when the action is done.
     Spawn(ThreadSpec),
     /// Offers the CPU (`sched_yield`).
     Yield,
+    /// Changes its own scheduling (`sched_setattr`, `sched_setaffinity`); what is `None` stays.
+    SetScheduler {
+        /// Its policy.
+        policy: Option<Policy>,
+        /// Its nice level, −20…19.
+        nice: Option<i32>,
+        /// A slice of its own, where the kernel lets a task ask for one.
+        request: Option<Ns>,
+        /// The CPUs that it may use.
+        allowed: Option<CpuMask>,
+    },
     /// Ends.
     Exit,
 }

@@ -129,6 +129,14 @@ impl ImportStats {
         }
     }
 
+    /// Adds what was counted apart. Of a kind that both met, the place is this one's.
+    pub(crate) fn absorb(&mut self, other: &ImportStats) {
+        self.events += other.events;
+        for count in &other.troubles {
+            self.add(count.trouble, count.count, count.first_at);
+        }
+    }
+
     /// Every kind of trouble that was met.
     pub fn troubles(&self) -> &[TroubleCount] {
         &self.troubles

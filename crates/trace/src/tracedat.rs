@@ -22,17 +22,15 @@ mod pages;
 mod sections;
 mod writer;
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Sink};
 
 use crate::endian::Endian;
 use crate::ringbuffer::clock::Clock;
-use crate::ringbuffer::deliver::{Delivery, Knowledge};
-use crate::ringbuffer::merge::merge;
+use crate::ringbuffer::deliver::{Knowledge, deliver};
 use crate::ringbuffer::page::PageFormat;
 use crate::ringbuffer::stored::{StoredPages, piece_bytes};
 use crate::ringbuffer::stream::{Pages, Stream};
@@ -91,15 +89,13 @@ fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
         }
     };
     check(&contents, store.length(), &mut stats)?;
-    let mut streams = open_streams(store, cursor.endian(), &contents, codec, &mut stats);
-    let instances = contents.instances.len();
+    let streams = open_streams(store, cursor.endian(), &contents, codec, &mut stats);
     let (knowledge, named) = knowledge(contents, options, &mut stats);
     for event in named {
         sink.event(&event);
         stats.events += 1;
     }
-    let mut delivery = Delivery::new(knowledge, streams.len(), instances > 1, sink, &mut stats);
-    merge(&mut streams, &mut delivery)?;
+    deliver(streams, knowledge, sink, &mut stats)?;
     Ok(stats)
 }
 
@@ -171,7 +167,7 @@ fn open_streams<'s>(
     codec: Codec,
     stats: &mut ImportStats,
 ) -> Vec<Stream<'s>> {
-    let codec = Rc::new(RefCell::new(codec));
+    let codec = Arc::new(Mutex::new(codec));
     let buffers = || {
         contents
             .instances
@@ -200,8 +196,8 @@ fn open_streams<'s>(
         };
         left = rest;
         if size > 0 && streams.len() < STREAMS_MAX {
-            let pages: Box<dyn Pages> = if instance.compressed {
-                let codec = Rc::clone(&codec);
+            let pages: Box<dyn Pages + Send> = if instance.compressed {
+                let codec = Arc::clone(&codec);
                 Box::new(CompressedPages::new(store, endian, codec, data.offset, page.size(), cpus))
             } else {
                 let end = data.offset.saturating_add(size);

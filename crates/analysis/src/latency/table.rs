@@ -29,11 +29,14 @@ pub struct LatencyRow {
     pub max_start: Ns,
     /// When it ended.
     pub max_end: Ns,
+    /// Waits during which events were lost: not measured, in none of the figures above.
+    pub crossed: u64,
 }
 
 /// The answer.
 ///
-/// Printed (`{}`) it is what `perf sched latency` 6.12 prints, line ends included.
+/// Printed (`{}`) it is what `perf sched latency` 6.12 prints, line ends included; only waits across lost events, which
+/// perf counts as others, have a line of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LatencyTable {
     /// Tasks that have waited, in the order asked for; without the idle task.
@@ -52,6 +55,8 @@ pub struct LatencyTable {
     pub lost_events: u64,
     /// In how many places.
     pub lost_chunks: u64,
+    /// Waits during which events were lost, of all tasks, those without a row among them: not measured.
+    pub crossed: u64,
     /// Records in the trace. Counted here: events; a reader that skips records may add those.
     pub records: u64,
     /// What the table lacks because the trace does, one clause each.
@@ -78,6 +83,7 @@ impl LatencyRow {
             max_delay: waits.max,
             max_start: waits.max_start,
             max_end: waits.max_end,
+            crossed: waits.crossed,
         }
     }
 }
@@ -85,7 +91,8 @@ impl LatencyRow {
 /// The rows of `tasks` as `options` ask for them.
 ///
 /// Before sorting they stand by name, or with `by_pid` by id, from the last to the first: perf's order among equals.
-pub(super) fn rows(tasks: &Tasks, options: &LatencyOptions) -> Vec<LatencyRow> {
+/// Beside them the number of waits during which events were lost.
+pub(super) fn rows(tasks: &Tasks, options: &LatencyOptions) -> (Vec<LatencyRow>, u64) {
     let tasks = tasks.heard_of().into_iter().filter(|(task, _)| !task.pid.is_idle());
     let mut rows: Vec<LatencyRow> = if options.by_pid {
         tasks.map(|(task, comm)| LatencyRow::new(comm, task.pid, 1, &task.waits)).collect()
@@ -101,9 +108,10 @@ pub(super) fn rows(tasks: &Tasks, options: &LatencyOptions) -> Vec<LatencyRow> {
         };
         by_name.iter().rev().map(row).collect()
     };
+    let crossed = rows.iter().map(|row| row.crossed).sum();
     rows.retain(|row| row.count > 0);
     SortKey::sort(&mut rows, &options.sort);
-    rows
+    (rows, crossed)
 }
 
 /// The width of the first column, up to the bar.
@@ -171,6 +179,9 @@ impl LatencyTable {
                 f,
                 "  INFO: {share:.3}% lost events ({lost_events} out of {records}, in {lost_chunks} chunks)"
             )?;
+        }
+        if self.crossed > 0 {
+            writeln!(f, "  INFO: {} waits across lost events are not measured", self.crossed)?;
         }
         if self.switch_bugs > 0 && self.wakeups > 0 {
             let share = percent(self.switch_bugs, self.wakeups);

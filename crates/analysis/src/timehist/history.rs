@@ -11,7 +11,7 @@ use fairlab_event::{Ns, TaskState};
 /// A task's last switch out and what has made it runnable since.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct History {
-    left_at: Option<Ns>,
+    left_at: Option<Moment>,
     left_as: TaskState,
     /// Since when it is ready to run, `sched_wakeup` passed over; and with it.
     ready: Ready,
@@ -20,8 +20,15 @@ pub(super) struct History {
 /// A time by both readings of the trace: where it has `sched_waking`, `sched_wakeup` is passed over.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ready {
-    by_waking: Option<Ns>,
-    by_wakeup: Option<Ns>,
+    by_waking: Option<Moment>,
+    by_wakeup: Option<Moment>,
+}
+
+/// A time, and how often events had been lost until then: between moments that differ in this nothing is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    pub(super) time: Ns,
+    pub(super) losses: u32,
 }
 
 /// Which event begins a task's readiness to run.
@@ -36,8 +43,17 @@ pub(super) enum ReadyBy {
 pub(super) struct Stay {
     pub(super) run: Ns,
     pub(super) off: OffCpu,
-    delay_by_waking: Ns,
-    delay_by_wakeup: Ns,
+    /// Whether events were lost since it left its CPU, so that `off` is not known.
+    pub(super) off_crossed: bool,
+    delay_by_waking: Delay,
+    delay_by_wakeup: Delay,
+}
+
+/// A scheduling delay; not known when events were lost meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Delay {
+    pub(super) time: Ns,
+    pub(super) crossed: bool,
 }
 
 /// The time that a task spent off the CPU before a stay, under the one heading that its state gave.
@@ -60,7 +76,7 @@ impl OffCpu {
 
 impl Stay {
     /// Time between being ready to run and running.
-    pub(super) const fn delay(&self, by: ReadyBy) -> Ns {
+    pub(super) const fn delay(&self, by: ReadyBy) -> Delay {
         match by {
             ReadyBy::Waking => self.delay_by_waking,
             ReadyBy::Wakeup => self.delay_by_wakeup,
@@ -70,24 +86,31 @@ impl Stay {
 
 impl History {
     /// `sched_waking`, `sched_wakeup_new`.
-    pub(super) fn waking(&mut self, now: Ns) {
+    pub(super) fn waking(&mut self, now: Moment) {
         self.ready.by_waking.get_or_insert(now);
         self.ready.by_wakeup.get_or_insert(now);
     }
 
     /// `sched_wakeup`.
-    pub(super) fn wakeup(&mut self, now: Ns) {
+    pub(super) fn wakeup(&mut self, now: Moment) {
         self.ready.by_wakeup.get_or_insert(now);
     }
 
-    /// The stay that ends at `end`; it began at `start`, unless the trace begins later.
-    pub(super) fn stay(&self, start: Option<Ns>, end: Ns) -> Stay {
-        let Some(start) = start else { return Stay::default() };
-        let since = |ready: Option<Ns>| ready.map_or(Ns::ZERO, |ready| start.since(ready));
-        let off = self.left_at.map_or(Ns::ZERO, |left| start.since(left));
+    /// The stay that ends at `end`; it began at `start`, unless that is not known.
+    pub(super) fn stay(&self, start: Option<Moment>, end: Ns) -> Stay {
+        let Some(Moment { time: start, losses }) = start else { return Stay::default() };
+        let since = |moment: Option<Moment>| match moment {
+            None => Delay::default(),
+            Some(moment) if moment.losses == losses => {
+                Delay { time: start.since(moment.time), crossed: false }
+            }
+            Some(_) => Delay { time: Ns::ZERO, crossed: true },
+        };
+        let off = since(self.left_at);
         let mut stay = Stay {
             run: end.since(start),
             off: OffCpu::default(),
+            off_crossed: off.crossed,
             delay_by_waking: since(self.ready.by_waking),
             delay_by_wakeup: since(self.ready.by_wakeup),
         };
@@ -95,13 +118,13 @@ impl History {
             state if state.is_runnable() => &mut stay.off.preempt,
             state if state.contains(TaskState::UNINTERRUPTIBLE) => &mut stay.off.iowait,
             _ => &mut stay.off.sleep,
-        } = off;
+        } = off.time;
         stay
     }
 
     /// It leaves the CPU at `now`; when runnable, it is ready to run from `ready` on.
-    pub(super) fn leave(&mut self, state: TaskState, now: Ns, ready: Ns) {
-        let ready = state.is_runnable().then_some(ready);
+    pub(super) fn leave(&mut self, state: TaskState, now: Moment, ready: Ns) {
+        let ready = state.is_runnable().then_some(Moment { time: ready, ..now });
         *self = History {
             left_at: Some(now),
             left_as: state,
@@ -114,14 +137,22 @@ impl History {
 mod tests {
     use super::*;
 
+    fn at(time: u64) -> Moment {
+        Moment { time: Ns(time), losses: 0 }
+    }
+
+    fn known(time: u64) -> Delay {
+        Delay { time: Ns(time), crossed: false }
+    }
+
     #[test]
     fn time_off_the_cpu_goes_by_the_state_in_which_the_task_left() {
         for (state, expected) in
             [("R", [0, 0, 40]), ("R+", [0, 0, 40]), ("D|K", [0, 40, 0]), ("S", [40, 0, 0])]
         {
             let mut history = History::default();
-            history.leave(TaskState::parse(state.as_bytes()).expect(state), Ns(10), Ns(10));
-            let OffCpu { sleep, iowait, preempt } = history.stay(Some(Ns(50)), Ns(70)).off;
+            history.leave(TaskState::parse(state.as_bytes()).expect(state), at(10), Ns(10));
+            let OffCpu { sleep, iowait, preempt } = history.stay(Some(at(50)), Ns(70)).off;
             assert_eq!([sleep.0, iowait.0, preempt.0], expected, "{state}");
         }
     }
@@ -129,23 +160,41 @@ mod tests {
     #[test]
     fn the_first_wakeup_counts_and_leaving_runnable_is_one() {
         let mut history = History::default();
-        history.leave(TaskState::INTERRUPTIBLE, Ns(10), Ns(10));
-        history.wakeup(Ns(20));
-        history.waking(Ns(30));
-        let stay = history.stay(Some(Ns(50)), Ns(70));
-        assert_eq!((stay.delay(ReadyBy::Wakeup), stay.delay(ReadyBy::Waking)), (Ns(30), Ns(20)));
-        history.leave(TaskState::PREEMPTED, Ns(70), Ns(65));
-        history.waking(Ns(80));
-        assert_eq!(history.stay(Some(Ns(90)), Ns(95)).delay(ReadyBy::Waking), Ns(25));
+        history.leave(TaskState::INTERRUPTIBLE, at(10), Ns(10));
+        history.wakeup(at(20));
+        history.waking(at(30));
+        let stay = history.stay(Some(at(50)), Ns(70));
+        assert_eq!((stay.delay(ReadyBy::Wakeup), stay.delay(ReadyBy::Waking)), (known(30), known(20)));
+        history.leave(TaskState::PREEMPTED, at(70), Ns(65));
+        history.waking(at(80));
+        assert_eq!(history.stay(Some(at(90)), Ns(95)).delay(ReadyBy::Waking), known(25));
     }
 
     #[test]
     fn a_stay_whose_begin_is_unknown_has_no_length_and_time_does_not_run_back() {
         let mut history = History::default();
         assert_eq!(history.stay(None, Ns(70)), Stay::default());
-        history.leave(TaskState::INTERRUPTIBLE, Ns(60), Ns(60));
-        history.waking(Ns(65));
-        let stay = history.stay(Some(Ns(50)), Ns(40));
-        assert_eq!((stay.run, stay.off.total(), stay.delay(ReadyBy::Waking)), (Ns(0), Ns(0), Ns(0)));
+        history.leave(TaskState::INTERRUPTIBLE, at(60), Ns(60));
+        history.waking(at(65));
+        let stay = history.stay(Some(at(50)), Ns(40));
+        assert_eq!((stay.run, stay.off.total(), stay.delay(ReadyBy::Waking)), (Ns(0), Ns(0), known(0)));
+    }
+
+    #[test]
+    fn what_goes_on_while_events_are_lost_is_not_measured() {
+        let lost = |time: u64| Moment { time: Ns(time), losses: 1 };
+        let mut history = History::default();
+        history.leave(TaskState::INTERRUPTIBLE, at(10), Ns(10));
+        history.waking(at(20));
+        let stay = history.stay(Some(lost(50)), Ns(70));
+        assert_eq!((stay.run, stay.off.total(), stay.off_crossed), (Ns(20), Ns(0), true));
+        assert_eq!(stay.delay(ReadyBy::Waking), Delay { time: Ns(0), crossed: true });
+        history.leave(TaskState::INTERRUPTIBLE, at(10), Ns(10));
+        history.waking(lost(30));
+        let stay = history.stay(Some(lost(50)), Ns(70));
+        assert_eq!(
+            (stay.off.total(), stay.off_crossed, stay.delay(ReadyBy::Waking)),
+            (Ns(0), true, known(20))
+        );
     }
 }

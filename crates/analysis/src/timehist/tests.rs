@@ -90,6 +90,7 @@ fn losses_and_wide_names_are_printed_as_perf_does() {
         a-65 0 d..2. 2000 switch a:65 S ==> b:66";
     let found = rows(TimehistOptions::default(), Columns::default(), story);
     assert_eq!(found[1], "       0.001500 lost 7 events on cpu 3");
+    assert!(found[2].ends_with("     0.000      0.000      1.000 "), "{}", found[2]);
     let label = Label { comm: "fifteen letters".into(), tid: Pid(4_194_303), tgid: Pid(4_194_302) };
     let row = Row::Wakeup { time: Ns(0), cpu: Cpu(0), waker: label, wakee: label };
     let mut layout = Layout::new(Columns::default());
@@ -98,6 +99,23 @@ fn losses_and_wide_names_are_printed_as_perf_does() {
     layout.row(&Row::Wakeup { time: Ns(0), cpu: Cpu(0), waker: Label::idle(), wakee: label }, &mut text);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0].find("awakened"), lines[1].find("awakened"), "{text}");
+}
+
+#[test]
+fn what_goes_on_while_events_are_lost_is_listed_without_a_length() {
+    let story = "a-65 0 d..2. 1000 switch a:65 S ==> b:66
+        x-9 1 d..2. 1100 waking a:65 on 0
+        x 1 - 1500 lost 7
+        b-66 0 d..2. 2000 switch b:66 R ==> a:65
+        a-65 0 d..2. 3000 switch a:65 S ==> b:66
+        x 0 - 3500 lost 1
+        b-66 0 d..2. 4000 switch b:66 S ==> a:65
+        a-65 0 d..2. 4500 switch a:65 S ==> b:66";
+    let found = rows(TimehistOptions::default(), Columns::default(), story);
+    let lengths = |row: &String| row.split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
+    // Nothing else was lost where b ran, nor on a's CPU while it ran; what came before a ran is not known.
+    let stays = [2, 3, 5, 6].map(|row| lengths(&found[row]));
+    assert_eq!(stays, ["0.000 0.000 1.000", "- - 1.000", "- - -", "- 0.000 0.500"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Rows and summary in the layout of `perf sched timehist` 6.12, byte by byte.
 //!
 //! Departs: in the state column `R+` is told from `R` and joined states (`D|K`) are printed whole; perf prints one
-//! letter.
+//! letter; what events were lost in is a dash.
 //!
 //! Must not know: how rows come about.
 
@@ -84,8 +84,12 @@ impl Layout {
 
     fn switch(&mut self, row: &SwitchRow, text: &mut String) -> fmt::Result {
         self.begin(row.time, row.cpu.0, &row.shown.label, text)?;
-        for time in [row.shown.wait, row.shown.delay, row.run] {
-            write!(text, "{} ", Milliseconds(time, 6))?;
+        let times = [row.shown.wait, row.shown.delay, row.run];
+        for (time, crossed) in times.into_iter().zip([row.crossed.off, row.crossed.delay, row.crossed.run]) {
+            match crossed {
+                true => write!(text, "{:>10} ", "-")?,
+                false => write!(text, "{} ", Milliseconds(time, 6))?,
+            }
         }
         if self.columns.state {
             // A yield and a preemption look alike in one letter.
@@ -167,7 +171,15 @@ impl Layout {
         writeln!(text, "Total number of context switches: {}", summary.switches)?;
         writeln!(text, "           Total run time (msec): {} ", Milliseconds(summary.run, 2))?;
         let span = Milliseconds(summary.span, 2);
-        writeln!(text, "    Total scheduling time (msec): {span}  (x {})", summary.nr_cpus)
+        writeln!(text, "    Total scheduling time (msec): {span}  (x {})", summary.nr_cpus)?;
+        if summary.crossed > 0 {
+            writeln!(
+                text,
+                "\nEvents were lost during {} stays or the waits before: these are not measured.",
+                summary.crossed
+            )?;
+        }
+        Ok(())
     }
 
     fn task(&self, task: &TaskSummary, text: &mut String) -> fmt::Result {

@@ -4,13 +4,15 @@
 
 use fairlab_event::{Cpu, Ns, Pid};
 
-use super::Label;
 use super::history::{OffCpu, ReadyBy, Stay};
+use super::{Crossed, Label};
 
 /// The sums of one task, or of one CPU's idle task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub(super) count: u64,
+    /// Of these, those whose length is known.
+    measured: u64,
     run: Ns,
     run_min: Option<Ns>,
     run_max: Ns,
@@ -19,6 +21,8 @@ pub(super) struct Totals {
     deviations: f64,
     off: OffCpu,
     delay: Ns,
+    /// Stays of which something is not known since events were lost.
+    pub(super) crossed: u64,
     pub(super) migrations: u64,
 }
 
@@ -45,6 +49,8 @@ pub struct TaskSummary {
     pub off: OffCpu,
     /// Time between being ready to run and running.
     pub delay: Ns,
+    /// Stays of which the length, or that of the wait before, is not measured since events were lost meanwhile.
+    pub crossed: u64,
     /// `sched_migrate_task` events.
     pub migrations: u64,
 }
@@ -76,25 +82,36 @@ pub struct TimehistSummary {
     pub span: Ns,
     /// CPUs that switched tasks.
     pub nr_cpus: usize,
+    /// Stays of tasks of which something is not measured since events were lost meanwhile.
+    pub crossed: u64,
     /// What is missing because the trace lacks it, one clause each.
     pub notices: Vec<String>,
 }
 
 impl Totals {
-    pub(super) fn add(&mut self, stay: &Stay, by: ReadyBy) {
+    /// Adds a stay; of what events were lost in, only that it was.
+    pub(super) fn add(&mut self, stay: &Stay, crossed: Crossed, by: ReadyBy) {
         let add = |sum: &mut Ns, part: Ns| *sum = sum.saturating_add(part);
         self.count += 1;
-        add(&mut self.run, stay.run);
-        self.run_min = Some(self.run_min.map_or(stay.run, |least| least.min(stay.run)));
-        self.run_max = self.run_max.max(stay.run);
-        let run = stay.run.0 as f64;
-        let off_mean = run - self.mean;
-        self.mean += off_mean / self.count as f64;
-        self.deviations += off_mean * (run - self.mean);
+        self.crossed += u64::from(crossed != Crossed::default());
+        if !crossed.run {
+            self.add_run(stay.run);
+        }
         add(&mut self.off.sleep, stay.off.sleep);
         add(&mut self.off.iowait, stay.off.iowait);
         add(&mut self.off.preempt, stay.off.preempt);
-        add(&mut self.delay, stay.delay(by));
+        add(&mut self.delay, stay.delay(by).time);
+    }
+
+    fn add_run(&mut self, time: Ns) {
+        self.measured += 1;
+        self.run = self.run.saturating_add(time);
+        self.run_min = Some(self.run_min.map_or(time, |least| least.min(time)));
+        self.run_max = self.run_max.max(time);
+        let run = time.0 as f64;
+        let off_mean = run - self.mean;
+        self.mean += off_mean / self.measured as f64;
+        self.deviations += off_mean * (run - self.mean);
     }
 
     /// Time on CPUs.
@@ -103,9 +120,9 @@ impl Totals {
     }
 
     pub(super) fn summary(&self, label: Label, parent: Option<Pid>) -> TaskSummary {
-        let count = self.count as f64;
+        let count = self.measured as f64;
         let standard_error =
-            if self.count < 2 { 0.0 } else { (self.deviations / (count - 1.0) / count).sqrt() };
+            if self.measured < 2 { 0.0 } else { (self.deviations / (count - 1.0) / count).sqrt() };
         TaskSummary {
             label,
             parent,
@@ -117,6 +134,7 @@ impl Totals {
             run_deviation_percent: if self.mean > 0.0 { 100.0 * standard_error / self.mean } else { 0.0 },
             off: self.off,
             delay: self.delay,
+            crossed: self.crossed,
             migrations: self.migrations,
         }
     }

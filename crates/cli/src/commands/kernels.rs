@@ -37,12 +37,22 @@ fn list(format: Format) -> Result<(), CliError> {
         text += &format!("  {:<12} {}\n", build.name, build.about);
     }
     text += "\nChanges (each names the tree after it; +NAME adds one to a kernel, -NAME takes one out):\n";
-    for change in LOG.iter() {
-        text += &format!("  {:<12}  {:<23} {}\n", change.commit, change.name, change.subject);
-    }
+    text += &lines_of(LOG.iter().filter(|change| !left_out(change)));
+    text += "\nKnown, but not modelled:\n";
+    text += &lines_of(LOG.iter().filter(|change| left_out(change)));
     text +=
         "\nFeatures: +FEATURE and +NO_FEATURE; tunables: ,NAME=NS. 'fairlab kernels show K' lists them.\n";
     output::print(&text)
+}
+
+/// Whether a change alters decisions of a real kernel, but none here.
+fn left_out(change: &Change) -> bool {
+    !change.is_modelled() && change.effects.iter().any(|effect| matches!(effect, Effect::NotModelled(_)))
+}
+
+fn lines_of<'c>(changes: impl Iterator<Item = &'c Change>) -> String {
+    let line = |change: &Change| format!("  {:<12}  {:<23} {}\n", change.commit, change.name, change.subject);
+    changes.map(line).collect()
 }
 
 fn log(format: Format) -> Result<(), CliError> {
@@ -51,7 +61,11 @@ fn log(format: Format) -> Result<(), CliError> {
         return output::print_json(&json!({ "schema": "fairlab/kernels/1", "changes": changes }));
     }
     let mut text = String::new();
-    for change in LOG.iter() {
+    let (known, modelled) = LOG.iter().partition::<Vec<&Change>, _>(|change| left_out(change));
+    for change in modelled.iter().chain(&known) {
+        if known.first() == Some(change) {
+            text += "\nKnown, but not modelled:\n";
+        }
         let release = change.release.map_or("never merged".to_string(), |release| release.to_string());
         let commit = if change.commit.is_empty() { "(commit unknown)" } else { change.commit };
         text += &format!("{commit} {release} {} ({})\n", change.subject, change.name);
@@ -98,6 +112,10 @@ fn describe(effect: &Effect) -> String {
         Effect::Reweight(rule) => format!("reweight: {}", rule.describe()),
         Effect::Arithmetic(rule) => format!("virtual time is computed {}", rule.describe()),
         Effect::SliceProtection(rule) => format!("slice protection: {}", rule.describe()),
+        Effect::ProtectionStart(rule) => format!("slice protection begins {}", rule.describe()),
+        Effect::Reschedule(rule) => format!("a running fair task makes way {}", rule.describe()),
+        Effect::TestPick(rule) => format!("a preemption test is won by {}", rule.describe()),
+        Effect::DelayedInTest(rule) => format!("a delayed sleeper in a preemption test: {}", rule.describe()),
         Effect::EmptyGroup(rule) => format!("weight of an empty group: {}", rule.describe()),
         Effect::DelayedLag(rule) => format!("lag of a delayed sleeper: {}", rule.describe()),
         Effect::ForkPreemption(rule) => format!("a new task preempts {}", rule.describe()),
@@ -107,7 +125,9 @@ fn describe(effect: &Effect) -> String {
         Effect::VirtualZero(rule) => format!("virtual zero: {}", rule.describe()),
         Effect::ForkPlacement(rule) => format!("fork placement: {}", rule.describe()),
         Effect::Request(rule) => format!("request: {}", rule.describe()),
-        Effect::WakeLoad(rule) => format!("wakeups go by the {}", rule.describe()),
+        Effect::Select(effect) => point_and_rule(effect.describe()),
+        Effect::Group(effect) => point_and_rule(effect.describe()),
+        Effect::Bandwidth(effect) => point_and_rule(effect.describe()),
         Effect::Groundwork => "bookkeeping only".to_string(),
         Effect::Headroom(rule) => format!("headroom: {}", rule.describe()),
         Effect::Domain(effect) => format!("domains: {}", effect.describe()),
@@ -116,13 +136,24 @@ fn describe(effect: &Effect) -> String {
     }
 }
 
+fn point_and_rule((point, rule): (&str, &str)) -> String {
+    format!("{point}: {rule}")
+}
+
 /// What a kernel is made of, as lines `section / name = value`.
 fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, String)> {
     let mut lines = Vec::new();
-    for (point, rule) in kernel.behaviours.describe() {
+    for (point, rule) in kernel.behaviours.describe().into_iter().chain(kernel.select.describe()) {
         lines.push(("rule", point.to_string(), rule.to_string()));
     }
     lines.extend(kernel.domain.describe().into_iter().map(|(rule, is)| ("domains", rule.to_string(), is)));
+    for (section, rules) in [
+        ("group rule", kernel.groups.describe()),
+        ("bandwidth rule", kernel.bandwidth.describe()),
+        ("load tracking rule", kernel.pelt.describe()),
+    ] {
+        lines.extend(rules.into_iter().map(|(point, rule)| (section, point.to_string(), rule.to_string())));
+    }
     for &feature in Feature::ALL.iter().filter(|&&feature| kernel.features.has(feature)) {
         let state = if kernel.features.enabled(feature) { "on" } else { "off" };
         let support = if feature.support() == Support::NotModelled { " (not modelled)" } else { "" };
@@ -152,31 +183,36 @@ fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError
             "changes": kernel.changes().map(change_json).collect::<Vec<_>>(),
             "rules": section("rule"),
             "domains": section("domains"),
+            "group_rules": section("group rule"),
+            "bandwidth_rules": section("bandwidth rule"),
+            "load_tracking_rules": section("load tracking rule"),
             "features": section("feature"),
             "tunables": section("tunable"),
         }));
     }
     let mut text = format!("{}\n", kernel.name());
-    let sections =
-        [("Rules", "rule"), ("Domains", "domains"), ("Features", "feature"), ("Tunables", "tunable")];
-    for (title, wanted) in sections {
+    for (title, wanted) in [
+        ("Rules", "rule"),
+        ("Rules for groups", "group rule"),
+        ("Rules of bandwidth control", "bandwidth rule"),
+        ("Rules of load tracking", "load tracking rule"),
+        ("Domains", "domains"),
+        ("Features", "feature"),
+        ("Tunables", "tunable"),
+    ] {
         text += &format!(
             "\n{title}{}:\n",
             if wanted == "tunable" { format!(" (ns, on {cpus} CPUs)") } else { String::new() }
         );
         for (_, name, value) in lines.iter().filter(|(section, ..)| *section == wanted) {
-            text += &format!("  {name:<24} {value}\n");
+            text += &format!("  {name:<26} {value}\n");
         }
     }
-    let changes = kernel
-        .changes()
-        .map(|change| format!("  {}  {}\n", change.commit, change.subject))
-        .collect::<String>();
-    text += &format!(
-        "\nChanges on top of {}:\n{}",
-        Generation::releases()[0],
-        if changes.is_empty() { "  none\n" } else { &changes }
-    );
+    let or_none = |lines: String| if lines.is_empty() { "  none\n".to_string() } else { lines };
+    text += &format!("\nChanges on top of {}:\n", Generation::releases()[0]);
+    text += &or_none(lines_of(kernel.changes().filter(|change| !left_out(change))));
+    text += "\nChanges that it holds and the model leaves out:\n";
+    text += &or_none(lines_of(kernel.changes().filter(|change| left_out(change))));
     output::print(&text)
 }
 
@@ -199,8 +235,8 @@ fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliE
     });
     let rows = rows.collect::<Vec<_>>();
     let only = |these: &Generation, those: &Generation| {
-        let theirs = those.changes().map(|change| change.commit).collect::<Vec<_>>();
-        these.changes().filter(|change| !theirs.contains(&change.commit)).collect::<Vec<_>>()
+        let theirs = those.changes().map(Change::id).collect::<Vec<_>>();
+        these.changes().filter(|change| !theirs.contains(&change.id())).collect::<Vec<_>>()
     };
     let (removed, added) = (only(one, other), only(other, one));
     if format == Format::Json {
@@ -219,7 +255,8 @@ fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliE
     let mut text = String::new();
     for (sign, changes) in [('-', &removed), ('+', &added)] {
         for change in changes {
-            text += &format!("{sign} {}  {}\n", change.commit, change.subject);
+            let left_out = if left_out(change) { " (not modelled)" } else { "" };
+            text += &format!("{sign} {}  {}{left_out}\n", change.id(), change.subject);
         }
     }
     for (section, name, before, after) in &rows {

@@ -34,11 +34,13 @@ fn to_json(table: &LatencyTable, stats: &ImportStats) -> Value {
             "max_delay_ns": row.max_delay.0,
             "max_start_ns": row.max_start.0,
             "max_end_ns": row.max_end.0,
+            "crossed_loss": row.crossed,
         })
     });
     json!({
         "schema": "fairlab/latency/1",
         "tasks": tasks.collect::<Vec<_>>(),
+        "crossed_loss": table.crossed,
         "import": trace::import_json(stats, &table.notices),
     })
 }

@@ -1,19 +1,23 @@
-//! `fairlab machines`: what machines there are, and what they look like.
+//! `fairlab machines`: what machines there are, what they look like, and which domains a kernel builds on them.
+
+mod domains;
 
 use fairlab_event::Cpu;
-use fairlab_lab::machines;
+use fairlab_kernel::domain::Domains;
+use fairlab_kernel::{CpuMask, Generation};
+use fairlab_lab::{LabError, machines};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::PRESETS;
-use serde_json::json;
+use fairlab_sim::machine::{PRESETS, Preset};
+use serde_json::{Value, json};
 
-use crate::args::{Format, MachinesCommand};
+use crate::args::{Format, MachineArgs, MachineFormat, MachinesCommand};
 use crate::error::CliError;
 use crate::output;
 
 pub fn execute(command: MachinesCommand) -> Result<(), CliError> {
     match command {
         MachinesCommand::List(args) => list(args.format),
-        MachinesCommand::Show { machine, format } => show(&machines::find(&machine)?, format.format),
+        MachinesCommand::Show(args) => show(&args),
     }
 }
 
@@ -26,46 +30,78 @@ fn list(format: Format) -> Result<(), CliError> {
             "machines": presets.collect::<Vec<_>>(),
         }));
     }
-    let lines = PRESETS.iter().map(|preset| format!("{:<10} {}\n", preset.name, preset.description));
-    let text = lines.collect::<String>();
-    output::print(&format!("{text}{:<10} this host, read from sysfs\n{:<10} a TOML file\n", "host", "*.toml"))
+    let mut lines = PRESETS.iter().map(|preset| (preset.name, preset.description)).collect::<Vec<_>>();
+    lines.extend([("host", "this host, read from sysfs"), ("*.toml", "a TOML file")]);
+    let lines = lines.into_iter().map(|(name, description)| format!("{name:<13} {description}\n"));
+    output::print(&lines.collect::<String>())
 }
 
-fn show(machine: &Machine, format: Format) -> Result<(), CliError> {
-    let costs = machine.costs.table();
-    if format == Format::Json {
-        let topology = &machine.topology;
-        let cpus = topology.cpus().map(|cpu| {
-            let place = topology.place(cpu);
-            json!({ "cpu": cpu.0, "core": place.core, "llc": place.llc, "node": place.node })
-        });
-        let costs = costs.iter().map(|cost| (cost.name.to_string(), json!(cost.value.0)));
-        return output::print_json(&json!({
-            "schema": "fairlab/machines/1",
-            "name": machine.name,
-            "description": machine.description,
-            "hz": machine.hz,
-            "cpus": cpus.collect::<Vec<_>>(),
-            "costs": costs.collect::<serde_json::Map<_, _>>(),
-        }));
+fn show(args: &MachineArgs) -> Result<(), CliError> {
+    let machine = machines::find(&args.machine)?;
+    if args.format == MachineFormat::Toml {
+        return output::print(&machines::to_toml(&machine));
     }
-    let mut text = format!("{}: {}\n\n{}\nKernel work:\n", machine.name, machine.description, draw(machine));
-    for cost in costs {
-        let own = PRESETS.iter().find(|preset| preset.name == machine.name).and_then(|preset| {
-            preset.own_costs().iter().find(|(name, ..)| *name == cost.name).map(|(.., reason)| *reason)
-        });
-        let source =
-            own.unwrap_or(if cost.value == cost.default { cost.source } else { "set in the machine's file" });
-        text += &format!("  {:<18} {:>7} ns  {}\n{:33}{source}\n", cost.name, cost.value.0, cost.covers, "");
+    let newest = || Generation::releases().last().map_or_else(String::new, ToString::to_string);
+    let kernel = args.kernel.clone().unwrap_or_else(newest).parse::<Generation>();
+    let kernel = kernel.map_err(LabError::from)?;
+    let last = machine.topology.nr_cpus() - 1;
+    if let Some(cpu) = args.cpu.filter(|&cpu| cpu as usize > last) {
+        let problem = format!("machine {} has no CPU {cpu}", machine.name);
+        return Err(CliError::bad(problem, format!("its CPUs are 0 to {last}")));
     }
+    let domains = Domains::new(&machine.topology, &kernel.domain);
+    if args.format == MachineFormat::Json {
+        return output::print_json(&machine_json(&machine, &kernel, &domains));
+    }
+    let preset = PRESETS.iter().find(|preset| preset.name == machine.name);
+    let mut text = format!("{}: {}\n\n{}", machine.name, machine.description, draw(&machine));
+    text += &parts(&machine);
+    text += &domains::draw(&machine, &domains, kernel.name(), args.cpu.map(Cpu));
+    text += &sources(preset);
+    text += &costs(&machine, preset);
     output::print(&text)
+}
+
+fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Value {
+    let topology = &machine.topology;
+    let cpus = topology.cpus().map(|cpu| {
+        let place = topology.place(cpu);
+        json!({
+            "cpu": cpu.0, "core": place.core, "llc": place.llc, "node": place.node,
+            "cluster": topology.cluster_mask(cpu).to_string(), "package": topology.package_mask(cpu).to_string(),
+            "capacity": topology.capacity(cpu),
+        })
+    });
+    let nodes = topology.nr_nodes() as u32;
+    let row = |from| (0..nodes).map(|to| topology.distance(from, to)).collect::<Vec<_>>();
+    let clocks = machine.frequency_domains.iter().map(|clock| {
+        json!({
+            "cpus": clock.cpus.to_string(), "khz": clock.frequencies,
+            "rate_limit_ns": clock.rate_limit.0, "fast_switch": clock.fast_switch,
+        })
+    });
+    let costs = machine.costs.table();
+    let costs = costs.iter().map(|cost| (cost.name.to_string(), json!(cost.value.0)));
+    json!({
+        "schema": "fairlab/machines/1",
+        "name": machine.name,
+        "description": machine.description,
+        "platform": topology.platform().name(),
+        "hz": machine.hz,
+        "cpus": cpus.collect::<Vec<_>>(),
+        "distances": (0..nodes).map(row).collect::<Vec<_>>(),
+        "clocks": clocks.collect::<Vec<_>>(),
+        "costs": costs.collect::<serde_json::Map<_, _>>(),
+        "kernel": kernel.name(),
+        "domains": domains::to_json(machine, domains),
+    })
 }
 
 /// Nodes, caches and cores as nested lines.
 fn draw(machine: &Machine) -> String {
     let topology = &machine.topology;
     let mut text = String::new();
-    let first_of = |cpu: &Cpu, mask: &fairlab_kernel::CpuMask| mask.lowest() == Some(*cpu);
+    let first_of = |cpu: &Cpu, mask: &CpuMask| mask.lowest() == Some(*cpu);
     for node in topology.cpus().filter(|cpu| first_of(cpu, topology.node_mask(*cpu))) {
         text += &format!("node {}: CPUs {}\n", topology.place(node).node, topology.node_mask(node));
         for llc in topology.node_mask(node).iter().filter(|cpu| first_of(cpu, topology.llc_mask(*cpu))) {
@@ -77,6 +113,66 @@ fn draw(machine: &Machine) -> String {
                 text += &format!("    cores {}\n", line.join(" "));
             }
         }
+    }
+    text
+}
+
+/// What not every machine has: clusters, distances, capacities, clocks.
+fn parts(machine: &Machine) -> String {
+    let topology = &machine.topology;
+    let mut text = String::new();
+    let once = |mask: &dyn Fn(Cpu) -> CpuMask| {
+        let first = topology.cpus().filter(|&cpu| mask(cpu).lowest() == Some(cpu));
+        first.map(|cpu| format!("[{}]", mask(cpu))).collect::<Vec<_>>().join(" ")
+    };
+    if topology.cpus().any(|cpu| topology.cluster_mask(cpu) != topology.smt_mask(cpu)) {
+        text += &format!("clusters {}\n", once(&|cpu| *topology.cluster_mask(cpu)));
+    }
+    let nodes = topology.nr_nodes() as u32;
+    for from in (0..nodes).filter(|_| nodes > 1) {
+        let row = (0..nodes).map(|to| format!("{:>3}", topology.distance(from, to)));
+        text += &format!("distances from node {from}: {}\n", row.collect::<Vec<_>>().join(" "));
+    }
+    if topology.has_asymmetric_capacity() {
+        let alike = |cpu: Cpu| {
+            topology
+                .cpus()
+                .filter(|&other| topology.capacity(other) == topology.capacity(cpu))
+                .collect::<CpuMask>()
+        };
+        for cpu in topology.cpus().filter(|&cpu| alike(cpu).lowest() == Some(cpu)) {
+            text += &format!("capacity {} of 1024: CPUs {}\n", topology.capacity(cpu), alike(cpu));
+        }
+    }
+    for clock in &machine.frequency_domains {
+        let (lowest, highest) = (clock.frequencies.first().copied().unwrap_or(0), clock.max());
+        text += &format!(
+            "one clock: CPUs {}, {} frequencies from {} to {} MHz, schedutil every {} us at most\n",
+            clock.cpus,
+            clock.frequencies.len(),
+            lowest / 1000,
+            highest / 1000,
+            clock.rate_limit.0 / 1000
+        );
+    }
+    text
+}
+
+fn sources(preset: Option<&Preset>) -> String {
+    let Some(preset) = preset else { return String::new() };
+    let lines = preset.sources().iter().map(|(what, source)| format!("  {what:<10} {source}\n"));
+    format!("\nSources:\n{}", lines.collect::<String>())
+}
+
+fn costs(machine: &Machine, preset: Option<&Preset>) -> String {
+    let mut text = String::from("\nKernel work:\n");
+    for cost in machine.costs.table() {
+        let own = preset.and_then(|preset| {
+            preset.own_costs().iter().find(|(name, ..)| *name == cost.name).map(|(.., reason)| *reason)
+        });
+        let source =
+            own.unwrap_or(if cost.value == cost.default { cost.source } else { "set in the machine's file" });
+        text += &format!("  {:<19} {:>7} ns  {}\n{:34}{source}\n", cost.name, cost.value.0, cost.covers, "");
     }
     text
 }

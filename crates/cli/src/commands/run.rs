@@ -3,7 +3,7 @@
 use fairlab_lab::{Experiment, RunFolder, RunResult, RunSpec, run_all};
 use serde_json::{Value, json};
 
-use super::experiment;
+use super::{experiment, trace};
 use crate::args::{Format, RunArgs};
 use crate::error::CliError;
 use crate::numbers::{duration, metric};
@@ -20,6 +20,9 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let (results, stopped) =
         run_all(&specs, experiment::jobs(&args.experiment), &|done| progress.show(done), &stop)?;
     drop(progress);
+    if let (Some(path), [run]) = (&args.trace, results.as_slice()) {
+        trace::warn_of_losses(path, &run.trace_losses);
+    }
     let answer = to_json(&results);
     if let Some(folder) = folder {
         folder.write(&experiment, &results, &answer)?;

@@ -125,6 +125,16 @@ fn switch_json(row: &SwitchRow) -> Value {
         "next": { "comm": row.next_comm.to_str(), "pid": row.next_pid.0 },
     });
     add_off_cpu(&mut value, &row.off);
+    // What events were lost in has no length.
+    let crossed = row.crossed;
+    let names: [(bool, &[&str]); 3] = [
+        (crossed.run, &["run_ns"]),
+        (crossed.delay, &["delay_ns"]),
+        (crossed.off, &["sleep_ns", "iowait_ns", "preempt_ns"]),
+    ];
+    for name in names.iter().filter(|(crossed, _)| *crossed).flat_map(|(_, names)| *names) {
+        value[*name] = Value::Null;
+    }
     value
 }
 
@@ -149,6 +159,7 @@ fn summary_json(summary: &TimehistSummary) -> Value {
         value["run_max_ns"] = json!(task.run_max.0);
         add_off_cpu(&mut value, &task.off);
         value["delay_ns"] = json!(task.delay.0);
+        value["crossed_loss"] = json!(task.crossed);
         value["migrations"] = json!(task.migrations);
         value
     });
@@ -162,5 +173,6 @@ fn summary_json(summary: &TimehistSummary) -> Value {
         "switches": summary.switches,
         "run_ns": summary.run.0,
         "span_ns": summary.span.0,
+        "crossed_loss": summary.crossed,
     })
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 use fairlab_analysis::MissingEvents;
 use fairlab_event::Sink;
-use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity, read_path};
+use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, read_path};
 use serde_json::{Map, Value, json};
 
 use crate::args::Format;
@@ -30,15 +30,19 @@ pub struct TraceArgs {
 impl TraceArgs {
     /// Feeds the trace to `sink`.
     pub fn read(&self, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
-        let options = ReadOptions { clock_hz: self.clock_hz };
-        read_path(&self.file, &options, sink).map_err(|error| {
-            let hint = match error {
-                ImportError::Io(_) => "check the path",
-                _ => "give a trace: perf.data, trace.dat or ftrace text",
-            };
-            CliError::bad(format!("{}: {error}", self.file.display()), hint)
-        })
+        read(&self.file, self.clock_hz, sink)
     }
+}
+
+/// Feeds the trace in `file` to `sink`.
+pub fn read(file: &Path, clock_hz: Option<u64>, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
+    read_path(file, &ReadOptions { clock_hz }, sink).map_err(|error| {
+        let hint = match error {
+            ImportError::Io(_) => "check the path",
+            _ => "give a trace: perf.data, trace.dat or ftrace text",
+        };
+        CliError::bad(format!("{}: {error}", file.display()), hint)
+    })
 }
 
 /// The error for a trace without the events that are needed.
@@ -55,6 +59,13 @@ pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
     }
     for notice in notices {
         eprintln!("fairlab: {file}: {notice}");
+    }
+}
+
+/// Says on standard error what a trace that was written does not carry.
+pub fn warn_of_losses(file: &Path, losses: &Losses) {
+    for line in losses.to_string().lines() {
+        eprintln!("fairlab: {}: {line}", file.display());
     }
 }
 

@@ -5,6 +5,7 @@ use fairlab_event::{Cpu, EventKind, Ns, TaskState};
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::cpumask::CpuMask;
 use crate::generation::behaviour::{ForkPlacement, Request};
+use crate::group::IdleReweight;
 use crate::task::{OnRq, Policy, TaskId};
 
 /// The least and the largest request that a task may have, ns.
@@ -73,6 +74,7 @@ impl Scheduler {
             (task.comm, task.pid, task.prio())
         };
         self.report(EventKind::SchedProcessExit { comm, pid, prio, group_dead: None });
+        self.autogroup_exit_task(task);
         self.deactivate_task(cpu, TaskState::DEAD);
         if self.tasks[task.index()].policy.is_fair() {
             self.remove_entity_load_avg(task);
@@ -128,7 +130,7 @@ impl Scheduler {
             }
         });
         if !was_fair && policy.is_fair() {
-            self.enter_fair_class(task);
+            self.attach_task_cfs_rq(task);
         }
         if !self.tasks[task.index()].is_queued() {
             return;
@@ -144,9 +146,12 @@ impl Scheduler {
 
     /// A task gets the weight of its policy and nice level; one that is not in the fair class counts on no queue.
     ///
-    /// Kernel: `set_load_weight()`.
+    /// Kernel: `set_load_weight()`, kernel/sched/core.c. Variants: `WeightOnly` to v6.10, `WithLoad` from v6.11
+    /// (d32960528702).
     fn change_weight(&mut self, task: TaskId, counts: bool) {
-        if counts {
+        let sets_only = self.tasks[task.index()].policy == Policy::Idle
+            && self.generation.groups.idle_reweight == IdleReweight::WeightOnly;
+        if counts && !sets_only {
             self.reweight_task(task);
         } else {
             let se = self.tasks[task.index()].se;
@@ -167,14 +172,18 @@ impl Scheduler {
         entity.slice = request.map_or(base_slice, |request| request.0.clamp(LEAST_REQUEST, LARGEST_REQUEST));
     }
 
-    /// A sleeping task that turns to another class leaves nothing behind: it is off its queue, and where vruntimes are
-    /// relative between queues, so is its own.
-    ///
-    /// Kernel: `detach_task_cfs_rq()`, `vruntime_normalized()`.
+    /// A sleeping task that turns to another class leaves nothing behind: it is off its queue.
     fn leave_fair_class(&mut self, task: TaskId) {
         if let OnRq::Delayed(_) = self.tasks[task.index()].on_rq {
             self.dequeue_delayed(task);
         }
+        self.detach_task_cfs_rq(task);
+    }
+
+    /// A task leaves its queue's averages, and if it sleeps its virtual time, where that is relative between queues.
+    ///
+    /// Kernel: `detach_task_cfs_rq()`, `vruntime_normalized()`, kernel/sched/fair.c.
+    pub(crate) fn detach_task_cfs_rq(&mut self, task: TaskId) {
         let (cfs_rq, se) = (self.entity_of(task).cfs_rq, self.tasks[task.index()].se);
         if self.is_asleep(task) && self.vruntime_is_relative_off_queue() {
             self.place_entity(cfs_rq, se, EnqueueFlags::default());
@@ -183,8 +192,8 @@ impl Scheduler {
         self.detach_entity_cfs_rq(se);
     }
 
-    /// Kernel: `attach_task_cfs_rq()`.
-    fn enter_fair_class(&mut self, task: TaskId) {
+    /// The reverse. Kernel: `attach_task_cfs_rq()`, kernel/sched/fair.c.
+    pub(crate) fn attach_task_cfs_rq(&mut self, task: TaskId) {
         self.attach_entity_cfs_rq(self.tasks[task.index()].se);
         if self.is_asleep(task) && self.vruntime_is_relative_off_queue() {
             let (cfs_rq, se) = (self.entity_of(task).cfs_rq, self.tasks[task.index()].se);
@@ -224,7 +233,8 @@ impl Scheduler {
             self.enqueue_task(task, EnqueueFlags::default());
         }
         if running {
-            self.set_next_task(task);
+            self.set_next_task(task, false);
+            self.account_new_levels(None, task);
         }
     }
 }

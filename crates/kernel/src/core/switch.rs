@@ -4,6 +4,7 @@ use fairlab_event::{Cpu, EventKind, Switch, TaskState};
 
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
+use crate::fair::Dequeued;
 use crate::generation::behaviour::BuddyClearing;
 use crate::task::{OnRq, Policy, TaskId};
 
@@ -55,16 +56,26 @@ impl Scheduler {
             if self.generation.behaviours.buddy_clearing == BuddyClearing::AtPick {
                 self.clear_buddies_of_task(next);
             }
-            self.rqs[cpu.index()].need_resched = false;
+            self.clear_need_resched(cpu);
             return false;
         }
-        self.put_prev_task(prev);
-        if next == self.rqs[cpu.index()].idle {
-            self.turn_idle(cpu, prev);
+        let both_fair = [prev, next].iter().all(|task| self.tasks[task.index()].policy.is_fair());
+        if both_fair {
+            self.switch_fair(prev, next);
+        } else {
+            self.put_prev_task(prev);
+            if prev == self.rqs[cpu.index()].idle {
+                self.idle_ends_by_switch(cpu);
+            }
+            if next == self.rqs[cpu.index()].idle {
+                self.turn_idle(cpu, prev);
+                self.idle_begins(cpu);
+            }
+            self.set_next_task(next, true);
         }
-        self.set_next_task(next);
+        self.account_new_levels(Some(prev), next);
         // Only now: what the two report still shows the pending reschedule.
-        self.rqs[cpu.index()].need_resched = false;
+        self.clear_need_resched(cpu);
         if self.trace.enabled {
             let (leaves, starts) = (&self.tasks[prev.index()], &self.tasks[next.index()]);
             let switch = Switch {
@@ -87,6 +98,10 @@ impl Scheduler {
     /// Kernel: `scheduler_tick()`, `task_tick_fair()`.
     pub fn scheduler_tick(&mut self, cpu: Cpu) -> TickDecision {
         self.update_rq_clock(cpu);
+        if self.rqs[cpu.index()].need_resched_lazy {
+            self.resched_curr(cpu);
+        }
+        self.mark_idle_at_tick(cpu);
         let task = self.curr(cpu);
         if self.tasks[task.index()].policy.is_fair() {
             return self.task_tick_fair(task);
@@ -135,40 +150,50 @@ impl Scheduler {
 
     pub(crate) fn enqueue_task(&mut self, task: TaskId, flags: EnqueueFlags) {
         let cpu = self.tasks[task.index()].cpu;
-        match self.tasks[task.index()].policy {
-            Policy::Stop => self.rqs[cpu.index()].stop.push(task),
-            Policy::Fifo(_) | Policy::RoundRobin(_) => self.enqueue_task_rt(task),
+        let counts = match self.tasks[task.index()].policy {
+            Policy::Stop => {
+                self.rqs[cpu.index()].stop.push(task);
+                true
+            }
+            Policy::Fifo(_) | Policy::RoundRobin(_) => {
+                self.enqueue_task_rt(task);
+                true
+            }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
             _ => self.enqueue_task_fair(task, flags),
-        }
+        };
         if !self.entity_of(task).sched_delayed {
             self.tasks[task.index()].on_rq = OnRq::Queued;
         }
-        self.rqs[cpu.index()].nr_running += 1;
-        self.nr_overloaded += u32::from(self.rqs[cpu.index()].nr_running == 2);
+        self.count_running(cpu, i32::from(counts));
+    }
+
+    /// Runnable tasks have come to `cpu` or left it (`add_nr_running()`, `sub_nr_running()`).
+    pub(crate) fn count_running(&mut self, cpu: Cpu, change: i32) {
+        let rq = &mut self.rqs[cpu.index()];
+        let was_overloaded = rq.nr_running > 1;
+        rq.nr_running = rq.nr_running.checked_add_signed(change).expect("only counted tasks leave");
+        self.nr_overloaded += u32::from(!was_overloaded && rq.nr_running > 1);
+        self.nr_overloaded -= u32::from(was_overloaded && rq.nr_running <= 1);
     }
 
     /// Returns whether the task has left; otherwise it sleeps on its queue.
     pub(crate) fn dequeue_task(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
         let cpu = self.tasks[task.index()].cpu;
-        let gone = match self.tasks[task.index()].policy {
+        let dequeued = match self.tasks[task.index()].policy {
             Policy::Stop => {
                 self.rqs[cpu.index()].stop.retain(|&queued| queued != task);
-                true
+                Dequeued::Counted
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
                 self.dequeue_task_rt(task);
-                true
+                Dequeued::Counted
             }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
             Policy::Normal | Policy::Batch | Policy::Idle => self.dequeue_task_fair(task, flags),
         };
-        if !gone {
-            return false;
-        }
-        self.rqs[cpu.index()].nr_running -= 1;
-        self.nr_overloaded -= u32::from(self.rqs[cpu.index()].nr_running == 1);
-        true
+        self.count_running(cpu, -i32::from(dequeued == Dequeued::Counted));
+        dequeued != Dequeued::Delayed
     }
 
     pub(crate) fn put_prev_task(&mut self, task: TaskId) {
@@ -179,12 +204,12 @@ impl Scheduler {
         }
     }
 
-    pub(crate) fn set_next_task(&mut self, task: TaskId) {
+    pub(crate) fn set_next_task(&mut self, task: TaskId, picked: bool) {
         match self.tasks[task.index()].policy {
             Policy::Stop => {}
             Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task),
             Policy::Swapper => self.update_idle_core(self.tasks[task.index()].cpu),
-            _ => self.set_next_task_fair(task),
+            _ => self.set_next_task_fair(task, picked),
         }
     }
 }

@@ -1,10 +1,9 @@
 //! `try_to_wake_up()` in its steps, so that a driver can let time pass between them.
 
-use fairlab_event::{Cpu, EventKind, Ns};
+use fairlab_event::{EventKind, Ns};
 
 use crate::core::{EnqueueFlags, Scheduler};
-use crate::decision::{CpuDecision, PreemptDecision, PreemptReason, SelectReason};
-use crate::generation::Feature;
+use crate::decision::{CpuDecision, PreemptDecision, PreemptReason};
 use crate::task::{OnRq, TaskId};
 
 /// Why a CPU is selected for a task (`WF_*`).
@@ -50,6 +49,7 @@ impl Scheduler {
                     self.check_preempt(task);
                 }
                 self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
+                self.count_wakeup(task);
                 WakeStart::StillQueued
             }
             OnRq::Queued => {
@@ -58,6 +58,7 @@ impl Scheduler {
                     self.check_preempt(task);
                 }
                 self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
+                self.count_wakeup(task);
                 WakeStart::StillQueued
             }
             state => panic!("a task cannot be woken while it is {state:?}"),
@@ -68,9 +69,10 @@ impl Scheduler {
     ///
     /// Kernel: `record_wakee()`, `set_task_cpu()`, `migrate_task_rq_fair()`.
     pub fn apply_cpu(&mut self, task: TaskId, decision: CpuDecision) {
-        self.remember_selection(task, decision);
+        self.remember_selection(self.trace.here, task, decision);
         let orig_cpu = self.tasks[task.index()].cpu;
         if orig_cpu == decision.cpu {
+            self.count_wakeup(task);
             return;
         }
         let (comm, pid, prio) = {
@@ -83,27 +85,13 @@ impl Scheduler {
             self.leave_averages_while_waking(task);
         }
         self.move_entity_to(task, decision.cpu);
+        self.count_wakeup(task);
     }
 
-    /// Whether a remote wakeup is left to the target CPU (an IPI, the wake list) instead of queueing from here.
-    ///
-    /// Kernel: `ttwu_queue_cond()`, from v6.0 (f3dd3f674555).
-    pub fn ttwu_queue_cond(&self, task: TaskId, cpu: Cpu) -> bool {
-        let here = self.trace.here;
-        if !self.has(Feature::TtwuQueue) || !self.tasks[task.index()].allowed.contains(cpu) {
-            return false;
-        }
-        !self.topology.share_cache(here, cpu) || (cpu != here && self.nr_running(cpu) == 0)
-    }
-
-    /// Notes that a wakeup is on its way to `cpu` through the wake list: the CPU no longer looks idle.
-    pub fn ttwu_pending(&mut self, cpu: Cpu) {
-        self.rqs[cpu.index()].ttwu_pending += 1;
-    }
-
-    /// The wakeup noted by [`ttwu_pending`](Self::ttwu_pending) has arrived.
-    pub fn ttwu_arrived(&mut self, cpu: Cpu) {
-        self.rqs[cpu.index()].ttwu_pending -= 1;
+    /// Kernel: `ttwu_stat()`, kernel/sched/core.c.
+    fn count_wakeup(&mut self, task: TaskId) {
+        let (here, cpu) = (self.trace.here, self.tasks[task.index()].cpu);
+        self.rqs[here.index()].counters.count_wakeup(here == cpu);
     }
 
     /// Queues a woken task on its CPU and lets it preempt. `migrated`: it slept on another CPU.
@@ -114,6 +102,7 @@ impl Scheduler {
         self.enqueue_task(task, EnqueueFlags { wakeup: true, migrated, initial: false });
         self.check_preempt(task);
         self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
+        self.idle_ends_by_wakeup(self.tasks[task.index()].cpu);
     }
 
     /// Whether `task`, just queued, takes its CPU from the running task.
@@ -122,7 +111,7 @@ impl Scheduler {
     ///
     /// Kernel: `check_preempt_curr()` (v6.6: `wakeup_preempt()`), kernel/sched/core.c.
     pub fn wakeup_preempt(&self, task: TaskId) -> PreemptDecision {
-        self.wakeup_preempt_when(task, self.need_resched(self.tasks[task.index()].cpu))
+        self.wakeup_preempt_when(task, self.need_resched_at_once(self.tasks[task.index()].cpu))
     }
 
     /// The same, with a reschedule `pending` or not.
@@ -146,19 +135,30 @@ impl Scheduler {
     pub(crate) fn check_preempt(&mut self, task: TaskId) -> PreemptDecision {
         let cpu = self.tasks[task.index()].cpu;
         // Charging may itself ask for a reschedule; the test goes on all the same.
-        let pending = self.need_resched(cpu);
+        let pending = self.need_resched_at_once(cpu);
         if self.wakeup_preempt_looks_at_vruntime(task) {
             self.update_curr_of(cpu);
         }
-        let decision = self.wakeup_preempt_when(task, pending);
+        let mut decision = self.wakeup_preempt_when(task, pending);
+        while self.dequeue_delayed_in_test(task, decision) {
+            decision = self.wakeup_preempt_when(task, pending);
+        }
         if self.tasks[task.index()].policy.is_fair() {
             self.set_buddies_after(task, decision);
             self.protection_after(task, decision);
         }
-        if decision.preempt {
-            self.resched_curr(cpu);
-        }
+        self.resched_after(task, decision);
         decision
+    }
+
+    /// Asks the running task to make way if a test for preemption said so; fair tasks do so lazily for each other.
+    pub(crate) fn resched_after(&mut self, task: TaskId, decision: PreemptDecision) {
+        let cpu = self.tasks[task.index()].cpu;
+        match (decision.preempt, decision.reason, self.tasks[task.index()].policy.is_fair()) {
+            (false, _, _) => {}
+            (true, PreemptReason::HigherClass, _) | (true, _, false) => self.resched_curr(cpu),
+            (true, _, true) => self.resched_curr_lazy(cpu),
+        }
     }
 
     /// Counts how often a task wakes someone else than last time; halved each second.
@@ -175,25 +175,6 @@ impl Scheduler {
         if task.last_wakee != Some(wakee) {
             task.last_wakee = Some(wakee);
             task.wakee_flips += 1;
-        }
-    }
-
-    /// What a selection leaves behind: the CPU used before, and whether its cache has an idle core.
-    fn remember_selection(&mut self, task: TaskId, decision: CpuDecision) {
-        let reached_recent = matches!(
-            decision.reason,
-            SelectReason::RecentUsedIdle
-                | SelectReason::IdleCore
-                | SelectReason::IdleSibling
-                | SelectReason::IdleInLlc
-                | SelectReason::NoIdle
-        );
-        if reached_recent {
-            let task = &mut self.tasks[task.index()];
-            task.recent_used_cpu = task.cpu;
-        }
-        if let Some(llc) = decision.no_idle_core_in {
-            self.has_idle_cores[llc as usize] = false;
         }
     }
 }

@@ -178,9 +178,6 @@ pub const DOMAIN_CHANGES: &[Change] = &[
     change("778c558f49a2", "cluster-level", (5, 16), "sched: Add cluster scheduler level in core and related Kconfig for ARM64", &[
         Effect::Domain(DomainEffect::Clusters(Clusters::Level)),
     ]),
-    change("e496132ebedd", "numa-imbalance", (5, 18), "sched/fair: Adjust the allowed NUMA imbalance when SD_NUMA spans multiple LLCs", &[
-        Effect::Domain(DomainEffect::NumaImbalance(NumaImbalance::QuarterOrLlcs)),
-    ]),
     change("026b98a93bbd", "numa-imbalance-channels", (6, 0), "sched/numa: Adjust imb_numa_nr to a better approximation of memory channels", &[
         Effect::Domain(DomainEffect::NumaImbalance(NumaImbalance::EighthOrLlcs)),
     ]),

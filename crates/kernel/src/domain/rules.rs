@@ -41,7 +41,7 @@ behaviours! {
 
     /// Whether wakeups search domains below one with CPUs of different capacity.
     AsymWakeup {
-        Searches: "wakeups search for the idlest CPU in domains below one with different capacities",
+        Searches: "wakeups search for the idlest CPU in domains with different capacities and below",
         Ignores: "wakeups search no domain",
     }
 

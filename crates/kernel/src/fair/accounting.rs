@@ -27,7 +27,7 @@ impl Scheduler {
     ///
     /// Kernel: `update_curr()`, kernel/sched/fair.c.
     /// Units: run time in ns of the CPU's task clock; vruntime in virtual ns, truncated as the kernel truncates.
-    /// Departs: interrupt and steal time are not taken off the task clock; bandwidth is not charged.
+    /// Departs: interrupt and steal time are not taken off the task clock.
     pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
         let Some(curr) = self.cfs(cfs_rq).curr else { return };
         let now = self.rqs[self.cfs(cfs_rq).cpu.index()].clock.0;
@@ -50,12 +50,13 @@ impl Scheduler {
             let (comm, pid) = (task.comm, task.pid);
             self.report(EventKind::SchedStatRuntime { comm, pid, runtime: Ns(delta), vruntime });
         }
+        self.account_cfs_rq_runtime(cfs_rq, delta);
         // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
         if by_deadline
             && self.cfs(cfs_rq).nr_running > 1
             && (request_used || self.lost_protection(cfs_rq, curr))
         {
-            self.resched_curr(self.cfs(cfs_rq).cpu);
+            self.resched_curr_lazy(self.cfs(cfs_rq).cpu);
             self.clear_buddies(curr);
         }
     }

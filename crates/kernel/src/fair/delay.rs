@@ -9,8 +9,14 @@ use crate::task::{OnRq, TaskId};
 use fairlab_event::Cpu;
 
 /// How a sleeper leaves the queue that it was kept on.
-const DELAYED_SLEEPER: DequeueFlags =
-    DequeueFlags { sleep: true, delayed: true, special: false, save: false, migrating: false };
+const DELAYED_SLEEPER: DequeueFlags = DequeueFlags {
+    sleep: true,
+    delayed: true,
+    special: false,
+    save: false,
+    migrating: false,
+    throttle: false,
+};
 
 impl Scheduler {
     /// Whether an entity that goes to sleep stays on its queue. Pure; run time must be accounted up to now.
@@ -20,6 +26,7 @@ impl Scheduler {
         self.has(Feature::DelayDequeue)
             && flags.sleep
             && !flags.special
+            && !flags.throttle
             && !self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq))
     }
 
@@ -45,7 +52,7 @@ impl Scheduler {
             let cfs_rq = self.se(se).cfs_rq;
             let queue = self.cfs_mut(cfs_rq);
             queue.h_nr_delayed = queue.h_nr_delayed.wrapping_add_signed(-change);
-            level = self.se(se).parent;
+            level = self.se(se).parent.filter(|_| !self.cuts_off(cfs_rq));
         }
     }
 
@@ -110,15 +117,20 @@ impl Scheduler {
     /// Kernel: the loop in `pick_task_fair()` around `pick_next_entity()`.
     pub fn finish_delayed_dequeues(&mut self, cpu: Cpu) {
         while let Some(se) = self.delayed_candidate(self.rqs[cpu.index()].cfs) {
-            match self.se(se).task {
-                Some(task) => self.dequeue_delayed(task),
-                None => drop(self.dequeue_entities(se, DELAYED_SLEEPER)),
-            }
+            self.finish_delayed(se);
+        }
+    }
+
+    /// A delayed entity leaves its queue now.
+    pub(crate) fn finish_delayed(&mut self, se: SeId) {
+        match self.se(se).task {
+            Some(task) => self.dequeue_delayed(task),
+            None => drop(self.dequeue_entities(se, DELAYED_SLEEPER)),
         }
     }
 
     /// The delayed entity, of whichever level, that would be picked next.
-    fn delayed_candidate(&self, root: CfsRqId) -> Option<SeId> {
+    pub(crate) fn delayed_candidate(&self, root: CfsRqId) -> Option<SeId> {
         let mut queue = root;
         loop {
             let (se, _) = self.pick_next_entity(queue)?;

@@ -6,12 +6,14 @@ use fairlab_event::Cpu;
 
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
+use crate::fair::bandwidth::ThrottledPropagation;
 use crate::generation::Feature;
 use crate::generation::behaviour::GovernorHook;
 use crate::group::GroupId;
 use crate::pelt::{
     AttachPoint, CpuScale, DetachPoint, EntityState, EntityWeight, FairInitialUtil, GroupEntity,
-    IdleCpuTimes, LostIdleCheck, QueueState, RqTime, RunnableKind, UtilEstFeatures, calc_group_runnable,
+    IdleCpuTimes, LostIdleCheck, PeltRules, QueueState, RqTime, RunnableKind, UtilEstFeatures,
+    calc_group_runnable,
 };
 use crate::task::{Policy, TaskId};
 use crate::weight::LoadWeight;
@@ -70,6 +72,24 @@ impl Scheduler {
         let queue = self.cfs(cfs_rq);
         let rq_now = self.rqs[queue.cpu.index()].pelt.now(&self.generation.pelt, self.rq_time(queue.cpu));
         queue.pelt_clock.now(rq_now)
+    }
+
+    /// Averages of a queue stand still while its group is throttled.
+    pub(crate) fn stop_pelt_clock(&mut self, cfs_rq: CfsRqId) {
+        let (rules, now, time) = self.throttle_clocks(cfs_rq);
+        self.cfs_mut(cfs_rq).pelt_clock.throttle(&rules, now, time);
+    }
+
+    /// Time goes on for the averages of a queue.
+    pub(crate) fn start_pelt_clock(&mut self, cfs_rq: CfsRqId) {
+        let (rules, now, time) = self.throttle_clocks(cfs_rq);
+        self.cfs_mut(cfs_rq).pelt_clock.unthrottle(&rules, now, time);
+    }
+
+    fn throttle_clocks(&self, cfs_rq: CfsRqId) -> (PeltRules, u64, RqTime) {
+        let cpu = self.cfs(cfs_rq).cpu;
+        let (rules, time) = (self.generation.pelt, self.rq_time(cpu));
+        (rules, self.rqs[cpu.index()].pelt.now(&rules, time), time)
     }
 
     fn entity_weight(&self, se: SeId) -> EntityWeight {
@@ -156,10 +176,18 @@ impl Scheduler {
         }
     }
 
-    /// How big a CPU is against the biggest at its highest frequency, 0…1024 (`arch_scale_cpu_capacity()`).
+    /// How big a CPU is against the biggest at its highest frequency, 0…1024.
+    ///
+    /// Kernel: `arch_scale_cpu_capacity()`, without a domain: what threads of a core share is not asked for.
+    pub(crate) fn arch_scale_cpu_capacity(&self, cpu: Cpu) -> u64 {
+        u64::from(self.topology.capacity(cpu))
+    }
+
+    /// What a CPU has when nothing but fair tasks uses it; to v4.20 threads of a core share it.
+    ///
+    /// Kernel: `capacity_orig_of()`, kernel/sched/fair.c.
     pub(crate) fn capacity_orig_of(&self, cpu: Cpu) -> u64 {
-        let _ = cpu;
-        CpuScale::FULL.capacity
+        self.domains.cpu_capacity_orig(cpu)
     }
 
     fn scale_of_queue(&self, cfs_rq: CfsRqId) -> CpuScale {
@@ -175,7 +203,7 @@ impl Scheduler {
             weight: self.entity_weight(se),
             on_rq: self.se(se).on_rq,
             group_weight: self.cfs(below).load.scaled_down(),
-            capacity: self.capacity_orig_of(self.cfs(cfs_rq).cpu),
+            capacity: self.arch_scale_cpu_capacity(self.cfs(cfs_rq).cpu),
         };
         let (mut parent, mut group) = (self.cfs(cfs_rq).tracked, self.cfs(below).tracked);
         let rules = self.generation.pelt;
@@ -222,16 +250,24 @@ impl Scheduler {
 
     /// The entity leaves its queue outside of a dequeue (`detach_entity_cfs_rq()`).
     pub(crate) fn detach_entity_cfs_rq(&mut self, se: SeId) {
+        if self.se(se).avg.last_update_time == 0 {
+            // It belongs to no queue.
+            return;
+        }
         self.update_load_avg(se, LoadUpdate::AGE);
         self.detach_entity_load_avg(se);
         self.propagate_entity_cfs_rq(se);
     }
 
     fn propagate_entity_cfs_rq(&mut self, se: SeId) {
-        let mut level = self.se(se).parent;
+        let stops = self.generation.bandwidth.throttled_propagation == ThrottledPropagation::Stops;
+        let is_end = |scheduler: &Scheduler, se: SeId| {
+            stops && scheduler.cfs(scheduler.se(se).cfs_rq).runtime.throttled
+        };
+        let mut level = Some(se).filter(|&se| !is_end(self, se)).and_then(|se| self.se(se).parent);
         while let Some(se) = level {
             self.update_load_avg(se, LoadUpdate::TELL);
-            level = self.se(se).parent;
+            level = self.se(se).parent.filter(|_| !is_end(self, se));
         }
     }
 
@@ -244,7 +280,7 @@ impl Scheduler {
         let mut avg = rules.init_entity_runnable_average(Some(weight.scaled_down()));
         let queue = self.cfs(self.se(se).cfs_rq).tracked.avg;
         let from = FairInitialUtil {
-            capacity: self.capacity_orig_of(self.tasks[task.index()].cpu),
+            capacity: self.arch_scale_cpu_capacity(self.tasks[task.index()].cpu),
             queue_util_avg: queue.util_avg,
             queue_load_avg: queue.load_avg,
             weight: weight.scaled_down(),

@@ -43,14 +43,20 @@ impl Scheduler {
         match self.generation.behaviours.pick {
             Pick::Leftmost => self.pick_leftmost(queue, curr),
             Pick::EarliestEligibleDeadline | Pick::EarliestEligibleInDeadlineOrder => {
-                let uses_buddy = self.has(Feature::NextBuddy) || self.has(Feature::PickBuddy);
-                let eligible = |&se: &SeId| queue.is_eligible(self.se(se).vruntime, self.running(cfs_rq));
-                match queue.next.filter(|_| uses_buddy).filter(eligible) {
+                match self.eligible_buddy(cfs_rq) {
                     Some(buddy) => Some((buddy, PickReason::NextBuddy)),
                     None => self.pick_eevdf(queue, curr),
                 }
             }
         }
+    }
+
+    /// EEVDF: the preferred entity of a queue, if preferences count and it has no negative lag.
+    pub(crate) fn eligible_buddy(&self, cfs_rq: CfsRqId) -> Option<SeId> {
+        let queue = self.cfs(cfs_rq);
+        let counts = self.has(Feature::NextBuddy) || self.has(Feature::PickBuddy);
+        let eligible = |&se: &SeId| queue.is_eligible(self.se(se).vruntime, self.running(cfs_rq));
+        queue.next.filter(|_| counts).filter(eligible)
     }
 
     /// CFS: the least vruntime; a buddy instead if it is not behind by more than the wakeup granularity.

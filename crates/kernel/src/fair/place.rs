@@ -8,6 +8,7 @@ use crate::generation::Feature;
 use crate::generation::behaviour::{
     Arithmetic, DelayedLag, ForkPlacement, LagInflation, LagLimit, Placement,
 };
+use crate::group::IdleCredit;
 use crate::task::{Policy, TaskId};
 use crate::vruntime::Vruntime;
 
@@ -79,7 +80,9 @@ impl Scheduler {
 
     /// How far before the queue's minimum a sleeper may be placed, virtual ns.
     fn sleeper_credit(&self, se: SeId) -> u64 {
-        let credit = if self.is_idle_policy(se) { self.sysctl.min_granularity } else { self.sysctl.latency };
+        let less =
+            self.generation.groups.idle_credit == IdleCredit::MinGranularity && self.is_idle_policy(se);
+        let credit = if less { self.sysctl.min_granularity } else { self.sysctl.latency };
         if self.has(Feature::GentleFairSleepers) { credit >> 1 } else { credit }
     }
 

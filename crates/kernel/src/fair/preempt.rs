@@ -2,9 +2,12 @@
 
 use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
-use crate::entity::SeId;
+use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{ForkPreemption, SliceProtection, WakeupPreemption};
+use crate::generation::behaviour::{
+    DelayedInTest, ForkPreemption, SliceProtection, TestPick, WakeupPreemption,
+};
+use crate::group::{IdlePreemption, IdleProtection};
 use crate::task::{Policy, TaskId};
 
 /// How two entities of one queue compare.
@@ -48,7 +51,6 @@ impl Scheduler {
     ///
     /// Kernel: `check_preempt_wakeup()` (v6.7: `check_preempt_wakeup_fair()`), kernel/sched/fair.c. Variants:
     /// `Granularity` to v6.5, `PickDecides` from v6.6.
-    /// Departs: throttled hierarchies are not modelled.
     ///
     /// `pending`: a reschedule was asked for before the running task was charged for this test.
     pub(crate) fn check_preempt_wakeup(&self, curr: TaskId, task: TaskId, pending: bool) -> PreemptDecision {
@@ -57,24 +59,16 @@ impl Scheduler {
             return decide(false, PreemptReason::SameEntity);
         }
         let (running, woken) = (&self.tasks[curr.index()], &self.tasks[task.index()]);
+        if self.throttled_for_preemption(task) {
+            return decide(false, PreemptReason::Throttled);
+        }
         if pending {
             return decide(false, PreemptReason::AlreadyPending);
         }
-        if running.policy == Policy::Idle && woken.policy != Policy::Idle {
-            return decide(true, PreemptReason::CurrIsIdlePolicy);
-        }
-        if woken.policy != Policy::Normal {
-            return decide(false, PreemptReason::PolicyNeverPreempts);
-        }
-        if !self.has(Feature::WakeupPreemption) {
-            return decide(false, PreemptReason::FeatureOff);
+        if let Some(decision) = self.preempts_by_policy(curr, task) {
+            return decision;
         }
         let (curr, woken) = self.find_matching_se(running.se, woken.se);
-        match (self.is_idle_policy(curr), self.is_idle_policy(woken)) {
-            (true, false) => return decide(true, PreemptReason::CurrIsIdlePolicy),
-            (false, true) => return decide(false, PreemptReason::PolicyNeverPreempts),
-            _ => {}
-        }
         match self.generation.behaviours.wakeup_preemption {
             WakeupPreemption::Granularity => match self.wakeup_preempt_entity(curr, woken) {
                 WakeupPreemptionTest::Behind => decide(true, PreemptReason::BeyondGranularity),
@@ -98,6 +92,36 @@ impl Scheduler {
         }
     }
 
+    /// What policies alone decide.
+    ///
+    /// Kernel: `check_preempt_wakeup()`, kernel/sched/fair.c. Variants: `Tasks` to v5.14, `TasksThenGroups` from v5.15
+    /// (304000390f88), `Competitors` from v6.12 (faa42d29419d).
+    fn preempts_by_policy(&self, curr: TaskId, task: TaskId) -> Option<PreemptDecision> {
+        let (running, woken) = (&self.tasks[curr.index()], &self.tasks[task.index()]);
+        let gives_way = PreemptDecision { preempt: true, reason: PreemptReason::CurrIsIdlePolicy };
+        let never = PreemptDecision { preempt: false, reason: PreemptReason::PolicyNeverPreempts };
+        let off = PreemptDecision { preempt: false, reason: PreemptReason::FeatureOff };
+        let may_not = || (woken.policy != Policy::Normal).then_some(never);
+        let is_off = || (!self.has(Feature::WakeupPreemption)).then_some(off);
+        let tasks = || {
+            let curr_is_idle = running.policy == Policy::Idle && woken.policy != Policy::Idle;
+            curr_is_idle.then_some(gives_way).or_else(may_not).or_else(is_off)
+        };
+        let competitors = || {
+            let (curr, woken) = self.find_matching_se(running.se, woken.se);
+            match (self.is_idle_policy(curr), self.is_idle_policy(woken)) {
+                (true, false) => Some(gives_way),
+                (false, true) => Some(never),
+                _ => None,
+            }
+        };
+        match self.generation.groups.idle_preemption {
+            IdlePreemption::Tasks => tasks(),
+            IdlePreemption::TasksThenGroups => tasks().or_else(competitors),
+            IdlePreemption::Competitors => is_off().or_else(competitors).or_else(may_not),
+        }
+    }
+
     /// Whether a woken entity with a shorter request takes the running one's protection away.
     ///
     /// Kernel: `do_preempt_short()`, kernel/sched/fair.c (`PREEMPT_SHORT`); from v6.17 the request alone decides.
@@ -115,6 +139,28 @@ impl Scheduler {
             }
     }
 
+    /// Takes the delayed sleeper that would win a test for `task`'s preemption off its queue. Returns whether there was one.
+    ///
+    /// Kernel: `wakeup_preempt_fair()` with `pick_next_entity()`, kernel/sched/fair.c (ac8e69e69363).
+    pub(crate) fn dequeue_delayed_in_test(&mut self, task: TaskId, decision: PreemptDecision) -> bool {
+        let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
+        let rule = self.generation.behaviours.delayed_in_test;
+        if decision.reason != PreemptReason::WouldNotBePicked || rule == DelayedInTest::Wins {
+            return false;
+        }
+        let (curr, woken) =
+            self.find_matching_se(self.tasks[rq.curr.index()].se, self.tasks[task.index()].se);
+        let unprotected = self.preempts_by_shorter_request(woken, curr);
+        let winner = self.picked_in_test(self.se(woken).cfs_rq, unprotected);
+        match winner.filter(|&se| self.se(se).sched_delayed) {
+            Some(delayed) => {
+                self.finish_delayed(delayed);
+                true
+            }
+            None => false,
+        }
+    }
+
     /// What a preemption test leaves behind at the running entity: its protection, cancelled or shortened.
     pub(crate) fn protection_after(&mut self, task: TaskId, decision: PreemptDecision) {
         let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
@@ -122,6 +168,9 @@ impl Scheduler {
             decision.reason,
             PreemptReason::WouldBePicked | PreemptReason::WouldNotBePicked | PreemptReason::ShorterRequest
         );
+        if decision.reason == PreemptReason::CurrIsIdlePolicy {
+            return self.cancel_idle_protection(task);
+        }
         if !decided_by_pick || self.curr(self.tasks[task.index()].cpu) == rq.idle {
             return;
         }
@@ -136,7 +185,7 @@ impl Scheduler {
             }
             SliceProtection::UntilShortestRequest if decision.reason == PreemptReason::ShorterRequest => {
                 let entity = self.se_mut(curr);
-                entity.protected_until = entity.vruntime;
+                entity.protected_until = entity.protected_until.earliest(entity.vruntime);
                 self.clear_buddies(curr);
             }
             SliceProtection::UntilShortestRequest if !decision.preempt && self.has(Feature::RunToParity) => {
@@ -146,14 +195,37 @@ impl Scheduler {
         }
     }
 
+    /// An idle entity that must give way is not kept by its protection. Kernel: f553741ac8c0.
+    fn cancel_idle_protection(&mut self, task: TaskId) {
+        let curr = self.curr(self.tasks[task.index()].cpu);
+        if self.generation.groups.idle_protection == IdleProtection::Kept || curr == task {
+            return;
+        }
+        let (curr, _) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
+        let entity = self.se_mut(curr);
+        entity.deadline_at_pick = None;
+        entity.protected_until = entity.vruntime;
+        if self.generation.behaviours.slice_protection == SliceProtection::UntilShortestRequest {
+            self.clear_buddies(curr);
+        }
+    }
+
     /// Whether the pick of this moment is `woken`; `unprotected`: the running entity's protection does not count.
     fn would_be_picked(&self, woken: SeId, unprotected: bool) -> bool {
-        let cfs_rq = self.se(woken).cfs_rq;
-        let picked = match unprotected {
+        self.picked_in_test(self.se(woken).cfs_rq, unprotected) == Some(woken)
+    }
+
+    fn picked_in_test(&self, cfs_rq: CfsRqId, unprotected: bool) -> Option<SeId> {
+        let rules = &self.generation.behaviours;
+        let sees_buddy = rules.test_pick == TestPick::BuddyFirst
+            && !(unprotected && rules.delayed_in_test == DelayedInTest::Leaves);
+        if let Some(buddy) = self.eligible_buddy(cfs_rq).filter(|_| sees_buddy) {
+            return Some(buddy);
+        }
+        match unprotected {
             true => self.pick_eevdf_unprotected(cfs_rq),
             false => self.pick_eevdf_of(cfs_rq),
-        };
-        picked == Some(woken)
+        }
     }
 
     /// The two entities, or those of their groups, that share a queue (`find_matching_se()`).

@@ -5,18 +5,34 @@ use fairlab_event::Cpu;
 use crate::cfs_rq::Waiting;
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
+use crate::fair::bandwidth::{ThrottlePoint, Throttling};
 use crate::fair::load::LoadUpdate;
 use crate::generation::Feature;
-use crate::generation::behaviour::{DelayedLag, Placement, Request, VirtualZero};
+use crate::generation::behaviour::{DelayedLag, Placement, ProtectionStart, Request, VirtualZero};
 use crate::pelt::{DetachPoint, UtilEstDequeue};
-use crate::task::TaskId;
+use crate::task::{Policy, TaskId};
 use crate::vruntime::Vruntime;
 
+/// What became of an entity that was to leave its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dequeued {
+    /// It sleeps there until its lag has burnt off.
+    Delayed,
+    /// It is gone, and so it is from the root queue's count.
+    Counted,
+    /// It is gone from below a throttled group, or was not on its queue: the root queue did not count it.
+    Uncounted,
+}
+
 impl Scheduler {
-    /// Queues a task on its CPU: at each level up to the first group that is queued already.
+    /// Queues a task on its CPU: at each level up to the first group that is queued already. Returns whether the CPU's
+    /// root queue counts it: no throttled group is in between.
     ///
     /// Kernel: `enqueue_task_fair()`, kernel/sched/fair.c.
-    pub(crate) fn enqueue_task_fair(&mut self, task: TaskId, mut flags: EnqueueFlags) {
+    pub(crate) fn enqueue_task_fair(&mut self, task: TaskId, mut flags: EnqueueFlags) -> bool {
+        if self.enqueue_throttled_task(task) {
+            return false;
+        }
         let cpu = self.tasks[task.index()].cpu;
         // A sleeper that was only taken off for a change of its parameters sleeps on.
         let sleeps_on = self.entity_of(task).sched_delayed;
@@ -25,7 +41,7 @@ impl Scheduler {
         }
         let mut level = Some(self.tasks[task.index()].se);
         let mut request = None;
-        let mut joined = false;
+        let (mut joined, mut idle) = (false, u32::from(self.tasks[task.index()].policy == Policy::Idle));
         while let Some(se) = level {
             let cfs_rq = self.se(se).cfs_rq;
             if !joined && self.se(se).on_rq {
@@ -47,15 +63,24 @@ impl Scheduler {
             let queue = self.cfs_mut(cfs_rq);
             queue.h_nr_running += 1;
             queue.h_nr_delayed += u32::from(sleeps_on);
+            queue.h_nr_idle += idle;
+            if self.cuts_off(cfs_rq) {
+                break;
+            }
+            idle |= u32::from(self.counts_as_idle(cfs_rq));
             level = self.se(se).parent;
         }
         self.rqs[cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
+        level.is_none()
     }
 
-    /// Takes a task off its CPU's queue. Returns whether it is gone; otherwise it sleeps there until its lag has burnt off.
+    /// Takes a task off its CPU's queue.
     ///
     /// Kernel: `dequeue_task_fair()`, kernel/sched/fair.c.
-    pub(crate) fn dequeue_task_fair(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
+    pub(crate) fn dequeue_task_fair(&mut self, task: TaskId, flags: DequeueFlags) -> Dequeued {
+        if self.dequeue_throttled_task(task, flags) {
+            return Dequeued::Uncounted;
+        }
         let cpu = self.tasks[task.index()].cpu;
         let rule = self.generation.pelt.util_est.dequeue;
         let (se, is_counted) = (self.tasks[task.index()].se, !self.entity_of(task).sched_delayed);
@@ -69,20 +94,20 @@ impl Scheduler {
         if is_counted && flags.sleep {
             self.util_est_update(task);
         }
-        if gone {
+        if gone != Dequeued::Delayed {
             self.rqs[cpu.index()].cfs_tasks.remove(&mut self.tasks, task);
         }
         gone
     }
 
-    /// Takes an entity off its queue, and its groups up to the first that still has others. Returns whether the entity
-    /// itself is gone.
+    /// Takes an entity off its queue, and its groups up to the first that still has others.
     ///
     /// Kernel: `dequeue_entities()`, kernel/sched/fair.c.
-    pub(crate) fn dequeue_entities(&mut self, se: SeId, mut flags: DequeueFlags) -> bool {
+    pub(crate) fn dequeue_entities(&mut self, se: SeId, mut flags: DequeueFlags) -> Dequeued {
         let (of_task, sleeps) = (u32::from(self.se(se).task.is_some()), flags.sleep);
         let sleeps_on = u32::from(of_task == 1 && self.se(se).sched_delayed && !flags.delayed);
-        let mut level = Some(se);
+        let has_idle_policy = of_task == 1 && self.is_idle_policy(se);
+        let (mut level, mut idle) = (Some(se), u32::from(has_idle_policy));
         let mut request = None;
         let mut leaving = true;
         while let Some(se) = level {
@@ -91,14 +116,15 @@ impl Scheduler {
             if leaving {
                 let gone = self.dequeue_entity(cfs_rq, se, flags);
                 if !gone && self.se(se).task.is_some() {
-                    return false;
+                    return Dequeued::Delayed;
                 }
                 leaving = gone && self.cfs(cfs_rq).nr_running == 0;
-                if let (true, false, true, Some(group)) = (gone, leaving, sleeps, parent) {
+                let prefers = sleeps && !self.cuts_off(cfs_rq) && self.may_be_preferred(cfs_rq);
+                if let (true, false, true, Some(group)) = (gone, leaving, prefers, parent) {
                     // Stay in the group that the sleeper was in.
                     self.set_next_buddy(group);
                 }
-                flags = DequeueFlags { sleep: true, ..DequeueFlags::default() };
+                flags = DequeueFlags { sleep: true, throttle: flags.throttle, ..DequeueFlags::default() };
             } else {
                 self.follow_change_below(se);
                 self.take_request_from_below(se, request);
@@ -107,9 +133,21 @@ impl Scheduler {
             let queue = self.cfs_mut(cfs_rq);
             queue.h_nr_running -= of_task;
             queue.h_nr_delayed -= sleeps_on;
+            queue.h_nr_idle -= idle;
+            if self.cuts_off(cfs_rq) {
+                return Dequeued::Uncounted;
+            }
+            if self.counts_as_idle(cfs_rq) {
+                idle = of_task;
+            }
             level = parent;
         }
-        true
+        Dequeued::Counted
+    }
+
+    /// Whether what is on a queue counts as `SCHED_IDLE` above it (`cfs_rq_is_idle()`).
+    fn counts_as_idle(&self, cfs_rq: CfsRqId) -> bool {
+        self.groups[self.cfs(cfs_rq).group.0 as usize].idle
     }
 
     /// What a group that stays queued does when something below it came or went.
@@ -122,7 +160,7 @@ impl Scheduler {
     /// Kernel: `enqueue_entity()`, kernel/sched/fair.c. The order of its steps decides what the placement sees: an
     /// entity that is still `curr` is placed before it is charged and before its group weight is updated; any other one
     /// after.
-    fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
+    pub(crate) fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
         let is_curr = self.cfs(cfs_rq).curr == Some(se);
         let rule = self.generation.behaviours.placement;
         let comes_relative = rule != Placement::Lag && (!flags.wakeup || flags.migrated);
@@ -158,6 +196,12 @@ impl Scheduler {
             self.insert_waiting(cfs_rq, se);
         }
         self.se_mut(se).on_rq = true;
+        if self.bandwidth_used && self.cfs(cfs_rq).nr_running == 1 {
+            self.check_enqueue_throttle(cfs_rq);
+            if self.generation.bandwidth.throttling == Throttling::TasksAtUserReturn {
+                self.start_pelt_clock(cfs_rq);
+            }
+        }
     }
 
     /// Gives an entity that is still `curr` its place on the virtual time line that it joins again.
@@ -170,7 +214,7 @@ impl Scheduler {
     }
 
     /// Kernel: `dequeue_entity()`, kernel/sched/fair.c. Returns whether the entity is gone.
-    fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) -> bool {
+    pub(crate) fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) -> bool {
         self.update_curr(cfs_rq);
         self.clear_buddies(se);
         if !flags.delayed && self.delays_dequeue(cfs_rq, se, flags) {
@@ -215,6 +259,7 @@ impl Scheduler {
         if !flags.sleep && self.vruntime_is_relative_off_queue() {
             self.make_relative(cfs_rq, se);
         }
+        self.return_cfs_rq_runtime(cfs_rq);
         self.update_cfs_group(se);
         if !flags.save {
             self.update_min_vruntime(cfs_rq);
@@ -222,7 +267,19 @@ impl Scheduler {
         if flags.delayed {
             self.finish_delayed_dequeue(se);
         }
+        if self.cfs(cfs_rq).nr_running == 0 {
+            self.queue_runs_empty(cfs_rq);
+        }
         true
+    }
+
+    /// Notes the time throttled as others may read it; while throttled, time stands still for its averages from now on.
+    fn queue_runs_empty(&mut self, cfs_rq: CfsRqId) {
+        self.cfs_mut(cfs_rq).pelt_clock.enter_idle();
+        let stops = self.generation.bandwidth.throttling == Throttling::TasksAtUserReturn;
+        if stops && self.throttled_hierarchy(cfs_rq) {
+            self.stop_pelt_clock(cfs_rq);
+        }
     }
 
     /// The running task stays runnable but leaves the CPU, or has left the queue already.
@@ -231,22 +288,72 @@ impl Scheduler {
     pub(crate) fn put_prev_task_fair(&mut self, task: TaskId) {
         let mut level = Some(self.tasks[task.index()].se);
         while let Some(se) = level {
-            let cfs_rq = self.se(se).cfs_rq;
-            if self.se(se).on_rq {
-                self.update_curr(cfs_rq);
-                self.wait_starts(se);
-                self.insert_waiting(cfs_rq, se);
-                self.update_load_avg(se, LoadUpdate::AGE);
-            }
-            self.cfs_mut(cfs_rq).curr = None;
+            self.put_prev_entity(se);
             level = self.se(se).parent;
         }
     }
 
-    /// A task gets the CPU. Kernel: `set_next_entity()` at every level, from the root down.
-    pub(crate) fn set_next_task_fair(&mut self, task: TaskId) {
-        let se = self.tasks[task.index()].se;
-        self.set_next_entity(se);
+    /// A task gets the CPU. `picked`: it did not have it before.
+    ///
+    /// Kernel: `set_next_entity()` at every level, from the root down.
+    pub(crate) fn set_next_task_fair(&mut self, task: TaskId, picked: bool) {
+        self.set_next_levels(self.tasks[task.index()].se, picked);
+        self.note_picked(task);
+    }
+
+    fn set_next_levels(&mut self, se: SeId, picked: bool) {
+        if let Some(parent) = self.se(se).parent {
+            self.set_next_levels(parent, picked);
+        }
+        self.set_next_entity(se, picked);
+    }
+
+    /// One fair task follows another on their CPU: groups that both are in run on, untouched.
+    ///
+    /// Kernel: `pick_next_task_fair()` (v7.2: `put_prev_task_fair()` and `set_next_task_fair()`), kernel/sched/fair.c.
+    pub(crate) fn switch_fair(&mut self, prev: TaskId, next: TaskId) {
+        let (prev, picked) = (self.tasks[prev.index()].se, self.tasks[next.index()].se);
+        let root = self.rqs[self.tasks[next.index()].cpu.index()].cfs;
+        if self.cfs(root).curr.is_none() {
+            // All was put back already, when the pick found a group without runtime.
+            self.set_next_levels(picked, true);
+            return self.note_picked(next);
+        }
+        let (last_put, last_set) = self.find_matching_se(prev, picked);
+        let mut level = Some(prev);
+        while let Some(se) = level {
+            self.put_prev_entity(se);
+            level = self.se(se).parent.filter(|_| se != last_put);
+        }
+        let mut level = Some(picked);
+        while let Some(se) = level {
+            self.set_next_entity(se, true);
+            level = self.se(se).parent.filter(|_| se != last_set);
+        }
+        self.note_picked(next);
+    }
+
+    fn put_prev_entity(&mut self, se: SeId) {
+        let cfs_rq = self.se(se).cfs_rq;
+        if self.cfs(cfs_rq).curr != Some(se) {
+            return;
+        }
+        if self.se(se).on_rq {
+            self.update_curr(cfs_rq);
+        }
+        if self.generation.bandwidth.throttle_point == ThrottlePoint::PickAndPut {
+            self.check_cfs_rq_runtime(cfs_rq);
+        }
+        if self.se(se).on_rq {
+            self.wait_starts(se);
+            self.insert_waiting(cfs_rq, se);
+            self.update_load_avg(se, LoadUpdate::AGE);
+        }
+        self.cfs_mut(cfs_rq).curr = None;
+    }
+
+    /// Moves a task that gets the CPU to the front of its CPU's list.
+    fn note_picked(&mut self, task: TaskId) {
         if self.tasks[task.index()].is_queued() {
             let cpu = self.tasks[task.index()].cpu;
             let mut list = self.rqs[cpu.index()].cfs_tasks;
@@ -256,10 +363,7 @@ impl Scheduler {
         }
     }
 
-    fn set_next_entity(&mut self, se: SeId) {
-        if let Some(parent) = self.se(se).parent {
-            self.set_next_entity(parent);
-        }
+    fn set_next_entity(&mut self, se: SeId, picked: bool) {
         let cfs_rq = self.se(se).cfs_rq;
         let clock = self.rqs[self.cfs(cfs_rq).cpu.index()].clock.0;
         self.clear_buddies(se);
@@ -268,10 +372,14 @@ impl Scheduler {
             self.remove_waiting(cfs_rq, se);
             self.update_load_avg(se, LoadUpdate::TELL);
         }
-        let protected_until = self.protection(cfs_rq, se);
+        let protects = match self.generation.behaviours.protection_start {
+            ProtectionStart::SetNext => true,
+            ProtectionStart::Pick => picked && self.se(se).on_rq,
+        };
+        let protected_until = protects.then(|| self.protection(cfs_rq, se));
         let entity = self.se_mut(se);
         entity.deadline_at_pick = entity.on_rq.then_some(entity.deadline);
-        entity.protected_until = protected_until;
+        entity.protected_until = protected_until.unwrap_or(entity.protected_until);
         entity.exec_start = clock;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
         self.cfs_mut(cfs_rq).curr = Some(se);

@@ -30,7 +30,10 @@ impl Scheduler {
             if !is_curr {
                 self.remove_waiting(cfs_rq, se);
             }
-            let others = self.average_vruntime(cfs_rq);
+            let others = match rule {
+                Reweight::ScaleAroundOthers => self.average_vruntime(cfs_rq),
+                _ => average,
+            };
             let old = self.se(se).load;
             self.cfs_mut(cfs_rq).load.subtract(old);
             self.scale_on_queue(se, ratio, average, others);

@@ -2,13 +2,13 @@
 
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
-use crate::generation::Feature;
+use crate::generation::{Feature, Tunable};
 
 impl Scheduler {
     /// An entity's slice, ns of run time.
     ///
     /// Kernel: `sched_slice()`, `__sched_period()`, kernel/sched/fair.c; `ALT_PERIOD` and `BASE_SLICE` from v5.13
-    /// (0c2de3f054a5).
+    /// (0c2de3f054a5); idle entities beside others get `idle_min_granularity` at least from v5.16 (51ce83ed523b).
     pub(crate) fn sched_slice(&self, cfs_rq: CfsRqId, se: SeId) -> u64 {
         let queue = self.cfs(cfs_rq);
         let counted = match self.has(Feature::AltPeriod) {
@@ -33,7 +33,15 @@ impl Scheduler {
         if !self.has(Feature::BaseSlice) {
             return slice;
         }
-        let beside_others = self.is_idle_policy(se) && !self.sched_idle_cpu(queue.cpu);
+        let less = self.generation.tunables.has(Tunable::IdleMinGranularity);
+        let beside_others = less && self.is_idle_policy(se) && !self.holds_only_idle(cfs_rq);
         slice.max(if beside_others { self.sysctl.idle_min_granularity } else { self.sysctl.min_granularity })
+    }
+
+    /// Whether all entities of a queue, and at least one, are idle (`sched_idle_cfs_rq()`).
+    fn holds_only_idle(&self, cfs_rq: CfsRqId) -> bool {
+        let waiting = self.cfs(cfs_rq).timeline.iter().map(|entry| entry.se);
+        let mut all = waiting.chain(self.running_entity(cfs_rq)).peekable();
+        all.peek().is_some() && all.all(|se| self.is_idle_policy(se))
     }
 }

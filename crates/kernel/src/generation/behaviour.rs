@@ -18,6 +18,52 @@ macro_rules! behaviours {
     };
 }
 
+pub(crate) use behaviours;
+
+/// Declares the rules of a part of the scheduler once: one choice for each decision point with that of v4.18, and the
+/// effects by which a commit replaces one.
+macro_rules! rules {
+    ($(#[$doc:meta])* $rules:ident, $(#[$effect_doc:meta])* $effect:ident {
+        $($field:ident: $rule:ident = $base:ident, $point:literal;)*
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $rules {
+            $(#[doc = concat!("See [`", stringify!($rule), "`].")] pub $field: $rule,)*
+        }
+
+        impl $rules {
+            /// The rules of v4.18.
+            pub const BASE: $rules = $rules { $($field: $rule::$base,)* };
+
+            /// Each decision point with the rule that stands there, for listing and for diffs.
+            pub fn describe(&self) -> Vec<(&'static str, &'static str)> {
+                vec![$(($point, self.$field.describe()),)*]
+            }
+        }
+
+        $(#[$effect_doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $effect {
+            $(#[doc = concat!("Another [`", stringify!($rule), "`].")] $rule($rule),)*
+        }
+
+        impl $effect {
+            /// Replaces the rule in `rules`.
+            pub const fn apply(self, rules: &mut $rules) {
+                match self { $($effect::$rule(rule) => rules.$field = rule,)* }
+            }
+
+            /// The decision point, and the new rule in one clause.
+            pub const fn describe(self) -> (&'static str, &'static str) {
+                match self { $($effect::$rule(rule) => ($point, rule.describe()),)* }
+            }
+        }
+    };
+}
+
+pub(crate) use rules;
+
 behaviours! {
     /// Where an entity joins its queue's virtual time line.
     Placement {
@@ -85,6 +131,38 @@ behaviours! {
         UntilShortestRequest = "until it has run for the shortest request on the queue, as long as it is eligible",
     }
 
+    /// When the protection of a running entity's slice begins.
+    ProtectionStart {
+        /// Whenever it is made the running one, also after a change of its weight or group.
+        SetNext = "whenever it becomes the running one",
+        /// When it is picked.
+        Pick = "when it is picked",
+    }
+
+    /// How soon a running fair task makes way for another.
+    Reschedule {
+        /// As soon as that is possible.
+        AtOnce = "as soon as possible",
+        /// When its CPU next goes back to user mode for any reason; at the tick as soon as possible.
+        Lazily = "when its CPU next returns to user mode, at the latest after the tick",
+    }
+
+    /// Whom a test for preemption asks the woken task to beat.
+    TestPick {
+        /// The one with the earliest deadline, protection considered.
+        Deadlines = "the pick by deadlines",
+        /// The preferred one, if it is eligible; else the one with the earliest deadline.
+        BuddyFirst = "the eligible buddy, else the pick by deadlines",
+    }
+
+    /// What the pick of a test for preemption does with a sleeper that it comes upon.
+    DelayedInTest {
+        /// Takes it for the winner.
+        Wins = "it wins, and nobody is preempted",
+        /// Takes it off its queue and picks again.
+        Leaves = "it leaves its queue, and the pick is repeated",
+    }
+
     /// What weight a group that has just become empty on a CPU has there.
     EmptyGroup {
         /// By its share, which is what blocked load is left.
@@ -141,14 +219,6 @@ behaviours! {
         LeastVruntime = "min_vruntime: the least vruntime on the queue, never back",
         /// The average, as it was computed last.
         Average = "zero_vruntime: the average as last computed",
-    }
-
-    /// Which load of a CPU a wakeup goes by.
-    WakeLoad {
-        /// `runnable_load_avg`, as long as it exists.
-        Runnable = "load of what is runnable",
-        /// `load_avg`.
-        WithBlocked = "load of what is runnable or asleep",
     }
 
     /// Where the room above the measured utilization is added when a frequency is chosen.
@@ -237,6 +307,14 @@ pub struct Behaviours {
     pub arithmetic: Arithmetic,
     /// See [`SliceProtection`].
     pub slice_protection: SliceProtection,
+    /// See [`ProtectionStart`].
+    pub protection_start: ProtectionStart,
+    /// See [`Reschedule`].
+    pub reschedule: Reschedule,
+    /// See [`TestPick`].
+    pub test_pick: TestPick,
+    /// See [`DelayedInTest`].
+    pub delayed_in_test: DelayedInTest,
     /// See [`EmptyGroup`].
     pub empty_group: EmptyGroup,
     /// See [`DelayedLag`].
@@ -255,8 +333,6 @@ pub struct Behaviours {
     pub fork_placement: ForkPlacement,
     /// See [`Request`].
     pub request: Request,
-    /// See [`WakeLoad`].
-    pub wake_load: WakeLoad,
     /// See [`Headroom`].
     pub headroom: Headroom,
     /// See [`GovernorHook`].
@@ -289,7 +365,7 @@ pub(crate) enum TimelineOrder {
 
 impl Behaviours {
     /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 21] {
+    pub fn describe(&self) -> [(&'static str, &'static str); 24] {
         [
             ("placement", self.placement.describe()),
             ("pick", self.pick.describe()),
@@ -300,6 +376,10 @@ impl Behaviours {
             ("reweight", self.reweight.describe()),
             ("arithmetic", self.arithmetic.describe()),
             ("slice protection", self.slice_protection.describe()),
+            ("protection begins", self.protection_start.describe()),
+            ("reschedule", self.reschedule.describe()),
+            ("pick of a preemption test", self.test_pick.describe()),
+            ("delayed sleeper in a preemption test", self.delayed_in_test.describe()),
             ("empty group", self.empty_group.describe()),
             ("delayed sleeper", self.delayed_lag.describe()),
             ("fork preemption", self.fork_preemption.describe()),
@@ -309,7 +389,6 @@ impl Behaviours {
             ("virtual zero", self.virtual_zero.describe()),
             ("fork placement", self.fork_placement.describe()),
             ("request", self.request.describe()),
-            ("wakeup load", self.wake_load.describe()),
             ("headroom", self.headroom.describe()),
             ("governor", self.governor_hook.describe()),
         ]

@@ -3,13 +3,17 @@
 use std::fmt;
 
 use super::behaviour::{
-    Arithmetic, AverageRounding, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement, ForkPreemption,
-    GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement, Request, Reweight, SliceProtection,
-    TickPreemption, VirtualZero, WakeLoad, WakeupPreemption, Yield,
+    Arithmetic, AverageRounding, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup, ForkPlacement,
+    ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement, ProtectionStart,
+    Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption,
+    Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::domain::DomainEffect;
+use crate::fair::bandwidth::BandwidthEffect;
+use crate::group::GroupEffect;
 use crate::pelt::PeltEffect;
+use crate::select::SelectEffect;
 
 /// A mainline release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,6 +73,14 @@ pub enum Effect {
     Arithmetic(Arithmetic),
     /// Another protection of the running entity.
     SliceProtection(SliceProtection),
+    /// Another beginning of that protection.
+    ProtectionStart(ProtectionStart),
+    /// Another way to ask the running task to make way.
+    Reschedule(Reschedule),
+    /// Another pick in tests for preemption.
+    TestPick(TestPick),
+    /// Another treatment of delayed sleepers by tests for preemption.
+    DelayedInTest(DelayedInTest),
     /// Another weight for empty groups.
     EmptyGroup(EmptyGroup),
     /// Another treatment of delayed sleepers.
@@ -87,14 +99,18 @@ pub enum Effect {
     ForkPlacement(ForkPlacement),
     /// Another size of requests.
     Request(Request),
-    /// Another load by which wakeups choose.
-    WakeLoad(WakeLoad),
     /// Another place for headroom.
     Headroom(Headroom),
     /// Another hook for governors.
     GovernorHook(GovernorHook),
     /// Another rule for scheduling domains.
     Domain(DomainEffect),
+    /// Another rule of wakeups and CPU selection.
+    Select(SelectEffect),
+    /// Another rule for groups and their tasks.
+    Group(GroupEffect),
+    /// Another rule of bandwidth control.
+    Bandwidth(BandwidthEffect),
     /// Bookkeeping that later commits build on; no decision changes.
     Groundwork,
     /// The commit matters, and the model does not follow it; the text says what is left out.
@@ -122,6 +138,10 @@ impl Effect {
             Effect::Reweight(rule) => behaviours.reweight = rule,
             Effect::Arithmetic(rule) => behaviours.arithmetic = rule,
             Effect::SliceProtection(rule) => behaviours.slice_protection = rule,
+            Effect::ProtectionStart(rule) => behaviours.protection_start = rule,
+            Effect::Reschedule(rule) => behaviours.reschedule = rule,
+            Effect::TestPick(rule) => behaviours.test_pick = rule,
+            Effect::DelayedInTest(rule) => behaviours.delayed_in_test = rule,
             Effect::EmptyGroup(rule) => behaviours.empty_group = rule,
             Effect::DelayedLag(rule) => behaviours.delayed_lag = rule,
             Effect::ForkPreemption(rule) => behaviours.fork_preemption = rule,
@@ -131,10 +151,12 @@ impl Effect {
             Effect::VirtualZero(rule) => behaviours.virtual_zero = rule,
             Effect::ForkPlacement(rule) => behaviours.fork_placement = rule,
             Effect::Request(rule) => behaviours.request = rule,
-            Effect::WakeLoad(rule) => behaviours.wake_load = rule,
             Effect::Headroom(rule) => behaviours.headroom = rule,
             Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
             Effect::Domain(effect) => effect.apply(&mut generation.domain),
+            Effect::Select(effect) => effect.apply(&mut generation.select),
+            Effect::Group(effect) => effect.apply(&mut generation.groups),
+            Effect::Bandwidth(effect) => effect.apply(&mut generation.bandwidth),
             Effect::Groundwork | Effect::NotModelled(_) => {}
         }
     }

@@ -55,13 +55,13 @@ features! {
     /// Balancing compares loads with a history of them.
     LbBias = "LB_BIAS", NotModelled;
     /// The idle scan is given up when idle times are short against its cost.
-    SisAvgCpu = "SIS_AVG_CPU", NotModelled;
+    SisAvgCpu = "SIS_AVG_CPU", Modelled;
     /// Remote wakeups are queued by the target CPU itself.
     TtwuQueue = "TTWU_QUEUE", Modelled;
     /// The idle scan is limited in proportion to the average idle time.
-    SisProp = "SIS_PROP", NotModelled;
+    SisProp = "SIS_PROP", Modelled;
     /// The idle scan is limited by the cache's utilisation.
-    SisUtil = "SIS_UTIL", NotModelled;
+    SisUtil = "SIS_UTIL", Modelled;
     /// Utilisation estimates survive sleep.
     UtilEst = "UTIL_EST", NotModelled;
     /// Utilisation estimates rise at once.

@@ -3,14 +3,18 @@
 use std::sync::LazyLock;
 
 use super::behaviour::{
-    Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedLag, EmptyGroup, ForkPlacement,
-    ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement, Request, Reweight,
-    SliceProtection, TickPreemption, VirtualZero, WakeLoad, WakeupPreemption, Yield,
+    Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup,
+    ForkPlacement, ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement,
+    ProtectionStart, Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero,
+    WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
 use crate::domain::{DOMAIN_CHANGES, DomainEffect, FilesShown};
+use crate::fair::bandwidth::BANDWIDTH_CHANGES;
+use crate::group::GROUP_CHANGES;
 use crate::pelt::{PELT_CHANGES, PeltRules};
+use crate::select::SELECT_CHANGES;
 
 /// The release that the log starts from.
 pub(super) const BASE: Release = Release(4, 18);
@@ -43,6 +47,7 @@ pub(super) fn base_tunables() -> Tunables {
         (Tunable::Latency, 6_000_000),
         (Tunable::MinGranularity, 750_000),
         (Tunable::WakeupGranularity, 1_000_000),
+        (Tunable::BandwidthSlice, 5_000_000),
         (Tunable::MigrationCost, 500_000),
     ] {
         tunables.define(tunable, normalised_ns);
@@ -61,6 +66,10 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     reweight: Reweight::KeepVruntime,
     arithmetic: Arithmetic::InverseTable,
     slice_protection: SliceProtection::UntilNewDeadline,
+    protection_start: ProtectionStart::SetNext,
+    reschedule: Reschedule::AtOnce,
+    test_pick: TestPick::Deadlines,
+    delayed_in_test: DelayedInTest::Wins,
     empty_group: EmptyGroup::TakesShare,
     delayed_lag: DelayedLag::OfThen,
     fork_preemption: ForkPreemption::LikeWakeup,
@@ -70,7 +79,6 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     virtual_zero: VirtualZero::LeastVruntime,
     fork_placement: ForkPlacement::OnParentsQueue,
     request: Request::BaseSlice,
-    wake_load: WakeLoad::Runnable,
     headroom: Headroom::OnFrequency,
     governor_hook: GovernorHook::EveryQueueUpdate,
 };
@@ -97,15 +105,18 @@ pub struct Build {
 pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-5.10", about: "Debian 11's kernel, 5.10.218 and later", base: Release(5, 10),
-        with: &["0c2de3f054a5"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
+        with: &["0c2de3f054a5", "28156108fecb", "72d0ad7cb5ba", "8b4e74ccb582"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
     },
     Build {
         name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
-        with: &[], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
+        with: &["d32960528702"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
     },
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
-        with: &["66951e4860d3", "2a77e4be12cb", "2ae891b82695", "79104becf42b", "79f3f9bedd14"],
+        with: &[
+            "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "82d6e01a0699",
+            "aa3ee4f0b754", "f553741ac8c0",
+        ],
         with_tracking: PeltRules::DEBIAN_6_12, without: &[],
     },
     Build {
@@ -129,7 +140,7 @@ pub(crate) const fn change(
     Change { commit, name, release: Some(Release(release.0, release.1)), subject, effects, tracking: &[] }
 }
 
-/// Every known change after the base, oldest first; within a release those of load tracking come first, those of domains
+/// Every known change after the base, oldest first; within a release those of load tracking and of CPU selection come first, those of domains
 /// last.
 pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
     let tracking = PELT_CHANGES.iter().map(|change| Change {
@@ -141,7 +152,10 @@ pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
         tracking: change.effects,
     });
     let mut log = tracking
+        .chain(SELECT_CHANGES.iter().copied())
         .chain(POLICY_CHANGES.iter().copied())
+        .chain(GROUP_CHANGES.iter().copied())
+        .chain(BANDWIDTH_CHANGES.iter().copied())
         .chain(DOMAIN_CHANGES.iter().copied())
         .collect::<Vec<_>>();
     // Stable; patches that were never merged stand behind all that were.
@@ -159,17 +173,11 @@ const POLICY_CHANGES: &[Change] = &[
         Effect::RemoveFeature(Feature::LbBias),
         Effect::Domain(DomainEffect::FilesShown(FilesShown::Numbers)),
     ]),
-    change("11f10e5420f6", "wake-load", (5, 5), "sched/fair: Use load instead of runnable load in wakeup path", &[
-        Effect::WakeLoad(WakeLoad::WithBlocked),
-    ]),
     change("bef69dd87828", "governor-hook", (5, 5), "sched/cpufreq: Move the cfs_rq_util_change() call to cpufreq_update_util()", &[
         Effect::GovernorHook(GovernorHook::EntityUpdate),
     ]),
     change("b8c96361402a", "util-est-fastup", (5, 5), "sched/fair/util_est: Implement faster ramp-up EWMA on utilization increases", &[
         Effect::AddFeature(Feature::UtilEstFastup, true),
-    ]),
-    change("26cf52229efc", "least-weight", (5, 7), "sched: Avoid scale real weight down to zero", &[
-        Effect::NotModelled("before, a group's entity below 1/1024 of nice 0 weighed nothing"),
     ]),
     change("0c2de3f054a5", "alt-slice", (5, 13), "sched,fair: Alternative sched_slice()", &[
         Effect::AddFeature(Feature::AltPeriod, true),
@@ -181,15 +189,8 @@ const POLICY_CHANGES: &[Change] = &[
     change("21f56ffe4482", "pick-task", (5, 14), "sched: Introduce sched_class::pick_task()", &[
         Effect::BuddyClearing(BuddyClearing::AtSetNext),
     ]),
-    change("304000390f88", "cgroup-idle", (5, 15), "sched: Cgroup SCHED_IDLE support", &[
-        Effect::NotModelled("groups that are made idle after their creation"),
-    ]),
     change("51ce83ed523b", "idle-slice", (5, 16), "sched: reduce sched slice for SCHED_IDLE entities", &[
         Effect::AddTunable(Tunable::IdleMinGranularity, 750_000),
-    ]),
-    change("70fb5ccf2ebb", "sis-util", (6, 0), "sched/fair: Introduce SIS_UTIL to search idle CPU based on sum of util_avg", &[
-        Effect::AddFeature(Feature::SisUtil, true),
-        Effect::SetFeature(Feature::SisProp, false),
     ]),
     change("79ba1e607d68", "limit-slice", (6, 3), "sched/fair: Limit sched slice duration", &[
         Effect::TickPreemption(TickPreemption::IdealSliceWithinLatency),
@@ -287,7 +288,7 @@ const POLICY_CHANGES: &[Change] = &[
         Effect::EmptyGroup(EmptyGroup::KeepsWeight),
     ]),
     change("7c70cb94d29c", "lazy-preemption", (6, 13), "sched: Add Lazy preemption model", &[
-        Effect::NotModelled("lazy preemption: reschedules are never put off to the next tick"),
+        Effect::Groundwork,
     ]),
     change("2a77e4be12cb", "pick-buddy", (6, 14), "sched/fair: Untangle NEXT_BUDDY and pick_next_task()", &[
         Effect::AddFeature(Feature::PickBuddy, true),
@@ -306,6 +307,13 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("e837456fdca8", "fork-never-preempts", (6, 19), "sched/fair: Reimplement NEXT_BUDDY to align with EEVDF goals", &[
         Effect::ForkPreemption(ForkPreemption::OnlyShorter),
+        Effect::TestPick(TestPick::BuddyFirst),
+    ]),
+    change("7dadeaa6e851", "lazy-by-default", (7, 0), "sched: Further restrict the preemption modes", &[
+        Effect::Reschedule(Reschedule::Lazily),
+    ]),
+    change("bcd74b2ffdd0", "protect-at-pick", (7, 0), "sched/fair: Only set slice protection at pick time", &[
+        Effect::ProtectionStart(ProtectionStart::Pick),
     ]),
     change("6e3c0a4e1ad1", "lag-clamp", (7, 0), "sched/fair: Fix lag clamp", &[
         Effect::LagLimit(LagLimit::LargestRequest),
@@ -318,6 +326,9 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("059258b0d424", "delayed-lag", (7, 1), "sched/fair: Prevent negative lag increase during delayed dequeue", &[
         Effect::DelayedLag(DelayedLag::NeverWorse),
+    ]),
+    change("ac8e69e69363", "test-dequeues-delayed", (7, 1), "sched/fair: Fix wakeup_preempt_fair() vs delayed dequeue", &[
+        Effect::DelayedInTest(DelayedInTest::Leaves),
     ]),
     Change {
         commit: "000000000001",

@@ -13,6 +13,8 @@ pub enum Tunable {
     WakeupGranularity,
     /// `base_slice_ns`: the request of an entity without a slice of its own.
     BaseSlice,
+    /// `sched_cfs_bandwidth_slice_us`, in ns: how much runtime a queue takes from its group's pool at a time.
+    BandwidthSlice,
     /// `sched_migration_cost_ns`: how long after running a task counts as cache-hot.
     MigrationCost,
 }
@@ -25,6 +27,7 @@ impl Tunable {
         Tunable::IdleMinGranularity,
         Tunable::WakeupGranularity,
         Tunable::BaseSlice,
+        Tunable::BandwidthSlice,
         Tunable::MigrationCost,
     ];
 
@@ -36,13 +39,14 @@ impl Tunable {
             Tunable::IdleMinGranularity => "idle_min_granularity_ns",
             Tunable::WakeupGranularity => "wakeup_granularity_ns",
             Tunable::BaseSlice => "base_slice_ns",
+            Tunable::BandwidthSlice => "cfs_bandwidth_slice_ns",
             Tunable::MigrationCost => "migration_cost_ns",
         }
     }
 
     /// Whether the kernel multiplies it by [`TunableScaling::factor`] (`update_sysctl()` has a fixed list).
     const fn is_scaled(self) -> bool {
-        !matches!(self, Tunable::MigrationCost | Tunable::IdleMinGranularity)
+        !matches!(self, Tunable::MigrationCost | Tunable::IdleMinGranularity | Tunable::BandwidthSlice)
     }
 }
 

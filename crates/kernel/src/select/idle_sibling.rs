@@ -2,162 +2,115 @@
 
 use fairlab_event::Cpu;
 
-use super::decide;
+use super::rules::{Asymmetric, Cluster, KthreadStacking, SchedIdleCpu};
+use super::{Wakee, decide};
 use crate::core::Scheduler;
-use crate::cpumask::CpuMask;
-use crate::decision::{CpuDecision, SelectReason};
-use crate::task::TaskId;
+use crate::decision::{CpuDecision, Search, SelectReason};
+use crate::task::Policy;
 use crate::tracepoint::Mode;
 
-impl Scheduler {
-    /// An idle CPU for `task` near `target`, or else `target`. Pure.
-    ///
-    /// Kernel: `select_idle_sibling()`, kernel/sched/fair.c, as v6.0 to v6.6 have it.
-    /// Departs: the scan has no limit (`SIS_UTIL` needs utilisation averages); asymmetric capacities are not modelled.
-    pub(super) fn select_idle_sibling(&self, task: TaskId, here: Cpu, prev: Cpu, target: Cpu) -> CpuDecision {
-        if self.looks_idle(target) {
-            return decide(target, SelectReason::TargetIdle, 1);
-        }
-        let near = |cpu: Cpu| self.topology.share_cache(cpu, target);
-        if prev != target && near(prev) && self.looks_idle(prev) {
-            return decide(prev, SelectReason::PrevIdle, 2);
-        }
-        if self.woken_by_kthread_of(prev, here) {
-            return decide(prev, SelectReason::PerCpuKthread, 2);
-        }
-        let woken = &self.tasks[task.index()];
-        let recent = woken.recent_used_cpu;
-        let is_candidate =
-            recent != prev && recent != target && near(recent) && woken.allowed.contains(recent);
-        if is_candidate && self.looks_idle(recent) {
-            return decide(recent, SelectReason::RecentUsedIdle, 3);
-        }
-        self.search_llc(task, prev, target)
-    }
+/// Idle CPUs that a search of the target's cluster did not look at, in order of preference.
+pub(super) type Candidates = [Option<Cpu>; 2];
 
-    /// Searches the target's cache domain: a wholly idle core if there may be one, else the previous core's threads,
-    /// else every CPU.
-    fn search_llc(&self, task: TaskId, prev: Cpu, target: Cpu) -> CpuDecision {
-        let mut scanned = 0;
-        let llc = self.topology.place(target).llc;
-        let expect_core = self.topology.has_smt() && self.has_idle_cores[llc as usize];
-        let try_siblings = self.topology.has_smt() && !expect_core && self.topology.share_cache(prev, target);
-        if let Some(cpu) = try_siblings.then(|| self.select_idle_smt(task, prev, &mut scanned)).flatten() {
-            return decide(cpu, SelectReason::IdleSibling, scanned);
-        }
-        let candidates = self.topology.llc_mask(target).and(&self.tasks[task.index()].allowed);
-        let found = match expect_core {
-            true => self.select_idle_core(candidates, target, &mut scanned),
-            false => self.select_idle_cpu(candidates, target, &mut scanned),
-        };
-        let mut decision = found.unwrap_or_else(|| decide(target, SelectReason::NoIdle, 0));
-        decision.scanned = scanned;
-        if expect_core && decision.reason != SelectReason::IdleCore {
-            decision.no_idle_core_in = Some(llc);
-        }
+impl Scheduler {
+    /// An idle CPU for a woken task near `target`, or else `target`. Pure.
+    ///
+    /// Kernel: `select_idle_sibling()`, kernel/sched/fair.c. Variants: SCHED_IDLE CPUs from v5.4 (3c29e651e16d), per-CPU
+    /// kthreads from v5.6 (52262ee567ad), asymmetric capacities from v5.7 (b7a331615d25), clusters from v6.7
+    /// (8881e1639f1f).
+    /// Departs: no core scheduling cookies; virtual CPUs are never preempted by their host.
+    pub(super) fn select_idle_sibling(&self, wakee: Wakee, target: Cpu) -> CpuDecision {
+        let mut search = Search { entered: true, ..Search::default() };
+        let mut decision = self.look_nearby(wakee, target, &mut search);
+        decision.search = search;
         decision
     }
 
-    /// Kernel: `select_idle_cpu()` without a core to look for: the first idle CPU after the target, and around.
-    fn select_idle_cpu(&self, candidates: CpuMask, target: Cpu, scanned: &mut u32) -> Option<CpuDecision> {
-        candidates.iter_wrap(Cpu(target.0 + 1)).find_map(|cpu| {
-            *scanned += 1;
-            self.looks_idle(cpu).then(|| decide(cpu, SelectReason::IdleInLlc, 0))
-        })
-    }
-
-    /// Kernel: `select_idle_cpu()` with `select_idle_core()`: a wholly idle core wins at once; the first idle thread
-    /// seen on the way is kept for when there is none.
-    fn select_idle_core(
-        &self,
-        mut candidates: CpuMask,
-        target: Cpu,
-        scanned: &mut u32,
-    ) -> Option<CpuDecision> {
-        let mut fallback = None;
-        let order = candidates.iter_wrap(Cpu(target.0 + 1)).collect::<Vec<_>>();
-        for core in order {
-            if !candidates.contains(core) {
-                continue;
-            }
-            if self.core_is_idle(core, &candidates, &mut fallback, scanned) {
-                return Some(decide(core, SelectReason::IdleCore, 0));
-            }
-            candidates = candidates.and_not(self.topology.smt_mask(core));
+    fn look_nearby(&self, wakee: Wakee, target: Cpu, search: &mut Search) -> CpuDecision {
+        let Wakee { prev, here, .. } = wakee;
+        let asymmetric = self.asymmetric_span(target);
+        if let Some(span) = asymmetric.filter(|_| self.generation.select.asymmetric == Asymmetric::BestIdle) {
+            return self.search_capacity(wakee, target, span, search);
         }
-        fallback.map(|cpu| decide(cpu, SelectReason::IdleInLlc, 0))
-    }
-
-    /// Whether every thread of a core is idle; looks no further than it must.
-    fn core_is_idle(
-        &self,
-        core: Cpu,
-        allowed: &CpuMask,
-        fallback: &mut Option<Cpu>,
-        scanned: &mut u32,
-    ) -> bool {
-        let mut idle = true;
-        for cpu in self.topology.smt_mask(core).iter() {
-            *scanned += 1;
-            if self.idle_cpu(cpu) {
-                if fallback.is_none() && allowed.contains(cpu) {
-                    *fallback = Some(cpu);
-                }
-                continue;
+        if self.looks_idle(wakee, target) && self.fits(wakee, target) {
+            return decide(target, SelectReason::TargetIdle, 1);
+        }
+        let near = |cpu: Cpu| self.domains.cpus_share_cache(cpu, target);
+        let mut candidates: Candidates = [None; 2];
+        if prev != target && near(prev) && self.looks_idle(wakee, prev) && self.fits(wakee, prev) {
+            if !self.has_other_cluster(prev, target) {
+                return decide(prev, SelectReason::PrevIdle, 2);
             }
-            idle = false;
-            if fallback.is_some() {
-                break;
-            }
-            if self.sched_idle_cpu(cpu) && allowed.contains(cpu) {
-                *fallback = Some(cpu);
-                break;
+            candidates[0] = Some(prev);
+        }
+        if self.woken_by_kthread_of(prev, here) && self.fits_kthread(wakee, prev) {
+            return decide(prev, SelectReason::PerCpuKthread, 2);
+        }
+        search.reached_recent = true;
+        let recent = self.tasks[wakee.task.index()].recent_used_cpu;
+        if recent != prev && recent != target {
+            let allowed = self.tasks[wakee.task.index()].allowed.contains(recent);
+            let taken = near(recent) && self.looks_idle(wakee, recent) && allowed && self.fits(wakee, recent);
+            let elsewhere = taken && self.has_other_cluster(recent, target);
+            search.recent = Some(taken && !elsewhere);
+            if elsewhere {
+                candidates[1] = Some(recent);
+            } else if taken {
+                return decide(recent, SelectReason::RecentUsedIdle, 3);
             }
         }
-        idle
+        match asymmetric {
+            Some(span) => self.search_capacity(wakee, target, span, search),
+            None => self.search_llc(wakee, target, candidates, search),
+        }
     }
 
-    /// Kernel: `select_idle_smt()`: another thread of the core that the task last ran on.
-    fn select_idle_smt(&self, task: TaskId, prev: Cpu, scanned: &mut u32) -> Option<Cpu> {
-        let threads = self.topology.smt_mask(prev).and(&self.tasks[task.index()].allowed);
-        threads.iter().filter(|&cpu| cpu != prev).find(|&cpu| {
-            *scanned += 1;
-            self.looks_idle(cpu)
-        })
+    /// Whether both are in the same cache, but not in the same cluster, and that matters.
+    fn has_other_cluster(&self, cpu: Cpu, target: Cpu) -> bool {
+        let looks = self.generation.select.cluster != Cluster::Ignored;
+        looks && !self.domains.cpus_share_resources(cpu, target)
     }
 
-    /// Whether `prev`'s own kthread wakes the task from task context: it worked for it and will sleep (52262ee567ad).
+    /// Whether `prev`'s own kthread wakes the task from there: it worked for it and will sleep.
+    ///
+    /// Kernel: `is_per_cpu_kthread()`, kernel/sched/sched.h.
     fn woken_by_kthread_of(&self, prev: Cpu, here: Cpu) -> bool {
         let waker = &self.tasks[self.curr(here).index()];
-        waker.per_cpu_kthread && self.trace.mode == Mode::Task && prev == here && self.nr_running(here) <= 1
+        let in_context = match self.generation.select.kthread_stacking {
+            KthreadStacking::No => false,
+            KthreadStacking::AnyContext => true,
+            KthreadStacking::TaskContext => self.trace.mode == Mode::Task,
+        };
+        in_context && waker.per_cpu_kthread && prev == here && self.nr_running(here) <= 1
     }
 
-    /// Idle, or busy with `SCHED_IDLE` tasks only.
-    fn looks_idle(&self, cpu: Cpu) -> bool {
-        self.idle_cpu(cpu) || self.sched_idle_cpu(cpu)
-    }
-
-    /// A CPU goes idle: if its siblings are idle too, its cache has a wholly idle core again.
+    /// Idle, or busy with `SCHED_IDLE` tasks only where that is as good.
     ///
-    /// Kernel: `__update_idle_core()`, kernel/sched/fair.c.
-    pub(crate) fn update_idle_core(&mut self, cpu: Cpu) {
-        let llc = self.topology.place(cpu).llc as usize;
-        if self.has_idle_cores[llc] || !self.topology.has_smt() {
-            return;
-        }
-        let siblings_idle =
-            self.topology.smt_mask(cpu).iter().all(|sibling| sibling == cpu || self.idle_cpu(sibling));
-        self.has_idle_cores[llc] = siblings_idle;
+    /// Kernel: `available_idle_cpu()`, `sched_idle_cpu()`, `choose_idle_cpu()`.
+    pub(super) fn looks_idle(&self, wakee: Wakee, cpu: Cpu) -> bool {
+        self.idle_cpu(cpu) || self.sched_idle_chosen(wakee, cpu)
+    }
+
+    /// Busy with `SCHED_IDLE` tasks only, where that is as good as idle.
+    pub(super) fn sched_idle_chosen(&self, wakee: Wakee, cpu: Cpu) -> bool {
+        let chosen = match self.generation.select.sched_idle_cpu {
+            SchedIdleCpu::Busy => false,
+            SchedIdleCpu::SecondChoice | SchedIdleCpu::LikeIdle => true,
+            SchedIdleCpu::UnlessAlike => self.tasks[wakee.task.index()].policy != Policy::Idle,
+        };
+        chosen && self.sched_idle_cpu(cpu)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::decision::SelectReason;
+    use crate::task::{Policy, TaskId};
     use crate::testbed::{Bed, MS};
+    use crate::topology::{SmtNumbering, Topology};
     use fairlab_event::Cpu;
 
-    fn selected(bed: &mut Bed, task: crate::task::TaskId, cpu: u32) -> (u32, SelectReason) {
+    fn selected(bed: &mut Bed, task: TaskId, cpu: u32) -> (u32, SelectReason) {
         let decision = bed.select(task, cpu, false);
         (decision.cpu.0, decision.reason)
     }
@@ -172,64 +125,111 @@ mod tests {
     }
 
     #[test]
-    fn a_wholly_idle_core_is_preferred_to_an_idle_thread() {
-        let mut bed = Bed::new("v6.5", 4, 2);
-        let sleeper = bed.spawn(0, 2);
-        bed.sleep(2);
-        for cpu in [0, 2, 4] {
-            bed.spawn(0, cpu);
-        }
-        // CPUs 1, 3, 5 are idle threads of busy cores; 6 and 7 are an idle core.
-        assert_eq!(selected(&mut bed, sleeper, 0), (6, SelectReason::IdleCore));
-    }
-
-    #[test]
-    fn without_an_idle_core_the_sibling_of_the_previous_cpu_is_taken_and_the_hint_is_dropped() {
-        let mut bed = Bed::new("v6.5", 4, 2);
-        let sleeper = bed.spawn(0, 2);
-        bed.sleep(2);
-        for cpu in [0, 2, 4, 6] {
-            bed.spawn(0, cpu);
-        }
-        let first = bed.select(sleeper, 0, false);
-        assert_eq!(
-            (first.cpu, first.reason, first.no_idle_core_in),
-            (Cpu(3), SelectReason::IdleInLlc, Some(0))
-        );
-        bed.scheduler.has_idle_cores[0] = false;
-        assert_eq!(selected(&mut bed, sleeper, 0), (3, SelectReason::IdleSibling));
-    }
-
-    #[test]
-    fn a_full_machine_gives_the_target() {
-        let mut bed = Bed::new("v6.6", 2, 1);
+    fn a_cpu_that_balances_before_it_goes_idle_does_not_look_idle() {
+        let mut bed = Bed::new("v6.5", 3, 1);
         let sleeper = bed.spawn(0, 1);
         bed.sleep(1);
         bed.spawn(0, 0);
-        bed.spawn(0, 1);
-        assert_eq!(selected(&mut bed, sleeper, 0), (1, SelectReason::NoIdle));
+        let leaves = bed.spawn(0, 1);
+        bed.spawn(0, 2);
+        bed.leave(1);
+        assert_eq!(selected(&mut bed, sleeper, 0), (1, SelectReason::NoIdle), "it still runs {leaves:?}");
+        bed.schedule(1);
+        assert_eq!(selected(&mut bed, sleeper, 0), (1, SelectReason::TargetIdle));
+    }
+
+    /// A task that slept on CPU 1 beside others that keep every CPU busy; CPU 1 runs a SCHED_IDLE task.
+    fn beside_sched_idle(kernel: &str, policy: Policy) -> (u32, SelectReason) {
+        let mut bed = Bed::new(kernel, 2, 1);
+        let sleeper = bed.spawn_with(0, 1, policy, crate::cpumask::CpuMask::ALL);
+        bed.sleep(1);
+        bed.spawn(0, 0);
+        bed.spawn_with(0, 1, Policy::Idle, crate::cpumask::CpuMask::ALL);
+        selected(&mut bed, sleeper, 0)
+    }
+
+    #[test]
+    fn cpus_with_idle_policy_tasks_only_came_to_look_idle() {
+        assert_eq!(beside_sched_idle("v5.3", Policy::Normal), (1, SelectReason::NoIdle));
+        assert_eq!(beside_sched_idle("v5.4", Policy::Normal), (1, SelectReason::TargetIdle));
+        assert_eq!(beside_sched_idle("v7.0", Policy::Idle), (1, SelectReason::TargetIdle));
+        assert_eq!(beside_sched_idle("v7.1", Policy::Idle), (1, SelectReason::NoIdle));
+    }
+
+    /// A kthread of CPU 1 wakes a task that slept there; CPU 0 is idle.
+    fn woken_by_kthread(kernel: &str, in_interrupt: bool) -> SelectReason {
+        let mut bed = Bed::new(kernel, 2, 1);
+        let sleeper = bed.spawn(0, 1);
+        bed.sleep(1);
+        let kthread = bed.spawn(0, 1);
+        bed.scheduler.tasks[kthread.index()].per_cpu_kthread = true;
+        if in_interrupt {
+            bed.select_in_interrupt(sleeper, 1).reason
+        } else {
+            bed.select(sleeper, 1, false).reason
+        }
+    }
+
+    #[test]
+    fn a_kthread_that_worked_for_a_task_keeps_it_at_its_side() {
+        assert_eq!(woken_by_kthread("v5.5", false), SelectReason::IdleInLlc);
+        assert_eq!(woken_by_kthread("v5.6", false), SelectReason::PerCpuKthread);
+        assert_eq!(woken_by_kthread("v5.16", true), SelectReason::PerCpuKthread);
+        assert_eq!(woken_by_kthread("v5.17", true), SelectReason::IdleInLlc);
+    }
+
+    #[test]
+    fn the_recently_used_cpu_is_the_one_before_the_previous() {
+        for (kernel, expected) in [("v5.14", 2), ("v5.15", 3)] {
+            let mut bed = Bed::new(kernel, 4, 1);
+            let sleeper = bed.spawn(0, 3);
+            bed.sleep(3);
+            for cpu in [0, 1, 3] {
+                bed.spawn(0, cpu);
+            }
+            bed.scheduler.tasks[sleeper.index()].recent_used_cpu = Cpu(0);
+            let decision = bed.select(sleeper, 1, false);
+            assert_eq!((decision.cpu, decision.search.recent), (Cpu(2), Some(false)));
+            bed.scheduler.apply_cpu(sleeper, decision);
+            let recent = bed.scheduler.tasks[sleeper.index()].recent_used_cpu;
+            assert_eq!(recent, Cpu(if expected == 3 { 3 } else { 0 }), "{kernel}");
+        }
     }
 
     #[test]
     fn a_cpu_that_goes_idle_beside_an_idle_sibling_raises_the_hint() {
         let mut bed = Bed::new("v6.5", 2, 2);
-        bed.scheduler.has_idle_cores[0] = false;
+        bed.forget_idle_cores();
         bed.spawn(0, 0);
         bed.spawn(0, 1);
         bed.pass(MS);
         bed.sleep(0);
-        assert!(!bed.scheduler.has_idle_cores[0], "CPU 1 is busy");
+        assert!(!bed.expects_idle_core(0), "CPU 1 is busy");
         bed.sleep(1);
-        assert!(bed.scheduler.has_idle_cores[0]);
+        assert!(bed.expects_idle_core(0));
+    }
+
+    /// CPU 0 wakes a task that slept on CPU 2, in sync; clusters are 0-1 and 2-3, CPU 1 is busy or not.
+    fn beside_clusters(kernel: &str, neighbour_busy: bool, nr_idle_scan: u32) -> (u32, SelectReason) {
+        let topology = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
+        let mut bed = Bed::on(kernel, topology.with_clusters(&[0, 0, 1, 1]).expect("clusters"));
+        let sleeper = bed.spawn(0, 2);
+        bed.sleep(2);
+        bed.spawn(0, 0);
+        if neighbour_busy {
+            bed.spawn(0, 1);
+        }
+        let shared = bed.scheduler.domains.of_cpu(Cpu(0)).sd_llc_shared.expect("a cache");
+        bed.scheduler.domains.shared_mut(shared).nr_idle_scan = nr_idle_scan;
+        let decision = bed.select(sleeper, 0, true);
+        (decision.cpu.0, decision.reason)
     }
 
     #[test]
-    fn cpus_with_idle_policy_tasks_only_look_idle() {
-        let mut bed = Bed::new("v6.5", 2, 1);
-        let sleeper = bed.spawn(0, 1);
-        bed.sleep(1);
-        bed.spawn(0, 0);
-        bed.spawn_with(0, 1, crate::task::Policy::Idle, crate::cpumask::CpuMask::ALL);
-        assert_eq!(selected(&mut bed, sleeper, 0), (1, SelectReason::TargetIdle));
+    fn the_targets_cluster_comes_first_from_v6_7_on() {
+        assert_eq!(beside_clusters("v6.6", false, 4), (2, SelectReason::PrevIdle));
+        assert_eq!(beside_clusters("v6.7", false, 4), (1, SelectReason::IdleInLlc));
+        assert_eq!(beside_clusters("v6.7-22165f61d0c4", true, 1), (0, SelectReason::NoIdle));
+        assert_eq!(beside_clusters("v6.7", true, 1), (2, SelectReason::IdleInOtherCluster));
     }
 }

@@ -2,14 +2,12 @@
 
 use fairlab_event::Cpu;
 
+use super::Wakee;
+use super::rules::{AffineIdle, SyncAlone, WakeLoad};
 use crate::core::Scheduler;
 use crate::generation::Feature;
-use crate::generation::behaviour::WakeLoad;
 use crate::pelt::RunnableKind;
 use crate::task::TaskId;
-
-/// `imbalance_pct` of the domain that spans both CPUs.
-const IMBALANCE_PCT: i64 = 117;
 
 impl Scheduler {
     /// Whether waker and wakee each wake so many others that pulling them together would crowd one cache.
@@ -18,33 +16,45 @@ impl Scheduler {
     pub(super) fn wake_wide(&self, waker: TaskId, wakee: TaskId, here: Cpu) -> bool {
         let (one, other) = (self.tasks[waker.index()].wakee_flips, self.tasks[wakee.index()].wakee_flips);
         let (master, slave) = (u64::from(one.max(other)), u64::from(one.min(other)));
-        let factor = self.topology.llc_size(here) as u64;
+        let factor = u64::from(self.domains.of_cpu(here).sd_llc_size);
         slave >= factor && master >= slave * factor
     }
 
-    /// The waking CPU or the one the task last ran on, whichever suits it better.
+    /// The waking CPU or the one the task last ran on, whichever suits it better. `imbalance_pct` is that of the lowest
+    /// domain which spans both.
     ///
     /// Kernel: `wake_affine()`, kernel/sched/fair.c.
-    pub(super) fn wake_affine(&self, task: TaskId, here: Cpu, prev: Cpu, sync: bool) -> Cpu {
-        let by_idle = self.has(Feature::WaIdle).then(|| self.wake_affine_idle(here, prev, sync)).flatten();
-        let by_weight =
-            || self.has(Feature::WaWeight).then(|| self.wake_affine_weight(task, here, prev, sync)).flatten();
-        by_idle.or_else(by_weight).unwrap_or(prev)
+    pub(super) fn wake_affine(&self, wakee: Wakee, sync: bool, imbalance_pct: i64) -> Cpu {
+        let by_idle = self.has(Feature::WaIdle).then(|| self.wake_affine_idle(wakee, sync)).flatten();
+        let by_weight = || {
+            let weighs = self.has(Feature::WaWeight);
+            weighs.then(|| self.wake_affine_weight(wakee, sync, imbalance_pct)).flatten()
+        };
+        by_idle.or_else(by_weight).unwrap_or(wakee.prev)
     }
 
-    /// Kernel: `wake_affine_idle()`, kernel/sched/fair.c; the last test from v5.11 (d8fcb81f1acf).
-    fn wake_affine_idle(&self, here: Cpu, prev: Cpu, sync: bool) -> Option<Cpu> {
-        if self.idle_cpu(here) && self.topology.share_cache(here, prev) {
+    /// Kernel: `wake_affine_idle()`, kernel/sched/fair.c. Variants: an idle previous CPU elsewhere from v5.11
+    /// (d8fcb81f1acf); delayed sleepers left out from v6.16 (aa3ee4f0b754).
+    fn wake_affine_idle(&self, wakee: Wakee, sync: bool) -> Option<Cpu> {
+        let Wakee { here, prev, .. } = wakee;
+        if self.idle_cpu(here) && self.domains.cpus_share_cache(here, prev) {
             return Some(if self.idle_cpu(prev) { prev } else { here });
         }
-        if sync && self.nr_running(here) == 1 {
+        let sleepers = match self.generation.select.sync_alone {
+            SyncAlone::Queued => 0,
+            SyncAlone::Runnable => self.cfs(self.rqs[here.index()].cfs).h_nr_delayed,
+        };
+        if sync && self.nr_running(here) - sleepers == 1 {
             return Some(here);
         }
-        self.idle_cpu(prev).then_some(prev)
+        let knows_prev = self.generation.select.affine_idle == AffineIdle::ThisOrPrev;
+        (knows_prev && self.idle_cpu(prev)).then_some(prev)
     }
 
-    /// Kernel: `wake_affine_weight()`, kernel/sched/fair.c. Departs: all CPUs have the same capacity.
-    fn wake_affine_weight(&self, task: TaskId, here: Cpu, prev: Cpu, sync: bool) -> Option<Cpu> {
+    /// Kernel: `wake_affine_weight()`, kernel/sched/fair.c. Departs: capacities do not shrink by interrupts and tasks of
+    /// other classes.
+    fn wake_affine_weight(&self, wakee: Wakee, sync: bool, imbalance_pct: i64) -> Option<Cpu> {
+        let Wakee { task, here, prev } = wakee;
         let mut this_load = self.cpu_load(here) as i64;
         if sync {
             let waker = self.task_h_load(self.curr(here)) as i64;
@@ -54,9 +64,12 @@ impl Scheduler {
             this_load -= waker;
         }
         let task_load = self.task_h_load(task) as i64;
-        let bias = if self.has(Feature::WaBias) { 100 + (IMBALANCE_PCT - 100) / 2 } else { 100 };
-        let this_effective = (this_load + task_load) * 100;
-        let prev_effective = (self.cpu_load(prev) as i64 - task_load) * bias + i64::from(sync);
+        let biased = self.has(Feature::WaBias);
+        let (this_bias, prev_bias) = if biased { (100, 100 + (imbalance_pct - 100) / 2) } else { (1, 1) };
+        let capacity = |cpu: Cpu| self.capacity_of(cpu) as i64;
+        let this_effective = (this_load + task_load) * this_bias * capacity(prev);
+        let prev_effective =
+            (self.cpu_load(prev) as i64 - task_load) * prev_bias * capacity(here) + i64::from(sync);
         (this_effective < prev_effective).then_some(here)
     }
 
@@ -67,7 +80,7 @@ impl Scheduler {
         let avg = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
         // Where runnability is no load, there is only one load to go by.
         let has_both = self.generation.pelt.runnable == RunnableKind::LoadWeighted;
-        match self.generation.behaviours.wake_load {
+        match self.generation.select.wake_load {
             WakeLoad::Runnable if has_both => avg.runnable_avg,
             WakeLoad::Runnable | WakeLoad::WithBlocked => avg.load_avg,
         }
@@ -77,6 +90,7 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use crate::testbed::Bed;
+    use crate::topology::{SmtNumbering, Topology};
     use fairlab_event::Cpu;
 
     /// Two caches of two CPUs would need a slow path; one cache of four shows the rules for idle CPUs.
@@ -118,5 +132,40 @@ mod tests {
         bed.scheduler.tasks[waker.index()].wakee_flips = 4;
         bed.scheduler.tasks[sleeper.index()].wakee_flips = 2;
         assert_eq!(bed.select(sleeper, 0, true).cpu, Cpu(1));
+    }
+
+    /// CPU 0 wakes a task that slept on CPU 1, idle, in another cache.
+    #[test]
+    fn an_idle_previous_cpu_in_another_cache_counts_from_v5_11_on() {
+        for (kernel, expected) in [("v5.10", 0), ("v5.11", 1)] {
+            let topology = Topology::regular(1, 2, 2, 1, SmtNumbering::Adjacent).expect("a machine");
+            let mut bed = Bed::on(kernel, topology);
+            let sleeper = bed.spawn(0, 3);
+            bed.sleep(3);
+            bed.spawn(0, 0);
+            bed.spawn(0, 2);
+            // The other cache looks loaded.
+            let root = bed.scheduler.rqs[3].cfs;
+            bed.scheduler.cfs_mut(root).tracked.avg.load_avg = 100_000;
+            let decision = bed.select(sleeper, 0, false);
+            assert_eq!(decision.cpu == Cpu(3), expected == 1, "{kernel}: {decision:?}");
+        }
+    }
+
+    /// The waker's queue holds a sleeper whose dequeue is put off.
+    #[test]
+    fn delayed_sleepers_are_no_company_from_v6_16_on() {
+        for (kernel, expected) in [("v6.15+NO_WA_WEIGHT", 3), ("v6.16+NO_WA_WEIGHT", 1)] {
+            let mut bed = Bed::new(kernel, 4, 1);
+            let sleeper = bed.spawn(0, 3);
+            bed.sleep(3);
+            for cpu in 0..4 {
+                bed.spawn(0, cpu);
+            }
+            let root = bed.scheduler.rqs[1].cfs;
+            bed.scheduler.rqs[1].nr_running += 1;
+            bed.scheduler.cfs_mut(root).h_nr_delayed += 1;
+            assert_eq!(bed.select(sleeper, 1, true).cpu, Cpu(expected), "{kernel}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What a machine may have beside cores, caches and nodes: clusters, packages, distances, capacities, clocks.
+//! What a machine may have beside cores, caches and nodes: clusters, packages, distances, capacities.
 
 use fairlab_event::Cpu;
 
@@ -49,11 +49,10 @@ pub(super) struct Parts {
     distances: Vec<Vec<u32>>,
     reclaim_distance: u32,
     capacity: Vec<u32>,
-    frequency: Vec<CpuMask>,
 }
 
 impl Parts {
-    /// Each core a cluster, each node a package, nodes equally far, CPUs equally fast with a clock of their own.
+    /// Each core a cluster, each node a package, nodes equally far, CPUs equally fast.
     pub(super) fn plain(smt: &[CpuMask], node: &[CpuMask], places: &[CpuPlace]) -> Result<Parts, String> {
         let last = places.iter().map(|place| place.node).max().unwrap_or(0);
         if last as usize >= MAX_CPUS {
@@ -68,7 +67,6 @@ impl Parts {
             distances: (0..=last).map(row).collect(),
             reclaim_distance: RECLAIM_DISTANCE,
             capacity: vec![CAPACITY_SCALE; places.len()],
-            frequency: (0..places.len() as u32).map(|cpu| CpuMask::single(Cpu(cpu))).collect(),
         })
     }
 }
@@ -192,24 +190,6 @@ impl Topology {
         Ok(self)
     }
 
-    /// The same machine with CPUs that share a clock: one number a CPU, alike in one frequency domain.
-    ///
-    /// # Errors
-    /// A sentence that says what is impossible: CPUs of one clock that differ in capacity.
-    pub fn with_frequency_domains(mut self, domains: &[u32]) -> Result<Topology, String> {
-        self.one_number_a_cpu("frequency domains", domains)?;
-        let masks = sharing(domains);
-        for (cpu, mask) in masks.iter().enumerate() {
-            let capacity = self.parts.capacity[cpu];
-            let other = mask.iter().find(|other| self.parts.capacity[other.index()] != capacity);
-            if let Some(other) = other {
-                return Err(format!("CPUs {cpu} and {other} share a clock but differ in capacity"));
-            }
-        }
-        self.parts.frequency = masks;
-        Ok(self)
-    }
-
     /// Whose architecture code sets it up.
     pub fn platform(&self) -> Platform {
         self.parts.platform
@@ -249,11 +229,6 @@ impl Topology {
     pub fn has_asymmetric_capacity(&self) -> bool {
         self.parts.capacity.windows(2).any(|pair| pair[0] != pair[1])
     }
-
-    /// The CPUs that share `cpu`'s clock, itself included (`cpufreq_policy::cpus`).
-    pub fn frequency_mask(&self, cpu: Cpu) -> &CpuMask {
-        &self.parts.frequency[cpu.index()]
-    }
 }
 
 #[cfg(test)]
@@ -272,7 +247,6 @@ mod tests {
         assert_eq!(machine.package_mask(Cpu(5)).to_string(), "4-7");
         assert_eq!((machine.distance(0, 0), machine.distance(0, 1), machine.nr_nodes()), (10, 20, 2));
         assert!(!machine.has_asymmetric_capacity() && machine.capacity(Cpu(7)) == 1024);
-        assert_eq!(machine.frequency_mask(Cpu(7)).to_string(), "7");
     }
 
     #[test]
@@ -281,9 +255,7 @@ mod tests {
         assert_eq!(machine.cluster_mask(Cpu(5)).to_string(), "4-5");
         let machine =
             machine.with_capacities(&[400, 400, 400, 400, 1024, 1024, 1024, 1024]).expect("fast ones");
-        let machine = machine.with_frequency_domains(&[0, 0, 0, 0, 1, 1, 1, 1]).expect("clocks");
         assert!(machine.has_asymmetric_capacity() && machine.capacity(Cpu(3)) == 400);
-        assert_eq!(machine.frequency_mask(Cpu(6)).to_string(), "4-7");
         let machine = machine.with_distances(vec![vec![10, 31], vec![31, 10]]).expect("distances");
         assert_eq!(machine.distance(1, 0), 31);
     }
@@ -307,9 +279,6 @@ mod tests {
         );
         refused(machine().with_distances(vec![vec![10, 300], vec![20, 10]]), "cannot be 300");
         refused(machine().with_capacities(&[0; 8]), "CPU 0 cannot have capacity 0");
-        let uneven =
-            machine().with_capacities(&[1024, 1024, 1024, 1024, 1024, 1024, 1024, 512]).expect("one");
-        refused(uneven.with_frequency_domains(&[0, 0, 0, 0, 1, 1, 1, 1]), "CPUs 4 and 7 share a clock");
         let threads = Topology::regular(1, 1, 2, 2, SmtNumbering::Adjacent).expect("a machine");
         refused(threads.clone().with_clusters(&[0, 1, 2, 2]), "the core of CPU 0 is in two clusters");
         refused(threads.with_capacities(&[1024, 512, 512, 512]), "CPUs 0 and 1 share a core");

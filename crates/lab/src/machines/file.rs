@@ -1,16 +1,22 @@
-//! Machines from TOML files.
+//! Machines from and to TOML files.
+
+mod cpus;
+mod text;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairlab_event::Ns;
-use fairlab_kernel::Topology;
-use fairlab_kernel::topology::SmtNumbering;
+use fairlab_kernel::cpufreq::FrequencyDomain;
+use fairlab_kernel::topology::{Platform, SmtNumbering};
+use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
 use fairlab_sim::machine::Costs;
 use serde::Deserialize;
 
 use crate::LabError;
+use cpus::CpusTable;
+pub(super) use text::to_toml;
 
 /// A machine as a file describes it.
 #[derive(Debug, Deserialize)]
@@ -20,7 +26,21 @@ struct MachineFile {
     #[serde(default)]
     description: String,
     hz: u64,
-    topology: TopologyTable,
+    /// Whose architecture code it is: x86, arm64 or s390.
+    #[serde(default)]
+    platform: Option<String>,
+    /// A regular machine, by numbers…
+    topology: Option<TopologyTable>,
+    /// … or any machine, by lists of CPUs.
+    cpus: Option<CpusTable>,
+    /// Capacities of lists of CPUs; 1024 where nothing is said.
+    #[serde(default)]
+    capacities: BTreeMap<String, u32>,
+    #[serde(default)]
+    numa: NumaTable,
+    /// CPUs that share a clock.
+    #[serde(default)]
+    clock: Vec<ClockTable>,
     /// Costs in ns that differ from the defaults.
     #[serde(default)]
     costs: BTreeMap<String, u64>,
@@ -48,8 +68,32 @@ enum Numbering {
     Spread,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NumaTable {
+    /// A row a node.
+    distances: Option<Vec<Vec<u32>>>,
+    reclaim_distance: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClockTable {
+    cpus: String,
+    khz: Vec<u32>,
+    #[serde(default = "millisecond")]
+    rate_limit_us: u64,
+    #[serde(default)]
+    fast_switch: bool,
+}
+
 fn one() -> u32 {
     1
+}
+
+/// What schedutil waits where a driver names no latency, us (`LATENCY_MULTIPLIER`).
+fn millisecond() -> u64 {
+    1000
 }
 
 /// Reads a machine file.
@@ -72,20 +116,18 @@ fn parse(text: &str) -> Result<Machine, LabError> {
             "'fairlab machines show vm40 --format toml' prints an example",
         )
     })?;
-    let table = &file.topology;
-    let numbering = match table.smt_numbering {
-        Numbering::Adjacent => SmtNumbering::Adjacent,
-        Numbering::Spread => SmtNumbering::Spread,
+    let impossible = |problem: String| {
+        LabError::new(
+            format!("impossible topology: {problem}"),
+            "correct the tables that describe CPUs and nodes",
+        )
     };
-    let (nodes, llcs, cores, threads) =
-        (table.nodes, table.llcs_per_node, table.cores_per_llc, table.threads_per_core);
-    let topology = Topology::regular(nodes, llcs, cores, threads, numbering).map_err(|problem| {
-        LabError::new(format!("impossible topology: {problem}"), "correct the table [topology]")
-    })?;
+    let topology = file.topology().map_err(impossible)?;
     if file.hz == 0 || file.hz > 10_000 || 1_000_000_000 % file.hz != 0 {
         let problem = format!("hz = {} is no tick rate", file.hz);
         return Err(LabError::new(problem, "use the kernel's CONFIG_HZ: 100, 250 or 1000"));
     }
+    let frequency_domains = file.frequency_domains(&topology).map_err(impossible)?;
     let mut costs = Costs::default();
     for (name, value) in file.costs {
         if !costs.set(&name, Ns(value)) {
@@ -99,23 +141,115 @@ fn parse(text: &str) -> Result<Machine, LabError> {
         topology,
         hz: file.hz,
         costs,
-        frequency_domains: Vec::new(),
+        frequency_domains,
     })
+}
+
+impl MachineFile {
+    fn topology(&self) -> Result<Topology, String> {
+        let mut topology = match (&self.topology, &self.cpus) {
+            (Some(table), None) => table.regular()?,
+            (None, Some(cpus)) => cpus.topology()?,
+            (None, None) => return Err("a machine needs a table [topology] or [cpus]".to_string()),
+            (Some(_), Some(_)) => return Err("[topology] and [cpus] exclude each other".to_string()),
+        };
+        if let Some(name) = &self.platform {
+            let known = Platform::NAMES.iter().find(|(_, known)| known == name);
+            let names = Platform::NAMES.map(|(_, name)| name).join(", ");
+            let platform = known.ok_or_else(|| format!("platform '{name}' is unknown; known are {names}"))?;
+            topology = topology.of_platform(platform.0);
+        }
+        if let Some(distances) = &self.numa.distances {
+            topology = topology.with_distances(distances.clone())?;
+        }
+        if let Some(distance) = self.numa.reclaim_distance {
+            topology = topology.with_reclaim_distance(distance);
+        }
+        let mut capacities = vec![1024; topology.nr_cpus()];
+        for (list, &capacity) in &self.capacities {
+            let cpus = present("capacities", list, &topology)?;
+            cpus.iter().for_each(|cpu| capacities[cpu.index()] = capacity);
+        }
+        topology.with_capacities(&capacities)
+    }
+
+    fn frequency_domains(&self, topology: &Topology) -> Result<Vec<FrequencyDomain>, String> {
+        let mut seen = CpuMask::EMPTY;
+        let mut domain = |clock: &ClockTable| {
+            let cpus = present("clock", &clock.cpus, topology)?;
+            if !cpus.and(&seen).is_empty() {
+                return Err(format!("CPUs {} have two clocks", cpus.and(&seen)));
+            }
+            seen = seen.or(&cpus);
+            if clock.khz.is_empty() || clock.khz[0] == 0 || !clock.khz.is_sorted() {
+                return Err(format!("the clock of CPUs {cpus} needs frequencies in kHz that rise"));
+            }
+            Ok(FrequencyDomain {
+                cpus,
+                frequencies: clock.khz.clone(),
+                rate_limit: Ns::from_us(clock.rate_limit_us),
+                fast_switch: clock.fast_switch,
+            })
+        };
+        self.clock.iter().map(&mut domain).collect()
+    }
+}
+
+impl TopologyTable {
+    fn regular(&self) -> Result<Topology, String> {
+        let numbering = match self.smt_numbering {
+            Numbering::Adjacent => SmtNumbering::Adjacent,
+            Numbering::Spread => SmtNumbering::Spread,
+        };
+        let (nodes, llcs) = (self.nodes, self.llcs_per_node);
+        Topology::regular(nodes, llcs, self.cores_per_llc, self.threads_per_core, numbering)
+    }
+}
+
+/// The CPUs of a list, all of which the machine must have.
+fn present(what: &str, list: &str, topology: &Topology) -> Result<CpuMask, String> {
+    let cpus = CpuMask::parse_list(list).map_err(|problem| format!("{what}: {problem}"))?;
+    match cpus.and_not(topology.online()).lowest() {
+        Some(absent) => Err(format!(
+            "{what}: '{list}' names CPU {absent}, but the machine has CPUs {}",
+            topology.online()
+        )),
+        None => Ok(cpus),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use fairlab_event::Cpu;
+    use fairlab_sim::machine::PRESETS;
+
     use super::*;
 
     const GOOD: &str = "name = 'box'\nhz = 250\n[topology]\nnodes = 2\ncores_per_llc = 4\nthreads_per_core = 2\n\
                         smt_numbering = 'spread'\n[costs]\nipi_ns = 3000\n";
+
+    const LISTED: &str = "name = 'odd'\nhz = 1000\nplatform = 'arm64'\n[cpus]\ncores = ['0', '1', '2-3']\n\
+                          clusters = ['0-1', '2-3']\ncaches = ['0-1', '2-3']\nnodes = ['0-1', '2-3']\n\
+                          [capacities]\n'0-1' = 512\n[numa]\ndistances = [[10, 31], [31, 10]]\n\
+                          [[clock]]\ncpus = '0-1'\nkhz = [500000, 1000000]\nfast_switch = true\n";
 
     #[test]
     fn a_file_gives_topology_tick_and_costs() {
         let machine = parse(GOOD).expect("a machine");
         assert_eq!((machine.topology.nr_cpus(), machine.hz, machine.costs.ipi), (16, 250, Ns(3000)));
         assert_eq!(machine.costs.wakeup, Costs::default().wakeup);
-        assert_eq!(machine.topology.smt_mask(fairlab_event::Cpu(1)).to_string(), "1,9");
+        assert_eq!(machine.topology.smt_mask(Cpu(1)).to_string(), "1,9");
+    }
+
+    #[test]
+    fn any_machine_is_described_by_lists() {
+        let machine = parse(LISTED).expect("a machine");
+        let topology = &machine.topology;
+        assert_eq!(topology.smt_mask(Cpu(3)).to_string(), "2-3");
+        assert_eq!(topology.cluster_mask(Cpu(0)).to_string(), "0-1");
+        assert_eq!((topology.distance(0, 1), topology.capacity(Cpu(1))), (31, 512));
+        assert_eq!(topology.platform(), Platform::Arm64);
+        assert_eq!(machine.frequency_domains[0].rate_limit, Ns::from_ms(1));
     }
 
     #[test]
@@ -129,9 +263,42 @@ mod tests {
             ("hz = 250", "hz = 'fast'", "line 2"),
             ("nodes = 2", "sockets = 2", "line 4"),
             ("name = 'box'", "", "missing field `name`"),
+            ("[costs]", "[cpus]\ncores = ['0']\n[costs]", "exclude each other"),
+            (
+                "hz = 250",
+                "hz = 250\nplatform = 'vax'",
+                "platform 'vax' is unknown; known are x86, arm64, s390",
+            ),
         ] {
             let error = parse(&GOOD.replace(from, to)).expect_err(problem).to_string();
             assert!(error.contains(problem) && !error.contains('\n'), "{error}");
+        }
+        for (from, to, problem) in [
+            ("'2-3']\nclusters", "'2']\nclusters", "caches: '2-3' names CPU 3"),
+            ("cores = ['0',", "cores = ['0-1',", "CPU 1 is on two lists of cores"),
+            ("caches = ['0-1', '2-3']", "caches = ['0-1', '2-9']", "caches: '2-9' names CPU 4"),
+            ("'0-1' = 512", "'8' = 512", "capacities: '8' names CPU 8, but the machine has CPUs 0-3"),
+            ("'0-1' = 512", "'0-1' = 5120", "CPU 0 cannot have capacity 5120"),
+            ("cpus = '0-1'", "cpus = '0-7'", "clock: '0-7' names CPU 4"),
+            ("[500000, 1000000]", "[2, 1]", "needs frequencies in kHz that rise"),
+            ("[[10, 31], [31, 10]]", "[[10, 31]]", "1 rows of 2 distances are given for 2 nodes"),
+            ("nodes = ['0-1', '2-3']", "nodes = ['0-2', '3']", "CPUs 2 and 3 share cache 1 but no NUMA node"),
+            ("'2-3']\ncaches", "'2', '3']\ncaches", "the core of CPU 2 is in two clusters"),
+            ("'0', '1', '2-3'", "'0-1', '3'", "CPU 2 is on no list of cores"),
+        ] {
+            let error = parse(&LISTED.replace(from, to)).expect_err(problem).to_string();
+            assert!(error.contains(problem) && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        let mut machines =
+            PRESETS.iter().filter_map(|preset| Machine::preset(preset.name)).collect::<Vec<_>>();
+        machines.extend([parse(GOOD).expect("a machine"), parse(LISTED).expect("a machine")]);
+        for machine in machines {
+            let text = to_toml(&machine);
+            assert_eq!(parse(&text).expect(&text), machine, "{text}");
         }
     }
 }

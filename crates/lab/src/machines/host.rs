@@ -1,10 +1,11 @@
 //! This host as a machine, read from sysfs.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use fairlab_event::Cpu;
-use fairlab_kernel::topology::CpuPlace;
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::cpufreq::FrequencyDomain;
+use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
 use fairlab_sim::machine::Costs;
@@ -19,63 +20,163 @@ const ASSUMED_HZ: u64 = 250;
 /// # Errors
 /// sysfs is not there, or describes what the model cannot hold.
 pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
-    let cpus = root.join("sys/devices/system/cpu");
     let hint = "describe the machine in a TOML file instead";
+    let cpus = root.join("sys/devices/system/cpu");
     let online = read(&cpus.join("online"))
         .and_then(|list| CpuMask::parse_list(&list).ok())
         .filter(|mask| !mask.is_empty())
         .ok_or_else(|| {
             LabError::new(format!("machine host: cannot read {}", cpus.join("online").display()), hint)
         })?;
-    let mut groups = Groups::default();
-    let places = online.iter().map(|cpu| groups.place(root, &cpus, cpu)).collect();
-    let topology = Topology::new(places).map_err(|problem| {
+    let host = Host { root: root.to_path_buf(), cpus, online };
+    let topology = host.topology().map_err(|problem| {
         LabError::new(format!("machine host: sysfs describes an impossible topology: {problem}"), hint)
     })?;
     let (hz, hz_source) =
         hz(root).map_or((ASSUMED_HZ, "assumed"), |hz| (hz, "from the kernel's configuration"));
     let renumbered =
         if online == CpuMask::first(online.weight()) { "" } else { ", online CPUs renumbered from 0" };
-    let description =
-        format!("this host: {} CPUs, HZ {hz} ({hz_source}), default costs{renumbered}", online.weight());
+    let frequency_domains = host.frequency_domains();
+    let clocks = match frequency_domains.len() {
+        0 => "",
+        _ => ", schedutil sets clocks",
+    };
+    let description = format!(
+        "this host: {} CPUs, HZ {hz} ({hz_source}), default costs{clocks}{renumbered}",
+        online.weight()
+    );
     Ok(Machine {
         name: "host".to_string(),
         description,
         topology,
         hz,
         costs: Costs::default(),
-        frequency_domains: Vec::new(),
+        frequency_domains,
     })
 }
 
-/// Numbers cores, caches and nodes in order of their first CPU.
-#[derive(Debug, Default)]
-struct Groups {
-    cores: BTreeMap<String, u32>,
-    llcs: BTreeMap<String, u32>,
-    nodes: BTreeMap<String, u32>,
+/// The files that describe it. CPUs are renumbered in ascending order where some are offline.
+#[derive(Debug)]
+struct Host {
+    root: PathBuf,
+    cpus: PathBuf,
+    online: CpuMask,
 }
 
-impl Groups {
-    fn place(&mut self, root: &Path, cpus: &Path, cpu: Cpu) -> CpuPlace {
-        let folder = cpus.join(format!("cpu{cpu}"));
-        let topology = |name: &str| read(&folder.join("topology").join(name));
-        // A CPU without the file shares with nobody.
-        let core = topology("thread_siblings_list").unwrap_or_else(|| cpu.to_string());
-        let llc = last_level_cache(&folder).or_else(|| topology("package_cpus_list"));
-        let llc = llc.unwrap_or_else(|| core.clone());
-        let node = node_of(root, cpu).unwrap_or_else(|| "0".to_string());
-        CpuPlace {
-            core: number(&mut self.cores, core),
-            llc: number(&mut self.llcs, llc),
-            node: number(&mut self.nodes, node),
-        }
+/// Numbers things in the order in which they are met.
+#[derive(Debug, Default)]
+struct Numbers(BTreeMap<String, u32>);
+
+impl Numbers {
+    fn number(&mut self, name: String) -> u32 {
+        let next = self.0.len() as u32;
+        *self.0.entry(name).or_insert(next)
     }
 }
 
-fn number(known: &mut BTreeMap<String, u32>, name: String) -> u32 {
-    let next = known.len() as u32;
-    *known.entry(name).or_insert(next)
+impl Host {
+    fn topology(&self) -> Result<Topology, String> {
+        let (mut cores, mut llcs, mut nodes) = (Numbers::default(), Numbers::default(), Numbers::default());
+        let (mut clusters, mut packages) = (Numbers::default(), Numbers::default());
+        let mut places = Vec::new();
+        let mut cluster_of = Vec::new();
+        let mut package_of = Vec::new();
+        for cpu in self.online.iter() {
+            let file = |name: &str| read(&self.cpus.join(format!("cpu{cpu}/topology/{name}")));
+            // A CPU without the file shares with nobody.
+            let core = file("thread_siblings_list").unwrap_or_else(|| cpu.to_string());
+            let package = file("package_cpus_list").or_else(|| file("core_siblings_list"));
+            let llc = last_level_cache(&self.cpus.join(format!("cpu{cpu}"))).or_else(|| package.clone());
+            let llc = llc.unwrap_or_else(|| core.clone());
+            cluster_of.push(clusters.number(file("cluster_cpus_list").unwrap_or_else(|| core.clone())));
+            package_of.push(packages.number(package.unwrap_or_else(|| llc.clone())));
+            let node = node_of(&self.root, cpu).unwrap_or_else(|| "0".to_string());
+            places.push(CpuPlace {
+                core: cores.number(core),
+                llc: llcs.number(llc),
+                node: nodes.number(node),
+            });
+        }
+        let mut topology = Topology::new(places)?.of_platform(self.platform());
+        // Firmware is often wrong here; without these parts the machine is still one.
+        if let Ok(with) = topology.clone().with_clusters(&cluster_of) {
+            topology = with;
+        }
+        if let Ok(with) = topology.clone().with_packages(&package_of) {
+            topology = with;
+        }
+        if let Some(Ok(with)) = self.distances(&nodes).map(|rows| topology.clone().with_distances(rows)) {
+            topology = with;
+        }
+        match self.capacities() {
+            Some(capacities) => topology.with_capacities(&capacities),
+            None => Ok(topology),
+        }
+    }
+
+    fn platform(&self) -> Platform {
+        let known = read(&self.root.join("proc/sys/kernel/arch"));
+        match known.as_deref().unwrap_or(std::env::consts::ARCH) {
+            "aarch64" => Platform::Arm64,
+            "s390x" => Platform::S390,
+            _ => Platform::X86,
+        }
+    }
+
+    /// The distances between nodes with CPUs, in our numbering.
+    fn distances(&self, nodes: &Numbers) -> Option<Vec<Vec<u32>>> {
+        let folder = self.root.join("sys/devices/system/node");
+        let online = CpuMask::parse_list(&read(&folder.join("online"))?).ok()?;
+        let mut rows = vec![vec![0; nodes.0.len()]; nodes.0.len()];
+        for (from, &row) in &nodes.0 {
+            let listed = read(&folder.join(format!("node{from}/distance")))?;
+            // One column an online node, in ascending order.
+            for (to, distance) in online.iter().zip(listed.split_whitespace()) {
+                if let Some(&column) = nodes.0.get(&to.to_string()) {
+                    rows[row as usize][column as usize] = distance.parse().ok()?;
+                }
+            }
+        }
+        Some(rows)
+    }
+
+    fn capacities(&self) -> Option<Vec<u32>> {
+        let file = |cpu: Cpu| read(&self.cpus.join(format!("cpu{cpu}/cpu_capacity")))?.parse::<u32>().ok();
+        self.online.iter().map(file).collect()
+    }
+
+    /// The policies that schedutil governs; other governors are not modelled, and run at full speed.
+    fn frequency_domains(&self) -> Vec<FrequencyDomain> {
+        let policies = self.online.iter().map(|cpu| self.cpus.join(format!("cpufreq/policy{cpu}")));
+        let domain = |policy: PathBuf| {
+            let file = |name: &str| read(&policy.join(name));
+            if file("scaling_governor")? != "schedutil" {
+                return None;
+            }
+            let listed = file("scaling_available_frequencies").unwrap_or_default();
+            let mut frequencies =
+                listed.split_whitespace().filter_map(|khz| khz.parse().ok()).collect::<Vec<u32>>();
+            if frequencies.is_empty() {
+                // A driver that chooses any frequency in between.
+                frequencies =
+                    vec![file("cpuinfo_min_freq")?.parse().ok()?, file("cpuinfo_max_freq")?.parse().ok()?];
+            }
+            frequencies.sort_unstable();
+            let rate_limit_us =
+                file("schedutil/rate_limit_us").and_then(|us| us.parse().ok()).unwrap_or(1000);
+            // `related_cpus` is a list with blanks.
+            let related = file("related_cpus")?.split_whitespace().collect::<Vec<_>>().join(",");
+            let related = CpuMask::parse_list(&related).ok()?;
+            let place = |(place, cpu): (usize, Cpu)| related.contains(cpu).then_some(Cpu(place as u32));
+            Some(FrequencyDomain {
+                cpus: self.online.iter().enumerate().filter_map(place).collect(),
+                frequencies,
+                rate_limit: Ns::from_us(rate_limit_us),
+                fast_switch: true,
+            })
+        };
+        policies.filter_map(domain).collect()
+    }
 }
 
 /// The CPUs that share a CPU's highest-level cache.
@@ -110,7 +211,6 @@ fn read(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
     use std::fs;
-    use std::path::PathBuf;
 
     fn fake(name: &str, files: &[(&str, &str)]) -> PathBuf {
         let root = std::env::temp_dir().join(format!("fairlab-host-{name}-{}", std::process::id()));
@@ -145,6 +245,50 @@ mod tests {
         assert_eq!(machine.topology.smt_mask(Cpu(1)).to_string(), "1,3");
         assert_eq!(machine.topology.llc_mask(Cpu(1)).to_string(), "0-3");
         assert_eq!(machine.hz, 1000);
+    }
+
+    #[test]
+    fn nodes_clusters_capacities_and_clocks_are_read() {
+        let cpu = "sys/devices/system/cpu";
+        let node = "sys/devices/system/node";
+        let mut files = vec![
+            ("proc/sys/kernel/arch".to_string(), "aarch64".to_string()),
+            // CPU 2 is offline: CPUs 3 and 4 become 2 and 3. Node 1 has no CPU.
+            (format!("{cpu}/online"), "0-1,3-4".to_string()),
+            (format!("{node}/online"), "0-2".to_string()),
+            (format!("{node}/node0/cpulist"), "0-1".to_string()),
+            (format!("{node}/node1/cpulist"), String::new()),
+            (format!("{node}/node2/cpulist"), "3-4".to_string()),
+            (format!("{node}/node0/distance"), "10 17 28".to_string()),
+            (format!("{node}/node2/distance"), "29 17 10".to_string()),
+            (format!("{cpu}/cpufreq/policy3/related_cpus"), "3 4".to_string()),
+            (format!("{cpu}/cpufreq/policy3/scaling_governor"), "schedutil".to_string()),
+            (format!("{cpu}/cpufreq/policy3/scaling_available_frequencies"), "600000 300000".to_string()),
+            (format!("{cpu}/cpufreq/policy3/schedutil/rate_limit_us"), "2000".to_string()),
+            (format!("{cpu}/cpufreq/policy0/related_cpus"), "0 1".to_string()),
+            (format!("{cpu}/cpufreq/policy0/scaling_governor"), "performance".to_string()),
+        ];
+        for (number, pair, capacity) in
+            [(0, "0-1", "512"), (1, "0-1", "512"), (3, "3-4", "1024"), (4, "3-4", "1024")]
+        {
+            let folder = format!("{cpu}/cpu{number}");
+            files.push((format!("{folder}/topology/cluster_cpus_list"), pair.to_string()));
+            files.push((format!("{folder}/topology/package_cpus_list"), pair.to_string()));
+            files.push((format!("{folder}/cpu_capacity"), capacity.to_string()));
+        }
+        let borrowed = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>();
+        let root = fake("parts", &borrowed);
+        let machine = from_sysfs(&root).expect("a machine");
+        fs::remove_dir_all(&root).expect("removed");
+        let topology = &machine.topology;
+        assert_eq!(topology.platform(), Platform::Arm64);
+        assert_eq!(topology.cluster_mask(Cpu(3)).to_string(), "2-3");
+        assert_eq!((topology.distance(0, 1), topology.distance(1, 0), topology.nr_nodes()), (28, 29, 2));
+        assert_eq!((topology.capacity(Cpu(1)), topology.capacity(Cpu(2))), (512, 1024));
+        let clock = &machine.frequency_domains[..];
+        assert_eq!(clock.len(), 1);
+        assert_eq!((clock[0].cpus.to_string().as_str(), clock[0].max()), ("2-3", 600_000));
+        assert_eq!(clock[0].rate_limit, Ns::from_ms(2));
     }
 
     #[test]

@@ -174,6 +174,9 @@ impl Walker {
         }
         let was_pending = self.sched.need_resched(record.cpu);
         self.attach_before(&record);
+        if !matches!(record.what, What::Runtime { .. }) {
+            self.requeue_after_charge(record.cpu);
+        }
         match &record.what {
             What::Switch(switch) => self.on_switch(&record, *switch),
             What::Waking(wakeup) => self.on_waking(&record, *wakeup),
@@ -216,7 +219,7 @@ impl Walker {
         }
         if matches!(record.what, What::WaitEnds(_)) && std::mem::take(&mut cpu.resched_due) {
             cpu.need_resched = true;
-            self.sched.force_need_resched(record.cpu, true);
+            self.sched.force_need_resched(record.cpu, true, false);
         }
     }
 
@@ -262,7 +265,10 @@ impl Walker {
             let curr = self.sched.curr(record.cpu);
             self.kept_running(record, curr);
         }
-        self.sched.force_need_resched(record.cpu, pending);
+        if !set_now {
+            let (at_once, lazy) = self.rules.pending(record);
+            self.sched.force_need_resched(record.cpu, at_once, lazy);
+        }
     }
 
     /// The pid of a core's task; 0 for idle tasks.
@@ -275,7 +281,8 @@ impl Walker {
         if pid.is_idle() {
             return self.sched.idle_task(cpu);
         }
-        if let Some(info) = self.tasks.get(&pid) {
+        if let Some(info) = self.tasks.get_mut(&pid) {
+            info.seen = true;
             let id = info.id;
             self.follow_prio(id, prio);
             return id;
@@ -358,6 +365,15 @@ impl TraceRules {
         let before = |major, minor| release.is_some_and(|release| release < (major, minor));
         // fa2c3254d7cf: the state is passed on as it was when the switch was decided.
         TraceRules { prev_state_may_lie: before(5, 18), lazy_flag: !before(6, 13) }
+    }
+
+    /// What an event's flags show to be pending: a reschedule at once, and a lazy one.
+    fn pending(self, record: &Record) -> (bool, bool) {
+        match record.flags.as_bytes().get(1) {
+            Some(b'l' | b'L') => (false, true),
+            Some(b'b' | b'B') => (true, true),
+            _ => (record.flags.need_resched(), false),
+        }
     }
 }
 

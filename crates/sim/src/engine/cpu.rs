@@ -39,7 +39,7 @@ pub(super) struct CpuState {
     pub phase: Phase,
     /// When the phase ends; never for idle.
     pub until: Ns,
-    /// Interrupts that wait for the CPU to leave its idle state.
+    /// Interrupts that wait for the CPU to leave its idle state, or to turn interrupts on again.
     pub pending: Vec<Interrupt>,
     pub tick_armed: bool,
     /// Capacity times frequency, each a part of 1024.

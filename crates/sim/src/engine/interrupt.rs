@@ -29,7 +29,10 @@ impl Engine {
                 self.cpus[cpu.index()].pending.push(interrupt);
                 self.enter_kernel(cpu, self.machine.costs.idle_exit, Then::HandleInterrupts);
             }
-            Phase::Kernel(Then::HandleInterrupts) => self.cpus[cpu.index()].pending.push(interrupt),
+            // Interrupts are off while a CPU that runs out of work looks around.
+            Phase::Kernel(Then::HandleInterrupts | Then::PullOrIdle(_)) => {
+                self.cpus[cpu.index()].pending.push(interrupt);
+            }
             Phase::Kernel(_) | Phase::User => {
                 let cost = self.handle_interrupt(cpu, interrupt);
                 self.leave_interrupt(cpu, cost);
@@ -57,7 +60,7 @@ impl Engine {
     }
 
     /// The end of an interrupt: user mode is left for good if a reschedule is pending, otherwise only delayed.
-    fn leave_interrupt(&mut self, cpu: Cpu, cost: Ns) {
+    pub(super) fn leave_interrupt(&mut self, cpu: Cpu, cost: Ns) {
         if self.cpus[cpu.index()].phase == Phase::User && self.kernel.need_resched(cpu) {
             self.pause_segment(cpu);
             self.enter_kernel(cpu, cost, Then::ReturnToUser);
@@ -75,6 +78,13 @@ impl Engine {
         }
         self.cpus[cpu.index()].pending = pending;
         self.enter_kernel(cpu, cost, Then::EnterTask);
+    }
+
+    /// Interrupts are on again: those that came meanwhile are handled.
+    pub(super) fn enable_interrupts(&mut self, cpu: Cpu) {
+        for interrupt in std::mem::take(&mut self.cpus[cpu.index()].pending) {
+            self.interrupt_arrives(cpu, interrupt);
+        }
     }
 
     pub(super) fn tick(&mut self, cpu: Cpu) {

@@ -16,6 +16,8 @@ pub(super) enum Occurrence {
     Tick { cpu: Cpu },
     /// An interrupt reaches a CPU.
     Interrupt { cpu: Cpu, interrupt: Interrupt },
+    /// A waker on a CPU looks whether the task that it wakes has been switched out where it slept.
+    WokenLeft { cpu: Cpu, thread: u32, sync: bool },
     /// A frequency is in force, for which a governor asked on this CPU.
     FrequencySet { cpu: Cpu, request: FrequencyRequest },
 }
@@ -27,6 +29,7 @@ impl Occurrence {
             Occurrence::PhaseEnds { cpu }
             | Occurrence::Tick { cpu }
             | Occurrence::Interrupt { cpu, .. }
+            | Occurrence::WokenLeft { cpu, .. }
             | Occurrence::FrequencySet { cpu, .. } => cpu,
         }
     }
@@ -125,6 +128,12 @@ impl Queue {
     pub fn arrange_interrupt(&mut self, cpu: Cpu, time: Ns, interrupt: Interrupt) {
         let key = self.key(time);
         self.others.push(Arranged { key, occurrence: Occurrence::Interrupt { cpu, interrupt } });
+    }
+
+    /// Arranges that a waker on `cpu` goes on.
+    pub fn arrange_wakeup(&mut self, cpu: Cpu, time: Ns, thread: u32, sync: bool) {
+        let key = self.key(time);
+        self.others.push(Arranged { key, occurrence: Occurrence::WokenLeft { cpu, thread, sync } });
     }
 
     /// Arranges that a frequency asked for on `cpu` is in force.

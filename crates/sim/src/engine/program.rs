@@ -2,7 +2,7 @@
 
 use fairlab_event::{Cpu, Ns, TaskState};
 use fairlab_kernel::core::{Mode, WakeKind};
-use fairlab_kernel::{Policy, TaskId, TaskSpec};
+use fairlab_kernel::{CpuMask, Policy, TaskId, TaskSpec};
 
 use super::cpu::{Phase, Then};
 use super::occurrence::Interrupt;
@@ -47,7 +47,16 @@ impl Engine {
                 thread.wait = Wait::GoingToSleep;
                 self.enter_system_call(cpu, index, SystemCall::FutexWait);
             }
-            Action::Wake(target) => self.enter_system_call(cpu, index, SystemCall::FutexWake(target)),
+            Action::Wake(target) => {
+                self.enter_system_call(cpu, index, SystemCall::Wake { target, sync: false });
+            }
+            Action::WakeSync(target) => {
+                self.enter_system_call(cpu, index, SystemCall::Wake { target, sync: true });
+            }
+            Action::SystemCall(work) => {
+                self.threads[index].pending = Some(SystemCall::Work);
+                self.enter_kernel(cpu, self.machine.costs.syscall + work, Then::CarryOut);
+            }
             Action::Sleep(least) => self.enter_system_call(cpu, index, SystemCall::Nanosleep(least)),
             Action::Spawn(spec) => {
                 let numbers = &mut self.programs[thread.program].threads;
@@ -56,6 +65,10 @@ impl Engine {
                 self.enter_system_call(cpu, index, SystemCall::Clone(spec, id));
             }
             Action::Yield => self.enter_system_call(cpu, index, SystemCall::SchedYield),
+            Action::SetScheduler { policy, nice, request, allowed } => {
+                let call = SystemCall::SetScheduler { policy, nice, request, allowed };
+                self.enter_system_call(cpu, index, call);
+            }
             Action::Exit => self.enter_system_call(cpu, index, SystemCall::Exit),
         }
     }
@@ -63,8 +76,14 @@ impl Engine {
     fn enter_system_call(&mut self, cpu: Cpu, index: usize, call: SystemCall) {
         let costs = self.machine.costs;
         let cost = match call {
-            SystemCall::FutexWait | SystemCall::Nanosleep(_) | SystemCall::SchedYield => costs.syscall,
-            SystemCall::FutexWake(_) => costs.syscall + costs.wakeup,
+            SystemCall::FutexWait
+            | SystemCall::Nanosleep(_)
+            | SystemCall::SchedYield
+            | SystemCall::SetScheduler { .. } => costs.syscall,
+            SystemCall::Wake { sync: false, .. } => costs.syscall + costs.wakeup,
+            // Part of the system call that writes.
+            SystemCall::Wake { sync: true, .. } => costs.wakeup,
+            SystemCall::Work => unreachable!("it brings its own cost"),
             SystemCall::Clone(..) => costs.fork,
             SystemCall::Exit => costs.exit,
         };
@@ -84,11 +103,12 @@ impl Engine {
                 self.queue.arrange_interrupt(cpu, expires, Interrupt::Timer { thread: index as u32 });
                 self.sleep(cpu, index, Wait::Timer);
             }
-            SystemCall::FutexWake(target) => {
+            SystemCall::Work => self.return_to_user(cpu),
+            SystemCall::Wake { target, sync } => {
                 let threads = &self.programs[self.threads[index].program].threads;
                 // A thread that is not created yet waits on nothing.
                 let target = threads.get(target.index()).copied().flatten();
-                let cost = target.map_or(Ns::ZERO, |target| self.futex_wake(cpu, target));
+                let cost = target.map_or(Ns::ZERO, |target| self.wake(cpu, target, sync));
                 self.interrupt_marked(Some(cpu));
                 self.enter_kernel(cpu, cost, Then::ReturnToUser);
             }
@@ -103,6 +123,14 @@ impl Engine {
                 self.kernel.yield_task(cpu);
                 self.schedule(cpu, TaskState::RUNNABLE);
             }
+            SystemCall::SetScheduler { policy, nice, request, allowed } => {
+                let task = self.threads[index].task;
+                let known = self.kernel.task(task);
+                let (policy, nice) = (policy.unwrap_or(known.policy()), nice.unwrap_or(known.nice()));
+                let request = request.or(self.kernel.own_request(task));
+                self.kernel.set_scheduler(task, policy, nice, request);
+                self.set_affinity(cpu, index, allowed);
+            }
             SystemCall::Exit => {
                 self.threads[index].wait = Wait::Dead;
                 self.alive -= 1;
@@ -110,6 +138,29 @@ impl Engine {
                 self.schedule(cpu, TaskState::DEAD);
             }
         }
+    }
+
+    /// The running thread may use other CPUs from now on.
+    ///
+    /// Departs: where it may not stay, it leaves by a short sleep, not by the stopper.
+    fn set_affinity(&mut self, cpu: Cpu, index: usize, allowed: Option<CpuMask>) {
+        let allowed = allowed.map(|allowed| allowed.and(self.machine.topology.online()));
+        let task = self.threads[index].task;
+        let must_leave = match allowed {
+            Some(allowed) if !allowed.is_empty() => self.kernel.set_cpus_allowed(task, allowed),
+            _ => false,
+        };
+        self.interrupt_marked(Some(cpu));
+        if must_leave {
+            let thread = index as u32;
+            self.queue.arrange_interrupt(
+                cpu,
+                self.now + self.machine.costs.wakeup,
+                Interrupt::Timer { thread },
+            );
+            return self.sleep(cpu, index, Wait::Timer);
+        }
+        self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
     }
 
     fn futex_wait(&mut self, cpu: Cpu, index: usize) {

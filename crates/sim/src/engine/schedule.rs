@@ -13,7 +13,7 @@ impl Engine {
     pub(super) fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) {
         self.kernel.set_here(cpu, Mode::Task, self.now);
         self.kernel.account(cpu);
-        self.kernel.finish_delayed_dequeues(cpu);
+        self.kernel.before_pick(cpu);
         let pick = self.kernel.pick_next_task(cpu);
         let runs_out_of_work = pick.reason == PickReason::Nothing && !self.kernel.runs_idle_task(cpu);
         if runs_out_of_work {
@@ -36,9 +36,10 @@ impl Engine {
         if let Some(task) = may_pull.then(|| self.kernel.newidle_balance(cpu).task).flatten() {
             self.kernel.move_queued_task(task, cpu);
         }
-        self.kernel.finish_delayed_dequeues(cpu);
+        self.kernel.before_pick(cpu);
         let pick = self.kernel.pick_next_task(cpu);
         self.switch_to(cpu, pick.task, prev_state);
+        self.enable_interrupts(cpu);
     }
 
     fn switch_to(&mut self, cpu: Cpu, next: TaskId, prev_state: TaskState) {

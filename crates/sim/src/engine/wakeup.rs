@@ -1,16 +1,17 @@
 //! `try_to_wake_up()` in virtual time.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::core::{WakeKind, WakeStart};
+use fairlab_kernel::core::{Mode, WakeKind, WakeStart};
 
 use super::occurrence::Interrupt;
 use super::{Engine, Wait};
 
 impl Engine {
-    /// `futex(FUTEX_WAKE)` on `cpu` for a thread. Returns what it costs beyond the call itself.
-    pub(super) fn futex_wake(&mut self, cpu: Cpu, thread: usize) -> Ns {
+    /// A system call on `cpu` wakes a thread; `sync`: the caller is about to sleep (`WF_SYNC`). Returns what it costs
+    /// beyond the call itself.
+    pub(super) fn wake(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
         match self.threads[thread].wait {
-            Wait::Futex => self.try_to_wake_up(cpu, thread),
+            Wait::Futex => self.try_to_wake_up(cpu, thread, sync),
             Wait::GoingToSleep => {
                 self.threads[thread].wait = Wait::WokenEarly;
                 let start = self.kernel.ttwu_begin(self.threads[thread].task);
@@ -25,27 +26,66 @@ impl Engine {
     /// A sleep timer expires on `cpu`. Returns what waking costs.
     pub(super) fn timer_expires(&mut self, cpu: Cpu, thread: usize) -> Ns {
         assert_eq!(self.threads[thread].wait, Wait::Timer, "a sleep timer ends with its sleep");
-        self.try_to_wake_up(cpu, thread)
+        self.try_to_wake_up(cpu, thread, false)
     }
 
-    fn try_to_wake_up(&mut self, cpu: Cpu, thread: usize) -> Ns {
+    fn try_to_wake_up(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
         let task = self.threads[thread].task;
         self.threads[thread].wait = Wait::No;
         if self.kernel.ttwu_begin(task) == WakeStart::StillQueued {
             // It slept on its queue (delayed dequeue) and goes on there.
             return Ns::ZERO;
         }
-        self.kernel.record_wakee(self.kernel.curr(cpu), task);
         let prev = self.kernel.task(task).cpu();
-        let decision = self.kernel.select_task_rq(task, cpu, WakeKind::Wakeup { sync: false });
+        if self.kernel.curr(prev) != task {
+            return self.select_and_queue(cpu, thread, sync);
+        }
+        if let Some(decision) = self.kernel.queue_where_leaving(task) {
+            self.kernel.apply_cpu(task, decision);
+            self.kernel.ttwu_pending(prev);
+            self.send(prev, Interrupt::WakeList { task, migrated: false });
+            return Ns::ZERO;
+        }
+        self.wait_for_switch(cpu, thread, sync)
+    }
+
+    /// The task has blocked, and its CPU still looks for other work before it switches: the waker waits for that (it
+    /// spins on `p->on_cpu`). Returns for how long.
+    fn wait_for_switch(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
+        let prev = self.kernel.task(self.threads[thread].task).cpu();
+        let switched = self.cpus[prev.index()].until.max(self.now) + Ns(1);
+        self.queue.arrange_wakeup(cpu, switched, thread as u32, sync);
+        switched.since(self.now)
+    }
+
+    /// A task that a waker on `cpu` waited for may have been switched out by now.
+    pub(super) fn go_on_waking(&mut self, cpu: Cpu, thread: usize, sync: bool) {
+        let task = self.threads[thread].task;
+        let cost = if self.kernel.curr(self.kernel.task(task).cpu()) == task {
+            self.wait_for_switch(cpu, thread, sync)
+        } else {
+            self.kernel.set_here(cpu, Mode::Task, self.now);
+            self.select_and_queue(cpu, thread, sync)
+        };
+        self.interrupt_marked(Some(cpu));
+        self.leave_interrupt(cpu, cost);
+    }
+
+    fn select_and_queue(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
+        let task = self.threads[thread].task;
+        let prev = self.kernel.task(task).cpu();
+        self.kernel.record_wakee(self.kernel.curr(cpu), task);
+        let decision = self.kernel.select_task_rq(task, cpu, WakeKind::Wakeup { sync });
         self.kernel.apply_cpu(task, decision);
         let migrated = decision.cpu != prev;
-        if self.kernel.ttwu_queue_cond(task, decision.cpu) {
+        let cost = Ns(u64::from(decision.scanned) * self.machine.costs.scan_cpu.0);
+        self.kernel.account_search(cpu, decision, cost);
+        if self.kernel.ttwu_queue_cond(task, decision.cpu, false) {
             self.kernel.ttwu_pending(decision.cpu);
             self.send(decision.cpu, Interrupt::WakeList { task, migrated });
         } else {
             self.kernel.ttwu_do_activate(task, migrated);
         }
-        Ns(u64::from(decision.scanned) * self.machine.costs.scan_cpu.0)
+        cost
     }
 }

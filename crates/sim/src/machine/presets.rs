@@ -1,8 +1,13 @@
-//! Machines that come with Fairlab.
+//! Machines that come with Fairlab: those of the reports that it answers, and a small one.
 
-use fairlab_event::Ns;
+mod table;
+
+use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Topology;
-use fairlab_kernel::topology::SmtNumbering;
+use fairlab_kernel::cpufreq::FrequencyDomain;
+use fairlab_kernel::topology::{Platform, SmtNumbering};
+
+pub use table::PRESETS;
 
 use super::{Costs, Machine};
 
@@ -13,62 +18,38 @@ pub struct Preset {
     pub name: &'static str,
     /// What it is, in a sentence.
     pub description: &'static str,
+    platform: Platform,
     nodes: u32,
     llcs_a_node: u32,
     cores_an_llc: u32,
     threads_a_core: u32,
     numbering: SmtNumbering,
+    /// The distance between any two nodes.
+    distance: u32,
+    /// CPUs that are slower than the fastest, or whose clock schedutil sets.
+    speeds: &'static [Speed],
     hz: u64,
     /// Costs that differ from the defaults, with the reason.
     costs: &'static [(&'static str, u64, &'static str)],
+    /// Where the figures come from: what, and its source.
+    sources: &'static [(&'static str, &'static str)],
 }
 
-/// Every preset.
-pub const PRESETS: &[Preset] = &[
-    Preset {
-        name: "vm40",
-        description: "virtual machine with 40 CPUs: 20 cores of 2 threads, one last-level cache, HZ 1000",
-        nodes: 1,
-        llcs_a_node: 1,
-        cores_an_llc: 20,
-        threads_a_core: 2,
-        numbering: SmtNumbering::Adjacent,
-        hz: 1000,
-        costs: &[
-            (
-                "wakeup_ns",
-                10_500,
-                "a fit: 20 serial futex wakeups take about 230 us in the schbench report on this machine",
-            ),
-            (
-                "idle_exit_ns",
-                8_000,
-                "a fit to the least latency, 21 us, in the same report: a halted vCPU is started by its host",
-            ),
-        ],
-    },
-    Preset {
-        name: "laptop8",
-        description: "laptop with 8 CPUs: 4 cores of 2 threads, one last-level cache, HZ 250",
-        nodes: 1,
-        llcs_a_node: 1,
-        cores_an_llc: 4,
-        threads_a_core: 2,
-        numbering: SmtNumbering::Spread,
-        hz: 250,
-        costs: &[],
-    },
-];
+/// CPUs of one speed.
+#[derive(Debug)]
+struct Speed {
+    first: u32,
+    last: u32,
+    /// Of the fastest 1024.
+    capacity: u32,
+    /// Frequencies of the clock that they share, kHz, rising.
+    khz: &'static [u32],
+    rate_limit_us: u64,
+    fast_switch: bool,
+}
 
 impl Preset {
     pub(super) fn build(&self) -> Machine {
-        let topology = Topology::regular(
-            self.nodes,
-            self.llcs_a_node,
-            self.cores_an_llc,
-            self.threads_a_core,
-            self.numbering,
-        );
         let mut costs = Costs::default();
         for (name, value, _) in self.costs {
             assert!(
@@ -77,19 +58,44 @@ impl Preset {
                 self.name
             );
         }
+        let domain = |speed: &Speed| FrequencyDomain {
+            cpus: (speed.first..=speed.last).map(Cpu).collect(),
+            frequencies: speed.khz.to_vec(),
+            rate_limit: Ns::from_us(speed.rate_limit_us),
+            fast_switch: speed.fast_switch,
+        };
         Machine {
             name: self.name.to_string(),
             description: self.description.to_string(),
-            topology: topology.expect("presets are possible machines"),
+            topology: self.topology().expect("presets are possible machines"),
             hz: self.hz,
             costs,
-            frequency_domains: Vec::new(),
+            frequency_domains: self.speeds.iter().map(domain).collect(),
         }
+    }
+
+    fn topology(&self) -> Result<Topology, String> {
+        let (nodes, llcs, cores, threads) =
+            (self.nodes, self.llcs_a_node, self.cores_an_llc, self.threads_a_core);
+        let regular = Topology::regular(nodes, llcs, cores, threads, self.numbering)?;
+        let distance = |from, to| if from == to { 10 } else { self.distance };
+        let distances = (0..nodes).map(|from| (0..nodes).map(|to| distance(from, to)).collect());
+        let mut capacities = vec![1024; regular.nr_cpus()];
+        for speed in self.speeds {
+            (speed.first..=speed.last).for_each(|cpu| capacities[cpu as usize] = speed.capacity);
+        }
+        let topology = regular.with_distances(distances.collect())?.with_capacities(&capacities)?;
+        Ok(topology.of_platform(self.platform))
     }
 
     /// The costs that differ from the defaults: name, ns, reason.
     pub fn own_costs(&self) -> &'static [(&'static str, u64, &'static str)] {
         self.costs
+    }
+
+    /// Where the other figures come from: what, and its source.
+    pub fn sources(&self) -> &'static [(&'static str, &'static str)] {
+        self.sources
     }
 }
 
@@ -98,13 +104,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_preset_can_be_built() {
+    fn every_preset_can_be_built_and_names_its_sources() {
         for preset in PRESETS {
             let machine = Machine::preset(preset.name).expect(preset.name);
             assert_eq!(machine.name, preset.name);
             assert_eq!(1_000_000_000 % machine.hz, 0, "{}: a tick is a whole number of ns", preset.name);
+            let cpus = machine.topology.nr_cpus();
+            assert!(machine.description.contains(&cpus.to_string()), "{} has {cpus} CPUs", preset.name);
+            for wanted in ["topology", "hz"] {
+                assert!(preset.sources.iter().any(|(what, _)| *what == wanted), "{}: {wanted}", preset.name);
+            }
+            for domain in &machine.frequency_domains {
+                assert!(machine.topology.online().contains_all(&domain.cpus), "{}", preset.name);
+                assert!(domain.frequencies.is_sorted() && !domain.frequencies.is_empty(), "{}", preset.name);
+            }
         }
-        assert_eq!(Machine::preset("vm40").map(|machine| machine.topology.nr_cpus()), Some(40));
         assert_eq!(Machine::preset("nonsense"), None);
+    }
+
+    #[test]
+    fn machines_of_the_reports_have_the_shape_that_they_name() {
+        let shape = |name: &str| {
+            let topology = Machine::preset(name).expect(name).topology;
+            let cpu = Cpu(0);
+            (topology.nr_cpus(), topology.nr_nodes(), topology.llc_size(cpu), topology.smt_mask(cpu).weight())
+        };
+        assert_eq!(shape("vm40"), (40, 1, 40, 2));
+        assert_eq!(shape("vm4"), (4, 1, 4, 1));
+        assert_eq!(shape("xeon-2s80"), (80, 2, 40, 2));
+        assert_eq!(shape("xeon-4s192"), (192, 4, 48, 2));
+        assert_eq!(shape("lkp-bdw-ep3"), (88, 2, 44, 2));
+        assert_eq!(shape("lkp-bdw-ep6"), (88, 2, 44, 2));
+        assert_eq!(shape("lkp-skl-4sp1"), (192, 4, 48, 2));
+        assert_eq!(shape("lkp-avoton3"), (8, 1, 2, 1));
+        assert_eq!(shape("chromebook8"), (8, 1, 8, 1));
+        assert_eq!(shape("s390-lpar24"), (24, 1, 24, 2));
+        let chromebook = Machine::preset("chromebook8").expect("a machine");
+        assert_eq!(chromebook.topology.capacity(Cpu(5)), 293);
+        assert_eq!(chromebook.frequency_domains[1].cpus.to_string(), "6-7");
     }
 }

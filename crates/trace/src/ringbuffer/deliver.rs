@@ -1,13 +1,16 @@
 //! Records to events.
 //!
-//! Must not know: how records are stored, in what order the CPUs take turns.
+//! Must not know: how records are stored, in what order the CPUs take turns, nor who finds out.
 
-use fairlab_event::{Context, Event, EventKind, Flags, Pid, Sink};
+use std::io;
+
+use fairlab_event::{Context, Cpu, Event, EventKind, Flags, Pid, Sink};
 
 use super::clock::Clock;
-use super::merge::Receiver;
+use super::merge::{Receiver, merge};
 use super::stream::{Next, Stream};
 use super::tasks::{Task, Tasks};
+use crate::relay::{Outlet, relay};
 use crate::tracepoint::{Common, DecodeError, Tracepoints};
 use crate::{ImportStats, Trouble};
 
@@ -32,7 +35,9 @@ pub(crate) struct Delivery<'a> {
     knowledge: Knowledge,
     sink: &'a mut dyn Sink,
     stats: &'a mut ImportStats,
-    /// The task that each CPU's last record was from.
+    /// The CPU of each buffer, and the instance that it is of.
+    buffers: Vec<(Cpu, usize)>,
+    /// The task that each buffer's last record was from.
     latest: Vec<(Pid, Task)>,
     /// The instance that a tracepoint is taken from, by id; there when there are several.
     instance_of: Option<Vec<Option<usize>>>,
@@ -40,35 +45,102 @@ pub(crate) struct Delivery<'a> {
     scratch: String,
 }
 
+/// Makes events of all records in `streams` and hands them on in order of time.
+pub(crate) fn deliver(
+    mut streams: Vec<Stream<'_>>,
+    knowledge: Knowledge,
+    sink: &mut dyn Sink,
+    stats: &mut ImportStats,
+) -> io::Result<()> {
+    let buffers = streams.iter().map(|stream| (stream.cpu, stream.instance)).collect();
+    let mut found = ImportStats::default();
+    let mut delivery = Delivery::new(knowledge, buffers, sink, stats);
+    let find = |outlet: &mut Outlet<'_, Head>| merge(&mut streams, &mut Finder { outlet, stats: &mut found });
+    relay(find, |head, record| delivery.take(head, record))?;
+    stats.absorb(&found);
+    Ok(())
+}
+
+/// What is known of a record when it is sent on.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// Whose it is.
+    buffer: u32,
+    /// Whether it is a record, or tells of losses.
+    next: Next,
+    time: u64,
+    /// Where in the file it stands.
+    position: u64,
+}
+
+/// Sends on what the merge hands out.
+struct Finder<'f, 'o> {
+    outlet: &'f mut Outlet<'o, Head>,
+    stats: &'f mut ImportStats,
+}
+
+impl Receiver for Finder<'_, '_> {
+    #[inline]
+    fn take(&mut self, index: usize, stream: &Stream<'_>) {
+        let (time, _) = stream.time();
+        let head = Head { buffer: index as u32, next: stream.next(), time, position: stream.position() };
+        let record = if head.next == Next::Record { stream.record() } else { &[] };
+        self.outlet.send(head, record);
+    }
+
+    fn stats(&mut self) -> &mut ImportStats {
+        self.stats
+    }
+}
+
 impl<'a> Delivery<'a> {
-    /// A delivery from so many CPUs' buffers, all of one instance unless `several_instances`.
-    pub(crate) fn new(
+    fn new(
         mut knowledge: Knowledge,
-        buffers: usize,
-        several_instances: bool,
+        buffers: Vec<(Cpu, usize)>,
         sink: &'a mut dyn Sink,
         stats: &'a mut ImportStats,
     ) -> Delivery<'a> {
         let unknown = Pid::UNKNOWN;
-        let latest = vec![(unknown, knowledge.tasks.get(unknown)); buffers];
+        let latest = vec![(unknown, knowledge.tasks.get(unknown)); buffers.len()];
+        let first = buffers.first().map(|&(_, instance)| instance);
+        let several_instances = buffers.iter().any(|&(_, instance)| Some(instance) != first);
         let instance_of = several_instances.then(|| vec![None; usize::from(u16::MAX) + 1]);
         let all = |columns: &usize| *columns >= ALL_COLUMNS;
         knowledge.flag_columns = knowledge.flag_columns.filter(|columns| !all(columns));
-        Delivery { knowledge, sink, stats, latest, instance_of, scratch: String::new() }
+        Delivery { knowledge, sink, stats, buffers, latest, instance_of, scratch: String::new() }
     }
 
     #[inline]
-    fn record(&mut self, index: usize, stream: &Stream<'_>) -> Result<(), Trouble> {
+    fn take(&mut self, head: Head, record: &[u8]) {
+        let index = head.buffer as usize;
+        let Some(&(cpu, instance)) = self.buffers.get(index) else { return };
+        match head.next {
+            Next::Record => {
+                if let Err(trouble) = self.record(index, (cpu, instance), head.time, record) {
+                    self.stats.add(trouble, 1, head.position);
+                }
+            }
+            Next::Lost(count) => self.lost(cpu, head, count),
+            Next::End => {}
+        }
+    }
+
+    #[inline]
+    fn record(
+        &mut self,
+        index: usize,
+        (cpu, instance): (Cpu, usize),
+        time: u64,
+        record: &[u8],
+    ) -> Result<(), Trouble> {
         let Knowledge { tracepoints, clock, tasks, flag_columns } = &mut self.knowledge;
-        let record = stream.record();
         if let Some(instance_of) = &mut self.instance_of {
             let id = tracepoints.id(record).ok_or(Trouble::MalformedEvent)?;
-            if *instance_of[usize::from(id)].get_or_insert(stream.instance) != stream.instance {
+            if *instance_of[usize::from(id)].get_or_insert(instance) != instance {
                 return Err(Trouble::RecordedTwice);
             }
         }
         let (sink, latest) = (&mut *self.sink, &mut self.latest);
-        let (cpu, (time, _)) = (stream.cpu, stream.time());
         let time = clock.ns(time);
         let handed_on = tracepoints.hand_on(record, &mut self.scratch, |common, kind| {
             let Common { pid, mut flags } = common;
@@ -97,12 +169,11 @@ impl<'a> Delivery<'a> {
     }
 
     #[cold]
-    fn lost(&mut self, stream: &Stream<'_>, count: Option<u64>) {
-        let (time, _) = stream.time();
-        let time = self.knowledge.clock.ns(time);
-        self.sink.event(&Event::new(time, stream.cpu, EventKind::Lost { count }));
+    fn lost(&mut self, cpu: Cpu, head: Head, count: Option<u64>) {
+        let time = self.knowledge.clock.ns(head.time);
+        self.sink.event(&Event::new(time, cpu, EventKind::Lost { count }));
         self.stats.events += 1;
-        self.stats.add(Trouble::LostEvents, count.unwrap_or(1), stream.position());
+        self.stats.add(Trouble::LostEvents, count.unwrap_or(1), head.position);
     }
 }
 
@@ -122,23 +193,4 @@ fn learn(tasks: &mut Tasks, latest: &mut [(Pid, Task)], kind: &EventKind<'_>) {
 #[cold]
 fn first_columns(flags: Flags, columns: usize) -> Flags {
     Flags::new(flags.as_bytes().get(..columns).unwrap_or(flags.as_bytes()))
-}
-
-impl Receiver for Delivery<'_> {
-    #[inline]
-    fn take(&mut self, index: usize, stream: &Stream<'_>) {
-        match stream.next() {
-            Next::Record => {
-                if let Err(trouble) = self.record(index, stream) {
-                    self.stats.add(trouble, 1, stream.position());
-                }
-            }
-            Next::Lost(count) => self.lost(stream, count),
-            Next::End => {}
-        }
-    }
-
-    fn stats(&mut self) -> &mut ImportStats {
-        self.stats
-    }
 }

@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use fairlab_event::{Cpu, Event, EventKind, Ns, Sink};
 
 use super::clock::{Clock, ClockFacts};
-use super::deliver::{Delivery, Knowledge};
-use super::merge::merge;
+use super::deliver::{Knowledge, deliver};
 use super::page::{PageFormat, PageHead};
 use super::stored::{StoredPages, piece_bytes};
 use super::stream::Stream;
@@ -59,7 +58,7 @@ pub fn read_raw_folder(
     let facts = ClockFacts { name: ClockFacts::selected(&trace_clock).to_string(), ..ClockFacts::default() };
     let clock = Clock::new(&facts, options, &mut stats);
     let piece = piece_bytes(stores.len());
-    let mut streams: Vec<Stream<'_>> = stores
+    let streams: Vec<Stream<'_>> = stores
         .iter()
         .map(|(cpu, store)| {
             let pages = StoredPages::new(store, 0, store.length(), page.size(), piece);
@@ -67,8 +66,7 @@ pub fn read_raw_folder(
         })
         .collect();
     let knowledge = Knowledge { tracepoints, clock, tasks, flag_columns: None };
-    let mut delivery = Delivery::new(knowledge, streams.len(), false, sink, &mut stats);
-    merge(&mut streams, &mut delivery)?;
+    deliver(streams, knowledge, sink, &mut stats)?;
     Ok(stats)
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Stream<'s> {
     pub(crate) instance: usize,
     endian: Endian,
     format: PageFormat,
-    pages: Box<dyn Pages + 's>,
+    pages: Box<dyn Pages + Send + 's>,
     buffer: Vec<u8>,
     /// The page at hand, in `buffer`.
     page: Range<usize>,
@@ -76,7 +76,7 @@ impl<'s> Stream<'s> {
         instance: usize,
         endian: Endian,
         format: PageFormat,
-        pages: Box<dyn Pages + 's>,
+        pages: Box<dyn Pages + Send + 's>,
     ) -> Stream<'s> {
         Stream {
             cpu,

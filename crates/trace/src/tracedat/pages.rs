@@ -2,9 +2,8 @@
 //!
 //! Must not know: what is in the pages.
 
-use std::cell::RefCell;
 use std::io;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::compression::Codec;
 use crate::Trouble;
@@ -18,7 +17,7 @@ pub(super) struct CompressedPages<'s> {
     store: &'s Store,
     endian: Endian,
     /// One for all CPUs: it takes more memory than a piece does.
-    codec: Rc<RefCell<Codec>>,
+    codec: Arc<Mutex<Codec>>,
     compressed: Vec<u8>,
     position: u64,
     next: u64,
@@ -45,7 +44,7 @@ impl<'s> CompressedPages<'s> {
     pub(super) fn new(
         store: &'s Store,
         endian: Endian,
-        codec: Rc<RefCell<Codec>>,
+        codec: Arc<Mutex<Codec>>,
         start: u64,
         page: usize,
         cpus: usize,
@@ -115,7 +114,11 @@ impl Pages for CompressedPages<'_> {
         if !self.take(compressed)? {
             return Ok(self.give_up(Trouble::TruncatedFile));
         }
-        let whole = self.codec.borrow_mut().decompress(&self.compressed, size, buffer);
+        let whole = self.codec.lock().unwrap_or_else(PoisonError::into_inner).decompress(
+            &self.compressed,
+            size,
+            buffer,
+        );
         Ok(if whole { Read::Pages } else { Read::Unreadable(Trouble::CorruptRecord) })
     }
 

@@ -41,6 +41,8 @@ pub(crate) enum Encoded {
 /// The pointer that stands for `tracing_mark_write`, the kernel's function for text from user space.
 pub(crate) const MARK_WRITE_ADDRESS: u64 = 0xffff_ffff_8100_0000;
 
+pub(crate) use super::layout::state_bits;
+
 /// The id of `sched_switch`, which every trace describes.
 pub(crate) const SWITCH_ID: u16 = layout::SWITCH_ID;
 
@@ -261,7 +263,7 @@ impl Fields<'_> {
 
     /// Whether there are letters of kernels before v4.14.
     fn switch(&mut self, switch: &Switch) -> bool {
-        let (state, old_letters) = layout::state_bits(switch.prev_state);
+        let (state, old_letters) = state_bits(switch.prev_state);
         self.task(&switch.prev_comm, switch.prev_pid).i32(switch.prev_prio.0).u64(state);
         self.task(&switch.next_comm, switch.next_pid).i32(switch.next_prio.0);
         old_letters

@@ -327,7 +327,7 @@ const PREEMPTED: u64 = 0x100;
 const LETTERS_TODAY: usize = 8;
 
 /// `prev_state` of a record, and whether it has letters of kernels before v4.14.
-pub(super) fn state_bits(state: TaskState) -> (u64, bool) {
+pub(crate) fn state_bits(state: TaskState) -> (u64, bool) {
     let mut bits = if state.is_preempted() { PREEMPTED } else { 0 };
     if !state.is_runnable() {
         for (bit, letter) in STATE_LETTERS {

@@ -6,7 +6,9 @@ use super::Builder;
 use crate::cpumask::CpuMask;
 use crate::domain::level::Kind;
 use crate::domain::rules::{AsymDetection, AsymSpreading, AsymWakeup, ReclaimDistance};
-use crate::domain::{BalanceState, DomainShared, LoadIndexes, Ring, SchedDomain, SdFlags, SharedId};
+use crate::domain::{
+    BalanceState, DomainId, DomainShared, LoadIndexes, Ring, SchedDomain, SdFlags, SharedId,
+};
 use crate::schedstat::DomainCounters;
 
 /// `RECLAIM_DISTANCE`: to v5.3 no platform could change it.
@@ -144,22 +146,24 @@ impl Builder<'_> {
         lowest
     }
 
-    /// Below a domain with CPUs of different capacity tasks are not spread; there wakeups search domains, to v5.6.
+    /// Below a domain with CPUs of different capacity tasks are not spread; there and in it wakeups search, to v5.6.
     pub(super) fn spare_other_capacities(&mut self) {
         let rules = self.made.rules;
         for at in 0..self.made.domains.len() {
             if !self.made.domains[at].flags.has(SdFlags::ASYM_CPUCAPACITY) {
                 continue;
             }
-            let mut below = self.made.domains[at].child;
-            if let Some(child) = below.filter(|_| rules.asym_spreading == AsymSpreading::NotBelow) {
+            let child = self.made.domains[at].child;
+            if let Some(child) = child.filter(|_| rules.asym_spreading == AsymSpreading::NotBelow) {
                 let child = self.made.domain_mut(child);
                 child.flags = child.flags & !SdFlags::PREFER_SIBLING;
             }
-            while let Some(lower) = below.filter(|_| rules.asym_wakeup == AsymWakeup::Searches) {
+            // The kernel's for_each_lower_domain() begins with the domain itself.
+            let mut level = Some(DomainId(at as u32));
+            while let Some(lower) = level.filter(|_| rules.asym_wakeup == AsymWakeup::Searches) {
                 let lower = self.made.domain_mut(lower);
                 lower.flags |= SdFlags::BALANCE_WAKE;
-                below = lower.child;
+                level = lower.child;
             }
         }
     }

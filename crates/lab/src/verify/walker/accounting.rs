@@ -26,13 +26,19 @@ impl Walker {
             }
             return;
         }
-        if let Some(woken) = self.woken_on_queue(record.cpu).filter(|_| !self.seen.dequeue_probe) {
+        let woken = self.woken_on_queue(record.cpu).filter(|_| !self.seen.dequeue_probe);
+        let charged_first = self.sched.charges_before_requeue();
+        if let Some(woken) = woken.filter(|_| !charged_first) {
             self.requeue(woken);
         }
         let was_pending = self.sched.need_resched(cpu);
         self.cpus[cpu.index()].pending_before_charge = (was_pending, record.number);
         self.charge(record, task, cpu, runtime, vruntime);
         self.note_minimum(self.queue_of(task));
+        if let Some(woken) = woken.filter(|_| charged_first) {
+            self.requeue(woken);
+        }
+        self.requeue_after_charge(record.cpu);
         let ahead = self.sched.rq_clock(cpu).0.wrapping_sub(record.time.0) as i64;
         self.cpus[cpu.index()].clock_ahead = Some(ahead);
         if self.detached_dest(record.cpu) == Some(cpu) {
@@ -97,6 +103,7 @@ impl Walker {
             self.place_child(task, child, comm, cpu);
         } else if self.is_dequeue(record, pid, cpu) {
             let state = self.next_switch(cpu).map_or(TaskState::INTERRUPTIBLE, |switch| switch.prev_state);
+            self.give_coming_weights(cpu, |record| matches!(record.what, What::Switch(_)));
             self.block(cpu, state);
         }
     }
@@ -130,7 +137,10 @@ impl Walker {
         self.judge(judged, verdict, |_| {
             [format!("{}: {}", yes_no(model), decision.reason.describe()), case.to_string()]
         });
-        self.sched.force_need_resched(cpu, was_pending || truth.unwrap_or(model));
+        let asks = truth.unwrap_or(model);
+        let lazily = self.sched.reschedules_lazily();
+        let at_once = self.sched.need_resched_at_once(cpu);
+        self.sched.force_need_resched(cpu, was_pending || (asks && !lazily), lazily && (asks || at_once));
         self.note_minima(task);
     }
 }

@@ -19,11 +19,17 @@ impl Walker {
             }
             At::Resched | At::ReschedLazy => {
                 self.seen.resched_probe = true;
-                if probe.by == Some(Caller::Preemption) {
-                    self.cpus[record.cpu.index()].asked_resched = probe.cpu();
+                match probe.by {
+                    Some(Caller::Preemption) => {
+                        self.cpus[record.cpu.index()].asked_resched = probe.cpu();
+                    }
+                    _ => self.on_resched(probe),
                 }
             }
-            At::WakeupPreempt => self.cpus[record.cpu.index()].tested = probe.task(),
+            At::WakeupPreempt => {
+                self.cpus[record.cpu.index()].tested = probe.task();
+                self.activate_tested(record, probe);
+            }
             At::Nice => self.announce(probe, |info| info.renice = nice_of(probe)),
             At::MoveGroup => self.on_move_group(probe),
             At::Yield => {
@@ -49,6 +55,9 @@ impl Walker {
                 self.compare_minimum(record, probe);
                 self.compare_entity(record, probe);
             }
+            // Off the time line to be placed anew: the core has done so already.
+            At::Remove
+                if probe.task().is_some() && probe.task() == self.cpus[record.cpu.index()].requeued => {}
             At::Remove | At::Insert => self.compare_entity(record, probe),
             At::Place => {
                 self.compare_minimum(record, probe);
@@ -60,6 +69,17 @@ impl Walker {
             At::DequeueEntitiesReturn => self.compare_lag_at_dequeue(record, probe),
             At::RequeueDelayed => self.on_requeue(record, probe),
             _ => {}
+        }
+    }
+
+    /// Something else than a test for preemption asks for a reschedule.
+    fn on_resched(&mut self, probe: &Probe) {
+        let Some(cpu) = probe.cpu().filter(|cpu| cpu.index() < self.cpus.len()) else { return };
+        let at_once = self.sched.need_resched_at_once(cpu);
+        let lazy = self.sched.need_resched(cpu) && !at_once;
+        match probe.at {
+            At::ReschedLazy => self.sched.force_need_resched(cpu, at_once, true),
+            _ => self.sched.force_need_resched(cpu, true, lazy),
         }
     }
 
@@ -84,8 +104,12 @@ impl Walker {
         self.compare_entity(record, probe);
         self.cpus[record.cpu.index()].requeued = probe.task();
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
-        if let Some(task) = task {
-            self.requeue(task);
+        match task {
+            Some(task) if self.sched.charges_before_requeue() => {
+                self.cpus[record.cpu.index()].requeue_due = Some(task);
+            }
+            Some(task) => self.requeue(task),
+            None => {}
         }
     }
 

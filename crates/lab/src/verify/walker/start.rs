@@ -150,8 +150,8 @@ impl Walker {
         let cpu: Cpu = dump.cpu;
         for line in dump.tasks.iter().filter(|line| line.runnable && dump.curr != Some(line.pid)) {
             let Some(info) = self.tasks.get(&line.pid) else { continue };
-            let (id, printed) = (info.id, info.printed);
-            if !printed && !self.sched.is_on_queue(id) {
+            let (id, seen) = (info.id, info.seen);
+            if !seen && !self.sched.is_on_queue(id) {
                 self.sched.lay_on_queue(id, cpu);
                 self.force_vruntime(self.sched.task_entity(id), Vruntime(line.vruntime));
             }

@@ -32,10 +32,14 @@ pub(super) struct TaskInfo {
     /// It has called `sched_yield()`; and that has been applied since it was last switched.
     pub yielding: bool,
     pub yielded: bool,
+    /// An event of this trace was about it.
+    pub seen: bool,
     /// Its vruntime has been printed in this trace.
     pub printed: bool,
     /// It has been woken where it slept on its queue, and whether that queue was known then.
     pub requeued: Option<bool>,
+    /// A probe has shown it queued by the wakeup that is under way.
+    pub activated: bool,
 }
 
 impl TaskInfo {
@@ -50,8 +54,10 @@ impl TaskInfo {
             moving_group: false,
             yielding: false,
             yielded: false,
+            seen: false,
             printed: false,
             requeued: None,
+            activated: false,
         }
     }
 }
@@ -140,6 +146,8 @@ pub(super) struct CpuInfo {
     pub sleep_ended: Option<Pid>,
     /// The task that a probe has shown code on this CPU waking where it slept on its queue.
     pub requeued: Option<Pid>,
+    /// The same, while the charge that comes before is awaited.
+    pub requeue_due: Option<TaskId>,
     /// The last that a probe has shown a task being queued here: the event, and when.
     pub enqueued: Option<(u64, Ns)>,
     /// The event that last told its runqueue's clock where no accounting was printed.

@@ -4,7 +4,7 @@ use fairlab_event::{Cpu, Ns, Pid, Switch, TaskState};
 use fairlab_kernel::open_loop::{LevelPick, QueueView};
 use fairlab_kernel::{Policy, TaskId};
 
-use super::super::record::{Record, What};
+use super::super::record::Record;
 use super::super::tally::{Kind, Verdict};
 use super::{Judged, Walker};
 
@@ -48,7 +48,6 @@ impl Walker {
         let levels = self.sched.levels(task);
         let lags =
             levels.iter().map(|&entity| self.average_known(self.sched.queue_of(entity))).collect::<Vec<_>>();
-        self.give_coming_weights(cpu, |record| matches!(record.what, What::Switch(_)));
         self.sched.deactivate_task(cpu, state);
         self.sched.flush_given_weights();
         self.cpus[cpu.index()].blocked = true;

@@ -5,7 +5,7 @@ use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
 use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::probe::At;
+use super::super::probe::{At, Probe};
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::judging::{Joining, yes_no};
@@ -153,7 +153,7 @@ impl Walker {
             self.judge_placements(record, joining);
             if self.cpus[dest.index()].pending_since > event {
                 // The destination has reported the flag before this CPU reported anything again.
-                self.sched.force_need_resched(dest, false);
+                self.sched.force_need_resched(dest, false, false);
             }
             let decision = self.sched.wakeup_preempt(task);
             self.sched.apply_preempt(task, decision);
@@ -174,12 +174,13 @@ impl Walker {
         if self.sched.is_delayed(task) && !slept_on_queue {
             self.sched.force_delayed_out(task);
         }
-        let was_queued = self.sched.is_on_queue(task);
-        if !was_queued {
-            self.activate(record, task, target);
-        } else {
+        let activated = self.info(task).is_some_and(|info| std::mem::take(&mut info.activated));
+        let was_queued = self.sched.is_on_queue(task) && !activated;
+        if was_queued {
             self.requeue(task);
             self.judge_requeue(record, task);
+        } else if !activated {
+            self.activate(record, task, target);
         }
         self.judge_wakeup_preempt(record, task, target, was_queued);
         self.cpus[record.cpu.index()].waking = None;
@@ -197,16 +198,20 @@ impl Walker {
         // Interrupts that come while a probe is being handled are not probed.
         let tested = waker.tested.take();
         let (began, seen) = (waker.waking_began, waker.waking_seen);
+        let probed = self.seen.resched_probe && tested == Some(self.pid_of(task));
         // The target may have reported the flag that this wakeup set before the wakeup itself was reported.
-        let set_meanwhile = !local && self.cpus[target.index()].pending_since > seen;
+        let set_meanwhile = !probed && !local && self.cpus[target.index()].pending_since > seen;
         let (pending_before, charged_at) = self.cpus[target.index()].pending_before_charge;
         // Where the task was queued already, accounting came with the test, after it had looked for a pending reschedule.
         let charged_by_test = was_queued && charged_at > began;
         if asked || set_meanwhile || (charged_by_test && !pending_before) {
-            self.sched.force_need_resched(target, false);
+            self.sched.force_need_resched(target, false, false);
         }
-        let pending = self.sched.need_resched(target);
-        let probed = self.seen.resched_probe && tested == Some(self.pid_of(task));
+        // Flags do not tell whether one that was set lazily was asked for again.
+        let pending = match probed {
+            true => self.sched.need_resched_at_once(target),
+            false => self.sched.need_resched(target),
+        };
         let truth = match (probed, local) {
             (true, _) => Some(asked),
             (false, true) => self.flag_set_here(record),
@@ -254,6 +259,34 @@ impl Walker {
             if let Some(info) = self.info(task) {
                 info.requeued = Some(known);
             }
+        }
+    }
+
+    /// Wakes the task that code on `cpu` was about to wake on its queue: the charge that comes before is done, or there is
+    /// none.
+    pub(super) fn requeue_after_charge(&mut self, cpu: Cpu) {
+        if let Some(task) = self.cpus[cpu.index()].requeue_due.take() {
+            self.requeue(task);
+        }
+    }
+
+    /// A probe shows the test for preemption of a woken task: it is queued now, before what that test does to the queue.
+    pub(super) fn activate_tested(&mut self, record: &Record, probe: &Probe) {
+        let Some(info) = probe.task().and_then(|pid| self.tasks.get(&pid)).filter(|info| info.waking) else {
+            return;
+        };
+        let task = info.id;
+        if self.sched.is_on_queue(task) {
+            return;
+        }
+        let target = self.window.on_cpu(record.cpu).find_map(|record| match &record.what {
+            What::Wakeup(wakeup) if Some(wakeup.pid) == probe.task() => Some(wakeup.target_cpu),
+            _ => None,
+        });
+        let Some(target) = target.filter(|target| target.index() < self.cpus.len()) else { return };
+        self.activate(record, task, target);
+        if let Some(info) = self.info(task) {
+            info.activated = true;
         }
     }
 

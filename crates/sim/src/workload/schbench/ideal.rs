@@ -159,7 +159,8 @@ impl<W: Workload> Ideal<W> {
                 self.create(&spec.stream, spec.comm == fairlab_event::Comm::from("schbench"));
                 self.queue(now, thread, What::Continue);
             }
-            Action::Yield => self.queue(now, thread, What::Continue),
+            Action::WakeSync(_) | Action::SystemCall(_) => unreachable!("schbench uses futexes"),
+            Action::Yield | Action::SetScheduler { .. } => self.queue(now, thread, What::Continue),
             Action::Exit => me.state = State::Exited,
         }
     }

@@ -1,0 +1,44 @@
+//! `fairlab convert`: a trace in another format, and what of it that format cannot carry.
+
+use fairlab_lab::TraceFile;
+use fairlab_trace::{ImportStats, Losses};
+use serde_json::{Value, json};
+
+use super::trace;
+use crate::args::{ConvertArgs, Format};
+use crate::error::CliError;
+use crate::output;
+use crate::progress::remove_on_interrupt;
+
+pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
+    remove_on_interrupt(TraceFile::building(&args.output))?;
+    let mut file = TraceFile::create(&args.output, args.to)?;
+    let stats = trace::read(&args.input, args.clock_hz, &mut file)?;
+    let format = file.format().name();
+    let losses = file.finish()?;
+    trace::warn(&args.input, &stats, &[]);
+    trace::warn_of_losses(&args.output, &losses);
+    match args.format {
+        Format::Text => output::print(&format!(
+            "{}: {} events as {format}, {} of them not exactly as they were\n",
+            args.output.display(),
+            stats.events,
+            losses.events()
+        )),
+        Format::Json => output::print_json(&to_json(format, &stats, &losses)),
+    }
+}
+
+fn to_json(format: &str, stats: &ImportStats, losses: &Losses) -> Value {
+    let lost = losses
+        .counts()
+        .map(|(loss, event, count)| json!({ "loss": loss.name(), "event": event, "count": count }));
+    json!({
+        "schema": "fairlab/convert/1",
+        "format": format,
+        "events": stats.events,
+        "altered": losses.events(),
+        "losses": lost.collect::<Vec<_>>(),
+        "import": trace::import_json(stats, &[]),
+    })
+}

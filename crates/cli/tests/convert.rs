@@ -1,0 +1,247 @@
+//! `fairlab convert`: from every format to every other, one answer in all of them, and nothing half-written.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+fn fairlab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+}
+
+fn answer(arguments: &[&str]) -> String {
+    let output = fairlab(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn testdata(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
+    path.to_str().expect("a path in UTF-8").to_string()
+}
+
+/// A folder of one test, removed with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("fairlab-convert-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder for the test");
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path in UTF-8").to_string()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).expect("a folder");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn one_recording_in_three_formats_gives_one_answer() {
+    let folder = Folder::new("three");
+    for source in ["perf-hackbench.data", "ftrace-6.18-rtapp.txt.xz", "trace-cmd-3.1-hackbench.dat"] {
+        let source = testdata(source);
+        // A sample taken at a task's exit has a process and no thread; a trace.dat has processes of threads only.
+        let plain = |text: String| text.replace("[-1/10938]", "[-1]      ");
+        for kind in ["latency", "timehist", "summary", "explain"] {
+            let expected = plain(answer(&[kind, &source]));
+            for name in
+                ["trace.txt", "trace.txt.zst", "trace.dat", "trace.data", "trace.dat.zst", "trace.data.zst"]
+            {
+                let target = folder.path(name);
+                if kind == "latency" {
+                    answer(&["convert", &source, &target]);
+                }
+                assert!(plain(answer(&[kind, &target])) == expected, "{source} as {name}: {kind}");
+            }
+        }
+    }
+}
+
+/// Each copy made of the one before.
+#[test]
+fn a_chain_of_copies_ends_where_it_began() {
+    let folder = Folder::new("chain");
+    let mut latest = testdata("perf-make.data");
+    let expected = answer(&["latency", "-p", &latest]);
+    for name in ["1.txt", "2.dat", "3.data", "4.dat", "5.txt.zst", "6.data", "7.txt"] {
+        let next = folder.path(name);
+        answer(&["convert", &latest, &next]);
+        latest = next;
+    }
+    assert_eq!(answer(&["latency", "-p", &latest]), expected);
+    assert_eq!(folder.names().len(), 7);
+}
+
+#[test]
+fn what_is_lost_is_said() {
+    let folder = Folder::new("lost");
+    let output = fairlab(&["convert", &testdata("perf-make.data"), &folder.path("a.pftrace")]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("a.pftrace: 19 events left out: 19 task_exit\n"), "{errors}");
+    let text = folder.path("a.bin");
+    let arguments = ["convert", &testdata("perf-make.data"), &text, "--to", "text", "--format", "json"];
+    let json: Value = serde_json::from_str(&answer(&arguments)).expect("JSON");
+    assert_eq!((json["schema"].as_str(), json["format"].as_str()), (Some("fairlab/convert/1"), Some("text")));
+    assert_eq!((json["altered"].as_u64(), json["losses"].as_array().map(Vec::len)), (Some(0), Some(0)));
+    assert_eq!(json["events"], json["import"]["events"]);
+    let json: Value =
+        serde_json::from_str(&answer(&["convert", &text, &folder.path("b.pftrace"), "--format", "json"]))
+            .expect("JSON");
+    assert_eq!(json["losses"][0]["loss"], "left_out");
+    assert_eq!(
+        (json["losses"][0]["event"].as_str(), json["losses"][0]["count"].as_u64()),
+        (Some("task_exit"), Some(19))
+    );
+}
+
+#[test]
+fn what_cannot_be_converted_leaves_nothing() {
+    let folder = Folder::new("nothing");
+    let good = testdata("perf-make.data");
+    for (input, output, fragment) in [
+        (good.as_str(), "a.docx", "end it in one of .txt, .dat, .data, .pftrace, .parquet"),
+        (good.as_str(), "a.parquet.zst", "not compressed as a whole"),
+        (good.as_str(), "none/a.txt", "none/a.txt"),
+        ("/nonexistent", "a.txt", "/nonexistent"),
+        (&testdata("README.md"), "a.data", "give a trace"),
+    ] {
+        let result = fairlab(&["convert", input, &folder.path(output)]);
+        let errors = String::from_utf8_lossy(&result.stderr);
+        assert_eq!(result.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(fragment) && errors.matches('\n').count() == 1, "{errors}");
+    }
+    assert_eq!(folder.names(), Vec::<String>::new());
+    let result = fairlab(&["convert", &good, &folder.path("a.txt"), "--to", "ctf"]);
+    assert!(
+        String::from_utf8_lossy(&result.stderr)
+            .contains("known are text, trace.dat, perf.data, perfetto, parquet")
+    );
+}
+
+/// The input never ends; when the file stands beside, the user presses Ctrl-C.
+#[test]
+fn an_interrupt_leaves_nothing() {
+    let folder = Folder::new("interrupt");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        .args(["convert", "-", &folder.path("a.txt")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let stdin = child.stdin.take();
+    while folder.names().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(status.success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    drop(stdin);
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+/// A program that scripts/with-peers brings: from where it puts it, else from the path.
+fn perf(arguments: &[&str]) -> String {
+    let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers/bin/perf");
+    let program = if brought.exists() { brought } else { PathBuf::from("perf") };
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| panic!("perf: {error}; cure: run the tests with scripts/with-peers"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !errors.contains("rror"), "perf {arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// perf 6.12 or later: older ones do not know `sched_waking` in this command.
+#[test]
+fn perf_answers_of_our_files_as_we_do() {
+    let folder = Folder::new("perf");
+    let run = folder.path("run.txt");
+    answer(&[
+        "run",
+        "schbench",
+        "-m",
+        "2",
+        "-t",
+        "8",
+        "-r",
+        "0",
+        "--kernel",
+        "v6.6",
+        "--duration",
+        "200ms",
+        "--trace",
+        &run,
+    ]);
+    let mut sources = vec![run];
+    sources.extend(
+        [
+            "ftrace-6.18-hackbench.txt.zst",
+            "ftrace-6.18-rtapp.txt.xz",
+            "ftrace-5.10-forkstorm.txt.gz",
+            "ftrace-6.6-vhost.txt.zst",
+            "ftrace-7.2-probed.txt.zst",
+            "trace-cmd-3.1-hackbench.dat",
+            "perf-hackbench.data",
+        ]
+        .map(testdata),
+    );
+    for source in sources {
+        let copy = folder.path("copy.data");
+        answer(&["convert", &source, &copy]);
+        for pids in [&[][..], &["-p"]] {
+            let ours = answer(&[&["latency"], pids, &[&source]].concat());
+            let theirs = perf(&[&["sched", "latency"], pids, &["-i", &copy]].concat());
+            assert_eq!(ours, theirs, "{source} {pids:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_is_traced_in_every_format() {
+    let folder = Folder::new("run");
+    let run = |name: &str| {
+        let trace = folder.path(name);
+        answer(&[
+            "run",
+            "schbench",
+            "-m",
+            "1",
+            "-t",
+            "4",
+            "-r",
+            "0",
+            "--kernel",
+            "v6.6",
+            "--duration",
+            "100ms",
+            "--trace",
+            &trace,
+        ]);
+        trace
+    };
+    let expected = answer(&["latency", &run("a.txt")]);
+    for name in ["a.dat", "a.data", "a.data.zst"] {
+        assert_eq!(answer(&["latency", &run(name)]), expected, "{name}");
+    }
+    for (name, mark) in [("a.parquet", &b"PAR1"[..]), ("a.pftrace", b"\x0a")] {
+        assert!(std::fs::read(run(name)).expect("a trace").starts_with(mark), "{name}");
+    }
+}

@@ -1,0 +1,229 @@
+//! cpu.max: what groups with a quota do.
+
+use fairlab_event::{Cpu, Ns};
+
+use super::Bandwidth;
+use crate::decision::ThrottleReason;
+use crate::group::GroupId;
+use crate::task::TaskId;
+use crate::testbed::{Bed, MS};
+
+const KERNELS: [&str; 7] = ["v4.18", "v5.3", "v5.10", "v6.6", "v6.12", "v6.18", "v7.2"];
+
+fn bed(kernel: &str, cpus: u32) -> (Bed, GroupId) {
+    let mut bed = Bed::new(kernel, cpus, 1);
+    let group = bed.scheduler.new_group(GroupId::ROOT, 100);
+    (bed, group)
+}
+
+/// Who ran each 2 ms: a letter for a task, a dot for none.
+fn picture(bed: &mut Bed, tasks: &[TaskId], milliseconds: u64) -> String {
+    let ran = bed.run(0, milliseconds);
+    let letter =
+        |task: &TaskId| tasks.iter().position(|known| known == task).map_or('.', |at| ['A', 'B', 'C'][at]);
+    ran.iter().step_by(2).map(letter).collect()
+}
+
+/// Whole-queue throttling ends at the tick that finds the slice used; so does that of tasks, for a hog.
+#[test]
+fn a_hog_runs_for_its_quota_each_period() {
+    for kernel in KERNELS {
+        let (mut bed, group) = bed(kernel, 1);
+        bed.limit(group, 20, 50, 0);
+        let hog = bed.spawn_in(group, 0);
+        // From v6.18 a queue starts with a nanosecond, which the last tick finds left.
+        let drawn = picture(&mut bed, &[hog], 150).replacen("AAAAAAAAAAA.", "AAAAAAAAAA..", 1);
+        assert_eq!(
+            drawn, "AAAAAAAAAA...............AAAAAAAAAA...............AAAAAAAAAA...............",
+            "{kernel}"
+        );
+        bed.run(0, 850);
+        let ran = bed.scheduler.sum_exec_runtime(hog).0;
+        assert!(ran.abs_diff(400 * MS) <= 2 * MS, "{kernel}: {ran} ns of 400 ms");
+        bed.scheduler.check_invariants().expect("a sound state");
+    }
+}
+
+#[test]
+fn others_run_while_a_group_is_throttled() {
+    for kernel in KERNELS {
+        let (mut bed, group) = bed(kernel, 1);
+        bed.limit(group, 10, 50, 0);
+        let (limited, free) = (bed.spawn_in(group, 0), bed.spawn(0, 0));
+        bed.run(0, 1000);
+        let (limited, free) =
+            (bed.scheduler.sum_exec_runtime(limited).0, bed.scheduler.sum_exec_runtime(free).0);
+        assert!(limited.abs_diff(200 * MS) < 10 * MS, "{kernel}: {limited}");
+        assert!((limited + free).abs_diff(1000 * MS) < 2 * MS, "{kernel}: no time is lost: {free}");
+    }
+}
+
+/// A quota of a group is shared by its CPUs.
+#[test]
+fn the_pool_is_one_for_all_cpus() {
+    for kernel in KERNELS {
+        let (mut bed, group) = bed(kernel, 2);
+        bed.limit(group, 20, 100, 0);
+        let tasks = [bed.spawn_in(group, 0), bed.spawn_in(group, 1)];
+        for _ in 0..1000 {
+            bed.run(0, 1);
+            bed.tick(1);
+            bed.return_to_user(1);
+        }
+        let ran = tasks.map(|task| bed.scheduler.sum_exec_runtime(task).0);
+        let total = ran.iter().sum::<u64>();
+        assert!(
+            total.abs_diff(200 * MS) <= 20 * MS && ran.iter().all(|&ran| ran > 60 * MS),
+            "{kernel}: {ran:?}"
+        );
+    }
+}
+
+#[test]
+fn a_limit_above_holds_for_the_groups_below() {
+    for kernel in KERNELS {
+        let (mut bed, group) = bed(kernel, 1);
+        let below = bed.scheduler.new_group(group, 100);
+        bed.limit(group, 10, 50, 0);
+        bed.limit(below, 40, 50, 0);
+        let hog = bed.spawn_in(below, 0);
+        bed.run(0, 500);
+        let ran = bed.scheduler.sum_exec_runtime(hog).0;
+        assert!(ran.abs_diff(100 * MS) <= 2 * MS, "{kernel}: {ran}");
+    }
+}
+
+/// The rest of an idle period may be used later from v5.14 (f4183717b370).
+#[test]
+fn a_burst_is_what_was_saved() {
+    let in_a_period = |kernel: &str| {
+        let (mut bed, group) = bed(kernel, 1);
+        bed.limit(group, 10, 50, 10);
+        let task = bed.spawn_in(group, 0);
+        bed.run(0, 2);
+        bed.sleep(0);
+        bed.run(0, 58);
+        let before = bed.scheduler.sum_exec_runtime(task).0;
+        bed.wake(task, 0);
+        bed.return_to_user(0);
+        bed.run(0, 38);
+        (bed.scheduler.sum_exec_runtime(task).0 - before).div_ceil(MS)
+    };
+    assert_eq!(in_a_period("v5.13"), 11, "the quota, and the millisecond that was kept");
+    assert_eq!(
+        in_a_period("v5.14"),
+        18,
+        "of the period before 7 are left: slices return what is beyond a millisecond"
+    );
+}
+
+/// Runtime that a queue holds is void in the next period to v5.3 (de53fd7aedb1).
+#[test]
+fn slices_expired_once() {
+    let left = |kernel: &str| {
+        let (mut bed, group) = bed(kernel, 1);
+        bed.limit(group, 20, 50, 0);
+        let task = bed.spawn_in(group, 0);
+        bed.run(0, 2);
+        bed.sleep(0);
+        bed.run(0, 158);
+        bed.wake(task, 0);
+        let queue = bed.scheduler.cfs_rq_of_group(group, Cpu(0));
+        bed.scheduler.cfs(queue).runtime.remaining
+    };
+    assert_eq!(left("v5.3"), 5 * MS as i64, "a new slice, the kept millisecond is gone");
+    assert_eq!(left("v5.4"), MS as i64);
+}
+
+/// In the kernel a task goes on from v6.18 (e1fad12dcb66); before, its group has left with it.
+#[test]
+fn a_task_in_the_kernel_is_not_stopped() {
+    let ran = |kernel: &str| {
+        let (mut bed, group) = bed(kernel, 1);
+        bed.limit(group, 10, 50, 0);
+        let task = bed.spawn_in(group, 0);
+        for _ in 0..30 {
+            bed.pass(MS);
+            bed.expire_timers();
+            bed.tick(0);
+            // Preempted in the kernel, it never gets to user mode.
+            if bed.scheduler.need_resched(Cpu(0)) {
+                bed.schedule(0);
+            }
+        }
+        bed.return_to_user(0);
+        assert!(bed.scheduler.runs_idle_task(Cpu(0)), "{kernel}");
+        bed.scheduler.sum_exec_runtime(task).0.div_ceil(MS)
+    };
+    assert_eq!([ran("v6.17"), ran("v6.18"), ran("v7.2")], [10, 30, 30]);
+}
+
+#[test]
+fn reasons_are_given() {
+    let (mut bed, group) = bed("v5.10", 1);
+    let queue = bed.scheduler.cfs_rq_of_group(group, Cpu(0));
+    let reason = |bed: &Bed| bed.scheduler.throttle_decision(queue).reason;
+    assert_eq!(reason(&bed), ThrottleReason::NoQuota);
+    bed.limit(group, 10, 50, 0);
+    bed.spawn_in(group, 0);
+    assert_eq!(reason(&bed), ThrottleReason::RuntimeLeft);
+    for _ in 0..10 {
+        bed.pass(MS);
+        bed.tick(0);
+    }
+    assert_eq!(reason(&bed), ThrottleReason::OutOfRuntime);
+    bed.scheduler.pool_mut(group).runtime = 10 * MS;
+    assert_eq!(reason(&bed), ThrottleReason::PoolRefilled, "another CPU gave some back");
+    bed.schedule(0);
+    assert!(!bed.scheduler.runs_idle_task(Cpu(0)));
+    bed.scheduler.pool_mut(group).runtime = 0;
+    bed.run(0, 1);
+    assert_eq!(reason(&bed), ThrottleReason::ThrottledAlready);
+}
+
+/// To v5.2 each return of runtime put the distribution off (66567fcbaeca).
+#[test]
+fn returned_runtime_is_distributed_within_five_milliseconds() {
+    let slack_expires = |kernel: &str| {
+        let (mut bed, group) = bed(kernel, 2);
+        bed.limit(group, 40, 100, 0);
+        bed.spawn_in(group, 0);
+        bed.run(0, 1);
+        let waiting = bed.scheduler.cfs_rq_of_group(group, Cpu(1));
+        bed.scheduler.pool_mut(group).throttled.push(waiting);
+        let queue = bed.scheduler.cfs_rq_of_group(group, Cpu(0));
+        let returns = |bed: &mut Bed| {
+            bed.scheduler.cfs_mut(queue).nr_running = 0;
+            bed.scheduler.cfs_mut(queue).runtime.remaining = 4 * MS as i64;
+            bed.scheduler.return_cfs_rq_runtime(queue);
+            bed.scheduler.pool(group).slack_expires.expect("a slack timer")
+        };
+        let first = returns(&mut bed);
+        bed.run(1, 3);
+        returns(&mut bed) - first
+    };
+    assert_eq!(slack_expires("v5.2"), 3 * MS);
+    assert_eq!(slack_expires("v5.3"), 0);
+}
+
+/// A period that is over but not begun anew is not far from its end (72d0ad7cb5ba).
+#[test]
+fn slack_is_left_to_a_period_that_is_late() {
+    let is_near = |kernel: &str| {
+        let (mut bed, group) = bed(kernel, 1);
+        bed.limit(group, 10, 50, 0);
+        bed.pass(55 * MS);
+        bed.tick(0);
+        bed.scheduler.refresh_is_near(group)
+    };
+    assert_eq!([is_near("v5.13"), is_near("v5.14")], [false, true]);
+}
+
+#[test]
+fn limits_that_the_kernel_refuses() {
+    let refused =
+        |quota, period, burst| Bandwidth::new(Ns(quota), Ns(period), Ns(burst)).expect_err("refused");
+    assert_eq!(refused(MS - 1, 100 * MS, 0), "a quota of 999999 ns is less than 1 ms");
+    assert_eq!(refused(MS, 1001 * MS, 0), "a period of 1001000000 ns is outside 1 ms to 1 s");
+    assert_eq!(refused(MS, MS, 2 * MS), "a burst of 2000000 ns is more than the quota of 1000000 ns");
+}

@@ -1,0 +1,48 @@
+//! Groups that count as `SCHED_IDLE` (`cpu.idle`).
+
+use crate::core::Scheduler;
+use crate::entity::CfsRqId;
+use crate::group::{GroupId, IdleGroups};
+use crate::weight::{IDLE_POLICY_WEIGHT, LoadWeight};
+
+impl Scheduler {
+    /// Makes a group below the root count as idle, or no longer. Returns whether the kernel knows idle groups; if not,
+    /// nothing changes.
+    ///
+    /// An idle group has the weight of an idle task; one that is idle no longer has that of nice 0.
+    ///
+    /// Kernel: `sched_group_set_idle()`, kernel/sched/fair.c, from v5.15 (304000390f88).
+    pub fn set_group_idle(&mut self, group: GroupId, idle: bool) -> bool {
+        if self.generation.groups.idle_groups == IdleGroups::Unknown {
+            return false;
+        }
+        if group == GroupId::ROOT || self.groups[group.0 as usize].idle == idle {
+            return true;
+        }
+        self.groups[group.0 as usize].idle = idle;
+        for cpu in self.topology.cpus() {
+            self.count_group_as_idle(self.cfs_rq_of_group(group, cpu), idle);
+        }
+        let weight =
+            if idle { LoadWeight::from_scaled_down(IDLE_POLICY_WEIGHT) } else { LoadWeight::of_nice(0) };
+        self.set_group_shares(group, weight.raw());
+        true
+    }
+
+    /// The queues above one whose group has just become idle, or is no longer, count its tasks anew.
+    fn count_group_as_idle(&mut self, cfs_rq: CfsRqId, idle: bool) {
+        let queue = self.cfs(cfs_rq);
+        let others = (queue.h_nr_running - queue.h_nr_idle) as i32;
+        let change = if idle { others } else { -others };
+        let mut level = queue.entity;
+        while let Some(se) = level.filter(|&se| self.se(se).on_rq) {
+            let above = self.se(se).cfs_rq;
+            let queue = self.cfs_mut(above);
+            queue.h_nr_idle = queue.h_nr_idle.checked_add_signed(change).expect("idle tasks are tasks");
+            if self.groups[self.cfs(above).group.0 as usize].idle {
+                return;
+            }
+            level = self.se(se).parent;
+        }
+    }
+}

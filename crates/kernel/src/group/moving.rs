@@ -1,0 +1,69 @@
+//! Tasks change groups.
+
+use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
+use crate::group::{ExitMove, GroupId, MovedRunning, MovedWaiting};
+use crate::task::{OnRq, TaskId};
+
+impl Scheduler {
+    /// Puts a task into another group, wherever it is: running, waiting, asleep, or new.
+    ///
+    /// Where vruntimes are relative between queues the task keeps its distance to the queue's minimum, later its lag.
+    ///
+    /// Kernel: `sched_move_task()`, kernel/sched/core.c, `task_change_group_fair()`, kernel/sched/fair.c.
+    pub fn move_task_to_group(&mut self, task: TaskId, group: GroupId) {
+        let on_rq = self.tasks[task.index()].on_rq;
+        let known = &self.tasks[task.index()];
+        let queued = known.is_queued() || known.is_delayed();
+        let cpu = known.cpu;
+        let running = self.curr(cpu) == task;
+        self.update_rq_clock(cpu);
+        if queued {
+            // The queue's minimum may move on while the task is away (DEQUEUE_MOVE).
+            self.dequeue_task(task, DequeueFlags::default());
+        }
+        if running {
+            self.put_prev_task(task);
+        }
+        match on_rq {
+            OnRq::New | OnRq::Dead => self.set_group(task, group),
+            _ if self.tasks[task.index()].policy.is_fair() => self.change_group_fair(task, group),
+            _ => self.set_group(task, group),
+        }
+        if queued {
+            self.enqueue_task(task, EnqueueFlags::default());
+        }
+        if running {
+            self.set_next_task(task, false);
+            self.account_new_levels(None, task);
+        }
+        let rules = self.generation.groups;
+        if running && rules.moved_running == MovedRunning::Rescheduled {
+            self.resched_curr(cpu);
+        } else if queued && !running && rules.moved_waiting == MovedWaiting::MayPreempt {
+            self.check_preempt(task);
+        }
+    }
+
+    fn set_group(&mut self, task: TaskId, group: GroupId) {
+        self.tasks[task.index()].group = group;
+        self.set_task_rq(task, self.tasks[task.index()].cpu);
+    }
+
+    fn change_group_fair(&mut self, task: TaskId, group: GroupId) {
+        self.detach_task_cfs_rq(task);
+        self.se_mut(self.tasks[task.index()].se).avg.last_update_time = 0;
+        self.set_group(task, group);
+        self.attach_task_cfs_rq(task);
+    }
+
+    /// An ending task leaves its autogroup. That it is in none does not keep most kernels from taking it off its queue
+    /// and putting it back, after which the queue's minimum may be another.
+    ///
+    /// Kernel: `sched_autogroup_exit_task()`, kernel/sched/autogroup.c.
+    /// Departs: there are no autogroups.
+    pub(crate) fn autogroup_exit_task(&mut self, task: TaskId) {
+        if self.generation.groups.exit_move == ExitMove::Always {
+            self.move_task_to_group(task, self.tasks[task.index()].group);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Named behaviours of task groups and of what counts as idle, and [`GroupRules`], one choice for each.
+//!
+//! Must not know: releases (see `changes.rs` for which commit brought what).
+
+use crate::generation::behaviour::{behaviours, rules};
+
+behaviours! {
+    /// Whether a group may count as `SCHED_IDLE` (`cpu.idle`).
+    IdleGroups {
+        /// There is no such file.
+        Unknown = "groups cannot be made idle",
+        /// It can be set.
+        Known = "a group may be idle: all in it counts as idle, and it weighs as an idle task",
+    }
+
+    /// How the test for preemption by a wakeup sees idle policy.
+    IdlePreemption {
+        /// That of the two tasks.
+        Tasks = "an idle task gives way to any other, wherever the two are",
+        /// That of the two tasks, then that of the groups that compete.
+        TasksThenGroups = "an idle task gives way to any other, then an idle group to another; none preempts the other way",
+        /// That of the entities that compete.
+        Competitors = "of the two entities that compete the idle one gives way, and never preempts",
+    }
+
+    /// What protection an idle running entity keeps that must give way.
+    IdleProtection {
+        /// All.
+        Kept = "what it has, so that the pick may still prefer it",
+        /// None.
+        Cancelled = "none",
+    }
+
+    /// How far before the queue's minimum an idle sleeper is placed.
+    IdleCredit {
+        /// As any other.
+        LikeOthers = "as any other, up to half a latency",
+        /// Less.
+        MinGranularity = "up to half a minimal granularity",
+    }
+
+    /// What becomes of averages when a task's policy turns to `SCHED_IDLE`.
+    IdleReweight {
+        /// Nothing.
+        WeightOnly = "the task's weight is set, its load stays",
+        /// They follow.
+        WithLoad = "the task's load follows its weight",
+    }
+
+    /// What happens when a running task has come to another group.
+    MovedRunning {
+        /// Nothing.
+        GoesOn = "it goes on",
+        /// The pick decides.
+        Rescheduled = "a reschedule is asked for",
+    }
+
+    /// What happens when a waiting task has come to another group.
+    MovedWaiting {
+        /// Nothing.
+        Waits = "it waits for its turn",
+        /// As after a wakeup.
+        MayPreempt = "it may preempt, as after a wakeup",
+    }
+
+    /// What an ending task does about its autogroup, whether it is in one or not.
+    ExitMove {
+        /// It is taken off its queue and put back.
+        Always = "it leaves its group's queue and joins that of the group it then belongs to",
+        /// Only if the group is another.
+        IfGroupChanges = "the same, unless that is the same group",
+    }
+}
+
+rules! {
+    /// The rules of one kernel for groups and their tasks.
+    GroupRules,
+    /// One rule for groups that a commit replaces.
+    GroupEffect {
+        idle_groups: IdleGroups = Unknown, "idle groups";
+        idle_preemption: IdlePreemption = Tasks, "idle preemption";
+        idle_protection: IdleProtection = Kept, "idle protection";
+        idle_credit: IdleCredit = LikeOthers, "idle sleeper";
+        idle_reweight: IdleReweight = WeightOnly, "turning idle";
+        moved_running: MovedRunning = GoesOn, "moved while running";
+        moved_waiting: MovedWaiting = Waits, "moved while waiting";
+        exit_move: ExitMove = Always, "autogroup at exit";
+    }
+}

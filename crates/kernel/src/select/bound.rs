@@ -1,0 +1,123 @@
+//! How many CPUs a search for an idle one may look at.
+//!
+//! Must not know: in which order.
+
+use fairlab_event::Cpu;
+
+use super::rules::{ScanCost, ScanIdleTime};
+use crate::core::Scheduler;
+use crate::generation::Feature;
+
+/// How far a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// Nothing is looked at.
+    Nothing,
+    /// One less than this is looked at: the kernel counts down before it looks.
+    Before(u64),
+    /// Everything.
+    None,
+}
+
+impl Bound {
+    /// Counts a CPU; whether it may not be looked at any more.
+    pub fn reached(&mut self) -> bool {
+        match self {
+            Bound::Before(left) => {
+                *left = left.saturating_sub(1);
+                *left == 0
+            }
+            Bound::Nothing => true,
+            Bound::None => false,
+        }
+    }
+}
+
+impl Scheduler {
+    /// How many CPUs of the target's cache are worth looking at.
+    ///
+    /// Kernel: `select_idle_cpu()`, kernel/sched/fair.c. Variants: by idle time and cost of a search (`SIS_AVG_CPU` to
+    /// v5.11, `SIS_PROP` to v6.6), by utilization (`SIS_UTIL` from v6.0, 70fb5ccf2ebb).
+    pub(super) fn scan_bound(&self, here: Cpu, target: Cpu) -> Bound {
+        let idle_time = &self.rqs[here.index()].idle_time;
+        let cost = idle_time.avg_scan_cost + 1;
+        let average = match self.generation.select.scan_idle_time {
+            ScanIdleTime::PerMille => idle_time.avg_idle / 512,
+            ScanIdleTime::SinceWakeup => idle_time.wake_avg_idle_at(self.jiffies()),
+        };
+        let needs_own_domain = self.generation.select.scan_cost == ScanCost::EveryScan;
+        let has_own_domain = self.domains.of_cpu(here).sd_llc.is_some();
+        if !has_own_domain && (needs_own_domain || self.has(Feature::SisProp)) {
+            return Bound::Nothing;
+        }
+        if self.has(Feature::SisAvgCpu) && average < cost {
+            return Bound::Nothing;
+        }
+        let by_utilization = self.scan_bound_by_utilization(target);
+        if by_utilization != Bound::None || !self.has(Feature::SisProp) {
+            return by_utilization;
+        }
+        let span = u64::from(self.domains.of_cpu(target).sd_llc_size) * average;
+        Bound::Before(if span > 4 * cost { span / cost } else { 4 })
+    }
+
+    pub(super) fn scan_bound_by_utilization(&self, target: Cpu) -> Bound {
+        if !self.has(Feature::SisUtil) {
+            return Bound::None;
+        }
+        let shared = self.domains.of_cpu(target).sd_llc_shared;
+        match shared.map(|shared| self.domains.shared(shared).nr_idle_scan) {
+            None => Bound::None,
+            Some(0) => Bound::Nothing,
+            Some(some) => Bound::Before(u64::from(some) + 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bound;
+    use crate::testbed::{Bed, MS};
+    use fairlab_event::{Cpu, Ns};
+
+    fn bound(bed: &Bed) -> Bound {
+        bed.scheduler.scan_bound(Cpu(0), Cpu(0))
+    }
+
+    #[test]
+    fn sis_prop_weighs_idle_time_against_the_cost_of_a_scan() {
+        let mut bed = Bed::new("v5.10", 40, 1);
+        assert_eq!(bound(&bed), Bound::Before(40 * (1_000_000 / 512)), "a scan that cost nothing so far");
+        bed.scheduler.rqs[0].idle_time.avg_scan_cost = 1_999;
+        assert_eq!(bound(&bed), Bound::Before(39), "40 CPUs, 1953 ns, 2 us");
+        bed.scheduler.rqs[0].idle_time.avg_idle = 20_000;
+        assert_eq!(bound(&bed), Bound::Before(4), "the least is four, of which three are looked at");
+        bed.scheduler.generation = "v5.10+NO_SIS_PROP".parse().expect("a kernel");
+        assert_eq!(bound(&bed), Bound::None);
+        bed.scheduler.generation = "v5.10+SIS_AVG_CPU".parse().expect("a kernel");
+        assert_eq!(bound(&bed), Bound::Nothing, "39 ns are less than 2 us");
+    }
+
+    #[test]
+    fn idle_time_ages_from_v5_14_on() {
+        let mut bed = Bed::new("v5.14", 40, 1);
+        bed.scheduler.rqs[0].idle_time.avg_scan_cost = 999;
+        assert_eq!(bound(&bed), Bound::Before(40 * 1_000_000 / 1_000));
+        bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(3 * MS));
+        assert_eq!(bound(&bed), Bound::Before(40 * 125_000 / 1_000), "halved at each of three ticks");
+        bed.scheduler.account_scan(Cpu(0), Ns(25_000));
+        assert_eq!(bed.scheduler.rqs[0].idle_time.wake_avg_idle, 100_000);
+        assert_eq!(bed.scheduler.rqs[0].idle_time.avg_scan_cost, 999 + 24_001 / 8);
+    }
+
+    #[test]
+    fn sis_util_goes_by_what_balancing_has_seen() {
+        let mut bed = Bed::new("v6.6", 40, 1);
+        assert_eq!(bound(&bed), Bound::Before(41), "an idle machine");
+        for (average, expected) in [(512, Bound::Before(27)), (860, Bound::Before(2)), (875, Bound::Nothing)]
+        {
+            bed.scheduler.update_idle_cpu_scan(Cpu(0), 40 * average, 117);
+            assert_eq!(bound(&bed), expected, "{average} of 1024");
+        }
+    }
+}

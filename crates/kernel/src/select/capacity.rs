@@ -1,0 +1,230 @@
+//! Wakeups on machines whose CPUs differ in capacity: is a CPU big enough, and which idle one is.
+//!
+//! Must not know: where capacities come from.
+
+use fairlab_event::Cpu;
+
+use super::rules::{Asymmetric, KthreadStacking};
+use super::{Wakee, decide};
+use crate::core::Scheduler;
+use crate::cpumask::CpuMask;
+use crate::decision::{CpuDecision, Search, SelectReason};
+use crate::generation::Feature;
+use crate::pelt::SchedAvg;
+use crate::task::TaskId;
+
+/// Whether `util` leaves a fifth of `capacity` free (`fits_capacity()`).
+const fn fits_capacity(util: u64, capacity: u64) -> bool {
+    util * 1280 < capacity * 1024
+}
+
+impl Scheduler {
+    /// What `cpu` can do for fair tasks, of 1024.
+    ///
+    /// Kernel: `capacity_of()`, kernel/sched/fair.c.
+    /// Departs: interrupts and tasks of other classes take nothing.
+    pub(super) fn capacity_of(&self, cpu: Cpu) -> u64 {
+        self.capacity_orig_of(cpu)
+    }
+
+    /// The domain in which a wakeup near `target` finds CPUs of every capacity.
+    pub(super) fn asymmetric_span(&self, target: Cpu) -> Option<CpuMask> {
+        let domain = self.domains.of_cpu(target).sd_asym_cpucapacity?;
+        let looks = self.generation.select.asymmetric != Asymmetric::SlowPath;
+        looks.then(|| self.domains.domain(domain).span)
+    }
+
+    /// A task's averages, aged to its queue's last update while it sleeps.
+    pub(super) fn synced_avg(&self, task: TaskId) -> SchedAvg {
+        let entity = self.entity_of(task);
+        let mut avg = entity.avg;
+        let weight = crate::pelt::EntityWeight::of_task(entity.load.scaled_down());
+        let updated = self.cfs(entity.cfs_rq).tracked.avg.last_update_time;
+        self.generation.pelt.sync_entity_load_avg(&mut avg, weight, updated);
+        avg
+    }
+
+    /// What the task is expected to use (`task_util_est()`).
+    fn expected_util(&self, task: TaskId) -> u64 {
+        self.generation.pelt.task_util_est(&self.synced_avg(task))
+    }
+
+    /// Whether a task with these averages fits into a capacity (`task_fits_capacity()`).
+    pub(super) fn util_fits(&self, avg: &SchedAvg, capacity: u64) -> bool {
+        fits_capacity(self.generation.pelt.task_util_est(avg), capacity)
+    }
+
+    /// Whether both the waking and the previous CPU may be too small, so that others are searched.
+    ///
+    /// Kernel: `wake_cap()`, kernel/sched/fair.c, to v5.6.
+    pub(super) fn wake_cap(&self, wakee: Wakee) -> bool {
+        if self.generation.select.asymmetric != Asymmetric::SlowPath {
+            return false;
+        }
+        let least = self.capacity_orig_of(wakee.prev).min(self.capacity_orig_of(wakee.here));
+        let most = self.domains.root().max_cpu_capacity;
+        if most.saturating_sub(least) < most >> 3 {
+            return false;
+        }
+        !fits_capacity(self.expected_util(wakee.task), least)
+    }
+
+    /// Whether `cpu` is big enough for the task, as far as that is asked.
+    ///
+    /// Kernel: `asym_fits_capacity()`, `asym_fits_cpu()`, kernel/sched/fair.c. Departs: no utilization clamps.
+    pub(super) fn fits(&self, wakee: Wakee, cpu: Cpu) -> bool {
+        let rule = self.generation.select.asymmetric;
+        if matches!(rule, Asymmetric::SlowPath | Asymmetric::BestIdle)
+            || self.domains.of_cpu(cpu).sd_asym_cpucapacity.is_none()
+        {
+            return true;
+        }
+        let idle_core = || self.topology.smt_mask(cpu).iter().all(|thread| self.idle_cpu(thread));
+        if rule == Asymmetric::FittingCores && self.topology.has_smt() && !idle_core() {
+            return false;
+        }
+        fits_capacity(self.expected_util(wakee.task), self.capacity_of(cpu))
+    }
+
+    /// The same for a CPU whose kthread wakes the task: asked from v5.17 (014ba44e8184).
+    pub(super) fn fits_kthread(&self, wakee: Wakee, cpu: Cpu) -> bool {
+        self.generation.select.kthread_stacking != KthreadStacking::TaskContext || self.fits(wakee, cpu)
+    }
+
+    /// The first idle CPU from the target on that is big enough, or else the biggest idle one, or else the target.
+    ///
+    /// Kernel: `select_idle_capacity()`, kernel/sched/fair.c, from v5.7 (b7a331615d25). Departs: no utilization clamps.
+    pub(super) fn search_capacity(
+        &self,
+        wakee: Wakee,
+        target: Cpu,
+        span: CpuMask,
+        search: &mut Search,
+    ) -> CpuDecision {
+        let util = self.expected_util(wakee.task);
+        let candidates = span.and(&self.tasks[wakee.task.index()].allowed);
+        let by_core = self.generation.select.asymmetric == Asymmetric::FittingCores;
+        let prefers_cores = by_core && self.topology.has_smt() && self.may_have_idle_core(target);
+        let mut left = if by_core { self.capacity_scan_limit(target) } else { u32::MAX };
+        let mut best: Option<((u32, u64), Cpu)> = None;
+        search.domain = true;
+        for cpu in candidates.iter_wrap(target) {
+            if left == 0 {
+                break;
+            }
+            search.looked_at += 1;
+            left -= u32::from(by_core && !prefers_cores);
+            if !self.looks_idle(wakee, cpu) {
+                continue;
+            }
+            let capacity = self.capacity_of(cpu);
+            let preferred = !prefers_cores
+                || self.topology.smt_mask(cpu).iter().all(|thread| thread == cpu || self.idle_cpu(thread));
+            let fits = fits_capacity(util, capacity);
+            if fits && preferred {
+                return decide(cpu, SelectReason::FittingIdle, search.looked_at);
+            }
+            // An idle core, even if too small, then a thread that fits; among equals the biggest.
+            let rank =
+                (u32::from(prefers_cores && preferred) * 2 + u32::from(prefers_cores && fits), capacity);
+            if best.is_none_or(|(so_far, _)| rank > so_far) {
+                best = Some((rank, cpu));
+            }
+        }
+        let mut decision = match best {
+            Some((_, cpu)) => decide(cpu, SelectReason::BiggestIdle, search.looked_at),
+            None => {
+                search.failed = true;
+                decide(target, SelectReason::NoIdle, search.looked_at)
+            }
+        };
+        let found_core = best.is_some_and(|((tier, _), _)| tier >= 2);
+        decision.no_idle_core_in =
+            self.domains.of_cpu(target).sd_llc_shared.filter(|_| prefers_cores && !found_core);
+        decision
+    }
+
+    /// How many CPUs a bounded search looks at, from v7.2.
+    fn capacity_scan_limit(&self, target: Cpu) -> u32 {
+        let shared = self.domains.of_cpu(target).sd_llc_shared.filter(|_| self.has(Feature::SisUtil));
+        shared.map_or(u32::MAX, |shared| self.domains.shared(shared).nr_idle_scan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cpumask::CpuMask;
+    use crate::decision::{CpuDecision, SelectReason};
+    use crate::task::TaskId;
+    use crate::testbed::Bed;
+    use crate::topology::{SmtNumbering, Topology};
+
+    /// Two small and two big CPUs under one cache, the latter with `threads` each; a task that used `util` slept on CPU 1.
+    fn asleep_on_small(kernel: &str, threads: u32, util: u64, busy: &[u32]) -> (Bed, TaskId) {
+        let topology = Topology::regular(1, 1, 4, threads, SmtNumbering::Adjacent).expect("a machine");
+        let capacities = (0..4 * threads).map(|cpu| if cpu < 2 * threads { 512 } else { 1024 });
+        let topology = topology.with_capacities(&capacities.collect::<Vec<u32>>()).expect("capacities");
+        let mut bed = Bed::on(kernel, topology);
+        let sleeper = bed.spawn(0, 1);
+        bed.sleep(1);
+        for &cpu in busy {
+            bed.spawn(0, cpu);
+        }
+        let se = bed.scheduler.tasks[sleeper.index()].se;
+        let avg = &mut bed.scheduler.se_mut(se).avg;
+        avg.util_avg = util;
+        (avg.util_est.enqueued, avg.util_est.ewma) = (util as u32, util as u32);
+        (bed, sleeper)
+    }
+
+    fn found(decision: CpuDecision) -> (u32, SelectReason) {
+        (decision.cpu.0, decision.reason)
+    }
+
+    #[test]
+    fn a_task_too_big_for_its_cpu_finds_a_bigger_one() {
+        for (kernel, reason) in [
+            ("v5.6", SelectReason::IdlestInGroup),
+            ("v5.7", SelectReason::FittingIdle),
+            ("v5.10", SelectReason::FittingIdle),
+            ("v7.2", SelectReason::FittingIdle),
+        ] {
+            let (mut bed, sleeper) = asleep_on_small(kernel, 1, 600, &[0]);
+            let decision = bed.select(sleeper, 0, false);
+            assert!(decision.cpu.0 >= 2, "{kernel}");
+            assert_eq!(decision.reason, reason, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn the_recent_cpu_comes_before_the_search_from_v5_10_on() {
+        for (kernel, expected) in
+            [("v5.7", (2, SelectReason::FittingIdle)), ("v5.10", (3, SelectReason::RecentUsedIdle))]
+        {
+            let (mut bed, sleeper) = asleep_on_small(kernel, 1, 600, &[0, 1]);
+            bed.scheduler.tasks[sleeper.index()].recent_used_cpu = fairlab_event::Cpu(3);
+            assert_eq!(found(bed.select(sleeper, 0, false)), expected, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn the_biggest_idle_cpu_is_taken_when_none_is_big_enough() {
+        let (mut bed, sleeper) = asleep_on_small("v6.6", 1, 1000, &[0, 1, 2]);
+        assert_eq!(found(bed.select(sleeper, 0, false)), (3, SelectReason::BiggestIdle));
+        bed.scheduler.tasks[sleeper.index()].allowed = CpuMask::parse_list("0-2").expect("a list");
+        assert_eq!(found(bed.select(sleeper, 0, false)), (1, SelectReason::NoIdle));
+    }
+
+    #[test]
+    fn idle_cores_come_first_from_v7_2_on() {
+        // CPU 4 is an idle thread of a busy core, CPUs 6 and 7 are an idle core.
+        for (kernel, expected) in [("v7.1", 4), ("v7.2", 6)] {
+            let (mut bed, sleeper) = asleep_on_small(kernel, 2, 600, &[0, 1, 5]);
+            assert_eq!(
+                found(bed.select(sleeper, 0, false)),
+                (expected, SelectReason::FittingIdle),
+                "{kernel}"
+            );
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! How long CPUs idle, what a search for an idle one costs, and what the caches know of idle CPUs: what bounds a search.
+//!
+//! Must not know: how CPUs are searched.
+
+use fairlab_event::{Cpu, Ns};
+
+use super::rules::{IdleAverage, IdleEnds, IdleMask, ScanIdleTime, SelectRules};
+use crate::core::Scheduler;
+use crate::cpumask::CpuMask;
+use crate::generation::Feature;
+
+/// How long the machine has been up when a run starts, ns.
+const UPTIME: u64 = 1 << 30;
+
+/// A CPU's idle times and what its searches cost, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IdleTime {
+    /// How long the CPU idles on average, at most twice what the dearest balancing took (`rq::avg_idle`).
+    pub avg_idle: u64,
+    /// What new-idle balancing took at most, slowly forgotten (`rq::max_idle_balance_cost`).
+    pub max_idle_balance_cost: u64,
+    /// Since when the CPU idles, or looks for work instead, on its clock (`rq::idle_stamp`).
+    pub idle_stamp: Option<Ns>,
+    /// What is left of the idle time that searches may use (`rq::wake_avg_idle`, v5.14 to v6.6).
+    pub wake_avg_idle: u64,
+    /// The jiffy up to which that is aged (`rq::wake_stamp`).
+    pub wake_stamp: u64,
+    /// What a search of the CPU's own cache domain takes on average (`sd->avg_scan_cost`).
+    pub avg_scan_cost: u64,
+    /// Whether the CPU is marked in its cache's mask of idle CPUs (`rq::last_idle_state`).
+    pub marked_idle: bool,
+}
+
+impl IdleTime {
+    /// As a CPU starts: the averages stand at their limit.
+    pub fn new(migration_cost: u64) -> IdleTime {
+        IdleTime {
+            avg_idle: 2 * migration_cost,
+            max_idle_balance_cost: migration_cost,
+            wake_avg_idle: 2 * migration_cost,
+            marked_idle: true,
+            ..IdleTime::default()
+        }
+    }
+
+    /// Takes the idle time that has ended at `clock` as a sample. Returns whether there was one.
+    ///
+    /// Kernel: `ttwu_do_wakeup()`, `update_rq_avg_idle()`, kernel/sched/core.c.
+    fn sample(&mut self, rules: &SelectRules, clock: Ns, jiffy: u64) -> bool {
+        let idle = match (self.idle_stamp.take(), rules.idle_ends) {
+            (Some(stamp), _) => clock.since(stamp).0,
+            (None, IdleEnds::AtSwitchStampedOrNot) => UPTIME + clock.0,
+            (None, IdleEnds::AtWakeup | IdleEnds::AtSwitch) => return false,
+        };
+        self.avg_idle = follow(self.avg_idle, idle, rules.idle_average).min(2 * self.max_idle_balance_cost);
+        if rules.scan_idle_time == ScanIdleTime::SinceWakeup {
+            (self.wake_stamp, self.wake_avg_idle) = (jiffy, self.avg_idle / 2);
+        }
+        true
+    }
+
+    /// What is left at `jiffy` of the idle time that searches may use.
+    pub fn wake_avg_idle_at(&self, jiffy: u64) -> u64 {
+        let halvings = jiffy.saturating_sub(self.wake_stamp);
+        self.wake_avg_idle.checked_shr(u32::try_from(halvings).unwrap_or(u32::MAX)).unwrap_or(0)
+    }
+}
+
+/// An average of eight, after another sample (`update_avg()`).
+fn follow(average: u64, sample: u64, rounding: IdleAverage) -> u64 {
+    let difference = sample.wrapping_sub(average) as i64;
+    let eighth = match rounding {
+        IdleAverage::RoundedDown => difference >> 3,
+        IdleAverage::TowardsZero => difference / 8,
+    };
+    average.wrapping_add_signed(eighth)
+}
+
+/// Balancing tells what bounds searches.
+impl Scheduler {
+    /// The average utilization under `cpu`'s last-level cache bounds searches there from now on. `sum_util` is the sum of
+    /// the CPUs' utilization, `imbalance_pct` that of the cache's domain.
+    ///
+    /// For periodic balancing, not for new-idle balancing, on the domain that spans the cache.
+    ///
+    /// Kernel: `update_idle_cpu_scan()`, kernel/sched/fair.c, from v6.0 (70fb5ccf2ebb).
+    /// Units: utilization 0…1024 a CPU.
+    pub fn update_idle_cpu_scan(&mut self, cpu: Cpu, sum_util: u64, imbalance_pct: u64) {
+        if !self.has(Feature::SisUtil) {
+            return;
+        }
+        let llc = *self.domains.of_cpu(cpu);
+        if let Some(shared) = llc.sd_llc_shared {
+            let scan = nr_idle_scan(sum_util, u64::from(llc.sd_llc_size), imbalance_pct);
+            self.domains.shared_mut(shared).nr_idle_scan = scan;
+        }
+    }
+
+    /// `cpu` has run out of work and looks for some: what follows counts as idle time, unless it finds some.
+    ///
+    /// Kernel: `newidle_balance()`, kernel/sched/fair.c, at its beginning.
+    pub fn note_idle_begins(&mut self, cpu: Cpu) {
+        let rq = &mut self.rqs[cpu.index()];
+        rq.idle_time.idle_stamp = Some(rq.clock);
+    }
+
+    /// `cpu` has found work before it went idle.
+    ///
+    /// Kernel: `newidle_balance()`, kernel/sched/fair.c, at its end.
+    pub fn note_idle_prevented(&mut self, cpu: Cpu) {
+        self.rqs[cpu.index()].idle_time.idle_stamp = None;
+    }
+
+    /// How long `cpu` idles on average, ns (`rq::avg_idle`).
+    pub fn avg_idle(&self, cpu: Cpu) -> u64 {
+        self.rqs[cpu.index()].idle_time.avg_idle
+    }
+
+    /// What new-idle balancing of `cpu` may take at most, ns (`rq::max_idle_balance_cost`).
+    pub fn max_idle_balance_cost(&self, cpu: Cpu) -> u64 {
+        self.rqs[cpu.index()].idle_time.max_idle_balance_cost
+    }
+
+    /// Sets it: new-idle balancing raises it, periodic balancing lets it fall to the migration cost.
+    pub fn set_max_idle_balance_cost(&mut self, cpu: Cpu, cost: u64) {
+        self.rqs[cpu.index()].idle_time.max_idle_balance_cost = cost;
+    }
+}
+
+/// How many of `weight` CPUs are worth looking at when their utilization sums up to `sum_util`: all of them when idle,
+/// none from about 85 % on, the fewer the faster it grows.
+fn nr_idle_scan(sum_util: u64, weight: u64, imbalance_pct: u64) -> u32 {
+    const SCALE: u64 = 1024;
+    let average = sum_util / weight;
+    let taken = (average * average * imbalance_pct * imbalance_pct / (10_000 * SCALE)).min(SCALE);
+    ((SCALE - taken) * weight / SCALE) as u32
+}
+
+/// Idle times begin and end, searches take their time.
+impl Scheduler {
+    /// The machine has been up and idle for a while: its caches know that they have idle cores and CPUs.
+    pub(crate) fn init_llc_shared(&mut self) {
+        for cpu in self.topology.cpus() {
+            let Some(id) = self.domains.of_cpu(cpu).sd_llc_shared else { continue };
+            let (span, has_smt) = (*self.llc_span(cpu), self.topology.has_smt());
+            let shared = self.domains.shared_mut(id);
+            shared.has_idle_cores = has_smt;
+            shared.nr_idle_scan = span.weight() as u32;
+            let index = id.0 as usize;
+            self.idle_masks.resize(self.idle_masks.len().max(index + 1), CpuMask::EMPTY);
+            self.idle_masks[index] = span;
+        }
+    }
+
+    /// Ticks since the machine started.
+    pub(crate) fn jiffies(&self) -> u64 {
+        self.trace.now.0 / self.sysctl.tick.max(1)
+    }
+
+    /// `cpu` turns to its idle task.
+    pub(crate) fn idle_begins(&mut self, cpu: Cpu) {
+        if self.rqs[cpu.index()].idle_time.idle_stamp.is_none() {
+            self.note_idle_begins(cpu);
+        }
+        self.mark_idle(cpu, true);
+    }
+
+    /// A task has been woken on `cpu`.
+    pub(crate) fn idle_ends_by_wakeup(&mut self, cpu: Cpu) {
+        if self.generation.select.idle_ends == IdleEnds::AtWakeup {
+            self.sample_idle_time(cpu);
+        }
+    }
+
+    /// `cpu` turns from its idle task to another.
+    pub(crate) fn idle_ends_by_switch(&mut self, cpu: Cpu) {
+        match self.generation.select.idle_ends {
+            IdleEnds::AtWakeup => {}
+            IdleEnds::AtSwitchStampedOrNot | IdleEnds::AtSwitch => self.sample_idle_time(cpu),
+        }
+    }
+
+    fn sample_idle_time(&mut self, cpu: Cpu) {
+        let (rules, jiffy) = (self.generation.select, self.jiffies());
+        let rq = &mut self.rqs[cpu.index()];
+        rq.idle_time.sample(&rules, rq.clock, jiffy);
+    }
+
+    /// A bounded search by `here` has taken `time`.
+    ///
+    /// Kernel: `select_idle_cpu()`, kernel/sched/fair.c, at its end.
+    pub(super) fn account_scan(&mut self, here: Cpu, time: Ns) {
+        let (rounding, jiffy) = (IdleAverage::TowardsZero, self.jiffies());
+        let ages = self.generation.select.scan_idle_time == ScanIdleTime::SinceWakeup;
+        let idle_time = &mut self.rqs[here.index()].idle_time;
+        idle_time.avg_scan_cost = follow(idle_time.avg_scan_cost, time.0, rounding);
+        if ages {
+            idle_time.wake_avg_idle = idle_time.wake_avg_idle_at(jiffy).saturating_sub(time.0);
+            idle_time.wake_stamp = idle_time.wake_stamp.max(jiffy);
+        }
+    }
+
+    /// The tick of `cpu` tells its cache whether it still idles.
+    ///
+    /// Kernel: `scheduler_tick()` of the RFC `idle-cpumask-v7`.
+    pub(crate) fn mark_idle_at_tick(&mut self, cpu: Cpu) {
+        self.mark_idle(cpu, self.idle_cpu(cpu));
+    }
+
+    /// Kernel: `update_idle_cpumask()` of the RFC `idle-cpumask-v7`.
+    fn mark_idle(&mut self, cpu: Cpu, idle: bool) {
+        let known = std::mem::replace(&mut self.rqs[cpu.index()].idle_time.marked_idle, idle);
+        if self.generation.select.idle_mask == IdleMask::None || known == idle {
+            return;
+        }
+        let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared else { return };
+        let mask = &mut self.idle_masks[shared.0 as usize];
+        match idle {
+            true => mask.set(cpu),
+            false => mask.clear(cpu),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testbed::Bed;
+    use fairlab_event::Cpu;
+
+    /// `avg_idle` of CPU 0 after it has idled 8000 ns less than its average and a task is woken or forked there.
+    fn after_idling(kernel: &str, by_fork: bool) -> u64 {
+        let mut bed = Bed::new(kernel, 2, 1);
+        let sleeper = bed.spawn(0, 0);
+        bed.pass(1_000);
+        bed.sleep(0);
+        bed.pass(992_000 - 3);
+        if by_fork {
+            bed.spawn(0, 0);
+        } else {
+            bed.wake(sleeper, 0);
+            bed.schedule(0);
+        }
+        bed.scheduler.avg_idle(Cpu(0))
+    }
+
+    #[test]
+    fn averages_follow_by_an_eighth_and_round_differently() {
+        assert_eq!(after_idling("v5.6", false), 998_999, "8003 less, rounded down");
+        assert_eq!(after_idling("v5.7", false), 999_000);
+    }
+
+    #[test]
+    fn a_fork_ends_idle_time_only_from_v7_1_on() {
+        assert_eq!(after_idling("v7.0", true), 1_000_000);
+        assert_eq!(after_idling("v7.1", true), 999_000);
+    }
+
+    #[test]
+    fn an_unknown_beginning_counted_as_endless_in_v7_1() {
+        let mut bed = Bed::new("v7.1", 2, 1);
+        bed.spawn(0, 0);
+        bed.sleep(0);
+        for (kernel, expected) in [("v7.1", 1_000_000), ("v7.2", 900_000)] {
+            bed.scheduler.generation = kernel.parse().expect("a kernel");
+            bed.scheduler.rqs[0].idle_time.avg_idle = 900_000;
+            bed.scheduler.note_idle_prevented(Cpu(0));
+            bed.pass(1_000_000_000);
+            bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, fairlab_event::Ns(1_000_000_000));
+            bed.scheduler.update_rq_clock(Cpu(0));
+            bed.scheduler.idle_ends_by_switch(Cpu(0));
+            assert_eq!(bed.scheduler.avg_idle(Cpu(0)), expected, "{kernel}");
+        }
+    }
+}

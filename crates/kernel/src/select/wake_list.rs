@@ -1,0 +1,120 @@
+//! Which wakeups a waker leaves to the target CPU (the wake list, an IPI) instead of queueing the task there itself.
+//!
+//! Must not know: how an interrupt gets there, and when.
+
+use fairlab_event::Cpu;
+
+use super::decide;
+use super::rules::{LeavingWakee, WakeList, WakeListAllowed};
+use crate::core::Scheduler;
+use crate::decision::{CpuDecision, SelectReason};
+use crate::generation::Feature;
+use crate::task::TaskId;
+
+impl Scheduler {
+    /// Whether a wakeup of `task` on `cpu` is left to that CPU (an IPI, the wake list) instead of queueing from here.
+    /// `leaving`: the task has blocked and its CPU has not switched to another yet (`WF_ON_CPU`).
+    ///
+    /// Kernel: `ttwu_queue_cond()`, kernel/sched/core.c. Variants: other caches only to v5.7; tasks about to leave a CPU
+    /// from v5.8 (2ebb17717550); CPUs with nothing queued from v6.0 (f3dd3f674555).
+    pub fn ttwu_queue_cond(&self, task: TaskId, cpu: Cpu, leaving: bool) -> bool {
+        let (here, rules) = (self.trace.here, self.generation.select);
+        if !self.has(Feature::TtwuQueue) {
+            return false;
+        }
+        let asks = rules.wake_list_allowed == WakeListAllowed::Asked;
+        if asks && !self.tasks[task.index()].allowed.contains(cpu) {
+            return false;
+        }
+        if !self.domains.cpus_share_cache(here, cpu) {
+            return true;
+        }
+        let queued = self.nr_running(cpu);
+        match rules.wake_list {
+            WakeList::OtherCache => false,
+            WakeList::OrLeaving => leaving && queued <= 1,
+            WakeList::OrLeavingEmpty => leaving && queued == 0,
+            WakeList::OrEmpty => cpu != here && queued == 0,
+        }
+    }
+
+    /// Where a task is woken that has blocked on a CPU which has not switched to another yet: it is left to that CPU, or
+    /// `None` if the waker waits for the switch and then selects.
+    ///
+    /// Kernel: `try_to_wake_up()`, kernel/sched/core.c, from v5.8 (c6e7bd7afaeb).
+    pub fn queue_where_leaving(&self, task: TaskId) -> Option<CpuDecision> {
+        let cpu = self.tasks[task.index()].cpu;
+        let may = self.generation.select.leaving_wakee == LeavingWakee::LeftThere;
+        let left = may && self.ttwu_queue_cond(task, cpu, true);
+        left.then(|| decide(cpu, SelectReason::LeavingItsCpu, 0))
+    }
+
+    /// Notes that a wakeup is on its way to `cpu` through the wake list: the CPU no longer looks idle.
+    pub fn ttwu_pending(&mut self, cpu: Cpu) {
+        self.rqs[cpu.index()].ttwu_pending += 1;
+    }
+
+    /// The wakeup noted by [`ttwu_pending`](Self::ttwu_pending) has arrived.
+    pub fn ttwu_arrived(&mut self, cpu: Cpu) {
+        self.rqs[cpu.index()].ttwu_pending -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::core::Scheduler;
+    use crate::cpumask::CpuMask;
+    use crate::testbed::Bed;
+    use crate::topology::{SmtNumbering, Topology};
+    use fairlab_event::{Cpu, Ns};
+
+    /// Whether a wakeup from CPU 0 is left to CPU 1, on which `queued` tasks are queued.
+    fn left(kernel: &str, queued: u32, leaving: bool) -> bool {
+        let mut bed = Bed::new(kernel, 2, 1);
+        let task = bed.spawn(0, 0);
+        bed.sleep(0);
+        for _ in 0..queued {
+            bed.spawn(0, 1);
+        }
+        bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(1000));
+        bed.scheduler.ttwu_queue_cond(task, Cpu(1), leaving)
+    }
+
+    #[test]
+    fn within_a_cache_ever_more_is_left_to_the_target() {
+        let cases = |kernel| {
+            [(0, false), (0, true), (1, true), (2, true)].map(|(queued, on)| left(kernel, queued, on))
+        };
+        assert_eq!(cases("v5.7"), [false; 4]);
+        assert_eq!(cases("v5.8"), [false, true, true, false]);
+        assert_eq!(cases("debian-5.10"), [false, true, false, false]);
+        assert_eq!(cases("v6.0"), [true, true, false, false]);
+        assert_eq!(cases("v6.0+NO_TTWU_QUEUE"), [false; 4]);
+    }
+
+    #[test]
+    fn across_caches_everything_is_unless_the_task_may_not_run_there() {
+        for (kernel, expected) in [("v5.7", true), ("v5.19", true), ("v6.0", false)] {
+            let topology = Topology::regular(1, 2, 1, 1, SmtNumbering::Adjacent).expect("a machine");
+            let mut bed = Bed::on(kernel, topology);
+            let free = bed.spawn(0, 1);
+            let pinned = bed.spawn_with(0, 1, crate::task::Policy::Normal, CpuMask::single(Cpu(0)));
+            bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(1000));
+            let scheduler: &Scheduler = &bed.scheduler;
+            assert!(scheduler.ttwu_queue_cond(free, Cpu(1), false));
+            assert_eq!(scheduler.ttwu_queue_cond(pinned, Cpu(1), false), expected, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_still_leaving_needs_no_selection_from_v5_8_on() {
+        for (kernel, expected) in [("v5.7", None), ("v5.8", Some(Cpu(1))), ("v6.6", Some(Cpu(1)))] {
+            let mut bed = Bed::new(kernel, 2, 1);
+            let task = bed.spawn(0, 1);
+            bed.leave(1);
+            bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(1000));
+            let decision = bed.scheduler.queue_where_leaving(task);
+            assert_eq!(decision.map(|decision| decision.cpu), expected, "{kernel}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A machine as the TOML file that describes it.
+
+use std::fmt::Write;
+
+use fairlab_event::Cpu;
+use fairlab_kernel::{CpuMask, Topology};
+use fairlab_sim::Machine;
+use fairlab_sim::machine::Costs;
+
+/// The file; reading it gives the same machine.
+pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
+    let topology = &machine.topology;
+    let mut text = format!(
+        "name = {}\ndescription = {}\nhz = {}\nplatform = \"{}\"\n\n",
+        quoted(&machine.name),
+        quoted(&machine.description),
+        machine.hz,
+        topology.platform().name()
+    );
+    text += &cpus(topology);
+    text += &capacities(topology);
+    text += &numa(topology);
+    for clock in &machine.frequency_domains {
+        let khz = clock.frequencies.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let _ = write!(
+            text,
+            "\n[[clock]]\ncpus = \"{}\"\nkhz = [{khz}]\nrate_limit_us = {}\nfast_switch = {}\n",
+            clock.cpus,
+            clock.rate_limit.0 / 1000,
+            clock.fast_switch
+        );
+    }
+    text + &costs(&machine.costs)
+}
+
+/// A string of TOML.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_string()).to_string()
+}
+
+/// `["0-1", "2-3"]`: one list for each number up to the highest.
+fn lists(topology: &Topology, number: impl Fn(Cpu) -> u32) -> String {
+    let last = topology.cpus().map(&number).max().unwrap_or(0);
+    let list = |wanted: u32| {
+        let cpus = topology.cpus().filter(|&cpu| number(cpu) == wanted).collect::<CpuMask>();
+        format!("\"{cpus}\"")
+    };
+    format!("[{}]", (0..=last).map(list).collect::<Vec<_>>().join(", "))
+}
+
+/// The masks of all CPUs, each once, in order of their first CPU.
+fn distinct<'t>(topology: &'t Topology, mask: impl Fn(Cpu) -> &'t CpuMask) -> String {
+    let first = topology.cpus().filter(|&cpu| mask(cpu).lowest() == Some(cpu));
+    let lists = first.map(|cpu| format!("\"{}\"", mask(cpu))).collect::<Vec<_>>();
+    format!("[{}]", lists.join(", "))
+}
+
+fn cpus(topology: &Topology) -> String {
+    let mut text = format!("[cpus]\ncores = {}\n", lists(topology, |cpu| topology.place(cpu).core));
+    if topology.cpus().any(|cpu| topology.cluster_mask(cpu) != topology.smt_mask(cpu)) {
+        let _ = writeln!(text, "clusters = {}", distinct(topology, |cpu| topology.cluster_mask(cpu)));
+    }
+    let _ = writeln!(text, "caches = {}", lists(topology, |cpu| topology.place(cpu).llc));
+    let _ = writeln!(text, "nodes = {}", lists(topology, |cpu| topology.place(cpu).node));
+    if topology.cpus().any(|cpu| topology.package_mask(cpu) != topology.node_mask(cpu)) {
+        let _ = writeln!(text, "packages = {}", distinct(topology, |cpu| topology.package_mask(cpu)));
+    }
+    text
+}
+
+fn capacities(topology: &Topology) -> String {
+    if !topology.has_asymmetric_capacity() {
+        return String::new();
+    }
+    let mut all = topology.cpus().map(|cpu| topology.capacity(cpu)).collect::<Vec<_>>();
+    all.sort_unstable();
+    all.dedup();
+    let mut text = String::from("\n[capacities]\n");
+    for capacity in all {
+        let cpus = topology.cpus().filter(|&cpu| topology.capacity(cpu) == capacity).collect::<CpuMask>();
+        let _ = writeln!(text, "\"{cpus}\" = {capacity}");
+    }
+    text
+}
+
+fn numa(topology: &Topology) -> String {
+    let nodes = topology.nr_nodes() as u32;
+    let row = |from: u32| {
+        let row = (0..nodes).map(|to| topology.distance(from, to).to_string()).collect::<Vec<_>>();
+        format!("    [{}],\n", row.join(", "))
+    };
+    let rows = (0..nodes).map(row).collect::<String>();
+    format!("\n[numa]\nreclaim_distance = {}\ndistances = [\n{rows}]\n", topology.reclaim_distance())
+}
+
+fn costs(costs: &Costs) -> String {
+    let own = costs.table().into_iter().filter(|cost| cost.value != cost.default);
+    let lines = own.map(|cost| format!("{} = {}\n", cost.name, cost.value.0)).collect::<String>();
+    if lines.is_empty() { lines } else { format!("\n[costs]\n{lines}") }
+}

@@ -1,0 +1,271 @@
+//! The presets, each figure with its source.
+
+use fairlab_kernel::topology::{Platform, SmtNumbering};
+
+use super::{Preset, Speed};
+
+/// One x86 socket: what differs is said.
+const PLAIN: Preset = Preset {
+    name: "",
+    description: "",
+    platform: Platform::X86,
+    nodes: 1,
+    llcs_a_node: 1,
+    cores_an_llc: 1,
+    threads_a_core: 1,
+    numbering: SmtNumbering::Spread,
+    distance: 21,
+    speeds: &[],
+    hz: 1000,
+    costs: &[],
+    sources: &[],
+};
+
+const INTEL_DISTANCE: (&str, &str) = (
+    "distances",
+    "10 and 21, what Intel's servers report between sockets that are linked directly; below the reclaim distance of 30 \
+     the number makes no difference",
+);
+const INTEL_NUMBERING: (&str, &str) =
+    ("numbering", "first threads of all cores first, socket by socket, as Intel's servers number CPUs");
+const LKP_HZ: (&str, &str) = ("hz", "0-Day's x86_64-rhel configurations have CONFIG_HZ=1000");
+const LKP_CLOCK: (&str, &str) =
+    ("clock", "the tests' names end in -performance: the governor keeps the highest frequency");
+
+/// Every preset.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "vm40",
+        description: "virtual machine with 40 CPUs: 20 cores of 2 threads, one last-level cache, HZ 1000",
+        cores_an_llc: 20,
+        threads_a_core: 2,
+        numbering: SmtNumbering::Adjacent,
+        costs: &[
+            (
+                "wakeup_ns",
+                10_500,
+                "a fit: 20 serial futex wakeups take about 230 us in the schbench report on this machine",
+            ),
+            (
+                "idle_exit_ns",
+                8_000,
+                "a fit to the least latency, 21 us, in the same report: a halted vCPU is started by its host",
+            ),
+        ],
+        sources: &[
+            (
+                "topology",
+                "the report on load_balance and schbench of October 2020: 40 cpus (20 cores, 2 threads per core)",
+            ),
+            ("cache", "assumed: one for all"),
+            ("numbering", "QEMU's: threads of a core are neighbours"),
+            ("hz", "assumed: tails of 12.2 to 13.2 ms are a slice of 12 ms and at most one tick of 1 ms"),
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "laptop8",
+        description: "laptop with 8 CPUs: 4 cores of 2 threads, one last-level cache, HZ 250",
+        cores_an_llc: 4,
+        threads_a_core: 2,
+        hz: 250,
+        sources: &[("topology", "a common laptop"), ("hz", "what most distributions choose")],
+        ..PLAIN
+    },
+    Preset {
+        name: "vm4",
+        description: "virtual machine with 4 CPUs under one last-level cache, HZ 250",
+        cores_an_llc: 4,
+        numbering: SmtNumbering::Adjacent,
+        hz: 250,
+        costs: &[("idle_exit_ns", 8_000, "as vm40: a halted vCPU is started by its host")],
+        sources: &[
+            (
+                "topology",
+                "the log of the idle cpumask in its RFC, v7: 4 VCPU VM, a mask of one cache domain holds 0-3",
+            ),
+            ("threads", "assumed: one a core"),
+            ("hz", "the same log: CPUs are cleared by ticks at multiples of 4 ms"),
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "xeon-2s80",
+        description: "server with 80 CPUs: 2 sockets with 20 cores of 2 threads and a last-level cache each, HZ 250",
+        nodes: 2,
+        cores_an_llc: 20,
+        threads_a_core: 2,
+        hz: 250,
+        sources: &[
+            (
+                "topology",
+                "tbench with 1 to 320 clients, four a CPU, in the answer to the RFC of the idle cpumask, v7; the \
+                          division into 2 sockets is what its author's machines of the time had",
+            ),
+            INTEL_DISTANCE,
+            INTEL_NUMBERING,
+            ("hz", "assumed: what SUSE's kernels have"),
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "xeon-4s192",
+        description: "server with 192 CPUs: 4 sockets with 24 cores of 2 threads and a last-level cache each, HZ 250",
+        nodes: 4,
+        cores_an_llc: 24,
+        threads_a_core: 2,
+        hz: 250,
+        sources: &[
+            (
+                "topology",
+                "the RFC of the idle cpumask, v7: 4 sockets, 24 cores a socket, 2 hyperthreads a core",
+            ),
+            INTEL_DISTANCE,
+            INTEL_NUMBERING,
+            ("hz", "assumed: as vm4, the same author's"),
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "lkp-bdw-ep3",
+        description: "0-Day's server with 88 CPUs: 2 × Xeon E5-2699 v4 (22 cores of 2 threads), 64 GB, HZ 1000",
+        nodes: 2,
+        cores_an_llc: 22,
+        threads_a_core: 2,
+        sources: &[
+            (
+                "topology",
+                "fdf5f315d5cf: 88 threads E5-2699 v4 @ 2.20GHz 64G; that Xeon has 22 cores, cluster-on-die off",
+            ),
+            INTEL_DISTANCE,
+            INTEL_NUMBERING,
+            LKP_HZ,
+            LKP_CLOCK,
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "lkp-skl-4sp1",
+        description: "0-Day's server with 192 CPUs: 4 × Xeon Platinum 8160 (24 cores of 2 threads), 768 GB, HZ 1000",
+        nodes: 4,
+        cores_an_llc: 24,
+        threads_a_core: 2,
+        sources: &[
+            (
+                "topology",
+                "fdf5f315d5cf: 192 threads Platinum 8160 768G; that Xeon has 24 cores, sub-NUMA clusters off",
+            ),
+            INTEL_DISTANCE,
+            INTEL_NUMBERING,
+            LKP_HZ,
+            LKP_CLOCK,
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "lkp-bdw-ep6",
+        description: "0-Day's server with 88 CPUs: 2 × Xeon E5-2699 v4 (22 cores of 2 threads), 128 GB, HZ 1000",
+        nodes: 2,
+        cores_an_llc: 22,
+        threads_a_core: 2,
+        sources: &[
+            (
+                "topology",
+                "fdf5f315d5cf: 88 threads E5-2699 v4 @ 2.20GHz 128G; that Xeon has 22 cores, cluster-on-die off",
+            ),
+            INTEL_DISTANCE,
+            INTEL_NUMBERING,
+            LKP_HZ,
+            LKP_CLOCK,
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "lkp-avoton3",
+        description: "0-Day's microserver with 8 CPUs: Atom C2750, pairs of cores under a second-level cache, HZ 1000",
+        llcs_a_node: 4,
+        cores_an_llc: 2,
+        numbering: SmtNumbering::Adjacent,
+        sources: &[
+            (
+                "topology",
+                "fdf5f315d5cf: 8 threads Atom C2750 @ 2.40GHz 16G; its 4 MB of L2 are 1 MB a pair of cores, and there \
+                          is no L3",
+            ),
+            LKP_HZ,
+            LKP_CLOCK,
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "chromebook8",
+        description: "Chromebook with 8 arm64 CPUs under one cache: 6 little ones and 2 big ones, each kind with one clock, \
+                      HZ 1000",
+        platform: Platform::Arm64,
+        cores_an_llc: 8,
+        numbering: SmtNumbering::Adjacent,
+        speeds: &[
+            Speed {
+                first: 0,
+                last: 5,
+                capacity: 293,
+                khz: &[
+                    300_000, 576_000, 768_000, 1_017_600, 1_248_000, 1_324_800, 1_516_800, 1_612_800,
+                    1_708_800, 1_804_800,
+                ],
+                rate_limit_us: 1000,
+                fast_switch: true,
+            },
+            Speed {
+                first: 6,
+                last: 7,
+                capacity: 1024,
+                khz: &[
+                    300_000, 652_800, 825_600, 979_200, 1_113_600, 1_267_200, 1_555_200, 1_708_800,
+                    1_843_200, 1_900_800, 1_996_800, 2_112_000, 2_208_000, 2_323_200, 2_400_000, 2_553_600,
+                ],
+                rate_limit_us: 1000,
+                fast_switch: true,
+            },
+        ],
+        sources: &[
+            (
+                "topology",
+                "the patch that limits update_blocked_averages(): an octacore ARM64 device with ChromeOS and v5.4, many \
+                          CPUs in a cluster with a shared frequency domain; taken to be Qualcomm's SC7180, whose device tree has \
+                          6 + 2 cores in one cluster under one L3",
+            ),
+            (
+                "capacity",
+                "that device tree: capacity-dmips-mhz 415 and 1024 at 1804.8 and 2553.6 MHz, normalised as \
+                          drivers/base/arch_topology.c does",
+            ),
+            (
+                "clock",
+                "that device tree's operating points; qcom-cpufreq-hw switches at once and names no latency, so \
+                       schedutil waits LATENCY_MULTIPLIER, 1000 us",
+            ),
+            ("hz", "assumed: tails of 12.7 to 13.4 ms are a slice of 12 ms and at most one tick of 1 ms"),
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "s390-lpar24",
+        description: "s390 partition with 24 CPUs: 12 cores of 2 threads, HZ 100",
+        platform: Platform::S390,
+        cores_an_llc: 12,
+        threads_a_core: 2,
+        numbering: SmtNumbering::Adjacent,
+        hz: 100,
+        sources: &[
+            (
+                "topology",
+                "the report on EEVDF and vhost of November 2023: 12 dedicated IFLs, SMT-2 (24 Linux CPUs)",
+            ),
+            ("cache", "assumed: all cores on one chip"),
+            ("numbering", "s390's: threads of a core are neighbours"),
+            ("hz", "s390's default; ticks of the report's trace are 10 ms apart"),
+        ],
+        ..PLAIN
+    },
+];

@@ -1,0 +1,399 @@
+//! hackbench, also known as `perf bench sched messaging`: groups of senders and receivers that all talk to each other.
+//!
+//! Facts from perf's bench/sched-messaging.c: in each group every one of 20 senders writes a message to every one of 20
+//! receivers, round after round; each receiver has one socket pair (or pipe), which all senders of its group write to.
+//! All tasks say that they are ready and wait for one byte on a pipe that all poll; then the clock starts. A sender
+//! writes `loops` × 20 messages, a receiver reads as many as come; the main task waits for all of them.
+//!
+//! A stream socket takes messages until their buffers' true size reaches `sk_sndbuf`; who is blocked by that is woken,
+//! all at once, when a quarter is left (`unix_writable()`). A pipe has 16 pages; who writes into a full one is woken,
+//! one at a time, as soon as there is room. Whoever waits to read is woken by a write, with the hint that the writer is
+//! about to sleep (`WF_SYNC`).
+//!
+//! Departs: what a task does between system calls takes no time; a system call that copies a message takes
+//! [`Options::io`].
+//!
+//! Must not know: CPUs, schedulers.
+
+use std::collections::VecDeque;
+
+use fairlab_event::{Comm, Ns};
+
+use super::arguments::Arguments;
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+
+/// The true size of a buffer for a message of 100 bytes: `SKB_TRUESIZE()` of the smallest slab that holds message and
+/// `struct skb_shared_info`, bytes.
+const SKB_TRUESIZE: u32 = 768;
+
+/// `net.core.wmem_default`, bytes.
+const SOCKET_BUFFER: u32 = 212_992;
+
+/// A pipe's buffer: 16 pages, bytes.
+const PIPE_BUFFER: u32 = 16 * 4096;
+
+/// What a command line gives.
+pub const USAGE: &str = "\
+usage: hackbench [OPTIONS]
+  -g, --group N     groups (10)
+  -f, --fds N       senders and as many receivers a group (20)
+  -l, --nr_loops N  messages from each sender to each receiver of its group (100)
+  -p, --pipe        pipes, not socket pairs
+  -t, --thread      threads, not processes
+      --io-ns N     what the copying of a message costs beside the system call, ns (800)
+";
+
+/// What the command line asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Groups.
+    pub groups: u32,
+    /// Senders a group, and as many receivers.
+    pub fds: u32,
+    /// Messages from each sender to each receiver of its group.
+    pub loops: u32,
+    /// Pipes, not socket pairs.
+    pub pipe: bool,
+    /// Threads, not processes.
+    pub threads: bool,
+    /// What the copying of a message costs beside the system call.
+    pub io: Ns,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Options, String> {
+        let mut options =
+            Options { groups: 10, fds: 20, loops: 100, pipe: false, threads: false, io: Ns(800) };
+        let mut arguments = Arguments::new(args, USAGE);
+        while let Some(name) = arguments.next()? {
+            match name {
+                "-g" | "--group" => options.groups = arguments.number(1..=100_000)?,
+                "-f" | "--fds" => options.fds = arguments.number(1..=10_000)?,
+                "-l" | "--nr_loops" | "--loops" => options.loops = arguments.number(1..=u32::MAX)?,
+                "-p" | "--pipe" => options.pipe = true,
+                "-t" | "--thread" | "--threads" => options.threads = true,
+                "-P" | "--process" => options.threads = false,
+                "--io-ns" => options.io = Ns(u64::from(arguments.number(1..=1_000_000)?)),
+                _ => return Err(arguments.unknown()),
+            }
+        }
+        if u64::from(options.groups) * u64::from(options.fds) * 2 > 1_000_000 {
+            return Err("more than a million tasks".to_string());
+        }
+        Ok(options)
+    }
+
+    fn tasks(&self) -> u32 {
+        self.groups * self.fds * 2
+    }
+}
+
+/// The socket pair or pipe of one receiver.
+#[derive(Clone, Debug, Default)]
+struct Channel {
+    /// Messages in it.
+    filled: u32,
+    /// Whether its receiver sleeps in `read()`.
+    reader_waits: bool,
+    /// Senders that sleep in `write()`.
+    writers: VecDeque<ThreadId>,
+}
+
+/// What a sender or receiver is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Says that it is ready, and waits for the start.
+    Ready,
+    /// Has copied a message, or found that it must wait.
+    Message,
+    Done,
+}
+
+#[derive(Clone, Debug)]
+struct Task {
+    group: u32,
+    /// Its number among the senders, or the receivers, of its group.
+    number: u32,
+    sends: bool,
+    stage: Stage,
+    /// Messages sent or received so far.
+    messages: u64,
+    /// Sleeps until it is woken: in `poll()`, `read()` or `write()`.
+    waits: bool,
+}
+
+/// hackbench, ready to run.
+#[derive(Debug)]
+pub struct Hackbench {
+    options: Options,
+    tasks: Vec<Task>,
+    channels: Vec<Channel>,
+    /// How many messages fit, and at how many a blocked writer goes on.
+    capacity: u32,
+    writable: u32,
+    ready: u32,
+    ended: u32,
+    started: Option<Ns>,
+    finished: Option<Ns>,
+    main_waits: bool,
+    /// Per thread, the main task first: whom it has still to wake, the next one last.
+    to_wake: Vec<Vec<ThreadId>>,
+}
+
+impl Hackbench {
+    /// hackbench with these arguments (without the program's name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String]) -> Result<Hackbench, String> {
+        Ok(Hackbench::new(Options::parse(args)?))
+    }
+
+    /// hackbench with these options.
+    pub fn new(options: Options) -> Hackbench {
+        let capacity = if options.pipe { PIPE_BUFFER / 100 } else { SOCKET_BUFFER / SKB_TRUESIZE };
+        Hackbench {
+            tasks: Vec::new(),
+            channels: vec![Channel::default(); (options.groups * options.fds) as usize],
+            capacity,
+            writable: if options.pipe { capacity - 1 } else { capacity / 4 },
+            ready: 0,
+            ended: 0,
+            started: None,
+            finished: None,
+            main_waits: false,
+            to_wake: vec![Vec::new()],
+            options,
+        }
+    }
+
+    /// The main task: creates all, waits until all are ready, starts them, waits for their end.
+    fn main(&mut self, now: Ns) -> Action {
+        let created = self.tasks.len() as u32;
+        if created < self.options.tasks() {
+            return self.create(created);
+        }
+        if let Some(next) = self.to_wake[0].pop() {
+            return Action::Wake(next);
+        }
+        if self.started.is_none() && self.ready == created {
+            self.started = Some(now);
+            self.to_wake[0] = (1..=created).rev().map(ThreadId).collect();
+            self.tasks.iter_mut().for_each(|task| task.waits = false);
+            return Action::SystemCall(self.options.io);
+        }
+        if self.ended == created {
+            self.finished = Some(now);
+            return Action::Exit;
+        }
+        self.main_waits = true;
+        Action::Wait
+    }
+
+    /// In each group the receivers come first, then the senders.
+    fn create(&mut self, index: u32) -> Action {
+        let (group, in_group) = (index / (2 * self.options.fds), index % (2 * self.options.fds));
+        let sends = in_group >= self.options.fds;
+        let number = in_group % self.options.fds;
+        self.tasks.push(Task { group, number, sends, stage: Stage::Ready, messages: 0, waits: false });
+        self.to_wake.push(Vec::new());
+        let mut spec = ThreadSpec::new("hackbench", format!("hackbench {index}"));
+        spec.comm = Comm::from("hackbench");
+        Action::Spawn(spec)
+    }
+
+    fn task(&mut self, id: ThreadId) -> Action {
+        let index = id.index() - 1;
+        if self.tasks[index].waits {
+            return Action::Wait;
+        }
+        if let Some(next) = self.to_wake[id.index()].pop() {
+            return Action::WakeSync(next);
+        }
+        match self.tasks[index].stage {
+            Stage::Ready => {
+                self.tasks[index].stage = Stage::Message;
+                self.tasks[index].waits = true;
+                self.ready += 1;
+                if self.ready == self.options.tasks() {
+                    self.wake_main()
+                } else {
+                    Action::SystemCall(self.options.io)
+                }
+            }
+            Stage::Message if self.messages_left(index) == 0 => {
+                self.tasks[index].stage = Stage::Done;
+                self.ended += 1;
+                if self.ended == self.options.tasks() { self.wake_main() } else { Action::Exit }
+            }
+            Stage::Message if self.tasks[index].sends => self.send(id),
+            Stage::Message => self.receive(id),
+            Stage::Done => Action::Exit,
+        }
+    }
+
+    fn wake_main(&mut self) -> Action {
+        self.main_waits = false;
+        Action::Wake(ThreadId::MAIN)
+    }
+
+    fn messages_left(&self, index: usize) -> u64 {
+        u64::from(self.options.loops) * u64::from(self.options.fds) - self.tasks[index].messages
+    }
+
+    /// Writes one message to the next receiver of its group.
+    fn send(&mut self, id: ThreadId) -> Action {
+        let task = &mut self.tasks[id.index() - 1];
+        let receiver = (task.messages % u64::from(self.options.fds)) as u32;
+        let channel = (task.group * self.options.fds + receiver) as usize;
+        if self.channels[channel].filled >= self.capacity {
+            task.waits = true;
+            self.channels[channel].writers.push_back(id);
+            return Action::Wait;
+        }
+        task.messages += 1;
+        let reader = ThreadId(1 + task.group * 2 * self.options.fds + receiver);
+        self.channels[channel].filled += 1;
+        if std::mem::take(&mut self.channels[channel].reader_waits) {
+            self.tasks[reader.index() - 1].waits = false;
+            self.to_wake[id.index()].push(reader);
+        }
+        Action::SystemCall(self.options.io)
+    }
+
+    /// Reads one message of its own.
+    fn receive(&mut self, id: ThreadId) -> Action {
+        let task = &mut self.tasks[id.index() - 1];
+        let channel = &mut self.channels[(task.group * self.options.fds + task.number) as usize];
+        if channel.filled == 0 {
+            task.waits = true;
+            channel.reader_waits = true;
+            return Action::Wait;
+        }
+        task.messages += 1;
+        channel.filled -= 1;
+        if channel.filled <= self.writable {
+            let woken = if self.options.pipe { channel.writers.len().min(1) } else { channel.writers.len() };
+            for writer in channel.writers.drain(..woken) {
+                self.tasks[writer.index() - 1].waits = false;
+                self.to_wake[id.index()].insert(0, writer);
+            }
+        }
+        Action::SystemCall(self.options.io)
+    }
+}
+
+impl Workload for Hackbench {
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec::new("hackbench", "hackbench main")
+    }
+
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        if thread == ThreadId::MAIN { self.main(view.now) } else { self.task(thread) }
+    }
+
+    fn must_wait(&self, thread: ThreadId) -> bool {
+        match thread.index().checked_sub(1) {
+            None => self.main_waits,
+            Some(index) => self.tasks[index].waits,
+        }
+    }
+
+    fn output(&self, now: Ns) -> String {
+        let options = &self.options;
+        let mode = if options.threads { "threaded" } else { "process" };
+        let mut text = format!(
+            "Running in {mode} mode with {} groups using {} file descriptors each (== {} tasks)\n\
+             Each sender will pass {} messages of 100 bytes\n",
+            options.groups,
+            2 * options.fds,
+            options.tasks(),
+            options.loops,
+        );
+        match (self.started, self.finished) {
+            (Some(started), Some(finished)) => {
+                text += &format!("Time: {:.3}\n", finished.since(started).as_secs_f64());
+            }
+            (Some(started), None) => {
+                text += &format!("(stopped after {:.3} s)\n", now.since(started).as_secs_f64());
+            }
+            _ => text += "(stopped before the start)\n",
+        }
+        text
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        let received = self.tasks.iter().filter(|task| !task.sends).map(|task| task.messages);
+        Some(("messages", received.sum()))
+    }
+
+    fn metrics(&self) -> Vec<(String, f64)> {
+        let time = self.started.zip(self.finished).map(|(started, finished)| finished.since(started));
+        time.map(|time| ("time_ns".to_string(), time.0 as f64)).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Machine};
+
+    fn run(args: &[&str], kernel: &str) -> (Engine, usize) {
+        let machine = Machine::preset("laptop8").expect("a machine");
+        let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
+        let args = args.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let number = engine.start(Box::new(Hackbench::parse(&args).expect("options")));
+        engine.run_until(Ns::from_secs(60), &mut ());
+        (engine, number)
+    }
+
+    #[test]
+    fn every_message_arrives_and_the_program_ends() {
+        for kernel in ["v5.4", "v5.10", "v6.6", "v6.12"] {
+            for args in [&["-g", "2", "-f", "5", "-l", "50"][..], &["-g", "1", "-f", "3", "-l", "700", "-p"]]
+            {
+                let (engine, number) = run(args, kernel);
+                let workload = engine.workload(number);
+                let output = workload.output(engine.now());
+                assert!(output.contains("Time: 0.0"), "{kernel} {args:?}: {output}");
+                let expected = if args.contains(&"-p") { 3 * 3 * 700 } else { 2 * 5 * 5 * 50 };
+                assert_eq!(workload.progress(), Some(("messages", expected)), "{kernel} {args:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_socket_blocks_its_writers_until_a_quarter_is_left() {
+        let options = Options { groups: 1, fds: 1, loops: 1000, pipe: false, threads: false, io: Ns(1) };
+        let mut bench = Hackbench::new(options);
+        bench.create(0);
+        bench.create(1);
+        let (receiver, sender) = (ThreadId(1), ThreadId(2));
+        for _ in 0..277 {
+            assert!(matches!(bench.send(sender), Action::SystemCall(_)));
+        }
+        assert!(matches!(bench.send(sender), Action::Wait), "277 messages of 768 bytes fill 212,992 bytes");
+        while bench.channels[0].filled > 70 {
+            bench.receive(receiver);
+        }
+        assert!(bench.tasks[1].waits);
+        bench.receive(receiver);
+        assert!(!bench.tasks[1].waits, "{} are left", bench.channels[0].filled);
+        assert_eq!(bench.to_wake[receiver.index()], [sender]);
+    }
+
+    #[test]
+    fn bad_options_are_said_in_one_line() {
+        for (args, problem) in [
+            (&["-g"][..], "-g needs a number"),
+            (&["-g", "0"], "-g '0' is not a whole number from 1 to 100000"),
+            (&["-x"], "unknown option '-x'"),
+            (&["5"], "unknown option '5'"),
+            (&["-g", "100000", "-f", "10000"], "more than a million tasks"),
+        ] {
+            let args = args.iter().map(ToString::to_string).collect::<Vec<_>>();
+            let error = Hackbench::parse(&args).expect_err(problem);
+            assert!(error.contains(problem) && !error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! `perf bench sched pipe`: two tasks pass a byte to and fro through two pipes.
+//!
+//! Facts from perf's bench/sched-pipe.c: each task writes to one pipe and reads from the other, a million times; a write
+//! into an empty pipe wakes the reader with the hint that the writer is about to sleep (`WF_SYNC`).
+//!
+//! Must not know: CPUs, schedulers.
+
+use fairlab_event::Ns;
+
+use super::arguments::Arguments;
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+
+/// What a command line gives.
+pub const USAGE: &str = "\
+usage: pipe [OPTIONS]
+  -l, --loop N   round trips (1000000)
+  -T, --threaded threads, not processes
+      --io-ns N  what a byte through a pipe costs beside the system call, ns (300)
+";
+
+/// What a task is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Write,
+    Wake,
+    Read,
+    Done,
+}
+
+/// The benchmark, ready to run.
+#[derive(Debug)]
+pub struct Pipe {
+    loops: u32,
+    threaded: bool,
+    io: Ns,
+    /// Round trips done, per task.
+    done: [u32; 2],
+    stage: [Stage; 2],
+    /// Whether a byte waits for the task.
+    filled: [bool; 2],
+    waits: [bool; 2],
+    ended: u32,
+    spawned: u32,
+    started: Option<Ns>,
+    finished: Option<Ns>,
+    main_waits: bool,
+}
+
+impl Pipe {
+    /// The benchmark with these arguments.
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String]) -> Result<Pipe, String> {
+        let (mut loops, mut threaded, mut io) = (1_000_000, false, 300);
+        let mut arguments = Arguments::new(args, USAGE);
+        while let Some(name) = arguments.next()? {
+            match name {
+                "-l" | "--loop" => loops = arguments.number(1..=u32::MAX)?,
+                "-T" | "--threaded" => threaded = true,
+                "--io-ns" => io = arguments.number(1..=1_000_000)?,
+                _ => return Err(arguments.unknown()),
+            }
+        }
+        Ok(Pipe {
+            loops,
+            threaded,
+            io: Ns(u64::from(io)),
+            done: [0; 2],
+            // The first task writes first, the second reads first.
+            stage: [Stage::Write, Stage::Read],
+            filled: [false; 2],
+            waits: [false; 2],
+            ended: 0,
+            spawned: 0,
+            started: None,
+            finished: None,
+            main_waits: false,
+        })
+    }
+
+    fn main(&mut self, now: Ns) -> Action {
+        if self.spawned < 2 {
+            self.started = self.started.or(Some(now));
+            self.spawned += 1;
+            return Action::Spawn(ThreadSpec::new("sched-pipe", format!("pipe {}", self.spawned)));
+        }
+        if self.ended == 2 {
+            self.finished = Some(now);
+            return Action::Exit;
+        }
+        self.main_waits = true;
+        Action::Wait
+    }
+
+    fn task(&mut self, me: usize) -> Action {
+        let other = 1 - me;
+        match self.stage[me] {
+            _ if self.waits[me] => Action::Wait,
+            Stage::Write | Stage::Read if self.done[me] == self.loops => self.end(me),
+            Stage::Done => Action::Exit,
+            Stage::Write => {
+                self.filled[other] = true;
+                self.stage[me] =
+                    if std::mem::take(&mut self.waits[other]) { Stage::Wake } else { self.after_write(me) };
+                Action::SystemCall(self.io)
+            }
+            Stage::Wake => {
+                self.stage[me] = self.after_write(me);
+                Action::WakeSync(ThreadId(1 + other as u32))
+            }
+            Stage::Read if std::mem::take(&mut self.filled[me]) => {
+                self.stage[me] = Stage::Write;
+                // The second task's round ends with its write, the first one's with its read.
+                self.done[me] += u32::from(me == 0);
+                Action::SystemCall(self.io)
+            }
+            Stage::Read => {
+                self.waits[me] = true;
+                Action::Wait
+            }
+        }
+    }
+
+    fn after_write(&mut self, me: usize) -> Stage {
+        self.done[me] += u32::from(me == 1);
+        Stage::Read
+    }
+
+    /// Ends; the last one wakes the main task first.
+    fn end(&mut self, me: usize) -> Action {
+        if std::mem::replace(&mut self.stage[me], Stage::Done) == Stage::Done {
+            return Action::Exit;
+        }
+        self.ended += 1;
+        if self.ended < 2 {
+            return Action::Exit;
+        }
+        self.main_waits = false;
+        Action::Wake(ThreadId::MAIN)
+    }
+
+    /// Time since the tasks were created, until the end or `now`.
+    fn elapsed(&self, now: Ns) -> Ns {
+        self.started.map_or(Ns::ZERO, |started| self.finished.unwrap_or(now).since(started))
+    }
+
+    fn us_per_op(&self, now: Ns) -> f64 {
+        self.elapsed(now).0 as f64 / 1_000.0 / f64::from(self.done[0].max(1))
+    }
+}
+
+impl Workload for Pipe {
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec::new("sched-pipe", "pipe main")
+    }
+
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        match thread.index().checked_sub(1) {
+            None => self.main(view.now),
+            Some(me) => self.task(me),
+        }
+    }
+
+    fn must_wait(&self, thread: ThreadId) -> bool {
+        match thread.index().checked_sub(1) {
+            None => self.main_waits,
+            Some(me) => self.waits[me],
+        }
+    }
+
+    fn output(&self, now: Ns) -> String {
+        let kind = if self.threaded { "threads" } else { "processes" };
+        let us_per_op = self.us_per_op(now);
+        format!(
+            "# Running 'sched/pipe' benchmark:\n# Executed {} pipe operations between two {kind}\n\n     \
+             Total time: {:.3} [sec]\n\n {us_per_op:>14.6} usecs/op\n {:>14} ops/sec\n",
+            self.done[0],
+            self.elapsed(now).as_secs_f64(),
+            if us_per_op > 0.0 { (1_000_000.0 / us_per_op) as u64 } else { 0 },
+        )
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        Some(("operations", u64::from(self.done[0])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Machine};
+
+    #[test]
+    fn every_byte_goes_to_and_fro() {
+        for kernel in ["v5.4", "v5.10", "v6.6", "v6.12"] {
+            let machine = Machine::preset("laptop8").expect("a machine");
+            let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
+            let args = ["-l", "2000"].map(String::from);
+            let number = engine.start(Box::new(Pipe::parse(&args).expect("options")));
+            engine.run_until(Ns::from_secs(10), &mut ());
+            assert!(engine.now() < Ns::from_secs(1), "{kernel}: it ends");
+            let output = engine.workload(number).output(engine.now());
+            assert!(
+                output.contains("Executed 2000 pipe operations between two processes"),
+                "{kernel}: {output}"
+            );
+        }
+    }
+}

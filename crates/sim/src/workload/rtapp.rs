@@ -1,0 +1,541 @@
+//! rt-app: threads that run, sleep, wait for each other and for timers, as a JSON file says.
+//!
+//! Facts from scheduler-tools/rt-app at 55cb0c0 (2026): doc/tutorial.txt, src/rt-app.c. The main thread creates all
+//! others, which start together; each asks for its scheduling policy, nice level and CPUs itself, and again at the start
+//! of each phase that says something of them. `run` is work, which takes longer on a slow CPU; `runtime` is time by the
+//! clock. A timer sleeps until a period after it was last due, however long the steps before took; a relative one begins
+//! anew when it was missed. At the end of the duration the main thread tells all to stop: who sleeps ends at once, who
+//! computes at the end of its event.
+//!
+//! Departs: who sleeps on a timer then ends when it expires. What a thread does between two system calls takes no time,
+//! except for its events. See [`RtApp::left_out`] for what a file may say and the model leaves out.
+//!
+//! Must not know: CPUs, schedulers, files.
+
+mod file;
+mod json;
+mod plan;
+mod resources;
+mod thread;
+
+use fairlab_event::Ns;
+
+use self::plan::{Attributes, Plan, Step};
+use self::resources::Resources;
+use self::thread::{Loop, Stage, Thread};
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+
+/// What a command line gives.
+pub const USAGE: &str = "\
+usage: rt-app FILE.json
+  FILE.json   tasks, their phases and events, as rt-app reads them (comments and repeated names are allowed, as
+              for its script workgen)
+events: run runtime sleep timer lock unlock wait signal broad sync suspend resume barrier sem_post sem_wait yield fork,
+        and as plain computation mem memrun iorun
+";
+
+/// The main thread's name.
+const COMM: &str = "rt-app";
+
+/// An rt-app file, ready to run.
+#[derive(Debug)]
+pub struct RtApp {
+    plan: Plan,
+    resources: Resources,
+    /// Timers that threads share: when each is due next.
+    timers: Vec<Option<Ns>>,
+    /// The threads that exist, the main thread not among them.
+    threads: Vec<Thread>,
+    /// Tasks and instances that the main thread has still to create, the next one last.
+    to_create: Vec<(usize, u32)>,
+    /// Per task: how often it has been forked.
+    forked: Vec<u32>,
+    /// When the threads start together: their common time zero.
+    start: Option<Ns>,
+    /// Per thread, the main thread first: whom it has still to wake, the next one last.
+    to_wake: Vec<Vec<ThreadId>>,
+    ended: usize,
+    /// The duration has slept away, and all are told to stop.
+    stopped: bool,
+}
+
+impl RtApp {
+    /// An rt-app file's text.
+    ///
+    /// # Errors
+    /// One line that says what is wrong and where.
+    pub fn parse(text: &str) -> Result<RtApp, String> {
+        let plan = file::parse(text)?;
+        let instances =
+            |(number, task): (usize, &plan::Task)| (0..task.instances).map(move |one| (number, one));
+        let mut to_create = plan.tasks.iter().enumerate().flat_map(instances).collect::<Vec<_>>();
+        to_create.reverse();
+        Ok(RtApp {
+            resources: Resources::new(&plan),
+            timers: vec![None; plan.timers],
+            threads: Vec::new(),
+            to_create,
+            forked: vec![0; plan.tasks.len()],
+            start: None,
+            to_wake: vec![Vec::new()],
+            ended: 0,
+            stopped: false,
+            plan,
+        })
+    }
+
+    /// What the file asks for and the model leaves out, one line each.
+    pub fn left_out(&self) -> &[String] {
+        &self.plan.left_out
+    }
+
+    /// The main thread creates the others, starts them together, and waits for their end.
+    fn main(&mut self, now: Ns) -> Action {
+        if let Some((task, instance)) = self.to_create.pop() {
+            let name = format!("{}-{}", self.plan.tasks[task].name, self.threads.len());
+            return self.create(task, name, &format!("{task}/{instance}"));
+        }
+        if self.start.is_none() {
+            self.start = Some(now);
+            self.to_wake[0] = self.everybody().rev().collect();
+        }
+        if let Some(next) = self.to_wake[0].pop() {
+            return Action::Wake(next);
+        }
+        if let Some(left) = self.time_left(now).filter(|_| !self.stopped) {
+            if left > Ns::ZERO {
+                return Action::Sleep(left);
+            }
+            self.stopped = true;
+            self.to_wake[0] =
+                self.everybody().rev().filter(|id| self.threads[id.index() - 1].waits).collect();
+            return self.main(now);
+        }
+        if self.ended == self.threads.len() { Action::Exit } else { Action::Wait }
+    }
+
+    /// Time until the end of the duration, if there is one.
+    fn time_left(&self, now: Ns) -> Option<Ns> {
+        Some((self.start? + self.plan.duration?).since(now))
+    }
+
+    fn everybody(&self) -> impl DoubleEndedIterator<Item = ThreadId> + use<> {
+        (1..=self.threads.len() as u32).map(ThreadId)
+    }
+
+    fn create(&mut self, task: usize, name: String, stream: &str) -> Action {
+        let spec = ThreadSpec::new(&name, format!("rt-app {stream}"));
+        self.threads.push(Thread::new(task, name, self.plan.timers));
+        self.to_wake.push(Vec::new());
+        Action::Spawn(spec)
+    }
+
+    /// What a thread does next. Steps that take no time are done one after the other.
+    fn thread(&mut self, id: ThreadId, now: Ns) -> Action {
+        let index = id.index() - 1;
+        let Some(start) = self.start else { return Action::Wait };
+        if self.stopped {
+            return self.end(index);
+        }
+        loop {
+            if let Some(next) = self.to_wake[id.index()].pop() {
+                return Action::Wake(next);
+            }
+            let thread = &mut self.threads[index];
+            let task = &self.plan.tasks[thread.task];
+            match thread.stage {
+                Stage::Ended => return Action::Exit,
+                Stage::Begin => {
+                    thread.stage = Stage::Task;
+                    let left = (start + task.delay).since(now);
+                    if left > Ns::ZERO && task.delay > Ns::ZERO {
+                        return Action::Sleep(left);
+                    }
+                }
+                Stage::Task => {
+                    thread.stage = Stage::Phase;
+                    if let Some(action) = ask(task.attributes) {
+                        return action;
+                    }
+                }
+                Stage::Phase => {
+                    thread.stage = Stage::Steps;
+                    thread.current = Loop { start: now, ..Loop::default() };
+                    if let Some(action) = ask(thread.phase(task).attributes) {
+                        return action;
+                    }
+                }
+                Stage::Steps => {
+                    let Some(step) = thread.phase(task).steps.get(thread.step).cloned() else {
+                        if thread.end_loop(task, now) {
+                            continue;
+                        }
+                        return self.end(index);
+                    };
+                    if let Some(action) = self.step(id, &step, now) {
+                        return action;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends; the last one wakes the main thread first.
+    fn end(&mut self, index: usize) -> Action {
+        if std::mem::replace(&mut self.threads[index].stage, Stage::Ended) == Stage::Ended {
+            return Action::Exit;
+        }
+        self.ended += 1;
+        if self.ended == self.threads.len() { Action::Wake(ThreadId::MAIN) } else { Action::Exit }
+    }
+
+    /// Does one step; `None` if it takes no time. A step that has to wait is done again when the thread is woken.
+    fn step(&mut self, id: ThreadId, step: &Step, now: Ns) -> Option<Action> {
+        let thread = &mut self.threads[id.index() - 1];
+        let done = match *step {
+            Step::Lock(mutex) => thread.waits || self.resources.lock(mutex, id),
+            Step::SemWait(semaphore) => thread.waits || self.resources.sem_wait(semaphore, id),
+            _ => true,
+        };
+        if thread.waits || !done {
+            thread.waits = true;
+            return Some(Action::Wait);
+        }
+        if let Step::Timer { timer, period, relative, unique } = *step {
+            return self.timer(id, timer, period, relative, unique, now);
+        }
+        thread.step += 1;
+        match *step {
+            Step::Run(work) => return Some(Action::Run(work)),
+            Step::RunFor(time) => return Some(Action::SpinUntil(now + time)),
+            Step::Sleep(time) => return Some(Action::Sleep(time)),
+            Step::Yield => return Some(Action::Yield),
+            Step::Fork(task) => return Some(self.fork(task)),
+            Step::BeginWait(condition, mutex) => {
+                thread.waits = true;
+                self.resources.wait(condition, id);
+                let next = self.resources.unlock(mutex);
+                self.wake_later(id, next);
+            }
+            Step::Unlock(mutex) => {
+                let next = self.resources.unlock(mutex);
+                self.wake_later(id, next);
+            }
+            Step::Signal(condition) => {
+                let next = self.resources.signal(condition);
+                self.wake_later(id, next);
+            }
+            Step::Broadcast(condition) => self.wake_all(id, condition),
+            Step::SemPost(semaphore) => {
+                let next = self.resources.sem_post(semaphore);
+                self.wake_later(id, next);
+            }
+            Step::Arrive(barrier) => self.arrive(id, barrier),
+            Step::Depart(barrier) => self.resources.depart(barrier),
+            Step::Block | Step::Lock(_) | Step::SemWait(_) | Step::Timer { .. } => {}
+        }
+        None
+    }
+
+    fn timer(
+        &mut self,
+        id: ThreadId,
+        timer: usize,
+        period: Ns,
+        relative: bool,
+        unique: bool,
+        now: Ns,
+    ) -> Option<Action> {
+        let thread = &mut self.threads[id.index() - 1];
+        let first = self.start? + self.plan.tasks[thread.task].delay;
+        if let Some(due) = thread.timer_due.take() {
+            thread.current.wakeup_latency += now.since(due);
+            thread.step += 1;
+            return None;
+        }
+        let next = if unique { &mut thread.timers[timer] } else { &mut self.timers[timer] };
+        let due = next.unwrap_or(first) + period;
+        *next = Some(due);
+        let slack = due.0 as i64 - now.0 as i64;
+        let before = thread.current.slack.filter(|_| self.plan.cumulative_slack).unwrap_or(0);
+        thread.current.slack = Some(before + slack);
+        if due > now {
+            thread.timer_due = Some(due);
+            return Some(Action::Sleep(due.since(now)));
+        }
+        if relative {
+            *next = Some(now);
+        }
+        thread.step += 1;
+        None
+    }
+
+    fn arrive(&mut self, id: ThreadId, barrier: usize) {
+        let known = self.plan.barriers[barrier];
+        if self.resources.arrive(barrier) {
+            // Over the steps of those who wait: block, lock, depart.
+            self.threads[id.index() - 1].step += 3;
+            self.wake_all(id, known.condition);
+        } else {
+            self.threads[id.index() - 1].waits = true;
+            self.resources.wait(known.condition, id);
+            let next = self.resources.unlock(known.mutex);
+            self.wake_later(id, next);
+        }
+    }
+
+    fn fork(&mut self, task: usize) -> Action {
+        let fork = self.forked[task];
+        self.forked[task] += 1;
+        let name = format!("{}-{}-{fork}", self.plan.tasks[task].name, self.threads.len());
+        self.create(task, name, &format!("{task}/fork {fork}"))
+    }
+
+    fn wake_later(&mut self, id: ThreadId, whom: Option<ThreadId>) {
+        if let Some(whom) = whom {
+            self.threads[whom.index() - 1].waits = false;
+            self.to_wake[id.index()].insert(0, whom);
+        }
+    }
+
+    fn wake_all(&mut self, id: ThreadId, condition: usize) {
+        for whom in self.resources.broadcast(condition) {
+            self.threads[whom.index() - 1].waits = false;
+            self.to_wake[id.index()].insert(0, whom);
+        }
+    }
+}
+
+/// The system call that asks for what a task or phase says of its scheduling.
+fn ask(attributes: Attributes) -> Option<Action> {
+    (attributes != Attributes::default()).then_some(Action::SetScheduler {
+        policy: attributes.policy,
+        nice: attributes.nice,
+        request: attributes.request,
+        allowed: attributes.cpus,
+    })
+}
+
+impl Workload for RtApp {
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec::new(COMM, "rt-app main")
+    }
+
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        if thread == ThreadId::MAIN { self.main(view.now) } else { self.thread(thread, view.now) }
+    }
+
+    fn must_wait(&self, thread: ThreadId) -> bool {
+        match thread.index().checked_sub(1) {
+            None => self.ended < self.threads.len(),
+            Some(index) => self.start.is_none() || (self.threads[index].waits && !self.stopped),
+        }
+    }
+
+    fn output(&self, _: Ns) -> String {
+        let mut text = format!(
+            "{:<16} {:>8} {:>12} {:>12} {:>10} {:>10} {:>10} {:>10} {:>7}\n",
+            "thread", "loops", "period mean", "max us", "slack mean", "min us", "wu_lat", "max us", "missed"
+        );
+        for thread in &self.threads {
+            let measured = &thread.measured;
+            let us = |ns: f64| format!("{:.1}", ns / 1_000.0);
+            let mean =
+                |sum: f64, count: u64| if count == 0 { "-".to_string() } else { us(sum / count as f64) };
+            let least = if measured.timed == 0 { "-".to_string() } else { us(measured.slack_min as f64) };
+            text += &format!(
+                "{:<16} {:>8} {:>12} {:>12} {:>10} {least:>10} {:>10} {:>10} {:>7}\n",
+                thread.name,
+                measured.loops,
+                mean(measured.period_sum.0 as f64, measured.loops),
+                us(measured.period_max.0 as f64),
+                mean(measured.slack_sum as f64, measured.timed),
+                mean(measured.wakeup_latency_sum.0 as f64, measured.timed),
+                us(measured.wakeup_latency_max.0 as f64),
+                measured.missed,
+            );
+        }
+        for what in self.left_out() {
+            text += &format!("not modelled: {what}\n");
+        }
+        text
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        Some(("loops", self.threads.iter().map(|thread| thread.measured.loops).sum()))
+    }
+
+    fn runtime(&self) -> Option<Ns> {
+        self.plan.duration
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_analysis::timeline::Timeline;
+    use fairlab_kernel::Topology;
+    use fairlab_kernel::topology::SmtNumbering;
+
+    use super::*;
+    use crate::Engine;
+    use crate::machine::{Costs, Machine};
+
+    /// Who runs where, a millisecond a letter, on CPUs without SMT where kernel work costs nearly nothing.
+    fn picture(text: &str, cpus: u32, milliseconds: usize) -> String {
+        let mut costs = Costs::default();
+        for cost in Costs::default().table() {
+            costs.set(cost.name, Ns(1));
+        }
+        let machine = Machine {
+            name: "test".to_string(),
+            description: String::new(),
+            topology: Topology::regular(1, 1, cpus, 1, SmtNumbering::Adjacent).expect("a machine"),
+            hz: 1000,
+            costs,
+            frequency_domains: Vec::new(),
+        };
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        engine.set_tracing(true);
+        engine.start(Box::new(RtApp::parse(text).expect("a file")));
+        let end = Ns::from_ms(milliseconds as u64);
+        let mut timeline = Timeline::new(Ns::ZERO, Ns::from_ms(1), milliseconds);
+        engine.run_until(end, &mut timeline);
+        timeline.draw(end)
+    }
+
+    #[test]
+    fn a_sleep_begins_when_the_work_is_done_and_a_timer_does_not() {
+        let tasks = |how: &str| {
+            format!(
+                r#"{{ "tasks": {{
+                    "hog": {{ "cpus": [0], "policy": "SCHED_FIFO", "delay": 1000, "loop": 1, "run": 9000 }},
+                    "work": {{ "cpus": [0], "run": 5000, {how} }} }} }}"#
+            )
+        };
+        // The work begins 9 ms late; with a sleep everything after it is late, with a timer the next is in time.
+        let slept = picture(&tasks(r#""sleep": 14000"#), 1, 60);
+        let timed = picture(&tasks(r#""timer": { "ref": "tick", "period": 19000 }"#), 1, 60);
+        assert_eq!(slept, "  0 CCBBBBBBBBBCCC..............CCCCC..............CCCCC........\n");
+        assert_eq!(timed, "  0 CCBBBBBBBBBCCC.....CCCCC..............CCCCC..............CCC\n");
+    }
+
+    #[test]
+    fn a_relative_timer_forgets_a_miss_and_an_absolute_one_catches_up() {
+        let tasks = |mode: &str| {
+            format!(
+                r#"{{ "tasks": {{ "work": {{ "phases": {{
+                    "late": {{ "run": 25000, "timer": {{ "ref": "unique", "period": 10000, "mode": "{mode}" }} }},
+                    "rest": {{ "loop": 9, "run": 2000, "timer": {{ "ref": "unique", "period": 10000, "mode": "{mode}" }} }}
+                }} }} }} }}"#
+            )
+        };
+        let relative = picture(&tasks("relative"), 1, 50);
+        let absolute = picture(&tasks("absolute"), 1, 50);
+        assert_eq!(relative, "  0 BBBBBBBBBBBBBBBBBBBBBBBBBBB........BB........BB...\n");
+        assert_eq!(absolute, "  0 BBBBBBBBBBBBBBBBBBBBBBBBBBBBB.BB........BB........\n");
+    }
+
+    #[test]
+    fn threads_take_turns_by_suspend_and_resume() {
+        let text = r#"{ "tasks": {
+            "a": { "cpus": [0], "run": 3000, "resume": "b", "suspend": "" },
+            "b": { "cpus": [1], "suspend": "", "run": 5000, "resume": "a" } } }"#;
+        assert_eq!(picture(text, 2, 20), "  0 BBB.....BBB.....BBB.\n  1 ...CCCCC...CCCCC...C\n");
+    }
+
+    #[test]
+    fn a_barrier_holds_until_all_instances_have_come() {
+        let text = r#"{ "tasks": {
+            "quick": { "instance": 2, "run": 1000, "barrier": "all" },
+            "slow": { "run": 4000, "barrier": "all" } } }"#;
+        let picture = picture(text, 3, 12);
+        for row in picture.lines() {
+            let busy = row[4..].matches(|letter| letter != '.').count();
+            assert!(busy == 3 || busy == 12, "quick ones run 1 ms of 4, the slow one always:\n{picture}");
+        }
+    }
+
+    #[test]
+    fn posts_are_remembered_and_signals_are_not() {
+        let posts = r#"{ "tasks": {
+            "producer": { "cpus": [0], "loop": 1, "phases": { "p": { "loop": 4, "run": 1000, "sem_post": "s" } } },
+            "consumer": { "cpus": [1], "sem_wait": "s", "run": 3000 } } }"#;
+        assert_eq!(picture(posts, 2, 16), "  0 BBBB............\n  1 .CCCCCCCCCCCC...\n");
+        let signals = posts.replace("sem_post", "resume").replace(r#""s" } }"#, r#""consumer" } }"#);
+        let signals = signals.replace(r#""sem_wait": "s""#, r#""suspend": """#);
+        assert_eq!(picture(&signals, 2, 16), "  0 BBBB............\n  1 .CCC............\n");
+    }
+
+    #[test]
+    fn a_mutex_keeps_others_out_while_its_holder_sleeps() {
+        let text = r#"{ "tasks": { "t": { "instance": 2, "loop": 1,
+            "lock": "m", "run": 2000, "sleep": 2000, "unlock": "m" } } }"#;
+        let picture = picture(text, 2, 10);
+        let busy = |column: usize| picture.lines().filter(|row| row.as_bytes()[4 + column] != b'.').count();
+        assert_eq!((0..8).map(busy).collect::<Vec<_>>(), [1, 1, 0, 0, 1, 1, 0, 0], "{picture}");
+    }
+
+    #[test]
+    fn phases_change_where_and_how_a_thread_runs() {
+        let text = r#"{ "tasks": { "t": { "loop": 1, "phases": {
+            "one": { "cpus": [0], "run": 2000 },
+            "two": { "cpus": [2], "run": 3000, "priority": 5 },
+            "end": { "run": 1000 } } } } }"#;
+        assert_eq!(picture(text, 3, 6), "  0 BB....\n  1 ......\n  2   BBBB\n");
+    }
+
+    #[test]
+    fn a_forked_thread_begins_when_it_is_forked() {
+        let text = r#"{ "tasks": {
+            "parent": { "cpus": [0], "loop": 1, "run": 3000, "fork": "child", "run2": 2000 },
+            "child": { "instance": 0, "cpus": [1], "loop": 1, "run": 2000 } } }"#;
+        assert_eq!(picture(text, 2, 5), "  0 BBBBB\n  1 ...CC\n");
+    }
+
+    #[test]
+    fn the_duration_ends_threads_that_compute_sleep_and_wait() {
+        let text = r#"{ "global": { "duration": 1 }, "tasks": {
+            "hog": { "cpus": [0], "run": 300000 }, "sleeper": { "cpus": [1], "run": 1000, "sleep": 1000 },
+            "waiter": { "cpus": [2], "suspend": "", "run": 1 } } }"#;
+        let machine = Machine::preset("laptop8").expect("a machine");
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        let app = engine.start(Box::new(RtApp::parse(text).expect("a file")));
+        engine.run_until(Ns::from_secs(60), &mut ());
+        assert!((1_200_000_000..1_250_000_000).contains(&engine.now().0), "{:?}", engine.now());
+        let output = engine.workload(app).output(engine.now());
+        assert!(
+            output.contains("hog-0                   3 ") || output.contains("hog-0                   4 "),
+            "{output}"
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_one_line_with_its_place() {
+        for (text, problem) in [
+            ("{}", "there is no object 'tasks'"),
+            (r#"{"tasks":{}}"#, "nothing to run"),
+            (r#"{"tasks":{"a":{"loop":1}}}"#, "a: there are no events"),
+            (r#"{"tasks":{"a":{"run":"x"}}}"#, "a/run: a number of microseconds is needed, not a string"),
+            (r#"{"tasks":{"a":{"run":-5}}}"#, "-5 is no number of microseconds"),
+            (r#"{"tasks":{"a":{"walk":5}}}"#, "a: 'walk' is no event and no property"),
+            (r#"{"tasks":{"a":{"policy":"SCHED_DEADLINE","run":5}}}"#, "SCHED_DEADLINE is not modelled"),
+            (r#"{"tasks":{"a":{"policy":"SCHED_FIFO","priority":100,"run":5}}}"#, "100 is not from 1 to 99"),
+            (r#"{"tasks":{"a":{"priority":20,"run":5}}}"#, "20 is no nice level"),
+            (r#"{"tasks":{"a":{"fork":"b","run":5}}}"#, "a/fork: there is no task 'b'"),
+            (r#"{"tasks":{"a":{"cpus":[99999],"run":5}}}"#, "a: 99999 is no CPU"),
+            (r#"{"tasks":{"a":{"instance":0,"barrier":"b"}}}"#, "nobody comes to barrier 'b'"),
+            ("{\n\"tasks\" 5", "line 2 column 9"),
+        ] {
+            let error = RtApp::parse(text).expect_err(problem);
+            assert!(error.contains(problem) && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        let text =
+            r#"{"tasks":{"a":{"util_min":100,"taskgroup":"/x","phases":{"p":{"util_max":5,"run":1}}}}}"#;
+        let app = RtApp::parse(text).expect("a file");
+        assert_eq!(app.left_out().len(), 2, "{:?}", app.left_out());
+    }
+}

@@ -1,0 +1,413 @@
+//! From an rt-app file to a [`Plan`].
+//!
+//! Facts from scheduler-tools/rt-app at 55cb0c0 (2026), doc/tutorial.txt and src/rt-app_parse_config.c: an event is known
+//! by how its name begins (`run0` is a `run`), resources by the name that events give them.
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::{CpuMask, Policy};
+
+use super::json::{self, Node};
+use super::plan::{Attributes, Barrier, Phase, Plan, Resource, Step, Task};
+
+/// Events in the order in which names are tried: the longer of two that begin alike comes first.
+const EVENTS: &[&str] = &[
+    "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer", "suspend",
+    "resume", "memrun", "mem", "iorun", "yield", "barrier", "fork", "sem_post", "sem_wait",
+];
+
+/// Members of tasks and phases that are no events.
+const PROPERTIES: &[&str] = &[
+    "loop",
+    "phases",
+    "instance",
+    "delay",
+    "policy",
+    "priority",
+    "dl-runtime",
+    "dl-period",
+    "dl-deadline",
+    "period",
+    "deadline",
+    "cpus",
+    "nodes_membind",
+    "util_min",
+    "util_max",
+    "taskgroup",
+];
+
+/// Time that a byte of memory takes where nothing says more: 10 GB/s.
+const BYTES_PER_NS: i64 = 10;
+
+/// Reads a file.
+///
+/// # Errors
+/// One line that says what is wrong, and where: line and column, or the members that lead to it.
+pub(super) fn parse(text: &str) -> Result<Plan, String> {
+    let root = json::parse(text)?;
+    let root = members(&root, "the file")?;
+    let mut reader = Reader::default();
+    let mut default_policy = "SCHED_OTHER".to_string();
+    if let Some(global) = find(root, "global") {
+        default_policy = reader.global(members(global, "global")?)?;
+    }
+    let tasks = find(root, "tasks").ok_or("there is no object 'tasks'")?;
+    let tasks = members(tasks, "tasks")?;
+    if tasks.is_empty() {
+        return Err("'tasks' is empty: there is nothing to run".to_string());
+    }
+    reader.names = tasks.iter().map(|(name, _)| name.clone()).collect();
+    for (name, task) in tasks {
+        let task = reader.task(name, task, &default_policy)?;
+        reader.plan.tasks.push(task);
+    }
+    reader.finish()
+}
+
+#[derive(Default)]
+struct Reader {
+    plan: Plan,
+    /// Names of tasks, in order.
+    names: Vec<String>,
+    mutexes: Vec<String>,
+    conditions: Vec<String>,
+    semaphores: Vec<String>,
+    barriers: Vec<String>,
+    timers: Vec<String>,
+}
+
+/// Where in the file something stands: `task/phase`.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    task: &'a str,
+    at: &'a str,
+    instances: u32,
+}
+
+impl Reader {
+    /// Returns the name of the policy of tasks that name none.
+    fn global(&mut self, global: &[(String, Node)]) -> Result<String, String> {
+        if let Some(seconds) = integer(global, "duration", "global")?.filter(|&seconds| seconds >= 0) {
+            self.plan.duration = Some(Ns::from_secs(seconds as u64));
+        }
+        if let Some(Node::Bool(cumulative)) = find(global, "cumulative_slack") {
+            self.plan.cumulative_slack = *cumulative;
+        }
+        if let Some(Node::Bool(true)) = find(global, "pi_enabled") {
+            self.leave_out("priority inheritance of mutexes (pi_enabled)");
+        }
+        let name = text(global, "default_policy", "global")?.unwrap_or("SCHED_OTHER");
+        policy(name, None, "global").map(|_| name.to_string())
+    }
+
+    fn task(&mut self, name: &str, node: &Node, default_policy: &str) -> Result<Task, String> {
+        let task = members(node, name)?;
+        let number = |key, otherwise| Ok::<i64, String>(integer(task, key, name)?.unwrap_or(otherwise));
+        let instances = u32::try_from(number("instance", 1)?)
+            .map_err(|_| format!("{name}: 'instance' must be from 0 to {}", u32::MAX))?;
+        let attributes = self.attributes(task, name, Some(default_policy))?;
+        let mut repeat = number("loop", -1)?;
+        let mut phases = Vec::new();
+        match find(task, "phases") {
+            Some(list) => {
+                for (phase, node) in members(list, &format!("{name}/phases"))? {
+                    let at = format!("{name}/{phase}");
+                    phases.push(self.phase(members(node, &at)?, Place { task: name, at: &at, instances })?);
+                }
+            }
+            None => {
+                let mut phase = self.phase(task, Place { task: name, at: name, instances })?;
+                // What a task without phases says of scheduling has been said of the task, 'loop' of its only phase.
+                phase.attributes = Attributes::default();
+                phases.push(phase);
+                repeat = if find(task, "loop").is_some() { 1 } else { -1 };
+            }
+        }
+        if phases.is_empty() {
+            return Err(format!("{name}: 'phases' is empty"));
+        }
+        let delay = micros(number("delay", 0)?, name)?;
+        Ok(Task { name: name.to_string(), instances, delay, repeat, attributes, phases })
+    }
+
+    fn phase(&mut self, phase: &[(String, Node)], place: Place<'_>) -> Result<Phase, String> {
+        let mut steps = Vec::new();
+        let mut events = 0;
+        for (name, value) in phase {
+            if let Some(event) = EVENTS.iter().find(|event| name.starts_with(**event)) {
+                events += 1;
+                self.event(event, value, place, &mut steps)
+                    .map_err(|what| format!("{}/{name}: {what}", place.at))?;
+            } else if !PROPERTIES.contains(&name.as_str()) && !name.starts_with('#') {
+                return Err(format!("{}: '{name}' is no event and no property", place.at));
+            }
+        }
+        if events == 0 {
+            return Err(format!("{}: there are no events", place.at));
+        }
+        let repeat = integer(phase, "loop", place.at)?.unwrap_or(1);
+        Ok(Phase { repeat, attributes: self.attributes(phase, place.at, None)?, steps })
+    }
+
+    fn event(
+        &mut self,
+        event: &str,
+        value: &Node,
+        place: Place<'_>,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), String> {
+        match event {
+            "run" => steps.push(Step::Run(duration(value)?)),
+            "runtime" => steps.push(Step::RunFor(duration(value)?)),
+            "sleep" => steps.push(Step::Sleep(duration(value)?)),
+            "timer" => steps.push(self.timer(value, place)?),
+            "lock" => steps.push(Step::Lock(number_of(&mut self.mutexes, name(value)?))),
+            "unlock" => steps.push(Step::Unlock(number_of(&mut self.mutexes, name(value)?))),
+            "signal" => steps.push(Step::Signal(number_of(&mut self.conditions, name(value)?))),
+            "broad" => steps.push(Step::Broadcast(number_of(&mut self.conditions, name(value)?))),
+            "wait" => {
+                let (condition, mutex) = self.condition_and_mutex(value)?;
+                wait(condition, mutex, steps);
+            }
+            "sync" => {
+                // The tutorial says that it locks and unlocks; the program does not.
+                let (condition, mutex) = self.condition_and_mutex(value)?;
+                steps.push(Step::Signal(condition));
+                wait(condition, mutex, steps);
+            }
+            "suspend" => {
+                let (mutex, condition) = self.of_thread(place.task);
+                steps.push(Step::Lock(mutex));
+                wait(condition, mutex, steps);
+                steps.push(Step::Unlock(mutex));
+            }
+            "resume" => {
+                let (mutex, condition) = self.of_thread(name(value)?);
+                steps.extend([Step::Lock(mutex), Step::Broadcast(condition), Step::Unlock(mutex)]);
+            }
+            "barrier" => self.barrier(name(value)?, place, steps),
+            "sem_post" => steps.push(Step::SemPost(number_of(&mut self.semaphores, name(value)?))),
+            "sem_wait" => steps.push(Step::SemWait(number_of(&mut self.semaphores, name(value)?))),
+            "yield" => steps.push(Step::Yield),
+            "fork" => steps.push(self.fork(name(value)?)?),
+            _ => steps.push(self.memory(event, value)?),
+        }
+        Ok(())
+    }
+
+    fn timer(&mut self, value: &Node, place: Place<'_>) -> Result<Step, String> {
+        let timer = members(value, "it")?;
+        let reference = text(timer, "ref", "it")?.unwrap_or("unknown");
+        let unique = reference.starts_with("unique");
+        let key = if unique { format!("{}\0{reference}", place.task) } else { reference.to_string() };
+        let period = integer(timer, "period", "it")?.unwrap_or(0);
+        let relative = !text(timer, "mode", "it")?.is_some_and(|mode| mode.starts_with("absolute"));
+        Ok(Step::Timer {
+            timer: number_of(&mut self.timers, &key),
+            period: micros(period, "'period'")?,
+            relative,
+            unique,
+        })
+    }
+
+    fn condition_and_mutex(&mut self, value: &Node) -> Result<(Resource, Resource), String> {
+        let both = members(value, "it")?;
+        let condition = text(both, "ref", "it")?.unwrap_or("unknown");
+        let mutex = text(both, "mutex", "it")?.unwrap_or("unknown");
+        Ok((number_of(&mut self.conditions, condition), number_of(&mut self.mutexes, mutex)))
+    }
+
+    /// The mutex and the condition variable that `suspend` and `resume` of a thread's name use.
+    fn of_thread(&mut self, name: &str) -> (Resource, Resource) {
+        (number_of(&mut self.mutexes, name), number_of(&mut self.conditions, name))
+    }
+
+    fn barrier(&mut self, name: &str, place: Place<'_>, steps: &mut Vec<Step>) {
+        let barrier = number_of(&mut self.barriers, name);
+        if barrier == self.plan.barriers.len() {
+            // Its own, whatever the file calls others.
+            let internal = format!("\0{name}");
+            let (mutex, condition) = self.of_thread(&internal);
+            self.plan.barriers.push(Barrier { mutex, condition, others: 0 });
+        }
+        let known = &mut self.plan.barriers[barrier];
+        known.others = known.others.saturating_add(place.instances);
+        let mutex = known.mutex;
+        steps.extend([
+            Step::Lock(mutex),
+            Step::Arrive(barrier),
+            Step::Block,
+            Step::Lock(mutex),
+            Step::Depart(barrier),
+            Step::Unlock(mutex),
+        ]);
+    }
+
+    fn fork(&mut self, name: &str) -> Result<Step, String> {
+        let task = self.names.iter().position(|task| task == name);
+        task.map(Step::Fork).ok_or_else(|| format!("there is no task '{name}'"))
+    }
+
+    /// Memory and I/O: time in which bytes are moved.
+    fn memory(&mut self, event: &str, value: &Node) -> Result<Step, String> {
+        self.leave_out(
+            "caches and devices: mem, memrun and iorun compute for a tenth of a nanosecond a byte",
+        );
+        let bytes = match (event, value) {
+            ("memrun", Node::Object(memory)) => integer(memory, "count", "it")?.unwrap_or(0),
+            (_, Node::Integer(bytes)) => *bytes,
+            (_, other) => return Err(format!("a number of bytes is needed, not {}", other.kind())),
+        };
+        u64::try_from(bytes / BYTES_PER_NS)
+            .map(|ns| Step::Run(Ns(ns)))
+            .map_err(|_| "it is negative".to_string())
+    }
+
+    fn attributes(
+        &mut self,
+        object: &[(String, Node)],
+        at: &str,
+        default_policy: Option<&str>,
+    ) -> Result<Attributes, String> {
+        for (key, what) in [
+            ("nodes_membind", "memory binding (nodes_membind)"),
+            ("util_min", "utilization clamps (util_min, util_max)"),
+            ("util_max", "utilization clamps (util_min, util_max)"),
+            ("taskgroup", "task groups (taskgroup)"),
+        ] {
+            if find(object, key).is_some_and(|value| *value != Node::Text(String::new())) {
+                self.leave_out(what);
+            }
+        }
+        let priority = integer(object, "priority", at)?;
+        let mut attributes = Attributes { cpus: cpus(object, at)?, ..Attributes::default() };
+        if let Some(name) = text(object, "policy", at)?.or(default_policy) {
+            let policy = policy(name, priority, at)?;
+            attributes.policy = Some(policy);
+            attributes.nice = policy.is_fair().then(|| nice(priority.unwrap_or(0), at)).transpose()?;
+        } else if let Some(priority) = priority {
+            attributes.nice = Some(nice(priority, at)?);
+        }
+        if let Some(request) = integer(object, "dl-runtime", at)?.filter(|&request| request > 0) {
+            attributes.request = Some(micros(request, at)?);
+        }
+        Ok(attributes)
+    }
+
+    fn leave_out(&mut self, what: &str) {
+        if !self.plan.left_out.iter().any(|line| line == what) {
+            self.plan.left_out.push(what.to_string());
+        }
+    }
+
+    fn finish(mut self) -> Result<Plan, String> {
+        // The last to come does not wait.
+        for (barrier, name) in self.plan.barriers.iter_mut().zip(&self.barriers) {
+            barrier.others =
+                barrier.others.checked_sub(1).ok_or_else(|| format!("nobody comes to barrier '{name}'"))?;
+        }
+        self.plan.mutexes = self.mutexes.len();
+        self.plan.conditions = self.conditions.len();
+        self.plan.semaphores = self.semaphores.len();
+        self.plan.timers = self.timers.len();
+        Ok(self.plan)
+    }
+}
+
+fn wait(condition: Resource, mutex: Resource, steps: &mut Vec<Step>) {
+    steps.extend([Step::BeginWait(condition, mutex), Step::Block, Step::Lock(mutex)]);
+}
+
+/// The number of what is called `name`; a new one if it has not been named before.
+fn number_of(names: &mut Vec<String>, name: &str) -> Resource {
+    names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(name.to_string());
+        names.len() - 1
+    })
+}
+
+fn members<'n>(node: &'n Node, at: &str) -> Result<&'n [(String, Node)], String> {
+    match node {
+        Node::Object(members) => Ok(members),
+        other => Err(format!("{at} must be an object, not {}", other.kind())),
+    }
+}
+
+fn find<'n>(members: &'n [(String, Node)], name: &str) -> Option<&'n Node> {
+    members.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+fn integer(members: &[(String, Node)], name: &str, at: &str) -> Result<Option<i64>, String> {
+    match find(members, name) {
+        None => Ok(None),
+        Some(Node::Integer(value)) => Ok(Some(*value)),
+        Some(other) => Err(format!("{at}: '{name}' must be an integer, not {}", other.kind())),
+    }
+}
+
+fn text<'n>(members: &'n [(String, Node)], name: &str, at: &str) -> Result<Option<&'n str>, String> {
+    match find(members, name) {
+        None => Ok(None),
+        Some(Node::Text(value)) => Ok(Some(value)),
+        Some(other) => Err(format!("{at}: '{name}' must be a string, not {}", other.kind())),
+    }
+}
+
+fn name(value: &Node) -> Result<&str, String> {
+    match value {
+        Node::Text(name) => Ok(name),
+        other => Err(format!("a name is needed, not {}", other.kind())),
+    }
+}
+
+fn duration(value: &Node) -> Result<Ns, String> {
+    match value {
+        Node::Integer(duration) => micros(*duration, "it"),
+        other => Err(format!("a number of microseconds is needed, not {}", other.kind())),
+    }
+}
+
+fn micros(value: i64, at: &str) -> Result<Ns, String> {
+    let ns = u64::try_from(value).ok().and_then(|value| value.checked_mul(1_000));
+    ns.map(Ns).ok_or_else(|| format!("{at}: {value} is no number of microseconds"))
+}
+
+fn policy(name: &str, priority: Option<i64>, at: &str) -> Result<Policy, String> {
+    let urgency = || {
+        let priority = priority.unwrap_or(10);
+        u8::try_from(priority)
+            .ok()
+            .filter(|priority| (1..=99).contains(priority))
+            .ok_or_else(|| format!("{at}: priority {priority} is not from 1 to 99, as {name} needs"))
+    };
+    match name {
+        "SCHED_OTHER" => Ok(Policy::Normal),
+        "SCHED_BATCH" => Ok(Policy::Batch),
+        "SCHED_IDLE" => Ok(Policy::Idle),
+        "SCHED_FIFO" => Ok(Policy::Fifo(urgency()?)),
+        "SCHED_RR" => Ok(Policy::RoundRobin(urgency()?)),
+        "SCHED_DEADLINE" => Err(format!("{at}: SCHED_DEADLINE is not modelled")),
+        _ => Err(format!("{at}: there is no policy '{name}'")),
+    }
+}
+
+fn nice(priority: i64, at: &str) -> Result<i32, String> {
+    i32::try_from(priority)
+        .ok()
+        .filter(|nice| (-20..=19).contains(nice))
+        .ok_or_else(|| format!("{at}: priority {priority} is no nice level from -20 to 19"))
+}
+
+fn cpus(members: &[(String, Node)], at: &str) -> Result<Option<CpuMask>, String> {
+    let Some(list) = find(members, "cpus") else { return Ok(None) };
+    let Node::List(list) = list else { return Err(format!("{at}: 'cpus' must be a list")) };
+    let one = |node: &Node| match node {
+        Node::Integer(cpu) => u32::try_from(*cpu)
+            .ok()
+            .filter(|&cpu| (cpu as usize) < fairlab_kernel::MAX_CPUS)
+            .map(Cpu)
+            .ok_or_else(|| format!("{at}: {cpu} is no CPU")),
+        other => Err(format!("{at}: 'cpus' has {} in it", other.kind())),
+    };
+    let mask = list.iter().map(one).collect::<Result<CpuMask, String>>()?;
+    if mask.is_empty() { Err(format!("{at}: 'cpus' is empty")) } else { Ok(Some(mask)) }
+}

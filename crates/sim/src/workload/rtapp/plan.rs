@@ -1,0 +1,101 @@
+//! What an rt-app file says: threads, their phases, and the steps that each event is made of.
+//!
+//! Must not know: time, who runs.
+
+use fairlab_event::Ns;
+use fairlab_kernel::{CpuMask, Policy};
+
+/// A mutex, a condition variable, a semaphore, a barrier or a timer, each numbered among its kind.
+pub(super) type Resource = usize;
+
+/// One step of a thread. Events that are more than one system call are several steps.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// Computes for this long at full speed, and however long that takes (`run`).
+    Run(Ns),
+    /// Computes for this long by the clock (`runtime`).
+    RunFor(Ns),
+    Sleep(Ns),
+    /// Sleeps until a period after the last time; relative: after a miss it begins anew.
+    Timer {
+        timer: Resource,
+        period: Ns,
+        relative: bool,
+        /// One of each thread, not shared by those of the same name.
+        unique: bool,
+    },
+    Lock(Resource),
+    Unlock(Resource),
+    /// Enters the list of a condition variable and unlocks the mutex.
+    BeginWait(Resource, Resource),
+    /// Sleeps until taken off the list.
+    Block,
+    Signal(Resource),
+    Broadcast(Resource),
+    /// The last one wakes the others and goes on; others wait, which is the three steps that follow.
+    Arrive(Resource),
+    /// Back from waiting at a barrier.
+    Depart(Resource),
+    SemPost(Resource),
+    SemWait(Resource),
+    Yield,
+    /// Creates one more thread of the task with this number.
+    Fork(usize),
+}
+
+/// What a thread asks the scheduler for at the start of a task or phase; `None`: nothing changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Attributes {
+    pub policy: Option<Policy>,
+    /// The nice level, for fair policies.
+    pub nice: Option<i32>,
+    /// A slice of its own.
+    pub request: Option<Ns>,
+    pub cpus: Option<CpuMask>,
+}
+
+/// A sequence of events that is repeated.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Phase {
+    /// How often; negative: for ever.
+    pub repeat: i64,
+    pub attributes: Attributes,
+    pub steps: Vec<Step>,
+}
+
+/// A task of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Task {
+    pub name: String,
+    pub instances: u32,
+    pub delay: Ns,
+    /// How often all phases; negative: for ever.
+    pub repeat: i64,
+    pub attributes: Attributes,
+    pub phases: Vec<Phase>,
+}
+
+/// A whole file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Plan {
+    /// When everything ends; `None`: when the threads do.
+    pub duration: Option<Ns>,
+    pub cumulative_slack: bool,
+    pub tasks: Vec<Task>,
+    pub mutexes: usize,
+    pub conditions: usize,
+    pub semaphores: usize,
+    /// Per barrier: its mutex, its condition variable, and how many others must come before the last.
+    pub barriers: Vec<Barrier>,
+    pub timers: usize,
+    /// What the file says and the model leaves out, one line each.
+    pub left_out: Vec<String>,
+}
+
+/// A barrier, as rt-app makes it of a mutex and a condition variable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Barrier {
+    pub mutex: Resource,
+    pub condition: Resource,
+    pub others: u32,
+}

@@ -1,0 +1,125 @@
+//! Where a thread stands in its task's phases, and what it has measured.
+//!
+//! Must not know: who else there is.
+
+use fairlab_event::Ns;
+
+use super::plan::{Phase, Task};
+
+/// Sums of one run through a phase (`log_data_t`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Loop {
+    pub start: Ns,
+    /// Time from wake times to waking (`wu_lat`).
+    pub wakeup_latency: Ns,
+    /// Time left before the timer, negative when it came too late, ns; the last timer's or, accumulated, all of them.
+    pub slack: Option<i64>,
+}
+
+/// All loops of a thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measured {
+    pub loops: u64,
+    pub period_sum: Ns,
+    pub period_max: Ns,
+    pub timed: u64,
+    pub wakeup_latency_sum: Ns,
+    pub wakeup_latency_max: Ns,
+    pub slack_sum: i128,
+    pub slack_min: i64,
+    pub missed: u64,
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    /// Its task's number.
+    pub task: usize,
+    pub name: String,
+    /// How far it has come before its first phase.
+    pub stage: Stage,
+    phase: usize,
+    phase_loops: i64,
+    task_loops: i64,
+    pub step: usize,
+    /// It stands on the list of something and must sleep until it is taken off.
+    pub waits: bool,
+    /// When it was to be woken by the timer that it sleeps on.
+    pub timer_due: Option<Ns>,
+    /// Timers of its own, by number: when each is due next.
+    pub timers: Vec<Option<Ns>>,
+    pub current: Loop,
+    pub measured: Measured,
+}
+
+/// Before and between phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Sleeps for its delay first.
+    Begin,
+    /// Asks for its task's scheduling.
+    Task,
+    /// Asks for its phase's scheduling.
+    Phase,
+    /// Does its steps.
+    Steps,
+    /// Has ended, but for saying so.
+    Ended,
+}
+
+impl Thread {
+    pub fn new(task: usize, name: String, timers: usize) -> Thread {
+        Thread {
+            task,
+            name,
+            stage: Stage::Begin,
+            phase: 0,
+            phase_loops: 0,
+            task_loops: 0,
+            step: 0,
+            waits: false,
+            timer_due: None,
+            timers: vec![None; timers],
+            current: Loop::default(),
+            measured: Measured { slack_min: i64::MAX, ..Measured::default() },
+        }
+    }
+
+    /// The phase that it is in.
+    pub fn phase<'t>(&self, task: &'t Task) -> &'t Phase {
+        &task.phases[self.phase]
+    }
+
+    /// The phase's steps are done. Returns whether there is anything left to do.
+    pub fn end_loop(&mut self, task: &Task, now: Ns) -> bool {
+        self.measure(now);
+        self.step = 0;
+        self.stage = Stage::Phase;
+        self.phase_loops = self.phase_loops.wrapping_add(1);
+        if self.phase_loops == task.phases[self.phase].repeat {
+            self.phase_loops = 0;
+            self.phase += 1;
+            if self.phase == task.phases.len() {
+                self.phase = 0;
+                self.task_loops = self.task_loops.wrapping_add(1).max(0);
+            }
+        }
+        self.task_loops != task.repeat
+    }
+
+    fn measure(&mut self, now: Ns) {
+        let measured = &mut self.measured;
+        let period = now.since(self.current.start);
+        measured.loops += 1;
+        measured.period_sum += period;
+        measured.period_max = measured.period_max.max(period);
+        if let Some(slack) = self.current.slack {
+            measured.timed += 1;
+            measured.slack_sum += i128::from(slack);
+            measured.slack_min = measured.slack_min.min(slack);
+            measured.missed += u64::from(slack < 0);
+            measured.wakeup_latency_sum += self.current.wakeup_latency;
+            measured.wakeup_latency_max = measured.wakeup_latency_max.max(self.current.wakeup_latency);
+        }
+    }
+}

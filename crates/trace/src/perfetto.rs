@@ -1,0 +1,220 @@
+//! Perfetto: the protobuf trace that ui.perfetto.dev and trace_processor open; written only.
+//!
+//! Tracepoints go out as the kernel's recorder hands them over: bundles a CPU, so that viewers show who ran where, the
+//! states of each thread and who woke it. What else is known of tasks goes into process trees. Beside them there may be
+//! tracks of other things: counters and slices, which whoever writes computes.
+//!
+//! Facts: protos/perfetto/trace/perfetto_trace.proto. Must not know: what tracks are about.
+
+mod event;
+mod packet;
+mod proto;
+mod tasks;
+
+use std::io::{self, Write};
+
+use fairlab_event::{Event, EventKind, Ns, Sink};
+
+use crate::losses::{EventLosses, Loss, Losses};
+use packet::Packet;
+use proto::Message;
+use tasks::KnownTasks;
+
+/// Writes events as a Perfetto trace.
+///
+/// Packets go to `W` in pieces, so memory does not grow with the trace. Errors of `W` are kept and returned by
+/// [`finish`](PerfettoWriter::finish).
+///
+/// What is not there, [`losses`](PerfettoWriter::losses) counts: how many events were lost; EXIT records, and parents in
+/// FORK records; all flag columns but those of interrupts and rescheduling; `group_dead`; letters of kernels before v4.14
+/// in states. Names and texts that are no UTF-8 have replacement characters.
+///
+/// States are encoded as Linux does from 4.14 on; the trace says that it was recorded on 4.14 since viewers decode them by
+/// the release. Events that Perfetto has no type for are generic ones with their fields, or their text.
+#[derive(Debug)]
+pub struct PerfettoWriter<W: Write> {
+    output: W,
+    /// For each CPU.
+    bundles: Vec<Bundle>,
+    tasks: KnownTasks,
+    /// Packets of tracks that are not written yet.
+    tracks: Vec<u8>,
+    track_count: u64,
+    /// Events and packets that are not written yet.
+    pending_bytes: usize,
+    /// The first time of what is not written yet.
+    pending_since: Option<Ns>,
+    started: bool,
+    losses: Losses,
+    error: Option<io::Error>,
+}
+
+/// Events of one CPU that are not written yet.
+#[derive(Debug, Default)]
+struct Bundle {
+    events: Vec<u8>,
+    lost: bool,
+}
+
+/// A row of its own in a viewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Track(u64);
+
+/// What is buffered before it is written.
+const PENDING_BYTES_MAX: usize = 1 << 20;
+
+/// `NR_CPUS` of no kernel is larger.
+const CPUS_MAX: u32 = 8192;
+
+impl<W: Write> PerfettoWriter<W> {
+    /// A writer. Nothing need be buffered by `output`.
+    pub fn new(output: W) -> PerfettoWriter<W> {
+        PerfettoWriter {
+            output,
+            bundles: Vec::new(),
+            tasks: KnownTasks::default(),
+            tracks: Vec::new(),
+            track_count: 0,
+            pending_bytes: 0,
+            pending_since: None,
+            started: false,
+            losses: Losses::default(),
+            error: None,
+        }
+    }
+
+    /// Which events so far are not there exactly as they were given.
+    pub fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// Writes what is left and gives the output back.
+    ///
+    /// # Errors
+    /// The first error that `W` returned since the beginning.
+    pub fn finish(mut self) -> io::Result<W> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        self.write_pending()?;
+        self.output.flush()?;
+        Ok(self.output)
+    }
+
+    /// A row that holds others, in the order of their ranks.
+    pub fn group(&mut self, name: &str) -> Track {
+        const CHILDREN_BY_RANK: u64 = 3;
+        self.track(|descriptor| descriptor.text(2, name).uint(11, CHILDREN_BY_RANK))
+    }
+
+    /// A row within `group` that shows a number over time.
+    pub fn counter_track(&mut self, group: Track, name: &str, rank: u64, unit: &str) -> Track {
+        let counter = Message::new().text(6, unit);
+        self.track(|descriptor| descriptor.text(2, name).uint(5, group.0).uint(12, rank).message(8, &counter))
+    }
+
+    /// A row within `group` that shows stretches of time.
+    pub fn slice_track(&mut self, group: Track, name: &str, rank: u64) -> Track {
+        self.track(|descriptor| descriptor.text(2, name).uint(5, group.0).uint(12, rank))
+    }
+
+    /// From `time` on the number of a counter track is `value`.
+    pub fn counter(&mut self, track: Track, time: Ns, value: i64) {
+        const COUNTER: u64 = 4;
+        let event = Message::new().uint(9, COUNTER).uint(11, track.0).int(30, value);
+        self.put_track(&Packet::of_track(time).message(11, &event));
+    }
+
+    /// A stretch of a slice track, with what is to be said of it: names and texts.
+    pub fn slice(&mut self, track: Track, from: Ns, to: Ns, name: &str, notes: &[(&str, String)]) {
+        const BEGIN: u64 = 1;
+        const END: u64 = 2;
+        let mut begin = Message::new().uint(9, BEGIN).uint(11, track.0).text(23, name);
+        for (name, text) in notes {
+            begin = begin.message(4, &Message::new().text(10, name).text(6, text));
+        }
+        self.put_track(&Packet::of_track(from).message(11, &begin));
+        let end = Message::new().uint(9, END).uint(11, track.0);
+        self.put_track(&Packet::of_track(to).message(11, &end));
+    }
+
+    fn track(&mut self, describe: impl FnOnce(Message) -> Message) -> Track {
+        self.track_count += 1;
+        let track = Track(FIRST_TRACK + self.track_count);
+        let descriptor = describe(Message::new().uint(1, track.0));
+        self.put_track(&Packet::first_of_tracks(self.track_count == 1).message(60, &descriptor));
+        track
+    }
+
+    fn put_track(&mut self, packet: &Message) {
+        let before = self.tracks.len();
+        packet::put(&mut self.tracks, packet);
+        self.pending_bytes += self.tracks.len() - before;
+        self.write_if_much();
+    }
+
+    fn put(&mut self, event: &Event<'_>) {
+        self.tasks.context(&event.context);
+        let name = event.kind.name();
+        if event.kind.is_task_record() {
+            self.losses.add(name, self.tasks.record(&event.kind));
+            return;
+        }
+        if event.cpu.0 >= CPUS_MAX {
+            self.losses.add(name, EventLosses::only(Loss::LeftOut));
+            return;
+        }
+        if self.bundles.len() <= event.cpu.index() {
+            self.bundles.resize_with(event.cpu.index() + 1, Bundle::default);
+        }
+        let bundle = &mut self.bundles[event.cpu.index()];
+        self.pending_since.get_or_insert(event.time);
+        if let EventKind::Lost { .. } = event.kind {
+            bundle.lost = true;
+            self.losses.add(name, EventLosses::only(Loss::Fields));
+            return;
+        }
+        let before = bundle.events.len();
+        self.losses.add(name, event::put(&mut bundle.events, event));
+        self.pending_bytes += bundle.events.len() - before;
+        self.write_if_much();
+    }
+
+    fn write_if_much(&mut self) {
+        if self.pending_bytes >= PENDING_BYTES_MAX && self.error.is_none() {
+            self.error = self.write_pending().err();
+        }
+    }
+
+    fn write_pending(&mut self) -> io::Result<()> {
+        let since = self.pending_since.take().unwrap_or_default();
+        let mut bytes = Vec::with_capacity(self.pending_bytes + self.pending_bytes / 8);
+        if !std::mem::replace(&mut self.started, true) {
+            packet::put(&mut bytes, &Packet::clocks(since));
+            packet::put(&mut bytes, &Packet::system());
+        }
+        if let Some(tree) = self.tasks.take_tree() {
+            packet::put(&mut bytes, &Packet::tree(since, &tree));
+        }
+        for (cpu, bundle) in self.bundles.iter_mut().enumerate() {
+            let Bundle { events, lost } = std::mem::take(bundle);
+            if !events.is_empty() || lost {
+                packet::put(&mut bytes, &Packet::bundle(cpu as u64, lost, &events));
+            }
+        }
+        bytes.append(&mut self.tracks);
+        self.pending_bytes = 0;
+        self.output.write_all(&bytes)
+    }
+}
+
+/// Viewers know tracks by numbers, which other parts of a trace must not have.
+const FIRST_TRACK: u64 = 0xfa12_1ab0_0000;
+
+impl<W: Write> Sink for PerfettoWriter<W> {
+    fn event(&mut self, event: &Event<'_>) {
+        if self.error.is_none() {
+            self.put(event);
+        }
+    }
+}
