@@ -205,6 +205,9 @@ fn a_run_folder_holds_spec_metrics_outputs_and_traces() {
         (Some(250), Some("v6.6"))
     );
     assert!(folder.join("metrics.json").exists() && folder.join("v6.6/seed-1/output.txt").exists());
+    let schedstat = std::fs::read_to_string(folder.join("v6.6/seed-1/schedstat.txt")).expect("counters");
+    assert!(schedstat.starts_with("version 15\ntimestamp ") && schedstat.contains("\ncpu7 "), "{schedstat}");
+    assert!(folder.join("v6.6/seed-1/schedstat-sis.txt").exists());
     let table =
         stdout(&["latency", folder.join("v6.6/seed-1/trace.txt.zst").to_str().expect("a path in UTF-8")]);
     assert!(table.contains("schbench:("), "{table}");

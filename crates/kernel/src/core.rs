@@ -5,6 +5,7 @@
 //! for rescheduling; the driver collects both.
 
 mod lifecycle;
+mod sched_info;
 mod switch;
 mod wakeup;
 
@@ -29,6 +30,7 @@ use crate::tracepoint::TraceBuffer;
 use crate::weight::LoadWeight;
 
 pub use crate::tracepoint::Mode;
+pub(crate) use sched_info::SchedInfo;
 pub use wakeup::{WakeKind, WakeStart};
 
 /// Why a task is put on a queue (`ENQUEUE_*`).

@@ -2,7 +2,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::domain::SharedId;
+use crate::domain::{DomainId, SharedId};
 use crate::task::TaskId;
 
 /// Declares an enum of reasons with the clause that explains each.
@@ -160,6 +160,8 @@ pub struct Search {
     pub entered: bool,
     /// The waker may be followed: it does not wake too many (`want_affine`).
     pub affine: bool,
+    /// The lowest domain of both, where the wakeup was pulled to its waker.
+    pub pulled_in: Option<DomainId>,
     /// The recently used CPU was looked at as another candidate than target and previous CPU: whether it was taken.
     pub recent: Option<bool>,
     /// The wakeup came to the point where the recently used CPU is looked at.

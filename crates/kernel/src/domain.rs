@@ -24,7 +24,7 @@ pub use flags::SdFlags;
 pub use rules::{
     AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainRules, FilesPlace, FilesShown, FlagsShown,
     GroupFlags, NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity, OverlapGroups, PackageName,
-    ReclaimDistance, SmtCapacity, SmtLevel,
+    ReclaimDistance, SchedstatLayout, SmtCapacity, SmtLevel,
 };
 
 use crate::cpumask::CpuMask;
@@ -226,6 +226,11 @@ pub struct Domains {
 }
 
 impl Domains {
+    /// By which rules they were built.
+    pub fn rules(&self) -> &DomainRules {
+        &self.rules
+    }
+
     /// A CPU's domains, the smallest first (`for_each_domain()`).
     pub fn domains_of(&self, cpu: Cpu) -> &[SchedDomain] {
         let cpu = &self.cpus[cpu.index()];

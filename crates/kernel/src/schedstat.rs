@@ -1,6 +1,8 @@
 //! What `/proc/schedstat` counts: of a runqueue, of a domain.
 //!
-//! Must not know: how the file is laid out, and when anything is counted.
+//! Must not know: when anything is counted.
+
+mod file;
 
 /// For what a CPU balances (`enum cpu_idle_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,7 +34,7 @@ pub struct LoadBalanceCounters {
     pub balanced: u64,
     /// Calls that found an imbalance and moved nothing.
     pub failed: u64,
-    /// Sum of imbalances that were measured in load; to v6.14 of all imbalances, whatever their unit.
+    /// Sum of imbalances that were measured in load; layouts before version 17 show the sum of all kinds.
     pub imbalance_load: u64,
     /// The same in utilization.
     pub imbalance_util: u64,

@@ -83,11 +83,13 @@ impl Scheduler {
             && self.tasks[task.index()].allowed.contains(here);
         let mut target = prev;
         let mut searched = None;
+        let mut pulled_in = None;
         for id in self.domains.ids_of(here) {
             let domain = self.domains.domain(id);
             if affine && domain.flags.has(SdFlags::WAKE_AFFINE) && domain.span.contains(prev) {
                 if here != prev {
                     target = self.wake_affine(wakee, sync == Some(true), i64::from(domain.imbalance_pct));
+                    pulled_in = (target == here).then_some(id);
                 }
                 searched = None;
                 break;
@@ -104,6 +106,7 @@ impl Scheduler {
             (None, Some(_)) => {
                 let mut decision = self.select_idle_sibling(wakee, target);
                 decision.search.affine = affine;
+                decision.search.pulled_in = pulled_in;
                 if !affine && decision.reason == SelectReason::NoIdle {
                     decision.reason = SelectReason::NotAffine;
                 }
@@ -118,6 +121,9 @@ impl Scheduler {
     pub(crate) fn remember_selection(&mut self, here: Cpu, task: TaskId, decision: CpuDecision) {
         let search = decision.search;
         self.rqs[here.index()].counters.sis.count(&search);
+        if let Some(domain) = search.pulled_in {
+            self.domains.domain_mut(domain).counters.ttwu_move_affine += 1;
+        }
         let prev = self.tasks[task.index()].cpu;
         match self.generation.select.recent_used {
             RecentUsed::OnUse if search.entered => {

@@ -2,6 +2,7 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio, TaskState};
 
+use crate::core::SchedInfo;
 use crate::cpumask::CpuMask;
 use crate::entity::SeId;
 use crate::group::GroupId;
@@ -126,6 +127,7 @@ pub struct Task {
     /// It will leave its queue when it returns to user mode.
     pub(crate) throttle_work: bool,
     pub(crate) stats: TaskStats,
+    pub(crate) info: SchedInfo,
 }
 
 /// `struct sched_statistics`: since when a task is in a state, ns; `None` when it is not.
@@ -162,6 +164,7 @@ impl Task {
             throttled: false,
             throttle_work: false,
             stats: TaskStats::default(),
+            info: SchedInfo::default(),
         }
     }
 

@@ -108,6 +108,8 @@ mod tests {
             metrics: vec![("wakeup_latency_ns_p99".to_string(), value)],
             output: String::new(),
             trace_losses: Losses::default(),
+            schedstat: String::new(),
+            schedstat_searches: String::new(),
         }
     }
 

@@ -53,7 +53,10 @@ impl RunFolder {
         self.file("spec.json", &pretty(&spec(experiment)))?;
         self.file("metrics.json", &pretty(answer))?;
         for run in results {
-            self.file(&format!("{}/seed-{}/output.txt", run.kernel, run.seed), &run.output)?;
+            let folder = format!("{}/seed-{}", run.kernel, run.seed);
+            self.file(&format!("{folder}/output.txt"), &run.output)?;
+            self.file(&format!("{folder}/schedstat.txt"), &run.schedstat)?;
+            self.file(&format!("{folder}/schedstat-sis.txt"), &run.schedstat_searches)?;
         }
         Ok(())
     }

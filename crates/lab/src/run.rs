@@ -59,6 +59,12 @@ pub struct RunResult {
     /// What the trace does not carry.
     #[serde(skip)]
     pub trace_losses: Losses,
+    /// `/proc/schedstat` at the end.
+    #[serde(skip)]
+    pub schedstat: String,
+    /// The same with the counters of searches for idle CPUs at the end of CPUs' lines.
+    #[serde(skip)]
+    pub schedstat_searches: String,
 }
 
 impl RunResult {
@@ -117,5 +123,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabEr
         metrics,
         output: workload.output(engine.now()),
         trace_losses,
+        schedstat: engine.kernel().schedstat(engine.now(), false),
+        schedstat_searches: engine.kernel().schedstat(engine.now(), true),
     }))
 }

@@ -54,6 +54,32 @@ fn a_digest_is_the_same_everywhere() {
     assert_eq!(results[0].digest, "4852b6e98a85f712695ddf161581edc3");
 }
 
+/// Columns of `cpuN` lines: yields, 0, schedules, switches to idle, wakeups, local ones, time run, time waited, switches to
+/// tasks.
+#[test]
+fn schedstat_counts_what_happened() {
+    for kernel in ["v5.4", "v6.6", "v7.2"] {
+        let experiment =
+            experiment(&[kernel], "laptop8", "schbench -m 2 -t 6 -c 2000 -s 700", 1, Ns::from_secs(1));
+        let (results, _) = run_all(&experiment.specs(), 1, &|_| {}, &AtomicBool::new(false)).expect("runs");
+        let run = &results[0];
+        let lines = run.schedstat.lines().filter(|line| line.starts_with("cpu"));
+        let column = |number: usize| {
+            let cell = |line: &str| line.split(' ').nth(number).and_then(|cell| cell.parse::<u64>().ok());
+            lines.clone().map(|line| cell(line).expect("a number")).sum::<u64>()
+        };
+        assert_eq!(lines.clone().count(), 8);
+        assert_eq!(column(4) + column(9), run.switches, "{kernel}: each switch is to a task or to idle");
+        assert!(column(3) >= run.switches && column(6) <= column(5), "{kernel}");
+        assert!(column(7) > 0 && column(7) <= 8 * run.simulated_ns, "{kernel}");
+        let remote = column(5) - column(6);
+        let domains = run.schedstat.lines().filter(|line| line.starts_with("domain"));
+        let from_the_end = |line: &str| line.rsplit(' ').nth(2).and_then(|cell| cell.parse::<u64>().ok());
+        let by_domain = domains.map(|line| from_the_end(line).expect("a number")).sum::<u64>();
+        assert_eq!(by_domain, remote, "{kernel}: a remote wakeup is counted in one domain");
+    }
+}
+
 #[test]
 fn a_trace_written_and_read_back_gives_the_same_latency_table() {
     for (kernel, suffix) in [("v6.5", "txt"), ("v6.6", "txt.zst")] {

@@ -52,6 +52,7 @@ impl Scheduler {
     /// Kernel: `put_prev_task()`, `set_next_task()`, `clear_tsk_need_resched()`, `context_switch()`.
     pub fn context_switch(&mut self, cpu: Cpu, next: TaskId, prev_state: TaskState) -> bool {
         let prev = self.curr(cpu);
+        self.rqs[cpu.index()].counters.sched_count += 1;
         if prev == next {
             if self.generation.behaviours.buddy_clearing == BuddyClearing::AtPick {
                 self.clear_buddies_of_task(next);
@@ -68,6 +69,7 @@ impl Scheduler {
                 self.idle_ends_by_switch(cpu);
             }
             if next == self.rqs[cpu.index()].idle {
+                self.rqs[cpu.index()].counters.sched_goidle += 1;
                 self.turn_idle(cpu, prev);
                 self.idle_begins(cpu);
             }
@@ -89,6 +91,7 @@ impl Scheduler {
             };
             self.report(EventKind::SchedSwitch(switch));
         }
+        self.sched_info_switch(cpu, prev, next);
         self.rqs[cpu.index()].curr = next;
         true
     }
@@ -115,6 +118,7 @@ impl Scheduler {
     /// The running task of `cpu` calls `sched_yield()`; a switch follows.
     pub fn yield_task(&mut self, cpu: Cpu) {
         self.update_rq_clock(cpu);
+        self.rqs[cpu.index()].counters.yld_count += 1;
         let task = self.curr(cpu);
         if self.tasks[task.index()].policy.is_fair() {
             self.yield_task_fair(task);
@@ -150,6 +154,7 @@ impl Scheduler {
 
     pub(crate) fn enqueue_task(&mut self, task: TaskId, flags: EnqueueFlags) {
         let cpu = self.tasks[task.index()].cpu;
+        self.sched_info_enqueue(task);
         let counts = match self.tasks[task.index()].policy {
             Policy::Stop => {
                 self.rqs[cpu.index()].stop.push(task);
@@ -180,6 +185,9 @@ impl Scheduler {
     /// Returns whether the task has left; otherwise it sleeps on its queue.
     pub(crate) fn dequeue_task(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
         let cpu = self.tasks[task.index()].cpu;
+        if !flags.save {
+            self.sched_info_dequeue(task);
+        }
         let dequeued = match self.tasks[task.index()].policy {
             Policy::Stop => {
                 self.rqs[cpu.index()].stop.retain(|&queued| queued != task);

@@ -4,6 +4,7 @@ use fairlab_event::{EventKind, Ns};
 
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::decision::{CpuDecision, PreemptDecision, PreemptReason};
+use crate::domain::DomainId;
 use crate::task::{OnRq, TaskId};
 
 /// Why a CPU is selected for a task (`WF_*`).
@@ -92,6 +93,10 @@ impl Scheduler {
     fn count_wakeup(&mut self, task: TaskId) {
         let (here, cpu) = (self.trace.here, self.tasks[task.index()].cpu);
         self.rqs[here.index()].counters.count_wakeup(here == cpu);
+        let spans_both = |id: &DomainId| self.domains.domain(*id).span.contains(cpu);
+        if let Some(lowest) = (here != cpu).then(|| self.domains.ids_of(here).find(spans_both)).flatten() {
+            self.domains.domain_mut(lowest).counters.ttwu_wake_remote += 1;
+        }
     }
 
     /// Queues a woken task on its CPU and lets it preempt. `migrated`: it slept on another CPU.

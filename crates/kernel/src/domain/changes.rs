@@ -5,7 +5,7 @@
 use super::rules::{
     AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainRules, FilesPlace, FilesShown, FlagsShown,
     GroupFlags, NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity, OverlapGroups, PackageName,
-    ReclaimDistance, SmtCapacity, SmtLevel,
+    ReclaimDistance, SchedstatLayout, SmtCapacity, SmtLevel,
 };
 use crate::generation::{Change, Effect, change};
 
@@ -52,6 +52,8 @@ pub enum DomainEffect {
     FilesShown(FilesShown),
     /// Another [`FilesPlace`].
     FilesPlace(FilesPlace),
+    /// Another [`SchedstatLayout`].
+    SchedstatLayout(SchedstatLayout),
     /// Another [`PackageName`].
     PackageName(PackageName),
 }
@@ -80,6 +82,7 @@ impl DomainEffect {
             DomainEffect::FlagsShown(rule) => rules.flags_shown = rule,
             DomainEffect::FilesShown(rule) => rules.files_shown = rule,
             DomainEffect::FilesPlace(rule) => rules.files_place = rule,
+            DomainEffect::SchedstatLayout(rule) => rules.schedstat_layout = rule,
             DomainEffect::PackageName(rule) => rules.package_name = rule,
         }
     }
@@ -115,6 +118,7 @@ impl DomainEffect {
             DomainEffect::FlagsShown(rule) => format!("flags are shown as {}", rule.describe()),
             DomainEffect::FilesShown(rule) => format!("of a domain is shown: {}", rule.describe()),
             DomainEffect::FilesPlace(rule) => format!("domains are shown in {}", rule.describe()),
+            DomainEffect::SchedstatLayout(rule) => format!("/proc/schedstat has {}", rule.describe()),
             DomainEffect::PackageName(rule) => format!("the level of a node is called {}", rule.describe()),
         }
     }
@@ -199,8 +203,14 @@ pub const DOMAIN_CHANGES: &[Change] = &[
     change("54de44274703", "share-llc-name", (6, 9), "sched/topology: Rename SD_SHARE_PKG_RESOURCES to SD_SHARE_LLC", &[
         Effect::Domain(DomainEffect::FlagsShown(FlagsShown::CacheNames)),
     ]),
+    change("11b0bfa5d463", "schedstat-16", (6, 10), "sched/debug: Increase SCHEDSTAT_VERSION to 16", &[
+        Effect::Domain(DomainEffect::SchedstatLayout(SchedstatLayout::Version16)),
+    ]),
     change("287372fa39f5", "show-level", (6, 10), "sched/debug: Dump domains' level", &[
         Effect::Domain(DomainEffect::FilesShown(FilesShown::WithLevel)),
+    ]),
+    change("7c8cd569ff66", "schedstat-17", (6, 14), "docs: Update Schedstat version to 17", &[
+        Effect::Domain(DomainEffect::SchedstatLayout(SchedstatLayout::Version17)),
     ]),
     change("1eec89a67141", "no-overlap-flag", (6, 17), "sched/topology: Remove sched_domain_topology_level::flags", &[
         Effect::Domain(DomainEffect::NoOverlapFlag),

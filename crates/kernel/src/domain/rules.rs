@@ -125,6 +125,13 @@ behaviours! {
         Debugfs: "/sys/kernel/debug/sched/domains",
     }
 
+    /// How `/proc/schedstat` is laid out.
+    SchedstatLayout {
+        Version15: "version 15: of each domain the idle first, then the busy, then the newly idle",
+        Version16: "version 16: the busy first",
+        Version17: "version 17: the busy first, with domains' names and imbalances by kind",
+    }
+
     /// What the level of a node's CPUs is called.
     PackageName {
         Die: "DIE",
@@ -175,6 +182,8 @@ pub struct DomainRules {
     pub files_shown: FilesShown,
     /// See [`FilesPlace`].
     pub files_place: FilesPlace,
+    /// See [`SchedstatLayout`].
+    pub schedstat_layout: SchedstatLayout,
     /// See [`PackageName`].
     pub package_name: PackageName,
 }
@@ -202,6 +211,7 @@ impl DomainRules {
         flags_shown: FlagsShown::NumberFromLoadBalance,
         files_shown: FilesShown::WithLoadIndexes,
         files_place: FilesPlace::Sysctl,
+        schedstat_layout: SchedstatLayout::Version15,
         package_name: PackageName::Die,
     };
 
@@ -229,6 +239,7 @@ impl DomainRules {
             ("flags shown", text(self.flags_shown.describe())),
             ("files shown", text(self.files_shown.describe())),
             ("files in", text(self.files_place.describe())),
+            ("/proc/schedstat", text(self.schedstat_layout.describe())),
             ("level of a node", text(self.package_name.describe())),
         ]
     }

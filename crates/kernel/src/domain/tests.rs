@@ -205,7 +205,7 @@ fn zoo() -> Vec<Topology> {
 
 /// Everything that the rules decide about a machine.
 fn everything(domains: &Domains) -> String {
-    let mut text = String::from(domains.files_folder());
+    let mut text = format!("{} {:?}\n", domains.files_folder(), domains.rules.schedstat_layout);
     for (cpu, looked_up) in domains.cpus.iter().enumerate() {
         let _ = writeln!(text, "{looked_up:?} {}", domains.cpu_capacity_orig[cpu]);
         for id in domains.ids_of(Cpu(cpu as u32)) {

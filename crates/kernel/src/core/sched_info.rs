@@ -1,0 +1,95 @@
+//! `kernel/sched/stats.h`: how long tasks wait and run, as `/proc/schedstat` and `/proc/PID/schedstat` count it.
+
+use fairlab_event::{Cpu, Ns};
+
+use crate::core::Scheduler;
+use crate::task::TaskId;
+
+/// What is known of one task (`struct sched_info`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SchedInfo {
+    /// Since when it waits.
+    last_queued: Option<Ns>,
+    /// When it last got the CPU.
+    last_arrival: Ns,
+}
+
+impl Scheduler {
+    /// A task is queued: it waits, unless it runs.
+    ///
+    /// Kernel: `sched_info_enqueue()`.
+    pub(super) fn sched_info_enqueue(&mut self, task: TaskId) {
+        let cpu = self.tasks[task.index()].cpu;
+        if self.curr(cpu) != task {
+            let now = self.rqs[cpu.index()].clock;
+            self.tasks[task.index()].info.last_queued.get_or_insert(now);
+        }
+    }
+
+    /// A task leaves its queue without having got the CPU: so long it waited here.
+    ///
+    /// Kernel: `sched_info_dequeue()`.
+    pub(super) fn sched_info_dequeue(&mut self, task: TaskId) {
+        let rq = &mut self.rqs[self.tasks[task.index()].cpu.index()];
+        if let Some(queued) = self.tasks[task.index()].info.last_queued.take() {
+            rq.counters.run_delay += rq.clock.since(queued).0;
+        }
+    }
+
+    /// `prev` gives the CPU to `next`; either may be the idle task. `prev` waits if it is still runnable.
+    ///
+    /// Kernel: `sched_info_switch()`.
+    pub(super) fn sched_info_switch(&mut self, cpu: Cpu, prev: TaskId, next: TaskId) {
+        let rq = &mut self.rqs[cpu.index()];
+        if prev != rq.idle {
+            let leaves = &mut self.tasks[prev.index()];
+            rq.counters.rq_cpu_time += rq.clock.since(leaves.info.last_arrival).0;
+            if leaves.is_queued() && leaves.cpu == cpu {
+                leaves.info.last_queued.get_or_insert(rq.clock);
+            }
+        }
+        if next != rq.idle {
+            let starts = &mut self.tasks[next.index()].info;
+            if let Some(queued) = starts.last_queued.take() {
+                rq.counters.run_delay += rq.clock.since(queued).0;
+                rq.counters.pcount += 1;
+            }
+            starts.last_arrival = rq.clock;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testbed::{Bed, MS};
+    use fairlab_event::Cpu;
+
+    #[test]
+    fn waiting_and_running_are_counted_where_they_happen() {
+        let mut bed = Bed::new("v6.6", 2, 1);
+        bed.spawn(0, 1);
+        let waiting = bed.spawn(0, 1);
+        bed.run(1, 30);
+        let here = *bed.scheduler.counters(Cpu(1));
+        let total = here.rq_cpu_time + here.run_delay;
+        // The one that runs has not come to the end of its turn, and the other one's wait has not ended.
+        assert!((27 * MS..=30 * MS + 1).contains(&here.rq_cpu_time), "{here:?}");
+        assert!((24 * MS..=30 * MS).contains(&here.run_delay), "{here:?}, {total} in all");
+        assert!(here.pcount >= 8 && here.sched_count >= here.pcount, "{here:?}");
+        bed.scheduler.move_queued_task(waiting, Cpu(0));
+        bed.schedule(0);
+        bed.pass(5 * MS);
+        bed.sleep(0);
+        let there = *bed.scheduler.counters(Cpu(0));
+        assert_eq!((there.rq_cpu_time, there.run_delay, there.pcount), (5 * MS, 0, 1));
+        assert_eq!(there.sched_goidle, 1);
+    }
+
+    #[test]
+    fn yields_are_counted() {
+        let mut bed = Bed::new("v5.4", 1, 1);
+        bed.spawn(0, 0);
+        bed.scheduler.yield_task(Cpu(0));
+        assert_eq!(bed.scheduler.counters(Cpu(0)).yld_count, 1);
+    }
+}
