@@ -169,6 +169,20 @@ fn perf(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// A list without names and processes: perf calls a task as the context of its events does, and takes the first process
+/// that it hears of, before a sample tells.
+fn threads(list: &str) -> Vec<String> {
+    let line = |line: &str| {
+        // Time and CPU, the name, the thread in brackets or nothing for the idle task; three lengths.
+        let (name, thread_and_lengths) = line.rsplit_once('[').unwrap_or((line, ""));
+        let (thread, lengths) = thread_and_lengths.split_once(']').unwrap_or(("", thread_and_lengths));
+        let thread = thread.split('/').next().unwrap_or_default();
+        let start = name.get(..23).unwrap_or(name);
+        format!("{start} {thread} {}", lengths.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    list.lines().map(line).collect()
+}
+
 /// perf 6.12 or later: older ones do not know `sched_waking` in this command.
 #[test]
 fn perf_answers_of_our_files_as_we_do() {
@@ -210,6 +224,12 @@ fn perf_answers_of_our_files_as_we_do() {
             let ours = answer(&[&["latency"], pids, &[&source]].concat());
             let theirs = perf(&[&["sched", "latency"], pids, &["-i", &copy]].concat());
             assert_eq!(ours, theirs, "{source} {pids:?}");
+        }
+        // To perf a wakeup at time 0 is none.
+        if !source.ends_with("run.txt") {
+            let ours = answer(&["timehist", &source]);
+            let theirs = perf(&["sched", "timehist", "-i", &copy]);
+            assert_eq!(threads(&ours), threads(&theirs), "{source}");
         }
     }
 }
