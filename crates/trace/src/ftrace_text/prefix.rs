@@ -6,6 +6,7 @@
 //! tracefs              bash-15487   (  15487) [000] d..2.  1555.069808: …    TGID and flags may be missing
 //! trace-cmd report     bash-15487 [000]  1555.069808: …                      3.3 has flags
 //! trace-cmd report -l  bash-15487   0d..2.  1555.069808: …
+//! latency-format       bash-15487   0d..2. 1555069808us+: …                  verbose lines are not read
 //! perf script          perf 10924 [000]  1356.932346: …                      or 10924/10924
 //! ```
 //! A task's name may hold blanks, brackets and dashes, so nothing is found by splitting at blanks: tracefs and trace-cmd
@@ -14,7 +15,7 @@
 
 use std::cell::Cell;
 
-use fairlab_event::{Comm, Context, Cpu, Flags, Pid};
+use fairlab_event::{Comm, Context, Cpu, Flags, Ns, Pid};
 
 use super::cursor::Cursor;
 use super::layout::Layout;
@@ -233,14 +234,10 @@ fn id(digits: &[u8]) -> Option<Pid> {
     Some(Pid(value as i32))
 }
 
-/// `trace-cmd report -l`: name cut to 8, CPU and flags without blank between them, no brackets.
+/// `trace-cmd report -l`, and tracefs with `options/latency-format`, whose stamps are microseconds and a mark that tells
+/// how long it is to the next line: name cut to 8, CPU and flags without blank between them, no brackets.
 fn latency_format<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
-    let colon = memchr::memmem::find(line, b": ")?;
-    let start = line[..colon].iter().rposition(|&byte| byte == b' ')? + 1;
-    let mut after = cursor;
-    after.skip(start);
-    let stamp @ Stamp::Time(_) = stamp(&mut after)? else { return None };
-    after.byte(b':')?;
+    let (start, stamp, after) = bare_stamp(line, cursor).or_else(|| marked_stamp(line, cursor))?;
     let left = line[..start].trim_ascii();
     let flags_at = left.iter().rposition(|&byte| byte == b' ')? + 1;
     let mut columns = cursor;
@@ -250,14 +247,45 @@ fn latency_format<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cur
     if !(3..=FLAG_COLUMNS_MAX).contains(&flags.len()) || !flags.iter().all(|&byte| is_flag(byte)) {
         return None;
     }
-    let context = task(&cursor, &left[..flags_at], Flags::new(flags))?;
+    let mut context = task(&cursor, &left[..flags_at], Flags::new(flags))?;
+    if context.comm.as_bytes().len() == NAME_CUT {
+        // Most likely the beginning of a longer name.
+        context.comm = Comm::default();
+    }
     Some((Prefix { context, cpu, stamp }, after))
+}
+
+/// How much of a name latency format has.
+const NAME_CUT: usize = 8;
+
+/// The stamp before the first colon, where it begins, and what follows the colon.
+fn bare_stamp<'l>(line: &[u8], cursor: Cursor<'l>) -> Option<(usize, Stamp, Cursor<'l>)> {
+    let colon = memchr::memmem::find(line, b": ")?;
+    let start = line[..colon].iter().rposition(|&byte| byte == b' ')? + 1;
+    let mut after = cursor;
+    after.skip(start);
+    let stamp @ Stamp::Time(_) = stamp(&mut after)? else { return None };
+    after.byte(b':')?;
+    Some((start, stamp, after))
+}
+
+/// The same for `1234us+: `.
+fn marked_stamp<'l>(line: &[u8], cursor: Cursor<'l>) -> Option<(usize, Stamp, Cursor<'l>)> {
+    let unit = memchr::memmem::find_iter(line, b"us").find(|&unit| {
+        let [mark, b':', b' ', ..] = line[unit + 2..] else { return false };
+        b" +!#*@$".contains(&mark)
+    })?;
+    let digits = line[..unit].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let mut after = cursor;
+    after.skip(unit - digits);
+    let microseconds = after.unsigned().filter(|_| digits > 0)?;
+    after.skip(b"us+:".len());
+    let time = Ns(microseconds.checked_mul(1000)?);
+    Some((unit - digits, Stamp::Time(time), after))
 }
 
 #[cfg(test)]
 mod tests {
-    use fairlab_event::Ns;
-
     use super::*;
 
     struct Read {
@@ -392,10 +420,19 @@ mod tests {
     }
 
     #[test]
-    fn trace_cmd_latency_format() {
+    fn latency_format_of_trace_cmd_and_tracefs() {
         let t = us(1_600_174_990);
-        check("opt cgu.-16722   0d.h1.  1600.174990: x: y", ("opt cgu.", 16722, -1), 0, "d.h1.", t);
+        check("opt cgu.-16722   0d.h1.  1600.174990: x: y", ("", 16722, -1), 0, "d.h1.", t);
+        check("  opt cg-16722   0d.h1.  1600.174990: x: y", ("opt cg", 16722, -1), 0, "d.h1.", t);
         check("  <idle>-0      13d.s4.  1600.174990: x: y", ("<idle>", 0, -1), 13, "d.s4.", t);
+        let t = us(14_940_956_155);
+        check("    bash-17696     0d..2. 14940956155us!: x: y", ("bash", 17696, -1), 0, "d..2.", t);
+        check("rcu_pree-15       13dNs3. 14940956155us : x: y", ("", 15, -1), 13, "dNs3.", t);
+        check("  <idle>-0         0d..2.    7us+: x: y", ("<idle>", 0, -1), 0, "d..2.", us(7));
+        for line in ["the wakeup took 7us : x: y", "  <idle>-0         0d..2. us+: x: y", "us+: ", "1us+: x"]
+        {
+            assert!(read(line).is_none(), "{line}");
+        }
     }
 
     #[test]
