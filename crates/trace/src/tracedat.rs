@@ -257,8 +257,8 @@ mod tests {
         let mut sink = sink_fn(|event: &Event<'_>| {
             let Event { time, cpu, context, kind } = event;
             lines.push(match kind {
-                EventKind::Other { name, fields } => {
-                    assert_eq!((*name, context.flags.as_bytes()), ("tick", &b"d..1."[..]));
+                EventKind::Other { name: "tick", fields } => {
+                    assert_eq!(context.flags.as_bytes(), b"d..1.");
                     format!("{} [{cpu}] {}-{} {fields}", time.0, context.comm, context.pid)
                 }
                 kind => format!("{} [{cpu}] {kind:?}", time.0),
@@ -306,6 +306,45 @@ mod tests {
         for (version, codec) in [("6", ""), ("7", "none"), ("7", "zlib"), ("7", "zstd")] {
             (made.version, made.codec) = (version, codec);
             check(&made, &expected, &[]);
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_printed_is_put_together_from_formats_beside() {
+        let common = "field:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+            \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+            \tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\
+            \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
+        let long =
+            |name: &str, offset: u32| format!("\tfield:{name};\toffset:{offset};\tsize:8;\tsigned:0;\n");
+        let ip = long("unsigned long ip", 8);
+        let bprint = format!(
+            "name: bprint\nID: 6\nformat:\n\t{common}\n{ip}{}\tfield:u32 buf[];\toffset:24;\tsize:0;\tsigned:0;\n\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->fmt\n",
+            long("const char * fmt", 16)
+        );
+        let bputs = format!("name: bputs\nID: 14\nformat:\n\t{common}\n{ip}{}", long("const char * str", 16));
+        let record = |id: u8, address: u64, arguments: &[u8]| {
+            let common = [id, 0, 1, 1, 7, 0, 0, 0];
+            [&common, &[0; 8], &address.to_le_bytes()[..], arguments].concat()
+        };
+        for (version, codec) in [("6", ""), ("7", "none"), ("7", "zstd")] {
+            let mut fill = Fill::default();
+            fill.push(10, 0, &record(6, 0x10, b"\xff\xff\xff\xffcfs\0"));
+            fill.push(20, 0, &record(14, 0x20, b""));
+            fill.push(30, 0, &record(14, 0x30, b""));
+            fill.push(40, 0, &record(6, 0x10, b"\xff\xff\xff\xffcfs!"));
+            let mut made = Made::of_version(version).cpu(1, fill);
+            made.codec = codec;
+            made.printk = "0x10 : \"moved by %d on %s\\n\"\n0x20 : \"here\\n\"\n";
+            made.formats.extend([("ftrace", bprint.clone()), ("ftrace", bputs.clone())]);
+            let (lines, stats) = try_read(&made.bytes(), &ReadOptions::default()).expect("a trace.dat");
+            assert_eq!(lines[1], "10 [1] Marker { text: \"moved by -1 on cfs\" }", "{version} {codec}");
+            assert_eq!(lines[2], "20 [1] Marker { text: \"here\" }");
+            assert_eq!(
+                lines[3],
+                "30 [1] Other { name: \"bputs\", fields: Fields { text: \"ip=0 str=0x30\" } }"
+            );
+            assert_eq!((lines.len(), troubles(&stats)), (4, vec![(Trouble::MalformedEvent, 1)]));
         }
     }
 
@@ -470,7 +509,7 @@ mod tests {
         let times: Vec<(u64, u64)> = (0..1000).map(|at| (at * 10, at)).collect();
         let mut bytes = Made { codec: "zstd", ..Made::default() }.cpu(0, ticks(&times)).bytes();
         let frames: Vec<usize> = memchr::memmem::find_iter(&bytes, b"\x28\xb5\x2f\xfd").collect();
-        let parts = 4;
+        let parts = 5;
         bytes[frames[parts]] = 0;
         let (lines, stats) = try_read(&bytes, &ReadOptions::default()).expect("a trace.dat");
         assert!(lines[1].ends_with("Lost { count: None }"), "{}", lines[1]);

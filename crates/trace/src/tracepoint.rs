@@ -13,6 +13,7 @@ mod expression;
 pub(crate) mod flags;
 pub(crate) mod format;
 mod layout;
+mod printk;
 mod render;
 mod state_table;
 pub(crate) mod tracing_data;
@@ -23,6 +24,7 @@ use fairlab_event::{EventKind, Flags, Pid};
 use crate::endian::Endian;
 use decoder::Decoder;
 use format::EventFormat;
+use printk::PrintkFormats;
 use value::Integer;
 
 /// Every tracepoint that a trace describes.
@@ -38,6 +40,7 @@ pub(crate) struct Tracepoints {
     decoders: Vec<Decoder>,
     /// By id: the place in `decoders`, or `NO_DECODER`.
     by_id: Vec<u16>,
+    printk: PrintkFormats,
 }
 
 const NO_DECODER: u16 = u16::MAX;
@@ -61,6 +64,7 @@ impl Tracepoints {
             usual: endian == Endian::Little,
             decoders: Vec::new(),
             by_id: Vec::new(),
+            printk: PrintkFormats::default(),
         }
     }
 
@@ -83,6 +87,11 @@ impl Tracepoints {
         self.by_id[id] = index;
         self.decoders.push(Decoder::new(&format));
         true
+    }
+
+    /// Adds the formats of `trace_printk` that `text`, tracefs's `printk_formats`, has.
+    pub(crate) fn add_printk(&mut self, text: &str) {
+        self.printk.add(text);
     }
 
     /// How many tracepoints are known.
@@ -121,7 +130,7 @@ impl Tracepoints {
             let flags = flags::columns((word >> 16) as u8, (word >> 24) as u8);
             let common = Common { pid: Pid((word >> 32) as i32), flags };
             return decoder
-                .decode(record, self.endian, scratch, |kind| take(common, kind))
+                .decode(record, self.endian, scratch, &self.printk, |kind| take(common, kind))
                 .ok_or(DecodeError::Malformed);
         }
         let common_type = self.common_type.ok_or(DecodeError::UnknownFormat)?;
@@ -130,7 +139,9 @@ impl Tracepoints {
         let pid = self.common_pid.and_then(|field| field.read(record, self.endian));
         let pid = pid.map_or(Pid::UNKNOWN, |pid| Pid(pid as i32));
         let common = Common { pid, flags: decoder.flags(record, self.endian) };
-        decoder.decode(record, self.endian, scratch, |kind| take(common, kind)).ok_or(DecodeError::Malformed)
+        decoder
+            .decode(record, self.endian, scratch, &self.printk, |kind| take(common, kind))
+            .ok_or(DecodeError::Malformed)
     }
 
     #[inline]

@@ -25,7 +25,7 @@ const TEXT_BYTES_MAX: u64 = 64 << 20;
 /// Reads a folder laid out as tracefs is: pages as they come out of `trace_pipe_raw`, one after another, in
 /// `per_cpu/cpuN/trace_pipe_raw`; `events/header_page`; `events/SYSTEM/EVENT/format` of the recorded events, and
 /// `events/ftrace/print/format` where markers are wanted. Used where they are there: `trace_clock`, `saved_cmdlines`
-/// (its names become [`TaskName`](EventKind::TaskName) events of time 0) and `saved_tgids`.
+/// (its names become [`TaskName`](EventKind::TaskName) events of time 0), `saved_tgids` and `printk_formats`.
 ///
 /// # Errors
 /// A file cannot be read, or there are no pages or no descriptions.
@@ -125,6 +125,9 @@ fn tracepoints(folder: &Path, endian: Endian, stats: &mut ImportStats) -> Result
                 stats.add(Trouble::UnknownEventFormat, 1, 0);
             }
         }
+    }
+    if let Some(printk) = text(&folder.join("printk_formats"))? {
+        tracepoints.add_printk(&printk);
     }
     if tracepoints.len() == 0 {
         return Err(ImportError::NotATrace(

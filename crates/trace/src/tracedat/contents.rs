@@ -71,6 +71,8 @@ const COUNT_MAX: u32 = 65_536;
 const FORMAT_BYTES_MAX: usize = 1 << 20;
 /// Descriptions of pages have some hundred bytes.
 const HEADER_BYTES_MAX: usize = 1 << 16;
+/// Formats of `trace_printk`: kernels have some kilobytes, and more with modules for debugging.
+const PRINTK_BYTES_MAX: usize = 16 << 20;
 /// Tables of names: a line for each of all threads that a kernel can have.
 const CMDLINES_BYTES_MAX: usize = 64 << 20;
 
@@ -132,6 +134,14 @@ impl Contents {
                 self.garbage_formats += 1;
             }
         }
+        Ok(())
+    }
+
+    /// `printk_formats`.
+    pub(super) fn read_printk(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        let size = cursor.u32()?;
+        let text = cursor.block(size.into(), PRINTK_BYTES_MAX)?;
+        self.tracepoints.add_printk(&String::from_utf8_lossy(&text));
         Ok(())
     }
 

@@ -41,11 +41,9 @@ fn parts(store: &Store, cursor: &mut Cursor<'_>, contents: &mut Contents) -> Res
     contents.read_header_info(cursor)?;
     contents.read_ftrace_formats(cursor)?;
     contents.read_event_formats(cursor)?;
-    // Symbols of the kernel, and formats of trace_printk.
-    for _ in 0..2 {
-        let size = cursor.u32()?;
-        cursor.skip(size.into())?;
-    }
+    let symbols = cursor.u32()?;
+    cursor.skip(symbols.into())?;
+    contents.read_printk(cursor)?;
     contents.read_cmdlines(cursor)?;
     let mut cpus = cursor.u32()?;
     let mut found = Found::default();

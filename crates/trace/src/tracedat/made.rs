@@ -17,6 +17,7 @@ pub(super) struct Made {
     pub(super) codec: &'static str,
     pub(super) header_page: String,
     pub(super) formats: Vec<(&'static str, String)>,
+    pub(super) printk: &'static str,
     pub(super) cmdlines: &'static str,
     /// Number and content of options, in front of those that say where things are.
     pub(super) options: Vec<(u16, Vec<u8>)>,
@@ -69,6 +70,7 @@ impl Default for Made {
                 \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"
                 .to_string(),
             formats: encoder.formats(),
+            printk: "",
             cmdlines: "7 worker\n",
             options: Vec::new(),
             instances: vec![MadeInstance { clock: "local", page_bytes: 4096, cpus: Vec::new() }],
@@ -108,7 +110,7 @@ impl Made {
         bytes
     }
 
-    fn parts(&self) -> [(u16, Vec<u8>); 4] {
+    fn parts(&self) -> [(u16, Vec<u8>); 5] {
         let sized = |bytes: &[u8]| [&(bytes.len() as u64).to_le_bytes()[..], bytes].concat();
         let page = sized(self.header_page.as_bytes());
         let header = [b"header_page\0", &page[..], b"header_event\0", &sized(b"type_len")].concat();
@@ -130,14 +132,18 @@ impl Made {
             (number::HEADER_INFO, header),
             (number::FTRACE_EVENTS, group("ftrace")),
             (number::EVENT_FORMATS, events),
+            (
+                number::PRINTK,
+                [&(self.printk.len() as u32).to_le_bytes()[..], self.printk.as_bytes()].concat(),
+            ),
             (number::CMDLINES, sized(self.cmdlines.as_bytes())),
         ]
     }
 
     fn linear(&self, bytes: &mut Vec<u8>) {
-        let [header, ftrace, events, cmdlines] = self.parts().map(|(_, part)| part);
-        let symbols = b"\x03\0\0\0sym\0\0\0\0";
-        for part in [&header, &ftrace, &events, &symbols.to_vec(), &cmdlines] {
+        let [header, ftrace, events, printk, cmdlines] = self.parts().map(|(_, part)| part);
+        let symbols = b"\x03\0\0\0sym";
+        for part in [&header, &ftrace, &events, &symbols.to_vec(), &printk, &cmdlines] {
             bytes.extend(part);
         }
         let cpus = self.instances.iter().flat_map(|instance| &instance.cpus);

@@ -97,7 +97,11 @@ pub(super) fn take(
                 Err(_) => contents.damaged = true,
             }
         }
-        number::HEADER_INFO | number::FTRACE_EVENTS | number::EVENT_FORMATS | number::CMDLINES => {
+        number::HEADER_INFO
+        | number::FTRACE_EVENTS
+        | number::EVENT_FORMATS
+        | number::PRINTK
+        | number::CMDLINES => {
             found.sections.extend(endian.u64(&option.data, 0).map(|offset| (option.number, offset)));
         }
         number::BUFFER => {

@@ -184,6 +184,7 @@ impl<'s> Parts<'s> {
                 number::HEADER_INFO => contents.read_header_info(&mut cursor),
                 number::FTRACE_EVENTS => contents.read_ftrace_formats(&mut cursor),
                 number::EVENT_FORMATS => contents.read_event_formats(&mut cursor),
+                number::PRINTK => contents.read_printk(&mut cursor),
                 _ => contents.read_cmdlines(&mut cursor),
             });
             match read {

@@ -5,6 +5,7 @@ use fairlab_event::{Comm, Cpu, EventKind, Fields, Flags, Ns, Pid, Place, Prio, S
 use super::flags;
 use super::format::EventFormat;
 use super::layout::{OWN_SYSTEM, PROBE_SYSTEM, VERBATIM};
+use super::printk::{self, PrintkFormats};
 use super::render::Renderer;
 use super::state_table::StateTable;
 use super::value::{Integer, Text};
@@ -36,6 +37,7 @@ enum Kind {
     StatRuntime { task: TaskFields, runtime: Integer, vruntime: Option<Integer> },
     Place(Box<PlaceFields>),
     Marker(Text),
+    Printk(Box<PrintkFields>),
     Kprobe(Renderer),
     Other(Renderer),
     VerbatimKprobe(Text),
@@ -59,6 +61,18 @@ struct SwitchFields {
     states: StateTable,
     next: TaskFields,
     next_prio: Integer,
+}
+
+/// `trace_printk` with arguments (`bprint`), or without (`bputs`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PrintkFields {
+    /// The address of format or text.
+    format: Integer,
+    long_bytes: usize,
+    /// Where the arguments begin.
+    arguments: Option<usize>,
+    /// For what the trace has no format of.
+    otherwise: Renderer,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +107,7 @@ impl Decoder {
         let kind = match format.system.as_str() {
             "sched" => Kind::scheduler(format),
             OWN_SYSTEM => Kind::own(format),
-            "ftrace" if format.name == "print" => format.field("buf").and_then(Text::of).map(Kind::Marker),
+            "ftrace" => Kind::of_ftrace(format),
             _ => None,
         };
         Decoder {
@@ -124,6 +138,7 @@ impl Decoder {
         record: &'a [u8],
         endian: Endian,
         scratch: &'a mut String,
+        printk: &'a PrintkFormats,
         take: impl FnOnce(EventKind<'a>) -> T,
     ) -> Option<T> {
         let source = Source { record, endian };
@@ -144,13 +159,18 @@ impl Decoder {
                     vruntime,
                 })
             }
-            _ => take(self.decode_rare(source, scratch)?),
+            _ => take(self.decode_rare(source, scratch, printk)?),
         })
     }
 
     /// The events that are few in any trace, or that cost a rendering anyway.
     #[inline(never)]
-    fn decode_rare<'a>(&'a self, source: Source<'a>, scratch: &'a mut String) -> Option<EventKind<'a>> {
+    fn decode_rare<'a>(
+        &'a self,
+        source: Source<'a>,
+        scratch: &'a mut String,
+        printk: &'a PrintkFormats,
+    ) -> Option<EventKind<'a>> {
         Some(match &self.kind {
             Kind::WakeupNew(fields) => EventKind::SchedWakeupNew(source.wakeup(fields)?),
             Kind::MigrateTask { task, prio, orig_cpu, dest_cpu } => {
@@ -183,6 +203,7 @@ impl Decoder {
             Kind::Marker(text) => {
                 EventKind::Marker { text: source.text(*text, scratch)?.trim_end_matches('\n') }
             }
+            Kind::Printk(fields) => return self.printk(fields, source, scratch, printk),
             Kind::Kprobe(renderer) => {
                 renderer.render(source.record, source.endian, scratch)?;
                 EventKind::Kprobe { name: &self.name, fields: Fields::new(scratch) }
@@ -214,7 +235,52 @@ impl Decoder {
     }
 }
 
+impl Decoder {
+    fn printk<'a>(
+        &'a self,
+        fields: &PrintkFields,
+        source: Source<'a>,
+        scratch: &'a mut String,
+        printk: &'a PrintkFormats,
+    ) -> Option<EventKind<'a>> {
+        let Some(format) = printk.get(source.integer(fields.format)?) else {
+            fields.otherwise.render(source.record, source.endian, scratch)?;
+            return Some(EventKind::Other { name: &self.name, fields: Fields::new(scratch) });
+        };
+        let Some(at) = fields.arguments else {
+            return Some(EventKind::Marker { text: format.trim_end_matches('\n') });
+        };
+        let arguments = source.record.get(at..)?;
+        printk::render(format, arguments, source.endian, fields.long_bytes, scratch)?;
+        Some(EventKind::Marker { text: scratch.trim_end_matches('\n') })
+    }
+}
+
 impl Kind {
+    /// The events that ftrace has of its own.
+    fn of_ftrace(format: &EventFormat) -> Option<Kind> {
+        let printk = |address: &str, arguments: Option<&str>| {
+            let field = format.field(address)?;
+            let arguments = match arguments {
+                Some(name) => Some(format.field(name)?.offset),
+                None => None,
+            };
+            let (long_bytes, otherwise) = (field.size, Renderer::new(format));
+            Some(Kind::Printk(Box::new(PrintkFields {
+                format: Integer::of(field)?,
+                long_bytes,
+                arguments,
+                otherwise,
+            })))
+        };
+        match format.name.as_str() {
+            "print" => format.field("buf").and_then(Text::of).map(Kind::Marker),
+            "bprint" => printk("fmt", Some("buf")),
+            "bputs" => printk("str", None),
+            _ => None,
+        }
+    }
+
     fn rendered(format: &EventFormat) -> Kind {
         let renderer = Renderer::new(format);
         if renderer.is_probe() { Kind::Kprobe(renderer) } else { Kind::Other(renderer) }

@@ -3,7 +3,7 @@
 //!
 //! Layout: `17 08 44 "tracing"`, version text, byte order, size of `long`, page size; then `header_page` and
 //! `header_event`, each with a 64-bit size; a count of ftrace's own formats; the formats of each subsystem; three
-//! sized blocks (kallsyms, `trace_printk` formats, saved command lines), which are not needed here.
+//! sized blocks: symbols, formats of `trace_printk`, saved command lines, of which only the second is needed here.
 
 use super::Tracepoints;
 use crate::endian::Endian;
@@ -50,7 +50,18 @@ fn read_formats(cursor: &mut Cursor<'_>, data: &mut TracingData) -> Option<()> {
         let system = String::from_utf8_lossy(cursor.text()?);
         read_group(cursor, &system, data)?;
     }
+    // Recorders of old wrote less, and what is left out here is missed by few.
+    if let Some(printk) = read_printk(cursor) {
+        data.tracepoints.add_printk(&printk);
+    }
     Some(())
+}
+
+fn read_printk(cursor: &mut Cursor<'_>) -> Option<String> {
+    let symbols = cursor.u32()?;
+    cursor.take(usize::try_from(symbols).ok()?)?;
+    let size = cursor.u32()?;
+    Some(String::from_utf8_lossy(cursor.take(usize::try_from(size).ok()?)?).into_owned())
 }
 
 fn read_group(cursor: &mut Cursor<'_>, system: &str, data: &mut TracingData) -> Option<()> {
