@@ -124,6 +124,9 @@ pub struct ConvertArgs {
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     #[arg(long, value_name = "HZ")]
     pub clock_hz: Option<u64>,
+    /// Only this trace instance of a trace.dat: "top", or its name; all are merged otherwise.
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

@@ -91,7 +91,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let notes = recording.notes();
     let walker = Walker::new(generation.clone(), topology, tick, recording, options.misses);
     let mut feed = Feed { walker, events: 0, present: Present::default() };
-    let read_options = ReadOptions { clock_hz: options.clock_hz };
+    let read_options = ReadOptions { clock_hz: options.clock_hz, ..ReadOptions::default() };
     let import = read_path(&trace, &read_options, &mut feed).map_err(|error| unreadable(&trace, &error))?;
     feed.present.check(&trace)?;
     let mut walker = feed.walker;
@@ -126,7 +126,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
 /// The groups that the trace itself tells of.
 fn hierarchy(trace: &Path, options: &VerifyOptions) -> Result<Hierarchy, LabError> {
     let mut evidence = Evidence::default();
-    let read_options = ReadOptions { clock_hz: options.clock_hz };
+    let read_options = ReadOptions { clock_hz: options.clock_hz, ..ReadOptions::default() };
     read_path(trace, &read_options, &mut evidence).map_err(|error| unreadable(trace, &error))?;
     Ok(evidence.conclude())
 }

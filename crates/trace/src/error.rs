@@ -13,13 +13,17 @@ pub enum ImportError {
     NotATrace(String),
     /// The format is known, this variant of it is not supported; the text says which and what to do.
     Unsupported(String),
+    /// The trace has not the instance that was asked for; the text says which it has.
+    NoSuchInstance(String),
 }
 
 impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ImportError::Io(error) => error.fmt(f),
-            ImportError::NotATrace(fact) | ImportError::Unsupported(fact) => f.write_str(fact),
+            ImportError::NotATrace(fact)
+            | ImportError::Unsupported(fact)
+            | ImportError::NoSuchInstance(fact) => f.write_str(fact),
         }
     }
 }

@@ -15,10 +15,24 @@ use fairlab_event::Sink;
 use crate::{ImportError, ImportStats, Trouble, ftrace_text, perfdata, ringbuffer, tracedat};
 
 /// What the user may tell a reader about a trace.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// Ticks per second of the trace clock, for traces whose stamps are integers (`trace_clock` x86-tsc, counter).
     pub clock_hz: Option<u64>,
+    /// Read only this trace instance of a trace.dat: its name, or "top" for the one without; all of them if not given.
+    pub instance: Option<String>,
+}
+
+impl ReadOptions {
+    /// Refuses what only a trace.dat has, for a trace that is none.
+    fn check_for(&self, format: Option<Format>) -> Result<(), ImportError> {
+        match &self.instance {
+            Some(name) if format != Some(Format::TraceDat) => Err(ImportError::NoSuchInstance(format!(
+                "there is no trace instance {name}: this is no trace.dat"
+            ))),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The formats that can be read, told apart by their first bytes.
@@ -81,6 +95,7 @@ pub fn read_path(
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
+        options.check_for(None)?;
         return ringbuffer::read_raw_folder(path, options, sink);
     }
     if metadata.is_file() {
@@ -88,7 +103,9 @@ pub fn read_path(
         let start = first_bytes(&mut file)?;
         file.rewind()?;
         if Compression::of(&start).is_none() {
-            match Format::detect(&start)? {
+            let format = Format::detect(&start)?;
+            options.check_for(Some(format))?;
+            match format {
                 Format::PerfData => return perfdata::read_file(file, options, sink),
                 Format::TraceDat => return tracedat::read_file(file, options, sink),
                 Format::FtraceText => {}
@@ -144,6 +161,7 @@ fn read_plain(
 ) -> Result<(ImportStats, Format), ImportError> {
     let start = first_bytes(&mut source)?;
     let format = Format::detect(&start)?;
+    options.check_for(Some(format))?;
     let source = BufReader::with_capacity(BUFFER_BYTES, io::Cursor::new(start).chain(source));
     let stats = match format {
         Format::PerfData => perfdata::read(source, options, sink),
@@ -332,6 +350,15 @@ mod tests {
             let count = buffer.len().min(1);
             self.0.read(&mut buffer[..count])
         }
+    }
+
+    #[test]
+    fn only_a_trace_dat_has_instances() {
+        let options = ReadOptions { instance: Some("x".to_string()), ..ReadOptions::default() };
+        let error = read(Box::new(LINE.as_bytes()), &options, &mut ()).expect_err("no such instance");
+        assert!(matches!(error, ImportError::NoSuchInstance(_)), "{error}");
+        let folder = std::env::temp_dir();
+        assert!(matches!(read_path(&folder, &options, &mut ()), Err(ImportError::NoSuchInstance(_))));
     }
 
     #[test]

@@ -117,6 +117,8 @@ pub struct TroubleCount {
 pub struct ImportStats {
     /// Events handed to the sink.
     pub events: u64,
+    /// The trace instances that were read, where the trace has more than one; the first, which has no name, is "top".
+    pub instances: Vec<String>,
     troubles: Vec<TroubleCount>,
 }
 

@@ -5,7 +5,8 @@
 //! comes through a pipe is copied to a temporary file first.
 //!
 //! Saved command lines become [`TaskName`](fairlab_event::EventKind::TaskName) events of time 0. Trace instances are
-//! merged; a tracepoint that several of them recorded is taken from the one that has it first. Times are what
+//! merged, unless one of them is asked for; a tracepoint that several of them recorded is taken from the one that has it
+//! first. Times are what
 //! `trace-cmd report` makes of them; those of a guest become its host's where the file has their difference.
 //!
 //! [`TraceDatWriter`] writes the format.
@@ -89,6 +90,7 @@ fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
         }
     };
     check(&contents, store.length(), &mut stats)?;
+    choose_instances(&mut contents, options, &mut stats)?;
     let streams = open_streams(store, cursor.endian(), &contents, codec, &mut stats);
     let (knowledge, named) = knowledge(contents, options, &mut stats);
     for event in named {
@@ -152,6 +154,32 @@ fn check(contents: &Contents, length: u64, stats: &mut ImportStats) -> Result<()
     }
     if contents.dropped > 0 {
         stats.add(Trouble::LostEvents, contents.dropped, 0);
+    }
+    Ok(())
+}
+
+/// Leaves the instance that was asked for, and notes which are read where there are several.
+fn choose_instances(
+    contents: &mut Contents,
+    options: &ReadOptions,
+    stats: &mut ImportStats,
+) -> Result<(), ImportError> {
+    let labels: Vec<String> =
+        contents.instances.iter().map(|instance| instance.label().to_string()).collect();
+    if let Some(wanted) = &options.instance {
+        contents.instances.retain(|instance| instance.label() == wanted);
+        let Some(chosen) = contents.instances.first() else {
+            let labels = labels.join(", ");
+            return Err(ImportError::NoSuchInstance(format!(
+                "this trace.dat has no trace instance {wanted}; it has: {labels}"
+            )));
+        };
+        if !chosen.clock.is_empty() {
+            contents.clock.name.clone_from(&chosen.clock);
+        }
+    }
+    if labels.len() > 1 {
+        stats.instances = contents.instances.iter().map(|instance| instance.label().to_string()).collect();
     }
     Ok(())
 }
@@ -432,7 +460,7 @@ mod tests {
             made.instances[0].clock = "x86-tsc";
             made.options.push((number::TRACECLOCK, b"local x86-tsc".to_vec()));
             check(&made, &["1000 [0] worker-7 n=1"], &[(Trouble::ClockRateGuessed, 1)]);
-            let options = ReadOptions { clock_hz: Some(2_000_000_000) };
+            let options = ReadOptions { clock_hz: Some(2_000_000_000), ..ReadOptions::default() };
             let (lines, stats) = try_read(&made.bytes(), &options).expect("a trace.dat");
             assert_eq!((lines[1].as_str(), stats.worst()), ("500 [0] worker-7 n=1", None));
         }
@@ -452,6 +480,32 @@ mod tests {
         }
         let other = Made::default().cpu(0, ticks(&[(10, 1)])).instance("boot").cpu(0, ticks(&[(5, 2)]));
         check(&other, &["10 [0] worker-7 n=1"], &[(Trouble::OtherClock, 1)]);
+    }
+
+    #[test]
+    fn one_instance_can_be_chosen_whatever_its_clock() {
+        let read = |version, wanted: Option<&str>| {
+            let made = Made::of_version(version).cpu(0, ticks(&[(10, 1)]));
+            let clock = if version == "6" { "local" } else { "boot" };
+            let made = made.instance(clock).cpu(0, ticks(&[(11, 2)])).cpu(1, ticks(&[(5, 3)]));
+            let options = ReadOptions { instance: wanted.map(str::to_string), ..ReadOptions::default() };
+            try_read(&made.bytes(), &options)
+        };
+        for version in ["6", "7"] {
+            let (lines, stats) = read(version, Some("top")).expect("a trace.dat");
+            assert_eq!((&lines[1..], stats.worst()), (&["10 [0] worker-7 n=1".to_string()][..], None));
+            assert_eq!(stats.instances, ["top"]);
+            let (lines, stats) = read(version, Some("name")).expect("a trace.dat");
+            assert_eq!(lines[1..], ["5 [1] worker-7 n=3", "11 [0] worker-7 n=2"]);
+            assert_eq!((stats.worst(), stats.instances), (None, vec!["name".to_string()]));
+            assert_eq!(read(version, None).expect("a trace.dat").1.instances, ["top", "name"]);
+            let error = read(version, Some("other")).expect_err("no such instance").to_string();
+            assert_eq!(error, "this trace.dat has no trace instance other; it has: top, name");
+        }
+        let (_, stats) =
+            try_read(&Made::default().cpu(0, ticks(&[(10, 1)])).bytes(), &ReadOptions::default())
+                .expect("a trace.dat");
+        assert_eq!(stats.instances, [""; 0]);
     }
 
     #[test]

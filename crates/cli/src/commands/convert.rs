@@ -1,7 +1,7 @@
 //! `fairlab convert`: a trace in another format, and what of it that format cannot carry.
 
 use fairlab_lab::TraceFile;
-use fairlab_trace::{ImportStats, Losses};
+use fairlab_trace::{ImportStats, Losses, ReadOptions};
 use serde_json::{Value, json};
 
 use super::trace;
@@ -13,7 +13,8 @@ use crate::progress::remove_on_interrupt;
 pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
     remove_on_interrupt(TraceFile::building(&args.output))?;
     let mut file = TraceFile::create(&args.output, args.to)?;
-    let stats = trace::read(&args.input, args.clock_hz, &mut file)?;
+    let options = ReadOptions { clock_hz: args.clock_hz, instance: args.instance.clone() };
+    let stats = trace::read(&args.input, &options, &mut file)?;
     let format = file.format().name();
     let losses = file.finish()?;
     trace::warn(&args.input, &stats, &[]);

@@ -22,6 +22,9 @@ pub struct TraceArgs {
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     #[arg(long, value_name = "HZ")]
     pub clock_hz: Option<u64>,
+    /// Only this trace instance of a trace.dat: "top", or its name; all are merged otherwise.
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -30,15 +33,17 @@ pub struct TraceArgs {
 impl TraceArgs {
     /// Feeds the trace to `sink`.
     pub fn read(&self, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
-        read(&self.file, self.clock_hz, sink)
+        let options = ReadOptions { clock_hz: self.clock_hz, instance: self.instance.clone() };
+        read(&self.file, &options, sink)
     }
 }
 
 /// Feeds the trace in `file` to `sink`.
-pub fn read(file: &Path, clock_hz: Option<u64>, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
-    read_path(file, &ReadOptions { clock_hz }, sink).map_err(|error| {
+pub fn read(file: &Path, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
+    read_path(file, options, sink).map_err(|error| {
         let hint = match error {
             ImportError::Io(_) => "check the path",
+            ImportError::NoSuchInstance(_) => "leave --instance out, or give one that is there",
             _ => "give a trace: perf.data, trace.dat or ftrace text",
         };
         CliError::bad(format!("{}: {error}", file.display()), hint)
@@ -54,6 +59,10 @@ pub fn lacking(file: &Path, missing: &MissingEvents) -> CliError {
 /// Says on standard error what the reader should know before trusting an answer.
 pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
     let file = file.display();
+    if stats.instances.len() > 1 {
+        let names = stats.instances.join(", ");
+        eprintln!("fairlab: {file}: its trace instances are merged: {names}; choose one with --instance");
+    }
     for count in stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info) {
         eprintln!("fairlab: {file}: {count}");
     }
@@ -76,6 +85,7 @@ pub fn import_json(stats: &ImportStats, notices: &[String]) -> Value {
     });
     json!({
         "events": stats.events,
+        "instances": stats.instances,
         "troubles": troubles.collect::<Map<_, _>>(),
         "notices": notices,
     })

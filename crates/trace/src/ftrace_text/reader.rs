@@ -552,11 +552,11 @@ mod tests {
         assert_eq!((stats.count(Trouble::ClockRateGuessed), stats.troubles()[0].first_at), (1, 1));
         let mut times = Vec::new();
         let mut sink = sink_fn(|event: &Event<'_>| times.push(event.time));
-        let options = ReadOptions { clock_hz: Some(2_596_134_000) };
+        let options = ReadOptions { clock_hz: Some(2_596_134_000), ..ReadOptions::default() };
         let stats = read(&text[..], &options, &mut sink).expect("a trace");
         drop(sink);
         assert_eq!((times, stats.worst()), (vec![Ns(1_000_000_001), Ns(2_000_000_000)], None));
-        let options = ReadOptions { clock_hz: Some(0) };
+        let options = ReadOptions { clock_hz: Some(0), ..ReadOptions::default() };
         let stats = read(&text[..], &options, &mut ()).expect("a trace");
         assert_eq!(stats.count(Trouble::ClockRateGuessed), 1);
     }

@@ -90,7 +90,7 @@ mod tests {
     fn clock(name: &str, measured: Option<(u32, u32)>, offset: i64, hz: Option<u64>) -> (Clock, u64) {
         let facts = ClockFacts { name: name.to_string(), measured, offset };
         let mut stats = ImportStats::default();
-        let clock = Clock::new(&facts, &ReadOptions { clock_hz: hz }, &mut stats);
+        let clock = Clock::new(&facts, &ReadOptions { clock_hz: hz, ..ReadOptions::default() }, &mut stats);
         (clock, stats.count(Trouble::ClockRateGuessed))
     }
 

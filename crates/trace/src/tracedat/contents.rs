@@ -47,6 +47,8 @@ pub(super) struct Contents {
 /// One trace instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Instance {
+    /// What it is called; empty for the first, which is always there.
+    pub(super) name: String,
     /// Its clock's name; empty when not said.
     pub(super) clock: String,
     /// Bytes of its pages, where said.
@@ -55,6 +57,13 @@ pub(super) struct Instance {
     pub(super) compressed: bool,
     /// The CPUs that recorded anything.
     pub(super) cpus: Vec<CpuData>,
+}
+
+impl Instance {
+    /// What it is called in words.
+    pub(super) fn label(&self) -> &str {
+        if self.name.is_empty() { "top" } else { &self.name }
+    }
 }
 
 /// Where the pages of one CPU lie.

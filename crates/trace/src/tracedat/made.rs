@@ -218,9 +218,10 @@ impl Made {
     /// say where they are, and where they end.
     fn put_instances(&self, records: &mut Vec<u8>, start: usize) -> (Vec<u8>, usize) {
         let mut options = Vec::new();
-        for instance in &self.instances {
+        for (index, instance) in self.instances.iter().enumerate() {
             let mut option = ((start + records.len()) as u64).to_le_bytes().to_vec();
-            option.extend([b"name\0", instance.clock.as_bytes(), b"\0"].concat());
+            let name = if index == 0 { "" } else { "name" };
+            option.extend([name.as_bytes(), b"\0", instance.clock.as_bytes(), b"\0"].concat());
             option.extend(instance.page_bytes.to_le_bytes());
             option.extend((instance.cpus.len() as u32).to_le_bytes());
             self.put_section(records, number::BUFFER, 0);

@@ -124,8 +124,7 @@ fn add(sum: &mut i64, value: i64) {
 /// An instance, and where its description or section lies. The table of its CPUs is here when `with_tables`.
 fn read_buffer(cursor: &mut Cursor<'_>, with_tables: bool) -> Result<(u64, Instance), Fault> {
     let offset = cursor.u64()?;
-    let _name = cursor.text()?;
-    let mut instance = Instance::default();
+    let mut instance = Instance { name: cursor.text()?, ..Instance::default() };
     if !with_tables {
         return Ok((offset, instance));
     }
