@@ -104,6 +104,8 @@ pub(crate) struct CfsRq {
     pub runtime: LocalRuntime,
     /// Its load tracking averages.
     pub tracked: CfsRqLoad,
+    /// Its averages are aged while nothing runs on it (`on_list`).
+    pub listed: bool,
     /// What throttling makes of their clock.
     pub pelt_clock: CfsRqClock,
     /// Never goes back; the zero of `avg_vruntime`.
@@ -142,6 +144,7 @@ impl CfsRq {
             h_nr_idle: 0,
             runtime: LocalRuntime::default(),
             tracked: CfsRqLoad::default(),
+            listed: false,
             pelt_clock: CfsRqClock::new(),
             min_vruntime: Vruntime::QUEUE_START,
             timeline: Timeline { order, entries: Vec::new() },

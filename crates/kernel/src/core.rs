@@ -11,6 +11,7 @@ mod wakeup;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
+use crate::balance::Balance;
 use crate::cfs_rq::CfsRq;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
@@ -87,6 +88,7 @@ pub struct Scheduler {
     pub(crate) generation: Generation,
     pub(crate) topology: Topology,
     pub(crate) domains: Domains,
+    pub(crate) balance: Balance,
     pub(crate) sysctl: Sysctl,
     pub(crate) rqs: Vec<Rq>,
     pub(crate) cfs_rqs: Vec<CfsRq>,
@@ -96,8 +98,6 @@ pub struct Scheduler {
     pub(crate) cpufreq: Cpufreq,
     /// Of each last-level cache, by what its CPUs share: those marked idle (the RFC `idle-cpumask-v7`).
     pub(crate) idle_masks: Vec<CpuMask>,
-    /// Runqueues with two tasks or more.
-    pub(crate) nr_overloaded: u32,
     pub(crate) trace: TraceBuffer,
     /// CPUs whose `need_resched` was set since the driver last asked.
     marked: Vec<Cpu>,
@@ -121,6 +121,7 @@ impl Scheduler {
         let mut scheduler = Scheduler {
             generation,
             domains,
+            balance: Balance::new(topology.nr_cpus()),
             sysctl,
             rqs: Vec::with_capacity(topology.nr_cpus()),
             cfs_rqs,
@@ -129,7 +130,6 @@ impl Scheduler {
             groups: vec![TaskGroup::root(topology.nr_cpus())],
             cpufreq: Cpufreq::default(),
             idle_masks: Vec::new(),
-            nr_overloaded: 0,
             trace: TraceBuffer::default(),
             marked: Vec::new(),
             bandwidth_used: false,
@@ -213,11 +213,6 @@ impl Scheduler {
     /// Queued tasks of all classes on `cpu`, the running one included.
     pub fn nr_running(&self, cpu: Cpu) -> u32 {
         self.rqs[cpu.index()].nr_running
-    }
-
-    /// Whether any runqueue has a task to spare (`root_domain::overload`, exact).
-    pub fn is_overloaded(&self) -> bool {
-        self.nr_overloaded > 0
     }
 
     /// All run time accounted to `task` so far, ns.

@@ -13,6 +13,12 @@ const WORDS: usize = MAX_CPUS / 64;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CpuMask([u64; WORDS]);
 
+impl Default for CpuMask {
+    fn default() -> CpuMask {
+        CpuMask::EMPTY
+    }
+}
+
 impl CpuMask {
     /// No CPU.
     pub const EMPTY: CpuMask = CpuMask([0; WORDS]);

@@ -23,6 +23,8 @@ macro_rules! reasons {
     };
 }
 
+pub(crate) use reasons;
+
 reasons! {
     /// Why a task is the next to run.
     PickReason {
@@ -176,13 +178,4 @@ pub struct Search {
     pub timed: bool,
     /// No idle CPU was found.
     pub failed: bool,
-}
-
-/// What a newly idle CPU would pull.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewidleDecision {
-    /// The task, if any.
-    pub task: Option<TaskId>,
-    /// How many runqueues were looked at.
-    pub scanned: u32,
 }

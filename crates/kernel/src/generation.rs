@@ -18,6 +18,7 @@ pub use tunable::{Tunable, TunableScaling, Tunables};
 
 pub(crate) use log::change;
 
+use crate::balance::BalanceRules;
 use crate::domain::DomainRules;
 use crate::fair::bandwidth::{BandwidthRules, PickRestart, ThrottlePoint, Throttling};
 use crate::group::GroupRules;
@@ -44,6 +45,8 @@ pub struct Generation {
     pub groups: GroupRules,
     /// The rules of bandwidth control.
     pub bandwidth: BandwidthRules,
+    /// The rules of balancing.
+    pub balance: BalanceRules,
     /// For each change of [`LOG`], whether it is in.
     applied: Vec<bool>,
 }
@@ -89,6 +92,7 @@ impl Generation {
             select: SelectRules::BASE,
             groups: GroupRules::BASE,
             bandwidth: BandwidthRules::BASE,
+            balance: BalanceRules::default(),
             applied,
         };
         let chosen = LOG.iter().zip(generation.applied.clone()).filter(|(_, applied)| *applied);

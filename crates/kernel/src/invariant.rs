@@ -35,8 +35,7 @@ impl Scheduler {
             self.check_bandwidth(GroupId(index as u32), group)
                 .map_err(|fault| format!("group {index}: {fault}"))?;
         }
-        let overloaded = self.rqs.iter().filter(|rq| rq.nr_running > 1).count();
-        equal("overloaded runqueues", overloaded as u32, self.nr_overloaded)
+        Ok(())
     }
 
     /// Entities on a queue: those that wait, and the running one.

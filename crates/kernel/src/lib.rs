@@ -10,6 +10,7 @@
 //! Must not know: clocks (time is an argument), I/O, randomness, floating-point numbers, workloads, costs.
 #![deny(clippy::float_arithmetic)]
 
+pub mod balance;
 mod cfs_rq;
 pub mod core;
 pub mod cpufreq;
@@ -21,7 +22,6 @@ mod fair;
 pub mod generation;
 mod group;
 mod invariant;
-mod newidle;
 pub mod open_loop;
 pub mod pelt;
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub(crate) struct Rq {
     /// Wakeups on their way here through the wake list (`ttwu_pending`).
     pub ttwu_pending: u32,
     pub cfs_tasks: TaskList,
+    /// Queues whose averages are aged while nothing runs on them, children first (`leaf_cfs_rq_list`).
+    pub leaf_cfs_rqs: Vec<CfsRqId>,
     /// For `/proc/schedstat`.
     pub counters: RqCounters,
     pub idle_time: IdleTime,
@@ -54,6 +56,7 @@ impl Rq {
             rt: RtRq::default(),
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
+            leaf_cfs_rqs: Vec::new(),
             counters: RqCounters::default(),
             idle_time,
             unthrottle: Vec::new(),

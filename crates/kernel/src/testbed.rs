@@ -38,6 +38,11 @@ impl Bed {
         Bed { scheduler, now: Ns::ZERO, next_pid: 100, timers: Vec::new(), calls: Vec::new() }
     }
 
+    /// What follows happens on `cpu`, now.
+    pub fn at(&mut self, cpu: u32) {
+        self.here(cpu);
+    }
+
     fn here(&mut self, cpu: u32) -> Cpu {
         self.scheduler.set_here(Cpu(cpu), Mode::Task, self.now);
         Cpu(cpu)

@@ -6,6 +6,7 @@
 //!
 //! Must not know: what an event is used for, files, which generation of kernel it drives.
 
+mod balance;
 mod cpu;
 mod frequency;
 mod interrupt;
@@ -24,6 +25,7 @@ use fairlab_kernel::{CpuMask, Generation, Policy, TaskId};
 use crate::machine::Machine;
 use crate::rng::Stream;
 use crate::workload::{ThreadId, ThreadSpec, Workload};
+use balance::Newidle;
 use cpu::CpuState;
 use occurrence::{Occurrence, Queue};
 
@@ -57,6 +59,7 @@ pub struct Engine {
     seed: u64,
     counters: Counters,
     marked: Vec<Cpu>,
+    newidle: Vec<Newidle>,
     frequency_requests: Vec<FrequencyRequest>,
 }
 
@@ -136,8 +139,11 @@ impl Engine {
             seed,
             counters: Counters::default(),
             marked: Vec::new(),
+            newidle: Vec::new(),
             frequency_requests: Vec::new(),
         };
+        engine.newidle = vec![Newidle::default(); engine.cpus.len()];
+        engine.create_stoppers();
         engine.note_speeds();
         engine
     }
@@ -212,9 +218,9 @@ impl Engine {
         self.thread_of(self.kernel.curr(cpu))
     }
 
-    /// Tasks are the CPUs' idle tasks and then the threads, in order of creation.
+    /// Tasks are the CPUs' idle tasks, their stoppers, and then the threads, in order of creation.
     fn thread_of(&self, task: TaskId) -> Option<usize> {
-        task.index().checked_sub(self.cpus.len())
+        task.index().checked_sub(2 * self.cpus.len())
     }
 }
 

@@ -130,6 +130,7 @@ fn describe(effect: &Effect) -> String {
         Effect::Bandwidth(effect) => point_and_rule(effect.describe()),
         Effect::Groundwork => "bookkeeping only".to_string(),
         Effect::Headroom(rule) => format!("headroom: {}", rule.describe()),
+        Effect::Balance(effect) => format!("balancing: {}", effect.describe()),
         Effect::Domain(effect) => format!("domains: {}", effect.describe()),
         Effect::GovernorHook(rule) => format!("governor: {}", rule.describe()),
         Effect::NotModelled(what) => format!("not modelled: {what}"),
@@ -147,6 +148,8 @@ fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, St
         lines.push(("rule", point.to_string(), rule.to_string()));
     }
     lines.extend(kernel.domain.describe().into_iter().map(|(rule, is)| ("domains", rule.to_string(), is)));
+    let balance = kernel.balance.describe().into_iter();
+    lines.extend(balance.map(|(point, rule)| ("balancing", point.replace('_', " "), rule.to_string())));
     for (section, rules) in [
         ("group rule", kernel.groups.describe()),
         ("bandwidth rule", kernel.bandwidth.describe()),

@@ -131,12 +131,21 @@ impl Scheduler {
     ///
     /// Kernel: `detach_task()` and `attach_task()`, as balancing does.
     pub fn move_queued_task(&mut self, task: TaskId, dest: Cpu) {
+        self.update_rq_clock(self.tasks[task.index()].cpu);
+        self.detach_task(task, dest);
+        self.update_rq_clock(dest);
+        self.attach_task(task);
+    }
+
+    /// Takes a queued task that does not run off its queue and gives it to `dest`.
+    ///
+    /// Kernel: `detach_task()`, kernel/sched/fair.c.
+    pub(crate) fn detach_task(&mut self, task: TaskId, dest: Cpu) {
         let orig_cpu = self.tasks[task.index()].cpu;
         assert!(
             self.curr(orig_cpu) != task && self.tasks[task.index()].is_queued(),
             "only waiting tasks are moved"
         );
-        self.update_rq_clock(orig_cpu);
         self.dequeue_task(task, DequeueFlags { migrating: true, ..DequeueFlags::default() });
         if self.tasks[task.index()].policy.is_fair() {
             self.leave_averages_while_moving(task);
@@ -147,7 +156,10 @@ impl Scheduler {
         };
         self.report(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu: dest });
         self.move_entity_to(task, dest);
-        self.update_rq_clock(dest);
+    }
+
+    /// Queues a task that was taken off another queue, and lets it preempt (`attach_task()`).
+    pub(crate) fn attach_task(&mut self, task: TaskId) {
         self.enqueue_task(task, EnqueueFlags::default());
         self.check_preempt(task);
     }
@@ -178,8 +190,9 @@ impl Scheduler {
         let rq = &mut self.rqs[cpu.index()];
         let was_overloaded = rq.nr_running > 1;
         rq.nr_running = rq.nr_running.checked_add_signed(change).expect("only counted tasks leave");
-        self.nr_overloaded += u32::from(!was_overloaded && rq.nr_running > 1);
-        self.nr_overloaded -= u32::from(was_overloaded && rq.nr_running <= 1);
+        if !was_overloaded && rq.nr_running > 1 {
+            self.domains.root_mut().overloaded = true;
+        }
     }
 
     /// Returns whether the task has left; otherwise it sleeps on its queue.

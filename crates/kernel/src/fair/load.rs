@@ -156,7 +156,7 @@ impl Scheduler {
         }
     }
 
-    fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
+    pub(crate) fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
         let (rules, now, state) =
             (self.generation.pelt, self.cfs_rq_clock_pelt(cfs_rq), self.queue_state(cfs_rq));
         let scale = self.scale_of_queue(cfs_rq);
@@ -231,7 +231,7 @@ impl Scheduler {
     }
 
     /// Tells a group what one of its queues weighs now (`update_tg_load_avg()`).
-    fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId) {
+    pub(crate) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId) {
         let (group, cpu) = (self.cfs(cfs_rq).group, self.cfs(cfs_rq).cpu);
         if group == GroupId::ROOT {
             return;
@@ -430,36 +430,18 @@ impl Scheduler {
         self.rqs[self.tasks[task.index()].cpu.index()].cfs
     }
 
-    /// Ages all queues of a CPU, those of its groups too, whether anything runs on them or not.
-    ///
-    /// Kernel: `update_blocked_averages()`, `__update_blocked_fair()`.
-    /// Departs: every queue is visited, not only those on the leaf list.
-    pub fn update_blocked_averages(&mut self, cpu: Cpu) {
-        self.update_rq_clock(cpu);
-        let mut root_decayed = false;
-        // A group is made after its parent: from the last to the first, children come before parents.
-        for group in (0..self.groups.len()).rev() {
-            let cfs_rq = self.groups[group].cfs_rqs[cpu.index()];
-            if self.update_cfs_rq_load_avg(cfs_rq) {
-                self.update_tg_load_avg(cfs_rq);
-                root_decayed |= group == GroupId::ROOT.0 as usize;
-            }
-            if let Some(&se) = self.groups[group].entities.get(cpu.index()) {
-                self.update_load_avg(se, LoadUpdate::TELL);
-            }
-        }
-        if root_decayed && self.generation.behaviours.governor_hook == GovernorHook::EntityUpdate {
-            self.cpufreq_update_util(cpu);
-        }
-    }
-
     /// What a task counts of its CPU's load, its groups' weights considered (`task_h_load()`).
     pub(crate) fn task_h_load(&self, task: TaskId) -> u64 {
+        self.task_h_load_after(task, 0)
+    }
+
+    /// The same after others have taken so much load from its queue, which the CPU's load still counts for a while.
+    pub(crate) fn task_h_load_after(&self, task: TaskId, left: u64) -> u64 {
         let se = self.entity_of(task);
         if self.tasks[task.index()].policy == Policy::Swapper {
             return 0;
         }
-        let queue = self.cfs(se.cfs_rq).tracked.avg.load_avg;
+        let queue = self.cfs(se.cfs_rq).tracked.avg.load_avg.saturating_sub(left);
         se.avg.load_avg * self.h_load(se.cfs_rq) / (queue + 1)
     }
 

@@ -182,6 +182,9 @@ impl Scheduler {
         let queue = self.cfs_mut(cfs_rq);
         queue.load.add(load);
         queue.nr_running += 1;
+        if queue.nr_running == 1 {
+            self.list_add_leaf_cfs_rq(cfs_rq);
+        }
         if rule != Placement::Lag && flags.wakeup {
             self.place_entity(cfs_rq, se, flags);
         }

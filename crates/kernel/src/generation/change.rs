@@ -9,6 +9,7 @@ use super::behaviour::{
     Yield,
 };
 use super::{Feature, Generation, Tunable};
+use crate::balance::BalanceEffect;
 use crate::domain::DomainEffect;
 use crate::fair::bandwidth::BandwidthEffect;
 use crate::group::GroupEffect;
@@ -103,6 +104,8 @@ pub enum Effect {
     Headroom(Headroom),
     /// Another hook for governors.
     GovernorHook(GovernorHook),
+    /// Another rule for balancing.
+    Balance(BalanceEffect),
     /// Another rule for scheduling domains.
     Domain(DomainEffect),
     /// Another rule of wakeups and CPU selection.
@@ -153,6 +156,7 @@ impl Effect {
             Effect::Request(rule) => behaviours.request = rule,
             Effect::Headroom(rule) => behaviours.headroom = rule,
             Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
+            Effect::Balance(effect) => effect.apply(&mut generation.balance),
             Effect::Domain(effect) => effect.apply(&mut generation.domain),
             Effect::Select(effect) => effect.apply(&mut generation.select),
             Effect::Group(effect) => effect.apply(&mut generation.groups),

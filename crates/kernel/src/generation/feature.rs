@@ -47,13 +47,13 @@ features! {
     /// A task preempted by a wakeup is preferred afterwards.
     LastBuddy = "LAST_BUDDY", Modelled;
     /// The balancer counts buddies as cache-hot.
-    CacheHotBuddy = "CACHE_HOT_BUDDY", NotModelled;
+    CacheHotBuddy = "CACHE_HOT_BUDDY", Modelled;
     /// Wakeups may preempt the running task.
     WakeupPreemption = "WAKEUP_PREEMPTION", Modelled;
     /// Slices end by a timer of their own instead of by the tick.
     Hrtick = "HRTICK", NotModelled;
     /// Balancing compares loads with a history of them.
-    LbBias = "LB_BIAS", NotModelled;
+    LbBias = "LB_BIAS", Modelled;
     /// The idle scan is given up when idle times are short against its cost.
     SisAvgCpu = "SIS_AVG_CPU", Modelled;
     /// Remote wakeups are queued by the target CPU itself.
@@ -92,6 +92,10 @@ features! {
     DelayDequeue = "DELAY_DEQUEUE", Modelled;
     /// A delayed sleeper comes back without credit.
     DelayZero = "DELAY_ZERO", Modelled;
+    /// A CPU that goes idle searches a level with the chance of success that this has had.
+    NiRandom = "NI_RANDOM", Modelled;
+    /// That chance is greater if such searches are rare.
+    NiRate = "NI_RATE", Modelled;
     /// The pick and the preemption rules are EEVDF's (only while EEVDF was being introduced).
     Eevdf = "EEVDF", Modelled;
 }

@@ -10,6 +10,7 @@ use super::behaviour::{
 };
 use super::change::{Change, Effect, Release};
 use super::{Feature, Features, Tunable, Tunables};
+use crate::balance::BALANCE_CHANGES;
 use crate::domain::{DOMAIN_CHANGES, DomainEffect, FilesShown};
 use crate::fair::bandwidth::BANDWIDTH_CHANGES;
 use crate::group::GROUP_CHANGES;
@@ -105,17 +106,17 @@ pub struct Build {
 pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-5.10", about: "Debian 11's kernel, 5.10.218 and later", base: Release(5, 10),
-        with: &["0c2de3f054a5", "28156108fecb", "72d0ad7cb5ba", "8b4e74ccb582"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
+        with: &["0c2de3f054a5", "28156108fecb", "72d0ad7cb5ba", "8b4e74ccb582", "39a2a6eb5c9b", "9bcb959d05ee", "91dcf1e8068e"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
     },
     Build {
         name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
-        with: &["d32960528702"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
+        with: &["d32960528702", "91dcf1e8068e", "3af7524b1419", "2feab2492deb", "ff47a0acfcce", "33cf66d88306"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
     },
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
         with: &[
             "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "82d6e01a0699",
-            "aa3ee4f0b754", "f553741ac8c0",
+            "aa3ee4f0b754", "f553741ac8c0", "ff47a0acfcce", "33cf66d88306",
         ],
         with_tracking: PeltRules::DEBIAN_6_12, without: &[],
     },
@@ -125,7 +126,7 @@ pub const BUILDS: &[Build] = &[
     },
     Build {
         name: "v6.6.9", about: "the stable release of January 2024", base: Release(6, 6),
-        with: &["eab03c23c2a1"], with_tracking: &[], without: &[],
+        with: &["eab03c23c2a1", "6d7e4782bcf5"], with_tracking: &[], without: &[],
     },
 ];
 
@@ -140,8 +141,8 @@ pub(crate) const fn change(
     Change { commit, name, release: Some(Release(release.0, release.1)), subject, effects, tracking: &[] }
 }
 
-/// Every known change after the base, oldest first; within a release those of load tracking and of CPU selection come first, those of domains
-/// last.
+/// Every known change after the base, oldest first; within a release those of load tracking and of CPU selection come
+/// first, those of domains and balancing last.
 pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
     let tracking = PELT_CHANGES.iter().map(|change| Change {
         commit: change.commit,
@@ -157,6 +158,7 @@ pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
         .chain(GROUP_CHANGES.iter().copied())
         .chain(BANDWIDTH_CHANGES.iter().copied())
         .chain(DOMAIN_CHANGES.iter().copied())
+        .chain(BALANCE_CHANGES.iter().copied())
         .collect::<Vec<_>>();
     // Stable; patches that were never merged stand behind all that were.
     log.sort_by_key(|change| (change.release.is_none(), change.release));
@@ -241,9 +243,6 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("63304558ba5d", "run-to-parity", (6, 6), "sched/eevdf: Curb wakeup-preemption", &[
         Effect::AddFeature(Feature::RunToParity, true),
-    ]),
-    change("b1bfeab9b002", "balance-idle-core", (6, 6), "sched/fair: Consider the idle state of the whole core for load balance", &[
-        Effect::NotModelled("periodic load balancing"),
     ]),
     change("650cad561cce", "floor-average", (6, 6), "sched/eevdf: Fix avg_vruntime()", &[
         Effect::AverageRounding(AverageRounding::Down),

@@ -7,6 +7,7 @@ use crate::core::{Mode, Scheduler, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::group::GroupId;
+use crate::schedstat::CpuIdleType;
 use crate::task::{OnRq, Policy, TaskId, TaskSpec};
 use crate::topology::{SmtNumbering, Topology};
 use crate::{Bandwidth, Generation, GroupTimer};
@@ -258,16 +259,17 @@ impl Driver {
                 self.scheduler.exit(cpu);
                 self.schedule(cpu, false);
             }
-            19 => self.scheduler.update_blocked_averages(cpu),
+            19 => drop(self.scheduler.update_blocked_averages(cpu)),
             _ => self.pull(cpu),
         }
     }
 
     fn pull(&mut self, cpu: Cpu) {
-        if self.scheduler.runs_idle_task(cpu)
-            && let Some(task) = self.scheduler.newidle_balance(cpu).task
-        {
-            self.scheduler.move_queued_task(task, cpu);
+        for level in 0..self.scheduler.nr_domains(cpu) {
+            if self.scheduler.runs_idle_task(cpu) && self.scheduler.nr_running(cpu) == 0 {
+                let decision = self.scheduler.decide_balance(cpu, level, CpuIdleType::NewlyIdle);
+                self.scheduler.apply_balance(&decision);
+            }
         }
     }
 

@@ -23,7 +23,7 @@ impl Scheduler {
     ///
     /// Kernel: `capacity_of()`, kernel/sched/fair.c.
     /// Departs: interrupts and tasks of other classes take nothing.
-    pub(super) fn capacity_of(&self, cpu: Cpu) -> u64 {
+    pub(crate) fn capacity_of(&self, cpu: Cpu) -> u64 {
         self.capacity_orig_of(cpu)
     }
 

@@ -8,6 +8,7 @@ use super::rules::{
     ScanCost, ScanCounts, ScanIdleTime, ScanStart, SchedIdleCpu, SelectRules, SiblingScan, SyncAlone,
     WakeList, WakeListAllowed, WakeLoad,
 };
+use crate::balance::{BalanceEffect, NumaAllowance};
 use crate::domain::{DomainEffect, NumaImbalance};
 use crate::generation::{Change, Effect, Feature, change};
 
@@ -283,10 +284,12 @@ pub const SELECT_CHANGES: &[Change] = &[
         rule!(KthreadStacking, TaskContext),
     ]),
     change("2cfb7a1b031b", "fork-numa-node", (5, 18), "sched/fair: Improve consistency of allowed NUMA balance calculations", &[
+        Effect::Balance(BalanceEffect::NumaAllowance(NumaAllowance::QuarterOfTarget)),
         rule!(ForkNuma, QuarterOfNode),
     ]),
     change("e496132ebedd", "numa-imbalance", (5, 18), "sched/fair: Adjust the allowed NUMA imbalance when SD_NUMA spans multiple LLCs", &[
         Effect::Domain(DomainEffect::NumaImbalance(NumaImbalance::QuarterOrLlcs)),
+        Effect::Balance(BalanceEffect::NumaAllowance(NumaAllowance::PerCache)),
         rule!(ForkNuma, ImbNumaNr),
     ]),
     change("f5b2eeb49991", "fork-numa-affinity", (6, 0), "sched/fair: Consider CPU affinity when allowing NUMA imbalance in find_idlest_group()", &[

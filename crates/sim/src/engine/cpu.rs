@@ -1,6 +1,6 @@
 //! What a CPU is doing, and for how long.
 
-use fairlab_event::{Cpu, Ns, TaskState};
+use fairlab_event::{Cpu, Ns};
 
 use super::frequency::FULL_SPEED;
 use super::occurrence::Interrupt;
@@ -25,8 +25,16 @@ pub(super) enum Then {
     EnterTask,
     /// The idle state is left: the interrupts that ended it are handled.
     HandleInterrupts,
-    /// Nothing was left to run; others' runqueues have been looked at. The task that left did so in this state.
-    PullOrIdle(TaskState),
+    /// Nothing is left to run: the next level of domains is searched.
+    SearchLevel,
+    /// A level has been looked at: something may be taken from it.
+    TakeFromLevel,
+    /// The search for work is over: the pick follows.
+    PickAgain,
+    /// Idle CPUs' load has been aged; a wakeup that comes meanwhile ends that.
+    IdleLoop,
+    /// The stopper has pushed a task away.
+    Push,
     /// The system call's work is done for the running thread.
     CarryOut,
     /// Back to user mode.
@@ -104,7 +112,11 @@ impl Engine {
             }
             Phase::Kernel(Then::EnterTask) => self.enter_task(cpu),
             Phase::Kernel(Then::HandleInterrupts) => self.handle_pending(cpu),
-            Phase::Kernel(Then::PullOrIdle(prev_state)) => self.pull_or_idle(cpu, prev_state),
+            Phase::Kernel(Then::SearchLevel) => self.search_level(cpu),
+            Phase::Kernel(Then::TakeFromLevel) => self.take_from_level(cpu),
+            Phase::Kernel(Then::PickAgain) => self.pick_after_newidle(cpu),
+            Phase::Kernel(Then::IdleLoop) => self.enter_task(cpu),
+            Phase::Kernel(Then::Push) => self.push(cpu),
             Phase::Kernel(Then::CarryOut) => self.carry_out(cpu),
             Phase::Kernel(Then::ReturnToUser) => self.return_to_user(cpu),
         }

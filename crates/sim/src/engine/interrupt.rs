@@ -30,9 +30,9 @@ impl Engine {
                 self.enter_kernel(cpu, self.machine.costs.idle_exit, Then::HandleInterrupts);
             }
             // Interrupts are off while a CPU that runs out of work looks around.
-            Phase::Kernel(Then::HandleInterrupts | Then::PullOrIdle(_)) => {
-                self.cpus[cpu.index()].pending.push(interrupt);
-            }
+            Phase::Kernel(
+                Then::HandleInterrupts | Then::SearchLevel | Then::TakeFromLevel | Then::PickAgain,
+            ) => self.cpus[cpu.index()].pending.push(interrupt),
             Phase::Kernel(_) | Phase::User => {
                 let cost = self.handle_interrupt(cpu, interrupt);
                 self.leave_interrupt(cpu, cost);
@@ -46,6 +46,7 @@ impl Engine {
         let costs = self.machine.costs;
         let cost = match interrupt {
             Interrupt::Resched => costs.interrupt,
+            Interrupt::NohzKick => costs.interrupt + self.nohz_kicked(cpu),
             Interrupt::WakeList { task, migrated } => {
                 self.kernel.ttwu_arrived(cpu);
                 self.kernel.ttwu_do_activate(task, migrated);
@@ -64,6 +65,10 @@ impl Engine {
         if self.cpus[cpu.index()].phase == Phase::User && self.kernel.need_resched(cpu) {
             self.pause_segment(cpu);
             self.enter_kernel(cpu, cost, Then::ReturnToUser);
+        } else if self.cpus[cpu.index()].phase == Phase::Kernel(Then::IdleLoop)
+            && self.kernel.need_resched(cpu)
+        {
+            self.enter_kernel(cpu, cost, Then::EnterTask);
         } else {
             self.delay_phase(cpu, cost);
         }
@@ -95,8 +100,9 @@ impl Engine {
         self.queue.arrange_tick(cpu, self.now + self.machine.tick());
         self.kernel.set_here(cpu, Mode::Hardirq, self.now);
         self.kernel.scheduler_tick(cpu);
+        let balance = self.balance_at_tick(cpu);
         self.interrupt_marked(Some(cpu));
-        self.leave_interrupt(cpu, self.machine.costs.tick);
+        self.leave_interrupt(cpu, self.machine.costs.tick + balance);
     }
 
     /// Lets `cpu`'s tick run from the next tick on. All CPUs tick at the same instants, as without `skew_tick`.

@@ -40,6 +40,8 @@ impl Occurrence {
 pub(super) enum Interrupt {
     /// Reschedule.
     Resched,
+    /// A busy CPU asks this idle one to balance for idle ones.
+    NohzKick,
     /// A wakeup left to this CPU (`ttwu_queue_wakelist()`).
     WakeList { task: TaskId, migrated: bool },
     /// A thread's sleep timer expires here.

@@ -69,6 +69,14 @@ costs! {
         "about one cache miss inside a socket";
     newidle, "newidle_ns", 1_000, "Going idle: looking whether anything could be pulled",
         "order of magnitude of newidle_balance() without domains to search";
+    softirq, "softirq_ns", 300, "Running the SCHED softirq, without its work",
+        "order of magnitude of a softirq on return from an interrupt";
+    blocked_cpu, "blocked_cpu_ns", 200, "Ageing one CPU's blocked load: its lock, its clock",
+        "a few cache misses inside a socket";
+    blocked_queue, "blocked_queue_ns", 100, "Ageing the blocked load of one queue",
+        "a cache miss or two for each group";
+    migrate, "migrate_ns", 800, "Moving one task to another queue",
+        "order of magnitude of a dequeue and an enqueue with remote cache lines";
     balance_cpu, "balance_cpu_ns", 100, "Looking at one runqueue while balancing",
         "a few cache misses inside a socket";
     governor_cpu, "governor_cpu_ns", 100, "Looking at one CPU of a frequency policy while choosing a frequency",

@@ -1,0 +1,448 @@
+//! One try of one CPU at one level of its domains: decided as a whole, then applied.
+//!
+//! Must not know: when it is made, and what follows at other levels.
+
+use fairlab_event::Cpu;
+
+use crate::balance::detach::Pull;
+use crate::balance::imbalance::{Balancing, Imbalance, MigrationType};
+use crate::balance::migrate::Pinned;
+use crate::balance::reasons::{Balanced, TaskReason};
+use crate::balance::rules::{AllPinned, Balancer, CountedFailures, PendingWakeup, PushFailures};
+use crate::balance::statistics::{GroupType, SdLbStats};
+use crate::core::Scheduler;
+use crate::cpumask::CpuMask;
+use crate::domain::SdFlags;
+use crate::schedstat::CpuIdleType;
+
+/// What a try goes by (`struct lb_env`).
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    /// The CPU that balances, or for which another does.
+    pub cpu: Cpu,
+    pub level: usize,
+    pub idle: CpuIdleType,
+    /// Where tasks go: `cpu`, or another CPU of its group for tasks that may not run there.
+    pub dest: Cpu,
+    /// CPUs that take part.
+    pub cpus: CpuMask,
+    pub migration: MigrationType,
+    pub imbalance: i64,
+    /// A running task is pushed (`LBF_ACTIVE_LB`).
+    pub pushes: bool,
+    /// To v5.4: the source is chosen by its misfit task.
+    pub takes_misfit: bool,
+}
+
+/// The group that is taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BusiestGroup {
+    /// Its first CPU.
+    pub first: Cpu,
+    /// Its state.
+    pub kind: GroupType,
+    /// The state of the group that takes.
+    pub local: GroupType,
+}
+
+/// What a CPU would do at one level of its domains, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BalanceDecision {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// The level, from the lowest.
+    pub level: usize,
+    /// For what it balances.
+    pub idle: CpuIdleType,
+    /// Whether it would go on with the next level.
+    pub continues: bool,
+    /// Why it takes nothing; `None` if it tries.
+    pub balanced: Option<Balanced>,
+    /// The group that is taken from.
+    pub group: Option<BusiestGroup>,
+    /// How much of what is to be moved.
+    pub imbalance: Imbalance,
+    /// The queue that is taken from.
+    pub source: Option<Cpu>,
+    /// Passes over queues, in order.
+    pub pulls: Vec<Pull>,
+    /// The source's running task is to be pushed here by its stopper.
+    pub push: bool,
+    /// Runqueues looked at.
+    pub scanned: u32,
+    /// Some runqueue of the machine has two tasks or more; told by the highest level only.
+    overload: Option<bool>,
+    /// Σ utilization of the last-level cache, where this is its level.
+    cache_util: Option<u64>,
+    /// Affinity left something to move.
+    left_pinned: bool,
+    all_pinned: bool,
+    /// The running task of the source may not run here.
+    one_pinned: bool,
+    /// The source's running task should be pushed, whether that was begun or not.
+    needs_push: bool,
+    voluntary: bool,
+    nr_balance_failed: u32,
+}
+
+impl BalanceDecision {
+    fn new(attempt: &Attempt) -> BalanceDecision {
+        BalanceDecision {
+            cpu: attempt.cpu,
+            level: attempt.level,
+            idle: attempt.idle,
+            continues: true,
+            balanced: None,
+            group: None,
+            imbalance: Imbalance::default(),
+            source: None,
+            pulls: Vec::new(),
+            push: false,
+            scanned: 0,
+            overload: None,
+            cache_util: None,
+            left_pinned: false,
+            all_pinned: false,
+            one_pinned: false,
+            needs_push: false,
+            voluntary: false,
+            nr_balance_failed: 0,
+        }
+    }
+
+    /// How many tasks are moved.
+    pub fn moved(&self) -> u32 {
+        self.pulls.iter().map(|pull| pull.moved().count() as u32).sum()
+    }
+
+    /// How many tasks are looked at.
+    pub fn looked(&self) -> u32 {
+        self.pulls.iter().map(|pull| pull.looks.len() as u32).sum()
+    }
+}
+
+impl Attempt {
+    pub(super) fn imbalance_pct(&self, scheduler: &Scheduler) -> u64 {
+        scheduler.domain(self.cpu, self.level).imbalance_pct.into()
+    }
+}
+
+impl Scheduler {
+    /// What `cpu` would do at `level` of its domains. Pure; run time and averages must be up to date.
+    ///
+    /// Kernel: `load_balance()` (v6.10: `sched_balance_rq()`), kernel/sched/fair.c.
+    /// Departs: the queues stand still while they are looked at, and levels with SD_SERIALIZE never wait.
+    pub fn decide_balance(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> BalanceDecision {
+        let cpus = self.domain(cpu, level).span;
+        let mut attempt = Attempt {
+            cpu,
+            level,
+            idle,
+            dest: cpu,
+            cpus,
+            migration: MigrationType::Load,
+            imbalance: 0,
+            pushes: false,
+            takes_misfit: false,
+        };
+        let mut decision = BalanceDecision::new(&attempt);
+        loop {
+            if let Err(reason) = self.should_we_balance(&attempt) {
+                decision.continues = false;
+                decision.balanced = Some(reason);
+                return decision;
+            }
+            let source = match self.find_busiest(&mut attempt, &mut decision) {
+                Ok(source) => source,
+                Err(reason) => {
+                    decision.balanced = Some(reason);
+                    return decision;
+                }
+            };
+            let pinned = self.pull_from(&mut attempt, source, &mut decision);
+            decision.all_pinned = pinned.all;
+            let tried = self.nr_running(source) > 1;
+            if tried && pinned.all {
+                attempt.cpus.clear(source);
+                let group = self.local_group(cpu, level).span;
+                if !group.contains_all(&attempt.cpus) {
+                    continue;
+                }
+                decision.balanced = Some(Balanced::AllPinned);
+                return decision;
+            }
+            self.decide_push(&attempt, source, &mut decision);
+            return decision;
+        }
+    }
+
+    /// Whether it is this CPU's turn to balance for its group.
+    ///
+    /// Kernel: `should_we_balance()`, kernel/sched/fair.c.
+    fn should_we_balance(&self, attempt: &Attempt) -> Result<(), Balanced> {
+        let rules = &self.generation.balance;
+        if !attempt.cpus.contains(attempt.dest) {
+            return Err(Balanced::NotItsTurn);
+        }
+        if attempt.idle == CpuIdleType::NewlyIdle {
+            let rq = &self.rqs[attempt.dest.index()];
+            let woken = rq.nr_running > 0 || rq.ttwu_pending > 0;
+            return if woken && rules.pending_wakeup == PendingWakeup::EndsEverywhere {
+                Err(Balanced::Woken)
+            } else {
+                Ok(())
+            };
+        }
+        let sd = self.domain(attempt.cpu, attempt.level);
+        let local = self.domains.local_group(self.domain_id(attempt.cpu, attempt.level));
+        let shared = self.domains.capacity_of_group(local);
+        let mask = &shared.balance_mask;
+        let whole_cores = rules.balancer != Balancer::FirstIdle && !sd.flags.has(SdFlags::SHARE_CPUCAPACITY);
+        let its_turn = |is_its: bool| if is_its { Ok(()) } else { Err(Balanced::NotItsTurn) };
+        let mut idle_thread = None;
+        for cpu in mask.iter().filter(|&cpu| attempt.cpus.contains(cpu) && self.idle_cpu(cpu)) {
+            if whole_cores && !self.is_core_idle_but(cpu) {
+                idle_thread = idle_thread.or(Some(cpu));
+                continue;
+            }
+            return its_turn(cpu == attempt.dest);
+        }
+        let first = shared.balance_cpu == attempt.dest;
+        its_turn(match (idle_thread, rules.balancer) {
+            (Some(thread), Balancer::IdleCoreOrOthers) => thread == attempt.dest || first,
+            (Some(thread), _) => thread == attempt.dest,
+            (None, _) => first,
+        })
+    }
+
+    /// Whether the other threads of a CPU's core are idle (`is_core_idle()`).
+    fn is_core_idle_but(&self, cpu: Cpu) -> bool {
+        self.topology.smt_mask(cpu).iter().all(|thread| thread == cpu || self.idle_cpu(thread))
+    }
+
+    /// The busiest queue of the busiest group, and how much should be taken.
+    ///
+    /// Kernel: `find_busiest_group()`, `find_busiest_queue()`, kernel/sched/fair.c.
+    fn find_busiest(&self, attempt: &mut Attempt, decision: &mut BalanceDecision) -> Result<Cpu, Balanced> {
+        let rules = &self.generation.balance;
+        let mut sds = self.update_sd_lb_stats(attempt);
+        self.note_domain(attempt, &sds, decision);
+        rules.is_unbalanced(&mut sds, attempt.idle, attempt.imbalance_pct(self))?;
+        let Some(busiest) = sds.busiest else { return Err(Balanced::NothingToTake) };
+        let sd = self.domain(attempt.cpu, attempt.level);
+        let here = self.cfs(self.rqs[attempt.dest.index()].cfs);
+        let how = Balancing {
+            idle: attempt.idle,
+            flags: sd.flags,
+            imb_numa_nr: sd.imb_numa_nr,
+            load_per_task_here: self
+                .balanced_load(attempt.dest)
+                .checked_div(here.h_nr_running.into())
+                .unwrap_or(0),
+        };
+        let imbalance = rules.calculate_imbalance(&mut sds, how);
+        if imbalance.amount == 0 {
+            return Err(Balanced::NoImbalance);
+        }
+        let kind = sds.busiest_stat.group_type;
+        decision.group = Some(BusiestGroup {
+            first: self.domains.group(busiest).span.lowest().unwrap_or(attempt.cpu),
+            kind,
+            local: sds.local_stat.group_type,
+        });
+        decision.imbalance = imbalance;
+        attempt.migration = imbalance.migration;
+        attempt.imbalance = imbalance.amount;
+        attempt.takes_misfit = kind == GroupType::MisfitTask;
+        let source = self.find_busiest_queue(attempt, busiest, imbalance).ok_or(Balanced::NoQueue)?;
+        decision.source = Some(source);
+        Ok(source)
+    }
+
+    /// What looking at a domain tells beside its imbalance.
+    fn note_domain(&self, attempt: &Attempt, sds: &SdLbStats, decision: &mut BalanceDecision) {
+        decision.scanned += sds.scanned;
+        let sd = self.domain(attempt.cpu, attempt.level);
+        decision.overload = sd.parent.is_none().then_some(sds.overload);
+        let spans_cache = sd.span_weight == self.domains.of_cpu(attempt.cpu).sd_llc_size;
+        let tells = spans_cache && attempt.idle != CpuIdleType::NewlyIdle;
+        decision.cache_util = tells.then_some(sds.total_util);
+    }
+
+    /// Takes from a queue until enough is moved, also to other CPUs of this group.
+    fn pull_from(&self, attempt: &mut Attempt, source: Cpu, decision: &mut BalanceDecision) -> Pinned {
+        let until_movable = self.generation.balance.all_pinned == AllPinned::UntilMovable;
+        let mut pinned = Pinned { all: until_movable, ..Pinned::default() };
+        if self.nr_running(source) <= 1 {
+            return pinned;
+        }
+        pinned.all = true;
+        let mut queue = self.source_queue(source);
+        loop {
+            let pull = self.detach_tasks(attempt, &mut queue, &mut pinned);
+            decision.pulls.push(pull);
+            let Some(other) = pinned.other_dest.take().filter(|_| attempt.imbalance > 0) else { break };
+            attempt.cpus.clear(attempt.dest);
+            attempt.dest = other;
+            queue.restart();
+        }
+        let has_parent = self.domain(attempt.cpu, attempt.level).parent.is_some();
+        decision.left_pinned |= has_parent && pinned.some && attempt.imbalance > 0;
+        pinned
+    }
+
+    /// Nothing or something was moved: whether the running task is to be pushed, and what is remembered.
+    fn decide_push(&self, attempt: &Attempt, source: Cpu, decision: &mut BalanceDecision) {
+        let rules = &self.generation.balance;
+        if decision.moved() > 0 {
+            return;
+        }
+        let state = self.domain_state(attempt.cpu, attempt.level);
+        let misfit = attempt.migration == MigrationType::Misfit;
+        let counts = attempt.idle != CpuIdleType::NewlyIdle
+            && !(misfit && rules.failures == CountedFailures::NotMisfit);
+        decision.nr_balance_failed = state.nr_balance_failed + u32::from(counts);
+        decision.voluntary = self.voluntary_active_balance(attempt, source);
+        decision.needs_push =
+            decision.voluntary || self.imbalanced_active_balance(attempt, decision.nr_balance_failed);
+        if !decision.needs_push {
+            return;
+        }
+        if !self.tasks[self.curr(source).index()].allowed.contains(attempt.cpu) {
+            decision.one_pinned = true;
+            decision.all_pinned |= rules.all_pinned == AllPinned::AfterTrying;
+            return;
+        }
+        decision.all_pinned = false;
+        decision.push = self.balance.cpus[source.index()].push_cpu.is_none();
+        if rules.push_failures == PushFailures::SetToForce {
+            decision.nr_balance_failed = self.cache_nice_tries(attempt) + 1;
+        }
+    }
+
+    /// Applies a decision: moves tasks, remembers successes and failures, sets the next interval. Returns how many tasks
+    /// were moved. A push that was begun is the driver's to carry out, by the source's stopper.
+    pub fn apply_balance(&mut self, decision: &BalanceDecision) -> u32 {
+        for pull in &decision.pulls {
+            self.apply_pull(pull);
+        }
+        let moved = decision.moved();
+        if let Some(overload) = decision.overload {
+            self.domains.root_mut().overloaded = overload;
+        }
+        if let Some(util) = decision.cache_util {
+            let percent = self.domain(decision.cpu, decision.level).imbalance_pct;
+            self.update_idle_cpu_scan(decision.cpu, util, percent.into());
+        }
+        if decision.left_pinned {
+            self.mark(decision, true);
+        }
+        if decision.push
+            && let Some(source) = decision.source
+        {
+            self.balance.cpus[source.index()].push_cpu = Some(decision.cpu);
+        }
+        self.remember(decision, moved);
+        self.count(decision, moved);
+        moved
+    }
+
+    fn apply_pull(&mut self, pull: &Pull) {
+        self.update_rq_clock(pull.source);
+        for look in &pull.looks {
+            if look.reason.is_moved() {
+                self.detach_task(look.task, pull.dest);
+            } else {
+                let mut list = self.rqs[pull.source.index()].cfs_tasks;
+                list.remove(&mut self.tasks, look.task);
+                list.push_newest(&mut self.tasks, look.task);
+                self.rqs[pull.source.index()].cfs_tasks = list;
+            }
+        }
+        // Those that left last arrive first.
+        let moved = pull.moved().rev().collect::<Vec<_>>();
+        if !moved.is_empty() {
+            self.update_rq_clock(pull.dest);
+        }
+        for task in moved {
+            self.attach_task(task);
+        }
+    }
+
+    /// Sets or clears the mark that affinity kept tasks of this domain from being spread, for the level above.
+    fn mark(&mut self, decision: &BalanceDecision, marked: bool) {
+        let Some(parent) = self.domain(decision.cpu, decision.level).parent else { return };
+        let group = self.domains.local_group(parent);
+        self.domains.capacity_of_group_mut(group).imbalance = marked;
+    }
+
+    fn remember(&mut self, decision: &BalanceDecision, moved: u32) {
+        use super::rules::AffinityMark;
+        let gave_up = decision.balanced.is_some();
+        let all_pinned = decision.balanced == Some(Balanced::AllPinned);
+        let keeps_mark = decision.all_pinned
+            && self.generation.balance.affinity_mark == AffinityMark::ClearedUnlessAllPinned;
+        if gave_up && !all_pinned && !keeps_mark {
+            self.mark(decision, false);
+        }
+        let failed = if gave_up || moved > 0 { 0 } else { decision.nr_balance_failed };
+        self.domain_state_mut(decision.cpu, decision.level).nr_balance_failed = failed;
+        if gave_up || decision.one_pinned {
+            self.back_off(decision.cpu, decision.level, decision.idle, decision.back_off_facts());
+        } else {
+            self.after_trying(decision.cpu, decision.level, decision.push_facts());
+        }
+    }
+
+    fn count(&mut self, decision: &BalanceDecision, moved: u32) {
+        let counters = &mut self.domain_mut(decision.cpu, decision.level).counters;
+        let lb = &mut counters.lb[decision.idle.index()];
+        lb.count += 1;
+        if let Some(amount) = decision.source.map(|_| decision.imbalance.amount as u64) {
+            match decision.imbalance.migration {
+                MigrationType::Load => lb.imbalance_load += amount,
+                MigrationType::Util => lb.imbalance_util += amount,
+                MigrationType::Task => lb.imbalance_task += amount,
+                MigrationType::Misfit => lb.imbalance_misfit += amount,
+            }
+        }
+        match decision.balanced {
+            Some(Balanced::AllPinned | Balanced::NotItsTurn | Balanced::Woken) => lb.balanced += 1,
+            Some(Balanced::NoQueue) => (lb.balanced, lb.nobusyq) = (lb.balanced + 1, lb.nobusyq + 1),
+            Some(_) => (lb.balanced, lb.nobusyg) = (lb.balanced + 1, lb.nobusyg + 1),
+            None if moved == 0 => lb.failed += 1,
+            None => {}
+        }
+        lb.gained += u64::from(moved);
+        let looks = decision.pulls.iter().flat_map(|pull| &pull.looks);
+        lb.hot_gained += looks.filter(|look| look.reason == TaskReason::MovedHot).count() as u64;
+    }
+}
+
+/// What decides how long a CPU waits after a try that gave up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BackOffFacts {
+    pub all_pinned: bool,
+    pub misfit: bool,
+}
+
+/// What decides how long a CPU waits after a try.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PushFacts {
+    pub begun: bool,
+    pub voluntary: bool,
+    pub needed: bool,
+}
+
+impl BalanceDecision {
+    fn back_off_facts(&self) -> BackOffFacts {
+        BackOffFacts {
+            all_pinned: self.all_pinned,
+            misfit: self.imbalance.migration == MigrationType::Misfit,
+        }
+    }
+
+    fn push_facts(&self) -> PushFacts {
+        PushFacts { begun: self.push, voluntary: self.voluntary, needed: self.needs_push }
+    }
+}

@@ -1,0 +1,130 @@
+//! Blocked load: what sleeping tasks left on a CPU's queues is aged, so that others see what the CPU really bears.
+//!
+//! Must not know: who asks, and how long it takes (the driver charges for each queue).
+
+use fairlab_event::Cpu;
+
+use crate::balance::rules::{BlockedLimit, BlockedTells};
+use crate::cfs_rq::CfsRq;
+use crate::core::Scheduler;
+use crate::entity::{CfsRqId, SeId};
+use crate::fair::load::LoadUpdate;
+use crate::generation::behaviour::GovernorHook;
+
+/// What updating blocked load did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockedUpdate {
+    /// CPUs.
+    pub cpus: u32,
+    /// Queues that were aged.
+    pub queues: u32,
+    /// Of those the ones that need no more of it.
+    pub dropped: u32,
+    /// CPUs whose own queue changed, so that its frequency may.
+    pub decayed: u32,
+}
+
+impl BlockedUpdate {
+    /// Counts another update with this one.
+    pub fn add(&mut self, other: BlockedUpdate) {
+        self.cpus += other.cpus;
+        self.queues += other.queues;
+        self.dropped += other.dropped;
+        self.decayed += other.decayed;
+    }
+}
+
+impl Scheduler {
+    /// Ages all listed queues of a CPU, those of its groups too, whether anything runs on them or not.
+    ///
+    /// Kernel: `update_blocked_averages()`, `__update_blocked_fair()`, kernel/sched/fair.c. Variants: see `QueueDecay` and
+    /// `BlockedTells`. Departs: real-time tasks and interrupts leave no load.
+    pub fn update_blocked_averages(&mut self, cpu: Cpu) -> BlockedUpdate {
+        self.update_rq_clock(cpu);
+        let mut update = BlockedUpdate { cpus: 1, ..BlockedUpdate::default() };
+        let mut has_blocked = false;
+        // Children come before parents.
+        let mut listed = std::mem::take(&mut self.rqs[cpu.index()].leaf_cfs_rqs);
+        for &cfs_rq in &listed {
+            update.queues += 1;
+            let changed = self.update_cfs_rq_load_avg(cfs_rq);
+            if changed {
+                self.update_tg_load_avg(cfs_rq);
+            }
+            match self.cfs(cfs_rq).entity {
+                Some(se) if !self.skip_blocked_update(se, cfs_rq) => {
+                    let tells = self.generation.balance.blocked_tells == BlockedTells::QueuesAndParents;
+                    self.update_load_avg(se, LoadUpdate { tell_group: tells, ..LoadUpdate::AGE });
+                }
+                Some(_) => {}
+                None => update.decayed += u32::from(changed),
+            }
+            if self.is_decayed(cfs_rq, &listed) {
+                self.cfs_mut(cfs_rq).listed = false;
+                update.dropped += 1;
+            }
+            let avg = &self.cfs(cfs_rq).tracked.avg;
+            has_blocked |= avg.load_avg > 0 || avg.util_avg > 0;
+        }
+        listed.retain(|&cfs_rq| self.cfs(cfs_rq).listed);
+        self.rqs[cpu.index()].leaf_cfs_rqs = listed;
+        let jiffies = self.jiffies();
+        let state = &mut self.balance.cpus[cpu.index()];
+        state.last_blocked_load_update_tick = jiffies;
+        state.has_blocked_load &= has_blocked;
+        if update.decayed > 0 && self.generation.behaviours.governor_hook == GovernorHook::EntityUpdate {
+            self.cpufreq_update_util(cpu);
+        }
+        update
+    }
+
+    /// Whether nothing would change for a group's entity (`skip_blocked_update()`).
+    fn skip_blocked_update(&self, se: SeId, below: CfsRqId) -> bool {
+        let avg = &self.se(se).avg;
+        avg.load_avg == 0 && avg.util_avg == 0 && !self.cfs(below).tracked.propagate
+    }
+
+    fn is_decayed(&self, cfs_rq: CfsRqId, listed: &[CfsRqId]) -> bool {
+        let queue = self.cfs(cfs_rq);
+        let above = |child: &CfsRq| child.entity.map(|se| self.se(se).cfs_rq);
+        let child_listed = listed
+            .iter()
+            .map(|&child| self.cfs(child))
+            .any(|child| child.listed && above(child) == Some(cfs_rq));
+        self.generation.pelt.cfs_rq_is_decayed(&queue.tracked, queue.load.raw(), child_listed)
+    }
+
+    /// A queue that something joins is aged from now on (`list_add_leaf_cfs_rq()`).
+    pub(crate) fn list_add_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
+        if std::mem::replace(&mut self.cfs_mut(cfs_rq).listed, true) {
+            return;
+        }
+        let cpu = self.cfs(cfs_rq).cpu;
+        let group = self.cfs(cfs_rq).group;
+        // A group is made after its parent: from the last to the first, children come before parents.
+        let cfs_rqs = &self.cfs_rqs;
+        let listed = &mut self.rqs[cpu.index()].leaf_cfs_rqs;
+        let at = listed.partition_point(|&other| cfs_rqs[other.0 as usize].group > group);
+        listed.insert(at, cfs_rq);
+    }
+
+    /// Ages an idle CPU's blocked load, unless that was done a moment ago. Returns whether there is some left.
+    ///
+    /// Kernel: `update_nohz_stats()`, kernel/sched/fair.c. `forced`: by the CPU that balances for idle ones, where it does
+    /// not mind when it was done.
+    pub(super) fn update_nohz_stats(&mut self, cpu: Cpu, forced: bool, update: &mut BlockedUpdate) -> bool {
+        let state = &self.balance.cpus[cpu.index()];
+        if !state.has_blocked_load || !self.balance.nohz.idle_cpus.contains(cpu) {
+            return false;
+        }
+        let pause = match self.generation.balance.blocked_limit {
+            BlockedLimit::OncePerTick => 0,
+            BlockedLimit::Twentieth => self.ticks_per_second() / 20,
+        };
+        if !forced && self.jiffies() <= state.last_blocked_load_update_tick + pause {
+            return true;
+        }
+        update.add(self.update_blocked_averages(cpu));
+        self.balance.cpus[cpu.index()].has_blocked_load
+    }
+}

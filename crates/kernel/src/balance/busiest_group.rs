@@ -1,0 +1,347 @@
+//! Which group is the busiest of a domain, and whether anything should be taken from it.
+//!
+//! Must not know: runqueues, tasks.
+
+use super::reasons::Balanced;
+use super::rules::{
+    BalanceRules, Comparison, CoreSpreading, FullTie, MisfitTie, SingleCpuGroups, SmtGroups, SpareTie,
+};
+use super::statistics::{GroupType, SdLbStats, SgLbStats};
+use crate::schedstat::CpuIdleType;
+
+impl BalanceRules {
+    /// Whether `group` is busier than the busiest so far.
+    ///
+    /// Kernel: `update_sd_pick_busiest()`, kernel/sched/fair.c. Variants: by type and average load to v5.4, then each type by
+    /// its own (0b0695f2b34a). What different capacities forbid is told before.
+    pub(crate) fn is_busier(&self, sds: &SdLbStats, group: &SgLbStats) -> bool {
+        let busiest = &sds.busiest_stat;
+        let by_types = self.comparison == Comparison::GroupTypes;
+        if by_types && group.sum_h_nr_running == 0 {
+            return false;
+        }
+        if sds.busiest.is_none() && !by_types {
+            // The worst busiest group has no load.
+            return group.group_type > GroupType::HasSpare || group.avg_load > 0;
+        }
+        if group.group_type != busiest.group_type || (sds.busiest.is_none() && by_types) {
+            return match sds.busiest {
+                Some(_) => group.group_type > busiest.group_type,
+                None => group.group_type > GroupType::HasSpare || self.has_fewer_idle(sds, group),
+            };
+        }
+        if !by_types {
+            let larger_misfit =
+                group.group_type != GroupType::MisfitTask || group.misfit_load >= busiest.misfit_load;
+            return group.avg_load > busiest.avg_load && larger_misfit;
+        }
+        self.is_busier_of_type(sds, group)
+    }
+
+    /// The same of two groups in the same state.
+    fn is_busier_of_type(&self, sds: &SdLbStats, group: &SgLbStats) -> bool {
+        let busiest = &sds.busiest_stat;
+        match group.group_type {
+            GroupType::Overloaded => group.avg_load > busiest.avg_load,
+            GroupType::Imbalanced | GroupType::AsymPacking => false,
+            GroupType::MisfitTask => match self.misfit_tie {
+                MisfitTie::LastOfEquals => group.misfit_load >= busiest.misfit_load,
+                MisfitTie::FirstOfEquals => group.misfit_load > busiest.misfit_load,
+            },
+            GroupType::SmtBalance if self.smt_groups == SmtGroups::RelievedByIdle => {
+                if group.idle_cpus != 0 || busiest.idle_cpus != 0 {
+                    self.has_fewer_idle(sds, group)
+                } else {
+                    self.is_fuller(busiest, group)
+                }
+            }
+            GroupType::SmtBalance | GroupType::FullyBusy => self.is_fuller(busiest, group),
+            GroupType::HasSpare => {
+                let mixed = self.smt_groups != SmtGroups::LikeOthers && busiest.is_smt != group.is_smt;
+                if mixed {
+                    return !(group.is_smt && group.sum_h_nr_running <= 1);
+                }
+                self.has_fewer_idle(sds, group)
+            }
+        }
+    }
+
+    fn is_fuller(&self, busiest: &SgLbStats, group: &SgLbStats) -> bool {
+        match self.full_tie {
+            FullTie::First => group.avg_load > busiest.avg_load,
+            FullTie::LastUnlessSmt => {
+                group.avg_load > busiest.avg_load || (group.avg_load == busiest.avg_load && !busiest.is_smt)
+            }
+        }
+    }
+
+    fn has_fewer_idle(&self, sds: &SdLbStats, group: &SgLbStats) -> bool {
+        let Some(_) = sds.busiest else { return true };
+        let busiest = &sds.busiest_stat;
+        match self.spare_tie {
+            SpareTie::FewestIdle => group.idle_cpus < busiest.idle_cpus,
+            SpareTie::FewestIdleMostTasks => {
+                group.idle_cpus < busiest.idle_cpus
+                    || (group.idle_cpus == busiest.idle_cpus && group.sum_nr_running > busiest.sum_nr_running)
+            }
+        }
+    }
+
+    /// Whether something should be taken from the busiest group.
+    ///
+    /// Kernel: `find_busiest_group()`, kernel/sched/fair.c. Departs: no energy model.
+    ///
+    /// # Errors
+    /// Why nothing should be.
+    pub(crate) fn is_unbalanced(
+        &self,
+        sds: &mut SdLbStats,
+        idle: CpuIdleType,
+        imbalance_pct: u64,
+    ) -> Result<(), Balanced> {
+        if sds.busiest.is_none() || sds.busiest_stat.sum_h_nr_running == 0 {
+            return Err(Balanced::NothingToTake);
+        }
+        match self.comparison {
+            Comparison::GroupTypes => self.is_unbalanced_by_types(sds, idle, imbalance_pct),
+            Comparison::Load | Comparison::LoadInSteps => {
+                self.is_unbalanced_by_load(sds, idle, imbalance_pct)
+            }
+        }
+    }
+
+    fn is_unbalanced_by_load(
+        &self,
+        sds: &mut SdLbStats,
+        idle: CpuIdleType,
+        imbalance_pct: u64,
+    ) -> Result<(), Balanced> {
+        sds.avg_load = sds.average();
+        let (local, busiest) = (&sds.local_stat, &sds.busiest_stat);
+        if busiest.group_type == GroupType::Imbalanced {
+            return Ok(());
+        }
+        if idle != CpuIdleType::NotIdle
+            && self.group_has_capacity(imbalance_pct, local)
+            && busiest.group_no_capacity
+        {
+            return Ok(());
+        }
+        if busiest.group_type == GroupType::MisfitTask {
+            return Ok(());
+        }
+        if local.avg_load >= busiest.avg_load {
+            return Err(Balanced::LocalIsBusier);
+        }
+        if local.avg_load >= sds.avg_load {
+            return Err(Balanced::AboveAverage);
+        }
+        if idle == CpuIdleType::Idle {
+            if busiest.group_type != GroupType::Overloaded && local.idle_cpus <= busiest.idle_cpus + 1 {
+                return Err(Balanced::IdleCpusEven);
+            }
+        } else if 100 * busiest.avg_load <= imbalance_pct * local.avg_load {
+            return Err(Balanced::WithinPercent);
+        }
+        Ok(())
+    }
+
+    fn is_unbalanced_by_types(
+        &self,
+        sds: &mut SdLbStats,
+        idle: CpuIdleType,
+        imbalance_pct: u64,
+    ) -> Result<(), Balanced> {
+        let (local, busiest) = (sds.local_stat, sds.busiest_stat);
+        if matches!(
+            busiest.group_type,
+            GroupType::MisfitTask | GroupType::AsymPacking | GroupType::Imbalanced
+        ) {
+            return Ok(());
+        }
+        if local.group_type > busiest.group_type {
+            return Err(Balanced::LocalIsBusier);
+        }
+        if local.group_type == GroupType::Overloaded {
+            if local.avg_load >= busiest.avg_load {
+                return Err(Balanced::LocalIsBusier);
+            }
+            sds.avg_load = sds.average();
+            if local.avg_load >= sds.avg_load {
+                return Err(Balanced::AboveAverage);
+            }
+            if 100 * busiest.avg_load <= imbalance_pct * local.avg_load {
+                return Err(Balanced::WithinPercent);
+            }
+        }
+        if sds.prefer_sibling
+            && local.group_type == GroupType::HasSpare
+            && self.sibling_imbalance(idle, &busiest, &local) > 1
+        {
+            return Ok(());
+        }
+        if busiest.group_type == GroupType::Overloaded {
+            return Ok(());
+        }
+        self.is_worth_an_idle_cpu(&busiest, &local, idle)
+    }
+
+    /// The busiest group is not overloaded: whether an idle CPU should take from it all the same.
+    fn is_worth_an_idle_cpu(
+        &self,
+        busiest: &SgLbStats,
+        local: &SgLbStats,
+        idle: CpuIdleType,
+    ) -> Result<(), Balanced> {
+        if idle == CpuIdleType::NotIdle {
+            return Err(Balanced::LeftToIdleCpus);
+        }
+        if busiest.group_type == GroupType::SmtBalance && local.is_smt != busiest.is_smt {
+            return Ok(());
+        }
+        let even = local.idle_cpus <= busiest.idle_cpus.saturating_add(1);
+        match self.single_cpu {
+            SingleCpuGroups::ByIdleCpus if even => Err(Balanced::IdleCpusEven),
+            SingleCpuGroups::ByIdleCpus => Ok(()),
+            SingleCpuGroups::ByWaiting if busiest.group_weight > 1 && even => Err(Balanced::IdleCpusEven),
+            SingleCpuGroups::ByWaiting if busiest.sum_h_nr_running == 1 => Err(Balanced::NothingWaits),
+            SingleCpuGroups::ByWaiting => Ok(()),
+        }
+    }
+
+    /// By how many tasks the busiest group is ahead, in proportion to the groups' cores.
+    ///
+    /// Kernel: `sibling_imbalance()`, kernel/sched/fair.c, from v6.6 (7ff1693236f5); before, the plain difference.
+    pub(crate) fn sibling_imbalance(&self, idle: CpuIdleType, busiest: &SgLbStats, local: &SgLbStats) -> i64 {
+        let (theirs, ours) = (i64::from(busiest.sum_nr_running), i64::from(local.sum_nr_running));
+        if self.cores == CoreSpreading::ByTasks {
+            return (theirs - ours).max(0);
+        }
+        if idle == CpuIdleType::NotIdle || theirs == 0 {
+            return 0;
+        }
+        let (their_cores, our_cores) = (i64::from(busiest.cores), i64::from(local.cores));
+        if their_cores == our_cores {
+            return (theirs - ours).max(0);
+        }
+        let ahead = (our_cores * theirs - their_cores * ours).max(0);
+        let imbalance = (2 * ahead + our_cores + their_cores) / (our_cores + their_cores);
+        if imbalance <= 1 && ours == 0 && theirs > 1 { 2 } else { imbalance }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SchedGroupId;
+
+    fn types() -> BalanceRules {
+        BalanceRules { comparison: Comparison::GroupTypes, ..BalanceRules::default() }
+    }
+
+    fn spare(idle_cpus: u32, tasks: u32) -> SgLbStats {
+        SgLbStats {
+            idle_cpus,
+            sum_nr_running: tasks,
+            sum_h_nr_running: tasks,
+            group_weight: 4,
+            cores: 2,
+            ..SgLbStats::default()
+        }
+    }
+
+    fn against(rules: &BalanceRules, groups: &[SgLbStats]) -> Option<u32> {
+        let mut sds = SdLbStats::default();
+        for (index, group) in groups.iter().enumerate() {
+            if rules.is_busier(&sds, group) {
+                (sds.busiest, sds.busiest_stat) = (Some(SchedGroupId(index as u32)), *group);
+            }
+        }
+        sds.busiest.map(|group| group.0)
+    }
+
+    #[test]
+    fn of_groups_with_spare_capacity_the_one_with_the_fewest_idle_cpus_is_the_busiest() {
+        let groups = [spare(2, 2), spare(1, 3), spare(1, 5), spare(1, 5)];
+        assert_eq!(against(&types(), &groups), Some(1), "the first of equals");
+        let by_tasks = BalanceRules { spare_tie: SpareTie::FewestIdleMostTasks, ..types() };
+        assert_eq!(
+            against(&by_tasks, &groups),
+            Some(2),
+            "of those the one with the most tasks (5f68eb19b571)"
+        );
+        assert_eq!(against(&types(), &[spare(4, 0)]), None, "nothing to take");
+    }
+
+    #[test]
+    fn the_first_of_full_groups_or_the_last_that_is_no_core() {
+        let full = SgLbStats { group_type: GroupType::FullyBusy, ..spare(0, 4) };
+        let core = SgLbStats { is_smt: true, ..full };
+        assert_eq!(against(&types(), &[full, full]), Some(0));
+        let last = BalanceRules { full_tie: FullTie::LastUnlessSmt, ..types() };
+        assert_eq!(against(&last, &[full, full, core, full]), Some(2));
+    }
+
+    #[test]
+    fn by_load_the_heaviest_is_the_busiest() {
+        let loaded = |avg_load| SgLbStats { avg_load, ..spare(0, 1) };
+        let by_load = BalanceRules::default();
+        assert_eq!(against(&by_load, &[loaded(100), loaded(300), loaded(300)]), Some(1));
+        assert_eq!(against(&by_load, &[loaded(0)]), None);
+        let overloaded = SgLbStats { group_type: GroupType::Overloaded, ..loaded(1) };
+        assert_eq!(against(&by_load, &[loaded(300), overloaded]), Some(1), "its state comes first");
+    }
+
+    #[test]
+    fn misfits_of_one_size_are_told_by_their_order() {
+        let misfit =
+            |misfit_load| SgLbStats { group_type: GroupType::MisfitTask, misfit_load, ..spare(0, 1) };
+        let groups = [misfit(5), misfit(9), misfit(9)];
+        assert_eq!(against(&types(), &groups), Some(2));
+        let strict = BalanceRules { misfit_tie: MisfitTie::FirstOfEquals, ..types() };
+        assert_eq!(against(&strict, &groups), Some(1));
+    }
+
+    #[test]
+    fn a_core_of_several_tasks_gives_way_by_idle_cpus() {
+        let smt =
+            |idle, tasks| SgLbStats { group_type: GroupType::SmtBalance, is_smt: true, ..spare(idle, tasks) };
+        let groups = [smt(2, 2), smt(1, 3)];
+        let before =
+            BalanceRules { smt_groups: SmtGroups::Relieved, full_tie: FullTie::LastUnlessSmt, ..types() };
+        assert_eq!(against(&before, &groups), Some(0));
+        let after = BalanceRules { smt_groups: SmtGroups::RelievedByIdle, ..before };
+        assert_eq!(against(&after, &groups), Some(1), "450e749707bc");
+    }
+
+    #[test]
+    fn one_task_on_one_cpu_is_left_there() {
+        let mut sds = SdLbStats {
+            busiest: Some(SchedGroupId(1)),
+            busiest_stat: SgLbStats { group_weight: 1, ..spare(0, 1) },
+            local_stat: SgLbStats { group_weight: 1, ..spare(1, 0) },
+            ..SdLbStats::default()
+        };
+        let even = BalanceRules { single_cpu: SingleCpuGroups::ByWaiting, ..types() };
+        assert_eq!(even.is_unbalanced(&mut sds, CpuIdleType::Idle, 117), Err(Balanced::NothingWaits));
+        sds.busiest_stat.sum_h_nr_running = 2;
+        assert_eq!(even.is_unbalanced(&mut sds, CpuIdleType::Idle, 117), Ok(()));
+        assert_eq!(types().is_unbalanced(&mut sds, CpuIdleType::Idle, 117), Err(Balanced::IdleCpusEven));
+        assert_eq!(even.is_unbalanced(&mut sds, CpuIdleType::NotIdle, 117), Err(Balanced::LeftToIdleCpus));
+    }
+
+    #[test]
+    fn siblings_are_compared_by_their_cores() {
+        let by_cores = BalanceRules { cores: CoreSpreading::ByCores, ..types() };
+        let (big, small) = (SgLbStats { cores: 4, ..spare(0, 4) }, SgLbStats { cores: 1, ..spare(0, 2) });
+        let idle = CpuIdleType::Idle;
+        assert_eq!(types().sibling_imbalance(idle, &big, &small), 2);
+        assert_eq!(
+            by_cores.sibling_imbalance(idle, &big, &small),
+            1,
+            "4 over 4 cores are no more than 2 over 1"
+        );
+        assert_eq!(by_cores.sibling_imbalance(idle, &small, &SgLbStats { sum_nr_running: 0, ..big }), 4);
+        assert_eq!(by_cores.sibling_imbalance(CpuIdleType::NotIdle, &big, &small), 0);
+    }
+}

@@ -1,0 +1,222 @@
+//! The sums over the groups of a domain, from the runqueues.
+//!
+//! Must not know: what is made of them.
+
+use fairlab_event::Cpu;
+
+use crate::balance::attempt::Attempt;
+use crate::balance::rules::{
+    BiggerCpus, CapacityMargin, Comparison, CountedTasks, DelayedCount, Misfit, SiblingPreference,
+};
+use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
+use crate::core::Scheduler;
+use crate::domain::{SchedGroup, SchedGroupId, SdFlags};
+use crate::generation::Feature;
+use crate::pelt::{source_load, target_load};
+use crate::schedstat::CpuIdleType;
+
+impl Scheduler {
+    /// Sums up the groups of a domain and finds the busiest.
+    ///
+    /// Kernel: `update_sd_lb_stats()`, kernel/sched/fair.c.
+    pub(super) fn update_sd_lb_stats(&self, attempt: &Attempt) -> SdLbStats {
+        let rules = &self.generation.balance;
+        let below = attempt.level.checked_sub(1).map(|level| self.domain(attempt.cpu, level).flags);
+        let child_prefers = below.is_some_and(|flags| flags.has(SdFlags::PREFER_SIBLING));
+        let mut sds = SdLbStats::default();
+        let domain = self.domain_id(attempt.cpu, attempt.level);
+        for (index, id) in self.domains.groups(domain).enumerate() {
+            let group = self.domains.group(id);
+            let mut sums = self.update_sg_lb_stats(attempt, id, index == 0, &mut sds);
+            if index == 0 {
+                sds.local_stat = sums;
+            } else {
+                self.relieve_sibling(attempt, &sds, &mut sums, child_prefers);
+                if self.can_take_from(attempt, &sds, group, &sums) && rules.is_busier(&sds, &sums) {
+                    (sds.busiest, sds.busiest_stat) = (Some(id), sums);
+                }
+            }
+            sds.total_load += sums.group_load;
+            sds.total_capacity += sums.group_capacity;
+            sds.total_util += sums.group_util;
+        }
+        sds.prefer_sibling = match (rules.sibling_preference, sds.busiest) {
+            (SiblingPreference::OfChild, _) | (_, None) => child_prefers,
+            (SiblingPreference::OfBusiest, Some(busiest)) => {
+                self.domains.group(busiest).flags.has(SdFlags::PREFER_SIBLING)
+            }
+        };
+        sds
+    }
+
+    /// Kernel: `update_sg_lb_stats()`, kernel/sched/fair.c.
+    fn update_sg_lb_stats(
+        &self,
+        attempt: &Attempt,
+        group: SchedGroupId,
+        is_local: bool,
+        sds: &mut SdLbStats,
+    ) -> SgLbStats {
+        let (shared, group) = (self.domains.capacity_of_group(group), self.domains.group(group));
+        let (rules, sd) = (&self.generation.balance, self.domain(attempt.cpu, attempt.level));
+        let asym = sd.flags.has(SdFlags::ASYM_CPUCAPACITY) && rules.misfit == Misfit::GroupType;
+        let index = match attempt.idle {
+            CpuIdleType::NotIdle => sd.load_index.busy,
+            CpuIdleType::Idle => sd.load_index.idle,
+            CpuIdleType::NewlyIdle => 0,
+        } as usize;
+        let mut sums = SgLbStats {
+            group_weight: group.weight,
+            cores: group.cores,
+            is_smt: group.flags.has(SdFlags::SHARE_CPUCAPACITY),
+            imbalanced: shared.imbalance,
+            group_capacity: shared.capacity,
+            ..SgLbStats::default()
+        };
+        for cpu in group.span.iter().filter(|&cpu| attempt.cpus.contains(cpu)) {
+            sds.scanned += 1;
+            let load = self.balanced_load(cpu);
+            sums.unbiased_load += load;
+            sums.group_load += self.biased_load(cpu, load, index, is_local);
+            sums.group_util += self.cpu_util(cpu, false);
+            sums.group_runnable += self.cpu_runnable(cpu);
+            sums.sum_h_nr_running += self.waiting_tasks(cpu);
+            let (fair, all) = (self.cfs(self.rqs[cpu.index()].cfs).h_nr_running, self.nr_running(cpu));
+            sums.sum_nr_running += if rules.counted == CountedTasks::AllClasses { all } else { fair };
+            sds.overload |= all > 1;
+            if all == 0 && self.idle_cpu(cpu) {
+                sums.idle_cpus += 1;
+            } else if asym && (!is_local || rules.comparison != Comparison::GroupTypes) {
+                sums.misfit_load = sums.misfit_load.max(self.misfit_task_load(cpu));
+            }
+        }
+        sds.overload |= sums.misfit_load > 0;
+        self.classify(attempt, &mut sums, is_local);
+        sums
+    }
+
+    fn classify(&self, attempt: &Attempt, sums: &mut SgLbStats, is_local: bool) {
+        let (rules, percent) = (&self.generation.balance, attempt.imbalance_pct(self));
+        sums.smt_balance = !is_local && rules.smt_balance(attempt.idle != CpuIdleType::NotIdle, sums);
+        if rules.comparison == Comparison::GroupTypes {
+            sums.group_type = rules.group_classify(percent, sums);
+            if sums.group_type == GroupType::Overloaded {
+                sums.avg_load = sums.average();
+            }
+        } else {
+            sums.avg_load = sums.average();
+            sums.load_per_task = sums.unbiased_load.checked_div(sums.sum_h_nr_running.into()).unwrap_or(0);
+            sums.group_no_capacity = rules.group_is_overloaded(percent, sums);
+            sums.group_type = rules.group_classify(percent, sums);
+        }
+    }
+
+    /// To v5.4, a group with tasks to spare for its siblings is treated as overloaded.
+    fn relieve_sibling(&self, attempt: &Attempt, sds: &SdLbStats, sums: &mut SgLbStats, prefers: bool) {
+        let (rules, percent) = (&self.generation.balance, attempt.imbalance_pct(self));
+        let local = &sds.local_stat;
+        if rules.comparison != Comparison::GroupTypes
+            && prefers
+            && rules.group_has_capacity(percent, local)
+            && sums.sum_nr_running > local.sum_nr_running + 1
+        {
+            sums.group_no_capacity = true;
+            sums.group_type = rules.group_classify(percent, sums);
+        }
+    }
+
+    /// Whether taking from a group makes sense where CPUs differ in capacity.
+    ///
+    /// Kernel: the tests around capacity in `update_sd_pick_busiest()`, kernel/sched/fair.c.
+    fn can_take_from(
+        &self,
+        attempt: &Attempt,
+        sds: &SdLbStats,
+        group: &SchedGroup,
+        sums: &SgLbStats,
+    ) -> bool {
+        let sd = self.domain(attempt.cpu, attempt.level);
+        if !sd.flags.has(SdFlags::ASYM_CPUCAPACITY) {
+            return true;
+        }
+        let rules = &self.generation.balance;
+        let by_types = rules.comparison == Comparison::GroupTypes;
+        if sums.group_type == GroupType::MisfitTask {
+            let local = &sds.local_stat;
+            let has_capacity = match by_types {
+                true => local.group_type == GroupType::HasSpare,
+                false => rules.group_has_capacity(attempt.imbalance_pct(self), local),
+            };
+            return has_capacity
+                && self.is_bigger_than(attempt, self.local_group(attempt.cpu, attempt.level), group);
+        }
+        let lightly_used = match by_types {
+            true => sums.group_type <= GroupType::FullyBusy,
+            false => sums.sum_nr_running <= sums.group_weight,
+        };
+        let is_tie = sums.group_type == sds.busiest_stat.group_type;
+        !(lightly_used
+            && is_tie
+            && self.is_smaller_than(attempt, self.local_group(attempt.cpu, attempt.level), group))
+    }
+
+    fn capacities<'s>(&'s self, group: &'s SchedGroup) -> impl Iterator<Item = u64> + 's {
+        group.span.iter().map(|cpu| self.capacity_of(cpu))
+    }
+
+    /// Whether there is a bigger CPU here than any of `group`.
+    fn is_bigger_than(&self, attempt: &Attempt, local: &SchedGroup, group: &SchedGroup) -> bool {
+        let theirs = self.capacities(group).max().unwrap_or(0);
+        match self.generation.balance.capacity_margin {
+            CapacityMargin::Quarter => theirs * 1280 < self.capacities(local).max().unwrap_or(0) * 1024,
+            CapacityMargin::Twentieth => capacity_greater(self.capacity_of(attempt.dest), theirs),
+        }
+    }
+
+    /// Whether every CPU of `group` is bigger than here.
+    fn is_smaller_than(&self, attempt: &Attempt, local: &SchedGroup, group: &SchedGroup) -> bool {
+        let theirs = self.capacities(group).min().unwrap_or(0);
+        match self.generation.balance.capacity_margin {
+            CapacityMargin::Quarter => self.capacities(local).min().unwrap_or(0) * 1280 < theirs * 1024,
+            CapacityMargin::Twentieth => capacity_greater(theirs, self.capacity_of(attempt.dest)),
+        }
+    }
+
+    /// Whether balancing passes over a single task on a CPU that is bigger than this one (`find_busiest_queue()`).
+    pub(super) fn spares_bigger_cpu(&self, attempt: &Attempt, cpu: Cpu) -> bool {
+        let rules = &self.generation.balance;
+        let asym = self.domain(attempt.cpu, attempt.level).flags.has(SdFlags::ASYM_CPUCAPACITY);
+        if !asym || rules.bigger_cpus == BiggerCpus::SparedByGroup {
+            return false;
+        }
+        let (here, there) = (self.capacity_of(attempt.dest), self.capacity_of(cpu));
+        match rules.capacity_margin {
+            CapacityMargin::Quarter => here < there,
+            CapacityMargin::Twentieth => !capacity_greater(here, there),
+        }
+    }
+
+    /// Fair tasks of a CPU that count as waiting or running (`cfs.h_nr_running`, from v6.14 `cfs.h_nr_runnable`).
+    pub(super) fn waiting_tasks(&self, cpu: Cpu) -> u32 {
+        let queue = self.cfs(self.rqs[cpu.index()].cfs);
+        match self.generation.balance.delayed_count {
+            DelayedCount::All => queue.h_nr_running,
+            DelayedCount::Runnable => queue.h_nr_running - queue.h_nr_delayed,
+        }
+    }
+
+    /// A CPU's load with the bias of LB_BIAS towards leaving things as they are (to v5.2).
+    fn biased_load(&self, cpu: Cpu, load: u64, index: usize, is_local: bool) -> u64 {
+        let bias = self.has(Feature::LbBias);
+        let history = &self.balance.cpus[cpu.index()].cpu_load;
+        match is_local {
+            true => target_load(history, load, index, bias),
+            false => source_load(history, load, index, bias),
+        }
+    }
+}
+
+/// Whether `one` exceeds `other` by about a twentieth (`capacity_greater()`, 4aed8aa41524).
+const fn capacity_greater(one: u64, other: u64) -> bool {
+    one * 1024 > other * 1078
+}

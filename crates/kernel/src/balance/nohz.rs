@@ -1,0 +1,317 @@
+//! NOHZ idle balancing: CPUs whose tick is stopped are balanced by one of them, which a busy CPU kicks.
+//!
+//! Must not know: when a tick is stopped, how an interrupt reaches a CPU.
+
+use fairlab_event::Cpu;
+
+use crate::balance::periodic::BalanceWork;
+use crate::balance::rules::{IlbAbort, IlbChoice, IlbOrder, IlbUpdate, NewidleUpdate, NextKick, NextUpdate};
+use crate::core::Scheduler;
+use crate::cpumask::CpuMask;
+use crate::schedstat::CpuIdleType;
+
+/// After how long blocked load should be aged again, ms (`LOAD_AVG_PERIOD`).
+const LOAD_AVG_PERIOD: u64 = 32;
+
+/// What all CPUs share (`struct nohz`).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nohz {
+    /// CPUs whose tick is stopped, or was at their last tick.
+    pub idle_cpus: CpuMask,
+    /// Some of them have blocked load.
+    pub has_blocked: bool,
+    /// Tick at which one of them is due.
+    pub next_balance: u64,
+    /// Tick from which blocked load should be aged.
+    pub next_blocked: u64,
+    /// A CPU has gone idle since `next_balance` was computed.
+    pub needs_update: bool,
+}
+
+/// What an idle CPU is asked to do for all idle ones (`NOHZ_*_KICK`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kick {
+    /// Balance.
+    pub balance: bool,
+    /// Age blocked load.
+    pub stats: bool,
+    /// Compute when the next one is due.
+    pub next: bool,
+    /// Age blocked load before going idle (`NOHZ_NEWILB_KICK`).
+    pub newly_idle: bool,
+}
+
+impl Kick {
+    const STATS: Kick = Kick { balance: false, stats: true, next: false, newly_idle: false };
+    const BALANCE: Kick = Kick { balance: true, ..Kick::STATS };
+
+    fn asks(self) -> bool {
+        self.balance || self.stats || self.next
+    }
+
+    fn with(self, other: Kick) -> Kick {
+        Kick {
+            balance: self.balance || other.balance,
+            stats: self.stats || other.stats,
+            next: self.next || other.next,
+            newly_idle: self.newly_idle || other.newly_idle,
+        }
+    }
+}
+
+/// In what situation a CPU does it for the idle ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NohzKind {
+    /// It was kicked.
+    Kicked,
+    /// It is about to go idle.
+    NewlyIdle,
+}
+
+impl Scheduler {
+    /// CPUs whose tick is stopped, as far as balancing knows (`nohz.idle_cpus_mask`).
+    pub fn nohz_idle_cpus(&self) -> &CpuMask {
+        &self.balance.nohz.idle_cpus
+    }
+
+    /// A CPU stops its tick.
+    ///
+    /// Kernel: `nohz_balance_enter_idle()`, kernel/sched/fair.c.
+    pub fn nohz_balance_enter_idle(&mut self, cpu: Cpu) {
+        let load = self.balanced_load(cpu);
+        let state = &mut self.balance.cpus[cpu.index()];
+        state.has_blocked_load = true;
+        if !state.nohz_tick_stopped {
+            state.nohz_tick_stopped = true;
+            state.cpu_load.nohz_start(load);
+            self.count_busy(cpu, false);
+            self.balance.nohz.idle_cpus.set(cpu);
+            self.balance.nohz.needs_update |= self.generation.balance.next_update == NextUpdate::Kicked;
+        }
+        self.balance.nohz.has_blocked = true;
+    }
+
+    /// A CPU has a tick again. Kernel: `nohz_balance_exit_idle()`; from the tick, not from the wakeup.
+    fn nohz_balance_exit_idle(&mut self, cpu: Cpu) {
+        let (load, jiffies) = (self.balanced_load(cpu), self.jiffies());
+        let state = &mut self.balance.cpus[cpu.index()];
+        if std::mem::take(&mut state.nohz_tick_stopped) {
+            state.cpu_load.nohz_stop(load, jiffies);
+            self.count_busy(cpu, true);
+            self.balance.nohz.idle_cpus.clear(cpu);
+        }
+    }
+
+    /// Counts the busy CPUs under a cache (`set_cpu_sd_state_busy()`, `set_cpu_sd_state_idle()`).
+    fn count_busy(&mut self, cpu: Cpu, busy: bool) {
+        if let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared {
+            let count = &mut self.domains.shared_mut(shared).nr_busy_cpus;
+            *count = if busy { *count + 1 } else { *count - 1 };
+        }
+    }
+
+    /// The tick of a busy CPU looks whether idle ones should be balanced. Returns the CPU to be kicked.
+    ///
+    /// Kernel: `nohz_balancer_kick()`, kernel/sched/fair.c.
+    pub(super) fn nohz_balancer_kick(&mut self, cpu: Cpu) -> Option<Cpu> {
+        if self.balance.cpus[cpu.index()].idle_balance {
+            return None;
+        }
+        self.nohz_balance_exit_idle(cpu);
+        if self.balance.nohz.idle_cpus.is_empty() {
+            return None;
+        }
+        let (nohz, now) = (&self.balance.nohz, self.jiffies());
+        let stats = nohz.has_blocked && now > nohz.next_blocked;
+        let mut kick = Kick { stats, ..Kick::default() };
+        if now >= nohz.next_balance && self.wants_idle_cpus(cpu) {
+            kick = Kick::BALANCE;
+        }
+        kick.next = nohz.needs_update;
+        if kick.asks() { self.kick_ilb(kick) } else { None }
+    }
+
+    /// Whether a busy CPU has something that an idle one could do.
+    fn wants_idle_cpus(&self, cpu: Cpu) -> bool {
+        if self.nr_running(cpu) >= 2 {
+            return true;
+        }
+        let domains = self.domains.of_cpu(cpu);
+        if domains.sd_asym_cpucapacity.is_some() {
+            return self.misfit_task_load(cpu) > 0;
+        }
+        domains.sd_llc_shared.is_some_and(|shared| self.domains.shared(shared).nr_busy_cpus > 1)
+    }
+
+    /// Asks an idle CPU to do what `kick` says. Returns it if it has to be told.
+    ///
+    /// Kernel: `kick_ilb()`, `find_new_ilb()`, kernel/sched/fair.c.
+    pub(super) fn kick_ilb(&mut self, kick: Kick) -> Option<Cpu> {
+        match self.generation.balance.next_kick {
+            NextKick::OneLater => self.balance.nohz.next_balance += 1,
+            NextKick::NextTick if kick.balance => self.balance.nohz.next_balance = self.jiffies() + 1,
+            NextKick::NextTick => {}
+        }
+        let stopped = &self.balance.nohz.idle_cpus;
+        let ilb = match self.generation.balance.ilb_choice {
+            IlbChoice::FirstOrNone => stopped.lowest().filter(|&ilb| self.idle_cpu(ilb)),
+            IlbChoice::FirstIdle => stopped.iter().find(|&ilb| self.idle_cpu(ilb)),
+        }?;
+        let asked = &mut self.balance.cpus[ilb.index()].kick;
+        let was_asked = asked.asks();
+        *asked = asked.with(kick);
+        (!was_asked).then_some(ilb)
+    }
+
+    /// The kick has reached `cpu`. Returns whether it is to run the SCHED softirq.
+    ///
+    /// Kernel: `nohz_csd_func()`, kernel/sched/core.c; before v5.8 `scheduler_ipi()`.
+    pub fn nohz_kicked(&mut self, cpu: Cpu) -> bool {
+        let is_idle = self.idle_cpu(cpu) && !self.need_resched(cpu);
+        let state = &mut self.balance.cpus[cpu.index()];
+        state.idle_balance = is_idle;
+        if !is_idle {
+            state.kick = Kick { newly_idle: state.kick.newly_idle, ..Kick::default() };
+        }
+        is_idle
+    }
+
+    /// Does for all idle CPUs what `cpu` was asked for. `None` if it was not asked.
+    ///
+    /// Kernel: `nohz_idle_balance()`, kernel/sched/fair.c.
+    pub(super) fn nohz_idle_balance(&mut self, cpu: Cpu) -> Option<BalanceWork> {
+        let state = &mut self.balance.cpus[cpu.index()];
+        let kick = std::mem::take(&mut state.kick);
+        if !kick.asks() {
+            state.kick = kick;
+            return None;
+        }
+        if !state.idle_balance {
+            return None;
+        }
+        let mut work = BalanceWork::default();
+        self.balance_idle_cpus(cpu, kick, NohzKind::Kicked, &mut work);
+        Some(work)
+    }
+
+    /// Kernel: `_nohz_idle_balance()`, kernel/sched/fair.c. Departs: all CPUs are visited at one instant.
+    fn balance_idle_cpus(&mut self, cpu: Cpu, kick: Kick, kind: NohzKind, work: &mut BalanceWork) {
+        let (now, rules) = (self.jiffies(), self.generation.balance);
+        let forced = rules.ilb_update == IlbUpdate::Always;
+        let mut next_balance = now + 60 * self.ticks_per_second();
+        let mut found_next = false;
+        let mut has_blocked = false;
+        if kick.stats {
+            self.balance.nohz.has_blocked = false;
+        }
+        if kick.next {
+            self.balance.nohz.needs_update = false;
+        }
+        let aborts = self.aborts(cpu);
+        for other in self.ilb_order(cpu) {
+            if !self.idle_cpu(other) {
+                continue;
+            }
+            if aborts {
+                self.balance.nohz.has_blocked |= kick.stats;
+                self.balance.nohz.needs_update |= kick.next;
+                return;
+            }
+            if kick.stats {
+                has_blocked |= self.update_nohz_stats(other, forced, &mut work.blocked);
+            }
+            if now >= self.balance.cpus[other.index()].next_balance {
+                self.update_rq_clock(other);
+                let load = self.balanced_load(other);
+                self.balance.cpus[other.index()].cpu_load.update_idle(load, now);
+                if kick.balance {
+                    self.rebalance_domains(other, CpuIdleType::Idle, work);
+                }
+            }
+            let due = self.balance.cpus[other.index()].next_balance;
+            found_next |= due < next_balance;
+            next_balance = next_balance.min(due);
+        }
+        if found_next {
+            self.balance.nohz.next_balance = next_balance;
+        }
+        if rules.ilb_order == IlbOrder::FromFirst {
+            self.balance_self_last(cpu, kick, kind, work, &mut has_blocked);
+        }
+        if kick.stats {
+            self.balance.nohz.next_blocked = now + self.msecs_to_jiffies(LOAD_AVG_PERIOD);
+        }
+        self.balance.nohz.has_blocked |= has_blocked;
+    }
+
+    /// To v5.12 the CPU that balances for others does so for itself at last, due or not.
+    fn balance_self_last(
+        &mut self,
+        cpu: Cpu,
+        kick: Kick,
+        kind: NohzKind,
+        work: &mut BalanceWork,
+        has_blocked: &mut bool,
+    ) {
+        if kind != NohzKind::NewlyIdle {
+            work.blocked.add(self.update_blocked_averages(cpu));
+            *has_blocked |= self.balance.cpus[cpu.index()].has_blocked_load;
+        }
+        if kick.balance {
+            self.rebalance_domains(cpu, CpuIdleType::Idle, work);
+        }
+    }
+
+    fn ilb_order(&self, cpu: Cpu) -> Vec<Cpu> {
+        let stopped = &self.balance.nohz.idle_cpus;
+        match self.generation.balance.ilb_order {
+            IlbOrder::FromFirst => stopped.iter().filter(|&other| other != cpu).collect(),
+            IlbOrder::FromNext => stopped.iter_wrap(Cpu(cpu.0 + 1)).collect(),
+        }
+    }
+
+    fn aborts(&self, cpu: Cpu) -> bool {
+        self.need_resched(cpu)
+            && match self.generation.balance.ilb_abort {
+                IlbAbort::NeedResched => true,
+                IlbAbort::BusyAndNeedResched => !self.idle_cpu(cpu),
+            }
+    }
+
+    /// A CPU that goes idle looks whether blocked load of idle CPUs is due. Returns what was done at once, and a CPU that
+    /// is to be kicked.
+    ///
+    /// Kernel: `nohz_newidle_balance()`, kernel/sched/fair.c.
+    pub(super) fn nohz_newidle_balance(&mut self, cpu: Cpu, work: &mut BalanceWork) -> Option<Cpu> {
+        let nohz = &self.balance.nohz;
+        let due = nohz.has_blocked && self.jiffies() >= nohz.next_blocked;
+        if self.avg_idle(cpu) < self.sysctl.migration_cost || !due {
+            return None;
+        }
+        match self.generation.balance.newidle_update {
+            NewidleUpdate::WhileLeaving => {
+                self.balance_idle_cpus(cpu, Kick::STATS, NohzKind::NewlyIdle, work);
+                None
+            }
+            NewidleUpdate::KicksOther => self.kick_ilb(Kick::STATS),
+            NewidleUpdate::InIdleLoop => {
+                self.balance.cpus[cpu.index()].kick.newly_idle = true;
+                None
+            }
+        }
+    }
+
+    /// The idle loop of `cpu` begins: ages idle CPUs' blocked load if new-idle balancing has left that to it.
+    ///
+    /// Kernel: `nohz_run_idle_balance()`, kernel/sched/fair.c (c6f886546cb8).
+    pub fn nohz_run_idle_balance(&mut self, cpu: Cpu) -> BalanceWork {
+        let mut work = BalanceWork::default();
+        let asked = &mut self.balance.cpus[cpu.index()].kick;
+        let only_this = asked.newly_idle && !asked.asks();
+        asked.newly_idle = false;
+        if only_this && !self.need_resched(cpu) {
+            self.balance_idle_cpus(cpu, Kick::STATS, NohzKind::Kicked, &mut work);
+        }
+        work
+    }
+}

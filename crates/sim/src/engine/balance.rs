@@ -1,0 +1,197 @@
+//! Load balancing in virtual time: who balances when, how long that keeps its CPU busy, and the stopper that pushes.
+//!
+//! New-idle balancing goes level by level, so that a wakeup that comes meanwhile ends it; periodic and NOHZ balancing is
+//! done at the instant of its softirq and then charged as a whole.
+
+use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
+use fairlab_kernel::balance::{BalanceWork, BlockedUpdate, NewidleSearch};
+use fairlab_kernel::core::Mode;
+use fairlab_kernel::schedstat::CpuIdleType;
+use fairlab_kernel::{CpuMask, Policy, TaskId, TaskSpec};
+
+use super::Engine;
+use super::cpu::{Phase, Then};
+use super::occurrence::Interrupt;
+
+/// Thread ids given to stoppers count from here.
+const FIRST_STOPPER_PID: i32 = 500_000;
+
+/// A search for work by a CPU that has none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Newidle {
+    search: NewidleSearch,
+    /// The level that is looked at just now, and what that costs.
+    level: usize,
+    cost: Ns,
+    /// In what state the task that leaves did so.
+    prev_state: TaskState,
+}
+
+impl Engine {
+    /// Every CPU's stopper sleeps until there is something to push.
+    pub(super) fn create_stoppers(&mut self) {
+        for cpu in self.machine.topology.cpus().collect::<Vec<_>>() {
+            let pid = Pid(FIRST_STOPPER_PID + cpu.0 as i32);
+            let stopper = self.kernel.new_task(
+                &TaskSpec {
+                    comm: Comm::from(format!("migration/{}", cpu.0).as_str()),
+                    pid,
+                    tgid: pid,
+                    policy: Policy::Stop,
+                    nice: 0,
+                    allowed: CpuMask::single(cpu),
+                    per_cpu_kthread: true,
+                },
+                cpu,
+            );
+            self.kernel.lay_asleep(stopper, cpu);
+        }
+    }
+
+    /// A CPU's stopper: they were created in order, after the idle tasks.
+    fn stopper_of(&self, cpu: Cpu) -> TaskId {
+        TaskId((self.cpus.len() + cpu.index()) as u32)
+    }
+
+    /// Whether `cpu` runs its stopper.
+    pub(super) fn runs_stopper(&self, cpu: Cpu) -> bool {
+        self.kernel.curr(cpu) == self.stopper_of(cpu)
+    }
+
+    /// The running task has left `cpu` in `prev_state` and nothing else is queued: looks for work elsewhere.
+    pub(super) fn begin_newidle(&mut self, cpu: Cpu, prev_state: TaskState) {
+        let (mut search, blocked) = self.kernel.newidle_begin(cpu);
+        let update = self.cost_of_update(blocked);
+        self.kernel.newidle_updated(&mut search, self.time_for(cpu, update));
+        self.newidle[cpu.index()] = Newidle { search, prev_state, ..Newidle::default() };
+        self.enter_kernel(cpu, self.machine.costs.newidle + update, Then::SearchLevel);
+    }
+
+    /// Goes on to the next level, or ends the search.
+    pub(super) fn search_level(&mut self, cpu: Cpu) {
+        self.kernel.set_here(cpu, Mode::Task, self.now);
+        let mut newidle = std::mem::take(&mut self.newidle[cpu.index()]);
+        let Some(level) = self.kernel.newidle_next(cpu, &mut newidle.search) else {
+            return self.end_newidle(cpu, newidle);
+        };
+        let update = self.kernel.newidle_update_stats(cpu, level);
+        let span = self.kernel.domains().domains_of(cpu)[level].span_weight;
+        let cost = self.cost_of_update(update) + times(self.machine.costs.balance_cpu, span);
+        newidle.level = level;
+        newidle.cost = self.time_for(cpu, cost);
+        self.newidle[cpu.index()] = newidle;
+        self.enter_kernel(cpu, cost, Then::TakeFromLevel);
+    }
+
+    /// A level has been looked at: takes what is to be taken from it.
+    pub(super) fn take_from_level(&mut self, cpu: Cpu) {
+        self.kernel.set_here(cpu, Mode::Task, self.now);
+        let level = self.newidle[cpu.index()].level;
+        let decision = self.kernel.decide_balance(cpu, level, CpuIdleType::NewlyIdle);
+        self.kernel.apply_balance(&decision);
+        let mut work = BalanceWork::default();
+        work.add(&decision);
+        work.scanned = 0;
+        self.begin_pushes(&work);
+        let cost = self.cost_of_balance(&work);
+        let spent = self.newidle[cpu.index()].cost + self.time_for(cpu, cost);
+        self.kernel.newidle_searched(&decision, spent, &mut self.newidle[cpu.index()].search);
+        self.interrupt_marked(Some(cpu));
+        self.enter_kernel(cpu, cost, Then::SearchLevel);
+    }
+
+    fn end_newidle(&mut self, cpu: Cpu, newidle: Newidle) {
+        let (work, kick) = self.kernel.newidle_end(cpu, &newidle.search);
+        self.send_kick(kick);
+        let cost = self.cost_of_balance(&work);
+        self.newidle[cpu.index()] = newidle;
+        if cost == Ns::ZERO {
+            self.pick_after_newidle(cpu);
+        } else {
+            self.enter_kernel(cpu, cost, Then::PickAgain);
+        }
+    }
+
+    /// The search is over: something was pulled or woken meanwhile, or the CPU goes idle.
+    pub(super) fn pick_after_newidle(&mut self, cpu: Cpu) {
+        self.kernel.set_here(cpu, Mode::Task, self.now);
+        self.kernel.account(cpu);
+        self.kernel.before_pick(cpu);
+        let pick = self.kernel.pick_next_task(cpu);
+        self.switch_to(cpu, pick.task, self.newidle[cpu.index()].prev_state);
+        self.enable_interrupts(cpu);
+    }
+
+    /// The end of the tick: kicks an idle CPU, balances here if something is due. Returns what that costs.
+    pub(super) fn balance_at_tick(&mut self, cpu: Cpu) -> Ns {
+        let due = self.kernel.trigger_load_balance(cpu);
+        self.send_kick(due.kick);
+        if due.softirq { self.sched_softirq(cpu) } else { Ns::ZERO }
+    }
+
+    fn send_kick(&mut self, kick: Option<Cpu>) {
+        if let Some(cpu) = kick {
+            self.send(cpu, Interrupt::NohzKick);
+        }
+    }
+
+    /// A busy CPU asks this idle one to balance for idle ones. Returns what that costs.
+    pub(super) fn nohz_kicked(&mut self, cpu: Cpu) -> Ns {
+        if self.kernel.nohz_kicked(cpu) { self.sched_softirq(cpu) } else { Ns::ZERO }
+    }
+
+    fn sched_softirq(&mut self, cpu: Cpu) -> Ns {
+        self.kernel.set_here(cpu, Mode::Softirq, self.now);
+        let work = self.kernel.run_rebalance_domains(cpu);
+        self.begin_pushes(&work);
+        self.machine.costs.softirq + self.cost_of_balance(&work)
+    }
+
+    /// The idle loop begins: blocked load of idle CPUs is aged if that was left to it, then the tick stops.
+    pub(super) fn enter_idle_loop(&mut self, cpu: Cpu) {
+        self.kernel.set_here(cpu, Mode::Task, self.now);
+        let work = self.kernel.nohz_run_idle_balance(cpu);
+        let cost = self.cost_of_balance(&work);
+        if cost > Ns::ZERO {
+            return self.enter_kernel(cpu, cost, Then::IdleLoop);
+        }
+        self.kernel.nohz_balance_enter_idle(cpu);
+        self.enter_phase(cpu, Phase::Idle, Ns::MAX);
+    }
+
+    /// Wakes the stoppers of CPUs whose running task is to be pushed.
+    fn begin_pushes(&mut self, work: &BalanceWork) {
+        for &source in &work.pushes {
+            let stopper = self.stopper_of(source);
+            if !self.kernel.task(stopper).is_queued() {
+                self.kernel.ttwu_begin(stopper);
+                self.kernel.ttwu_do_activate(stopper, false);
+            }
+        }
+    }
+
+    /// The stopper has pushed for as long as that takes: the task changes its CPU, the stopper goes back to sleep.
+    pub(super) fn push(&mut self, cpu: Cpu) {
+        self.kernel.set_here(cpu, Mode::Task, self.now);
+        self.kernel.apply_push(cpu);
+        self.interrupt_marked(Some(cpu));
+        self.kernel.deactivate_task(cpu, TaskState::INTERRUPTIBLE);
+        self.schedule(cpu, TaskState::INTERRUPTIBLE);
+    }
+
+    fn cost_of_update(&self, update: BlockedUpdate) -> Ns {
+        let costs = &self.machine.costs;
+        times(costs.blocked_cpu, update.cpus) + times(costs.blocked_queue, update.queues)
+    }
+
+    fn cost_of_balance(&self, work: &BalanceWork) -> Ns {
+        let costs = &self.machine.costs;
+        self.cost_of_update(work.blocked)
+            + times(costs.balance_cpu, work.scanned + work.looked)
+            + times(costs.migrate, work.moved)
+    }
+}
+
+fn times(cost: Ns, count: u32) -> Ns {
+    Ns(cost.0 * u64::from(count))
+}
