@@ -178,6 +178,11 @@ impl Task {
         self.pid
     }
 
+    /// The group that it is in.
+    pub fn group(&self) -> GroupId {
+        self.group
+    }
+
     /// The CPU that it runs on, waits on, or last ran on (`task_cpu()`).
     pub fn cpu(&self) -> Cpu {
         self.cpu

@@ -3,6 +3,7 @@
 use std::fs;
 
 use fairlab_sim::workload::Workload;
+use fairlab_sim::workload::cgroup::{InGroups, USAGE as CGROUP_USAGE};
 use fairlab_sim::workload::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
 use fairlab_sim::workload::pipe::{Pipe, USAGE as PIPE_USAGE};
 use fairlab_sim::workload::rtapp::{RtApp, USAGE as RT_APP_USAGE};
@@ -51,7 +52,19 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         usage: || RT_APP_USAGE,
         build: |args| Ok(Box::new(rt_app(args)?)),
     },
+    WorkloadKind {
+        name: "cgroup",
+        about: "another workload in control groups with a weight, a quota, or idle",
+        usage: || CGROUP_USAGE,
+        build: in_groups,
+    },
 ];
+
+fn in_groups(args: &[String]) -> Result<Box<dyn Workload>, String> {
+    let (groups, command) = InGroups::parse(args)?;
+    let inner = build(command).map_err(|error| error.problem)?;
+    Ok(Box::new(InGroups::new(groups, inner)))
+}
 
 fn rt_app(args: &[String]) -> Result<RtApp, String> {
     let [path] = args else { return Err(format!("one file is needed, and {} are given", args.len())) };

@@ -9,6 +9,7 @@
 mod balance;
 mod cpu;
 mod frequency;
+mod group;
 mod interrupt;
 mod occurrence;
 mod program;
@@ -20,7 +21,7 @@ mod wakeup;
 use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
 use fairlab_kernel::core::{Mode, Scheduler};
 use fairlab_kernel::cpufreq::FrequencyRequest;
-use fairlab_kernel::{CpuMask, Generation, Policy, TaskId};
+use fairlab_kernel::{CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId};
 
 use crate::machine::Machine;
 use crate::rng::Stream;
@@ -61,12 +62,15 @@ pub struct Engine {
     marked: Vec<Cpu>,
     newidle: Vec<Newidle>,
     frequency_requests: Vec<FrequencyRequest>,
+    group_timers: Vec<GroupTimer>,
+    unthrottle_calls: Vec<Cpu>,
 }
 
 /// A workload and its threads in order of their numbers; a number is given before its thread is created.
 struct Program {
     workload: Box<dyn Workload>,
     threads: Vec<Option<usize>>,
+    groups: Vec<GroupId>,
 }
 
 /// A thread of a workload.
@@ -89,6 +93,7 @@ enum SystemCall {
     Nanosleep(Ns),
     Clone(ThreadSpec, ThreadId),
     SchedYield,
+    EnterGroup(usize),
     SetScheduler { policy: Option<Policy>, nice: Option<i32>, request: Option<Ns>, allowed: Option<CpuMask> },
     Exit,
 }
@@ -141,6 +146,8 @@ impl Engine {
             marked: Vec::new(),
             newidle: Vec::new(),
             frequency_requests: Vec::new(),
+            group_timers: Vec::new(),
+            unthrottle_calls: Vec::new(),
         };
         engine.newidle = vec![Newidle::default(); engine.cpus.len()];
         engine.create_stoppers();
@@ -157,9 +164,10 @@ impl Engine {
     pub fn start(&mut self, workload: Box<dyn Workload>) -> usize {
         let number = self.programs.len();
         let spec = workload.main_thread();
-        self.programs.push(Program { workload, threads: vec![None] });
         let boot_cpu = Cpu(0);
         self.kernel.set_here(boot_cpu, Mode::Task, self.now);
+        let groups = self.create_groups(number, &*workload);
+        self.programs.push(Program { workload, threads: vec![None], groups });
         let task = self.create_thread(number, ThreadId::MAIN, &spec, boot_cpu);
         self.queue_new_task(task, boot_cpu);
         self.interrupt_marked(None);
@@ -211,6 +219,7 @@ impl Engine {
             Occurrence::FrequencySet { request, .. } => self.frequency_is_set(cpu, request),
         }
         self.serve_governors(cpu);
+        self.serve_groups();
     }
 
     /// The thread that `cpu` runs; `None` when it runs its idle task.

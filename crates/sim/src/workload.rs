@@ -3,6 +3,7 @@
 //! Must not know: CPUs, schedulers, costs. A program sees what user space sees: its own actions and the clock.
 
 mod arguments;
+pub mod cgroup;
 pub mod hackbench;
 pub mod pipe;
 pub mod rtapp;
@@ -12,6 +13,7 @@ use fairlab_event::{Comm, Ns};
 use fairlab_kernel::{CpuMask, Policy};
 
 use crate::rng::Stream;
+use cgroup::GroupSpec;
 
 /// A thread of a workload, numbered in order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,12 +40,20 @@ pub struct ThreadSpec {
     pub nice: i32,
     /// The CPUs that it may use.
     pub allowed: CpuMask,
+    /// The control group that it starts in, by its index among the workload's; `None`: its creator's.
+    pub group: Option<usize>,
 }
 
 impl ThreadSpec {
     /// A thread of nice 0 that may run anywhere.
     pub fn new(comm: &str, stream: impl Into<String>) -> ThreadSpec {
-        ThreadSpec { comm: Comm::from(comm), stream: stream.into(), nice: 0, allowed: CpuMask::ALL }
+        ThreadSpec {
+            comm: Comm::from(comm),
+            stream: stream.into(),
+            nice: 0,
+            allowed: CpuMask::ALL,
+            group: None,
+        }
     }
 }
 
@@ -82,6 +92,8 @@ pub enum Action {
         /// The CPUs that it may use.
         allowed: Option<CpuMask>,
     },
+    /// Puts itself into one of the workload's control groups (a write to `cgroup.threads`).
+    EnterGroup(usize),
     /// Ends.
     Exit,
 }
@@ -100,6 +112,11 @@ pub struct View<'e> {
 /// Calls come in the order of virtual time, so what one thread writes the next one reads: there are no torn reads, and
 /// each call is atomic.
 pub trait Workload: Send {
+    /// The control groups that it needs; they exist before its main thread does.
+    fn groups(&self) -> Vec<GroupSpec> {
+        Vec::new()
+    }
+
     /// The main thread, which exists from the start.
     fn main_thread(&self) -> ThreadSpec;
 

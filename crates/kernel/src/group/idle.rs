@@ -6,6 +6,11 @@ use crate::group::{GroupId, IdleGroups};
 use crate::weight::{IDLE_POLICY_WEIGHT, LoadWeight};
 
 impl Scheduler {
+    /// Whether groups can be made idle.
+    pub fn knows_idle_groups(&self) -> bool {
+        self.generation.groups.idle_groups == IdleGroups::Known
+    }
+
     /// Makes a group below the root count as idle, or no longer. Returns whether the kernel knows idle groups; if not,
     /// nothing changes.
     ///
@@ -13,7 +18,7 @@ impl Scheduler {
     ///
     /// Kernel: `sched_group_set_idle()`, kernel/sched/fair.c, from v5.15 (304000390f88).
     pub fn set_group_idle(&mut self, group: GroupId, idle: bool) -> bool {
-        if self.generation.groups.idle_groups == IdleGroups::Unknown {
+        if !self.knows_idle_groups() {
             return false;
         }
         if group == GroupId::ROOT || self.groups[group.0 as usize].idle == idle {

@@ -52,6 +52,14 @@ impl Engine {
                 self.kernel.ttwu_do_activate(task, migrated);
                 costs.interrupt
             }
+            Interrupt::GroupTimer(timer) => {
+                self.kernel.group_timer_expires(timer);
+                costs.interrupt + costs.timer
+            }
+            Interrupt::Unthrottle => {
+                self.kernel.unthrottle_queued(cpu);
+                costs.interrupt
+            }
             Interrupt::Timer { thread } => {
                 costs.interrupt + costs.timer + self.timer_expires(cpu, thread as usize)
             }
@@ -60,9 +68,10 @@ impl Engine {
         cost
     }
 
-    /// The end of an interrupt: user mode is left for good if a reschedule is pending, otherwise only delayed.
+    /// The end of an interrupt: user mode is left for good if a reschedule is pending or the thread's group is
+    /// throttled, otherwise only delayed.
     pub(super) fn leave_interrupt(&mut self, cpu: Cpu, cost: Ns) {
-        if self.cpus[cpu.index()].phase == Phase::User && self.kernel.need_resched(cpu) {
+        if self.cpus[cpu.index()].phase == Phase::User && self.must_leave_user_mode(cpu) {
             self.pause_segment(cpu);
             self.enter_kernel(cpu, cost, Then::ReturnToUser);
         } else if self.cpus[cpu.index()].phase == Phase::Kernel(Then::IdleLoop)

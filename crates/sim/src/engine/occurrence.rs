@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::TaskId;
 use fairlab_kernel::cpufreq::FrequencyRequest;
+use fairlab_kernel::{GroupTimer, TaskId};
 
 /// Everything that the loop can meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,10 @@ pub(super) enum Interrupt {
     NohzKick,
     /// A wakeup left to this CPU (`ttwu_queue_wakelist()`).
     WakeList { task: TaskId, migrated: bool },
+    /// A timer of a control group with a quota expires here.
+    GroupTimer(GroupTimer),
+    /// Groups that were throttled come back to this CPU.
+    Unthrottle,
     /// A thread's sleep timer expires here.
     Timer { thread: u32 },
 }

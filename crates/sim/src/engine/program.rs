@@ -2,7 +2,7 @@
 
 use fairlab_event::{Cpu, Ns, TaskState};
 use fairlab_kernel::core::{Mode, WakeKind};
-use fairlab_kernel::{CpuMask, Policy, TaskId, TaskSpec};
+use fairlab_kernel::{CpuMask, GroupId, Policy, TaskId, TaskSpec};
 
 use super::cpu::{Phase, Then};
 use super::occurrence::Interrupt;
@@ -20,6 +20,10 @@ impl Engine {
     /// Goes on in user mode, unless a reschedule is pending.
     pub(super) fn return_to_user(&mut self, cpu: Cpu) {
         if self.kernel.need_resched(cpu) {
+            return self.schedule(cpu, PREEMPTED_AT_USER_RETURN);
+        }
+        self.kernel.set_here(cpu, Mode::Task, self.now);
+        if self.kernel.throttle_at_user_return(cpu) {
             return self.schedule(cpu, PREEMPTED_AT_USER_RETURN);
         }
         let thread = self.thread_on(cpu).expect("only threads of workloads run in user mode");
@@ -69,6 +73,7 @@ impl Engine {
                 let call = SystemCall::SetScheduler { policy, nice, request, allowed };
                 self.enter_system_call(cpu, index, call);
             }
+            Action::EnterGroup(group) => self.enter_system_call(cpu, index, SystemCall::EnterGroup(group)),
             Action::Exit => self.enter_system_call(cpu, index, SystemCall::Exit),
         }
     }
@@ -79,6 +84,7 @@ impl Engine {
             SystemCall::FutexWait
             | SystemCall::Nanosleep(_)
             | SystemCall::SchedYield
+            | SystemCall::EnterGroup(_)
             | SystemCall::SetScheduler { .. } => costs.syscall,
             SystemCall::Wake { sync: false, .. } => costs.syscall + costs.wakeup,
             // Part of the system call that writes.
@@ -130,6 +136,15 @@ impl Engine {
                 let request = request.or(self.kernel.own_request(task));
                 self.kernel.set_scheduler(task, policy, nice, request);
                 self.set_affinity(cpu, index, allowed);
+            }
+            SystemCall::EnterGroup(group) => {
+                let thread = &self.threads[index];
+                let (task, group) = (thread.task, self.programs[thread.program].groups.get(group).copied());
+                if let Some(group) = group {
+                    self.kernel.move_task_to_group(task, group);
+                }
+                self.interrupt_marked(Some(cpu));
+                self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
             }
             SystemCall::Exit => {
                 self.threads[index].wait = Wait::Dead;
@@ -202,6 +217,12 @@ impl Engine {
             },
             cpu,
         );
+        let group = match spec.group.and_then(|group| self.programs[program].groups.get(group).copied()) {
+            Some(group) => group,
+            None if id == ThreadId::MAIN => GroupId::ROOT,
+            None => self.kernel.task(self.kernel.curr(cpu)).group(),
+        };
+        self.kernel.set_task_group(task, group);
         self.programs[program].threads[id.index()] = Some(index);
         let random = Stream::new(self.seed, &format!("{program}/{}", spec.stream));
         let (segment, wait) = (Segment::Done, Wait::No);

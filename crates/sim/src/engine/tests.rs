@@ -1,5 +1,7 @@
 //! Pictures: small workloads on small machines, drawn as who ran where.
 
+mod groups;
+
 use fairlab_analysis::timeline::Timeline;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, sink_fn};
 use fairlab_kernel::cpufreq::FrequencyDomain;
@@ -8,10 +10,12 @@ use fairlab_kernel::{CpuMask, Topology};
 
 use super::Engine;
 use crate::machine::{Costs, Machine};
+use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// Threads that each repeat a list of actions; the main thread creates them and ends.
 struct Script {
+    groups: Vec<GroupSpec>,
     threads: Vec<(ThreadSpec, Vec<Action>)>,
     spawned: usize,
     steps: Vec<usize>,
@@ -19,12 +23,20 @@ struct Script {
 
 impl Script {
     fn new(threads: Vec<(ThreadSpec, Vec<Action>)>) -> Box<Script> {
+        Script::in_groups(Vec::new(), threads)
+    }
+
+    fn in_groups(groups: Vec<GroupSpec>, threads: Vec<(ThreadSpec, Vec<Action>)>) -> Box<Script> {
         let steps = vec![0; threads.len()];
-        Box::new(Script { threads, spawned: 0, steps })
+        Box::new(Script { groups, threads, spawned: 0, steps })
     }
 }
 
 impl Workload for Script {
+    fn groups(&self) -> Vec<GroupSpec> {
+        self.groups.clone()
+    }
+
     fn main_thread(&self) -> ThreadSpec {
         ThreadSpec { allowed: self.threads[0].0.allowed, ..ThreadSpec::new("main", "main") }
     }
@@ -79,9 +91,13 @@ fn picture(
     slot: Ns,
     slots: usize,
 ) -> String {
+    picture_of(kernel, machine, Script::new(threads), slot, slots)
+}
+
+fn picture_of(kernel: &str, machine: Machine, script: Box<Script>, slot: Ns, slots: usize) -> String {
     let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
     engine.set_tracing(true);
-    engine.start(Script::new(threads));
+    engine.start(script);
     let end = Ns(slot.0 * slots as u64);
     let mut timeline = Timeline::new(Ns::ZERO, slot, slots);
     engine.run_until(end, &mut timeline);

@@ -15,6 +15,11 @@ impl Scheduler {
         self.tasks[task.index()].throttle_work = true;
     }
 
+    /// Whether the running task of `cpu` has to look for a throttled group before it returns to user mode.
+    pub fn has_throttle_work(&self, cpu: Cpu) -> bool {
+        self.tasks[self.curr(cpu).index()].throttle_work
+    }
+
     /// The running task of `cpu` is about to return to user mode. If its group is throttled it leaves its queue instead,
     /// and a reschedule is pending. Returns whether it does.
     ///

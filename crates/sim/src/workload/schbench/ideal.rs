@@ -160,7 +160,9 @@ impl<W: Workload> Ideal<W> {
                 self.queue(now, thread, What::Continue);
             }
             Action::WakeSync(_) | Action::SystemCall(_) => unreachable!("schbench uses futexes"),
-            Action::Yield | Action::SetScheduler { .. } => self.queue(now, thread, What::Continue),
+            Action::Yield | Action::SetScheduler { .. } | Action::EnterGroup(_) => {
+                self.queue(now, thread, What::Continue);
+            }
             Action::Exit => me.state = State::Exited,
         }
     }

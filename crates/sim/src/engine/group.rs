@@ -1,0 +1,54 @@
+//! Workloads' control groups, and the timers of those with a quota.
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::GroupId;
+
+use super::Engine;
+use super::occurrence::Interrupt;
+use crate::rng::Stream;
+use crate::workload::Workload;
+
+impl Engine {
+    /// Why this kernel cannot run `workload`, if it cannot: it lacks a file that the workload's groups need.
+    pub fn refusal(&self, workload: &dyn Workload) -> Option<String> {
+        let idle = workload.groups().into_iter().find(|group| group.idle)?;
+        let name = self.kernel.generation().name();
+        (!self.kernel.knows_idle_groups())
+            .then(|| format!("kernel {name} has no cpu.idle, which group '{}' needs", idle.name))
+    }
+
+    /// Makes a workload's groups.
+    pub(super) fn create_groups(&mut self, program: usize, workload: &dyn Workload) -> Vec<GroupId> {
+        let mut groups: Vec<GroupId> = Vec::new();
+        for spec in workload.groups() {
+            let parent = spec.parent.and_then(|parent| groups.get(parent).copied());
+            let group = self.kernel.new_group(parent.unwrap_or(GroupId::ROOT), spec.weight);
+            self.kernel.set_group_idle(group, spec.idle);
+            let mut random = Stream::new(self.seed, &format!("{program}/cgroup {}", spec.name));
+            let offset = Ns(random.below(spec.max.period().0));
+            self.kernel.set_group_bandwidth(group, spec.max, offset);
+            groups.push(group);
+        }
+        self.serve_groups();
+        groups
+    }
+
+    /// Arranges what groups' quotas ask for: timers, and interrupts of CPUs that are to unthrottle groups.
+    pub(super) fn serve_groups(&mut self) {
+        self.kernel.take_started_timers(&mut self.group_timers);
+        for timer in self.group_timers.drain(..) {
+            self.queue.arrange_interrupt(timer.cpu, timer.expires, Interrupt::GroupTimer(timer));
+        }
+        let mut calls = std::mem::take(&mut self.unthrottle_calls);
+        self.kernel.take_unthrottle_calls(&mut calls);
+        for cpu in calls.drain(..) {
+            self.send(cpu, Interrupt::Unthrottle);
+        }
+        self.unthrottle_calls = calls;
+    }
+
+    /// Whether the thread on `cpu` cannot go on in user mode: another is to run, or its group is throttled.
+    pub(super) fn must_leave_user_mode(&self, cpu: Cpu) -> bool {
+        self.kernel.need_resched(cpu) || self.kernel.has_throttle_work(cpu)
+    }
+}
