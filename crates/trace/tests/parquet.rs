@@ -20,6 +20,8 @@ use random::Random;
 /// Every row as a line: time, CPU, context, and the event as tracefs prints it, made of the columns.
 const PROGRAM: &str = r#"
 import sys, duckdb
+# Tests run side by side.
+duckdb.sql("SET threads = 1; SET memory_limit = '512MB'")
 null, task = "<null>", "'comm=' || comm || ' pid=' || pid"
 bodies = {
     "sched_switch": "'prev_comm=' || prev_comm || ' prev_pid=' || prev_pid || ' prev_prio=' || prev_prio || ' prev_state=' || prev_state"

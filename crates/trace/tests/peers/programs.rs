@@ -39,7 +39,7 @@ pub fn run(name: &str, arguments: &[&str]) -> String {
         .output()
         .unwrap_or_else(|error| panic!("{name}: {error}; cure: run the tests with scripts/with-peers"));
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name} {arguments:?}: {errors}");
+    assert!(output.status.success(), "{name} {arguments:?}: {}: {errors}", output.status);
     assert!(!errors.contains("rror"), "{name} {arguments:?}: {errors}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
