@@ -15,6 +15,7 @@ mod wake_list;
 pub use changes::{SELECT_CHANGES, SelectEffect};
 pub(crate) use idle_time::IdleTime;
 pub use rules::SelectRules;
+pub use statistics::{Percent, SisSummary};
 
 use fairlab_event::{Cpu, Ns};
 
