@@ -24,7 +24,7 @@ use crate::group::TaskGroup;
 use crate::open_loop::GivenWeights;
 use crate::rq::Rq;
 use crate::schedstat::RqCounters;
-use crate::select::IdleTime;
+use crate::select::{GivenCpu, IdleTime};
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
 use crate::topology::Topology;
 use crate::tracepoint::TraceBuffer;
@@ -106,6 +106,8 @@ pub struct Scheduler {
     /// Groups' timers started, and CPUs called to unthrottle, since the driver last asked.
     pub(crate) started_timers: Vec<GroupTimer>,
     pub(crate) unthrottle_calls: Vec<Cpu>,
+    /// Open loop: CPUs of which it is known whether they are idle and how much is queued, whatever the state.
+    pub(crate) given_cpus: Vec<GivenCpu>,
     /// Open loop: groups' entities have the weights that a real kernel gave them.
     pub(crate) given_weights: Option<GivenWeights>,
 }
@@ -135,6 +137,7 @@ impl Scheduler {
             bandwidth_used: false,
             started_timers: Vec::new(),
             unthrottle_calls: Vec::new(),
+            given_cpus: Vec::new(),
             given_weights: None,
             topology,
         };
@@ -270,6 +273,9 @@ impl Scheduler {
     ///
     /// A CPU that is about to go idle but still balances (new-idle) does not count: its last task is still `curr`.
     pub(crate) fn idle_cpu(&self, cpu: Cpu) -> bool {
+        if let Some(idle) = self.given_cpus.get(cpu.index()).and_then(|given| given.idle) {
+            return idle;
+        }
         let rq = &self.rqs[cpu.index()];
         rq.curr == rq.idle && rq.nr_running == 0 && rq.ttwu_pending == 0
     }

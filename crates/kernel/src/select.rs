@@ -3,6 +3,7 @@
 mod bound;
 mod capacity;
 mod changes;
+mod given;
 mod idle_sibling;
 mod idle_time;
 mod idlest;
@@ -13,6 +14,7 @@ mod wake_affine;
 mod wake_list;
 
 pub use changes::{SELECT_CHANGES, SelectEffect};
+pub use given::{GivenCpu, GivenLoad};
 pub(crate) use idle_time::IdleTime;
 pub use rules::SelectRules;
 pub use statistics::{Percent, SisSummary};
@@ -154,8 +156,14 @@ impl Scheduler {
     }
 }
 
-/// What a CPU's caches tell.
+/// What a CPU and its caches tell.
 impl Scheduler {
+    /// Tasks queued on `cpu`, as a selection finds them.
+    fn queued_on(&self, cpu: Cpu) -> u32 {
+        let given = self.given_cpus.get(cpu.index()).and_then(|given| given.nr_running);
+        given.unwrap_or_else(|| self.nr_running(cpu))
+    }
+
     /// The largest domain of `cpu` whose CPUs share a cache (`sd_llc`).
     fn sd_llc(&self, cpu: Cpu) -> Option<(DomainId, &SchedDomain)> {
         let id = self.domains.of_cpu(cpu).sd_llc?;

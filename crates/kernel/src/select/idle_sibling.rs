@@ -81,7 +81,7 @@ impl Scheduler {
             KthreadStacking::AnyContext => true,
             KthreadStacking::TaskContext => self.trace.mode == Mode::Task,
         };
-        in_context && waker.per_cpu_kthread && prev == here && self.nr_running(here) <= 1
+        in_context && waker.per_cpu_kthread && prev == here && self.queued_on(here) <= 1
     }
 
     /// Idle, or busy with `SCHED_IDLE` tasks only where that is as good.

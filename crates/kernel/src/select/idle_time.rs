@@ -181,9 +181,12 @@ impl Scheduler {
     }
 
     fn sample_idle_time(&mut self, cpu: Cpu) {
+        self.sample_idle_time_at(cpu, self.rqs[cpu.index()].clock);
+    }
+
+    pub(super) fn sample_idle_time_at(&mut self, cpu: Cpu, clock: Ns) {
         let (rules, jiffy) = (self.generation.select, self.jiffies());
-        let rq = &mut self.rqs[cpu.index()];
-        rq.idle_time.sample(&rules, rq.clock, jiffy);
+        self.rqs[cpu.index()].idle_time.sample(&rules, clock, jiffy);
     }
 
     /// A bounded search by `here` has taken `time`.

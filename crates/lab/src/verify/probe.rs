@@ -67,6 +67,15 @@ names! {
         SetAffinity = "setaff",
         /// `sched_move_task()`.
         MoveGroup = "movegrp",
+        /// `select_task_rq_fair()`.
+        SelectTaskRq = "sel",
+        SelectTaskRqReturn = "sel_r",
+        AvailableIdle = "aic",
+        AvailableIdleReturn = "aic_r",
+        QueueWakelist = "twq",
+        QueueWakelistReturn = "twq_r",
+        LoadBalance = "lb",
+        FindBusiestGroupReturn = "fbg_r",
         NewidleBalance = "nib",
         NewidleBalanceReturn = "nib_r",
         Throttle = "thr",
@@ -123,6 +132,16 @@ names! {
         Nice = "nice",
         Policy = "policy",
         Mask = "mask",
+        Previous = "prev",
+        SdFlag = "sdfl",
+        TaskLoad = "tla",
+        TaskRunnable = "tra",
+        TaskUtil = "tua",
+        WakeeFlips = "wf_flips",
+        RecentUsed = "recent",
+        OtherCpu = "c",
+        NrIdleScan = "nis",
+        HasIdleCores = "hic",
         First = "first",
         Depth = "depth",
         /// Whether it asked for a reschedule.
@@ -151,6 +170,22 @@ pub(super) struct Probe {
     /// For a probe at a return: whether it returns into `place_entity()`.
     pub in_place: bool,
     values: Box<[Option<i64>]>,
+    /// At a selection: what it finds on each CPU.
+    pub cpus: Vec<CpuShown>,
+}
+
+/// What a probe at a selection shows of a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CpuShown {
+    /// Load of its root queue.
+    pub load: Option<u64>,
+    /// Tasks queued there.
+    pub nr_running: Option<u32>,
+    /// `rq::avg_idle`, ns.
+    pub avg_idle: Option<u64>,
+    /// The task that it runs, and how often that wakes another than last time.
+    pub curr: Option<Pid>,
+    pub flips: Option<u32>,
 }
 
 impl Probe {
@@ -230,6 +265,7 @@ impl Probe {
             by: None,
             in_place: fields.text().starts_with("(place_entity+"),
             values: vec![None; Key::ALL.len()].into(),
+            cpus: Vec::new(),
         };
         for (name, value) in fields.iter() {
             if let Some(key) = Key::named(name) {
@@ -240,9 +276,33 @@ impl Probe {
                 };
             } else if let ("by", FieldValue::Text(symbol)) = (name, value) {
                 probe.by = Some(Caller::of(symbol));
+            } else if at == At::SelectTaskRq {
+                probe.note_cpu(name, value);
             }
         }
         probe
+    }
+
+    /// A field of a selection's probe that is about one CPU: a name of two letters and its number.
+    fn note_cpu(&mut self, name: &str, value: FieldValue<'_>) {
+        const CPUS_MAX: usize = 1024;
+        let Some((what, number)) = name.split_at_checked(2) else { return };
+        let Some(cpu) = number.parse::<usize>().ok().filter(|&cpu| cpu < CPUS_MAX) else { return };
+        let value = match value {
+            FieldValue::Unsigned(value) => value,
+            FieldValue::Signed(value) => value as u64,
+            FieldValue::Text(_) => return,
+        };
+        self.cpus.resize(self.cpus.len().max(cpu + 1), CpuShown::default());
+        let shown = &mut self.cpus[cpu];
+        match what {
+            "la" => shown.load = Some(value),
+            "nr" => shown.nr_running = u32::try_from(value).ok(),
+            "ai" => shown.avg_idle = Some(value),
+            "cp" => shown.curr = i32::try_from(value as i64).ok().map(Pid),
+            "cf" => shown.flips = u32::try_from(value).ok(),
+            _ => {}
+        }
     }
 
     /// A fetched value, as signed 64 bits.

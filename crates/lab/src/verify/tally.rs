@@ -27,11 +27,13 @@ pub enum Kind {
     DelayedDequeue,
     /// Where a change of its weight puts an entity, where the trace shows it.
     Reweight,
+    /// On which CPU a woken or new task is queued.
+    WakeupCpu,
 }
 
 impl Kind {
     /// Every kind, in order of report.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Vruntime,
         Kind::Placement,
         Kind::Pick,
@@ -41,6 +43,7 @@ impl Kind {
         Kind::Lag,
         Kind::DelayedDequeue,
         Kind::Reweight,
+        Kind::WakeupCpu,
     ];
 
     /// Its name in machine-readable output.
@@ -55,6 +58,7 @@ impl Kind {
             Kind::Lag => "lag",
             Kind::DelayedDequeue => "delayed_dequeue",
             Kind::Reweight => "reweight",
+            Kind::WakeupCpu => "wakeup_cpu",
         }
     }
 }

@@ -11,6 +11,7 @@ mod groups;
 mod judging;
 mod lifecycle;
 mod probes;
+mod selections;
 mod start;
 mod state;
 mod switching;
@@ -31,6 +32,7 @@ use super::tally::Tally;
 use super::window::Window;
 use groups::Groups;
 use judging::Judged;
+use selections::{Selection, SyncVotes};
 use state::{CpuInfo, Knowledge, MovedWhileWaking, Placed, TaskInfo};
 use traced::TracedStep;
 
@@ -62,6 +64,12 @@ pub(super) struct Walker {
     /// Whether the trace says where the snapshot was taken.
     has_markers: bool,
     seen: Seen,
+    /// Selections of CPUs that are under way, and what is known of them.
+    selections: Vec<Selection>,
+    sync_votes: BTreeMap<Comm, SyncVotes>,
+    /// Whether probes show how far searches go, and where CPUs are selected.
+    bound_shown: bool,
+    selection_shown: bool,
     pub tally: Tally,
 }
 
@@ -114,6 +122,10 @@ impl Walker {
             warm: false,
             has_markers: false,
             seen: Seen::default(),
+            selections: Vec::new(),
+            sync_votes: BTreeMap::new(),
+            bound_shown: false,
+            selection_shown: false,
             tally: Tally::new(misses),
         };
         walker.create_groups();
@@ -202,6 +214,7 @@ impl Walker {
             What::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
             What::WaitEnds(_) | What::OtherProbe | What::Other => {}
         }
+        self.reconsider_selections(&record);
         self.follow_flags(&record, was_pending);
         self.after(&record);
         self.judge_traced(&record);

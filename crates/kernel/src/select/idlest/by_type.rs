@@ -196,7 +196,7 @@ impl Scheduler {
         stats.util += self.cpu_util_without(cpu, seeker);
         stats.runnable += avg.runnable_avg.saturating_sub(own_runnable);
         let own = u32::from(takes_off && self.task_runs_on(task, cpu));
-        let nr_running = self.nr_running(cpu) - own;
+        let nr_running = self.queued_on(cpu).saturating_sub(own);
         stats.nr_running += nr_running;
         stats.idle_cpus += u32::from(nr_running == 0 && self.idle_cpu_without(cpu, seeker, takes_off));
     }

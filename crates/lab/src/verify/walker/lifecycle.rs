@@ -14,6 +14,8 @@ impl Walker {
         let id = self.new_task(child, prio, comm, cpu);
         let known = self.is_known(parent);
         self.sched.set_task_group(id, self.sched.group_of(parent));
+        let allowed = *self.sched.task(parent).allowed();
+        self.sched.force_allowed(id, allowed);
         if self.sched.curr(cpu) == parent {
             self.sched.place_forked(id, cpu);
         }
@@ -40,6 +42,7 @@ impl Walker {
             self.seen.lost += 1;
             return;
         }
+        self.judge_fork(record, task, target);
         self.prepare_enqueue(record.cpu, task, target);
         let (entity, orig) = (self.sched.task_entity(task), self.queue_of(task));
         let queue = self.sched.task_queue_on(task, target);

@@ -12,6 +12,7 @@ use super::{Judged, Placed, Walker};
 
 impl Walker {
     pub(super) fn on_probe(&mut self, record: &Record, probe: &Probe) {
+        self.note_averages(record, probe);
         match probe.at {
             At::Tick => {
                 self.cpus[record.cpu.index()].in_tick = true;
@@ -65,6 +66,12 @@ impl Walker {
             }
             At::PlaceReturn => self.after_place(record, probe),
             At::AverageReturn if probe.in_place => self.compare_average(record, probe),
+            At::SelectTaskRq => {
+                self.selection_shown = true;
+                self.on_select(record, probe);
+            }
+            At::LoadBalance | At::FindBusiestGroupReturn => self.on_balance_probe(probe),
+            At::SetAffinity => self.on_set_affinity(record, probe),
             At::DequeueEntities => self.on_dequeue_entities(record, probe),
             At::DequeueEntitiesReturn => self.compare_lag_at_dequeue(record, probe),
             At::RequeueDelayed => self.on_requeue(record, probe),

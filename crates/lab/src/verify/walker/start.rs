@@ -63,6 +63,10 @@ impl Walker {
         if let Some(group) = self.groups.named(group) {
             self.sched.set_task_group(id, group);
         }
+        if let Some((allowed, kthread)) = listed.map(|task| (task.allowed, task.kthread)) {
+            self.sched.force_allowed(id, allowed);
+            self.sched.force_per_cpu_kthread(id, kthread && allowed.weight() == 1);
+        }
         const SCHED_BATCH: u32 = 3;
         const SCHED_IDLE: u32 = 5;
         match policy {

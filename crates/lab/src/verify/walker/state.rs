@@ -40,6 +40,8 @@ pub(super) struct TaskInfo {
     pub requeued: Option<bool>,
     /// A probe has shown it queued by the wakeup that is under way.
     pub activated: bool,
+    /// The CPU to which that wakeup was left.
+    pub coming_to: Option<Cpu>,
 }
 
 impl TaskInfo {
@@ -58,6 +60,7 @@ impl TaskInfo {
             printed: false,
             requeued: None,
             activated: false,
+            coming_to: None,
         }
     }
 }
@@ -160,8 +163,26 @@ pub(super) struct CpuInfo {
     pub traced_done: BTreeSet<u64>,
     /// Whether a switch here has shown since when its running task runs.
     pub pick_seen: bool,
+    /// What was shown last of its root queue's averages, and how far their clock is behind the trace's.
+    pub averages: Option<AveragesShown>,
+    pub averages_behind: i64,
+    /// Since when it idles, until a task is woken there.
+    pub idle_since: Option<Ns>,
+    /// Wakeups that were left to this CPU and have not arrived.
+    pub wakeups_coming: u32,
     /// Whether this CPU has reported anything.
     pub seen: bool,
+}
+
+/// Averages of a root queue as a probe shows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AveragesShown {
+    /// When it was shown.
+    pub time: Ns,
+    /// When they were computed, on their own clock.
+    pub computed: u64,
+    pub runnable: u64,
+    pub util: u64,
 }
 
 /// Knowledge by entity, queue and CPU; grows as they come.

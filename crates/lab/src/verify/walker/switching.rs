@@ -30,6 +30,10 @@ impl Walker {
         }
         self.judge_pick(record, next);
         self.switch_to(record, next, switch.prev_state);
+        if switch.next_pid == Pid::IDLE {
+            self.cpus[cpu.index()].idle_since = Some(record.time);
+            self.sched.force_idle_since(cpu, record.time);
+        }
         if let Some(info) = self.info(prev) {
             info.yielding = false;
             info.yielded = false;

@@ -29,6 +29,7 @@ impl Walker {
             info.waking_since = record.number;
             info.moved = None;
         }
+        self.begin_selection(record, task);
     }
 
     pub(super) fn on_migrate(&mut self, record: &Record, pid: Pid, prio: Prio, orig: Cpu, dest: Cpu) {
@@ -44,6 +45,7 @@ impl Walker {
         if self.sched.is_on_queue(task) {
             self.detach(record, task, dest);
         } else {
+            self.end_selection(record, pid, dest);
             self.migrate_waking(record, task, orig, dest);
         }
     }
@@ -166,6 +168,11 @@ impl Walker {
             return;
         }
         let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, target);
+        self.end_selection(record, wakeup.pid, target);
+        self.wakeup_arrives(wakeup.pid);
+        if let Some(since) = self.cpus[target.index()].idle_since.take() {
+            self.sched.end_idle_after(target, record.time.since(since));
+        }
         if self.sched.is_on_queue(task) && self.sched.task(task).cpu() != target {
             self.seen.lost += 1;
             self.take_off(task);

@@ -1,0 +1,144 @@
+//! What an open-loop driver knows of the kernel's state at a selection, and sets the core's state right by.
+//!
+//! Must not know: traces.
+
+use fairlab_event::{Cpu, Ns};
+
+use crate::core::{Mode, Scheduler};
+use crate::cpumask::CpuMask;
+use crate::decision::CpuDecision;
+use crate::task::TaskId;
+
+/// A task's load, runnability and utilization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenLoad {
+    /// `load_avg`.
+    pub load: u64,
+    /// `runnable_avg`.
+    pub runnable: u64,
+    /// `util_avg`.
+    pub util: u64,
+}
+
+/// What is known of a CPU at a selection; `None` where the core's state tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GivenCpu {
+    /// Whether it is idle.
+    pub idle: Option<bool>,
+    /// Tasks queued there.
+    pub nr_running: Option<u32>,
+}
+
+/// What the kernel's state was.
+impl Scheduler {
+    /// Stands on `cpu` in a context, at the time of its own runqueue.
+    pub fn stand_in_context(&mut self, cpu: Cpu, mode: Mode) {
+        let clock = self.rqs[cpu.index()].clock;
+        self.set_here(cpu, mode, clock);
+    }
+
+    /// The CPUs that a task may use, without moving it.
+    pub fn force_allowed(&mut self, task: TaskId, allowed: CpuMask) {
+        if !allowed.and(self.topology.online()).is_empty() {
+            self.tasks[task.index()].allowed = allowed;
+        }
+    }
+
+    /// Whether a task is a kthread bound to a CPU.
+    pub fn force_per_cpu_kthread(&mut self, task: TaskId, is_bound: bool) {
+        self.tasks[task.index()].per_cpu_kthread = is_bound;
+    }
+
+    /// How often a task has woken another than last time.
+    pub fn force_wakee_flips(&mut self, task: TaskId, flips: u32) {
+        self.tasks[task.index()].wakee_flips = flips;
+    }
+
+    /// The CPU that a task used before the last one.
+    pub fn force_recent_used_cpu(&mut self, task: TaskId, cpu: Cpu) {
+        self.tasks[task.index()].recent_used_cpu = cpu;
+    }
+
+    /// A task's averages.
+    pub fn force_task_load(&mut self, task: TaskId, given: GivenLoad) {
+        let se = self.tasks[task.index()].se;
+        let avg = &mut self.se_mut(se).avg;
+        (avg.load_avg, avg.runnable_avg, avg.util_avg) = (given.load, given.runnable, given.util);
+    }
+
+    /// The load of a CPU's root queue.
+    pub fn force_cpu_load(&mut self, cpu: Cpu, load_avg: u64) {
+        let root = self.rqs[cpu.index()].cfs;
+        self.cfs_mut(root).tracked.avg.load_avg = load_avg;
+    }
+
+    /// Runnability and utilization of a CPU's root queue.
+    pub fn force_cpu_util(&mut self, cpu: Cpu, runnable_avg: u64, util_avg: u64) {
+        let root = self.rqs[cpu.index()].cfs;
+        let avg = &mut self.cfs_mut(root).tracked.avg;
+        (avg.runnable_avg, avg.util_avg) = (runnable_avg, util_avg);
+    }
+
+    /// How long a CPU idles on average, ns.
+    pub fn force_avg_idle(&mut self, cpu: Cpu, avg_idle: u64) {
+        self.rqs[cpu.index()].idle_time.avg_idle = avg_idle;
+    }
+
+    /// What a search by `cpu` takes on average, ns.
+    pub fn avg_scan_cost(&self, cpu: Cpu) -> u64 {
+        self.rqs[cpu.index()].idle_time.avg_scan_cost
+    }
+
+    /// What bounds searches by `cpu`: what they take on average, and how long it idles on average, ns.
+    pub fn force_scan_limits(&mut self, cpu: Cpu, cost: u64, avg_idle: u64) {
+        let idle_time = &mut self.rqs[cpu.index()].idle_time;
+        (idle_time.avg_scan_cost, idle_time.avg_idle) = (cost, avg_idle);
+    }
+
+    /// How many CPUs a search near `cpu` looks at.
+    pub fn force_nr_idle_scan(&mut self, cpu: Cpu, nr_idle_scan: u32) {
+        if let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared {
+            self.domains.shared_mut(shared).nr_idle_scan = nr_idle_scan;
+        }
+    }
+
+    /// The same.
+    pub fn nr_idle_scan(&self, cpu: Cpu) -> Option<u32> {
+        let shared = self.domains.of_cpu(cpu).sd_llc_shared?;
+        Some(self.domains.shared(shared).nr_idle_scan)
+    }
+
+    /// Whether the cache of `cpu` may have a wholly idle core.
+    pub fn force_idle_cores(&mut self, cpu: Cpu, has_idle_cores: bool) {
+        if let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared {
+            self.domains.shared_mut(shared).has_idle_cores = has_idle_cores;
+        }
+    }
+
+    /// From now on selections find this, by CPU, whatever the core's state; empty: the core's state.
+    pub fn give_cpus(&mut self, given: Vec<GivenCpu>) {
+        self.given_cpus = given;
+    }
+
+    /// A CPU has idled for so long; what it idles on average follows.
+    pub fn end_idle_after(&mut self, cpu: Cpu, idle: Ns) {
+        let clock = self.rqs[cpu.index()].clock.0.max(idle.0);
+        self.rqs[cpu.index()].idle_time.idle_stamp = Some(Ns(clock - idle.0));
+        self.sample_idle_time_at(cpu, Ns(clock));
+    }
+
+    /// Since when a CPU idles, on a clock that all CPUs share.
+    pub fn force_idle_since(&mut self, cpu: Cpu, since: Ns) {
+        self.rqs[cpu.index()].idle_time.idle_stamp = Some(since);
+    }
+
+    /// A CPU's idleness as the core's state tells.
+    pub fn is_idle_cpu(&self, cpu: Cpu) -> bool {
+        self.idle_cpu(cpu)
+    }
+
+    /// Remembers a selection that was made on `here`, as far as it does not depend on what was selected.
+    pub fn note_selection(&mut self, here: Cpu, task: TaskId, decision: CpuDecision) {
+        self.remember_selection(here, task, decision);
+    }
+}

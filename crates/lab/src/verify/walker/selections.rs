@@ -1,0 +1,540 @@
+//! On which CPU a woken or new task is queued: the model's choice beside the kernel's.
+//!
+//! A selection is asked for where a probe shows it, with the state that the probe shows. Without one it happened at some
+//! instant between `sched_waking` and the move or the wakeup; it is asked for at each of them, and where the trace does not
+//! tell whether the waker is about to sleep or how far a search may go, for each possibility. The answer to the most likely
+//! of these is the model's; the others are admissible.
+//!
+//! Must not know: how tasks are queued.
+
+use fairlab_event::{Comm, Cpu, Pid};
+use fairlab_kernel::core::{Mode, WakeKind};
+use fairlab_kernel::decision::{CpuDecision, SelectReason};
+use fairlab_kernel::generation::Feature;
+use fairlab_kernel::select::{GivenCpu, GivenLoad};
+use fairlab_kernel::{CpuMask, TaskId};
+
+use super::super::probe::{At, Key, Probe};
+use super::super::record::{Record, What};
+use super::super::tally::{Kind, Verdict};
+use super::state::AveragesShown;
+use super::{Judged, Walker};
+
+/// A selection that is under way.
+#[derive(Clone, Debug)]
+pub(super) struct Selection {
+    task: TaskId,
+    pid: Pid,
+    here: Cpu,
+    kind: Asked,
+    /// Whether the waker is about to sleep; `None` where the trace does not tell.
+    sync: Option<bool>,
+    /// The model's answer, and whether a probe showed the state that it rests on.
+    answer: Option<CpuDecision>,
+    shown: bool,
+    /// All answers, by possibility of `sync`.
+    answers: [CpuMask; 2],
+    /// What came of each instant so far, so that the same state is not asked twice.
+    instants: u32,
+    why_not: Option<&'static str>,
+}
+
+/// On what occasion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Wakeup,
+    Fork,
+    Exec,
+}
+
+/// Instants at which one selection is asked for at most.
+const INSTANTS_MAX: u32 = 64;
+
+/// How often a waker's wakeups looked like those of one that is about to sleep, and how often not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SyncVotes {
+    sync: u32,
+    other: u32,
+}
+
+impl Walker {
+    /// A wakeup begins.
+    pub(super) fn begin_selection(&mut self, record: &Record, task: TaskId) {
+        let pid = self.pid_of(task);
+        self.selections.retain(|open| open.pid != pid);
+        if !self.is_fair(task) || (self.sched.is_on_queue(task) && !self.sched.is_delayed(task)) {
+            return;
+        }
+        if self.sched.is_delayed(task) && self.woken_on_queue(record.cpu).is_some() {
+            return;
+        }
+        let in_task = !record.flags.in_hardirq() && !record.flags.in_softirq();
+        // Only system calls and kthreads promise to sleep.
+        let sync = if in_task { None } else { Some(false) };
+        let mut selection = Selection::new(task, pid, record.cpu, Asked::Wakeup, sync);
+        self.stand_as(record);
+        let prev = self.sched.task(task).cpu();
+        let leaves = self.sched.curr(prev) == task;
+        if let Some(decision) = leaves.then(|| self.sched.queue_where_leaving(task)).flatten() {
+            selection.answer = Some(decision);
+            selection.note(&[decision.cpu], None);
+        }
+        self.selections.push(selection);
+        if !leaves {
+            self.ask_again(pid);
+        }
+    }
+
+    /// Stands where the event happened, in its context.
+    fn stand_as(&mut self, record: &Record) {
+        let mode = match (record.flags.in_hardirq(), record.flags.in_softirq()) {
+            (true, _) => Mode::Hardirq,
+            (false, true) => Mode::Softirq,
+            (false, false) => Mode::Task,
+        };
+        self.sched.stand_in_context(record.cpu, mode);
+    }
+
+    /// The state may have changed: selections that are under way may come to something else now.
+    pub(super) fn reconsider_selections(&mut self, record: &Record) {
+        let changes = matches!(
+            record.what,
+            What::Switch(_) | What::Wakeup(_) | What::WakeupNew(_) | What::Migrate { .. } | What::SleepEnds(_)
+        );
+        let pids = self.selections.iter().filter(|open| !open.shown && open.instants < INSTANTS_MAX);
+        let pids = pids.map(|open| open.pid).collect::<Vec<_>>();
+        if changes {
+            pids.into_iter().for_each(|pid| self.ask_again(pid));
+        }
+    }
+
+    /// Asks once more for what is under way for `pid`, in the state as it is now.
+    fn ask_again(&mut self, pid: Pid) {
+        let Some(index) = self.selections.iter().position(|open| open.pid == pid) else { return };
+        let mut open = self.selections.swap_remove(index);
+        let prev = self.sched.task(open.task).cpu();
+        if self.sched.curr(prev) != open.task {
+            if open.instants == 0 && open.kind == Asked::Wakeup && !open.shown {
+                let waker = self.sched.curr(open.here);
+                self.sched.record_wakee(waker, open.task);
+            }
+            self.ask(&mut open);
+        }
+        self.selections.push(open);
+    }
+
+    /// Asks for all possibilities.
+    fn ask(&mut self, open: &mut Selection) {
+        open.instants += 1;
+        let likely = self.likely_sync(open);
+        for sync in [likely, !likely] {
+            if open.sync.is_some_and(|known| known != sync) {
+                continue;
+            }
+            let decisions = self.ask_within_bounds(open, sync);
+            let cpus = decisions.iter().map(|decision| decision.cpu).collect::<Vec<_>>();
+            open.note(&cpus, Some(sync));
+            // The last instant is the nearest to the move.
+            if sync == likely && (open.answer.is_none() || !open.is_leaving()) {
+                open.answer = decisions.first().copied();
+            }
+        }
+    }
+
+    /// The model's decision, and what it would be with other bounds for its search where the bound is not known.
+    fn ask_within_bounds(&mut self, open: &Selection, sync: bool) -> Vec<CpuDecision> {
+        let kind = match open.kind {
+            Asked::Wakeup => WakeKind::Wakeup { sync },
+            Asked::Fork => WakeKind::Fork,
+            Asked::Exec => WakeKind::Exec,
+        };
+        let mut decisions = vec![self.sched.select_task_rq(open.task, open.here, kind)];
+        if open.kind != Asked::Wakeup || !decisions[0].search.domain {
+            return decisions;
+        }
+        let features = self.sched.generation().features;
+        if features.enabled(Feature::SisUtil) && !self.bound_shown {
+            let known = self.sched.nr_idle_scan(decisions[0].cpu);
+            for scan in [0, 1, 2, u32::MAX >> 1] {
+                self.sched.force_nr_idle_scan(open.here, scan);
+                decisions.push(self.sched.select_task_rq(open.task, open.here, kind));
+            }
+            if let Some(known) = known {
+                self.sched.force_nr_idle_scan(open.here, known);
+            }
+        } else if features.enabled(Feature::SisProp) {
+            let (cost, idle) = (self.sched.avg_scan_cost(open.here), self.sched.avg_idle(open.here));
+            for (cost, idle) in [(u64::MAX >> 16, idle), (0, u64::MAX >> 16)] {
+                self.sched.force_scan_limits(open.here, cost, idle);
+                decisions.push(self.sched.select_task_rq(open.task, open.here, kind));
+            }
+            self.sched.force_scan_limits(open.here, cost, idle);
+        }
+        decisions
+    }
+
+    /// Whether the waker is likely to promise that it sleeps: what its earlier wakeups looked like.
+    fn likely_sync(&self, open: &Selection) -> bool {
+        if let Some(sync) = open.sync {
+            return sync;
+        }
+        let waker = self.sched.task(self.sched.curr(open.here)).comm();
+        self.sync_votes.get(&waker).is_none_or(|votes| votes.sync >= votes.other)
+    }
+
+    /// A probe shows a selection beginning, and the state that it finds.
+    pub(super) fn on_select(&mut self, record: &Record, probe: &Probe) {
+        let Some(occasion) = occasion_of(probe) else { return };
+        let Some(task) = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id) else { return };
+        let pid = self.pid_of(task);
+        self.stand_as(record);
+        let (kind, sync) = occasion;
+        let known = self.selections.iter().position(|open| open.pid == pid);
+        let mut open = match known {
+            Some(index) => self.selections.swap_remove(index),
+            None => Selection::new(task, pid, record.cpu, kind, None),
+        };
+        open = Selection { here: record.cpu, kind, sync: Some(sync), answers: [CpuMask::EMPTY; 2], ..open };
+        open.shown = true;
+        if probe.get(Key::Previous).and_then(|cpu| u32::try_from(cpu).ok()) != Some(self.sched.task(task).cpu().0)
+        {
+            open.why_not = Some("the kernel takes another CPU for the previous one");
+        }
+        self.show_selection_state(record, probe, task);
+        if kind == Asked::Wakeup {
+            let waker = self.sched.curr(record.cpu);
+            self.sched.record_wakee(waker, task);
+        }
+        open.answer = None;
+        for given in self.cpus_found(record.cpu, probe) {
+            self.sched.give_cpus(given);
+            let first = open.answer;
+            self.ask(&mut open);
+            // The first is the likeliest.
+            open.answer = first.or(open.answer);
+        }
+        self.sched.give_cpus(Vec::new());
+        self.judge_shown(record, open);
+    }
+
+    /// New tasks and tasks that exec are judged at once: the return of the selection, or the wakeup, says what was chosen.
+    fn judge_shown(&mut self, record: &Record, open: Selection) {
+        let returned = self.window.on_cpu(record.cpu).find_map(|record| match &record.what {
+            What::Probe(probe) if probe.at == At::SelectTaskRqReturn => probe.get(Key::Returned),
+            What::Wakeup(wakeup) | What::WakeupNew(wakeup) if wakeup.pid == open.pid => {
+                Some(i64::from(wakeup.target_cpu.0))
+            }
+            _ => None,
+        });
+        let Some(kernel) = returned.and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu) else {
+            self.count(Kind::WakeupCpu, open.case(Cpu(0)), Verdict::NotJudged("what was chosen is not shown"));
+            return;
+        };
+        self.judge_selection(record, open, kernel);
+    }
+
+    /// A probe shows a root queue's averages, as they are before what it stands at.
+    pub(super) fn note_averages(&mut self, record: &Record, probe: &Probe) {
+        let Some((cpu, shown)) = averages_of(record, probe) else { return };
+        let Some(info) = self.cpus.get_mut(cpu.index()) else { return };
+        if let Some(last) = info.averages.filter(|last| last.computed != shown.computed) {
+            // They were computed anew soon after they were shown last.
+            info.averages_behind = info.averages_behind.max(last.time.0.wrapping_sub(shown.computed) as i64);
+        }
+        info.averages = Some(shown);
+    }
+
+    /// A root queue's averages now: as they were shown last, or as they will be shown next if they will not have been
+    /// computed anew by then.
+    fn averages_now(&self, record: &Record, cpu: Cpu) -> Option<AveragesShown> {
+        const EVENTS_AHEAD: usize = 4096;
+        let info = &self.cpus[cpu.index()];
+        let ahead = self.window.all().take(EVENTS_AHEAD).find_map(|record| match &record.what {
+            What::Probe(probe) => averages_of(record, probe).filter(|(shown_cpu, _)| *shown_cpu == cpu),
+            _ => None,
+        });
+        let ahead = ahead.map(|(_, shown)| shown);
+        let is_old = |shown: &AveragesShown| {
+            let computed = shown.computed.wrapping_add(info.averages_behind as u64);
+            info.averages_behind != 0 && computed <= record.time.0
+        };
+        ahead.filter(is_old).or(info.averages)
+    }
+
+    /// Takes over what a selection's probe shows.
+    fn show_selection_state(&mut self, record: &Record, probe: &Probe, task: TaskId) {
+        let number = |key: Key| probe.unsigned(key);
+        if let (Some(load), Some(runnable), Some(util)) =
+            (number(Key::TaskLoad), number(Key::TaskRunnable), number(Key::TaskUtil))
+        {
+            self.sched.force_task_load(task, GivenLoad { load, runnable, util });
+        }
+        if let Some(flips) = number(Key::WakeeFlips).and_then(|flips| u32::try_from(flips).ok()) {
+            self.sched.force_wakee_flips(task, flips);
+        }
+        if let Some(recent) = number(Key::RecentUsed).and_then(|cpu| u32::try_from(cpu).ok()) {
+            if (recent as usize) < self.cpus.len() {
+                self.sched.force_recent_used_cpu(task, Cpu(recent));
+            }
+        }
+        for (number, shown) in probe.cpus.iter().enumerate().take(self.cpus.len()) {
+            let cpu = Cpu(number as u32);
+            if let Some(load) = shown.load {
+                self.sched.force_cpu_load(cpu, load);
+            }
+            if let Some(avg_idle) = shown.avg_idle {
+                self.sched.force_avg_idle(cpu, avg_idle);
+            }
+            if let Some(averages) = self.averages_now(record, cpu) {
+                self.sched.force_cpu_util(cpu, averages.runnable, averages.util);
+            }
+            let curr = self.sched.curr(cpu);
+            if let Some(flips) = shown.flips.filter(|_| shown.curr == Some(self.pid_of(curr))) {
+                self.sched.force_wakee_flips(curr, flips);
+            }
+        }
+    }
+
+    /// How the kernel found the CPUs: as the probe shows them, and each question whether one is idle with its answer where
+    /// these are shown. The likeliest first.
+    fn cpus_found(&self, here: Cpu, probe: &Probe) -> Vec<Vec<GivenCpu>> {
+        let shown = (0..self.cpus.len()).map(|number| {
+            let shown = probe.cpus.get(number).copied().unwrap_or_default();
+            let idle = shown.curr.zip(shown.nr_running).map(|(curr, queued)| {
+                curr == Pid::IDLE && queued == 0 && self.cpus[number].wakeups_coming == 0
+            });
+            GivenCpu { idle, nr_running: shown.nr_running }
+        });
+        let shown = shown.collect::<Vec<_>>();
+        let (mut first, mut last) = (shown.clone(), shown.clone());
+        let mut asked = CpuMask::EMPTY;
+        let mut question = None;
+        for record in self.window.on_cpu(here) {
+            let What::Probe(probe) = &record.what else { continue };
+            match probe.at {
+                At::SelectTaskRqReturn | At::SelectTaskRq => break,
+                At::AvailableIdle => {
+                    question = probe.get(Key::OtherCpu).and_then(|cpu| usize::try_from(cpu).ok());
+                }
+                At::AvailableIdleReturn => {}
+                _ => continue,
+            }
+            let answer = probe.get(Key::Returned).map(|returned| returned & 0xff != 0);
+            if let (Some(cpu), Some(answer)) = (question.filter(|&cpu| cpu < last.len()), answer) {
+                last[cpu].idle = Some(answer);
+                if !asked.contains(Cpu(cpu as u32)) {
+                    asked.set(Cpu(cpu as u32));
+                    first[cpu].idle = Some(answer);
+                }
+            }
+        }
+        // While the selection goes on, another CPU may queue a task here, or this one's state be older than shown.
+        let queued_meanwhile = last.iter().enumerate().map(|(number, given)| {
+            let nr_running = given.nr_running.map(|queued| queued + u32::from(number == here.index()));
+            GivenCpu { nr_running, ..*given }
+        });
+        let queued_meanwhile = queued_meanwhile.collect();
+        let mut all = vec![last, first, shown, queued_meanwhile];
+        all.dedup();
+        all
+    }
+
+    /// The kernel's choice is known.
+    pub(super) fn end_selection(&mut self, record: &Record, pid: Pid, kernel: Cpu) {
+        let Some(index) = self.selections.iter().position(|open| open.pid == pid) else { return };
+        let open = self.selections.swap_remove(index);
+        self.judge_selection(record, open, kernel);
+    }
+
+    /// A new task's first wakeup, if no probe has shown where its CPU was selected.
+    pub(super) fn judge_fork(&mut self, record: &Record, task: TaskId, kernel: Cpu) {
+        if self.selection_shown || !self.is_fair(task) {
+            return;
+        }
+        self.stand_as(record);
+        let mut open = Selection::new(task, self.pid_of(task), record.cpu, Asked::Fork, Some(false));
+        self.ask(&mut open);
+        self.judge_selection(record, open, kernel);
+    }
+
+    fn judge_selection(&mut self, record: &Record, mut open: Selection, kernel: Cpu) {
+        let prev = self.sched.task(open.task).cpu();
+        if open.answer.is_none() && open.kind == Asked::Wakeup && !open.shown {
+            // It left its CPU only now.
+            self.stand_as(record);
+            self.ask(&mut open);
+        }
+        let Some(answer) = open.answer else { return };
+        let case = open.case(prev);
+        let admissible = open.answers.iter().any(|cpus| cpus.contains(kernel));
+        let verdict = match (open.why_not, answer.reason) {
+            (Some(why), _) => Verdict::NotJudged(why),
+            (None, SelectReason::OnlyAllowed) => Verdict::NotJudged("it may run on one CPU only"),
+            _ if answer.cpu == kernel => Verdict::Hit,
+            _ if admissible => Verdict::Admissible,
+            _ => Verdict::Miss(case),
+        };
+        self.vote_on_sync(&open, kernel);
+        let judged = Judged { record, kind: Kind::WakeupCpu, case, queue: self.root_queue(prev) };
+        if !matches!(verdict, Verdict::NotJudged(_)) && self.warm {
+            self.tally.count_baseline(Kind::WakeupCpu, "it stays on the CPU it last ran on", kernel == prev);
+        }
+        let (here, pid) = (open.here, open.pid);
+        self.judge(judged, verdict, |_| {
+            [
+                format!("{} for {pid} of {prev}, by {here}: {}", answer.cpu, answer.reason.describe()),
+                kernel.to_string(),
+            ]
+        });
+        if open.kind == Asked::Wakeup {
+            self.after_selection(open, answer, kernel);
+        }
+    }
+
+    /// What a selection leaves behind, as the kernel made it.
+    fn after_selection(&mut self, open: Selection, answer: CpuDecision, kernel: Cpu) {
+        let leaving = open.is_leaving();
+        if !leaving {
+            self.sched.note_selection(open.here, open.task, answer);
+        }
+        self.sched.stand_in_context(open.here, Mode::Task);
+        if self.sched.ttwu_queue_cond(open.task, kernel, leaving) {
+            self.sched.ttwu_pending(kernel);
+            self.cpus[kernel.index()].wakeups_coming += 1;
+            if let Some(info) = self.tasks.get_mut(&open.pid) {
+                info.coming_to = Some(kernel);
+            }
+        }
+    }
+
+    /// A wakeup has arrived where it was left to the target CPU.
+    pub(super) fn wakeup_arrives(&mut self, pid: Pid) {
+        let Some(cpu) = self.tasks.get_mut(&pid).and_then(|info| info.coming_to.take()) else { return };
+        self.sched.ttwu_arrived(cpu);
+        self.cpus[cpu.index()].wakeups_coming -= 1;
+    }
+
+    fn vote_on_sync(&mut self, open: &Selection, kernel: Cpu) {
+        if open.kind != Asked::Wakeup || (open.sync.is_some() && !open.shown) {
+            return;
+        }
+        let waker: Comm = self.sched.task(self.sched.curr(open.here)).comm();
+        let votes = self.sync_votes.entry(waker).or_default();
+        match (open.sync, open.answers.map(|cpus| cpus.contains(kernel))) {
+            (Some(true), _) | (None, [false, true]) => votes.sync += 1,
+            (Some(false), _) | (None, [true, false]) => votes.other += 1,
+            (None, _) => {}
+        }
+    }
+
+    /// A probe shows what bounds searches.
+    pub(super) fn on_balance_probe(&mut self, probe: &Probe) {
+        let Some(cpu) = probe.get(Key::OtherCpu).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu) else {
+            return;
+        };
+        if cpu.index() >= self.cpus.len() {
+            return;
+        }
+        if let Some(scan) = probe.get(Key::NrIdleScan).and_then(|scan| u32::try_from(scan).ok()) {
+            self.sched.force_nr_idle_scan(cpu, scan);
+            self.bound_shown = true;
+        }
+        if let Some(cores) = probe.get(Key::HasIdleCores) {
+            self.sched.force_idle_cores(cpu, cores != 0);
+        }
+    }
+
+    /// `sched_setaffinity()` begins; no pid means the caller. The first 64 CPUs are shown.
+    pub(super) fn on_set_affinity(&mut self, record: &Record, probe: &Probe) {
+        let pid = probe.task().filter(|pid| pid.0 != 0).unwrap_or(record.context);
+        let Some(mask) = probe.unsigned(Key::Mask) else { return };
+        let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { return };
+        let allowed = (0..64).filter(|bit| mask >> bit & 1 == 1).map(Cpu).collect::<CpuMask>();
+        self.sched.force_allowed(task, allowed);
+    }
+}
+
+impl Selection {
+    fn new(task: TaskId, pid: Pid, here: Cpu, kind: Asked, sync: Option<bool>) -> Selection {
+        Selection {
+            task,
+            pid,
+            here,
+            kind,
+            sync,
+            answer: None,
+            shown: false,
+            answers: [CpuMask::EMPTY; 2],
+            instants: 0,
+            why_not: None,
+        }
+    }
+
+    /// Notes answers, for one possibility of `sync` or for both.
+    fn note(&mut self, cpus: &[Cpu], sync: Option<bool>) {
+        for (index, answers) in self.answers.iter_mut().enumerate() {
+            if sync.is_none_or(|sync| usize::from(sync) == index) {
+                cpus.iter().for_each(|&cpu| answers.set(cpu));
+            }
+        }
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.answer.is_some_and(|answer| answer.reason == SelectReason::LeavingItsCpu)
+    }
+
+    /// Under what the decision is counted.
+    fn case(&self, prev: Cpu) -> &'static str {
+        match self.kind {
+            Asked::Fork => return "fork",
+            Asked::Exec => return "exec",
+            Asked::Wakeup => {}
+        }
+        let Some(answer) = self.answer else { return "not asked" };
+        match answer.reason {
+            SelectReason::TargetIdle | SelectReason::PrevIdle if answer.cpu == prev => "prev idle",
+            SelectReason::TargetIdle => "waker idle",
+            SelectReason::RecentUsedIdle => "recent idle",
+            SelectReason::IdleCore => "idle core",
+            SelectReason::IdleSibling => "SMT",
+            SelectReason::IdleInLlc | SelectReason::IdleInOtherCluster => "LLC scan",
+            SelectReason::PerCpuKthread => "kthread",
+            SelectReason::LeavingItsCpu => "leaving",
+            SelectReason::NoIdle if answer.cpu == self.here && self.sync == Some(true) => "sync",
+            _ => "all busy",
+        }
+    }
+}
+
+/// The CPU and the averages of its root queue that a probe shows.
+fn averages_of(record: &Record, probe: &Probe) -> Option<(Cpu, AveragesShown)> {
+    const ROOT: u64 = 1;
+    let root = match probe.at {
+        At::Tick | At::EnqueueTask => true,
+        At::EnqueueEntity | At::DequeueEntity => probe.unsigned(Key::Cgroup) == Some(ROOT),
+        _ => false,
+    };
+    let shown = AveragesShown {
+        time: record.time,
+        computed: probe.unsigned(Key::LastUpdate)?,
+        runnable: probe.unsigned(Key::RunnableAvg)?,
+        util: probe.unsigned(Key::UtilAvg)?,
+    };
+    Some((probe.cpu().filter(|_| root)?, shown))
+}
+
+/// On what occasion a selection is made, and whether the waker is about to sleep.
+fn occasion_of(probe: &Probe) -> Option<(Asked, bool)> {
+    let flags = probe.get(Key::WakeFlags)?;
+    // Up to v5.10 the occasion is the flag of the domains to search, and a waker about to sleep the lowest wake flag.
+    let (occasion, sync) = match probe.get(Key::SdFlag) {
+        Some(domain) => (domain, flags & 0x1 != 0),
+        None => (flags, flags & 0x10 != 0),
+    };
+    match (occasion & 0x2 != 0, occasion & 0x4 != 0, occasion & 0x8 != 0) {
+        (_, _, true) => Some((Asked::Wakeup, sync)),
+        (_, true, _) => Some((Asked::Fork, false)),
+        (true, _, _) => Some((Asked::Exec, false)),
+        _ => None,
+    }
+}
