@@ -252,7 +252,7 @@ impl Probe {
     }
 
     fn empty(at: At) -> Probe {
-        Probe { at, by: None, in_place: false, values: vec![None; Key::ALL.len()].into() }
+        Probe { at, by: None, in_place: false, values: vec![None; Key::ALL.len()].into(), cpus: Vec::new() }
     }
 
     fn set(&mut self, key: Key, value: i64) {

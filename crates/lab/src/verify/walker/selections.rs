@@ -7,17 +7,17 @@
 //!
 //! Must not know: how tasks are queued.
 
+mod shown;
+
 use fairlab_event::{Comm, Cpu, Pid};
 use fairlab_kernel::core::{Mode, WakeKind};
 use fairlab_kernel::decision::{CpuDecision, SelectReason};
 use fairlab_kernel::generation::Feature;
-use fairlab_kernel::select::{GivenCpu, GivenLoad};
 use fairlab_kernel::{CpuMask, TaskId};
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
-use super::state::AveragesShown;
 use super::{Judged, Walker};
 
 /// A selection that is under way.
@@ -99,7 +99,11 @@ impl Walker {
     pub(super) fn reconsider_selections(&mut self, record: &Record) {
         let changes = matches!(
             record.what,
-            What::Switch(_) | What::Wakeup(_) | What::WakeupNew(_) | What::Migrate { .. } | What::SleepEnds(_)
+            What::Switch(_)
+                | What::Wakeup(_)
+                | What::WakeupNew(_)
+                | What::Migrate { .. }
+                | What::SleepEnds(_)
         );
         let pids = self.selections.iter().filter(|open| !open.shown && open.instants < INSTANTS_MAX);
         let pids = pids.map(|open| open.pid).collect::<Vec<_>>();
@@ -185,7 +189,9 @@ impl Walker {
     /// A probe shows a selection beginning, and the state that it finds.
     pub(super) fn on_select(&mut self, record: &Record, probe: &Probe) {
         let Some(occasion) = occasion_of(probe) else { return };
-        let Some(task) = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id) else { return };
+        let Some(task) = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id) else {
+            return;
+        };
         let pid = self.pid_of(task);
         self.stand_as(record);
         let (kind, sync) = occasion;
@@ -196,7 +202,8 @@ impl Walker {
         };
         open = Selection { here: record.cpu, kind, sync: Some(sync), answers: [CpuMask::EMPTY; 2], ..open };
         open.shown = true;
-        if probe.get(Key::Previous).and_then(|cpu| u32::try_from(cpu).ok()) != Some(self.sched.task(task).cpu().0)
+        if probe.get(Key::Previous).and_then(|cpu| u32::try_from(cpu).ok())
+            != Some(self.sched.task(task).cpu().0)
         {
             open.why_not = Some("the kernel takes another CPU for the previous one");
         }
@@ -227,116 +234,14 @@ impl Walker {
             _ => None,
         });
         let Some(kernel) = returned.and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu) else {
-            self.count(Kind::WakeupCpu, open.case(Cpu(0)), Verdict::NotJudged("what was chosen is not shown"));
+            self.count(
+                Kind::WakeupCpu,
+                open.case(Cpu(0)),
+                Verdict::NotJudged("what was chosen is not shown"),
+            );
             return;
         };
         self.judge_selection(record, open, kernel);
-    }
-
-    /// A probe shows a root queue's averages, as they are before what it stands at.
-    pub(super) fn note_averages(&mut self, record: &Record, probe: &Probe) {
-        let Some((cpu, shown)) = averages_of(record, probe) else { return };
-        let Some(info) = self.cpus.get_mut(cpu.index()) else { return };
-        if let Some(last) = info.averages.filter(|last| last.computed != shown.computed) {
-            // They were computed anew soon after they were shown last.
-            info.averages_behind = info.averages_behind.max(last.time.0.wrapping_sub(shown.computed) as i64);
-        }
-        info.averages = Some(shown);
-    }
-
-    /// A root queue's averages now: as they were shown last, or as they will be shown next if they will not have been
-    /// computed anew by then.
-    fn averages_now(&self, record: &Record, cpu: Cpu) -> Option<AveragesShown> {
-        const EVENTS_AHEAD: usize = 4096;
-        let info = &self.cpus[cpu.index()];
-        let ahead = self.window.all().take(EVENTS_AHEAD).find_map(|record| match &record.what {
-            What::Probe(probe) => averages_of(record, probe).filter(|(shown_cpu, _)| *shown_cpu == cpu),
-            _ => None,
-        });
-        let ahead = ahead.map(|(_, shown)| shown);
-        let is_old = |shown: &AveragesShown| {
-            let computed = shown.computed.wrapping_add(info.averages_behind as u64);
-            info.averages_behind != 0 && computed <= record.time.0
-        };
-        ahead.filter(is_old).or(info.averages)
-    }
-
-    /// Takes over what a selection's probe shows.
-    fn show_selection_state(&mut self, record: &Record, probe: &Probe, task: TaskId) {
-        let number = |key: Key| probe.unsigned(key);
-        if let (Some(load), Some(runnable), Some(util)) =
-            (number(Key::TaskLoad), number(Key::TaskRunnable), number(Key::TaskUtil))
-        {
-            self.sched.force_task_load(task, GivenLoad { load, runnable, util });
-        }
-        if let Some(flips) = number(Key::WakeeFlips).and_then(|flips| u32::try_from(flips).ok()) {
-            self.sched.force_wakee_flips(task, flips);
-        }
-        if let Some(recent) = number(Key::RecentUsed).and_then(|cpu| u32::try_from(cpu).ok()) {
-            if (recent as usize) < self.cpus.len() {
-                self.sched.force_recent_used_cpu(task, Cpu(recent));
-            }
-        }
-        for (number, shown) in probe.cpus.iter().enumerate().take(self.cpus.len()) {
-            let cpu = Cpu(number as u32);
-            if let Some(load) = shown.load {
-                self.sched.force_cpu_load(cpu, load);
-            }
-            if let Some(avg_idle) = shown.avg_idle {
-                self.sched.force_avg_idle(cpu, avg_idle);
-            }
-            if let Some(averages) = self.averages_now(record, cpu) {
-                self.sched.force_cpu_util(cpu, averages.runnable, averages.util);
-            }
-            let curr = self.sched.curr(cpu);
-            if let Some(flips) = shown.flips.filter(|_| shown.curr == Some(self.pid_of(curr))) {
-                self.sched.force_wakee_flips(curr, flips);
-            }
-        }
-    }
-
-    /// How the kernel found the CPUs: as the probe shows them, and each question whether one is idle with its answer where
-    /// these are shown. The likeliest first.
-    fn cpus_found(&self, here: Cpu, probe: &Probe) -> Vec<Vec<GivenCpu>> {
-        let shown = (0..self.cpus.len()).map(|number| {
-            let shown = probe.cpus.get(number).copied().unwrap_or_default();
-            let idle = shown.curr.zip(shown.nr_running).map(|(curr, queued)| {
-                curr == Pid::IDLE && queued == 0 && self.cpus[number].wakeups_coming == 0
-            });
-            GivenCpu { idle, nr_running: shown.nr_running }
-        });
-        let shown = shown.collect::<Vec<_>>();
-        let (mut first, mut last) = (shown.clone(), shown.clone());
-        let mut asked = CpuMask::EMPTY;
-        let mut question = None;
-        for record in self.window.on_cpu(here) {
-            let What::Probe(probe) = &record.what else { continue };
-            match probe.at {
-                At::SelectTaskRqReturn | At::SelectTaskRq => break,
-                At::AvailableIdle => {
-                    question = probe.get(Key::OtherCpu).and_then(|cpu| usize::try_from(cpu).ok());
-                }
-                At::AvailableIdleReturn => {}
-                _ => continue,
-            }
-            let answer = probe.get(Key::Returned).map(|returned| returned & 0xff != 0);
-            if let (Some(cpu), Some(answer)) = (question.filter(|&cpu| cpu < last.len()), answer) {
-                last[cpu].idle = Some(answer);
-                if !asked.contains(Cpu(cpu as u32)) {
-                    asked.set(Cpu(cpu as u32));
-                    first[cpu].idle = Some(answer);
-                }
-            }
-        }
-        // While the selection goes on, another CPU may queue a task here, or this one's state be older than shown.
-        let queued_meanwhile = last.iter().enumerate().map(|(number, given)| {
-            let nr_running = given.nr_running.map(|queued| queued + u32::from(number == here.index()));
-            GivenCpu { nr_running, ..*given }
-        });
-        let queued_meanwhile = queued_meanwhile.collect();
-        let mut all = vec![last, first, shown, queued_meanwhile];
-        all.dedup();
-        all
     }
 
     /// The kernel's choice is known.
@@ -387,12 +292,12 @@ impl Walker {
             ]
         });
         if open.kind == Asked::Wakeup {
-            self.after_selection(open, answer, kernel);
+            self.after_selection(&open, answer, kernel);
         }
     }
 
     /// What a selection leaves behind, as the kernel made it.
-    fn after_selection(&mut self, open: Selection, answer: CpuDecision, kernel: Cpu) {
+    fn after_selection(&mut self, open: &Selection, answer: CpuDecision, kernel: Cpu) {
         let leaving = open.is_leaving();
         if !leaving {
             self.sched.note_selection(open.here, open.task, answer);
@@ -425,32 +330,6 @@ impl Walker {
             (Some(false), _) | (None, [true, false]) => votes.other += 1,
             (None, _) => {}
         }
-    }
-
-    /// A probe shows what bounds searches.
-    pub(super) fn on_balance_probe(&mut self, probe: &Probe) {
-        let Some(cpu) = probe.get(Key::OtherCpu).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu) else {
-            return;
-        };
-        if cpu.index() >= self.cpus.len() {
-            return;
-        }
-        if let Some(scan) = probe.get(Key::NrIdleScan).and_then(|scan| u32::try_from(scan).ok()) {
-            self.sched.force_nr_idle_scan(cpu, scan);
-            self.bound_shown = true;
-        }
-        if let Some(cores) = probe.get(Key::HasIdleCores) {
-            self.sched.force_idle_cores(cpu, cores != 0);
-        }
-    }
-
-    /// `sched_setaffinity()` begins; no pid means the caller. The first 64 CPUs are shown.
-    pub(super) fn on_set_affinity(&mut self, record: &Record, probe: &Probe) {
-        let pid = probe.task().filter(|pid| pid.0 != 0).unwrap_or(record.context);
-        let Some(mask) = probe.unsigned(Key::Mask) else { return };
-        let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { return };
-        let allowed = (0..64).filter(|bit| mask >> bit & 1 == 1).map(Cpu).collect::<CpuMask>();
-        self.sched.force_allowed(task, allowed);
     }
 }
 
@@ -506,23 +385,6 @@ impl Selection {
     }
 }
 
-/// The CPU and the averages of its root queue that a probe shows.
-fn averages_of(record: &Record, probe: &Probe) -> Option<(Cpu, AveragesShown)> {
-    const ROOT: u64 = 1;
-    let root = match probe.at {
-        At::Tick | At::EnqueueTask => true,
-        At::EnqueueEntity | At::DequeueEntity => probe.unsigned(Key::Cgroup) == Some(ROOT),
-        _ => false,
-    };
-    let shown = AveragesShown {
-        time: record.time,
-        computed: probe.unsigned(Key::LastUpdate)?,
-        runnable: probe.unsigned(Key::RunnableAvg)?,
-        util: probe.unsigned(Key::UtilAvg)?,
-    };
-    Some((probe.cpu().filter(|_| root)?, shown))
-}
-
 /// On what occasion a selection is made, and whether the waker is about to sleep.
 fn occasion_of(probe: &Probe) -> Option<(Asked, bool)> {
     let flags = probe.get(Key::WakeFlags)?;
@@ -536,5 +398,40 @@ fn occasion_of(probe: &Probe) -> Option<(Asked, bool)> {
         (_, true, _) => Some((Asked::Fork, false)),
         (true, _, _) => Some((Asked::Exec, false)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_event::Fields;
+
+    fn occasion(fields: &str) -> Option<(Asked, bool)> {
+        occasion_of(&Probe::read("sel", Fields::new(fields)).expect("a probe"))
+    }
+
+    #[test]
+    fn flags_tell_the_occasion_in_both_numberings() {
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 sdfl=0x8 wf=0x1"), Some((Asked::Wakeup, true)));
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 sdfl=0x4 wf=0x0"), Some((Asked::Fork, false)));
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x18"), Some((Asked::Wakeup, true)));
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x8"), Some((Asked::Wakeup, false)));
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x4"), Some((Asked::Fork, false)));
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x2"), Some((Asked::Exec, false)));
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0"), None);
+    }
+
+    #[test]
+    fn a_selection_shows_every_cpu() {
+        let text =
+            "(f+0x0/0x1) pid=9 prev=1 wf=0x8 la0=30 nr0=1 ai0=977647 cp0=1 cf0=31 la11=7 nr11=0 cp11=0";
+        let probe = Probe::read("sel", Fields::new(text)).expect("a probe");
+        assert_eq!(probe.cpus.len(), 12);
+        assert_eq!(
+            (probe.cpus[0].load, probe.cpus[0].curr, probe.cpus[0].flips),
+            (Some(30), Some(Pid(1)), Some(31))
+        );
+        assert_eq!((probe.cpus[11].nr_running, probe.cpus[11].avg_idle), (Some(0), None));
+        assert_eq!(probe.cpus[5].load, None);
     }
 }
