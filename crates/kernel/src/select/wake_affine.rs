@@ -67,9 +67,11 @@ impl Scheduler {
         let biased = self.has(Feature::WaBias);
         let (this_bias, prev_bias) = if biased { (100, 100 + (imbalance_pct - 100) / 2) } else { (1, 1) };
         let capacity = |cpu: Cpu| self.capacity_of(cpu) as i64;
-        let this_effective = (this_load + task_load) * this_bias * capacity(prev);
-        let prev_effective =
-            (self.cpu_load(prev) as i64 - task_load) * prev_bias * capacity(here) + i64::from(sync);
+        let this_effective = (this_load + task_load).wrapping_mul(this_bias).wrapping_mul(capacity(prev));
+        let prev_effective = (self.cpu_load(prev) as i64 - task_load)
+            .wrapping_mul(prev_bias)
+            .wrapping_mul(capacity(here))
+            .wrapping_add(i64::from(sync));
         (this_effective < prev_effective).then_some(here)
     }
 
