@@ -6,7 +6,7 @@ use fairlab_event::Cpu;
 
 use super::*;
 use crate::Generation;
-use crate::topology::{Platform, SmtNumbering, Topology};
+use crate::topology::{CpuPlace, Platform, SmtNumbering, Topology};
 
 fn domains(kernel: &str, topology: &Topology) -> Domains {
     let generation = kernel.parse::<Generation>().expect("a kernel");
@@ -170,7 +170,6 @@ fn clusters_are_a_level_where_they_are_larger_than_cores() {
 
 #[test]
 fn the_last_cpu_links_the_list() {
-    use crate::topology::CpuPlace;
     // From CPU 0 the walk meets cores 0, 1, 2; from CPU 5, which is last, core 1 comes first, then 0, then 2.
     let cores = [0, 0, 1, 2, 2, 1];
     let places = cores.iter().map(|&core| CpuPlace { core, llc: 0, node: 0 }).collect();
@@ -235,24 +234,102 @@ fn every_change_is_felt_on_some_machine() {
 fn what_is_built_is_consistent_on_every_machine_and_kernel() {
     for machine in zoo() {
         for release in Generation::releases() {
-            let domains = domains(&release.to_string(), &machine);
-            for cpu in machine.cpus() {
-                let mut below = CpuMask::single(cpu);
-                for id in domains.ids_of(cpu) {
-                    let domain = domains.domain(id);
-                    assert!(domain.span.contains_all(&below) && domain.cpu == cpu, "{release}");
-                    below = domain.span;
-                    let local = domains.group(domains.local_group(id)).span;
-                    assert!(local.contains(cpu), "{release}: CPU {cpu} is in its own group");
-                    assert_eq!(domains.groups(id).next(), Some(domains.local_group(id)));
-                    let covered = domains
-                        .groups(id)
-                        .fold(CpuMask::EMPTY, |covered, group| covered.or(&domains.group(group).span));
-                    assert!(covered.contains_all(&domain.span), "{release}");
-                    let up = domain.parent.map(|parent| domains.domain(parent).child);
-                    assert!(up.is_none_or(|child| child == Some(id)));
-                }
-            }
+            assert_consistent(&machine, &domains(&release.to_string(), &machine), &release.to_string());
         }
+    }
+}
+
+/// Any machine that can be described has domains, under any kernel: lop-sided caches, nodes without order, distances that
+/// differ by direction, capacities at will.
+#[test]
+fn any_machine_has_domains() {
+    let releases = Generation::releases();
+    for seed in 0..300u64 {
+        let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let machine = random_machine(&mut dice);
+        let release = releases[dice.below(releases.len() as u64) as usize].to_string();
+        assert_consistent(&machine, &domains(&release, &machine), &format!("seed {seed}, {release}"));
+    }
+}
+
+/// Numbers from a seed (xorshift64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+fn random_machine(dice: &mut Dice) -> Topology {
+    let (nodes, llcs) = (dice.below(5) + 1, dice.below(2) + 1);
+    let (mut places, mut core) = (Vec::new(), 0);
+    for llc in 0..nodes * llcs {
+        for _ in 0..=dice.below(3) {
+            for _ in 0..=dice.below(2) {
+                places.push(CpuPlace { core, llc: llc as u32, node: (llc / llcs) as u32 });
+            }
+            core += 1;
+        }
+    }
+    // CPUs are numbered in no order.
+    for at in (1..places.len()).rev() {
+        places.swap(at, dice.below(at as u64 + 1) as usize);
+    }
+    let capacity_of_core = (0..core).map(|_| 256 * (dice.below(4) as u32 + 1)).collect::<Vec<_>>();
+    let capacities = places.iter().map(|place| capacity_of_core[place.core as usize]).collect::<Vec<_>>();
+    let by_direction = dice.below(3) == 0;
+    let pool = (0..nodes * nodes).map(|_| 15 + 5 * dice.below(6) as u32).collect::<Vec<_>>();
+    let distance = |from: u64, to: u64| match (from == to, by_direction) {
+        (true, _) => 10,
+        (false, true) => pool[(from * nodes + to) as usize],
+        (false, false) => pool[(from.min(to) * nodes + from.max(to)) as usize],
+    };
+    let distances = (0..nodes).map(|from| (0..nodes).map(|to| distance(from, to)).collect()).collect();
+    let machine = Topology::new(places).expect("a machine").with_distances(distances).expect("distances");
+    match dice.below(2) {
+        0 => machine,
+        _ => machine.with_capacities(&capacities).expect("capacities"),
+    }
+}
+
+fn assert_consistent(machine: &Topology, domains: &Domains, what: &str) {
+    // Kernels warn where distances differ by direction, and to v5.11 took node 0's for all that there are; then some
+    // CPUs are in nobody's group.
+    let nodes = 0..machine.nr_nodes() as u32;
+    let same_back =
+        |from: u32| nodes.clone().all(|to| machine.distance(from, to) == machine.distance(to, from));
+    let is_sane = nodes.clone().all(same_back) && domains.rules.numa_levels == NumaLevels::All;
+    for cpu in machine.cpus() {
+        let mut below = CpuMask::single(cpu);
+        for id in domains.ids_of(cpu) {
+            let domain = domains.domain(id);
+            assert!(domain.span.contains_all(&below) && domain.cpu == cpu, "{what}");
+            assert_eq!(domain.span.weight() as u32, domain.span_weight, "{what}");
+            below = domain.span;
+            let local = domains.group(domains.local_group(id)).span;
+            assert!(local.contains(cpu), "{what}: CPU {cpu} is in its own group");
+            assert_eq!(domains.groups(id).next(), Some(domains.local_group(id)), "{what}");
+            let covered = domains
+                .groups(id)
+                .fold(CpuMask::EMPTY, |covered, group| covered.or(&domains.group(group).span));
+            assert!(
+                !is_sane || covered.contains_all(&domain.span),
+                "{what}: groups of CPU {cpu} cover {covered} of {}",
+                domain.span
+            );
+            for group in domains.groups(id) {
+                let (group, capacity) = (domains.group(group), domains.capacity_of_group(group));
+                assert!(group.weight > 0 && group.cores <= group.weight, "{what}");
+                assert!(capacity.capacity > 0 && capacity.min_capacity <= capacity.max_capacity, "{what}");
+            }
+            let up = domain.parent.map(|parent| domains.domain(parent).child);
+            assert!(up.is_none_or(|child| child == Some(id)), "{what}");
+        }
+        let shares = domains.of_cpu(cpu).sd_llc_size;
+        assert_eq!(shares as usize, machine.llc_size(cpu), "{what}: the cache of CPU {cpu}");
     }
 }
