@@ -62,6 +62,12 @@ fn bad_use_is_refused_in_one_line() {
     assert_refused(&["machines", "show", "nonsense"], "unknown machine");
     assert_refused(&["machines", "show", "vm4", "--kernel", "v9.9"], "v9.9");
     assert_refused(&["machines", "show", "vm4", "--cpu", "4"], "machine vm4 has no CPU 4");
+    let pinned = std::env::temp_dir().join(format!("fairlab-pinned-{}.json", std::process::id()));
+    std::fs::write(&pinned, r#"{"tasks":{"a":{"loop":1,"run":1000,"cpus":[1,9]}}}"#).expect("a file");
+    let file = pinned.to_str().expect("a path");
+    let absent = "the workload names CPU 9, but machine vm4 has CPUs 0-3";
+    assert_refused(&["run", "rt-app", file, "--kernel", "v6.6", "--machine", "vm4"], absent);
+    std::fs::remove_file(&pinned).expect("removed");
     assert_refused(&["workloads", "show", "nonsense"], "unknown workload");
     assert_refused(&["conquer"], "conquer");
     assert_refused(&[], "");

@@ -90,8 +90,8 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabEr
     let workload = workloads::build(&spec.workload)?;
     let mut engine = Engine::new(spec.kernel.clone(), spec.machine.clone(), spec.seed);
     engine.set_tracing(true);
-    if let Some(problem) = engine.refusal(&*workload) {
-        return Err(LabError::new(problem, "leave the file out, or take a kernel that has it"));
+    if let Some((problem, hint)) = engine.refusal(&*workload) {
+        return Err(LabError::new(problem, hint));
     }
     let number = engine.start(workload);
     let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;

@@ -117,6 +117,11 @@ pub trait Workload: Send {
         Vec::new()
     }
 
+    /// Every CPU that it names, in whatever affinity.
+    fn named_cpus(&self) -> CpuMask {
+        CpuMask::EMPTY
+    }
+
     /// The main thread, which exists from the start.
     fn main_thread(&self) -> ThreadSpec;
 

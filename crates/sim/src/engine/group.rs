@@ -9,12 +9,22 @@ use crate::rng::Stream;
 use crate::workload::Workload;
 
 impl Engine {
-    /// Why this kernel cannot run `workload`, if it cannot: it lacks a file that the workload's groups need.
-    pub fn refusal(&self, workload: &dyn Workload) -> Option<String> {
+    /// Why `workload` cannot run here, if it cannot, and what to do about it: the machine lacks a CPU that it names, or the
+    /// kernel a file that its groups need.
+    pub fn refusal(&self, workload: &dyn Workload) -> Option<(String, &'static str)> {
+        let online = self.machine.topology.online();
+        if let Some(absent) = workload.named_cpus().and_not(online).lowest() {
+            let problem = format!(
+                "the workload names CPU {absent}, but machine {} has CPUs {online}",
+                self.machine.name
+            );
+            return Some((problem, "take another machine, or name CPUs that it has"));
+        }
         let idle = workload.groups().into_iter().find(|group| group.idle)?;
         let name = self.kernel.generation().name();
-        (!self.kernel.knows_idle_groups())
-            .then(|| format!("kernel {name} has no cpu.idle, which group '{}' needs", idle.name))
+        let problem = || format!("kernel {name} has no cpu.idle, which group '{}' needs", idle.name);
+        let hint = "leave the file out, or take a kernel that has it";
+        (!self.kernel.knows_idle_groups()).then(|| (problem(), hint))
     }
 
     /// Makes a workload's groups.

@@ -19,6 +19,7 @@ mod resources;
 mod thread;
 
 use fairlab_event::Ns;
+use fairlab_kernel::CpuMask;
 
 use self::plan::{Attributes, Plan, Step};
 use self::resources::Resources;
@@ -317,6 +318,13 @@ fn ask(attributes: Attributes) -> Option<Action> {
 }
 
 impl Workload for RtApp {
+    fn named_cpus(&self) -> CpuMask {
+        let of_task = self.plan.tasks.iter().map(|task| task.attributes);
+        let of_phase = self.plan.tasks.iter().flat_map(|task| &task.phases).map(|phase| phase.attributes);
+        let named = of_task.chain(of_phase).filter_map(|attributes| attributes.cpus);
+        named.fold(CpuMask::EMPTY, |named, cpus| named.or(&cpus))
+    }
+
     fn main_thread(&self) -> ThreadSpec {
         ThreadSpec::new(COMM, "rt-app main")
     }
