@@ -228,14 +228,19 @@ impl CfsRq {
     /// `curr` is the running entity if it is still on the queue. Kernel: `update_min_vruntime()`,
     /// `avg_vruntime_update()`, kernel/sched/fair.c.
     pub fn update_min_vruntime(&mut self, curr: Option<Running>) {
+        let minimum = self.minimum_with(curr);
+        if minimum != self.min_vruntime {
+            self.move_zero_to(minimum);
+        }
+    }
+
+    /// Where `min_vruntime` would move.
+    pub fn minimum_with(&self, curr: Option<Running>) -> Vruntime {
         let waiting = self.timeline.least_vruntime();
-        let least = match (curr.map(|curr| curr.vruntime), waiting) {
-            (Some(curr), Some(waiting)) => curr.earliest(waiting),
-            (Some(one), None) | (None, Some(one)) => one,
-            (None, None) => return,
-        };
-        if self.key(least) > 0 {
-            self.move_zero_to(least);
+        match (curr.map(|curr| curr.vruntime), waiting) {
+            (Some(curr), Some(waiting)) => curr.earliest(waiting).latest(self.min_vruntime),
+            (Some(one), None) | (None, Some(one)) => one.latest(self.min_vruntime),
+            (None, None) => self.min_vruntime,
         }
     }
 

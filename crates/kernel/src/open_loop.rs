@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Ns, TaskState};
 
+use crate::cfs_rq::Running;
 use crate::core::{DequeueFlags, EnqueueFlags, Mode, Scheduler};
 use crate::decision::{PickReason, PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
@@ -130,6 +131,11 @@ impl Scheduler {
         self.rqs[cpu.index()].clock = Ns(entity.exec_start + runtime.0);
         self.update_curr(cfs_rq);
         Some(self.entity_of(task).vruntime)
+    }
+
+    /// Charges the running entity of one queue up to the time of its runqueue.
+    pub fn charge_queue(&mut self, queue: QueueId) {
+        self.update_curr(queue.0);
     }
 
     /// Up to when the running fair task of `cpu` is charged, on the runqueue's clock.
@@ -287,14 +293,21 @@ impl Scheduler {
 
     /// What it would be if the running entity were charged up to `clock`.
     pub fn queue_average_at(&self, queue: QueueId, clock: Ns) -> Vruntime {
-        let Some(curr) = self.running_entity(queue.0) else { return self.average(queue.0) };
-        let entity = self.se(curr);
-        let charged = self.calc_delta_fair(entity.load, clock.0.saturating_sub(entity.exec_start));
-        let running = self.running(queue.0).map(|running| crate::cfs_rq::Running {
-            vruntime: running.vruntime.plus(charged as i64),
-            ..running
-        });
+        let running = self.running_at(queue, clock);
         self.cfs(queue.0).average_vruntime(running, self.generation.behaviours.average_rounding)
+    }
+
+    /// Where a queue's minimum would be if the running entity were charged up to `clock`.
+    pub fn queue_minimum_at(&self, queue: QueueId, clock: Ns) -> Vruntime {
+        self.cfs(queue.0).minimum_with(self.running_at(queue, clock))
+    }
+
+    /// The running entity of a queue as it would be if it were charged up to `clock`.
+    fn running_at(&self, queue: QueueId, clock: Ns) -> Option<Running> {
+        let entity = self.se(self.running_entity(queue.0)?);
+        let charged = self.calc_delta_fair(entity.load, clock.0.saturating_sub(entity.exec_start));
+        let running = self.running(queue.0)?;
+        Some(Running { vruntime: running.vruntime.plus(charged as i64), ..running })
     }
 
     /// The idle task of a CPU.
@@ -366,6 +379,13 @@ impl Scheduler {
             self.given_weights.as_ref().map_or_else(Vec::new, |given| given.0.keys().copied().collect());
         for se in left {
             self.update_cfs_group(se);
+        }
+    }
+
+    /// The same for one entity.
+    pub fn flush_given_weight(&mut self, entity: EntityId) {
+        if self.given_weights.as_ref().is_some_and(|given| given.0.contains_key(&entity.0)) {
+            self.update_cfs_group(entity.0);
         }
     }
 
@@ -595,15 +615,28 @@ impl Scheduler {
         self.tasks[task.index()].is_new = true;
     }
 
-    /// The running task of `cpu` leaves its queue and comes back to it at once, or to that of another group.
+    /// The running task of `cpu` leaves its queue, to come back at once. Returns whether it was there.
     ///
-    /// Kernel: `sched_move_task()`, also at a task's exit with autogroups (`moved`); or what a change of affinity does.
-    pub fn requeue_running(&mut self, cpu: Cpu, moved: bool, group: Option<GroupId>) {
+    /// Kernel: the first half of `sched_move_task()`, also at a task's exit with autogroups (`moved`); or of a change of
+    /// affinity.
+    pub fn take_running_off(&mut self, cpu: Cpu, moved: bool) -> bool {
         let task = self.curr(cpu);
-        if self.is_on_queue(task) && self.task(task).policy.is_fair() {
+        let queued = self.is_on_queue(task) && self.task(task).policy.is_fair();
+        if queued {
             self.stand_on(cpu);
-            self.off_and_on(task, !moved, |scheduler| scheduler.change_group(task, group));
+            self.dequeue_task(task, DequeueFlags { save: !moved, ..DequeueFlags::default() });
+            self.put_prev_task(task);
         }
+        queued
+    }
+
+    /// It comes back to its queue, or to that of another group: the second half.
+    pub fn put_running_back(&mut self, cpu: Cpu, group: Option<GroupId>) {
+        let task = self.curr(cpu);
+        self.stand_on(cpu);
+        self.change_group(task, group);
+        self.enqueue_task(task, EnqueueFlags::default());
+        self.set_next_task(task, false);
     }
 
     /// A task that does not run changes groups.

@@ -169,6 +169,10 @@ pub(super) struct Probe {
     pub by: Option<Caller>,
     /// For a probe at a return: whether it returns into `place_entity()`.
     pub in_place: bool,
+    /// The same for `reweight_entity()`.
+    pub in_reweight: bool,
+    /// The same for `requeue_delayed_entity()`.
+    pub in_requeue: bool,
     values: Box<[Option<i64>]>,
     /// At a selection: what it finds on each CPU.
     pub cpus: Vec<CpuShown>,
@@ -252,7 +256,15 @@ impl Probe {
     }
 
     fn empty(at: At) -> Probe {
-        Probe { at, by: None, in_place: false, values: vec![None; Key::ALL.len()].into(), cpus: Vec::new() }
+        Probe {
+            at,
+            by: None,
+            in_place: false,
+            in_reweight: false,
+            in_requeue: false,
+            values: vec![None; Key::ALL.len()].into(),
+            cpus: Vec::new(),
+        }
     }
 
     fn set(&mut self, key: Key, value: i64) {
@@ -264,6 +276,8 @@ impl Probe {
             at,
             by: None,
             in_place: fields.text().starts_with("(place_entity+"),
+            in_reweight: fields.text().starts_with("(reweight_entity+"),
+            in_requeue: fields.text().starts_with("(requeue_delayed_entity+"),
             values: vec![None; Key::ALL.len()].into(),
             cpus: Vec::new(),
         };

@@ -7,6 +7,7 @@
 //! Must not know: files, and how counts are shown.
 
 mod accounting;
+mod clock;
 mod groups;
 mod judging;
 mod lifecycle;
@@ -26,6 +27,7 @@ use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
 use fairlab_kernel::generation::behaviour::Placement;
 use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology};
 
+use super::probe::At;
 use super::record::{Record, What};
 use super::recording::Recording;
 use super::tally::Tally;
@@ -186,7 +188,8 @@ impl Walker {
         }
         let was_pending = self.sched.need_resched(record.cpu);
         self.attach_before(&record);
-        if !matches!(record.what, What::Runtime { .. }) {
+        if !precedes_requeue(&record.what) {
+            self.learn_requeue_clock(&record);
             self.requeue_after_charge(record.cpu);
         }
         match &record.what {
@@ -358,6 +361,18 @@ impl Walker {
         self.sched.detach(task, cpu);
         self.sched.lay_asleep(task, cpu);
         self.set_known(task, false);
+    }
+}
+
+/// Whether this may come between the probe at `requeue_delayed_entity()` and what that does after its charge.
+fn precedes_requeue(what: &What) -> bool {
+    match what {
+        What::Runtime { .. } | What::OtherProbe => true,
+        What::Probe(probe) => {
+            matches!(probe.at, At::Resched | At::ReschedLazy | At::ReschedFlag | At::AverageReturn)
+                && !probe.in_requeue
+        }
+        _ => false,
     }
 }
 

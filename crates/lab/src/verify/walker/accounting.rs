@@ -1,7 +1,7 @@
 //! `sched_stat_runtime`: accounting, and what the kernel does right after it without an event of its own.
 
 use fairlab_event::{Cpu, Ns, Pid, TaskState};
-use fairlab_kernel::decision::TickReason;
+use fairlab_kernel::decision::{TickDecision, TickReason};
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::record::{Record, What};
@@ -93,6 +93,9 @@ impl Walker {
         let is_tick = record.flags.in_hardirq() && !self.queues_woken_next(cpu);
         if (is_tick || in_tick) && in_hrtick {
             self.count(Kind::TickPreempt, "hrtick", Verdict::NotJudged("the timer at the end of a slice"));
+            self.tick_levels(cpu);
+            // That timer asks without looking.
+            self.sched.force_need_resched(cpu, true, false);
         } else if is_tick || in_tick {
             self.judge_tick(record, task, cpu, was_pending);
         } else if !in_interrupt(record) && self.takes_yield(task) {
@@ -108,17 +111,23 @@ impl Walker {
         }
     }
 
+    /// What the tick does at each level: accounts, weighs anew, asks.
+    fn tick_levels(&mut self, cpu: Cpu) -> TickDecision {
+        self.give_coming_weights(cpu, |record| {
+            !(record.flags.in_hardirq() && matches!(record.what, What::Probe(_) | What::OtherProbe))
+        });
+        let decision = self.sched.tick_here(cpu);
+        self.sched.flush_given_weights();
+        decision
+    }
+
     /// The tick: accounts the levels above the task's, and asks at each whether the CPU is taken away.
     fn judge_tick(&mut self, record: &Record, task: TaskId, cpu: Cpu, was_pending: bool) {
         let truth = self.tick_asks(cpu);
         let queues =
             self.sched.levels(task).into_iter().map(|entity| self.sched.queue_of(entity)).collect::<Vec<_>>();
         let known = queues.iter().all(|&queue| self.all_known(queue));
-        self.give_coming_weights(cpu, |record| {
-            !(record.flags.in_hardirq() && matches!(record.what, What::Probe(_) | What::OtherProbe))
-        });
-        let decision = self.sched.tick_here(cpu);
-        self.sched.flush_given_weights();
+        let decision = self.tick_levels(cpu);
         let model = self.sched.need_resched(cpu);
         let pick_seen = self.by_lag || self.cpus[cpu.index()].pick_seen;
         let verdict = match truth {

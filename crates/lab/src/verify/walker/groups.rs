@@ -124,13 +124,21 @@ impl Walker {
     }
 
     /// The kernel gives a group's entity another weight: the next update in the core does the same.
-    pub(super) fn on_reweight(&mut self, probe: &Probe) {
-        let (Some(entity), Some(weight)) = (self.probed_entity(probe), probe.unsigned(Key::NewWeight)) else {
-            return;
-        };
-        let view = self.sched.entity_view(entity);
-        if view.task.is_none() && view.weight != weight {
-            self.sched.give_weight(entity, weight);
+    pub(super) fn on_reweight(&mut self, record: &Record, probe: &Probe) {
+        let entity = probe.group_entity().and_then(|_| self.probed_entity(probe));
+        let entity = entity.filter(|_| probe.get(Key::OnRq) == Some(1));
+        self.cpus[record.cpu.index()].reweighting = entity.zip(probe.unsigned(Key::NewWeight));
+        if record.number > self.cpus[record.cpu.index()].weights_given {
+            self.give_weight(probe);
+        }
+    }
+
+    /// It has been given it: where the core has done the same already, they are compared.
+    pub(super) fn after_reweight(&mut self, record: &Record, probe: &Probe) {
+        let Some((entity, weight)) = self.cpus[record.cpu.index()].reweighting.take() else { return };
+        let ahead = record.number < self.cpus[record.cpu.index()].ahead_until;
+        if self.by_lag && !ahead && self.sched.entity_view(entity).weight == weight {
+            self.compare_entity(record, probe);
         }
     }
 
@@ -145,18 +153,25 @@ impl Walker {
         }
         let coming = self.window.on_cpu(cpu).take_while(|record| !ends(record));
         let weights = coming.filter_map(|record| match &record.what {
-            What::Probe(probe) if probe.at == At::ReweightEntity => Some(probe.clone()),
+            What::Probe(probe) if probe.at == At::ReweightEntity => Some((record.number, probe.clone())),
             _ => None,
         });
-        for probe in weights.collect::<Vec<_>>() {
-            self.learn_queue_below(&probe);
-            self.on_reweight(&probe);
+        for (number, probe) in weights.collect::<Vec<_>>() {
+            let given = &mut self.cpus[cpu.index()].weights_given;
+            if number > std::mem::replace(given, number.max(*given)) {
+                self.give_weight(&probe);
+            }
         }
     }
 
-    fn learn_queue_below(&mut self, probe: &Probe) {
-        // An entity is weighted only after something was queued below it, which has shown the queue.
-        let _ = self.probed_entity(probe);
+    fn give_weight(&mut self, probe: &Probe) {
+        let (Some(entity), Some(weight)) = (self.probed_entity(probe), probe.unsigned(Key::NewWeight)) else {
+            return;
+        };
+        let view = self.sched.entity_view(entity);
+        if view.task.is_none() && view.weight != weight {
+            self.sched.give_weight(entity, weight);
+        }
     }
 
     /// A probe shows an entity's weight: takes it over where the core has another.

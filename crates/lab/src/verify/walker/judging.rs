@@ -72,19 +72,21 @@ impl Walker {
         self.tally.misses.push(miss);
     }
 
-    /// Compares two values, the model's and the kernel's, where `known` says whether the model could know.
+    /// Compares two values, the model's and the kernel's, where `known` says whether the model could know; rounding that the
+    /// trace does not show may put them `tolerance` apart.
     pub(super) fn compare(
         &mut self,
         judged: Judged<'_>,
         known: bool,
-        model: Vruntime,
-        kernel: Vruntime,
+        [model, kernel]: [Vruntime; 2],
+        tolerance: u64,
         what: &str,
     ) {
-        let verdict = match (known, model == kernel) {
+        let verdict = match (known, kernel.minus(model).unsigned_abs()) {
             (false, _) => Verdict::NotJudged("not known before"),
-            (true, true) => Verdict::Hit,
-            (true, false) => Verdict::Miss(judged.case),
+            (true, 0) => Verdict::Hit,
+            (true, off) if off <= tolerance => Verdict::Admissible,
+            (true, _) => Verdict::Miss(judged.case),
         };
         self.judge(judged, verdict, |_| {
             [format!("{what} {}", model.0), format!("{} ({:+})", kernel.0, kernel.minus(model))]
@@ -131,7 +133,8 @@ impl Walker {
         if self.sched.entity_view(entity).vruntime != vruntime {
             self.sched.force_vruntime(entity, vruntime);
         }
-        self.knowledge.entity_mut(entity).known = true;
+        let info = self.knowledge.entity_mut(entity);
+        (info.known, info.unprinted) = (true, 0);
     }
 
     /// The levels of a task that will join queues of `cpu` when it is queued there; `case` and `known` are those of its own.
@@ -185,6 +188,7 @@ impl Walker {
             None => self.group_vruntime_shown_later(joined.entity),
         });
         let deadline = placed.and_then(|placed| placed.deadline).filter(|_| self.by_lag);
+        let tolerance = 2 * self.queue_tolerance(self.sched.queue_of(joined.entity));
         let verdict = match shown {
             None => Verdict::NotJudged("vruntime not shown"),
             Some(_) if !joined.known => Verdict::NotJudged("state before not known"),
@@ -193,6 +197,7 @@ impl Walker {
                 _ => Verdict::Hit,
             },
             Some(kernel) if joined.others.contains(&kernel) => Verdict::Admissible,
+            Some(kernel) if kernel.minus(model).unsigned_abs() <= tolerance => Verdict::Admissible,
             Some(_) => Verdict::Miss(joined.case),
         };
         let queue = self.sched.queue_of(joined.entity);
@@ -247,6 +252,7 @@ impl Walker {
             None => Verdict::NotJudged("the trace does not show it"),
             Some(_) if !known => Verdict::NotJudged("vruntime not known"),
             Some(truth) if truth == decision.preempt => Verdict::Hit,
+            Some(_) if compared.is_some_and(|(_, woken)| self.is_close(woken)) => Verdict::Admissible,
             Some(_) => Verdict::Miss(decision.reason.describe()),
         };
         let preempts = truth.unwrap_or(decision.preempt);
@@ -258,7 +264,7 @@ impl Walker {
             [format!("{said} for {}: {}", walker.name_of(task), decision.reason.describe()), case.to_string()]
         });
         let forced = match verdict {
-            Verdict::Miss(_) => {
+            Verdict::Miss(_) | Verdict::Admissible => {
                 PreemptDecision { preempt: preempts, ..super::wakeups::decision_for(preempts) }
             }
             _ => decision,

@@ -3,6 +3,7 @@
 use fairlab_event::{Comm, Cpu, Pid, Prio, Wakeup};
 use fairlab_kernel::TaskId;
 
+use super::super::probe::At;
 use super::super::record::{Record, What};
 use super::Walker;
 use super::judging::Joining;
@@ -52,6 +53,7 @@ impl Walker {
         };
         let own = Joining { entity, case: "fork", known, others: Vec::new(), since: 0 };
         let joining = self.joining(task, target, own);
+        self.note_unprinted_charge(target);
         self.sched.activate_new(task, target);
         self.sched.flush_given_weights();
         self.judge_placements(record, joining);
@@ -86,21 +88,30 @@ impl Walker {
         let Some(info) = self.tasks.get_mut(&pid) else { return };
         let moved = std::mem::take(&mut info.moving_group) || info.exiting || traced.is_some();
         let announced = info.renice.take();
+        let ends = self.window.on_cpu(cpu).find(|record| ends_wait(record)).map_or(0, |record| record.number);
+        self.cpus[cpu.index()].ahead_until = ends;
         let unannounced = shown.and_then(Prio::nice).filter(|_| !self.next_charge_fits(task));
         let renice =
             announced.or(unannounced).filter(|&nice| Some(nice) != self.sched.task(task).prio().nice());
         let group = traced.or_else(|| self.group_moved_to(pid).filter(|_| moved));
-        let ends = |record: &Record| matches!(record.what, What::WaitEnds(_));
-        match traced {
-            Some(_) => self.prepare_coming(cpu, group, ends),
-            None => self.give_coming_weights(cpu, ends),
+        if traced.is_some() {
+            self.prepare_coming(cpu, group, ends_wait);
         }
         match renice {
             Some(nice) if !moved => {
+                self.give_coming_weights(cpu, |record| matches!(record.what, What::WaitEnds(_)));
                 let policy = self.sched.policy(task);
                 self.sched.force_nice(task, nice, policy);
             }
-            _ => self.sched.requeue_running(cpu, moved, group),
+            _ => {
+                self.give_coming_weights(cpu, |record| joins(record) || ends_wait(record));
+                let left = self.sched.take_running_off(cpu, moved);
+                self.sched.flush_given_weights();
+                self.give_coming_weights(cpu, ends_wait);
+                if left {
+                    self.sched.put_running_back(cpu, group);
+                }
+            }
         }
         self.sched.flush_given_weights();
         if moved {
@@ -121,4 +132,14 @@ impl Walker {
             self.force_vruntime(self.sched.task_entity(task), shown);
         }
     }
+}
+
+/// Whether a probe shows something joining a queue.
+fn joins(record: &Record) -> bool {
+    let What::Probe(probe) = &record.what else { return false };
+    matches!(probe.at, At::EnqueueTask | At::EnqueueEntity | At::Place)
+}
+
+fn ends_wait(record: &Record) -> bool {
+    matches!(record.what, What::WaitEnds(_))
 }

@@ -1,7 +1,7 @@
 //! What the recorder's probes show: announcements of what is to come, and the kernel's own values to compare with.
 
-use fairlab_event::{Ns, Pid};
-use fairlab_kernel::open_loop::{EntityId, QueueId};
+use fairlab_event::Pid;
+use fairlab_kernel::open_loop::EntityId;
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Caller, Key, Probe};
@@ -39,10 +39,11 @@ impl Walker {
                     info.yielding = true;
                 }
             }
-            At::ReweightEntity => self.on_reweight(probe),
+            At::ReweightEntity => self.on_reweight(record, probe),
             At::ReweightTracepoint | At::PlaceTracepoint | At::DeadlineTracepoint => {
                 self.on_traced(record, probe);
             }
+            At::ReweightEntityReturn => self.after_reweight(record, probe),
             At::EnqueueEntity | At::EnqueueTask => {
                 if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task())
                     && let Some(info) = self.cpus.get_mut(cpu.index())
@@ -72,6 +73,9 @@ impl Walker {
             }
             At::LoadBalance | At::FindBusiestGroupReturn => self.on_balance_probe(probe),
             At::SetAffinity => self.on_set_affinity(record, probe),
+            At::AverageReturn if probe.in_reweight || probe.in_requeue => {
+                self.learn_clock(record, probe);
+            }
             At::DequeueEntities => self.on_dequeue_entities(record, probe),
             At::DequeueEntitiesReturn => self.compare_lag_at_dequeue(record, probe),
             At::RequeueDelayed => self.on_requeue(record, probe),
@@ -108,7 +112,10 @@ impl Walker {
     }
 
     fn on_requeue(&mut self, record: &Record, probe: &Probe) {
-        self.compare_entity(record, probe);
+        let entity = self.probed_entity(probe);
+        if entity.is_some_and(|entity| self.sched.entity_view(entity).delayed) {
+            self.compare_entity(record, probe);
+        }
         self.cpus[record.cpu.index()].requeued = probe.task();
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
         match task {
@@ -122,7 +129,7 @@ impl Walker {
 
     /// A probe shows a queued entity's place on the time line: compares and takes it over. Tasks of CFS kernels are left
     /// out: their vruntimes are printed.
-    fn compare_entity(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn compare_entity(&mut self, record: &Record, probe: &Probe) {
         let Some(entity) = self.probed_entity(probe) else { return };
         let view = self.sched.entity_view(entity);
         // One that is off its queue here is being taken off and put back: the core has done both already.
@@ -132,6 +139,12 @@ impl Walker {
         }
         let queue = self.sched.queue_of(entity);
         let runs = self.sched.queue_view(queue).curr.is_some_and(|curr| curr.id == entity);
+        let reweighted =
+            self.cpus[record.cpu.index()].reweighting.is_some_and(|(reweighted, _)| reweighted == entity);
+        if reweighted && probe.at == At::Remove {
+            // The core may have given it its new weight already.
+            return;
+        }
         if probe.at == At::Insert && (view.task.is_none() || !runs) {
             // Put on the time line by a step that the core has not done yet.
             return;
@@ -142,12 +155,14 @@ impl Walker {
         let case = if view.task.is_some() { "accounting" } else { "group entity" };
         let judged = Judged { record, kind: Kind::Vruntime, case, queue };
         let name = self.name_of_entity(&view);
-        self.compare(judged, known, view.vruntime, vruntime, &name);
+        let of_queue = if view.task.is_none() { self.queue_tolerance(queue) } else { 0 };
+        let tolerance = self.tolerance(entity).max(of_queue);
+        self.compare(judged, known, [view.vruntime, vruntime], tolerance, &name);
         // On the way off the time line for a move, the deadline is a distance already.
         let absolute = probe.at != At::Remove && self.by_lag;
         if let Some(deadline) = probe.unsigned(Key::Deadline).map(Vruntime).filter(|_| absolute) {
             let case = if view.task.is_some() { "deadline" } else { "group deadline" };
-            self.compare(Judged { case, ..judged }, known, view.deadline, deadline, &name);
+            self.compare(Judged { case, ..judged }, known, [view.deadline, deadline], tolerance, &name);
             if view.deadline != deadline {
                 self.sched.force_deadline(entity, deadline);
             }
@@ -169,6 +184,8 @@ impl Walker {
         if view.on_rq {
             return;
         }
+        // A group's entity has been given its weight before.
+        self.sched.flush_given_weight(entity);
         if !self.by_lag {
             // A group's entity never leaves its queue's time line, so that its vruntime is never relative.
             if let Some(vruntime) = probe.unsigned(Key::Vruntime).filter(|_| view.task.is_none()) {
@@ -185,12 +202,15 @@ impl Walker {
     fn compare_lag(&mut self, record: &Record, entity: EntityId, case: &'static str, kernel: i64) {
         let view = self.sched.entity_view(entity);
         let known = self.knowledge.entity(entity).lag_known;
-        let verdict = match (known, view.vlag == kernel) {
+        let queue = self.sched.queue_of(entity);
+        let tolerance = self.queue_tolerance(queue).max(self.tolerance(entity)) * 2;
+        let verdict = match (known, kernel.wrapping_sub(view.vlag).unsigned_abs()) {
             (false, _) => Verdict::NotJudged("state before not known"),
-            (true, true) => Verdict::Hit,
-            (true, false) => Verdict::Miss(case),
+            (true, 0) => Verdict::Hit,
+            (true, off) if off <= tolerance => Verdict::Admissible,
+            (true, _) => Verdict::Miss(case),
         };
-        let judged = Judged { record, kind: Kind::Lag, case, queue: self.sched.queue_of(entity) };
+        let judged = Judged { record, kind: Kind::Lag, case, queue };
         self.judge(judged, verdict, |walker| {
             let name = walker.name_of_entity(&view);
             [format!("{name} {}", view.vlag), format!("{kernel} ({:+})", kernel.wrapping_sub(view.vlag))]
@@ -213,49 +233,15 @@ impl Walker {
         let Some(queue) = self.cpus[record.cpu.index()].placing else { return };
         let Some(kernel) = probe.unsigned(Key::Average).map(Vruntime) else { return };
         let model = self.sched.queue_average(queue);
-        if let Some(clock) = self.unprinted_clock(queue, kernel) {
-            // The running entity is a group's, and its accounting is not printed: the average tells when it was.
-            let cpu = self.sched.cpu_of(queue);
-            self.sched.set_rq_clock(cpu, clock);
-            self.cpus[cpu.index()].clock_shown = record.number;
-        } else {
+        if !self.learn_clock(record, probe) {
             let judged = Judged { record, kind: Kind::QueueTime, case: "average", queue };
-            self.compare(judged, self.average_known(queue), model, kernel, "average");
+            let tolerance = self.queue_tolerance(queue);
+            self.compare(judged, self.average_known(queue), [model, kernel], tolerance, "average");
         }
         if let Some(zero) = probe.unsigned(Key::ZeroVruntime) {
             self.sched.force_min_vruntime(queue, Vruntime(zero));
             self.knowledge.queue_mut(queue).min_known = true;
         }
-    }
-
-    /// The runqueue's clock at which the running group entity of a queue was charged, where only the queue's average shows
-    /// it; `None` where accounting was printed, or no clock fits.
-    fn unprinted_clock(&self, queue: QueueId, average: Vruntime) -> Option<Ns> {
-        let cpu = self.sched.cpu_of(queue);
-        let curr = self.sched.queue_view(queue).curr.filter(|curr| curr.task.is_none());
-        let info = &self.cpus[cpu.index()];
-        let (_, charged_at) = info.pending_before_charge;
-        let printed = info.enqueued.is_none_or(|(event, _)| charged_at > event);
-        if curr.is_none() || printed || !self.average_known(queue) {
-            return None;
-        }
-        let latest = self.clock_of_next_charge(cpu)?;
-        let clock = self.clock_of_average(queue, average, latest);
-        (self.sched.queue_average_at(queue, clock) == average).then_some(clock)
-    }
-
-    /// The clock at which a queue's average reaches `average` if its running entity is charged up to then, the earliest up
-    /// to `latest`.
-    pub(super) fn clock_of_average(&self, queue: QueueId, average: Vruntime, latest: Ns) -> Ns {
-        let (mut low, mut high) = (self.sched.rq_clock(self.sched.cpu_of(queue)).0, latest.0);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.sched.queue_average_at(queue, Ns(middle)).is_before(average) {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        Ns(low)
     }
 
     /// An entity that slept on its queue and would be picked leaves it.
@@ -268,6 +254,7 @@ impl Walker {
         self.compare_entity(record, probe);
         let view = self.sched.entity_view(entity);
         let known = self.average_known(self.sched.queue_of(entity));
+        self.note_unprinted_charge(self.sched.cpu_of(self.sched.queue_of(entity)));
         match view.task {
             Some(task) if self.sched.is_delayed(task) => self.sched.force_delayed_out(task),
             None if view.delayed => self.sched.force_delayed_group_out(entity),
@@ -320,8 +307,11 @@ impl Walker {
         let Some(queue) = self.probed_queue(probe) else { return };
         let Some(kernel) = probe.unsigned(Key::MinVruntime).map(Vruntime) else { return };
         let model = self.sched.queue_view(queue).min_vruntime;
-        let judged = Judged { record, kind: Kind::QueueTime, case: "min_vruntime", queue };
-        self.compare(judged, self.min_known(queue), model, kernel, "min_vruntime");
+        if !self.learn_clock_from_minimum(record, probe, queue, kernel) {
+            let judged = Judged { record, kind: Kind::QueueTime, case: "min_vruntime", queue };
+            let tolerance = self.queue_tolerance(queue);
+            self.compare(judged, self.min_known(queue), [model, kernel], tolerance, "min_vruntime");
+        }
         self.sched.force_min_vruntime(queue, kernel);
         self.knowledge.queue_mut(queue).min_known = true;
         self.note_minimum(queue);

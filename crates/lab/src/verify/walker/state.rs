@@ -91,6 +91,9 @@ pub(super) struct EntityInfo {
     pub placed: Option<Placed>,
     /// That has been judged already, before the step that includes it.
     pub place_judged: bool,
+    /// How often it has been charged, since the kernel's place of it was last seen, at moments that the trace does not
+    /// print.
+    pub unprinted: u32,
 }
 
 /// What `place_entity()` returned with.
@@ -139,6 +142,12 @@ pub(super) struct CpuInfo {
     pub resched_due: bool,
     /// The queue on which code on this CPU places an entity.
     pub placing: Option<QueueId>,
+    /// The event up to which changes of weight that code on this CPU makes have been made in the core already.
+    pub weights_given: u64,
+    /// The event up to which the core is ahead: its running task has been off its queue and on again already.
+    pub ahead_until: u64,
+    /// The group's entity whose weight code on this CPU is changing, and to what.
+    pub reweighting: Option<(EntityId, u64)>,
     /// The tick's probe was hit and its accounting is to come.
     pub in_tick: bool,
     /// The high-resolution tick has come, and its accounting is to come.

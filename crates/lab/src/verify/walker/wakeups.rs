@@ -76,6 +76,7 @@ impl Walker {
         let queue = self.queue_of(task);
         let lag_known = self.average_known(queue) && self.is_known(task);
         let known = self.is_known(task) && (self.by_lag || self.min_known(queue));
+        self.note_unprinted_charge(self.sched.task(task).cpu());
         self.sched.force_delayed_out(task);
         let clock_known = self.prepare_detach(record.cpu, task);
         if self.sched.is_on_queue(task) {
@@ -150,6 +151,7 @@ impl Walker {
             };
             let own = Joining { entity, case: "moved", known, others: Vec::new(), since: event };
             let joining = self.joining(task, dest, own);
+            self.note_unprinted_charge(dest);
             self.sched.attach(task);
             self.sched.flush_given_weights();
             self.judge_placements(record, joining);
@@ -226,6 +228,7 @@ impl Walker {
             (false, false) => self.resched_shown_by(target),
         };
         if self.sched.curr(target) != task {
+            self.charge_for_test(record, task, target);
             self.judge_preempt(record, task, pending, truth);
         }
     }
@@ -261,6 +264,7 @@ impl Walker {
     pub(super) fn requeue(&mut self, task: TaskId) {
         if self.sched.is_delayed(task) {
             let known = self.average_known(self.queue_of(task));
+            self.note_unprinted_charge(self.sched.task(task).cpu());
             self.sched.force_delayed_awake(task);
             self.sched.flush_given_weights();
             if let Some(info) = self.info(task) {
@@ -341,9 +345,21 @@ impl Walker {
         let case = if moved.is_some() { "wakeup on another CPU" } else { "wakeup" };
         let joining = self.joining(task, target, Joining { entity, case, known, others, since });
         self.advance_clock(record, target);
+        self.note_unprinted_charge(target);
         self.sched.activate_woken(task, moved.is_some());
         self.sched.flush_given_weights();
         self.judge_placements(record, joining);
+    }
+
+    /// A test for preemption charges the running entity that it compares: that of a group is not printed.
+    fn charge_for_test(&mut self, record: &Record, task: TaskId, target: Cpu) {
+        let compared = self.sched.compared_entities(task).map(|(running, _)| self.sched.entity_view(running));
+        if let Some(running) = compared.filter(|running| running.task.is_none() && running.on_rq) {
+            self.advance_clock(record, target);
+            self.note_unprinted_charge(target);
+            self.sched.stand_on(target);
+            self.sched.charge_queue(self.sched.queue_of(running.id));
+        }
     }
 
     /// Lets the clock of a runqueue follow the trace's where an enqueue accounts only levels that print nothing.

@@ -38,7 +38,9 @@ impl Walker {
                 self.judge(judged, Verdict::Admissible, |_| [String::new(), String::new()]);
                 self.take_average_of_one(queue, kernel);
             }
-            (known, _) => self.compare(judged, known, model, kernel, "average"),
+            (known, _) => {
+                self.compare(judged, known, [model, kernel], self.queue_tolerance(queue), "average")
+            }
         }
     }
 
