@@ -4,6 +4,7 @@
 //! decision (`&self`), apply one (`&mut self`). An applied action reports the kernel's tracepoints and may mark CPUs
 //! for rescheduling; the driver collects both.
 
+mod hrtick;
 mod lifecycle;
 mod sched_info;
 mod switch;
@@ -108,6 +109,8 @@ pub struct Scheduler {
     pub(crate) unthrottle_calls: Vec<Cpu>,
     /// Open loop: CPUs of which it is known whether they are idle and how much is queued, whatever the state.
     pub(crate) given_cpus: Vec<GivenCpu>,
+    /// CPUs whose slice timer has changed since the driver last asked.
+    pub(crate) hrticks_moved: Vec<Cpu>,
     /// Open loop: groups' entities have the weights that a real kernel gave them.
     pub(crate) given_weights: Option<GivenWeights>,
 }
@@ -138,6 +141,7 @@ impl Scheduler {
             started_timers: Vec::new(),
             unthrottle_calls: Vec::new(),
             given_cpus: Vec::new(),
+            hrticks_moved: Vec::new(),
             given_weights: None,
             topology,
         };

@@ -66,6 +66,7 @@ reasons! {
         SliceUsed = "it has used its slice",
         BelowMinGranularity = "it has run less than the minimal granularity",
         LeftmostAhead = "it is still behind the leftmost",
+        SliceTimer = "the timer that ends its slice has expired",
         FarAhead = "it is ahead of the leftmost by more than its slice",
         WithinSlice = "its slice is not used up",
     }

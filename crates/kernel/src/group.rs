@@ -22,7 +22,7 @@ use crate::weight::LoadWeight;
 pub use changes::GROUP_CHANGES;
 pub use rules::{
     ExitMove, GroupEffect, GroupRules, IdleCredit, IdleGroups, IdlePreemption, IdleProtection, IdleReweight,
-    MovedRunning, MovedWaiting,
+    MovedRunning, MovedWaiting, ReweightCharge, ReweightLag, ReweightMinimum,
 };
 
 /// Index of a task group.

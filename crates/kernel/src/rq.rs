@@ -37,6 +37,8 @@ pub(crate) struct Rq {
     /// For `/proc/schedstat`.
     pub counters: RqCounters,
     pub idle_time: IdleTime,
+    /// When the timer expires that ends the running slice, if it runs.
+    pub hrtick: Option<Ns>,
     /// Groups' queues that this CPU has been called to unthrottle.
     pub unthrottle: Vec<CfsRqId>,
 }
@@ -59,6 +61,7 @@ impl Rq {
             leaf_cfs_rqs: Vec::new(),
             counters: RqCounters::default(),
             idle_time,
+            hrtick: None,
             unthrottle: Vec::new(),
         }
     }

@@ -214,12 +214,14 @@ impl Engine {
         match occurrence {
             Occurrence::PhaseEnds { cpu } => self.phase_ends(cpu),
             Occurrence::Tick { cpu } => self.tick(cpu),
+            Occurrence::Hrtick { cpu } => self.hrtick(cpu),
             Occurrence::Interrupt { cpu, interrupt } => self.interrupt_arrives(cpu, interrupt),
             Occurrence::WokenLeft { cpu, thread, sync } => self.go_on_waking(cpu, thread as usize, sync),
             Occurrence::FrequencySet { request, .. } => self.frequency_is_set(cpu, request),
         }
         self.serve_governors(cpu);
         self.serve_groups();
+        self.serve_hrticks();
     }
 
     /// The thread that `cpu` runs; `None` when it runs its idle task.

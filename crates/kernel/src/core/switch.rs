@@ -72,6 +72,7 @@ impl Scheduler {
                 self.rqs[cpu.index()].counters.sched_goidle += 1;
                 self.turn_idle(cpu, prev);
                 self.idle_begins(cpu);
+                self.hrtick_stop(cpu);
             }
             self.set_next_task(next, true);
         }

@@ -71,6 +71,7 @@ impl Scheduler {
             level = self.se(se).parent;
         }
         self.rqs[cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
+        self.hrtick_update(cpu);
         level.is_none()
     }
 
@@ -302,6 +303,9 @@ impl Scheduler {
     pub(crate) fn set_next_task_fair(&mut self, task: TaskId, picked: bool) {
         self.set_next_levels(self.tasks[task.index()].se, picked);
         self.note_picked(task);
+        if picked {
+            self.hrtick_start_fair(task);
+        }
     }
 
     fn set_next_levels(&mut self, se: SeId, picked: bool) {
@@ -319,8 +323,7 @@ impl Scheduler {
         let root = self.rqs[self.tasks[next.index()].cpu.index()].cfs;
         if self.cfs(root).curr.is_none() {
             // All was put back already, when the pick found a group without runtime.
-            self.set_next_levels(picked, true);
-            return self.note_picked(next);
+            return self.set_next_task_fair(next, true);
         }
         let (last_put, last_set) = self.find_matching_se(prev, picked);
         let mut level = Some(prev);
@@ -334,6 +337,7 @@ impl Scheduler {
             level = self.se(se).parent.filter(|_| se != last_set);
         }
         self.note_picked(next);
+        self.hrtick_start_fair(next);
     }
 
     fn put_prev_entity(&mut self, se: SeId) {

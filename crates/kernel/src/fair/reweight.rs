@@ -3,6 +3,7 @@
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::SeId;
 use crate::generation::behaviour::Reweight;
+use crate::group::{ReweightCharge, ReweightLag, ReweightMinimum};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
@@ -10,9 +11,9 @@ impl Scheduler {
     /// Gives an entity another weight, on its queue or off it.
     ///
     /// Kernel: `reweight_entity()`, kernel/sched/fair.c. Variants: `KeepVruntime` to v6.5; `ScaleDeadline` in v6.6.0 to
-    /// v6.6.2; `ScaleAroundOthers` from eab03c23c2a1; `ScaleAroundAverage` from afae8002b4fd; `PlaceAnew` from
-    /// 6d71a9c61604;
-    /// `ScaleAllAroundAverage` from 101f3498b4bd.
+    /// v6.6.2; `ScaleAroundOthers` from eab03c23c2a1; `ScaleAroundAverage` from afae8002b4fd, where the queue is charged
+    /// from 11b1b8bc2b98 and lag is limited from 1560d1f6eb6b; `PlaceAnew` from 6d71a9c61604; `ScaleAllAroundAverage` from
+    /// 101f3498b4bd.
     /// Units: lag and deadlines in virtual ns, quotients truncated towards zero.
     pub(crate) fn reweight_entity(&mut self, se: SeId, load: LoadWeight) {
         let cfs_rq = self.se(se).cfs_rq;
@@ -20,7 +21,7 @@ impl Scheduler {
         let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
         let ratio = Ratio { old: self.se(se).load, new: load };
         if queued {
-            if is_curr || charges_all(rule) {
+            if is_curr || self.generation.groups.reweight_charge == ReweightCharge::Queued {
                 self.update_curr(cfs_rq);
             }
             if rule == Reweight::PlaceAnew {
@@ -52,8 +53,12 @@ impl Scheduler {
             if rule == Reweight::PlaceAnew {
                 self.cfs_mut(cfs_rq).nr_running += 1;
             }
-            let moves_vruntime = rule == Reweight::ScaleAroundOthers || charges_all(rule);
-            if moves_vruntime {
+            let looks = match self.generation.groups.reweight_minimum {
+                ReweightMinimum::Never => false,
+                ReweightMinimum::Waiting => !is_curr,
+                ReweightMinimum::Queued => true,
+            };
+            if looks {
                 self.update_min_vruntime(cfs_rq);
             }
         }
@@ -69,7 +74,10 @@ impl Scheduler {
     }
 
     fn scale_on_queue(&mut self, se: SeId, ratio: Ratio, average: Vruntime, others: Vruntime) {
-        let limit = self.lag_limit(self.se(se).cfs_rq, se);
+        let limit = match self.generation.groups.reweight_lag {
+            ReweightLag::All => i64::MAX,
+            ReweightLag::Limited => self.lag_limit(self.se(se).cfs_rq, se),
+        };
         let rule = self.generation.behaviours.reweight;
         let entity = self.se_mut(se);
         match rule {
@@ -119,11 +127,6 @@ impl Scheduler {
             entity.deadline = entity.vruntime.plus(ratio.scale(left));
         }
     }
-}
-
-/// Whether every queued entity's queue is charged first, not only the running one's.
-fn charges_all(rule: Reweight) -> bool {
-    matches!(rule, Reweight::ScaleAroundAverage | Reweight::ScaleAllAroundAverage | Reweight::PlaceAnew)
 }
 
 /// Old weight over new weight.

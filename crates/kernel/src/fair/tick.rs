@@ -17,9 +17,7 @@ impl Scheduler {
         while let Some(se) = level {
             let cfs_rq = self.se(se).cfs_rq;
             let pending = self.need_resched(self.cfs(cfs_rq).cpu);
-            self.update_curr(cfs_rq);
-            self.update_load_avg(se, LoadUpdate::TELL);
-            self.update_cfs_group(se);
+            self.account_level(se);
             let decision = match self.generation.behaviours.tick_preemption {
                 TickPreemption::Deadline => self.deadline_passed(cfs_rq, pending),
                 TickPreemption::IdealSlice | TickPreemption::IdealSliceWithinLatency => {
@@ -34,6 +32,21 @@ impl Scheduler {
             level = self.se(se).parent;
         }
         decided
+    }
+
+    /// Accounts a running task at every level.
+    pub(crate) fn account_tick(&mut self, task: TaskId) {
+        let mut level = Some(self.tasks[task.index()].se);
+        while let Some(se) = level {
+            self.account_level(se);
+            level = self.se(se).parent;
+        }
+    }
+
+    fn account_level(&mut self, se: SeId) {
+        self.update_curr(self.se(se).cfs_rq);
+        self.update_load_avg(se, LoadUpdate::TELL);
+        self.update_cfs_group(se);
     }
 
     /// What accounting found out: EEVDF has no test of its own at the tick.

@@ -267,6 +267,14 @@ behaviours! {
         Deadline = "when vruntime reaches the deadline, tested whenever run time is accounted",
     }
 
+    /// Whether slices end by a timer of their own, where the feature `HRTICK` is on.
+    Hrtick {
+        /// As before v7.1, where it is off by default.
+        NotFollowed = "not followed",
+        /// At the deadline.
+        UntilDeadline = "a timer at the deadline, while others are queued",
+    }
+
     /// When a wakeup takes the CPU away.
     WakeupPreemption {
         /// When the woken entity is further behind than the wakeup granularity.
@@ -337,6 +345,8 @@ pub struct Behaviours {
     pub headroom: Headroom,
     /// See [`GovernorHook`].
     pub governor_hook: GovernorHook,
+    /// See [`Hrtick`].
+    pub hrtick: Hrtick,
 }
 
 impl Pick {
@@ -365,7 +375,7 @@ pub(crate) enum TimelineOrder {
 
 impl Behaviours {
     /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 24] {
+    pub fn describe(&self) -> [(&'static str, &'static str); 25] {
         [
             ("placement", self.placement.describe()),
             ("pick", self.pick.describe()),
@@ -391,6 +401,7 @@ impl Behaviours {
             ("request", self.request.describe()),
             ("headroom", self.headroom.describe()),
             ("governor", self.governor_hook.describe()),
+            ("slice timer", self.hrtick.describe()),
         ]
     }
 }

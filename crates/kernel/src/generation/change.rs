@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup, ForkPlacement,
-    ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement, ProtectionStart,
+    ForkPreemption, GovernorHook, Headroom, Hrtick, LagInflation, LagLimit, Pick, Placement, ProtectionStart,
     Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption,
     Yield,
 };
@@ -102,6 +102,8 @@ pub enum Effect {
     Request(Request),
     /// Another place for headroom.
     Headroom(Headroom),
+    /// Another end of slices by a timer.
+    Hrtick(Hrtick),
     /// Another hook for governors.
     GovernorHook(GovernorHook),
     /// Another rule for balancing.
@@ -155,6 +157,7 @@ impl Effect {
             Effect::ForkPlacement(rule) => behaviours.fork_placement = rule,
             Effect::Request(rule) => behaviours.request = rule,
             Effect::Headroom(rule) => behaviours.headroom = rule,
+            Effect::Hrtick(rule) => behaviours.hrtick = rule,
             Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
             Effect::Balance(effect) => effect.apply(&mut generation.balance),
             Effect::Domain(effect) => effect.apply(&mut generation.domain),

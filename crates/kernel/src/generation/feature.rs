@@ -51,7 +51,7 @@ features! {
     /// Wakeups may preempt the running task.
     WakeupPreemption = "WAKEUP_PREEMPTION", Modelled;
     /// Slices end by a timer of their own instead of by the tick.
-    Hrtick = "HRTICK", NotModelled;
+    Hrtick = "HRTICK", Modelled;
     /// Balancing compares loads with a history of them.
     LbBias = "LB_BIAS", Modelled;
     /// The idle scan is given up when idle times are short against its cost.

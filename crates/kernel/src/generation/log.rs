@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::behaviour::{
     Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup,
-    ForkPlacement, ForkPreemption, GovernorHook, Headroom, LagInflation, LagLimit, Pick, Placement,
+    ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, LagInflation, LagLimit, Pick, Placement,
     ProtectionStart, Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero,
     WakeupPreemption, Yield,
 };
@@ -13,7 +13,7 @@ use super::{Feature, Features, Tunable, Tunables};
 use crate::balance::BALANCE_CHANGES;
 use crate::domain::{DOMAIN_CHANGES, DomainEffect, FilesShown};
 use crate::fair::bandwidth::BANDWIDTH_CHANGES;
-use crate::group::GROUP_CHANGES;
+use crate::group::{GROUP_CHANGES, GroupEffect, ReweightMinimum};
 use crate::pelt::{PELT_CHANGES, PeltRules};
 use crate::select::SELECT_CHANGES;
 
@@ -81,6 +81,7 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     fork_placement: ForkPlacement::OnParentsQueue,
     request: Request::BaseSlice,
     headroom: Headroom::OnFrequency,
+    hrtick: Hrtick::NotFollowed,
     governor_hook: GovernorHook::EveryQueueUpdate,
 };
 
@@ -249,6 +250,7 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("eab03c23c2a1", "reweight-keeps-lag", (6, 7), "sched/eevdf: Fix vruntime adjustment on reweight", &[
         Effect::Reweight(Reweight::ScaleAroundOthers),
+        Effect::Group(GroupEffect::ReweightMinimum(ReweightMinimum::Waiting)),
     ]),
     change("9c0b4bb7f630", "governor-effective", (6, 8), "sched/cpufreq: Rework schedutil governor performance estimation", &[
         Effect::Headroom(Headroom::OnEachCpu),
@@ -316,6 +318,22 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("6e3c0a4e1ad1", "lag-clamp", (7, 0), "sched/fair: Fix lag clamp", &[
         Effect::LagLimit(LagLimit::LargestRequest),
+    ]),
+    change("558c18d3fbb6", "hrtick-duration", (7, 1), "sched/eevdf: Fix HRTICK duration", &[
+        Effect::Groundwork,
+    ]),
+    change("97015376642f", "hrtick-update", (7, 1), "sched/fair: Simplify hrtick_update()", &[
+        Effect::Groundwork,
+    ]),
+    change("5d88e424ec1b", "hrtick-hard", (7, 1), "sched/fair: Make hrtick resched hard", &[
+        Effect::Groundwork,
+    ]),
+    change("c8cdb9b51640", "hrtick-tiny", (7, 1), "sched/hrtick: Avoid tiny hrtick rearms", &[
+        Effect::Groundwork,
+    ]),
+    change("9213aa4784cf", "hrtick", (7, 1), "sched: Default enable HRTICK when deferred rearming is enabled", &[
+        Effect::Hrtick(Hrtick::UntilDeadline),
+        Effect::SetFeature(Feature::Hrtick, true),
     ]),
     change("db4551e2ba34", "whole-weight", (7, 1), "sched/fair: Use full weight to __calc_delta()", &[
         Effect::Arithmetic(Arithmetic::WholeWeight),

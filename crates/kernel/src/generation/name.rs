@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::behaviour::Hrtick;
 use super::{BUILDS, Build, Change, Feature, Generation, LOG, Release, Support, Tunable, TunableScaling};
 
 /// Why a name means no generation, in one line that says what to do.
@@ -166,6 +167,12 @@ fn switch(generation: &mut Generation, feature: Feature, enabled: bool) -> Resul
     }
     if feature.support() == Support::NotModelled && generation.features.enabled(feature) != enabled {
         return refuse(format!("feature {feature} is known but not modelled"), "leave it at its default");
+    }
+    if feature == Feature::Hrtick && enabled && generation.behaviours.hrtick == Hrtick::NotFollowed {
+        return refuse(
+            format!("feature {feature} of kernel '{name}' is known but not modelled"),
+            "it is from v7.1 on (9213aa4784cf)",
+        );
     }
     generation.features.set(feature, enabled);
     Ok(())

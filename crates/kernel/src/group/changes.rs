@@ -4,7 +4,7 @@
 
 use super::rules::{
     ExitMove, GroupEffect, IdleCredit, IdleGroups, IdlePreemption, IdleProtection, IdleReweight,
-    MovedRunning, MovedWaiting,
+    MovedRunning, MovedWaiting, ReweightCharge, ReweightLag, ReweightMinimum,
 };
 use crate::generation::{Change, Effect, change};
 
@@ -39,6 +39,15 @@ pub const GROUP_CHANGES: &[Change] = &[
     ]),
     change("eff6c8ce8d4d", "same-autogroup", (6, 4), "sched/core: Reduce cost of sched_move_task when config autogroup", &[
         becomes!(ExitMove::IfGroupChanges),
+    ]),
+    change("5068d84054b7", "reweight-minimum", (6, 8), "sched/fair: Update min_vruntime for reweight_entity() correctly", &[
+        becomes!(ReweightMinimum::Queued),
+    ]),
+    change("11b1b8bc2b98", "reweight-charge", (6, 9), "sched/eevdf: Always update V if se->on_rq when reweighting", &[
+        becomes!(ReweightCharge::Queued),
+    ]),
+    change("1560d1f6eb6b", "reweight-lag-limit", (6, 9), "sched/eevdf: Prevent vlag from going out of bounds in reweight_eevdf()", &[
+        becomes!(ReweightLag::Limited),
     ]),
     change("d32960528702", "idle-reweight", (6, 11), "sched/fair: set_load_weight() must also call reweight_task() for SCHED_IDLE tasks", &[
         becomes!(IdleReweight::WithLoad),

@@ -47,6 +47,32 @@ behaviours! {
         WithLoad = "the task's load follows its weight",
     }
 
+    /// Whose run time is charged before a weight changes.
+    ReweightCharge {
+        /// Only its own.
+        Running = "its own, if it runs",
+        /// That of whoever runs on its queue.
+        Queued = "that of whoever runs on its queue",
+    }
+
+    /// How much lag an entity keeps through a change of its weight.
+    ReweightLag {
+        /// All.
+        All = "all that it has",
+        /// What an entity may keep that leaves.
+        Limited = "as much as one that leaves the queue",
+    }
+
+    /// After which changes of weight the queue's minimum is looked at.
+    ReweightMinimum {
+        /// Vruntimes do not change.
+        Never = "after none",
+        /// Those of entities that wait.
+        Waiting = "after those of waiting entities",
+        /// All on the queue.
+        Queued = "after those of waiting and running entities",
+    }
+
     /// What happens when a running task has come to another group.
     MovedRunning {
         /// Nothing.
@@ -82,6 +108,9 @@ rules! {
         idle_protection: IdleProtection = Kept, "idle protection";
         idle_credit: IdleCredit = LikeOthers, "idle sleeper";
         idle_reweight: IdleReweight = WeightOnly, "turning idle";
+        reweight_charge: ReweightCharge = Running, "charged before a reweight";
+        reweight_lag: ReweightLag = All, "lag through a reweight";
+        reweight_minimum: ReweightMinimum = Never, "minimum after a reweight";
         moved_running: MovedRunning = GoesOn, "moved while running";
         moved_waiting: MovedWaiting = Waits, "moved while waiting";
         exit_move: ExitMove = Always, "autogroup at exit";

@@ -195,6 +195,7 @@ impl Driver {
         let index = self.below(self.tasks.len() as u64) as usize;
         let task = self.tasks[index];
         self.expire_timers();
+        self.end_slices();
         match self.below(if self.regroups { 30 } else { 20 }) {
             0..8 => drop(self.scheduler.scheduler_tick(cpu)),
             8..11 => self.schedule(cpu, true),
@@ -308,6 +309,17 @@ impl Driver {
             self.scheduler.unthrottle_queued(cpu);
         }
         self.here(here);
+    }
+
+    fn end_slices(&mut self) {
+        for cpu in (0..self.cpus as u32).map(Cpu) {
+            if self.scheduler.hrtick_expires(cpu).is_some_and(|expires| expires <= self.now) {
+                let here = self.scheduler.trace.here;
+                self.here(cpu);
+                self.scheduler.hrtick(cpu);
+                self.here(here);
+            }
+        }
     }
 
     fn switch_frequencies(&mut self) {

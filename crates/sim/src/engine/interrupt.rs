@@ -114,6 +114,27 @@ impl Engine {
         self.leave_interrupt(cpu, self.machine.costs.tick + balance);
     }
 
+    /// The timer that ends the running slice has expired.
+    pub(super) fn hrtick(&mut self, cpu: Cpu) {
+        if self.cpus[cpu.index()].phase == Phase::Idle {
+            return;
+        }
+        self.kernel.set_here(cpu, Mode::Hardirq, self.now);
+        self.kernel.hrtick(cpu);
+        self.interrupt_marked(Some(cpu));
+        self.leave_interrupt(cpu, self.machine.costs.interrupt + self.machine.costs.timer);
+    }
+
+    /// Arranges the ends of slices that have changed.
+    pub(super) fn serve_hrticks(&mut self) {
+        let mut moved = std::mem::take(&mut self.marked);
+        self.kernel.take_moved_hrticks(&mut moved);
+        for cpu in moved.drain(..) {
+            self.queue.arrange_hrtick(cpu, self.kernel.hrtick_expires(cpu));
+        }
+        self.marked = moved;
+    }
+
     /// Lets `cpu`'s tick run from the next tick on. All CPUs tick at the same instants, as without `skew_tick`.
     pub(super) fn arm_tick(&mut self, cpu: Cpu) {
         if std::mem::replace(&mut self.cpus[cpu.index()].tick_armed, true) {

@@ -14,6 +14,8 @@ pub(super) enum Occurrence {
     PhaseEnds { cpu: Cpu },
     /// A CPU's periodic tick.
     Tick { cpu: Cpu },
+    /// The timer that ends the running slice of a CPU.
+    Hrtick { cpu: Cpu },
     /// An interrupt reaches a CPU.
     Interrupt { cpu: Cpu, interrupt: Interrupt },
     /// A waker on a CPU looks whether the task that it wakes has been switched out where it slept.
@@ -28,6 +30,7 @@ impl Occurrence {
         match self {
             Occurrence::PhaseEnds { cpu }
             | Occurrence::Tick { cpu }
+            | Occurrence::Hrtick { cpu }
             | Occurrence::Interrupt { cpu, .. }
             | Occurrence::WokenLeft { cpu, .. }
             | Occurrence::FrequencySet { cpu, .. } => cpu,
@@ -79,10 +82,13 @@ impl Key {
     }
 }
 
+/// Places that each CPU has: the end of its phase, its tick, the end of its slice.
+const PLACES: usize = 3;
+
 /// Occurrences by time, and by arrangement where times are equal.
 ///
-/// The end of a CPU's phase and its tick have a place of their own each, since each CPU has at most one of them and
-/// they are by far the most frequent; everything else waits in a heap.
+/// The end of a CPU's phase, its tick and the end of its slice have a place of their own each, since each CPU has at most
+/// one of them and they are by far the most frequent; everything else waits in a heap.
 #[derive(Debug)]
 pub(super) struct Queue {
     places: Tournament,
@@ -100,7 +106,12 @@ struct Arranged {
 
 impl Queue {
     pub fn new(nr_cpus: usize) -> Queue {
-        Queue { places: Tournament::new(2 * nr_cpus), taken: None, others: BinaryHeap::new(), arranged: 0 }
+        Queue {
+            places: Tournament::new(PLACES * nr_cpus),
+            taken: None,
+            others: BinaryHeap::new(),
+            arranged: 0,
+        }
     }
 
     fn set(&mut self, place: usize, key: Key) {
@@ -116,18 +127,24 @@ impl Queue {
     /// Arranges the end of `cpu`'s phase, instead of what was arranged for it before.
     pub fn arrange_phase_end(&mut self, cpu: Cpu, time: Ns) {
         let key = self.key(time);
-        self.set(2 * cpu.index(), key);
+        self.set(PLACES * cpu.index(), key);
     }
 
     /// `cpu`'s phase does not end by itself.
     pub fn cancel_phase_end(&mut self, cpu: Cpu) {
-        self.set(2 * cpu.index(), Key::NEVER);
+        self.set(PLACES * cpu.index(), Key::NEVER);
     }
 
     /// Arranges `cpu`'s next tick.
     pub fn arrange_tick(&mut self, cpu: Cpu, time: Ns) {
         let key = self.key(time);
-        self.set(2 * cpu.index() + 1, key);
+        self.set(PLACES * cpu.index() + 1, key);
+    }
+
+    /// Arranges the end of `cpu`'s slice, instead of what was arranged for it before; `None`: it does not end by itself.
+    pub fn arrange_hrtick(&mut self, cpu: Cpu, time: Option<Ns>) {
+        let key = time.map_or(Key::NEVER, |time| self.key(time));
+        self.set(PLACES * cpu.index() + 2, key);
     }
 
     /// Arranges an interrupt.
@@ -167,10 +184,12 @@ impl Queue {
             _ => {
                 let place = key.place();
                 self.taken = Some(place);
-                let cpu = Cpu((place / 2) as u32);
-                let is_tick = place % 2 == 1;
-                let occurrence =
-                    if is_tick { Occurrence::Tick { cpu } } else { Occurrence::PhaseEnds { cpu } };
+                let cpu = Cpu((place / PLACES) as u32);
+                let occurrence = match place % PLACES {
+                    0 => Occurrence::PhaseEnds { cpu },
+                    1 => Occurrence::Tick { cpu },
+                    _ => Occurrence::Hrtick { cpu },
+                };
                 Some((key.time(), occurrence))
             }
         }
