@@ -1,13 +1,17 @@
-//! How fast a large `perf.data` becomes the latency table and the other answers, and in how much memory.
+//! How fast a large `perf.data` becomes the latency table and the other answers, in how much memory, and how fast
+//! perf does the same.
 //!
 //! `cargo bench -p fairlab-analysis --bench latency_perfdata` makes a recording of four million events by repeating
-//! the samples of `testdata/perf-hackbench.data` later and later, and reads it. `… -- FILE` reads FILE instead.
-//! To compare: `time perf sched latency -i target/tmp/latency_perfdata.data >/dev/null`.
+//! the samples of `testdata/perf-hackbench.data` later and later, and reads it. `… -- FILE` reads FILE instead, such as
+//! one that `fairlab run … --trace FILE` made. Printed is the best of the rounds: what disturbs a round only ever makes
+//! it slower. The peer is perf 6.12 or later, where `scripts/with-peers` put it or on the path; older ones lose most
+//! waits.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fairlab_analysis::explain::{Explain, ExplainOptions};
@@ -19,7 +23,7 @@ use fairlab_event::{Counter, Sink};
 use fairlab_trace::{ReadOptions, perfdata};
 
 const EVENTS_MIN: u64 = 4_000_000;
-const RUNS: u32 = 5;
+const ROUNDS: u32 = 5;
 
 fn main() {
     let file = match std::env::args().skip(1).find(|argument| !argument.starts_with('-')) {
@@ -28,12 +32,31 @@ fn main() {
     };
     let megabytes = file.metadata().expect("a file").len() as f64 / 1e6;
     println!("{} ({megabytes:.1} MB)", file.display());
-    measure("read only", &file, megabytes, Counter::default);
-    measure("latency", &file, megabytes, || Latency::new(LatencyOptions::default()));
-    measure("timehist", &file, megabytes, list_nowhere);
-    measure("summary", &file, megabytes, || Summary::new(SummaryOptions::default()));
-    measure("explain", &file, megabytes, || Explain::new(ExplainOptions::default()));
-    println!("peak memory {:.1} MiB", peak_mib().unwrap_or(f64::NAN));
+    let perf = perf();
+    if perf.is_none() {
+        println!("perf: not measured: run this with scripts/with-peers");
+    }
+    let peer = |answer: &'static str| perf.as_deref().map(|perf| (perf, answer));
+    measure("latency", &file, peer("latency"), || Latency::new(LatencyOptions::default()));
+    println!("           peak memory {:.1} MiB", peak_mib().unwrap_or(f64::NAN));
+    measure("read only", &file, None, Counter::default);
+    measure("timehist", &file, peer("timehist"), list_nowhere);
+    measure("summary", &file, None, || Summary::new(SummaryOptions::default()));
+    measure("explain", &file, None, || Explain::new(ExplainOptions::default()));
+    println!("           peak memory {:.1} MiB", peak_mib().unwrap_or(f64::NAN));
+}
+
+/// A perf that knows all that is asked of it.
+fn perf() -> Option<PathBuf> {
+    let brought = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers/bin/perf");
+    let is_new = |perf: &PathBuf| {
+        let Ok(output) = Command::new(perf).arg("--version").output() else { return false };
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut numbers = text.split(|letter: char| !letter.is_ascii_digit()).filter(|word| !word.is_empty());
+        let mut next = || numbers.next()?.parse::<u32>().ok();
+        matches!((next(), next()), (Some(major), Some(minor)) if (major, minor) >= (6, 12))
+    };
+    [brought, PathBuf::from("perf")].into_iter().find(is_new)
 }
 
 /// Makes every line of the list and throws it away.
@@ -47,26 +70,37 @@ fn list_nowhere() -> impl Sink {
     })
 }
 
-/// Reads the file `RUNS` times; prints the median run.
+/// Reads the file in turns with the peer; prints the best of each.
 #[expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
-fn measure<S: Sink>(what: &str, path: &Path, megabytes: f64, sink: impl Fn() -> S) {
-    let mut runs: Vec<(Duration, u64)> = (0..RUNS)
-        .map(|_| {
+fn measure<S: Sink>(what: &str, path: &Path, peer: Option<(&Path, &str)>, sink: impl Fn() -> S) {
+    let (mut ours, mut peers) = (Duration::MAX, Duration::MAX);
+    let mut events = 0;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let mut sink = sink();
+        let file = File::open(path).expect("the file");
+        let stats = perfdata::read_file(file, &ReadOptions::default(), &mut sink).expect("a perf.data");
+        (ours, events) = (ours.min(start.elapsed()), stats.events);
+        if let Some((perf, answer)) = peer {
             let start = Instant::now();
-            let mut sink = sink();
-            let file = File::open(path).expect("the file");
-            let stats = perfdata::read_file(file, &ReadOptions::default(), &mut sink).expect("a perf.data");
-            (start.elapsed(), stats.events)
-        })
-        .collect();
-    runs.sort_unstable();
-    let (time, events) = runs[runs.len() / 2];
-    let seconds = time.as_secs_f64();
-    println!(
-        "{what:10} {events} events in {seconds:.3} s: {:.2} M events/s, {:.0} MB/s",
-        events as f64 / seconds / 1e6,
-        megabytes / seconds
-    );
+            let mut perf = Command::new(perf);
+            perf.args(["sched", answer, "-i"]).arg(path).stdout(Stdio::null()).stderr(Stdio::null());
+            assert!(perf.status().expect("perf").success(), "perf sched {answer} failed");
+            peers = peers.min(start.elapsed());
+        }
+    }
+    let rate = |time: Duration| events as f64 / time.as_secs_f64() / 1e6;
+    print!("{what:10} {:6.2} M events/s", rate(ours));
+    match peer {
+        Some(_) => {
+            let ratio = peers.as_secs_f64() / ours.as_secs_f64();
+            println!(
+                ", perf {:6.2} M events/s: ratio {ratio:.2} ({events} events, best of {ROUNDS})",
+                rate(peers)
+            );
+        }
+        None => println!(" ({events} events, best of {ROUNDS})"),
+    }
 }
 
 /// The most memory that this process has had, from `/proc/self/status`.

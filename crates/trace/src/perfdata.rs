@@ -249,7 +249,11 @@ mod tests {
         check_refused(b"", "does not begin with PERFILE2");
         check_refused(&bytes[..103], "ends within its header");
         check_refused(&bytes[..300], "is cut");
-        check_refused(&Made::default().bytes(), "never finished");
+        let mut unfinished = Made::default().bytes();
+        let (records_at, formats) = (104 + 8 + 80, unfinished.len());
+        unfinished[records_at..formats].fill(7);
+        check_refused(&unfinished, "never finished");
+        check(&Made::default(), &[], &[]);
         check_refused(&Made { features: vec![24], ..good.clone() }.bytes(), "without --threads");
         check_refused(&Made { attrs: Vec::new(), ..good.clone() }.bytes(), "no tracepoint");
         check_refused(
@@ -333,27 +337,22 @@ mod tests {
 
     #[test]
     fn any_cut_and_any_flipped_bit_leave_the_reader_standing() {
-        let made = Made::default()
-            .comm(0, 5, "a")
-            .waking(10, 7, "w")
-            .round()
-            .fork(15, 9, 5)
-            .waking(20, 7, "w")
-            .round();
-        let bytes = made.bytes();
-        for cut in 0..bytes.len() {
-            let _ = try_read(&bytes[..cut]);
-        }
-        for at in 0..bytes.len() {
-            for bit in 0..8 {
-                let mut damaged = bytes.clone();
-                damaged[at] ^= 1 << bit;
-                let _ = try_read(&damaged);
+        let make = |made: Made| {
+            made.comm(0, 5, "a").waking(10, 7, "w").round().fork(15, 9, 5).waking(20, 7, "w").round()
+        };
+        // Plain, to a pipe, and two compressed ones.
+        let shapes = shapes(make);
+        for (_, made) in [4, 9, 3, 15].map(|shape| &shapes[shape]) {
+            let bytes = made.bytes();
+            for cut in 0..bytes.len() {
+                let _ = try_read(&bytes[..cut]);
             }
-            for value in [0, 0x7f, 0xff] {
-                let mut damaged = bytes.clone();
-                damaged[at] = value;
-                let _ = try_read(&damaged);
+            for at in 0..bytes.len() {
+                for value in [bytes[at] ^ 1, bytes[at] ^ 0x80, 0, 0x7f, 0xff] {
+                    let mut damaged = bytes.clone();
+                    damaged[at] = value;
+                    let _ = try_read(&damaged);
+                }
             }
         }
     }

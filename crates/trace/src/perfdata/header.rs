@@ -102,9 +102,14 @@ fn read_sections(
     check_supported(&features, data, store.length())?;
     let attrs = read_attrs(store, attrs, attr_size, endian)?;
     check_attrs(&attrs)?;
+    let tracepoints =
+        read_formats(store, &features, data, endian, stats).map_err(|error| match data.size {
+            0 => never_finished(),
+            _ => error,
+        })?;
     Ok(Facts {
         attrs,
-        tracepoints: read_formats(store, &features, data, endian, stats)?,
+        tracepoints,
         data_start: data.offset,
         data_end: data.end().min(store.length()),
         compressed: features.has(FEATURE_COMPRESSED),
@@ -140,6 +145,15 @@ fn cut_header() -> ImportError {
     ImportError::NotATrace("this perf.data ends within its header".to_string())
 }
 
+/// Records without an end that is said: of a recording that was finished, none, and descriptions follow.
+fn never_finished() -> ImportError {
+    ImportError::NotATrace(
+        "this perf.data was never finished: perf record was killed before it wrote the event descriptions; \
+         stop it with SIGINT or SIGTERM"
+            .to_string(),
+    )
+}
+
 fn no_tracepoints() -> ImportError {
     ImportError::Unsupported(
         "this perf.data holds no tracepoint events; record some with: perf sched record".to_string(),
@@ -170,13 +184,6 @@ impl Features {
 }
 
 fn check_supported(features: &Features, data: Section, length: u64) -> Result<(), ImportError> {
-    if data.size == 0 {
-        return Err(ImportError::NotATrace(
-            "this perf.data was never finished: perf record was killed before it wrote the event descriptions; \
-             stop it with SIGINT or SIGTERM"
-                .to_string(),
-        ));
-    }
     if data.end() > length {
         return Err(ImportError::NotATrace(format!(
             "this perf.data is cut: its records end at byte {} and its event descriptions follow, the file ends at {length}",

@@ -168,19 +168,21 @@ fn a_recording_cut_anywhere_is_answered() {
 
 #[test]
 fn a_recording_damaged_anywhere_is_answered() {
-    let bytes = std::fs::read(testdata("perf-make.data")).expect("a recording");
-    let data_start = 1224;
-    let header = (0..data_start).step_by(5);
-    let rest = (data_start..bytes.len()).step_by(311);
-    let mut answered = 0;
-    for at in header.chain(rest) {
-        for damage in [0x01, 0x80, 0xff] {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= damage;
-            answered += u64::from(survive(&damaged).is_some());
+    for name in ["perf-make.data", "perf-pipe-compressed.data", "perf-compressed.data", "perf-mixed.data"] {
+        let bytes = std::fs::read(testdata(name)).expect("a recording");
+        let data_start = 1224;
+        let header = (0..data_start).step_by(5);
+        let rest = (data_start..bytes.len()).step_by(311);
+        let mut answered = 0;
+        for at in header.chain(rest) {
+            for damage in [0x01, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= damage;
+                answered += u64::from(survive(&damaged).is_some());
+            }
         }
+        assert!(answered > 500, "{name}: {answered}");
     }
-    assert!(answered > 1000, "{answered}");
 }
 
 #[test]

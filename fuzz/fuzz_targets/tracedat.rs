@@ -1,0 +1,14 @@
+//! Any bytes as trace.dat: an answer, never a panic, and the account says how many events were handed on.
+
+#![no_main]
+
+use fairlab_event::Counter;
+use fairlab_trace::{ReadOptions, tracedat};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut counter = Counter::default();
+    if let Ok(stats) = tracedat::read(bytes, &ReadOptions::default(), &mut counter) {
+        assert_eq!(stats.events, counter.events);
+    }
+});
