@@ -39,7 +39,7 @@ impl Walker {
                 self.take_average_of_one(queue, kernel);
             }
             (known, _) => {
-                self.compare(judged, known, [model, kernel], self.queue_tolerance(queue), "average")
+                self.compare(judged, known, [model, kernel], self.queue_tolerance(queue), "average");
             }
         }
     }
