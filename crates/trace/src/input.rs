@@ -80,7 +80,7 @@ const UNSUPPORTED: &[(&[u8], &str)] = &[
 ];
 
 /// Reads the trace in `path` (`-` is standard input), decompressing it when its first bytes say zstd, gzip or xz. A folder
-/// is read as a copy of tracefs with each CPU's raw pages.
+/// is read as what `perf record --threads` makes, or as a copy of tracefs with each CPU's raw pages.
 ///
 /// # Errors
 /// The file cannot be opened or read, or holds no trace.
@@ -96,6 +96,9 @@ pub fn read_path(
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         options.check_for(None)?;
+        if perfdata::is_folder(path) {
+            return perfdata::read_folder(path, sink);
+        }
         return ringbuffer::read_raw_folder(path, options, sink);
     }
     if metadata.is_file() {

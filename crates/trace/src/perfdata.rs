@@ -6,7 +6,7 @@
 //! hold: places that are told of such a file are those in the copy.
 //!
 //! Files of either byte order are read, those that were written to a pipe (`perf record -o -`), and compressed ones
-//! (`perf record -z`).
+//! (`perf record -z`), and folders with a file of each thread (`perf record --threads`).
 //!
 //! COMM records become [`TaskName`](fairlab_event::EventKind::TaskName), FORK records
 //! [`TaskStart`](fairlab_event::EventKind::TaskStart), EXIT records [`TaskExit`](fairlab_event::EventKind::TaskExit);
@@ -28,7 +28,8 @@ mod writer;
 pub use writer::PerfDataWriter;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
 
 use fairlab_event::Sink;
 
@@ -36,6 +37,7 @@ use crate::relay::relay;
 use crate::store::Store;
 use crate::{ImportError, ImportStats, ReadOptions};
 use deliver::Delivery;
+use header::Header;
 
 /// Reads a `perf.data` that comes through a pipe or out of a decompressor.
 ///
@@ -62,9 +64,48 @@ pub fn read_file(file: File, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
     read_store(&Store::file(file)?, options, sink)
 }
 
+/// The first file of a recording in several (`perf record --threads`).
+const FIRST: &str = "data";
+
+/// Whether `folder` is a recording in several files.
+pub(crate) fn is_folder(folder: &Path) -> bool {
+    folder.join(FIRST).is_file()
+}
+
+/// Reads a recording that `perf record --threads` made: a folder with a file of each thread.
+///
+/// # Errors
+/// A file cannot be read, or the first is no `perf.data` with tracepoints.
+pub fn read_folder(folder: &Path, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
+    let mut stats = ImportStats::default();
+    let mut stores = vec![Store::file(File::open(folder.join(FIRST))?)?];
+    let mut header = header::read(&stores[0], true, &mut stats)?;
+    let mut start = stores[0].length();
+    loop {
+        match File::open(folder.join(format!("{FIRST}.{}", stores.len() - 1))) {
+            Ok(file) => stores.push(Store::file(file)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error) => return Err(error.into()),
+        }
+        let end = start + stores.last().map_or(0, Store::length);
+        header.stretches.push(start..end);
+        start = end;
+    }
+    read_records(&Store::Joined(stores), header, stats, sink)
+}
+
 fn read_store(store: &Store, _: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
     let mut stats = ImportStats::default();
-    let mut header = header::read(store, &mut stats)?;
+    let header = header::read(store, false, &mut stats)?;
+    read_records(store, header, stats, sink)
+}
+
+fn read_records(
+    store: &Store,
+    mut header: Header,
+    mut stats: ImportStats,
+    sink: &mut dyn Sink,
+) -> Result<ImportStats, ImportError> {
     let unpacked;
     let store = if header.compressed {
         unpacked = unpack::unpack(store, &mut header, &mut stats)?;
@@ -254,7 +295,7 @@ mod tests {
         unfinished[records_at..formats].fill(7);
         check_refused(&unfinished, "never finished");
         check(&Made::default(), &[], &[]);
-        check_refused(&Made { features: vec![24], ..good.clone() }.bytes(), "without --threads");
+        check_refused(&Made { features: vec![24], ..good.clone() }.bytes(), "give the folder");
         check_refused(&Made { attrs: Vec::new(), ..good.clone() }.bytes(), "no tracepoint");
         check_refused(
             &Made { attrs: vec![(0, SAMPLE_TYPE, vec![77])], ..good.clone() }.bytes(),

@@ -21,6 +21,8 @@ pub(crate) enum Store {
         /// Its length when it was opened; later growth is not looked at.
         length: u64,
     },
+    /// In several stores, as if these were one.
+    Joined(Vec<Store>),
 }
 
 /// What comes through a pipe is kept in memory up to this many bytes, and on disk beyond.
@@ -55,6 +57,7 @@ impl Store {
         match self {
             Store::Memory(bytes) => bytes.len() as u64,
             Store::File { length, .. } => *length,
+            Store::Joined(stores) => stores.iter().map(Store::length).sum(),
         }
     }
 
@@ -79,6 +82,7 @@ impl Store {
                 }
                 Ok(filled)
             }
+            Store::Joined(stores) => read_joined(stores, buffer, offset),
         }
     }
 
@@ -105,6 +109,25 @@ impl Store {
         bytes.truncate(filled);
         Ok(bytes)
     }
+}
+
+/// As [`Store::read_at`], from each store what it has.
+fn read_joined(stores: &[Store], buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let (mut filled, mut start) = (0, 0);
+    for store in stores {
+        let end = start + store.length();
+        let at = offset.saturating_add(filled as u64);
+        if (start..end).contains(&at) {
+            let most = usize::try_from(end - at).unwrap_or(usize::MAX).min(buffer.len() - filled);
+            let count = store.read_at(&mut buffer[filled..filled + most], at - start)?;
+            filled += count;
+            if count < most {
+                break;
+            }
+        }
+        start = end;
+    }
+    Ok(filled)
 }
 
 /// Bytes that are kept until it is known what goes before them: in memory when they are few, else in a temporary file
@@ -207,6 +230,19 @@ mod tests {
             assert_eq!(store.read_section(1, 2).expect("readable"), &content[1..3]);
             assert_eq!(store.read_section(u64::MAX, 2).expect("readable"), b"");
             assert_eq!(store.read_at(&mut [0; 4], content.len() as u64 - 1).expect("readable"), 1);
+        }
+    }
+
+    #[test]
+    fn joined_stores_are_read_as_one() {
+        let parts = [&b"abc"[..], b"", b"defgh", b"i"];
+        let store = Store::Joined(parts.iter().map(|part| Store::Memory(part.to_vec())).collect());
+        assert_eq!(store.length(), 9);
+        for start in 0..=10 {
+            for size in 0..10 {
+                let expected = &b"abcdefghi"[start.min(9)..(start + size).min(9)];
+                assert_eq!(store.read_section(start as u64, size as u64).expect("memory"), expected);
+            }
         }
     }
 

@@ -3,6 +3,8 @@
 //! Layout facts: tools/perf/Documentation/perf.data-file-format.txt.
 //! Must not know: records.
 
+use std::ops::Range;
+
 use super::own::{self, Own};
 use super::pipe;
 use super::sample::{Attr, Layouts};
@@ -30,10 +32,8 @@ const NOTES_BYTES_MAX: u64 = 1 << 20;
 pub(super) struct Header {
     /// Byte order of the recording machine.
     pub(super) endian: Endian,
-    /// Where the records begin.
-    pub(super) data_start: u64,
-    /// Where they end, in the file as it is.
-    pub(super) data_end: u64,
+    /// Where the records are, in the file as it is.
+    pub(super) stretches: Vec<Range<u64>>,
     /// Where the fields of samples lie.
     pub(super) layouts: Layouts,
     /// How tracepoint records are read.
@@ -50,8 +50,7 @@ pub(super) struct Facts {
     /// Every attr with the ids of its events.
     pub(super) attrs: Vec<(Attr, Vec<u64>)>,
     pub(super) tracepoints: Tracepoints,
-    pub(super) data_start: u64,
-    pub(super) data_end: u64,
+    pub(super) data: Range<u64>,
     pub(super) compressed: bool,
     pub(super) own: Option<Own>,
 }
@@ -74,18 +73,20 @@ impl Section {
 }
 
 /// Reads everything but the records.
-pub(super) fn read(store: &Store, stats: &mut ImportStats) -> Result<Header, ImportError> {
+///
+/// Of a recording in several files, `store` is the first, which is `in_folder`.
+pub(super) fn read(store: &Store, in_folder: bool, stats: &mut ImportStats) -> Result<Header, ImportError> {
     let bytes = store.read_section(0, HEADER_BYTES)?;
     let endian = byte_order(&bytes)?;
     let size = endian.u64(&bytes, 8).ok_or_else(cut_header)?;
     let facts = match size {
         PIPE_HEADER_BYTES => pipe::read(store, endian, stats)?,
-        _ => read_sections(store, &bytes, endian, stats)?,
+        _ => read_sections(store, &bytes, endian, in_folder, stats)?,
     };
-    let Facts { attrs, tracepoints, data_start, data_end, compressed, own } = facts;
+    let Facts { attrs, tracepoints, data, compressed, own } = facts;
     check_attrs(&attrs)?;
     let layouts = Layouts::new(&attrs, endian).ok_or_else(no_tracepoints)?;
-    Ok(Header { endian, data_start, data_end, layouts, tracepoints, compressed, own })
+    Ok(Header { endian, stretches: vec![data], layouts, tracepoints, compressed, own })
 }
 
 /// Reads what the header at the beginning of a file leads to.
@@ -93,13 +94,14 @@ fn read_sections(
     store: &Store,
     bytes: &[u8],
     endian: Endian,
+    in_folder: bool,
     stats: &mut ImportStats,
 ) -> Result<Facts, ImportError> {
     let attr_size = endian.u64(bytes, 16).ok_or_else(cut_header)?;
     let attrs = Section::parse(bytes, 24, endian).ok_or_else(cut_header)?;
     let data = Section::parse(bytes, 40, endian).ok_or_else(cut_header)?;
     let features = Features::parse(bytes, endian).ok_or_else(cut_header)?;
-    check_supported(&features, data, store.length())?;
+    check_supported(&features, data, store.length(), in_folder)?;
     let attrs = read_attrs(store, attrs, attr_size, endian)?;
     check_attrs(&attrs)?;
     let tracepoints =
@@ -110,8 +112,7 @@ fn read_sections(
     Ok(Facts {
         attrs,
         tracepoints,
-        data_start: data.offset,
-        data_end: data.end().min(store.length()),
+        data: data.offset..data.end().min(store.length()),
         compressed: features.has(FEATURE_COMPRESSED),
         own: read_own(store, &features, data, endian)?,
     })
@@ -183,17 +184,21 @@ impl Features {
     }
 }
 
-fn check_supported(features: &Features, data: Section, length: u64) -> Result<(), ImportError> {
+fn check_supported(
+    features: &Features,
+    data: Section,
+    length: u64,
+    in_folder: bool,
+) -> Result<(), ImportError> {
     if data.end() > length {
         return Err(ImportError::NotATrace(format!(
             "this perf.data is cut: its records end at byte {} and its event descriptions follow, the file ends at {length}",
             data.end()
         )));
     }
-    if features.has(FEATURE_DIR_FORMAT) {
+    if features.has(FEATURE_DIR_FORMAT) && !in_folder {
         return Err(ImportError::Unsupported(
-            "this perf.data is part of a directory (perf record --threads), which is not supported; \
-             record without --threads"
+            "this file is the first of those that perf record --threads made; give the folder that it is in"
                 .to_string(),
         ));
     }

@@ -57,14 +57,7 @@ pub(super) fn read(store: &Store, endian: Endian, stats: &mut ImportStats) -> Re
     }
     let formats = formats.ok_or_else(|| missing_formats("none come before the first event"))?;
     let tracepoints = usable(formats, formats_at, stats)?;
-    Ok(Facts {
-        attrs,
-        tracepoints,
-        data_start: PIPE_HEADER_BYTES,
-        data_end: store.length(),
-        compressed,
-        own: None,
-    })
+    Ok(Facts { attrs, tracepoints, data: PIPE_HEADER_BYTES..store.length(), compressed, own: None })
 }
 
 /// An attr and the ids of its events, which fill the rest of the record.

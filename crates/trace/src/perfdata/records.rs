@@ -3,6 +3,7 @@
 //! Must not know: what records say of tasks and events.
 
 use std::io;
+use std::ops::Range;
 
 use super::header::Header;
 use super::order::{Order, Receiver};
@@ -44,10 +45,24 @@ const BEHIND_AT: usize = 8;
 
 /// Finds the records and sends them on.
 pub(super) fn find(store: &Store, header: &Header, outlet: &mut Outlet<'_, Head>) -> io::Result<()> {
-    let endian = header.endian;
-    let mut scan = Window::new(header.data_start, header.data_end, SCAN_BYTES);
-    let mut order = Order::new(endian);
+    let mut order = Order::new(header.endian);
     let mut finder = Finder { header, outlet };
+    for stretch in &header.stretches {
+        find_in(stretch.clone(), store, &mut order, &mut finder)?;
+        order.close_run();
+    }
+    order.end(store, &mut finder)
+}
+
+fn find_in(
+    stretch: Range<u64>,
+    store: &Store,
+    order: &mut Order,
+    finder: &mut Finder<'_, '_>,
+) -> io::Result<()> {
+    let header = finder.header;
+    let endian = header.endian;
+    let mut scan = Window::new(stretch.start, stretch.end, SCAN_BYTES);
     loop {
         let position = scan.position();
         let size = match scan.look(store, endian)? {
@@ -79,10 +94,10 @@ pub(super) fn find(store: &Store, header: &Header, outlet: &mut Outlet<'_, Head>
         }
         scan.advance((size as u64).saturating_add(behind));
         if round_ends {
-            order.end_round(store, &mut finder)?;
+            order.end_round(store, finder)?;
         }
     }
-    order.end(store, &mut finder)
+    Ok(())
 }
 
 /// How many bytes follow a record that belong to it and that its size does not count.

@@ -6,6 +6,7 @@
 //! Must not know: what the unpacked records mean.
 
 use std::io;
+use std::ops::Range;
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
@@ -25,8 +26,25 @@ const PIECE_BYTES: usize = 1 << 17;
 /// The records of `store`, those that were compressed unpacked; `header` then tells of these.
 pub(super) fn unpack(store: &Store, header: &mut Header, stats: &mut ImportStats) -> io::Result<Store> {
     let endian = header.endian;
-    let mut scan = Window::new(header.data_start, header.data_end, SCAN_BYTES);
     let mut unpacker = Unpacker::new(endian)?;
+    let mut stretches = Vec::new();
+    for stretch in &header.stretches {
+        let start = unpacker.spool.length();
+        unpack_stretch(store, stretch.clone(), &mut unpacker, stats)?;
+        stretches.push(start..unpacker.spool.length());
+    }
+    (header.stretches, header.compressed) = (stretches, false);
+    Ok(unpacker.spool.into_store())
+}
+
+fn unpack_stretch(
+    store: &Store,
+    stretch: Range<u64>,
+    unpacker: &mut Unpacker,
+    stats: &mut ImportStats,
+) -> io::Result<()> {
+    let endian = unpacker.endian;
+    let mut scan = Window::new(stretch.start, stretch.end, SCAN_BYTES);
     loop {
         let position = scan.position();
         let size = match scan.look(store, endian)? {
@@ -56,9 +74,7 @@ pub(super) fn unpack(store: &Store, header: &mut Header, stats: &mut ImportStats
         }
         scan.advance((size as u64).saturating_add(behind));
     }
-    let store = unpacker.spool.into_store();
-    (header.data_start, header.data_end, header.compressed) = (0, store.length(), false);
-    Ok(store)
+    Ok(())
 }
 
 /// What is compressed in a record; `None` when it is a record of another kind.

@@ -1,4 +1,5 @@
-//! The shapes that perf writes beside the plain file: to a pipe, compressed, both, several kinds of samples, losses.
+//! The shapes that perf writes beside the plain file: to a pipe, compressed, both, a file of each thread, several kinds of
+//! samples, losses.
 
 use std::path::Path;
 
@@ -23,9 +24,14 @@ pub(crate) fn tracepoints(path: &Path) -> Vec<String> {
 
 #[test]
 fn every_shape_says_what_perf_says_of_it() {
-    for (name, events) in
-        [("pipe", 1181), ("compressed", 3419), ("pipe-compressed", 1559), ("mixed", 226), ("lost", 373)]
-    {
+    for (name, events) in [
+        ("pipe", 1181),
+        ("compressed", 3419),
+        ("pipe-compressed", 1559),
+        ("threads", 2662),
+        ("mixed", 226),
+        ("lost", 373),
+    ] {
         let of_data = tracepoints(&testdata(&format!("perf-{name}.data")));
         let of_text = tracepoints(&testdata(&format!("perf-{name}.perf-6.1.txt.zst")));
         assert_eq!((of_data.len(), of_text.len()), (events, events), "{name}");
