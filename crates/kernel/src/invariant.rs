@@ -5,6 +5,7 @@ use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::bandwidth::Throttling;
 use crate::group::{GroupId, TaskGroup};
+use crate::pelt::{LOAD_AVG_MAX, SchedAvg};
 use crate::task::{OnRq, Task};
 
 impl Scheduler {
@@ -124,6 +125,15 @@ impl Scheduler {
         Ok(())
     }
 
+    /// A task's utilization is not beyond that of one that has always run. Its load may be: it is kept while the weight
+    /// changes in another class.
+    fn check_tracking(&self, avg: &SchedAvg) -> Result<(), String> {
+        if avg.util_sum > LOAD_AVG_MAX << 10 || avg.util_avg > 1024 {
+            return Err(format!("utilization of {}, its sum {}", avg.util_avg, avg.util_sum));
+        }
+        Ok(())
+    }
+
     fn check_task(&self, index: usize) -> Result<(), String> {
         let task = &self.tasks[index];
         if !task.policy.is_fair() {
@@ -136,6 +146,9 @@ impl Scheduler {
         equal("waits for its group", waits, usize::from(queued && task.throttled))?;
         equal("on its queue", queued && !task.throttled, entity.on_rq)?;
         equal("asleep on its queue", matches!(task.on_rq, OnRq::Delayed(_)), entity.sched_delayed)?;
+        let listed = self.members(entity.cfs_rq).into_iter().filter(|&se| se == task.se).count();
+        equal("places on its queue", listed, usize::from(entity.on_rq))?;
+        self.check_tracking(&entity.avg)?;
         equal("its queue's CPU", task.cpu, self.cfs(entity.cfs_rq).cpu)?;
         if queued && !task.allowed.contains(task.cpu) {
             return Err(format!("it is queued on CPU {}, which it may not use", task.cpu));

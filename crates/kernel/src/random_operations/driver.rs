@@ -1,8 +1,9 @@
 //! The hand that carries out random operations, and the clockwork that a kernel would have beside it.
 
-use fairlab_event::{Comm, Cpu, DigestSink, Ns, Pid, TaskState};
+use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 
 use super::mixed;
+use super::properties::{Frame, Observed};
 use crate::core::{Mode, Scheduler, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
@@ -22,17 +23,25 @@ pub struct Driver {
     now: Ns,
     pub tasks: Vec<TaskId>,
     groups: Vec<GroupId>,
-    pub digest: DigestSink,
+    pub observed: Observed,
     /// Of all averages after each operation, and of what wakeups cost.
     pub checksum: u64,
     /// Operations on groups and quotas are among those chosen.
     regroups: bool,
+    frame: Frame,
+    /// Time that tasks have run so far, and since when the running one of each CPU has.
+    ran: u64,
+    runs_since: Vec<Ns>,
     timers: Vec<GroupTimer>,
     calls: Vec<Cpu>,
 }
 
 impl Driver {
     pub fn new(generation: Generation, seed: u64) -> Driver {
+        Driver::in_frame(generation, seed, Frame::USUAL)
+    }
+
+    pub fn in_frame(generation: Generation, seed: u64, frame: Frame) -> Driver {
         // Nodes, caches a node, cores a cache, threads a core.
         let (nodes, llcs, cores, threads) =
             [(1, 1, 3, 1), (1, 1, 2, 1), (1, 1, 1, 1), (1, 1, 2, 2), (1, 2, 2, 1), (1, 1, 6, 1)]
@@ -50,12 +59,15 @@ impl Driver {
             scheduler,
             cpus,
             random,
-            now: Ns(MS),
+            now: frame.start,
             tasks: Vec::new(),
             groups: vec![GroupId::ROOT],
-            digest: DigestSink::default(),
+            observed: Observed::new(frame),
             checksum: 0,
             regroups: seed % 4 >= 2,
+            frame,
+            ran: 0,
+            runs_since: vec![Ns::ZERO; cpus as usize],
             timers: Vec::new(),
             calls: Vec::new(),
         };
@@ -112,9 +124,9 @@ impl Driver {
     pub fn spawn(&mut self) {
         let cpu = self.cpu();
         self.here(cpu);
-        let pid = Pid(100 + self.scheduler.tasks.len() as i32);
+        let pid = Pid(self.frame.first_pid + self.scheduler.tasks.len() as i32);
         let (policy, nice) = (self.policy(), self.nice());
-        let comm = Comm::from("task");
+        let comm = Comm::from(self.frame.comm);
         let bound_to = self.cpu();
         let per_cpu_kthread = self.chance(10);
         let allowed = if per_cpu_kthread { CpuMask::single(bound_to) } else { CpuMask::ALL };
@@ -140,11 +152,27 @@ impl Driver {
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
         let state = if sleeps { TaskState::INTERRUPTIBLE } else { TaskState::RUNNABLE };
-        self.scheduler.context_switch(cpu, pick.task, state);
+        let was_idle = self.scheduler.runs_idle_task(cpu);
+        if self.scheduler.context_switch(cpu, pick.task, state) {
+            let since = std::mem::replace(&mut self.runs_since[cpu.index()], self.now);
+            self.ran += if was_idle { 0 } else { self.now.since(since).0 };
+        }
         // Some stay in the kernel for longer.
         if self.regroups && self.chance(60) && self.scheduler.throttle_at_user_return(cpu) {
             self.schedule(cpu, false);
         }
+    }
+
+    /// Time that tasks have run, all of it charged to them.
+    pub fn time_on_cpus(&mut self) -> u64 {
+        for cpu in (0..self.cpus as u32).map(Cpu) {
+            self.here(cpu);
+            self.scheduler.scheduler_tick(cpu);
+            if !self.scheduler.runs_idle_task(cpu) {
+                self.ran += self.now.since(self.runs_since[cpu.index()]).0;
+            }
+        }
+        self.ran
     }
 
     fn schedule_marked(&mut self) {
@@ -227,7 +255,7 @@ impl Driver {
         self.scheduler.take_started_timers(&mut self.timers);
         self.scheduler.take_unthrottle_calls(&mut self.calls);
         self.switch_frequencies();
-        self.scheduler.drain_events(&mut self.digest);
+        self.scheduler.drain_events(&mut self.observed);
         self.sum_averages();
     }
 
