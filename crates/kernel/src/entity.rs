@@ -52,6 +52,8 @@ pub(crate) struct SchedEntity {
     pub prev_sum_exec_runtime: u64,
     /// The entity of the group that it is in; `None` at the root.
     pub parent: Option<SeId>,
+    /// How many groups it is in.
+    pub depth: u32,
     /// The queue on which it competes.
     pub cfs_rq: CfsRqId,
     /// The queue that it stands for, if it is a group's.
@@ -81,6 +83,7 @@ impl SchedEntity {
             sum_exec_runtime: 0,
             prev_sum_exec_runtime: 0,
             parent: None,
+            depth: 0,
             cfs_rq,
             my_q: None,
             task: Some(task),
@@ -88,9 +91,9 @@ impl SchedEntity {
     }
 
     /// A group's entity on one CPU: it stands for the queue `below` on `cfs_rq`, under `parent`.
-    pub fn for_group(below: CfsRqId, cfs_rq: CfsRqId, parent: Option<SeId>) -> SchedEntity {
+    pub fn for_group(below: CfsRqId, cfs_rq: CfsRqId, parent: Option<SeId>, depth: u32) -> SchedEntity {
         let load = LoadWeight::from_raw(LoadWeight::of_nice(0).raw());
         let entity = SchedEntity::for_task(TaskId(0), load, cfs_rq);
-        SchedEntity { task: None, my_q: Some(below), parent, ..entity }
+        SchedEntity { task: None, my_q: Some(below), parent, depth, ..entity }
     }
 }

@@ -82,7 +82,8 @@ impl Scheduler {
             let se = SeId(self.entities.len() as u32);
             let order = self.generation.behaviours.pick.timeline_order();
             self.cfs_rqs.push(CfsRq::of_group(cpu, order, id, se));
-            self.entities.push(SchedEntity::for_group(cfs_rq, queue, entity));
+            let depth = entity.map_or(0, |above| self.se(above).depth + 1);
+            self.entities.push(SchedEntity::for_group(cfs_rq, queue, entity, depth));
             self.sync_throttle(queue, cfs_rq);
             cfs_rqs.push(cfs_rq);
             entities.push(se);
@@ -128,8 +129,9 @@ impl Scheduler {
         let (cfs_rq, parent) = (group.cfs_rqs[cpu.index()], group.entities.get(cpu.index()).copied());
         let se = self.tasks[task.index()].se;
         self.change_clock(se, cfs_rq);
+        let depth = parent.map_or(0, |above| self.se(above).depth + 1);
         let entity = self.se_mut(se);
-        (entity.cfs_rq, entity.parent) = (cfs_rq, parent);
+        (entity.cfs_rq, entity.parent, entity.depth) = (cfs_rq, parent, depth);
     }
 
     /// Gives a group's entity the weight that its queue's share of the group's load earns. Nothing for a task's entity.

@@ -2,7 +2,7 @@
 
 use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
-use crate::entity::{CfsRqId, SeId};
+use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::Throttling;
 use crate::group::{GroupId, TaskGroup};
 use crate::pelt::{LOAD_AVG_MAX, SchedAvg};
@@ -31,6 +31,13 @@ impl Scheduler {
                     "CPU {cpu}: {fair} fair tasks below the root, {on_queues} on queues, {listed} listed, {counted} counted"
                 ));
             }
+        }
+        for (cpu, rq) in self.rqs.iter().enumerate() {
+            let delayed = |entity: &&SchedEntity| {
+                entity.sched_delayed && entity.task.is_none() && self.cfs(entity.cfs_rq).cpu.index() == cpu
+            };
+            let groups = self.entities.iter().filter(delayed).count();
+            equal("groups asleep on a CPU's queues", groups as u32, rq.nr_delayed_groups)?;
         }
         for (index, group) in self.groups.iter().enumerate() {
             self.check_bandwidth(GroupId(index as u32), group)

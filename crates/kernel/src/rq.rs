@@ -37,6 +37,8 @@ pub(crate) struct Rq {
     /// For `/proc/schedstat`.
     pub counters: RqCounters,
     pub idle_time: IdleTime,
+    /// Groups' entities that are asleep on its queues.
+    pub nr_delayed_groups: u32,
     /// When the timer expires that ends the running slice, if it runs.
     pub hrtick: Option<Ns>,
     /// Groups' queues that this CPU has been called to unthrottle.
@@ -61,6 +63,7 @@ impl Rq {
             leaf_cfs_rqs: Vec::new(),
             counters: RqCounters::default(),
             idle_time,
+            nr_delayed_groups: 0,
             hrtick: None,
             unthrottle: Vec::new(),
         }

@@ -147,7 +147,12 @@ impl LoadWeight {
     ///
     /// Kernel: `calc_delta_fair()` from v7.1 (db4551e2ba34).
     pub const fn virtual_time_exact(self, delta: u64) -> u64 {
-        (delta as u128 * (NICE_0_WEIGHT << FIXEDPOINT_SHIFT) as u128 / self.weight as u128) as u64
+        const UNIT: u64 = NICE_0_WEIGHT << FIXEDPOINT_SHIFT;
+        match delta.checked_mul(UNIT) {
+            _ if self.weight == UNIT => delta,
+            Some(product) => product / self.weight,
+            None => (delta as u128 * UNIT as u128 / self.weight as u128) as u64,
+        }
     }
 
     /// Virtual time of `delta` ns of run time: `delta · 1024 / weight`; exact for nice 0.

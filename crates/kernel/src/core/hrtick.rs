@@ -42,9 +42,8 @@ impl Scheduler {
         match entity.deadline.minus(entity.vruntime) {
             left if left < 0 => SliceEnd::Past,
             left => {
-                // The kernel's product may wrap; its weight and this distance do not bring it there.
-                let run_time = (u128::from(entity.load.raw()) * left as u128) >> 20;
-                SliceEnd::After((run_time as u64).max(SHORTEST))
+                let run_time = entity.load.raw().wrapping_mul(left as u64) >> 20;
+                SliceEnd::After(run_time.max(SHORTEST))
             }
         }
     }

@@ -141,8 +141,8 @@ impl Scheduler {
         let cpu = self.tasks[task.index()].cpu;
         // Charging may itself ask for a reschedule; the test goes on all the same.
         let pending = self.need_resched_at_once(cpu);
-        if self.wakeup_preempt_looks_at_vruntime(task) {
-            self.update_curr_of(cpu);
+        if self.wakeup_preempt_looks_at_vruntime(self.curr(cpu), task, pending) {
+            self.charge_competitor(self.curr(cpu), task);
         }
         let mut decision = self.wakeup_preempt_when(task, pending);
         while self.dequeue_delayed_in_test(task, decision) {

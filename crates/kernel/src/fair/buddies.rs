@@ -87,9 +87,11 @@ impl Scheduler {
         if wins_by_vruntime || (self.has(Feature::NextBuddy) && (crowded || !cfs)) {
             self.set_next_buddy(woken);
         }
+        if !(decision.preempt && crowded && self.has(Feature::LastBuddy)) {
+            return;
+        }
         let (at_common_level, _) = self.find_matching_se(preempted, woken);
-        let is_last = decision.preempt && crowded && self.has(Feature::LastBuddy);
-        if is_last && self.se(at_common_level).on_rq && self.se(at_common_level).task.is_some() {
+        if self.se(at_common_level).on_rq && self.se(at_common_level).task.is_some() {
             self.set_last_buddy(at_common_level);
         }
     }

@@ -33,13 +33,29 @@ impl Scheduler {
     /// Marks an entity as asleep on its queue: it competes on, but its task no longer counts as runnable.
     pub(crate) fn set_delayed(&mut self, se: SeId) {
         self.se_mut(se).sched_delayed = true;
+        self.count_delayed_group(se, 1);
         self.count_runnable(se, -1);
     }
 
     /// An entity is awake again, or has left its queue.
     pub(crate) fn clear_delayed(&mut self, se: SeId) {
         self.se_mut(se).sched_delayed = false;
+        self.count_delayed_group(se, -1);
         self.count_runnable(se, 1);
+    }
+
+    fn count_delayed_group(&mut self, se: SeId, change: i32) {
+        if self.se(se).task.is_none() {
+            let cpu = self.cfs(self.se(se).cfs_rq).cpu;
+            let rq = &mut self.rqs[cpu.index()];
+            rq.nr_delayed_groups = rq.nr_delayed_groups.wrapping_add_signed(change);
+        }
+    }
+
+    /// Whether anything sleeps on a queue of `cpu`, tasks of throttled groups aside.
+    pub(crate) fn has_delayed(&self, cpu: Cpu) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.nr_delayed_groups > 0 || self.cfs(rq.cfs).h_nr_delayed > 0
     }
 
     fn count_runnable(&mut self, se: SeId, change: i32) {
@@ -116,6 +132,9 @@ impl Scheduler {
     ///
     /// Kernel: the loop in `pick_task_fair()` around `pick_next_entity()`.
     pub fn finish_delayed_dequeues(&mut self, cpu: Cpu) {
+        if !self.has_delayed(cpu) {
+            return;
+        }
         while let Some(se) = self.delayed_candidate(self.rqs[cpu.index()].cfs) {
             self.finish_delayed(se);
         }

@@ -131,14 +131,22 @@ impl Scheduler {
     pub(crate) fn update_load_avg(&mut self, se: SeId, update: LoadUpdate) {
         let cfs_rq = self.se(se).cfs_rq;
         let now = self.cfs_rq_clock_pelt(cfs_rq);
-        let attached = self.se(se).avg.last_update_time != 0;
-        if attached {
-            let (rules, state, estimates) =
-                (self.generation.pelt, self.entity_state(se), self.has(Feature::UtilEst));
-            let scale = self.scale_of_queue(cfs_rq);
-            rules.update_se(now, scale, &mut self.se_mut(se).avg, state, estimates);
+        let (avg, below) = (&self.se(se).avg, self.se(se).my_q);
+        let attached = avg.last_update_time != 0;
+        let (entity_is_due, tracked) = (attached && avg.is_due(now), &self.cfs(cfs_rq).tracked);
+        let queue_is_due = tracked.removed.nr > 0 || tracked.avg.is_due(now);
+        let passes_up = below.is_some_and(|below| self.cfs(below).tracked.propagate);
+        if attached && !entity_is_due && !queue_is_due && !passes_up && !update.detach {
+            // Twice at one time: nothing has changed since.
+            return;
         }
-        let decayed = self.update_cfs_rq_load_avg(cfs_rq) | self.propagate_entity_load_avg(se);
+        if entity_is_due {
+            let (state, estimates) = (self.entity_state(se), self.has(Feature::UtilEst));
+            let (scale, avg) = (self.scale_of_queue(cfs_rq), &mut self.entities[se.0 as usize].avg);
+            self.generation.pelt.update_se(now, scale, avg, state, estimates);
+        }
+        let decayed =
+            (queue_is_due && self.update_cfs_rq_load_avg(cfs_rq)) | self.propagate_entity_load_avg(se);
         let joins = !attached && update.attach;
         if decayed
             && !joins
@@ -157,10 +165,9 @@ impl Scheduler {
     }
 
     pub(crate) fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
-        let (rules, now, state) =
-            (self.generation.pelt, self.cfs_rq_clock_pelt(cfs_rq), self.queue_state(cfs_rq));
-        let scale = self.scale_of_queue(cfs_rq);
-        let decayed = rules.update_cfs_rq_load_avg(now, scale, &mut self.cfs_mut(cfs_rq).tracked, state);
+        let (now, state) = (self.cfs_rq_clock_pelt(cfs_rq), self.queue_state(cfs_rq));
+        let (scale, tracked) = (self.scale_of_queue(cfs_rq), &mut self.cfs_rqs[cfs_rq.0 as usize].tracked);
+        let decayed = self.generation.pelt.update_cfs_rq_load_avg(now, scale, tracked, state);
         if decayed && self.generation.behaviours.governor_hook == GovernorHook::EveryQueueUpdate {
             self.cfs_rq_util_change(cfs_rq);
         }
@@ -350,6 +357,9 @@ impl Scheduler {
 
     /// An entity counts as runnable on its queue (`enqueue_runnable_load_avg()`, to v5.6).
     pub(crate) fn enqueue_runnable_load_avg(&mut self, se: SeId) {
+        if self.generation.pelt.runnable == RunnableKind::TaskCount {
+            return;
+        }
         let (cfs_rq, weight, raw) =
             (self.se(se).cfs_rq, self.entity_weight(se), self.raw_runnable_weight(se));
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
@@ -358,6 +368,9 @@ impl Scheduler {
 
     /// It no longer does (`dequeue_runnable_load_avg()`, to v5.6).
     pub(crate) fn dequeue_runnable_load_avg(&mut self, se: SeId) {
+        if self.generation.pelt.runnable == RunnableKind::TaskCount {
+            return;
+        }
         let (cfs_rq, weight, raw) =
             (self.se(se).cfs_rq, self.entity_weight(se), self.raw_runnable_weight(se));
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;

@@ -6,7 +6,7 @@ use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
 use crate::generation::behaviour::{
-    Arithmetic, DelayedLag, ForkPlacement, LagInflation, LagLimit, Placement,
+    Arithmetic, DelayedLag, ForkPlacement, LagInflation, LagLimit, Placement, VirtualZero,
 };
 use crate::group::IdleCredit;
 use crate::task::{Policy, TaskId};
@@ -123,7 +123,7 @@ impl Scheduler {
 
     /// Places an entity and reports it.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
-        let average = self.average_vruntime(cfs_rq);
+        let average = self.average_for_placement(cfs_rq);
         let placed = self.placement(cfs_rq, se, flags);
         // An entity heavier than its queue takes the zero along, so that distances from it stay small.
         let heavier =
@@ -141,6 +141,15 @@ impl Scheduler {
         entity.relative_deadline = None;
         if self.trace.enabled {
             self.report_place(cfs_rq, se, average);
+        }
+    }
+
+    /// The average of a queue, where the virtual zero follows it or where it is reported; what it is does not matter
+    /// otherwise.
+    fn average_for_placement(&mut self, cfs_rq: CfsRqId) -> Vruntime {
+        match self.generation.behaviours.virtual_zero {
+            VirtualZero::LeastVruntime if !self.trace.enabled => self.cfs(cfs_rq).min_vruntime,
+            _ => self.average_vruntime(cfs_rq),
         }
     }
 

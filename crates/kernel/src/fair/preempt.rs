@@ -35,16 +35,37 @@ impl Scheduler {
         }
     }
 
-    /// Whether the test for `task`'s preemption gets as far as comparing virtual times; only then is `curr` charged.
-    pub(crate) fn wakeup_preempt_looks_at_vruntime(&self, task: TaskId) -> bool {
-        matches!(
-            self.wakeup_preempt(task).reason,
-            PreemptReason::WithinGranularity
-                | PreemptReason::BeyondGranularity
-                | PreemptReason::WouldBePicked
-                | PreemptReason::ShorterRequest
-                | PreemptReason::WouldNotBePicked
-        )
+    /// Whether the test for `task`'s preemption of `curr` gets as far as comparing virtual times; only then is `curr`
+    /// charged.
+    pub(crate) fn wakeup_preempt_looks_at_vruntime(&self, curr: TaskId, task: TaskId, pending: bool) -> bool {
+        let [running, woken] = [curr, task].map(|task| self.tasks[task.index()].policy);
+        running.is_fair() && woken.is_fair() && self.preempts_without_vruntime(curr, task, pending).is_none()
+    }
+
+    /// Charges the entity that `task` competes with; its groups' and those below it are charged when they are looked at.
+    pub(crate) fn charge_competitor(&mut self, curr: TaskId, task: TaskId) {
+        let (curr, _) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
+        self.update_curr(self.se(curr).cfs_rq);
+    }
+
+    /// What is decided before virtual times are compared. Pure.
+    fn preempts_without_vruntime(
+        &self,
+        curr: TaskId,
+        task: TaskId,
+        pending: bool,
+    ) -> Option<PreemptDecision> {
+        let never = |reason| Some(PreemptDecision { preempt: false, reason });
+        if curr == task {
+            return never(PreemptReason::SameEntity);
+        }
+        if self.throttled_for_preemption(task) {
+            return never(PreemptReason::Throttled);
+        }
+        if pending {
+            return never(PreemptReason::AlreadyPending);
+        }
+        self.preempts_by_policy(curr, task)
     }
 
     /// Whether a fair task that was just queued takes the CPU from a running fair task. Pure.
@@ -55,20 +76,10 @@ impl Scheduler {
     /// `pending`: a reschedule was asked for before the running task was charged for this test.
     pub(crate) fn check_preempt_wakeup(&self, curr: TaskId, task: TaskId, pending: bool) -> PreemptDecision {
         let decide = |preempt, reason| PreemptDecision { preempt, reason };
-        if curr == task {
-            return decide(false, PreemptReason::SameEntity);
-        }
-        let (running, woken) = (&self.tasks[curr.index()], &self.tasks[task.index()]);
-        if self.throttled_for_preemption(task) {
-            return decide(false, PreemptReason::Throttled);
-        }
-        if pending {
-            return decide(false, PreemptReason::AlreadyPending);
-        }
-        if let Some(decision) = self.preempts_by_policy(curr, task) {
+        if let Some(decision) = self.preempts_without_vruntime(curr, task, pending) {
             return decision;
         }
-        let (curr, woken) = self.find_matching_se(running.se, woken.se);
+        let (curr, woken) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
         match self.generation.behaviours.wakeup_preemption {
             WakeupPreemption::Granularity => match self.wakeup_preempt_entity(curr, woken) {
                 WakeupPreemptionTest::Behind => decide(true, PreemptReason::BeyondGranularity),
@@ -143,9 +154,11 @@ impl Scheduler {
     ///
     /// Kernel: `wakeup_preempt_fair()` with `pick_next_entity()`, kernel/sched/fair.c (ac8e69e69363).
     pub(crate) fn dequeue_delayed_in_test(&mut self, task: TaskId, decision: PreemptDecision) -> bool {
-        let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
+        let cpu = self.tasks[task.index()].cpu;
+        let rq = &self.rqs[cpu.index()];
         let rule = self.generation.behaviours.delayed_in_test;
-        if decision.reason != PreemptReason::WouldNotBePicked || rule == DelayedInTest::Wins {
+        let may_win = decision.reason == PreemptReason::WouldNotBePicked && self.has_delayed(cpu);
+        if !may_win || rule == DelayedInTest::Wins {
             return false;
         }
         let (curr, woken) =
@@ -171,7 +184,9 @@ impl Scheduler {
         if decision.reason == PreemptReason::CurrIsIdlePolicy {
             return self.cancel_idle_protection(task);
         }
-        if !decided_by_pick || self.curr(self.tasks[task.index()].cpu) == rq.idle {
+        let changes = self.generation.behaviours.slice_protection == SliceProtection::UntilShortestRequest
+            || self.has(Feature::PreemptShort);
+        if !decided_by_pick || !changes || rq.curr == rq.idle {
             return;
         }
         let (curr, woken) =
@@ -230,14 +245,7 @@ impl Scheduler {
 
     /// The two entities, or those of their groups, that share a queue (`find_matching_se()`).
     pub(crate) fn find_matching_se(&self, mut one: SeId, mut other: SeId) -> (SeId, SeId) {
-        let depth = |mut se: SeId| {
-            let mut levels = 0;
-            while let Some(parent) = self.se(se).parent {
-                se = parent;
-                levels += 1;
-            }
-            levels
-        };
+        let depth = |se: SeId| self.se(se).depth;
         let up = |se: SeId| self.se(se).parent.expect("entities of one CPU meet at its root queue");
         while depth(one) > depth(other) {
             one = up(one);

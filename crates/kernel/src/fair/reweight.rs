@@ -20,6 +20,13 @@ impl Scheduler {
         let rule = self.generation.behaviours.reweight;
         let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
         let ratio = Ratio { old: self.se(se).load, new: load };
+        if rule == Reweight::KeepVruntime && ratio.old.raw() == load.raw() {
+            // Nothing moves, but averages are rounded anew.
+            if queued && is_curr {
+                self.update_curr(cfs_rq);
+            }
+            return self.set_entity_weight(se, load);
+        }
         if queued {
             if is_curr || self.generation.groups.reweight_charge == ReweightCharge::Queued {
                 self.update_curr(cfs_rq);
@@ -139,6 +146,10 @@ struct Ratio {
 impl Ratio {
     /// `distance · old / new`, truncated towards zero, as `div_s64()` of the scaled-up weights.
     fn scale(self, distance: i64) -> i64 {
-        (i128::from(distance) * i128::from(self.old.raw()) / i128::from(self.new.raw().max(1))) as i64
+        let (old, new) = (self.old.raw() as i64, self.new.raw().max(1) as i64);
+        match distance.checked_mul(old) {
+            Some(product) => product / new,
+            None => (i128::from(distance) * i128::from(old) / i128::from(new)) as i64,
+        }
     }
 }
