@@ -16,6 +16,9 @@ use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::{Placed, Walker};
 
+/// How far a group's entity may be off where it was accounted at moments that nothing shows: each truncates, virtual ns.
+pub(super) const UNSEEN_ROUNDING: u64 = 2;
+
 /// The weight of nice 0 as it is printed: no share of a group with the usual weight is larger, so that it is exact.
 const WHOLE: u64 = 1024;
 
@@ -71,9 +74,7 @@ impl Walker {
         let chain = traced.into_iter().filter(|(_, probe)| probe.cpu() == Some(orig)).collect::<Vec<_>>();
         let levels = self.sched.levels(task);
         self.prepare(orig, &levels, &chain);
-        let curr = self.sched.queue_view(self.queue_of(task)).curr;
-        let shown = self.cpus[orig.index()].clock_shown == self.seen.events;
-        !self.recording.traces_places || shown || curr.is_none_or(|curr| curr.task.is_some())
+        self.clock_told(self.queue_of(task))
     }
 
     /// The same of a step of `cpu`'s own running task that the trace shows from here on, up to the event that `ends` tells.
@@ -119,16 +120,36 @@ impl Walker {
 
     fn prepare(&mut self, cpu: Cpu, levels: &[EntityId], chain: &[(u64, Probe)]) {
         let step = traced_levels(levels, chain);
-        let deadlines = chain.iter().filter(|(_, probe)| probe.at == At::DeadlineTracepoint);
-        let clocks = deadlines.filter_map(|(_, probe)| self.clock_of_deadline(cpu, probe));
-        if let Some(clock) = clocks.chain(self.traced_clock(cpu, &step)).max() {
+        // A step of the CPU's own task has just been accounted, which was printed.
+        let told =
+            self.now.as_ref().is_some_and(|now| now.cpu == cpu && matches!(now.what, What::Runtime { .. }));
+        let passed = chain.iter().map(|(_, probe)| probe).filter(|probe| probe.at == At::DeadlineTracepoint);
+        let passed = passed.collect::<Vec<_>>();
+        let clock = if told { None } else { self.traced_clock(cpu, &step, &passed) };
+        if told || clock.is_some() {
             self.cpus[cpu.index()].clock_shown = self.seen.events;
-            self.sched.set_rq_clock(cpu, clock.max(self.sched.rq_clock(cpu)));
+        }
+        if let Some(clock) = clock.filter(|&clock| clock > self.sched.rq_clock(cpu)) {
+            self.sched.set_rq_clock(cpu, clock);
         }
         for level in &step {
             self.prepare_level(cpu, level);
         }
+        self.doubt_current(levels);
         self.steps.push(TracedStep { levels: step });
+    }
+
+    /// A step accounts the entity that is still a queue's current one, though it has left; where it does not show how far,
+    /// that entity's vruntime is no longer known.
+    fn doubt_current(&mut self, levels: &[EntityId]) {
+        for &entity in levels {
+            let queue = self.sched.queue_of(entity);
+            let current =
+                self.sched.current_of(queue).filter(|current| !current.on_rq && current.id != entity);
+            if let Some(current) = current.filter(|_| !self.clock_told(queue)) {
+                self.knowledge.entity_mut(current.id).known = false;
+            }
+        }
     }
 
     fn prepare_level(&mut self, cpu: Cpu, level: &Level) {
@@ -136,6 +157,9 @@ impl Walker {
         let joins = level.place.is_some() && !self.sched.entity_view(entity).on_rq;
         if let (Some(probe), true) = (&level.before, joins) {
             let (weight, old) = (printed(probe, Key::NewWeight), printed(probe, Key::Weight));
+            if !self.by_lag && !self.sched.is_current(entity) {
+                self.force_vruntime(entity, Vruntime(printed(probe, Key::OldVruntime)));
+            }
             self.sched.reweigh_off_queue(entity, whole_weight(weight));
             self.note_lag_scaled(entity, old, weight);
         } else if let Some(probe) = &level.before {
