@@ -415,11 +415,13 @@ impl Scheduler {
     }
 
     /// The point around which a change of weight scales an entity's distances on the time line, for one that stood at
-    /// `vruntime`; `None` where it scales none.
-    pub fn reweight_pivot(&self, entity: EntityId, vruntime: Vruntime) -> Option<Vruntime> {
+    /// `vruntime`, on its queue or off it; `None` where it scales none.
+    pub fn reweight_pivot(&self, entity: EntityId, vruntime: Vruntime, queued: bool) -> Option<Vruntime> {
         match self.generation.behaviours.reweight {
             Reweight::KeepVruntime | Reweight::ScaleLagOffQueue => None,
-            Reweight::ScaleDeadline | Reweight::ScaleDeadlineAlways => Some(vruntime),
+            Reweight::ScaleDeadlineAlways => Some(vruntime),
+            _ if !queued => None,
+            Reweight::ScaleDeadline => Some(vruntime),
             Reweight::ScaleAroundOthers
             | Reweight::ScaleAroundAverage
             | Reweight::PlaceAnew

@@ -55,13 +55,12 @@ impl Walker {
         }
         let pid = self.pid_of(task);
         let levels = self.sched.levels_on(task, target);
+        let joins = levels.iter().skip(1).filter(|entity| !self.sched.entity_view(**entity).on_rq).count();
         let traced = &mut self.cpus[by.index()].traced;
         let own = |probe: &Probe| probe.task() == Some(pid) && probe.cpu() == Some(target);
-        let named = |probe: &Probe| probe.at == At::PlaceTracepoint && probe.task().is_some();
         // Kernels that place tasks only when they wake name none where a task is moved.
-        let start = traced.iter().rposition(|(_, probe)| named(probe) && own(probe)).unwrap_or(0);
-        let rest = traced[start..].iter().skip(1);
-        let length = 1 + rest.take_while(|(_, probe)| !named(probe) && probe.cpu() == Some(target)).count();
+        let start = traced.iter().rposition(|(_, probe)| names_task(probe) && own(probe)).unwrap_or(0);
+        let length = chain_length(&traced[start..], target, joins);
         let chain = traced.drain(start..start + length).collect::<Vec<_>>();
         self.prepare(target, &levels, &chain);
     }
@@ -155,15 +154,19 @@ impl Walker {
     fn prepare_level(&mut self, cpu: Cpu, level: &Level) {
         let entity = level.entity;
         let joins = level.place.is_some() && !self.sched.entity_view(entity).on_rq;
-        if let (Some(probe), true) = (&level.before, joins) {
-            let (weight, old) = (printed(probe, Key::NewWeight), printed(probe, Key::Weight));
-            if !self.by_lag && !self.sched.is_current(entity) {
-                self.force_vruntime(entity, Vruntime(printed(probe, Key::OldVruntime)));
+        // One that is still current is charged at its old weight before it gets another.
+        let beforehand = joins && !self.sched.is_current(entity);
+        match &level.before {
+            Some(probe) if beforehand => {
+                let (weight, old) = (printed(probe, Key::NewWeight), printed(probe, Key::Weight));
+                if !self.by_lag {
+                    self.force_vruntime(entity, Vruntime(printed(probe, Key::OldVruntime)));
+                }
+                self.sched.reweigh_off_queue(entity, whole_weight(weight));
+                self.note_lag_scaled(entity, old, weight);
             }
-            self.sched.reweigh_off_queue(entity, whole_weight(weight));
-            self.note_lag_scaled(entity, old, weight);
-        } else if let Some(probe) = &level.before {
-            self.give_traced_weight(entity, probe);
+            Some(probe) => self.give_traced_weight(entity, probe),
+            None => {}
         }
         if let (Some((event, probe)), true) = (&level.place, joins) {
             self.before_traced_place(cpu, entity, *event, probe);
@@ -208,6 +211,28 @@ impl Walker {
             self.knowledge.entity_mut(entity).placed = Some(placed);
         }
     }
+}
+
+fn names_task(probe: &Probe) -> bool {
+    probe.at == At::PlaceTracepoint && probe.task().is_some()
+}
+
+/// How many of the events belong to one enqueue on `cpu`, of a task and so many groups: it goes from level to level up.
+fn chain_length(traced: &[(u64, Probe)], cpu: Cpu, groups: usize) -> usize {
+    let (mut placed, mut lowest) = (0, i64::MAX);
+    let mut belongs = |index: usize, probe: &Probe| {
+        if probe.cpu() != Some(cpu) || (names_task(probe) && index > 0) {
+            return false;
+        }
+        if probe.at == At::PlaceTracepoint && !names_task(probe) {
+            placed += 1;
+        }
+        let depth = probe.get(Key::Depth).filter(|_| probe.at == At::ReweightTracepoint);
+        let goes_up = depth.is_none_or(|depth| depth <= lowest);
+        lowest = depth.unwrap_or(lowest);
+        goes_up && placed <= groups
+    };
+    traced.iter().enumerate().take_while(|(index, (_, probe))| belongs(*index, probe)).count()
 }
 
 /// Sorts a step's events to the levels that they are about.

@@ -156,6 +156,7 @@ impl Walker {
             self.sched.attach(task);
             self.sched.flush_given_weights();
             self.judge_placements(record, joining);
+            self.judge_traced(record);
             if self.cpus[dest.index()].pending_since > event {
                 // The destination has reported the flag before this CPU reported anything again.
                 self.sched.force_need_resched(dest, false, false);

@@ -10,7 +10,7 @@ use super::super::Walker;
 use super::{Level, UNSEEN_ROUNDING};
 
 /// How much later than the event that reports it a step cannot have been, ns.
-const REPORTED_WITHIN: Ns = Ns(100_000);
+const REPORTED_WITHIN: Ns = Ns(2_000_000);
 
 impl Walker {
     /// The clock of a step: all its levels are accounted at the same, which shows in averages, minima and changes of weight
@@ -69,7 +69,9 @@ impl Walker {
     fn latest(&self, cpu: Cpu) -> Ns {
         let reported = self.now.as_ref().map_or(Ns::ZERO, |record| record.time);
         let bound = reported.max(self.sched.rq_clock(cpu)) + REPORTED_WITHIN;
-        self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX).min(bound)
+        // What a task that has blocked is charged next belongs to its next turn.
+        let next = self.clock_of_next_charge(cpu).filter(|_| !self.cpus[cpu.index()].blocked);
+        next.unwrap_or(Ns::MAX).min(bound)
     }
 
     fn clock_of_place(&self, entity: EntityId, probe: &Probe, latest: Ns, near: bool) -> Option<Ns> {

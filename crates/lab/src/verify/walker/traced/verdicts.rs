@@ -177,8 +177,8 @@ impl Walker {
     ) -> Verdict {
         let (old, new) = (printed(probe, Key::Weight), printed(probe, Key::NewWeight));
         let before = |key| Vruntime(printed(probe, key));
-        let scales = probe.get(Key::OnRq) == Some(1);
-        let pivot = self.sched.reweight_pivot(view.id, before(Key::OldVruntime)).filter(|_| scales);
+        let queued = probe.get(Key::OnRq) == Some(1);
+        let pivot = self.sched.reweight_pivot(view.id, before(Key::OldVruntime), queued);
         let slack = |key| pivot.map_or(0, |pivot| slack(before(key).minus(pivot), old, new));
         let off =
             |one: Vruntime, other: Vruntime, key| one.minus(other).unsigned_abs().saturating_sub(slack(key));
