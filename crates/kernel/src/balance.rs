@@ -20,6 +20,7 @@ mod interval;
 mod migrate;
 mod newidle;
 mod nohz;
+mod open_loop;
 mod periodic;
 #[cfg(test)]
 mod random;

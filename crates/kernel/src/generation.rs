@@ -5,7 +5,6 @@
 pub mod behaviour;
 mod change;
 mod feature;
-mod left_out;
 mod log;
 mod name;
 mod tunable;

@@ -14,6 +14,7 @@ use crate::cfs_rq::Running;
 use crate::core::{DequeueFlags, EnqueueFlags, Mode, Scheduler};
 use crate::decision::{PickReason, PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::fair::load::LoadUpdate;
 use crate::generation::Feature;
 use crate::generation::behaviour::{DelayedLag, ForkPlacement, Reschedule, Reweight};
 use crate::group::GroupId;
@@ -110,7 +111,9 @@ impl Scheduler {
 
     /// Sets the time of a CPU's runqueue.
     pub fn set_rq_clock(&mut self, cpu: Cpu, clock: Ns) {
+        let passed = clock.0.saturating_sub(self.rqs[cpu.index()].clock.0);
         self.rqs[cpu.index()].clock = clock;
+        self.update_rq_clock_pelt(cpu, passed);
     }
 
     /// Stands on `cpu` at the time of its own runqueue, so that no step charges anything by itself.
@@ -128,7 +131,7 @@ impl Scheduler {
         }
         let entity = self.entity_of(task);
         let cfs_rq = entity.cfs_rq;
-        self.rqs[cpu.index()].clock = Ns(entity.exec_start + runtime.0);
+        self.set_rq_clock(cpu, Ns(entity.exec_start + runtime.0));
         self.update_curr(cfs_rq);
         Some(self.entity_of(task).vruntime)
     }
@@ -236,23 +239,21 @@ impl Scheduler {
         self.cfs(self.se(entity.0).cfs_rq).curr == Some(entity.0)
     }
 
-    /// The clock at which an entity that is current would have been charged `gained` of virtual time since it was charged
-    /// last, the earliest up to `latest`. `None` where no clock leads there; where `near`, two virtual ns or one of run time
-    /// may be missing.
-    pub fn clock_after(&self, entity: EntityId, gained: i64, latest: Ns, near: bool) -> Option<Ns> {
+    /// The clock at which an entity that is current would have been charged so far that it stands at `vruntime`, the
+    /// earliest up to `latest`; `None` where it stands beyond, or no clock leads there.
+    pub fn clock_at(&self, entity: EntityId, vruntime: Vruntime, latest: Ns) -> Option<Ns> {
         let view = self.se(entity.0);
-        let charged = |clock: u64| self.calc_delta_fair(view.load, clock.saturating_sub(view.exec_start));
-        let wanted = u64::try_from(gained).unwrap_or(0);
-        let (mut low, mut high) = (view.exec_start, latest.0.max(view.exec_start));
+        let wanted = u64::try_from(vruntime.minus(view.vruntime)).ok()?;
+        let (mut low, mut high) = (view.exec_start, latest.0);
         while low < high {
             let middle = low + (high - low) / 2;
-            match charged(middle) < wanted {
+            match self.calc_delta_fair(view.load, middle - view.exec_start) < wanted {
                 true => low = middle + 1,
                 false => high = middle,
             }
         }
-        let rounding = if near { 2 + self.calc_delta_fair(view.load, 1) } else { 0 };
-        (gained.abs_diff(charged(low) as i64) <= rounding).then_some(Ns(low))
+        let reached = self.calc_delta_fair(view.load, low.saturating_sub(view.exec_start)) == wanted;
+        reached.then_some(Ns(low))
     }
 
     /// Where an entity would be placed if its task were woken now. Pure.
@@ -291,16 +292,6 @@ impl Scheduler {
     /// The average of a queue, where lag is zero.
     pub fn queue_average(&self, queue: QueueId) -> Vruntime {
         self.average(queue.0)
-    }
-
-    /// How far one ns of run time moves a queue's average at most, virtual ns.
-    pub fn average_step(&self, queue: QueueId) -> u64 {
-        self.running_entity(queue.0).map_or(0, |curr| self.calc_delta_fair(self.se(curr).load, 1))
-    }
-
-    /// A queue's current entity, even if it has left the queue already.
-    pub fn current_of(&self, queue: QueueId) -> Option<EntityView> {
-        self.cfs(queue.0).curr.map(|curr| self.entity_view(EntityId(curr)))
     }
 
     /// What it would be if the running entity were charged up to `clock`.
@@ -415,13 +406,11 @@ impl Scheduler {
     }
 
     /// The point around which a change of weight scales an entity's distances on the time line, for one that stood at
-    /// `vruntime`, on its queue or off it; `None` where it scales none.
-    pub fn reweight_pivot(&self, entity: EntityId, vruntime: Vruntime, queued: bool) -> Option<Vruntime> {
+    /// `vruntime`; `None` where it scales none.
+    pub fn reweight_pivot(&self, entity: EntityId, vruntime: Vruntime) -> Option<Vruntime> {
         match self.generation.behaviours.reweight {
             Reweight::KeepVruntime | Reweight::ScaleLagOffQueue => None,
-            Reweight::ScaleDeadlineAlways => Some(vruntime),
-            _ if !queued => None,
-            Reweight::ScaleDeadline => Some(vruntime),
+            Reweight::ScaleDeadline | Reweight::ScaleDeadlineAlways => Some(vruntime),
             Reweight::ScaleAroundOthers
             | Reweight::ScaleAroundAverage
             | Reweight::PlaceAnew
@@ -544,6 +533,9 @@ impl Scheduler {
             self.cfs_mut(cfs_rq).h_nr_running += 1;
             level = self.se(se).parent;
         }
+        // What its averages were is not known; they count on this queue from now on.
+        self.stand_on(cpu);
+        self.update_load_avg(self.task(task).se, LoadUpdate { attach: true, ..LoadUpdate::AGE });
         let mut list = self.rqs[cpu.index()].cfs_tasks;
         list.push_newest(&mut self.tasks, task);
         self.rqs[cpu.index()].cfs_tasks = list;
@@ -584,8 +576,11 @@ impl Scheduler {
     pub fn detach(&mut self, task: TaskId, dest: Cpu) {
         let cpu = self.task(task).cpu;
         self.stand_on(cpu);
-        self.dequeue_task(task, DequeueFlags::default());
+        self.dequeue_task(task, DequeueFlags { migrating: true, ..DequeueFlags::default() });
         self.tasks[task.index()].on_rq = OnRq::Waking;
+        if self.task(task).policy.is_fair() {
+            self.leave_averages_while_moving(task);
+        }
         self.move_entity_to(task, dest);
     }
 
@@ -602,6 +597,9 @@ impl Scheduler {
     /// Kernel: `set_task_cpu()`, `migrate_task_rq_fair()`.
     pub fn migrate_waking(&mut self, task: TaskId, dest: Cpu) {
         self.leave_queue_while_waking(task);
+        if self.task(task).policy.is_fair() {
+            self.leave_averages_while_waking(task);
+        }
         self.move_entity_to(task, dest);
     }
 
@@ -624,6 +622,7 @@ impl Scheduler {
     pub fn activate_new(&mut self, task: TaskId, cpu: Cpu) {
         self.move_entity_to(task, cpu);
         self.stand_on(cpu);
+        self.init_task_load(task);
         let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
         self.tasks[task.index()].is_new = true;
@@ -653,6 +652,13 @@ impl Scheduler {
         self.set_next_task(task, false);
     }
 
+    /// An ended task has left its CPU: its load goes with it (`task_dead_fair()`).
+    pub fn end(&mut self, task: TaskId) {
+        if self.task(task).policy.is_fair() {
+            self.remove_entity_load_avg(task);
+        }
+    }
+
     /// A task that does not run changes groups.
     ///
     /// Kernel: `sched_move_task()`, `task_move_group_fair()`.
@@ -676,7 +682,11 @@ impl Scheduler {
 
     fn change_group(&mut self, task: TaskId, group: Option<GroupId>) {
         if let Some(group) = group.filter(|group| (group.0 as usize) < self.groups.len()) {
+            let se = self.task(task).se;
+            self.detach_entity_cfs_rq(se);
+            self.se_mut(se).avg.last_update_time = 0;
             self.set_task_group(task, group);
+            self.attach_entity_cfs_rq(se);
         }
     }
 

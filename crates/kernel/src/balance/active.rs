@@ -48,14 +48,17 @@ impl Scheduler {
     /// Kernel: `active_load_balance_cpu_stop()`, `detach_one_task()`, kernel/sched/fair.c.
     pub fn decide_push_task(&self, source: Cpu) -> Option<(TaskId, Cpu)> {
         let dest = self.push_cpu(source)?;
+        Some((self.pushed_task(source, dest)?, dest))
+    }
+
+    /// The task that ran longest ago of those that may go (`detach_one_task()`).
+    pub(super) fn pushed_task(&self, source: Cpu, dest: Cpu) -> Option<TaskId> {
         let attempt = self.pushing(source, dest)?;
         let rq = &self.rqs[source.index()];
         let mut pinned = Pinned { other_dest: Some(dest), ..Pinned::default() };
-        let task = rq
-            .cfs_tasks
+        rq.cfs_tasks
             .oldest_first(&self.tasks)
-            .find(|&task| self.can_migrate_task(&attempt, task, source, &mut pinned).is_moved())?;
-        Some((task, dest))
+            .find(|&task| self.can_migrate_task(&attempt, task, source, &mut pinned).is_moved())
     }
 
     fn pushing(&self, source: Cpu, dest: Cpu) -> Option<Attempt> {

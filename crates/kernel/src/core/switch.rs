@@ -175,7 +175,7 @@ impl Scheduler {
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
                 self.enqueue_task_rt(task);
-                !self.rqs[cpu.index()].rt.is_throttled()
+                true
             }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
             _ => self.enqueue_task_fair(task, flags),
@@ -209,10 +209,7 @@ impl Scheduler {
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
                 self.dequeue_task_rt(task);
-                match self.rqs[cpu.index()].rt.is_throttled() {
-                    true => Dequeued::Uncounted,
-                    false => Dequeued::Counted,
-                }
+                Dequeued::Counted
             }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
             Policy::Normal | Policy::Batch | Policy::Idle => self.dequeue_task_fair(task, flags),
@@ -224,10 +221,7 @@ impl Scheduler {
     pub(crate) fn put_prev_task(&mut self, task: TaskId) {
         match self.tasks[task.index()].policy {
             policy if policy.is_fair() => self.put_prev_task_fair(task),
-            policy if policy.is_rt() => {
-                self.update_curr_rt(task);
-                self.update_rt_rq_load_avg(self.tasks[task.index()].cpu, true);
-            }
+            policy if policy.is_rt() => self.update_curr_rt(task),
             _ => {}
         }
     }
@@ -235,7 +229,7 @@ impl Scheduler {
     pub(crate) fn set_next_task(&mut self, task: TaskId, picked: bool) {
         match self.tasks[task.index()].policy {
             Policy::Stop => {}
-            Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task, picked),
+            Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task),
             Policy::Swapper => self.update_idle_core(self.tasks[task.index()].cpu),
             _ => self.set_next_task_fair(task, picked),
         }

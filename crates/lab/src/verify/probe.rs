@@ -74,10 +74,18 @@ names! {
         AvailableIdleReturn = "aic_r",
         QueueWakelist = "twq",
         QueueWakelistReturn = "twq_r",
-        LoadBalance = "lb",
-        FindBusiestGroupReturn = "fbg_r",
         NewidleBalance = "nib",
         NewidleBalanceReturn = "nib_r",
+        /// `load_balance()`, `sched_balance_rq()`.
+        LoadBalance = "lb",
+        LoadBalanceReturn = "lb_r",
+        /// `find_busiest_group()` returns.
+        FindBusiestGroupReturn = "fbg_r",
+        /// `active_load_balance_cpu_stop()`.
+        ActiveBalance = "alb",
+        /// `detach_tasks()`.
+        DetachTasks = "detach",
+        DetachTasksReturn = "detached",
         Throttle = "thr",
         Unthrottle = "unthr",
         /// `reweight_entity()` of kernels patched to trace it.
@@ -143,6 +151,17 @@ names! {
         NrIdleScan = "nis",
         HasIdleCores = "hic",
         First = "first",
+        IdleType = "idle",
+        Level = "lvl",
+        Failures = "failed",
+        Imbalance = "imb",
+        MigrationType = "mtype",
+        SourceCpu = "src",
+        DestCpu = "dst",
+        ShortMigrationType = "mt",
+        ImbalancePct = "pct",
+        ShortFailures = "fail",
+        Count = "n",
         Depth = "depth",
         /// Whether it asked for a reschedule.
         Asks = "resched",

@@ -62,6 +62,8 @@ pub(super) enum What {
     OtherProbe,
     /// The high-resolution tick that ends a slice.
     Hrtick,
+    /// The soft interrupt in which a CPU balances, and ages what sleepers left on its queues.
+    Balances,
     /// Nothing that verification looks at.
     Other,
 }
@@ -89,6 +91,9 @@ impl Record {
         }
     }
 }
+
+/// The soft interrupt of the scheduler (`SCHED_SOFTIRQ`).
+const SCHED_SOFTIRQ: u64 = 7;
 
 impl What {
     fn of(kind: &EventKind<'_>) -> What {
@@ -120,6 +125,11 @@ impl What {
                 if matches!(fields.get("function"), Some(FieldValue::Text("hrtick"))) =>
             {
                 What::Hrtick
+            }
+            EventKind::Other { name: "softirq_entry", fields }
+                if fields.unsigned("vec") == Some(SCHED_SOFTIRQ) =>
+            {
+                What::Balances
             }
             EventKind::Other { name: "cgroup_attach_task", fields } => {
                 let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);

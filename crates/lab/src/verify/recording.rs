@@ -31,6 +31,8 @@ pub(crate) struct Recording {
     pub source: Option<String>,
     pub reverts: Vec<String>,
     pub hz: Option<u64>,
+    /// Whether the kernel is a preemptible one, by what `uname -v` says.
+    pub preemptible: bool,
     pub topology: Option<Topology>,
     pub debug: Option<SchedDebug>,
     pub tasks: Vec<TaskLine>,
@@ -115,6 +117,7 @@ impl Recording {
             }),
             moves: BTreeMap::new(),
             hz: meta.get("HZ").and_then(serde_json::Value::as_u64),
+            preemptible: info.lines().any(|line| line.starts_with("uname:") && line.contains(" PREEMPT")),
             topology: sched_info::topology(&info),
             debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
             tasks: beside("tasks-start.txt").map_or_else(Vec::new, |text| tasks(&text)),

@@ -29,11 +29,15 @@ pub enum Kind {
     Reweight,
     /// On which CPU a woken or new task is queued.
     WakeupCpu,
+    /// Which queue balancing takes from, and which task.
+    Balance,
+    /// Whether balancing of a level finds something, in what measure, and whether it moves a task; where probes show it.
+    BalanceTry,
 }
 
 impl Kind {
     /// Every kind, in order of report.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 12] = [
         Kind::Vruntime,
         Kind::Placement,
         Kind::Pick,
@@ -44,6 +48,8 @@ impl Kind {
         Kind::DelayedDequeue,
         Kind::Reweight,
         Kind::WakeupCpu,
+        Kind::Balance,
+        Kind::BalanceTry,
     ];
 
     /// Its name in machine-readable output.
@@ -59,6 +65,8 @@ impl Kind {
             Kind::DelayedDequeue => "delayed_dequeue",
             Kind::Reweight => "reweight",
             Kind::WakeupCpu => "wakeup_cpu",
+            Kind::Balance => "balance",
+            Kind::BalanceTry => "balance_try",
         }
     }
 }

@@ -7,6 +7,7 @@
 //! Must not know: files, and how counts are shown.
 
 mod accounting;
+mod balancing;
 mod clock;
 mod groups;
 mod judging;
@@ -25,6 +26,7 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
 use fairlab_kernel::generation::behaviour::Placement;
+use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology};
 
 use super::probe::At;
@@ -63,6 +65,8 @@ pub(super) struct Walker {
     rules: TraceRules,
     /// Whether decisions are judged yet.
     warm: bool,
+    /// When the trace begins.
+    began: Option<Ns>,
     /// Whether the trace says where the snapshot was taken.
     has_markers: bool,
     seen: Seen,
@@ -82,6 +86,8 @@ struct TraceRules {
     prev_state_may_lie: bool,
     /// From v6.13 a reschedule may be lazy, and its flag is a small letter whoever sets it.
     lazy_flag: bool,
+    /// Up to v6.9, a CPU that is idle is number 0 of those that balance, and a busy one 1.
+    idle_is_first: bool,
 }
 
 /// What the trace has had of events so far.
@@ -122,6 +128,7 @@ impl Walker {
             recording,
             rules,
             warm: false,
+            began: None,
             has_markers: false,
             seen: Seen::default(),
             selections: Vec::new(),
@@ -130,6 +137,7 @@ impl Walker {
             selection_shown: false,
             tally: Tally::new(misses),
         };
+        walker.sched.set_preemption(walker.recording.preemptible);
         walker.create_groups();
         walker.lay_initial_state();
         walker
@@ -172,6 +180,7 @@ impl Walker {
         }
         let Some(record) = self.window.pop() else { return };
         self.seen.events += 1;
+        self.began.get_or_insert(record.time);
         if !self.has_markers && self.seen.events == WARM_UP_EVENTS + 1 {
             self.warm = true;
             for cpu in &mut self.cpus {
@@ -214,6 +223,7 @@ impl Walker {
                 cpu.waking_seen = record.number;
                 cpu.sleep_ended = Some(*pid);
             }
+            What::Balances => self.on_balances(&record),
             What::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
             What::WaitEnds(_) | What::OtherProbe | What::Other => {}
         }
@@ -317,8 +327,8 @@ impl Walker {
             tgid: pid,
             policy,
             nice: prio.nice().unwrap_or(0),
-            allowed: CpuMask::ALL,
-            per_cpu_kthread: false,
+            allowed: bound_to(comm).map_or(CpuMask::ALL, CpuMask::single),
+            per_cpu_kthread: bound_to(comm).is_some(),
         };
         let id = self.sched.new_task(&spec, cpu);
         self.by_id.resize(id.index() + 1, Pid::IDLE);
@@ -385,6 +395,16 @@ fn policy_of(prio: Prio, comm: Comm) -> Policy {
     }
 }
 
+/// The CPU that a kthread belongs to, by its name: `ksoftirqd/3`, `kworker/3:1-events`. Workers of no CPU have letters
+/// there.
+fn bound_to(comm: Comm) -> Option<Cpu> {
+    const BOUND: [&str; 6] = ["migration", "ksoftirqd", "kworker", "cpuhp", "idle_inject", "rcuc"];
+    let name = std::str::from_utf8(comm.as_bytes()).ok()?;
+    let (kind, rest) = name.split_once('/').filter(|(kind, _)| BOUND.contains(kind))?;
+    let number = if kind == "kworker" { rest.split(':').next()? } else { rest };
+    number.parse().ok().map(Cpu)
+}
+
 impl TraceRules {
     /// The rules of a release (`uname -r`); an unknown one is taken for a late one.
     fn of(release: Option<&str>) -> TraceRules {
@@ -392,7 +412,21 @@ impl TraceRules {
         let release = numbers.next().zip(numbers.next());
         let before = |major, minor| release.is_some_and(|release| release < (major, minor));
         // fa2c3254d7cf: the state is passed on as it was when the switch was decided.
-        TraceRules { prev_state_may_lie: before(5, 18), lazy_flag: !before(6, 13) }
+        TraceRules {
+            prev_state_may_lie: before(5, 18),
+            lazy_flag: !before(6, 13),
+            idle_is_first: before(6, 10),
+        }
+    }
+
+    /// What a CPU balances for, by the kernel's number.
+    fn idle_type(self, number: i64) -> Option<CpuIdleType> {
+        match (number, self.idle_is_first) {
+            (0, true) | (1, false) => Some(CpuIdleType::Idle),
+            (1, true) | (0, false) => Some(CpuIdleType::NotIdle),
+            (2, _) => Some(CpuIdleType::NewlyIdle),
+            _ => None,
+        }
     }
 
     /// What an event's flags show to be pending: a reschedule at once, and a lazy one.

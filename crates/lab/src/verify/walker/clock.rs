@@ -96,6 +96,18 @@ impl Walker {
         info.enqueued.is_some_and(|(event, _)| charged_at <= event)
     }
 
+    /// A CPU balances: first it ages what sleepers left on its queues (`update_blocked_averages()`).
+    pub(super) fn on_balances(&mut self, record: &Record) {
+        let cpu = record.cpu;
+        let ahead = self.cpus[cpu.index()].clock_ahead.unwrap_or(0);
+        let now = Ns(record.time.0.wrapping_add(ahead as u64));
+        let latest = self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX);
+        let clock = now.min(latest).max(self.sched.rq_clock(cpu));
+        self.sched.set_rq_clock(cpu, clock);
+        self.sched.stand_on(cpu);
+        self.sched.update_blocked_averages(cpu);
+    }
+
     /// Something joins or leaves queues of `cpu`: running groups' entities are charged there, by a part that is not printed.
     pub(super) fn note_unprinted_charge(&mut self, cpu: Cpu) {
         for entity in self.sched.levels(self.sched.curr(cpu)).into_iter().skip(1) {

@@ -67,7 +67,10 @@ impl Walker {
             reason,
             model,
             kernel,
-            state: self.describe_queue(judged.queue),
+            state: match judged.kind {
+                Kind::Balance | Kind::BalanceTry => self.describe_cpus(judged.record),
+                _ => self.describe_queue(judged.queue),
+            },
         };
         self.tally.misses.push(miss);
     }
@@ -198,7 +201,6 @@ impl Walker {
             },
             Some(kernel) if joined.others.contains(&kernel) => Verdict::Admissible,
             Some(kernel) if kernel.minus(model).unsigned_abs() <= tolerance => Verdict::Admissible,
-            Some(kernel) if self.is_unseen_rounding(&view, kernel) => Verdict::Admissible,
             Some(_) => Verdict::Miss(joined.case),
         };
         let queue = self.sched.queue_of(joined.entity);

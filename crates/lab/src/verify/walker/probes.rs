@@ -33,12 +33,7 @@ impl Walker {
             }
             At::Nice => self.announce(probe, |info| info.renice = nice_of(probe)),
             At::MoveGroup => self.on_move_group(probe),
-            At::Yield => {
-                let caller = probe.get(Key::CurrentPid).and_then(|pid| i32::try_from(pid).ok());
-                if let Some(info) = caller.and_then(|pid| self.tasks.get_mut(&Pid(pid))) {
-                    info.yielding = true;
-                }
-            }
+            At::Yield => self.on_yield(probe),
             At::ReweightEntity => self.on_reweight(record, probe),
             At::ReweightTracepoint | At::PlaceTracepoint | At::DeadlineTracepoint => {
                 self.on_traced(record, probe);
@@ -71,15 +66,27 @@ impl Walker {
                 self.selection_shown = true;
                 self.on_select(record, probe);
             }
-            At::LoadBalance | At::FindBusiestGroupReturn => self.on_balance_probe(probe),
             At::SetAffinity => self.on_set_affinity(record, probe),
             At::AverageReturn if probe.in_reweight || probe.in_requeue => {
                 self.learn_clock(record, probe);
             }
             At::DequeueEntities => self.on_dequeue_entities(record, probe),
             At::DequeueEntitiesReturn => self.compare_lag_at_dequeue(record, probe),
+            At::LoadBalance
+            | At::LoadBalanceReturn
+            | At::FindBusiestGroupReturn
+            | At::DetachTasks
+            | At::DetachTasksReturn
+            | At::ActiveBalance => self.on_try_probe(record, probe),
             At::RequeueDelayed => self.on_requeue(record, probe),
             _ => {}
+        }
+    }
+
+    fn on_yield(&mut self, probe: &Probe) {
+        let caller = probe.get(Key::CurrentPid).and_then(|pid| i32::try_from(pid).ok());
+        if let Some(info) = caller.and_then(|pid| self.tasks.get_mut(&Pid(pid))) {
+            info.yielding = true;
         }
     }
 

@@ -10,6 +10,7 @@ use fairlab_kernel::{GroupId, TaskId, Vruntime};
 
 use super::super::probe::Probe;
 use super::Walker;
+use super::balancing::Balancing;
 
 /// How many values of a queue's minimum are remembered, for reads of it without its lock.
 const MINIMA_KEPT: usize = 16;
@@ -181,6 +182,8 @@ pub(super) struct CpuInfo {
     pub wakeups_coming: u32,
     /// Whether this CPU has reported anything.
     pub seen: bool,
+    /// What code on it balances.
+    pub balancing: Balancing,
 }
 
 /// Averages of a root queue as a probe shows them.

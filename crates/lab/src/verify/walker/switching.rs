@@ -30,6 +30,9 @@ impl Walker {
         }
         self.judge_pick(record, next);
         self.switch_to(record, next, switch.prev_state);
+        if self.info(prev).is_some_and(|info| info.exiting) && !self.sched.is_on_queue(prev) {
+            self.sched.end(prev);
+        }
         if switch.next_pid == Pid::IDLE {
             self.cpus[cpu.index()].idle_since = Some(record.time);
             self.sched.force_idle_since(cpu, record.time);
@@ -112,9 +115,7 @@ impl Walker {
 
     /// Charges the levels above the running task up to where the task itself has been charged, which was printed.
     fn account_levels(&mut self, cpu: Cpu) {
-        // After it has blocked, time goes on without it: what was pulled meanwhile was accounted later.
-        let left = self.cpus[cpu.index()].blocked;
-        if let Some(clock) = self.sched.charged_until(cpu).filter(|_| !left) {
+        if let Some(clock) = self.sched.charged_until(cpu) {
             self.sched.set_rq_clock(cpu, clock);
         }
         self.sched.stand_on(cpu);

@@ -1,0 +1,68 @@
+//! What a verifier asks and sets: a pass over a queue that a real kernel chose, a push, and counts that it printed.
+//!
+//! Must not know: traces.
+
+use fairlab_event::Cpu;
+
+use crate::balance::attempt::Attempt;
+use crate::balance::detach::Pull;
+use crate::balance::imbalance::{Imbalance, MigrationType};
+use crate::balance::migrate::Pinned;
+use crate::core::Scheduler;
+use crate::schedstat::CpuIdleType;
+use crate::task::TaskId;
+
+impl Scheduler {
+    /// What a pass over the queue of `source` would take to move `imbalance` to `cpu`, whatever made it the busiest. Pure.
+    pub fn decide_pull(
+        &self,
+        cpu: Cpu,
+        level: usize,
+        idle: CpuIdleType,
+        source: Cpu,
+        imbalance: Imbalance,
+    ) -> Pull {
+        let mut attempt = Attempt {
+            cpu,
+            level,
+            idle,
+            dest: cpu,
+            cpus: self.domain(cpu, level).span,
+            migration: imbalance.migration,
+            imbalance: imbalance.amount,
+            pushes: false,
+            takes_misfit: imbalance.migration == MigrationType::Misfit,
+        };
+        let mut queue = self.source_queue(source);
+        self.detach_tasks(&mut attempt, &mut queue, &mut Pinned::default())
+    }
+
+    /// Which task the stopper of `source` would push to `dest`. Pure.
+    pub fn decide_push_to(&self, source: Cpu, dest: Cpu) -> Option<TaskId> {
+        self.pushed_task(source, dest)
+    }
+
+    /// A pass over the queue of `cpu` has come to `task`: those before it were looked at, and stand in front of the others
+    /// from now on.
+    pub fn pass_over_until(&mut self, cpu: Cpu, task: TaskId) {
+        let mut list = self.rqs[cpu.index()].cfs_tasks;
+        let left = list.oldest_first(&self.tasks).take_while(|&other| other != task).collect::<Vec<_>>();
+        for task in left {
+            list.remove(&mut self.tasks, task);
+            list.push_newest(&mut self.tasks, task);
+        }
+        self.rqs[cpu.index()].cfs_tasks = list;
+    }
+
+    /// How often balancing of a domain has failed in a row, as a real kernel counted.
+    pub fn force_balance_failures(&mut self, cpu: Cpu, level: usize, failures: u32) {
+        self.domain_state_mut(cpu, level).nr_balance_failed = failures;
+    }
+
+    /// Load, waiting and utilization of a CPU as balancing sees them, and how many tasks are queued there.
+    pub fn seen_by_balancing(&self, cpu: Cpu) -> (u64, u64, u64, u32) {
+        let queue = self.cfs(self.rqs[cpu.index()].cfs);
+        let waiting = queue.tracked.avg.runnable_avg;
+        (self.balanced_load(cpu), waiting, self.cpu_util(cpu, false), self.nr_running(cpu))
+    }
+}
