@@ -1,5 +1,6 @@
 //! Pictures: small workloads on small machines, drawn as who ran where.
 
+mod balance;
 mod groups;
 
 use fairlab_analysis::timeline::Timeline;
@@ -121,19 +122,6 @@ fn two_hogs_take_turns_of_half_a_latency_on_cfs_and_of_a_base_slice_on_eevdf() {
         picture("v6.6", machine(8), hogs(), Ns::from_ms(1), 60),
         "  0 BBBBCCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBCCCBBBC\n"
     );
-}
-
-/// Base slice 2.8 ms: from v7.1 a timer ends it, before the third tick finds it used.
-#[test]
-fn slices_end_by_a_timer_of_their_own() {
-    let drawn = |kernel: &str| {
-        let hogs = vec![(spec(0, "0"), hog()), (spec(0, "0"), hog())];
-        picture(kernel, machine(8), hogs, Ns(700_000), 40)
-    };
-    // Four slots of 0.7 ms are a slice; each begins with half of one.
-    assert_eq!(drawn("v7.2"), "  0 BBCCCCCCBBBBCCCCBBBBCCCCBBBBCCCCBBBBCCCC\n");
-    assert_eq!(drawn("v7.0"), drawn("v7.2+NO_HRTICK"));
-    assert_ne!(drawn("v7.0"), drawn("v7.2"));
 }
 
 #[test]
