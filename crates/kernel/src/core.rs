@@ -5,6 +5,7 @@
 //! for rescheduling; the driver collects both.
 
 mod hrtick;
+mod idle;
 mod lifecycle;
 mod sched_info;
 mod switch;
@@ -100,6 +101,10 @@ pub struct Scheduler {
     /// Of each last-level cache, by what its CPUs share: those marked idle (the RFC `idle-cpumask-v7`).
     pub(crate) idle_masks: Vec<CpuMask>,
     pub(crate) trace: TraceBuffer,
+    /// CPUs that have nothing to do and nothing on the way ([`note_idle`](Self::note_idle)).
+    pub(crate) idle_cpus: CpuMask,
+    /// Whether any task that is idle by policy has ever been queued, or any group made idle.
+    pub(crate) idle_policy_used: bool,
     /// CPUs whose `need_resched` was set since the driver last asked.
     marked: Vec<Cpu>,
     /// Whether any group has ever had a quota (`cfs_bandwidth_used()`).
@@ -136,6 +141,8 @@ impl Scheduler {
             cpufreq: Cpufreq::default(),
             idle_masks: Vec::new(),
             trace: TraceBuffer::default(),
+            idle_cpus: *topology.online(),
+            idle_policy_used: false,
             marked: Vec::new(),
             bandwidth_used: false,
             started_timers: Vec::new(),
@@ -182,6 +189,7 @@ impl Scheduler {
     }
 
     /// The rules in force.
+    #[inline]
     pub fn generation(&self) -> &Generation {
         &self.generation
     }
@@ -202,22 +210,26 @@ impl Scheduler {
     }
 
     /// A task.
+    #[inline]
     pub fn task(&self, task: TaskId) -> &Task {
         &self.tasks[task.index()]
     }
 
     /// The task that `cpu` runs.
+    #[inline]
     pub fn curr(&self, cpu: Cpu) -> TaskId {
         self.rqs[cpu.index()].curr
     }
 
     /// Whether `cpu` runs its idle task.
+    #[inline]
     pub fn runs_idle_task(&self, cpu: Cpu) -> bool {
         let rq = &self.rqs[cpu.index()];
         rq.curr == rq.idle
     }
 
     /// Queued tasks of all classes on `cpu`, the running one included.
+    #[inline]
     pub fn nr_running(&self, cpu: Cpu) -> u32 {
         self.rqs[cpu.index()].nr_running
     }
@@ -234,19 +246,24 @@ impl Scheduler {
     }
 
     /// Whether a reschedule is pending on `cpu`, lazily or not: it happens when the CPU next goes back to user mode.
+    #[inline]
     pub fn need_resched(&self, cpu: Cpu) -> bool {
         let rq = &self.rqs[cpu.index()];
         rq.need_resched || rq.need_resched_lazy
     }
 
     /// Whether a reschedule is pending on `cpu` that does not wait for a return to user mode (`test_tsk_need_resched()`).
+    #[inline]
     pub fn need_resched_at_once(&self, cpu: Cpu) -> bool {
         self.rqs[cpu.index()].need_resched
     }
 
     /// CPUs marked for rescheduling since the last call, in order of marking.
+    #[inline]
     pub fn take_marked(&mut self, into: &mut Vec<Cpu>) {
-        into.append(&mut self.marked);
+        if !self.marked.is_empty() {
+            into.append(&mut self.marked);
+        }
     }
 
     /// Marks `cpu`'s running task for rescheduling (`resched_curr()`).
@@ -271,23 +288,6 @@ impl Scheduler {
     pub(crate) fn clear_need_resched(&mut self, cpu: Cpu) {
         let rq = &mut self.rqs[cpu.index()];
         (rq.need_resched, rq.need_resched_lazy) = (false, false);
-    }
-
-    /// Whether `cpu` has nothing to do and nothing on the way (`idle_cpu()`).
-    ///
-    /// A CPU that is about to go idle but still balances (new-idle) does not count: its last task is still `curr`.
-    pub(crate) fn idle_cpu(&self, cpu: Cpu) -> bool {
-        if let Some(idle) = self.given_cpus.get(cpu.index()).and_then(|given| given.idle) {
-            return idle;
-        }
-        let rq = &self.rqs[cpu.index()];
-        rq.curr == rq.idle && rq.nr_running == 0 && rq.ttwu_pending == 0
-    }
-
-    /// Whether all that `cpu` runs is `SCHED_IDLE` (`sched_idle_cpu()`).
-    pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
-        let rq = &self.rqs[cpu.index()];
-        rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
     }
 
     /// Sets the queue's clock to now (`update_rq_clock()`).

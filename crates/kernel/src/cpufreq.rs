@@ -157,8 +157,11 @@ impl Scheduler {
     }
 
     /// Moves the frequencies asked for since the last call to `into`. Returns how many CPUs governors have looked at.
+    #[inline]
     pub fn take_frequency_requests(&mut self, into: &mut Vec<FrequencyRequest>) -> u32 {
-        into.append(&mut self.cpufreq.requests);
+        if !self.cpufreq.requests.is_empty() {
+            into.append(&mut self.cpufreq.requests);
+        }
         std::mem::take(&mut self.cpufreq.looked_at)
     }
 

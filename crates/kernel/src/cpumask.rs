@@ -80,6 +80,29 @@ impl CpuMask {
         self.0.iter().all(|&word| word == 0)
     }
 
+    /// The only CPU of the set; `None` if there are none or several.
+    pub fn only(&self) -> Option<Cpu> {
+        let lowest = self.lowest()?;
+        self.next_from(lowest.index() + 1).is_none().then_some(lowest)
+    }
+
+    /// How many CPUs [`iter_wrap`](Self::iter_wrap) from `start` gives before it comes to `cpu`.
+    pub fn before_wrap(&self, start: Cpu, cpu: Cpu) -> usize {
+        if cpu >= start {
+            self.below(cpu) - self.below(start)
+        } else {
+            self.weight() - self.below(start) + self.below(cpu)
+        }
+    }
+
+    /// How many CPUs of the set are lower than `cpu`, which may be one past the last.
+    fn below(&self, cpu: Cpu) -> usize {
+        let (word, bit) = (cpu.index() / 64, cpu.index() % 64);
+        let whole = self.0.iter().take(word).map(|word| word.count_ones()).sum::<u32>();
+        let part = self.0.get(word).map_or(0, |word| (word & !(u64::MAX << bit)).count_ones());
+        (whole + part) as usize
+    }
+
     /// Whether every CPU of `other` is in this set.
     pub fn contains_all(&self, other: &CpuMask) -> bool {
         other.and_not(self).is_empty()
@@ -204,5 +227,16 @@ mod tests {
         assert_eq!(order(65), [65, 0, 2, 5, 64]);
         assert_eq!(order(66), [0, 2, 5, 64, 65]);
         assert_eq!(mask.weight(), 5);
+        for start in (0..130).chain([MAX_CPUS as u32]) {
+            for (place, cpu) in mask.iter_wrap(Cpu(start)).enumerate() {
+                assert_eq!(mask.before_wrap(Cpu(start), cpu), place, "{cpu} from {start}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_only_cpu_of_a_set() {
+        let only = |text| CpuMask::parse_list(text).expect("a list").only();
+        assert_eq!([only(""), only("70"), only("0,70")], [None, Some(Cpu(70)), None]);
     }
 }

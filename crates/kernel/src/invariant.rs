@@ -32,6 +32,11 @@ impl Scheduler {
                 ));
             }
         }
+        if let Some(cpu) =
+            self.topology.cpus().find(|&cpu| self.idle_cpus.contains(cpu) != self.has_nothing_to_do(cpu))
+        {
+            return Err(format!("CPU {cpu}: idle in the set of idle CPUs or by its queue, not both"));
+        }
         for (cpu, rq) in self.rqs.iter().enumerate() {
             let delayed = |entity: &&SchedEntity| {
                 entity.sched_delayed && entity.task.is_none() && self.cfs(entity.cfs_rq).cpu.index() == cpu

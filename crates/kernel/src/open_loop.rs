@@ -524,6 +524,7 @@ impl Scheduler {
         self.tasks[task.index()].on_rq = OnRq::Queued;
         self.rqs[cpu.index()].nr_running += 1;
         self.domains.root_mut().overloaded |= self.rqs[cpu.index()].nr_running == 2;
+        self.note_idle(cpu);
         let mut level = Some(self.task(task).se);
         while let Some(se) = level {
             let cfs_rq = self.se(se).cfs_rq;

@@ -94,6 +94,7 @@ impl Scheduler {
         }
         self.sched_info_switch(cpu, prev, next);
         self.rqs[cpu.index()].curr = next;
+        self.note_idle(cpu);
         true
     }
 
@@ -194,6 +195,7 @@ impl Scheduler {
         if !was_overloaded && rq.nr_running > 1 {
             self.domains.root_mut().overloaded = true;
         }
+        self.note_idle(cpu);
     }
 
     /// Returns whether the task has left; otherwise it sleeps on its queue.

@@ -70,6 +70,7 @@ impl Scheduler {
             idle |= u32::from(self.counts_as_idle(cfs_rq));
             level = self.se(se).parent;
         }
+        self.idle_policy_used |= idle != 0;
         self.rqs[cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
         self.hrtick_update(cpu);
         level.is_none()

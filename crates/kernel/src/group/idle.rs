@@ -25,6 +25,7 @@ impl Scheduler {
             return true;
         }
         self.groups[group.0 as usize].idle = idle;
+        self.idle_policy_used |= idle;
         for cpu in self.topology.cpus() {
             self.count_group_as_idle(self.cfs_rq_of_group(group, cpu), idle);
         }

@@ -31,6 +31,22 @@ impl Bound {
             Bound::None => false,
         }
     }
+
+    /// How many more CPUs may be looked at.
+    pub fn left(self) -> usize {
+        match self {
+            Bound::Before(left) => usize::try_from(left.saturating_sub(1)).unwrap_or(usize::MAX),
+            Bound::Nothing => 0,
+            Bound::None => usize::MAX,
+        }
+    }
+
+    /// Counts several CPUs at once, of which all may be looked at.
+    pub fn count(&mut self, cpus: usize) {
+        if let Bound::Before(left) = self {
+            *left -= cpus as u64;
+        }
+    }
 }
 
 impl Scheduler {

@@ -194,10 +194,26 @@ impl Scheduler {
         bound: &mut Bound,
         search: &mut Search,
     ) -> ScanEnd {
-        let mut second_choice = None;
         let counts_all = self.generation.select.scan_counts == ScanCounts::EveryCpu;
         let order = if counts_all { *span } else { allowed };
-        for cpu in order.iter_wrap(self.scan_start(target)) {
+        let start = self.scan_start(target);
+        match self.idle_cpus_only() {
+            Some(idle) => scan_for_idle(&order, start, &allowed.and(idle), bound, search),
+            None => self.scan_one_by_one(wakee, &order, start, &allowed, bound, search),
+        }
+    }
+
+    fn scan_one_by_one(
+        &self,
+        wakee: Wakee,
+        order: &CpuMask,
+        start: Cpu,
+        allowed: &CpuMask,
+        bound: &mut Bound,
+        search: &mut Search,
+    ) -> ScanEnd {
+        let mut second_choice = None;
+        for cpu in order.iter_wrap(start) {
             search.looked_at += 1;
             if bound.reached() {
                 return ScanEnd::CutShort(second_choice);
@@ -294,10 +310,35 @@ impl Scheduler {
     }
 }
 
+/// The same where only idle CPUs are looked for, of which it is known which they are: what would be looked at on the way
+/// is counted, not looked at.
+fn scan_for_idle(
+    order: &CpuMask,
+    start: Cpu,
+    idle: &CpuMask,
+    bound: &mut Bound,
+    search: &mut Search,
+) -> ScanEnd {
+    let found = idle.iter_wrap(start).next();
+    let looks = match found {
+        Some(cpu) => order.before_wrap(start, cpu) + 1,
+        None => order.weight(),
+    };
+    if looks > bound.left() {
+        search.looked_at += bound.left() as u32 + 1;
+        bound.count(bound.left());
+        return ScanEnd::CutShort(None);
+    }
+    search.looked_at += looks as u32;
+    bound.count(looks);
+    found.map_or(ScanEnd::Exhausted, ScanEnd::Found)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::{Bound, Wakee};
     use crate::cpumask::CpuMask;
-    use crate::decision::{CpuDecision, SelectReason};
+    use crate::decision::{CpuDecision, Search, SelectReason};
     use crate::task::{Policy, TaskId};
     use crate::testbed::Bed;
     use crate::topology::{SmtNumbering, Topology};
@@ -420,6 +461,32 @@ mod tests {
             bed.spawn_with(0, 2, Policy::Idle, CpuMask::ALL);
             bed.scheduler.rqs[1].idle_time.avg_scan_cost = cost;
             assert_eq!(bed.select(sleeper, 1, false).cpu, Cpu(expected));
+        }
+    }
+
+    #[test]
+    fn a_search_by_sets_ends_and_counts_like_one_that_looks_at_each_cpu() {
+        let subset = |bits: u32| (0..5).filter(|cpu| bits & 1 << cpu != 0).map(Cpu).collect::<CpuMask>();
+        let mut bounds = (0..8).map(Bound::Before).collect::<Vec<_>>();
+        bounds.extend([Bound::None, Bound::Nothing]);
+        for kernel in ["v5.5", "v6.6"] {
+            let mut bed = Bed::new(kernel, 5, 1);
+            let wakee = Wakee { task: bed.spawn(0, 0), here: Cpu(0), prev: Cpu(0) };
+            let span = CpuMask::first(5);
+            let mut search_by = |sets: bool, idle: CpuMask, allowed, target, mut bound: Bound| {
+                (bed.scheduler.idle_cpus, bed.scheduler.idle_policy_used) = (idle, !sets);
+                let mut search = Search::default();
+                let end = bed.scheduler.scan(wakee, target, &span, allowed, &mut bound, &mut search);
+                (end, bound.left(), search.looked_at)
+            };
+            for (idle, allowed) in (0..1024).map(|bits| (subset(bits & 31), subset(bits >> 5))) {
+                for (bound, target) in bounds.iter().flat_map(|&bound| [0, 2, 4].map(|cpu| (bound, Cpu(cpu))))
+                {
+                    let by_sets = search_by(true, idle, allowed, target, bound);
+                    let one_by_one = search_by(false, idle, allowed, target, bound);
+                    assert_eq!(by_sets, one_by_one, "{kernel}: {idle} of {allowed}, {bound:?} from {target}");
+                }
+            }
         }
     }
 

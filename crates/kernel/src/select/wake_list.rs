@@ -52,11 +52,13 @@ impl Scheduler {
     /// Notes that a wakeup is on its way to `cpu` through the wake list: the CPU no longer looks idle.
     pub fn ttwu_pending(&mut self, cpu: Cpu) {
         self.rqs[cpu.index()].ttwu_pending += 1;
+        self.note_idle(cpu);
     }
 
     /// The wakeup noted by [`ttwu_pending`](Self::ttwu_pending) has arrived.
     pub fn ttwu_arrived(&mut self, cpu: Cpu) {
         self.rqs[cpu.index()].ttwu_pending -= 1;
+        self.note_idle(cpu);
     }
 }
 

@@ -1,0 +1,42 @@
+//! Which CPUs have nothing to do.
+
+use fairlab_event::Cpu;
+
+use crate::core::Scheduler;
+use crate::cpumask::CpuMask;
+
+impl Scheduler {
+    /// Whether `cpu` has nothing to do and nothing on the way (`idle_cpu()`).
+    ///
+    /// A CPU that is about to go idle but still balances (new-idle) does not count: its last task is still `curr`.
+    pub(crate) fn idle_cpu(&self, cpu: Cpu) -> bool {
+        let given = self.given_cpus.get(cpu.index()).and_then(|given| given.idle);
+        given.unwrap_or_else(|| self.idle_cpus.contains(cpu))
+    }
+
+    /// Whether all that `cpu` runs is `SCHED_IDLE` (`sched_idle_cpu()`).
+    pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
+        self.idle_policy_used && {
+            let rq = &self.rqs[cpu.index()];
+            rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
+        }
+    }
+
+    /// The idle CPUs as a set, where a search cannot meet anything else that it would take.
+    pub(crate) fn idle_cpus_only(&self) -> Option<&CpuMask> {
+        (!self.idle_policy_used && self.given_cpus.is_empty()).then_some(&self.idle_cpus)
+    }
+
+    /// What `cpu` runs, has queued or expects has changed.
+    pub(crate) fn note_idle(&mut self, cpu: Cpu) {
+        match self.has_nothing_to_do(cpu) {
+            true => self.idle_cpus.set(cpu),
+            false => self.idle_cpus.clear(cpu),
+        }
+    }
+
+    pub(crate) fn has_nothing_to_do(&self, cpu: Cpu) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.curr == rq.idle && rq.nr_running == 0 && rq.ttwu_pending == 0
+    }
+}
