@@ -9,7 +9,7 @@ use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink};
 
 use super::header::Header;
 use super::own::mark;
-use super::records::{Head, What};
+use super::records::{Head, Sample, What};
 use super::sample::{IdHasher, Origin, TID_MAX};
 use super::window::RECORD_HEADER;
 use crate::endian::Endian;
@@ -67,20 +67,28 @@ impl<'a> Delivery<'a> {
     #[inline]
     pub(super) fn take(&mut self, Head { what, position }: Head, record: &[u8]) {
         match what {
-            What::Ordered(time) => self.ordered(record, time, position),
+            What::Sample(Sample { time, origin, marks }) => {
+                self.pass_time(time, position);
+                if let Err(trouble) = self.tracepoint(record, origin, marks, time) {
+                    self.stats.add(trouble, 1, position);
+                }
+            }
+            What::Ordered(time) => {
+                self.pass_time(time, position);
+                self.deliver(record, time, position);
+            }
             What::Unordered => self.unordered(record, position),
             What::Trouble(trouble) => self.stats.add(trouble, 1, position),
         }
     }
 
     #[inline]
-    fn ordered(&mut self, record: &[u8], time: u64, position: u64) {
+    fn pass_time(&mut self, time: u64, position: u64) {
         if time < self.latest {
             self.stats.add(Trouble::OutOfOrder, 1, position);
         } else {
             self.latest = time;
         }
-        self.deliver(record, time, position);
     }
 
     /// Takes a record that has no place in the order of time: perf's own, those about the time before the recording,
@@ -98,9 +106,8 @@ impl<'a> Delivery<'a> {
 
     #[inline]
     fn deliver(&mut self, record: &[u8], time: u64, position: u64) {
-        let Some(body) = record.get(RECORD_HEADER..) else { return };
         let delivered = match kind_of(record, self.header.endian) {
-            kind::SAMPLE => self.sample(body, self.marks(record), time),
+            kind::SAMPLE => self.sample(record, time),
             other => self.task_or_loss(other, record, time, position),
         };
         if let Err(trouble) = delivered {
@@ -108,29 +115,25 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// What Fairlab's writer said of a record beside; nothing in files of others.
-    #[inline]
-    fn marks(&self, record: &[u8]) -> u16 {
-        match self.header.own {
-            Some(_) => self.header.endian.u16(record, 4).unwrap_or(0),
-            None => 0,
-        }
-    }
-
-    #[inline]
-    fn sample(&mut self, body: &[u8], marks: u16, time: u64) -> Result<(), Trouble> {
-        let Header { endian, layouts, tracepoints, .. } = self.header;
-        let layout = layouts.sample(body).ok_or(Trouble::CorruptRecord)?;
+    fn sample(&mut self, record: &[u8], time: u64) -> Result<(), Trouble> {
+        let header = self.header;
+        let body = record.get(RECORD_HEADER..).ok_or(Trouble::CorruptRecord)?;
+        let layout = header.layouts.sample(body).ok_or(Trouble::CorruptRecord)?;
         if !layout.tracepoint {
             return Err(Trouble::SkippedRecord);
         }
-        let mut origin = layout.origin(body, *endian).ok_or(Trouble::CorruptRecord)?;
+        let (sample, raw) = header.sample(record, time).ok_or(Trouble::CorruptRecord)?;
+        self.tracepoint(raw, sample.origin, sample.marks, time)
+    }
+
+    /// Takes what a tracepoint recorded.
+    #[inline]
+    fn tracepoint(&mut self, raw: &[u8], mut origin: Origin, marks: u16, time: u64) -> Result<(), Trouble> {
         if marks & mark::PROCESS_UNKNOWN != 0 {
             origin.pid = Pid::UNKNOWN.0;
         }
-        let raw = layout.raw(body, *endian).ok_or(Trouble::CorruptRecord)?;
         let (sink, names, header) = (&mut *self.sink, &self.names, self.header);
-        let handed_on = tracepoints.hand_on(raw, &mut self.scratch, |common, kind| {
+        let handed_on = header.tracepoints.hand_on(raw, &mut self.scratch, |common, kind| {
             let mut flags = common.flags;
             if let Some(columns) = header.own.as_ref().and_then(|own| own.flag_columns) {
                 flags = Flags::new(flags.as_bytes().get(..columns).unwrap_or(flags.as_bytes()));
@@ -152,7 +155,7 @@ impl<'a> Delivery<'a> {
         let mut origin = self.header.layouts.trailer_origin(body);
         let word = |at: usize| endian.u32(body, at).map(|id| id as i32).ok_or(Trouble::CorruptRecord);
         let long = |at: usize| endian.u64(body, at).ok_or(Trouble::CorruptRecord);
-        let marks = self.marks(record);
+        let marks = self.header.marks(record);
         if marks & mark::REPORTER_UNKNOWN != 0 {
             (origin.pid, origin.tid) = (Pid::UNKNOWN.0, Pid::UNKNOWN.0);
         }
@@ -220,6 +223,28 @@ impl Delivery<'_> {
 }
 
 impl Header {
+    /// What a sample says beside what its tracepoint recorded, and that; `None` when it is no whole sample of a tracepoint.
+    #[inline]
+    pub(super) fn sample<'r>(&self, record: &'r [u8], time: u64) -> Option<(Sample, &'r [u8])> {
+        if kind_of(record, self.endian) != kind::SAMPLE {
+            return None;
+        }
+        let body = record.get(RECORD_HEADER..)?;
+        let layout = self.layouts.sample(body).filter(|layout| layout.tracepoint)?;
+        let origin = layout.origin(body, self.endian)?;
+        let raw = layout.raw(body, self.endian)?;
+        Some((Sample { time, origin, marks: self.marks(record) }, raw))
+    }
+
+    /// What Fairlab's writer said of a record beside; nothing in files of others.
+    #[inline]
+    fn marks(&self, record: &[u8]) -> u16 {
+        match self.own {
+            Some(_) => self.endian.u16(record, 4).unwrap_or(0),
+            None => 0,
+        }
+    }
+
     /// The time by which a record is put in order; `None` when it is of a kind that is not ordered.
     #[inline]
     pub(super) fn order_time(&self, record: &[u8]) -> Option<u64> {

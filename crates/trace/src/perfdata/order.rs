@@ -154,21 +154,26 @@ impl Order {
             if waiting.next_time > limit {
                 break;
             }
-            self.heap.pop();
-            let rival = self.heap.peek().map(|&Reverse(rival)| (rival.next_time, rival.start));
-            let Some(window) = self.windows.get_mut(waiting.slot).and_then(Option::as_mut) else { continue };
+            // The root stays in the heap until it is known where it goes: the next one is one of its children.
+            let children = self.heap.as_slice().get(1..).unwrap_or_default().iter().take(2);
+            let rival = children.map(|Reverse(rival)| (rival.next_time, rival.start)).min();
+            let Some(window) = self.windows.get_mut(waiting.slot).and_then(Option::as_mut) else {
+                self.heap.pop();
+                continue;
+            };
             window.set_chunk(chunk);
             let goes_on =
                 |time: u64| time <= limit && rival.is_none_or(|rival| (time, waiting.start) < rival);
-            match pass_on(window, goes_on, store, self.endian, receiver)? {
-                Some(next_time) => self.heap.push(Reverse(Waiting { next_time, ..waiting })),
-                None => {
-                    if let Some(window) = self.windows[waiting.slot].take() {
-                        keep_buffer(&mut self.buffers, window.into_buffer());
-                    }
-                    self.free.push(waiting.slot);
-                }
+            let next_time = pass_on(window, goes_on, store, self.endian, receiver)?;
+            if let (Some(next_time), Some(mut root)) = (next_time, self.heap.peek_mut()) {
+                root.0.next_time = next_time;
+                continue;
             }
+            self.heap.pop();
+            if let Some(window) = self.windows[waiting.slot].take() {
+                keep_buffer(&mut self.buffers, window.into_buffer());
+            }
+            self.free.push(waiting.slot);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::header::Header;
 use super::order::{Order, Receiver};
+use super::sample::Origin;
 use super::window::{Found, Window, might_be_record};
 use crate::Trouble;
 use crate::endian::Endian;
@@ -24,12 +25,23 @@ pub(super) struct Head {
 /// What is sent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// A record of this time.
+    /// What a tracepoint recorded, taken out of its sample: much less than the record, and found while that is at hand.
+    Sample(Sample),
+    /// Another record of this time.
     Ordered(u64),
     /// A record without a place in the order of time, when it was met.
     Unordered,
     /// No record, but trouble to be counted.
     Trouble(Trouble),
+}
+
+/// What a sample says beside what its tracepoint recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sample {
+    pub(super) time: u64,
+    pub(super) origin: Origin,
+    /// Those of Fairlab's writer.
+    pub(super) marks: u16,
 }
 
 /// How much is read at a time to find the records.
@@ -131,7 +143,10 @@ impl Receiver for Finder<'_, '_> {
 
     #[inline]
     fn ordered(&mut self, record: &[u8], time: u64, position: u64) {
-        self.outlet.send(Head { what: What::Ordered(time), position }, record);
+        match self.header.sample(record, time) {
+            Some((sample, raw)) => self.outlet.send(Head { what: What::Sample(sample), position }, raw),
+            None => self.outlet.send(Head { what: What::Ordered(time), position }, record),
+        }
     }
 }
 
