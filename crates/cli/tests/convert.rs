@@ -73,6 +73,62 @@ fn one_recording_in_three_formats_gives_one_answer() {
     }
 }
 
+/// Reading takes two threads where there are two cores, and one where the process may use but one.
+#[test]
+fn one_core_reads_the_same_as_two() {
+    let folder = Folder::new("cores");
+    for source in
+        ["perf-hackbench.data", "perf-lost.data", "perf-pipe-compressed.data", "trace-cmd-3.1-hackbench.dat"]
+    {
+        let (source, alone, together) = (testdata(source), folder.path("alone.txt"), folder.path("both.txt"));
+        let convert = |target: &str| {
+            vec!["convert".to_string(), source.clone(), target.to_string(), "--format".into(), "json".into()]
+        };
+        let on_one = Command::new("taskset")
+            .args(["-c", &first_allowed_cpu(), env!("CARGO_BIN_EXE_fairlab")])
+            .args(convert(&alone))
+            .output()
+            .expect("taskset starts");
+        let on_all = Command::new(env!("CARGO_BIN_EXE_fairlab")).args(convert(&together)).output();
+        let on_all = on_all.expect("the program starts");
+        assert!(on_one.status.success() && on_one.stdout == on_all.stdout, "{source}");
+        let read = |path: &str| std::fs::read(path).expect("a trace");
+        assert!(read(&alone) == read(&together), "{source}");
+    }
+}
+
+fn first_allowed_cpu() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a status");
+    let list =
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list of CPUs");
+    list.trim().split(['-', ',']).next().unwrap_or("0").to_string()
+}
+
+#[test]
+fn copies_and_runs_tell_their_kernel_and_machine() {
+    let folder = Folder::new("system");
+    let of = |trace: &str| {
+        let text = folder.path("told.txt");
+        answer(&["convert", trace, &text]);
+        let text = std::fs::read_to_string(text).expect("text");
+        let comments: Vec<String> =
+            text.lines().filter(|line| line.contains(" : ")).take(4).map(str::to_string).collect();
+        comments
+    };
+    let copy = folder.path("copy.dat");
+    answer(&["convert", &testdata("perf-make.data"), &copy]);
+    let expected =
+        ["# hostname : vm", "# os release : 6.18.44-fc-v657", "# arch : x86_64", "# nrcpus avail : 2"];
+    assert_eq!(of(&copy), expected);
+    let trace = folder.path("run.data");
+    let run = ["run", "schbench", "-m", "1", "-t", "2", "-r", "0", "--kernel", "v6.6+NO_RUN_TO_PARITY"];
+    answer(&[&run[..], &["--duration", "10ms", "--machine", "xeon-2s80", "--trace", &trace]].concat());
+    assert_eq!(
+        of(&trace),
+        ["# hostname : xeon-2s80", "# os release : 6.6+NO_RUN_TO_PARITY", "# nrcpus avail : 80"]
+    );
+}
+
 /// Each copy made of the one before.
 #[test]
 fn a_chain_of_copies_ends_where_it_began() {

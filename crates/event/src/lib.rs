@@ -14,6 +14,7 @@ mod event;
 mod fields;
 mod sink;
 mod state;
+mod system;
 mod units;
 
 pub use digest::{Digest, DigestSink};
@@ -21,4 +22,5 @@ pub use event::{Context, Event, EventKind, Flags, Place, StatDelay, Switch, Wake
 pub use fields::{FieldValue, Fields};
 pub use sink::{Counter, Filter, Sink, sink_fn};
 pub use state::TaskState;
+pub use system::System;
 pub use units::{Comm, Cpu, Ns, Pid, Prio};

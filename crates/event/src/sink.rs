@@ -1,22 +1,33 @@
 //! Where events go. Sinks compose: a pair of sinks is a sink, an optional sink is a sink.
 
-use crate::Event;
+use crate::{Event, System};
 
 /// Takes events one by one, in the order in which they happened.
 pub trait Sink {
     /// Takes one event. The event's text is valid for this call only.
     fn event(&mut self, event: &Event<'_>);
+
+    /// Takes what is known of the kernel and the machine; said at most once, before the first event.
+    fn system(&mut self, _: &System) {}
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
     fn event(&mut self, event: &Event<'_>) {
         (**self).event(event);
     }
+
+    fn system(&mut self, system: &System) {
+        (**self).system(system);
+    }
 }
 
 impl<S: Sink + ?Sized> Sink for Box<S> {
     fn event(&mut self, event: &Event<'_>) {
         (**self).event(event);
+    }
+
+    fn system(&mut self, system: &System) {
+        (**self).system(system);
     }
 }
 
@@ -31,6 +42,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.0.event(event);
         self.1.event(event);
     }
+
+    fn system(&mut self, system: &System) {
+        self.0.system(system);
+        self.1.system(system);
+    }
 }
 
 /// Feeds the sink if there is one.
@@ -40,6 +56,12 @@ impl<S: Sink> Sink for Option<S> {
             sink.event(event);
         }
     }
+
+    fn system(&mut self, system: &System) {
+        if let Some(sink) = self {
+            sink.system(system);
+        }
+    }
 }
 
 /// Feeds each.
@@ -47,6 +69,12 @@ impl<S: Sink> Sink for [S] {
     fn event(&mut self, event: &Event<'_>) {
         for sink in self {
             sink.event(event);
+        }
+    }
+
+    fn system(&mut self, system: &System) {
+        for sink in self {
+            sink.system(system);
         }
     }
 }
@@ -76,6 +104,10 @@ impl<S: Sink, F: FnMut(&Event<'_>) -> bool> Sink for Filter<S, F> {
         if (self.keep)(event) {
             self.sink.event(event);
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.sink.system(system);
     }
 }
 
@@ -113,5 +145,27 @@ mod tests {
         assert_eq!(sink.0.events, 4);
         drop(sink);
         assert_eq!(seen, [Cpu(1), Cpu(1)]);
+    }
+
+    #[test]
+    fn every_sink_of_a_composed_one_hears_of_the_system() {
+        #[derive(Default)]
+        struct Heard(Vec<System>);
+        impl Sink for Heard {
+            fn event(&mut self, _: &Event<'_>) {}
+            fn system(&mut self, system: &System) {
+                self.0.push(system.clone());
+            }
+        }
+        let system = System { release: "6.6.9".to_string(), cpus: Some(4), ..System::default() };
+        let keep = |_: &Event<'_>| false;
+        let expected = vec![system.clone()];
+        let mut each = [Heard::default(), Heard::default()];
+        let mut boxed = Box::new(Heard::default());
+        let mut sinks = (Some(Filter { sink: Heard::default(), keep }), (&mut boxed, &mut each[..]));
+        Sink::system(&mut &mut sinks, &system);
+        assert_eq!(sinks.0.expect("a sink").sink.0, expected);
+        assert_eq!(boxed.0, expected);
+        assert!(each.iter().all(|heard| heard.0 == expected) && !system.is_unknown());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use fairlab_analysis::metrics::Metrics;
-use fairlab_event::{DigestSink, Ns};
+use fairlab_event::{DigestSink, Ns, Sink, System};
 use fairlab_kernel::Generation;
 use fairlab_sim::{Engine, Machine};
 use serde::Serialize;
@@ -78,6 +78,17 @@ fn as_map<S: serde::Serializer>(metrics: &[(String, f64)], serializer: S) -> Res
     serializer.collect_map(metrics.iter().map(|(name, value)| (name, value)))
 }
 
+/// What the trace of a run says of its kernel and machine.
+fn system_of(spec: &RunSpec) -> System {
+    let name = spec.kernel.name();
+    System {
+        release: name.strip_prefix('v').unwrap_or(name).to_string(),
+        node: spec.machine.name.clone(),
+        architecture: String::new(),
+        cpus: u32::try_from(spec.machine.topology.nr_cpus()).ok(),
+    }
+}
+
 /// Virtual time between two looks at whether to stop early.
 const SLICE: Ns = Ns(50_000_000);
 
@@ -96,6 +107,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabEr
     let number = engine.start(workload);
     let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;
     let mut sinks = ((DigestSink::default(), Metrics::new(spec.machine.topology.nr_cpus(), Ns::ZERO)), trace);
+    sinks.system(&system_of(spec));
     let mut until = Ns::ZERO;
     while until < spec.duration && engine.now() == until {
         if stop.load(Ordering::Relaxed) {

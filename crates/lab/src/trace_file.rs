@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use fairlab_event::{Event, Sink};
+use fairlab_event::{Event, Sink, System};
 use fairlab_trace::{COMPRESSED, Losses, OutputFormat, TraceWriter};
 
 use crate::LabError;
@@ -108,6 +108,10 @@ impl Sink for TraceFile {
         if let Some(TraceWriter::Perfetto(writer)) = &mut self.writer {
             self.tracks.event(event, writer);
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.writer.system(system);
     }
 }
 

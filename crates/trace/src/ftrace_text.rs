@@ -13,6 +13,7 @@ mod body;
 mod cursor;
 mod layout;
 mod lines;
+mod machine;
 mod name;
 mod plugin;
 mod prefix;

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use fairlab_event::{Event, Sink};
+use fairlab_event::{Event, Sink, System};
 
 use crate::ftrace_text::FtraceTextWriter;
 use crate::losses::Losses;
@@ -145,6 +145,16 @@ impl<W: Write> Sink for TraceWriter<W> {
             TraceWriter::PerfData(writer) => writer.event(event),
             TraceWriter::Perfetto(writer) => writer.event(event),
             TraceWriter::Parquet(writer) => writer.event(event),
+        }
+    }
+
+    fn system(&mut self, system: &System) {
+        match self {
+            TraceWriter::FtraceText(writer) => writer.system(system),
+            TraceWriter::TraceDat(writer) => writer.system(system),
+            TraceWriter::PerfData(writer) => writer.system(system),
+            TraceWriter::Perfetto(writer) => writer.system(system),
+            TraceWriter::Parquet(writer) => writer.system(system),
         }
     }
 }

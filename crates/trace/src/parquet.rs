@@ -3,7 +3,8 @@
 //! One row an event, in the order given. Columns that every event has stand first: `time_ns`, `cpu`, `event`, and the task
 //! that reported it (`context_comm`, `context_pid`, `context_tgid`, `context_flags`). The others are the fields of the
 //! tracepoints under the kernel's names, null where an event has none: `comm`, `pid`, `prio`, `target_cpu`, `prev_comm` and
-//! so on. Times and durations end in `_ns`. What has no column of its own stands as printed in `text`.
+//! so on. Times and durations end in `_ns`. What has no column of its own stands as printed in `text`. What is known of kernel
+//! and machine stands in the file's key-value metadata: `release`, `node`, `architecture`, `cpus`.
 //!
 //! Parquet is written here by hand, since plain and dictionary pages under zstd are all that is needed of it, a tenth of
 //! what a library brings.
@@ -15,7 +16,7 @@ mod thrift;
 
 use std::io::{self, Write};
 
-use fairlab_event::{Event, Sink};
+use fairlab_event::{Event, Sink, System};
 
 use crate::losses::Losses;
 use file::File;
@@ -77,5 +78,9 @@ impl<W: Write> Sink for ParquetWriter<W> {
         if self.table.rows() >= GROUP_ROWS {
             self.error = self.file.write_group(&mut self.table).err();
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.file.system(system);
     }
 }

@@ -14,6 +14,7 @@
 
 mod deliver;
 mod header;
+mod machine;
 #[cfg(test)]
 mod made;
 mod order;
@@ -113,6 +114,9 @@ fn read_records(
     } else {
         store
     };
+    if !header.system.is_unknown() {
+        sink.system(&header.system);
+    }
     let mut delivery = Delivery::new(&header, &mut stats, sink);
     relay(|outlet| records::find(store, &header, outlet), |head, record| delivery.take(head, record))?;
     Ok(stats)

@@ -13,7 +13,7 @@ mod tasks;
 
 use std::io::{self, Write};
 
-use fairlab_event::{Event, EventKind, Ns, Sink};
+use fairlab_event::{Event, EventKind, Ns, Sink, System};
 
 use crate::losses::{EventLosses, Loss, Losses};
 use packet::Packet;
@@ -29,8 +29,8 @@ use tasks::KnownTasks;
 /// FORK records; all flag columns but those of interrupts and rescheduling; `group_dead`; letters of kernels before v4.14
 /// in states. Names and texts that are no UTF-8 have replacement characters.
 ///
-/// States are encoded as Linux does from 4.14 on; the trace says that it was recorded on 4.14 since viewers decode them by
-/// the release. Events that Perfetto has no type for are generic ones with their fields, or their text.
+/// States are encoded as Linux does from 4.14 on; where the release is not known, or older, the trace says that it was
+/// recorded on 4.14, since viewers decode them by the release. Events that Perfetto has no type for are generic ones with their fields, or their text.
 #[derive(Debug)]
 pub struct PerfettoWriter<W: Write> {
     output: W,
@@ -45,6 +45,7 @@ pub struct PerfettoWriter<W: Write> {
     /// The first time of what is not written yet.
     pending_since: Option<Ns>,
     started: bool,
+    system: System,
     losses: Losses,
     error: Option<io::Error>,
 }
@@ -78,6 +79,7 @@ impl<W: Write> PerfettoWriter<W> {
             pending_bytes: 0,
             pending_since: None,
             started: false,
+            system: System::default(),
             losses: Losses::default(),
             error: None,
         }
@@ -191,7 +193,7 @@ impl<W: Write> PerfettoWriter<W> {
         let mut bytes = Vec::with_capacity(self.pending_bytes + self.pending_bytes / 8);
         if !std::mem::replace(&mut self.started, true) {
             packet::put(&mut bytes, &Packet::clocks(since));
-            packet::put(&mut bytes, &Packet::system());
+            packet::put(&mut bytes, &Packet::system(&self.system));
         }
         if let Some(tree) = self.tasks.take_tree() {
             packet::put(&mut bytes, &Packet::tree(since, &tree));
@@ -216,5 +218,9 @@ impl<W: Write> Sink for PerfettoWriter<W> {
         if self.error.is_none() {
             self.put(event);
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.system.clone_from(system);
     }
 }

@@ -21,6 +21,7 @@ mod options;
 mod own;
 mod pages;
 mod sections;
+mod uname;
 mod writer;
 
 use std::fs::File;
@@ -92,6 +93,9 @@ fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
     check(&contents, store.length(), &mut stats)?;
     choose_instances(&mut contents, options, &mut stats)?;
     let streams = open_streams(store, cursor.endian(), &contents, codec, &mut stats);
+    if !contents.system.is_unknown() {
+        sink.system(&contents.system);
+    }
     let (knowledge, named) = knowledge(contents, options, &mut stats);
     for event in named {
         sink.event(&event);

@@ -7,12 +7,13 @@ use std::cell::Cell;
 use std::io::BufRead;
 use std::ops::ControlFlow;
 
-use fairlab_event::{Context, Cpu, Event, EventKind, Fields, Ns, Sink};
+use fairlab_event::{Context, Cpu, Event, EventKind, Fields, Ns, Sink, System};
 
 use super::body::{Body, Tracepoint, body};
 use super::cursor::Cursor;
 use super::layout::Layout;
 use super::lines::{Line, each_line};
+use super::machine;
 use super::name::{Printer, name};
 use super::prefix::{Prefix, prefix};
 use super::record;
@@ -45,6 +46,7 @@ pub fn read(
         layout: Layout::default(),
         printer: Printer::Unknown,
         is_trace: false,
+        system: Some(System::default()),
         first_foreign: None,
     };
     each_line(source, |line| reader.take(line))?;
@@ -69,6 +71,8 @@ struct Reader<'s> {
     printer: Printer,
     /// A trace line or a trace's header was seen.
     is_trace: bool,
+    /// What comments say of the kernel and the machine, before anything but comments came.
+    system: Option<System>,
     /// The first line that was not understood, while there was no trace line.
     first_foreign: Option<String>,
 }
@@ -125,6 +129,7 @@ impl Reader<'_> {
         if line.starts_with(b"#") {
             return self.comment(line);
         }
+        self.say_system();
         // The cell is copied out so that the lines' text does not borrow the reader.
         let long_names = self.long_names;
         let Some((prefix, cursor)) = prefix(line, long_names, &mut self.layout) else {
@@ -258,12 +263,24 @@ impl Reader<'_> {
             self.printer = Printer::Tracefs;
             return;
         }
-        let Some(line) = line.strip_prefix(record::COMMENT) else { return };
+        let Some(line) = line.strip_prefix(record::COMMENT) else {
+            if let Some(system) = &mut self.system {
+                machine::take(system, line);
+            }
+            return;
+        };
         let Some((prefix, cursor)) = prefix(line, self.long_names, &mut Layout::default()) else { return };
         let (name, cursor) = name(cursor, Printer::Tracefs);
         if let Some(kind) = record::comment(name, cursor) {
             self.is_trace = true;
+            self.say_system();
             self.emit_record(&prefix, kind);
+        }
+    }
+
+    fn say_system(&mut self) {
+        if let Some(system) = self.system.take().filter(|system| !system.is_unknown()) {
+            self.sink.system(&system);
         }
     }
 

@@ -6,11 +6,12 @@ use std::cell::Cell;
 use std::io::{self, Write};
 
 use fairlab_event::{
-    Comm, Context, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, StatDelay, Switch, Wakeup,
+    Comm, Context, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, StatDelay, Switch, System, Wakeup,
 };
 
 use super::body::{Body, body};
 use super::cursor::Cursor;
+use super::machine;
 use super::prefix::is_flag;
 use super::record;
 use crate::losses::{EventLosses, Loss, Losses};
@@ -48,7 +49,8 @@ impl Default for WriteOptions {
 /// ftrace text has no lines for a recorder's own knowledge of tasks. [`EventKind::TaskName`], [`EventKind::TaskStart`],
 /// [`EventKind::TaskExit`], and lost events whose time or context is not that of the line before, are written as
 /// comments: `#!` and a line like any other, called `task_name`, `task_start`, `task_exit` or `lost_events`. Other tools
-/// pass over them, `read` takes them back.
+/// pass over them, `read` takes them back. What is known of kernel and machine stands in comments as in those of
+/// `perf script --header`.
 #[derive(Debug)]
 pub struct FtraceTextWriter<W: Write> {
     output: W,
@@ -134,6 +136,10 @@ impl<W: Write> Sink for FtraceTextWriter<W> {
         if self.buffer.len() >= BUFFER_BYTES {
             self.flush();
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.buffer.extend_from_slice(machine::comments(system).as_bytes());
     }
 }
 

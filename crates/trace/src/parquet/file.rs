@@ -4,6 +4,8 @@
 
 use std::io::{self, Write};
 
+use fairlab_event::System;
+
 use super::column::{Encoding, Kind, Page};
 use super::table::{COLUMNS, Table};
 use super::thrift::Struct;
@@ -23,6 +25,8 @@ pub(super) struct File<W: Write> {
     at: u64,
     rows: u64,
     groups: Vec<Struct>,
+    /// Keys and values.
+    notes: Vec<(&'static str, String)>,
 }
 
 /// A page's compressed and plain bytes in the file, with its head.
@@ -34,7 +38,15 @@ struct Size {
 
 impl<W: Write> File<W> {
     pub(super) fn new(output: W) -> File<W> {
-        File { output, at: 0, rows: 0, groups: Vec::new() }
+        File { output, at: 0, rows: 0, groups: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Notes what is known of the kernel and the machine.
+    pub(super) fn system(&mut self, system: &System) {
+        let System { release, node, architecture, cpus } = system.clone();
+        let cpus = cpus.map(|cpus| cpus.to_string()).unwrap_or_default();
+        let all = [("release", release), ("node", node), ("architecture", architecture), ("cpus", cpus)];
+        self.notes = all.into_iter().filter(|(_, value)| !value.is_empty()).collect();
     }
 
     /// Writes all rows of `table`, which is empty then.
@@ -133,9 +145,10 @@ impl<W: Write> File<W> {
             .i32(1, 1)
             .structures(2, std::iter::once(root).chain(columns).collect())
             .i64(3, self.rows as i64)
-            .structures(4, std::mem::take(&mut self.groups))
-            .text(6, CREATED_BY)
-            .finish();
+            .structures(4, std::mem::take(&mut self.groups));
+        let notes = self.notes.iter().map(|(key, value)| Struct::new().text(1, key).text(2, value)).collect();
+        let description = if self.notes.is_empty() { description } else { description.structures(5, notes) };
+        let description = description.text(6, CREATED_BY).finish();
         self.put(&description)?;
         self.put(&(description.len() as u32).to_le_bytes())?;
         self.put(MAGIC)?;

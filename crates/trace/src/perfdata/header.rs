@@ -5,6 +5,9 @@
 
 use std::ops::Range;
 
+use fairlab_event::System;
+
+use super::machine;
 use super::own::{self, Own};
 use super::pipe;
 use super::sample::{Attr, Layouts};
@@ -42,6 +45,8 @@ pub(super) struct Header {
     pub(super) compressed: bool,
     /// What Fairlab's writer noted.
     pub(super) own: Option<Own>,
+    /// The kernel and the machine.
+    pub(super) system: System,
 }
 
 /// What a file says, wherever it says it.
@@ -53,6 +58,7 @@ pub(super) struct Facts {
     pub(super) data: Range<u64>,
     pub(super) compressed: bool,
     pub(super) own: Option<Own>,
+    pub(super) system: System,
 }
 
 /// A part of the file.
@@ -83,10 +89,10 @@ pub(super) fn read(store: &Store, in_folder: bool, stats: &mut ImportStats) -> R
         PIPE_HEADER_BYTES => pipe::read(store, endian, stats)?,
         _ => read_sections(store, &bytes, endian, in_folder, stats)?,
     };
-    let Facts { attrs, tracepoints, data, compressed, own } = facts;
+    let Facts { attrs, tracepoints, data, compressed, own, system } = facts;
     check_attrs(&attrs)?;
     let layouts = Layouts::new(&attrs, endian).ok_or_else(no_tracepoints)?;
-    Ok(Header { endian, stretches: vec![data], layouts, tracepoints, compressed, own })
+    Ok(Header { endian, stretches: vec![data], layouts, tracepoints, compressed, own, system })
 }
 
 /// Reads what the header at the beginning of a file leads to.
@@ -115,6 +121,7 @@ fn read_sections(
         data: data.offset..data.end().min(store.length()),
         compressed: features.has(FEATURE_COMPRESSED),
         own: read_own(store, &features, data, endian)?,
+        system: read_system(store, &features, data, endian)?,
     })
 }
 
@@ -125,11 +132,38 @@ fn read_own(
     data: Section,
     endian: Endian,
 ) -> Result<Option<Own>, ImportError> {
-    let Some(index) = features.index(own::FEATURE) else { return Ok(None) };
+    let notes = read_feature(store, features, own::FEATURE, NOTES_BYTES_MAX, data, endian)?;
+    Ok(notes.and_then(|bytes| Own::parse(&bytes)))
+}
+
+/// The kernel and the machine.
+fn read_system(
+    store: &Store,
+    features: &Features,
+    data: Section,
+    endian: Endian,
+) -> Result<System, ImportError> {
+    let mut system = System::default();
+    for feature in machine::FEATURES {
+        let bytes = read_feature(store, features, feature, machine::SECTION_BYTES_MAX, data, endian)?;
+        machine::take(&mut system, feature, &bytes.unwrap_or_default(), endian);
+    }
+    Ok(system)
+}
+
+/// The first bytes of a feature's section, no more than `bytes_max`; `None` when the file does not have the feature.
+fn read_feature(
+    store: &Store,
+    features: &Features,
+    feature: u32,
+    bytes_max: u64,
+    data: Section,
+    endian: Endian,
+) -> Result<Option<Vec<u8>>, ImportError> {
+    let Some(index) = features.index(feature) else { return Ok(None) };
     let entry = store.read_section(data.end().saturating_add(index * 16), 16)?;
     let Some(section) = Section::parse(&entry, 0, endian) else { return Ok(None) };
-    let bytes = store.read_section(section.offset, section.size.min(NOTES_BYTES_MAX))?;
-    Ok(Own::parse(&bytes))
+    Ok(Some(store.read_section(section.offset, section.size.min(bytes_max))?))
 }
 
 fn byte_order(bytes: &[u8]) -> Result<Endian, ImportError> {

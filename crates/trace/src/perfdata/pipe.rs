@@ -4,7 +4,10 @@
 //! Layout facts: tools/perf/Documentation/perf.data-file-format.txt.
 //! Must not know: what samples say.
 
+use fairlab_event::System;
+
 use super::header::{FORMATS_BYTES_MAX, Facts, IDS_MAX, PIPE_HEADER_BYTES, missing_formats, usable};
+use super::machine;
 use super::records::bytes_behind;
 use super::sample::Attr;
 use super::window::{Found, RECORD_HEADER, Window};
@@ -18,6 +21,7 @@ mod kind {
     pub(super) const SAMPLE: u32 = 9;
     pub(super) const ATTR: u32 = 64;
     pub(super) const TRACING_DATA: u32 = 66;
+    pub(super) const FEATURE: u32 = 80;
     pub(super) const COMPRESSED: u32 = 81;
     pub(super) const COMPRESSED2: u32 = 83;
 }
@@ -31,7 +35,7 @@ pub(super) fn read(store: &Store, endian: Endian, stats: &mut ImportStats) -> Re
     let mut scan = Window::new(PIPE_HEADER_BYTES, store.length(), SCAN_BYTES);
     let (mut attrs, mut ids_left) = (Vec::new(), IDS_MAX);
     let (mut formats, mut formats_at): (Option<TracingData>, u64) = (None, 0);
-    let mut compressed = false;
+    let (mut compressed, mut system) = (false, System::default());
     while let Found::Record(size) = scan.look(store, endian)? {
         let (record, position) = (scan.bytes(size), scan.position());
         match endian.u32(record, 0).unwrap_or(0) {
@@ -50,6 +54,13 @@ pub(super) fn read(store: &Store, endian: Endian, stats: &mut ImportStats) -> Re
                     (formats, formats_at) = (tracing_data::read(&bytes), at);
                 }
             }
+            // Its number, then what in a file would be its section.
+            kind::FEATURE => {
+                let feature =
+                    endian.u64(record, RECORD_HEADER).and_then(|feature| u32::try_from(feature).ok());
+                let content = record.get(RECORD_HEADER + size_of::<u64>()..).unwrap_or_default();
+                machine::take(&mut system, feature.unwrap_or(u32::MAX), content, endian);
+            }
             _ => {}
         }
         let behind = bytes_behind(record, endian);
@@ -57,7 +68,7 @@ pub(super) fn read(store: &Store, endian: Endian, stats: &mut ImportStats) -> Re
     }
     let formats = formats.ok_or_else(|| missing_formats("none come before the first event"))?;
     let tracepoints = usable(formats, formats_at, stats)?;
-    Ok(Facts { attrs, tracepoints, data: PIPE_HEADER_BYTES..store.length(), compressed, own: None })
+    Ok(Facts { attrs, tracepoints, data: PIPE_HEADER_BYTES..store.length(), compressed, own: None, system })
 }
 
 /// An attr and the ids of its events, which fill the rest of the record.

@@ -10,7 +10,7 @@ mod names;
 
 use std::io::{self, Write};
 
-use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Pid, Sink};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Pid, Sink, System};
 
 use super::deliver::kind;
 use super::own::{CPUS_MAX, Own, mark};
@@ -57,6 +57,7 @@ pub struct PerfDataWriter<W: Write> {
     latest: u64,
     /// One more than the highest CPU.
     cpus: u32,
+    system: System,
     losses: Losses,
     error: Option<io::Error>,
 }
@@ -83,6 +84,7 @@ impl<W: Write> PerfDataWriter<W> {
             first_time: None,
             latest: 0,
             cpus: 0,
+            system: System::default(),
             losses: Losses::default(),
             error: None,
         }
@@ -107,6 +109,7 @@ impl<W: Write> PerfDataWriter<W> {
             formats: self.encoder.formats(),
             times: (self.first_time.unwrap_or(0), self.latest),
             cpus: self.cpus,
+            system: self.system,
             own: self.own.text(),
         };
         file::write(&tables, self.spool, &mut self.output)?;
@@ -390,5 +393,9 @@ impl<W: Write> Sink for PerfDataWriter<W> {
         if self.error.is_none() {
             self.error = self.put(event).err();
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.system.clone_from(system);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what events say.
 
-use fairlab_event::Ns;
+use fairlab_event::{Ns, System};
 
 use super::proto::{Message, put_blob};
 
@@ -32,6 +32,25 @@ const MONOTONIC: u64 = 3;
 
 /// The release from which on states have the encoding that is used here.
 const RELEASE: &str = "4.14.0";
+const SINCE: (u32, u32) = (4, 14);
+
+/// The release by which viewers decode states as they are encoded here; they read two numbers, each before a point. `None`
+/// where they would decode them otherwise.
+fn decodable(release: &str) -> Option<String> {
+    let (major, rest) = release.split_once('.')?;
+    let digits = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());
+    let (minor, rest) = rest.split_at(digits);
+    if (major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?) < SINCE {
+        return None;
+    }
+    let missing = if rest.starts_with('.') { "" } else { ".0" };
+    Some(format!("{major}.{minor}{missing}{rest}"))
+}
+
+fn version_of(release: &str) -> String {
+    const WHY: &str = "the release tells how prev_state is encoded, not what was traced";
+    if release.is_empty() { WHY.to_string() } else { format!("{WHY}, which was {release}") }
+}
 
 /// Adds a packet to a trace.
 pub(super) fn put(trace: &mut Vec<u8>, packet: &Message) {
@@ -50,13 +69,24 @@ impl Packet {
             .message(CLOCK_SNAPSHOT, &snapshot)
     }
 
-    /// What machine it was, as far as decoding depends on it.
-    pub(super) fn system() -> Message {
-        let version = "the release tells how prev_state is encoded, not what was traced";
-        let utsname = Message::new().text(1, "Linux").text(2, version).text(3, RELEASE);
+    /// What kernel and machine it was.
+    pub(super) fn system(system: &System) -> Message {
+        let (release, version) = match decodable(&system.release) {
+            Some(release) => (release, String::new()),
+            None => (RELEASE.to_string(), version_of(&system.release)),
+        };
+        let mut utsname = Message::new().text(1, "Linux");
+        for (field, text) in [(2, &version), (3, &release), (4, &system.architecture)] {
+            if !text.is_empty() {
+                utsname = utsname.text(field, text);
+            }
+        }
         let writer = concat!("fairlab ", env!("CARGO_PKG_VERSION"));
-        let system = Message::new().message(1, &utsname).text(4, writer);
-        Message::new().uint(SEQUENCE, KERNEL_SEQUENCE).message(SYSTEM_INFO, &system)
+        let mut info = Message::new().message(1, &utsname).text(4, writer);
+        if let Some(cpus) = system.cpus {
+            info = info.uint(8, cpus.into());
+        }
+        Message::new().uint(SEQUENCE, KERNEL_SEQUENCE).message(SYSTEM_INFO, &info)
     }
 
     /// What is known of tasks.
@@ -83,5 +113,22 @@ impl Packet {
         const INCREMENTAL_STATE_CLEARED: u64 = 1;
         let packet = Message::new().uint(SEQUENCE, TRACK_SEQUENCE);
         if first { packet.uint(SEQUENCE_FLAGS, INCREMENTAL_STATE_CLEARED) } else { packet }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn viewers_are_told_a_release_by_which_they_decode_states_rightly() {
+        let told = |release: &str| decodable(release);
+        assert_eq!(told("6.18.44-x").as_deref(), Some("6.18.44-x"));
+        assert_eq!(told("4.14.0").as_deref(), Some("4.14.0"));
+        assert_eq!(told("6.6+NO_RUN_TO_PARITY").as_deref(), Some("6.6.0+NO_RUN_TO_PARITY"));
+        assert_eq!(told("7.2").as_deref(), Some("7.2.0"));
+        for other in ["", "4.13.9", "2.6.32", "bookworm", "6", "6.", "6.x.1", "-1.20.0"] {
+            assert_eq!(told(other), None, "{other}");
+        }
     }
 }

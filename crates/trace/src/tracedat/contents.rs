@@ -2,7 +2,7 @@
 //!
 //! Must not know: where in the file it stands.
 
-use fairlab_event::{Comm, Cpu, Pid};
+use fairlab_event::{Comm, Cpu, Pid, System};
 
 use super::cursor::{Cursor, Fault};
 use super::own::Own;
@@ -34,6 +34,8 @@ pub(super) struct Contents {
     pub(super) dropped: u64,
     /// What Fairlab's writer noted.
     pub(super) own: Option<Own>,
+    /// The kernel and the machine.
+    pub(super) system: System,
     /// Trace instances with records.
     pub(super) instances: Vec<Instance>,
     /// Whether there is text of a latency tracer instead of records.
@@ -99,6 +101,7 @@ impl Contents {
             shifts: Vec::new(),
             dropped: 0,
             own: None,
+            system: System::default(),
             instances: Vec::new(),
             text: false,
             damaged: false,

@@ -68,6 +68,7 @@ fn parts(store: &Store, cursor: &mut Cursor<'_>, contents: &mut Contents) -> Res
         return Err(Fault::Cut);
     }
     cpus = found.cpus.unwrap_or(cpus);
+    contents.system.cpus = Some(cpus).filter(|&cpus| cpus > 0);
     let mut top = Instance { clock: contents.clock.name.clone(), ..Instance::default() };
     top.cpus = table(cursor, cpus)?;
     if found.clock_behind {

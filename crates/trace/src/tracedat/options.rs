@@ -7,6 +7,7 @@ use fairlab_event::Cpu;
 use super::contents::{Contents, CpuData, Instance};
 use super::cursor::{Cursor, Fault};
 use super::own::Own;
+use super::uname;
 use crate::endian::Endian;
 use crate::ringbuffer::clock::ClockFacts;
 use crate::ringbuffer::shift::{Sample, Shift};
@@ -18,6 +19,7 @@ pub(super) mod number {
     pub(crate) const CPUSTAT: u16 = 2;
     pub(crate) const BUFFER: u16 = 3;
     pub(crate) const TRACECLOCK: u16 = 4;
+    pub(crate) const UNAME: u16 = 5;
     pub(crate) const OFFSET: u16 = 7;
     pub(crate) const CPUCOUNT: u16 = 8;
     pub(crate) const VERSION: u16 = 9;
@@ -86,6 +88,7 @@ pub(super) fn take(
             contents.clock.name = ClockFacts::selected(&text()).to_string();
             found.clock_behind = true;
         }
+        number::UNAME => uname::take(&mut contents.system, &text()),
         number::CPUCOUNT => found.cpus = endian.u32(&option.data, 0),
         number::TSC2NSEC => {
             contents.clock.measured = endian.u32(&option.data, 0).zip(endian.u32(&option.data, 4));

@@ -54,6 +54,7 @@ pub(super) fn read(
     let parts = Parts { store, endian: cursor.endian() };
     parts.option_chain(offset, &mut codec, contents, &mut found).map_err(cut)?;
     parts.named_sections(&found, &mut codec, contents)?;
+    contents.system.cpus = found.cpus.filter(|&cpus| cpus > 0);
     let recorded = std::mem::take(&mut found.recorded);
     parts.instances(found, contents)?;
     if contents.instances.is_empty() {

@@ -10,7 +10,7 @@ mod tasks;
 
 use std::io::{self, Write};
 
-use fairlab_event::{Comm, Context, Event, EventKind, Flags, Pid, Sink};
+use fairlab_event::{Comm, Context, Event, EventKind, Flags, Pid, Sink, System};
 
 use super::own::Own;
 use crate::losses::{EventLosses, Loss, Losses};
@@ -70,6 +70,7 @@ pub struct TraceDatWriter<W: Write> {
     early: Vec<Event<'static>>,
     flag_columns: Option<usize>,
     latest: Option<Latest>,
+    system: System,
     losses: Losses,
     error: Option<io::Error>,
 }
@@ -116,6 +117,7 @@ impl<W: Write> TraceDatWriter<W> {
             early: Vec::new(),
             flag_columns: None,
             latest: None,
+            system: System::default(),
             losses: Losses::default(),
             error: None,
         }
@@ -143,11 +145,15 @@ impl<W: Write> TraceDatWriter<W> {
         let (cmdlines, comms) = self.tasks.names();
         let own =
             Own { flag_columns: self.flag_columns, tgids: self.tasks.tgids(), comms, early: self.early };
+        let mut cpus: Vec<CpuPages> = self.cpus.into_iter().map(|cpu| cpu.stored).collect();
+        let count = self.system.cpus.unwrap_or(0).min(CPUS_MAX) as usize;
+        cpus.resize(count.max(cpus.len()), CpuPages::default());
         let tables = file::Tables {
             formats: self.encoder.formats(),
             cmdlines,
+            system: self.system,
             own: own.text(),
-            cpus: self.cpus.into_iter().map(|cpu| cpu.stored).collect(),
+            cpus,
         };
         self.pieces.write_file(&tables, &mut self.output)?;
         self.output.flush()?;
@@ -270,5 +276,9 @@ impl<W: Write> Sink for TraceDatWriter<W> {
         if self.error.is_none() {
             self.error = self.put(event).err();
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.system.clone_from(system);
     }
 }

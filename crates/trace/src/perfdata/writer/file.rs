@@ -4,7 +4,10 @@
 
 use std::io::{self, Write};
 
+use fairlab_event::System;
+
 use super::WORD;
+use crate::perfdata::machine::{self, text};
 use crate::perfdata::own;
 use crate::perfdata::sample::bit;
 use crate::store::Spool;
@@ -22,6 +25,8 @@ pub(super) struct Tables {
     pub(super) times: (u64, u64),
     /// One more than the highest CPU.
     pub(super) cpus: u32,
+    /// The kernel and the machine.
+    pub(super) system: System,
     /// What Fairlab's reader needs beside.
     pub(super) own: String,
 }
@@ -38,7 +43,6 @@ const SECTION_BYTES: u64 = 16;
 /// Features by bit.
 const TRACING_DATA: u32 = 1;
 const VERSION: u32 = 5;
-const NRCPUS: u32 = 7;
 const SAMPLE_TIME: u32 = 21;
 
 /// Page size in the description of ring-buffer pages, which perf does not use.
@@ -106,25 +110,15 @@ fn put_attr(bytes: &mut Vec<u8>, id: u16) {
 fn features(tables: &Tables) -> Vec<(u32, Vec<u8>)> {
     let mut times = Vec::new();
     put(&mut times, &[tables.times.0, tables.times.1]);
-    // Available and online.
-    let cpus = tables.cpus.max(1).to_le_bytes();
-    vec![
+    let mut features = vec![
         (TRACING_DATA, tracing_data(tables)),
         (VERSION, text(concat!("fairlab ", env!("CARGO_PKG_VERSION")))),
-        (NRCPUS, [cpus, cpus].concat()),
         (SAMPLE_TIME, times),
         (own::FEATURE, tables.own.clone().into_bytes()),
-    ]
-}
-
-/// `perf_header_string`: its length, then itself, with NULs to a multiple of 64.
-fn text(text: &str) -> Vec<u8> {
-    const ALIGN: usize = 64;
-    let length = (text.len() + 1).next_multiple_of(ALIGN);
-    let mut bytes = (length as u32).to_le_bytes().to_vec();
-    bytes.extend(text.as_bytes());
-    bytes.resize(size_of::<u32>() + length, 0);
-    bytes
+    ];
+    features.extend(machine::sections(&tables.system, tables.cpus));
+    features.sort_by_key(|&(feature, _)| feature);
+    features
 }
 
 /// The section that trace-cmd's file of old begins with.

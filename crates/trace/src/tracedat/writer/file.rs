@@ -4,11 +4,14 @@
 
 use std::io::{self, Write};
 
+use fairlab_event::System;
+
 use super::Compression;
 use crate::ringbuffer::fill::PAGE_BYTES;
 use crate::store::{Spool, Store};
 use crate::tracedat::MAGIC;
 use crate::tracedat::options::number;
+use crate::tracedat::uname;
 use crate::tracepoint::description::Description;
 
 /// Where the pieces of one CPU's pages lie in the temporary file.
@@ -38,9 +41,11 @@ pub(super) struct Tables {
     pub(super) formats: Vec<(&'static str, String)>,
     /// The text of `saved_cmdlines`.
     pub(super) cmdlines: Vec<u8>,
+    /// The kernel and the machine.
+    pub(super) system: System,
     /// What Fairlab's reader needs beside.
     pub(super) own: String,
-    /// Where the pages of each CPU are.
+    /// Where the pages of each CPU are; some may have recorded nothing.
     pub(super) cpus: Vec<CpuPages>,
 }
 
@@ -113,6 +118,15 @@ fn put_option(bytes: &mut Vec<u8>, number: u16, data: &[u8]) {
     bytes.extend(data);
 }
 
+/// The options of both versions.
+fn put_facts(bytes: &mut Vec<u8>, tables: &Tables) {
+    if let Some(line) = uname::line(&tables.system) {
+        put_option(bytes, number::UNAME, &[line.as_bytes(), b"\0"].concat());
+    }
+    put_option(bytes, number::VERSION, VERSION.as_bytes());
+    put_option(bytes, number::FAIRLAB, tables.own.as_bytes());
+}
+
 /// Version 6.
 fn write_linear(tables: &Tables, store: &Store, output: &mut impl Write) -> io::Result<()> {
     let mut bytes = start(b"6");
@@ -121,8 +135,7 @@ fn write_linear(tables: &Tables, store: &Store, output: &mut impl Write) -> io::
     }
     bytes.extend((tables.cpus.len() as u32).to_le_bytes());
     bytes.extend(b"options  \0");
-    put_option(&mut bytes, number::VERSION, VERSION.as_bytes());
-    put_option(&mut bytes, number::FAIRLAB, tables.own.as_bytes());
+    put_facts(&mut bytes, tables);
     bytes.extend(number::DONE.to_le_bytes());
     bytes.extend(b"flyrecord\0");
     const TABLE_ENTRY: usize = 16;
@@ -158,9 +171,8 @@ fn write_sections(tables: &Tables, store: &Store, output: &mut impl Write) -> io
         put_section_head(&mut bytes, number, 0, part.len() as u64);
         bytes.extend(part);
     }
-    put_option(&mut options, number::VERSION, VERSION.as_bytes());
     put_option(&mut options, number::CPUCOUNT, &(tables.cpus.len() as u32).to_le_bytes());
-    put_option(&mut options, number::FAIRLAB, tables.own.as_bytes());
+    put_facts(&mut options, tables);
     // The last two, whose length is known before their content.
     let (cpus, _) = place_cpus(tables, 0);
     let last = OPTION_HEAD + buffer_option(0, &cpus).len() + OPTION_HEAD + size_of::<u64>();
