@@ -5,8 +5,12 @@ mod damage;
 #[allow(dead_code)]
 #[path = "ftrace_text/kept.rs"]
 mod kept;
+#[path = "tracedat/kernelshark.rs"]
+mod kernelshark;
 #[path = "tracedat/made.rs"]
 mod made;
+#[path = "peers/programs.rs"]
+mod peers;
 #[allow(dead_code)]
 #[path = "ftrace_text/random.rs"]
 mod random;

@@ -54,13 +54,13 @@ fn report(path: &Path, options: &[&str]) -> Vec<String> {
     lines.map(one_blank).collect()
 }
 
-fn one_blank(line: &str) -> String {
+pub fn one_blank(line: &str) -> String {
     line.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What our text of a trace says, in the form of `trace-cmd report`: no flags, no thread groups, and a name for text
 /// from user space that says where it came from.
-fn our_lines(replay: impl FnOnce(&mut dyn Sink)) -> Vec<String> {
+pub fn our_lines(replay: impl FnOnce(&mut dyn Sink)) -> Vec<String> {
     let options = ftrace_text::WriteOptions { tgid: false };
     let mut writer = FtraceTextWriter::with_options(Vec::new(), options);
     let mut plain = sink_fn(|event: &Event<'_>| {
@@ -83,7 +83,7 @@ fn time_and_cpu(line: &str) -> Option<(&str, &str)> {
 }
 
 #[track_caller]
-fn assert_same(reported: &[String], ours: &[String], what: &str) {
+pub fn assert_same(reported: &[String], ours: &[String], what: &str) {
     let mut ours = ours.to_vec();
     for same_time in ours.chunk_by_mut(|one, other| {
         time_and_cpu(one).is_some_and(|(time, _)| time_and_cpu(other).is_some_and(|(other, _)| time == other))
