@@ -258,12 +258,22 @@ impl Scheduler {
         self.rqs[cpu.index()].need_resched
     }
 
-    /// CPUs marked for rescheduling since the last call, in order of marking.
+    /// Whether CPUs were marked for rescheduling since the driver last asked.
     #[inline]
+    pub fn has_marked(&self) -> bool {
+        !self.marked.is_empty()
+    }
+
+    /// Whether timers, calls of other CPUs or frequencies wait for the driver: what `take_started_timers()`,
+    /// `take_unthrottle_calls()`, `take_moved_hrticks()` and `take_frequency_requests()` give.
+    #[inline]
+    pub fn asks_driver(&self) -> bool {
+        self.bandwidth_used || !self.hrticks_moved.is_empty() || self.cpufreq.asks_driver()
+    }
+
+    /// CPUs marked for rescheduling since the last call, in order of marking.
     pub fn take_marked(&mut self, into: &mut Vec<Cpu>) {
-        if !self.marked.is_empty() {
-            into.append(&mut self.marked);
-        }
+        into.append(&mut self.marked);
     }
 
     /// Marks `cpu`'s running task for rescheduling (`resched_curr()`).

@@ -77,6 +77,12 @@ pub(crate) struct Cpufreq {
     looked_at: u32,
 }
 
+impl Cpufreq {
+    pub fn asks_driver(&self) -> bool {
+        self.looked_at > 0 || !self.requests.is_empty()
+    }
+}
+
 impl Headroom {
     /// What one CPU asks for.
     const fn of_cpu(self, util: u64, capacity: u64) -> u64 {
@@ -157,11 +163,8 @@ impl Scheduler {
     }
 
     /// Moves the frequencies asked for since the last call to `into`. Returns how many CPUs governors have looked at.
-    #[inline]
     pub fn take_frequency_requests(&mut self, into: &mut Vec<FrequencyRequest>) -> u32 {
-        if !self.cpufreq.requests.is_empty() {
-            into.append(&mut self.cpufreq.requests);
-        }
+        into.append(&mut self.cpufreq.requests);
         std::mem::take(&mut self.cpufreq.looked_at)
     }
 

@@ -43,7 +43,11 @@ impl Scheduler {
     }
 
     /// Hands over the events reported since the last call, in order.
+    #[inline]
     pub fn drain_events(&mut self, sink: &mut dyn Sink) {
+        if self.trace.events.is_empty() {
+            return;
+        }
         for event in self.trace.events.drain(..) {
             sink.event(&event);
         }

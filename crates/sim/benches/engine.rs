@@ -1,7 +1,8 @@
 //! How fast the engine goes: context switches a second of real time, on machines of several sizes.
 //!
 //! `cargo bench -p fairlab-sim --bench engine`. The load is that of the simulators it is compared with in
-//! docs/performance.md: two sleepers and half a hog a CPU, and CPU hogs alone. Words behind `--` choose lines that contain
+//! docs/performance.md: two sleepers and half a hog a CPU, with sleeps as short as the work and with longer ones, and CPU
+//! hogs alone. Words behind `--` choose lines that contain
 //! them all: `cargo bench -p fairlab-sim --bench engine -- v6.6 ' 40 CPUs'`.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
@@ -19,13 +20,16 @@ use fairlab_sim::{Engine, Machine};
 struct Mix {
     sleepers: u32,
     hogs: u32,
+    /// The least that a sleep takes.
+    sleep: Ns,
     spawned: u32,
     computed: Vec<bool>,
 }
 
 impl Mix {
-    fn new(sleepers: u32, hogs: u32) -> Box<Mix> {
-        Box::new(Mix { sleepers, hogs, spawned: 0, computed: vec![false; (sleepers + hogs) as usize + 1] })
+    fn new(sleepers: u32, hogs: u32, sleep: Ns) -> Box<Mix> {
+        let computed = vec![false; (sleepers + hogs) as usize + 1];
+        Box::new(Mix { sleepers, hogs, sleep, spawned: 0, computed })
     }
 }
 
@@ -47,8 +51,8 @@ impl Workload for Mix {
         }
         let computed = &mut self.computed[thread.index()];
         *computed = !*computed;
-        let length = Ns(100_000 + view.random.below(100_000));
-        if *computed { Action::Run(length) } else { Action::Sleep(length) }
+        let more = Ns(view.random.below(100_000));
+        if *computed { Action::Run(Ns(100_000) + more) } else { Action::Sleep(self.sleep + more) }
     }
 
     fn output(&self, _: Ns) -> String {
@@ -110,10 +114,18 @@ fn main() {
     for kernel in ["v6.5", "v6.6"] {
         for cpus in [4, 40, 192, 1024] {
             let simulated = Ns(40_000_000_000 / u64::from(cpus));
-            let mix = || Mix::new(2 * cpus, cpus / 2);
-            measure(kernel, cpus, "2 sleepers, 1/2 hog", mix(), simulated, None);
-            measure(kernel, cpus, "2 sleepers, 1/2 hog", mix(), simulated, Some(&mut DigestSink::default()));
-            measure(kernel, cpus, "3 hogs", Mix::new(0, 3 * cpus), Ns(simulated.0 * 10), None);
+            let mix = |sleep| Mix::new(2 * cpus, cpus / 2, Ns(sleep));
+            measure(kernel, cpus, "2 sleepers, 1/2 hog", mix(100_000), simulated, None);
+            measure(
+                kernel,
+                cpus,
+                "2 sleepers, 1/2 hog",
+                mix(100_000),
+                simulated,
+                Some(&mut DigestSink::default()),
+            );
+            measure(kernel, cpus, "the same, 4 ms", mix(4_000_000), Ns(simulated.0 * 5), None);
+            measure(kernel, cpus, "3 hogs", Mix::new(0, 3 * cpus, Ns::ZERO), Ns(simulated.0 * 10), None);
         }
     }
 }

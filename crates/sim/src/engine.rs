@@ -219,9 +219,11 @@ impl Engine {
             Occurrence::WokenLeft { cpu, thread, sync } => self.go_on_waking(cpu, thread as usize, sync),
             Occurrence::FrequencySet { request, .. } => self.frequency_is_set(cpu, request),
         }
-        self.serve_governors(cpu);
-        self.serve_groups();
-        self.serve_hrticks();
+        if self.kernel.asks_driver() {
+            self.serve_governors(cpu);
+            self.serve_groups();
+            self.serve_hrticks();
+        }
     }
 
     /// The thread that `cpu` runs; `None` when it runs its idle task.

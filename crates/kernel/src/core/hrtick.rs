@@ -89,11 +89,8 @@ impl Scheduler {
 
     /// CPUs whose timer was started, moved or stopped since the last call: [`Scheduler::hrtick_expires`] says until when
     /// it runs now.
-    #[inline]
     pub fn take_moved_hrticks(&mut self, into: &mut Vec<Cpu>) {
-        if !self.hrticks_moved.is_empty() {
-            into.append(&mut self.hrticks_moved);
-        }
+        into.append(&mut self.hrticks_moved);
     }
 
     /// When the timer that ends the running slice expires; `None` while it does not run.

@@ -45,9 +45,6 @@ impl Engine {
 
     /// Arranges what groups' quotas ask for: timers, and interrupts of CPUs that are to unthrottle groups.
     pub(super) fn serve_groups(&mut self) {
-        if !self.kernel.bandwidth_used() {
-            return;
-        }
         self.kernel.take_started_timers(&mut self.group_timers);
         for timer in self.group_timers.drain(..) {
             self.queue.arrange_interrupt(timer.cpu, timer.expires, Interrupt::GroupTimer(timer));

@@ -10,6 +10,9 @@ use super::occurrence::Interrupt;
 impl Engine {
     /// Sends reschedule interrupts to the CPUs that the core has marked, except `here`, which sees its own mark.
     pub(super) fn interrupt_marked(&mut self, here: Option<Cpu>) {
+        if !self.kernel.has_marked() {
+            return;
+        }
         let mut marked = std::mem::take(&mut self.marked);
         self.kernel.take_marked(&mut marked);
         for cpu in marked.drain(..).filter(|&cpu| Some(cpu) != here) {

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::cpufreq::FrequencyRequest;
-use fairlab_kernel::{GroupTimer, TaskId};
+use fairlab_kernel::{CpuMask, GroupTimer, TaskId};
 
 /// Everything that the loop can meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,18 +82,15 @@ impl Key {
     }
 }
 
-/// Places that each CPU has: the end of its phase, its tick, the end of its slice.
-const PLACES: usize = 3;
-
-/// Occurrences by time, and by arrangement where times are equal.
+/// Occurrences by time, and by arrangement where times are equal; ticks come first.
 ///
-/// The end of a CPU's phase, its tick and the end of its slice have a place of their own each, since each CPU has at most
-/// one of them and they are by far the most frequent; everything else waits in a heap.
+/// The most frequent ones do not wait in the heap. Each CPU has at most one end of a phase and one end of a slice, and a
+/// place of its own for each; CPUs tick all together.
 #[derive(Debug)]
 pub(super) struct Queue {
-    places: Tournament,
-    /// The place that was taken last; what it holds is over, unless it has been arranged anew since.
-    taken: Option<usize>,
+    phase_ends: Tournament,
+    hrticks: Tournament,
+    ticks: Ticks,
     others: BinaryHeap<Arranged>,
     arranged: u64,
 }
@@ -107,16 +104,12 @@ struct Arranged {
 impl Queue {
     pub fn new(nr_cpus: usize) -> Queue {
         Queue {
-            places: Tournament::new(PLACES * nr_cpus),
-            taken: None,
+            phase_ends: Tournament::new(nr_cpus),
+            hrticks: Tournament::new(nr_cpus),
+            ticks: Ticks::default(),
             others: BinaryHeap::new(),
             arranged: 0,
         }
-    }
-
-    fn set(&mut self, place: usize, key: Key) {
-        self.taken = self.taken.filter(|&taken| taken != place);
-        self.places.set(place, key.at(place));
     }
 
     fn key(&mut self, time: Ns) -> Key {
@@ -127,24 +120,23 @@ impl Queue {
     /// Arranges the end of `cpu`'s phase, instead of what was arranged for it before.
     pub fn arrange_phase_end(&mut self, cpu: Cpu, time: Ns) {
         let key = self.key(time);
-        self.set(PLACES * cpu.index(), key);
+        self.phase_ends.set(cpu.index(), key);
     }
 
     /// `cpu`'s phase does not end by itself.
     pub fn cancel_phase_end(&mut self, cpu: Cpu) {
-        self.set(PLACES * cpu.index(), Key::NEVER);
+        self.phase_ends.set(cpu.index(), Key::NEVER);
     }
 
-    /// Arranges `cpu`'s next tick.
+    /// Arranges `cpu`'s next tick: the next instant at which CPUs tick, which is the same for all.
     pub fn arrange_tick(&mut self, cpu: Cpu, time: Ns) {
-        let key = self.key(time);
-        self.set(PLACES * cpu.index() + 1, key);
+        self.ticks.arrange(cpu, time);
     }
 
     /// Arranges the end of `cpu`'s slice, instead of what was arranged for it before; `None`: it does not end by itself.
     pub fn arrange_hrtick(&mut self, cpu: Cpu, time: Option<Ns>) {
         let key = time.map_or(Key::NEVER, |time| self.key(time));
-        self.set(PLACES * cpu.index() + 2, key);
+        self.hrticks.set(cpu.index(), key);
     }
 
     /// Arranges an interrupt.
@@ -166,33 +158,65 @@ impl Queue {
     }
 
     /// Takes the next occurrence, if it is not after `end`.
+    #[inline]
     pub fn pop_until(&mut self, end: Ns) -> Option<(Ns, Occurrence)> {
-        // Most of the time the place has been arranged anew, and one way up the tree is saved.
-        if let Some(place) = self.taken.take() {
-            self.places.set(place, Key::NEVER);
+        let phase = self.phase_ends.first();
+        let place = phase.min(self.hrticks.first());
+        let other = self.others.peek().map_or(Key::NEVER, |other| other.key);
+        let first = place.min(other);
+        let tick = self.ticks.instant.filter(|&tick| tick <= first.time());
+        if tick.unwrap_or(first.time()) > end {
+            return None;
         }
-        let key = self.places.first();
-        match self.others.peek() {
-            Some(other) if other.key < key => {
-                if other.key.time() > end {
-                    return None;
-                }
-                let Arranged { key, occurrence } = self.others.pop()?;
-                Some((key.time(), occurrence))
-            }
-            _ if key.time() > end || key == Key::NEVER => None,
-            _ => {
-                let place = key.place();
-                self.taken = Some(place);
-                let cpu = Cpu((place / PLACES) as u32);
-                let occurrence = match place % PLACES {
-                    0 => Occurrence::PhaseEnds { cpu },
-                    1 => Occurrence::Tick { cpu },
-                    _ => Occurrence::Hrtick { cpu },
-                };
-                Some((key.time(), occurrence))
-            }
+        if let Some(tick) = tick {
+            return self.ticks.take().map(|cpu| (tick, Occurrence::Tick { cpu }));
         }
+        if first == Key::NEVER {
+            return None;
+        }
+        let cpu = Cpu(place.place() as u32);
+        if first == other {
+            return self.others.pop().map(|Arranged { key, occurrence }| (key.time(), occurrence));
+        }
+        if first == phase {
+            self.phase_ends.take_first();
+            return Some((first.time(), Occurrence::PhaseEnds { cpu }));
+        }
+        self.hrticks.take_first();
+        Some((first.time(), Occurrence::Hrtick { cpu }))
+    }
+}
+
+/// The instants at which CPUs tick, which are the same for all: those that tick at the next one, and those at the one
+/// after it.
+#[derive(Debug, Default)]
+struct Ticks {
+    /// `None` as long as no CPU ticks.
+    instant: Option<Ns>,
+    due: CpuMask,
+    later_instant: Ns,
+    later: CpuMask,
+}
+
+impl Ticks {
+    fn arrange(&mut self, cpu: Cpu, time: Ns) {
+        if *self.instant.get_or_insert(time) == time {
+            self.due.set(cpu);
+        } else {
+            self.later_instant = time;
+            self.later.set(cpu);
+        }
+    }
+
+    /// The CPU that ticks first.
+    fn take(&mut self) -> Option<Cpu> {
+        let cpu = self.due.lowest()?;
+        self.due.clear(cpu);
+        if self.due.is_empty() {
+            self.due = std::mem::take(&mut self.later);
+            self.instant = (!self.due.is_empty()).then_some(self.later_instant);
+        }
+        Some(cpu)
     }
 }
 
@@ -222,16 +246,24 @@ impl Ord for Arranged {
 struct Tournament {
     /// Nodes from the root (1) down; the last half are the places.
     nodes: Vec<Key>,
+    /// The place that was taken last; what it holds is over, unless it has been arranged anew since. Most of the time it
+    /// has, and one way up the tree is saved.
+    taken: Option<usize>,
 }
 
 impl Tournament {
     fn new(places: usize) -> Tournament {
         let size = places.next_power_of_two().max(2);
         assert!(size <= 1 << Key::PLACE_BITS, "more places than a key can tell apart");
-        Tournament { nodes: vec![Key::NEVER; 2 * size] }
+        Tournament { nodes: vec![Key::NEVER; 2 * size], taken: None }
     }
 
     fn set(&mut self, place: usize, key: Key) {
+        self.taken = self.taken.filter(|&taken| taken != place);
+        self.put(place, key.at(place));
+    }
+
+    fn put(&mut self, place: usize, key: Key) {
         let mut node = self.nodes.len() / 2 + place;
         self.nodes[node] = key;
         while node > 1 {
@@ -244,8 +276,17 @@ impl Tournament {
         }
     }
 
-    fn first(&self) -> Key {
+    #[inline]
+    fn first(&mut self) -> Key {
+        if let Some(place) = self.taken.take() {
+            self.put(place, Key::NEVER);
+        }
         self.nodes[1]
+    }
+
+    /// The least is over.
+    fn take_first(&mut self) {
+        self.taken = Some(self.nodes[1].place());
     }
 }
 
@@ -258,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_go_by_arrangement_whatever_the_kind() {
+    fn ties_go_by_arrangement_after_ticks() {
         let mut queue = Queue::new(5);
         let interrupt = Interrupt::Resched;
         queue.arrange_tick(Cpu(0), Ns(5));
@@ -274,6 +315,22 @@ mod tests {
         ];
         assert_eq!(take_all(&mut queue, Ns(8)), order);
         assert_eq!(take_all(&mut queue, Ns::MAX), [(9, Occurrence::Tick { cpu: Cpu(3) })]);
+    }
+
+    #[test]
+    fn cpus_that_are_armed_while_others_tick_wait_for_the_next_instant() {
+        let mut queue = Queue::new(4);
+        queue.arrange_tick(Cpu(2), Ns(4));
+        queue.arrange_tick(Cpu(1), Ns(4));
+        assert_eq!(queue.pop_until(Ns(3)), None);
+        assert_eq!(queue.pop_until(Ns(4)), Some((Ns(4), Occurrence::Tick { cpu: Cpu(1) })));
+        queue.arrange_tick(Cpu(1), Ns(8));
+        queue.arrange_tick(Cpu(3), Ns(8));
+        assert_eq!(queue.pop_until(Ns(4)), Some((Ns(4), Occurrence::Tick { cpu: Cpu(2) })));
+        queue.arrange_tick(Cpu(0), Ns(8));
+        let order = [0, 1, 3].map(|cpu| (8, Occurrence::Tick { cpu: Cpu(cpu) }));
+        assert_eq!(take_all(&mut queue, Ns::MAX), order);
+        assert_eq!(queue.pop_until(Ns::MAX), None);
     }
 
     #[test]

@@ -45,12 +45,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether any group has ever had a quota (`cfs_bandwidth_used()`).
-    #[inline]
-    pub fn bandwidth_used(&self) -> bool {
-        self.bandwidth_used
-    }
-
     /// Timers that were started since the last call, in order.
     pub fn take_started_timers(&mut self, into: &mut Vec<GroupTimer>) {
         into.append(&mut self.started_timers);
