@@ -1,5 +1,9 @@
 //! The command line: every option declared once.
 
+mod experiments;
+
+pub use experiments::{CompareArgs, Layout};
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -64,7 +68,7 @@ pub struct ExperimentArgs {
     #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub workload: Vec<String>,
     /// A kernel: v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000. Several are allowed.
-    #[arg(long = "kernel", value_name = "K", required = true)]
+    #[arg(long = "kernel", value_name = "K")]
     pub kernels: Vec<String>,
     /// A machine: a preset, host, or a TOML file.
     #[arg(long, value_name = "M", default_value = "laptop8")]
@@ -96,18 +100,6 @@ pub struct RunArgs {
     /// Writes the run's trace, in the format that the name's end tells, as convert does; with one kernel and one seed.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub struct CompareArgs {
-    #[command(flatten)]
-    pub experiment: ExperimentArgs,
-    /// How many runs each kernel gets; each has a seed of its own, the same on both sides.
-    #[arg(long, visible_alias = "seeds", value_name = "N", default_value_t = 10)]
-    pub runs: u64,
-    /// The first seed.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
 }
 
 #[derive(Debug, Args)]
@@ -372,7 +364,10 @@ pub struct FormatArgs {
     pub format: Format,
 }
 
-/// Options of `run` and `compare` that take a value; whatever else stands behind these words is the workload's.
+/// Commands whose words are a workload's, but for those that are ours.
+const TAKE_WORKLOAD: &[&str] = &["run", "compare", "bisect"];
+
+/// Their own options that take a value; whatever else stands behind these words is the workload's.
 const OWN_OPTIONS: &[&str] = &[
     "--kernel",
     "--machine",
@@ -384,12 +379,24 @@ const OWN_OPTIONS: &[&str] = &[
     "--seeds",
     "--runs",
     "--trace",
+    "--folder",
+    "--metric",
+    "--margin",
+    "--layout",
+    "--export",
+    "--good",
+    "--bad",
+    "--error",
 ];
+
+/// Their own options that take none.
+const OWN_FLAGS: &[&str] = &["--attribute"];
 
 /// Moves the options that are ours before the workload's own, so that both may stand in any order:
 /// `run schbench -t 20 --kernel v6.6` becomes `run --kernel v6.6 -- schbench -t 20`.
 pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
-    let takes_workload = arguments.get(1).is_some_and(|word| word == "run" || word == "compare");
+    let takes_workload =
+        arguments.get(1).is_some_and(|word| TAKE_WORKLOAD.iter().any(|command| word == command));
     if !takes_workload {
         return arguments;
     }
@@ -400,8 +407,9 @@ pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
         let text = word.to_string_lossy();
         let name = text.split_once('=').map_or(&*text, |(name, _)| name);
         let is_help = workload.is_empty() && matches!(name, "--help" | "-h");
-        if is_help || OWN_OPTIONS.contains(&name) {
-            let has_value = is_help || text.contains('=');
+        let is_flag = is_help || OWN_FLAGS.contains(&name);
+        if is_flag || OWN_OPTIONS.contains(&name) {
+            let has_value = is_flag || text.contains('=');
             drop(text);
             own.push(word);
             if !has_value {

@@ -31,6 +31,15 @@ pub fn parse_duration(text: &str) -> Result<Ns, String> {
     }
 }
 
+/// Reads a share: `1%` or `0.01`, above 0 and below 1.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
+    let share = number.parse::<f64>().ok().map(|number| number / scale);
+    share
+        .filter(|share| *share > 0.0 && *share < 1.0)
+        .ok_or_else(|| "a share lies between 0 and 1: 1%, 0.01".to_string())
+}
+
 /// CPU numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuList(pub Vec<Cpu>);
@@ -156,6 +165,17 @@ mod tests {
         assert_eq!(parse_duration("2m"), Ok(Ns::from_secs(120)));
         for text in ["", "30", "s", "-1s", "0s", "1.s", "9999999h", "1e9s", "3 s", "99999999999999999999s"] {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_are_read_in_both_ways() {
+        assert_eq!(
+            (parse_share("5%"), parse_share("0.05"), parse_share("1 %")),
+            (Ok(0.05), Ok(0.05), Ok(0.01))
+        );
+        for text in ["", "%", "0", "1", "100%", "-1%", "nan", "inf", "one"] {
+            assert!(parse_share(text).is_err(), "{text}");
         }
     }
 

@@ -1,9 +1,52 @@
-//! Comparing kernels: the same seeds on both sides, differences paired.
+//! Comparing kernels, metric by metric: the effect, how sure it is, and what it comes to.
+//!
+//! Must not know: how the answer looks, how runs were made.
 
-use fairlab_analysis::statistics::{Better, Ratio, compare_paired, mean, standard_deviation};
-use serde_json::{Value, json};
+mod answer;
+mod records;
 
-use crate::RunResult;
+pub use records::{Record, Side, read_side};
+
+use fairlab_analysis::statistics::{
+    Better, Estimate, FALSE_DISCOVERY_RATE, MARGIN, Modes, MoreRuns, Verdict, adjusted, judge, more_runs,
+    paired, rivals, two_modes, unpaired,
+};
+
+use crate::{LabError, RunResult};
+
+/// How runs of two sides belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// The same seed on both sides: what chance does, it does to both.
+    Paired,
+    /// Runs of their own.
+    Unpaired,
+}
+
+impl Pairing {
+    /// The word in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Pairing::Paired => "paired",
+            Pairing::Unpaired => "unpaired",
+        }
+    }
+}
+
+/// What a comparison looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompareOptions {
+    /// The share of the baseline below which a difference is of no interest.
+    pub margin: f64,
+    /// Only these metrics; all where there are none.
+    pub metrics: Vec<String>,
+}
+
+impl Default for CompareOptions {
+    fn default() -> CompareOptions {
+        CompareOptions { margin: MARGIN, metrics: Vec::new() }
+    }
+}
 
 /// One metric of one kernel against the baseline.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,16 +55,26 @@ pub struct ComparisonRow {
     pub name: String,
     /// The kernel that is compared.
     pub kernel: String,
-    /// The baseline's mean over its runs.
-    pub baseline_mean: f64,
-    /// The kernel's mean over its runs.
-    pub mean: f64,
-    /// The kernel's standard deviation between runs; `None` below two.
-    pub deviation: Option<f64>,
-    /// Runs on each side.
-    pub pairs: usize,
+    /// The baseline's value in each run; of pairs, in the same order as `values`.
+    pub baseline: Vec<f64>,
+    /// The kernel's value in each run.
+    pub values: Vec<f64>,
+    /// How the runs belong together.
+    pub pairing: Pairing,
+    /// Which way is better.
+    pub better: Better,
     /// How they relate.
-    pub ratio: Ratio,
+    pub estimate: Estimate,
+    /// Its probability, adjusted for the number of metrics.
+    pub q: Option<f64>,
+    /// What it comes to.
+    pub verdict: Verdict,
+    /// Where it is undecided: the runs on each side that would probably decide, beyond those there are.
+    pub more: Option<MoreRuns>,
+    /// The baseline's runs fall into two modes.
+    pub baseline_modes: Option<Modes>,
+    /// The kernel's runs do.
+    pub modes: Option<Modes>,
 }
 
 /// Every metric of every kernel against the first.
@@ -29,112 +82,259 @@ pub struct ComparisonRow {
 pub struct Comparison {
     /// The baseline's name.
     pub baseline: String,
+    /// The margin that *equivalent* refers to.
+    pub margin: f64,
     /// One row a kernel and metric, kernel by kernel.
     pub rows: Vec<ComparisonRow>,
+    /// What the reader should know: metrics that some runs lack, runs without a partner.
+    pub notices: Vec<String>,
 }
 
-/// Compares the runs of `kernels[1..]` with those of `kernels[0]`, by metric. Runs pair by seed; a seed that one side
-/// lacks is left out, and so is a metric that some run did not measure.
-pub fn compare(kernels: &[String], results: &[RunResult]) -> Comparison {
-    let Some((baseline, others)) = kernels.split_first() else {
-        return Comparison { baseline: String::new(), rows: Vec::new() };
+/// Compares the runs of `kernels[1..]` with those of `kernels[0]`; they pair by seed.
+///
+/// # Errors
+/// A metric that was asked for was not measured.
+pub fn compare(
+    kernels: &[String],
+    results: &[RunResult],
+    options: &CompareOptions,
+) -> Result<Comparison, LabError> {
+    let side = |kernel: &String| Side {
+        name: kernel.clone(),
+        records: results.iter().filter(|run| &run.kernel == kernel).map(Record::of_run).collect(),
     };
-    let runs_of = |name: &str| results.iter().filter(|run| run.kernel == name).collect::<Vec<_>>();
-    let base_runs = runs_of(baseline);
-    let mut rows = Vec::new();
-    for kernel in others {
-        let partner = |run: &&RunResult| runs_of(kernel).into_iter().find(|other| other.seed == run.seed);
-        let pairs = base_runs.iter().filter_map(|run| Some((*run, partner(run)?))).collect::<Vec<_>>();
-        let names = pairs.first().map_or(&[][..], |(run, _)| &run.metrics[..]);
-        for (name, _) in names {
-            let values = |run: &RunResult| run.metric(name);
-            let both = pairs.iter().map(|(base, other)| Some((values(base)?, values(other)?)));
-            let Some(both) = both.collect::<Option<Vec<_>>>() else { continue };
-            rows.push(row(name, kernel, &both));
+    compare_sides(&kernels.iter().map(side).collect::<Vec<_>>(), options)
+}
+
+/// Compares each side with the first. Runs pair by seed where all have one; otherwise nothing pairs.
+///
+/// # Errors
+/// The sides ran on different machines or under different workloads, or a metric that was asked for was not measured.
+pub fn compare_sides(sides: &[Side], options: &CompareOptions) -> Result<Comparison, LabError> {
+    let Some((baseline, others)) = sides.split_first() else {
+        return Err(LabError::new("nothing to compare", "name two kernels or two folders of runs"));
+    };
+    records::check_alike(sides)?;
+    check_metrics(sides, &options.metrics)?;
+    let mut comparison = Comparison {
+        baseline: baseline.name.clone(),
+        margin: options.margin,
+        rows: Vec::new(),
+        notices: Vec::new(),
+    };
+    for other in others {
+        let (rows, notices) = against(baseline, other, options);
+        comparison.rows.extend(rows);
+        comparison.notices.extend(notices);
+    }
+    Ok(comparison)
+}
+
+fn check_metrics(sides: &[Side], wanted: &[String]) -> Result<(), LabError> {
+    for name in wanted {
+        for side in sides {
+            if !side.records.is_empty() && side.records.iter().all(|record| record.metric(name).is_none()) {
+                let known = side.metric_names().join(", ");
+                return Err(LabError::new(
+                    format!("the runs of {} have no metric '{name}'", side.name),
+                    format!("they have {known}"),
+                ));
+            }
         }
     }
-    Comparison { baseline: baseline.clone(), rows }
+    Ok(())
 }
 
-fn row(name: &str, kernel: &str, pairs: &[(f64, f64)]) -> ComparisonRow {
-    let (base, other): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+fn against(baseline: &Side, other: &Side, options: &CompareOptions) -> (Vec<ComparisonRow>, Vec<String>) {
+    let mut notices = Vec::new();
+    let pairs = baseline.pairs_with(other);
+    let pairing = if pairs.is_some() { Pairing::Paired } else { Pairing::Unpaired };
+    let (base, new) = match &pairs {
+        Some(pairs) => pairs.iter().copied().unzip(),
+        None => (baseline.records.iter().collect::<Vec<_>>(), other.records.iter().collect::<Vec<_>>()),
+    };
+    let alone = baseline.records.len() + other.records.len() - base.len() - new.len();
+    if alone > 0 {
+        notices.push(format!(
+            "{alone} runs of {} and {} have no partner of the same seed",
+            baseline.name, other.name
+        ));
+    }
+    let mut rows = Vec::new();
+    for name in baseline.metric_names() {
+        if !options.metrics.is_empty() && !options.metrics.contains(&name) {
+            continue;
+        }
+        let values = |records: &[&Record]| {
+            records.iter().filter_map(|record| record.metric(&name)).collect::<Vec<_>>()
+        };
+        let (baseline_values, new_values) = (values(&base), values(&new));
+        let lacking = base.len() + new.len() - baseline_values.len() - new_values.len();
+        if lacking > 0 {
+            let runs = base.len() + new.len();
+            notices.push(format!(
+                "{name}: {lacking} of {runs} runs of {} and {} do not have it",
+                baseline.name, other.name
+            ));
+            continue;
+        }
+        rows.push(row(&name, &other.name, pairing, (baseline_values, new_values)));
+    }
+    decide(&mut rows, options.margin);
+    (rows, notices)
+}
+
+fn row(
+    name: &str,
+    kernel: &str,
+    pairing: Pairing,
+    (baseline, values): (Vec<f64>, Vec<f64>),
+) -> ComparisonRow {
+    let estimate = match pairing {
+        Pairing::Paired => paired(&baseline, &values),
+        Pairing::Unpaired => unpaired(&baseline, &values),
+    };
     ComparisonRow {
         name: name.to_string(),
         kernel: kernel.to_string(),
-        baseline_mean: mean(&base),
-        mean: mean(&other),
-        deviation: standard_deviation(&other),
-        pairs: pairs.len(),
-        ratio: compare_paired(&base, &other, Better::of_metric(name)),
+        pairing,
+        better: Better::of_metric(name),
+        estimate,
+        q: None,
+        verdict: Verdict::Undecided,
+        more: None,
+        baseline_modes: two_modes(&baseline),
+        modes: two_modes(&values),
+        baseline,
+        values,
     }
 }
 
-impl Comparison {
-    /// The machine-readable answer, schema `fairlab/compare/1`.
-    pub fn to_json(&self) -> Value {
-        let rows = self.rows.iter().map(|row| {
-            json!({
-                "name": row.name,
-                "kernel": row.kernel,
-                "ratio": row.ratio.ratio,
-                "low": row.ratio.low,
-                "high": row.ratio.high,
-                "verdict": row.ratio.verdict.name(),
-                "baseline_mean": row.baseline_mean,
-                "mean": row.mean,
-                "pairs": row.pairs,
-            })
-        });
-        json!({ "schema": "fairlab/compare/1", "baseline": self.baseline, "metrics": rows.collect::<Vec<_>>() })
+/// The metrics of one kernel are one family: each verdict takes account of how many there are.
+fn decide(rows: &mut [ComparisonRow], margin: f64) {
+    let family = rows.iter().map(|row| row.estimate.p).collect::<Vec<_>>();
+    for (row, q) in rows.iter_mut().zip(adjusted(&family)) {
+        let is_real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
+        row.q = q;
+        row.verdict = judge(&row.estimate, row.better, margin, is_real);
+        // What this metric alone must fall below, so that its family lets it stand.
+        let level = match (row.estimate.p, q) {
+            (Some(p), Some(q)) if q > 0.0 => FALSE_DISCOVERY_RATE * p / q,
+            _ => FALSE_DISCOVERY_RATE,
+        };
+        let undecided = row.verdict == Verdict::Undecided;
+        row.more = if undecided { more_runs(&row.estimate, margin, level) } else { None };
+    }
+}
+
+impl ComparisonRow {
+    /// Whether mmtests' rule and ours say different things: `Some(what theirs says)` if so.
+    pub fn mmtests_differs(&self) -> Option<bool> {
+        let theirs = rivals::mmtests_marks(&self.baseline, &self.values, self.better);
+        (theirs != self.is_different()).then_some(theirs)
+    }
+
+    /// Whether LKP's rule and ours say different things: `Some(what theirs says)` if so.
+    pub fn lkp_differs(&self) -> Option<bool> {
+        let theirs = rivals::lkp_shows(&self.baseline, &self.values)?;
+        (theirs != self.is_different()).then_some(theirs)
+    }
+
+    fn is_different(&self) -> bool {
+        matches!(self.verdict, Verdict::Better | Verdict::Worse)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_analysis::statistics::Verdict;
-    use fairlab_trace::Losses;
 
-    fn result(kernel: &str, seed: u64, value: f64) -> RunResult {
-        RunResult {
-            kernel: kernel.to_string(),
-            machine: "m".to_string(),
+    fn side(name: &str, machine: &str, seeds: Option<&[u64]>, values: &[f64]) -> Side {
+        let record = |(index, &value): (usize, &f64)| Record {
+            machine: machine.to_string(),
             workload: "w".to_string(),
-            seed,
-            digest: String::new(),
-            simulated_ns: 1,
-            wall_ns: 1,
-            switches: 0,
+            seed: seeds.map(|seeds| seeds[index]),
             metrics: vec![("wakeup_latency_ns_p99".to_string(), value)],
-            output: String::new(),
-            trace_losses: Losses::default(),
-            schedstat: String::new(),
-            schedstat_searches: String::new(),
-        }
+        };
+        Side { name: name.to_string(), records: values.iter().enumerate().map(record).collect() }
+    }
+
+    fn compared(base: &Side, other: &Side) -> Comparison {
+        compare_sides(&[base.clone(), other.clone()], &CompareOptions::default()).expect("a comparison")
     }
 
     #[test]
     fn runs_pair_by_seed_whatever_their_order() {
-        let runs = [
-            result("a", 1, 100.0),
-            result("a", 2, 200.0),
-            result("b", 2, 101.0),
-            result("b", 1, 50.0),
-            result("b", 3, 1.0),
-        ];
-        let comparison = compare(&["a".to_string(), "b".to_string()], &runs);
+        let comparison = compared(
+            &side("a", "m", Some(&[1, 2]), &[100.0, 200.0]),
+            &side("b", "m", Some(&[2, 1, 3]), &[101.0, 50.0, 1.0]),
+        );
         let [row] = &comparison.rows[..] else { panic!("{comparison:?}") };
-        assert_eq!((row.pairs, row.ratio.verdict), (2, Verdict::Better));
-        assert!((row.ratio.ratio.expect("a ratio") - 0.5).abs() < 0.01);
+        assert_eq!((row.pairing, row.values.len(), row.verdict), (Pairing::Paired, 2, Verdict::Better));
+        assert!((row.estimate.ratio.expect("a ratio") - 0.5).abs() < 0.01);
+        assert_eq!(comparison.notices, ["1 runs of a and b have no partner of the same seed"]);
+    }
+
+    #[test]
+    fn recorded_runs_do_not_pair() {
+        let base = [100.0, 103.0, 98.0, 101.0];
+        let comparison =
+            compared(&side("a", "m", None, &base), &side("b", "m", None, &base.map(|value| value * 1.5)));
+        let row = &comparison.rows[0];
+        assert_eq!((row.pairing, row.verdict), (Pairing::Unpaired, Verdict::Worse));
+        let few = compared(&side("a", "m", None, &base[..2]), &side("b", "m", None, &[104.0, 99.0]));
+        assert_eq!(few.rows[0].verdict, Verdict::Undecided);
+        assert!(matches!(few.rows[0].more, Some(MoreRuns::About(_))), "{few:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_refused() {
+        let (one, other) = (side("a", "vm40", None, &[1.0]), side("b", "laptop8", None, &[1.0]));
+        let refusal = |sides: &[Side], metrics: &[&str]| {
+            let metrics = metrics.iter().map(ToString::to_string).collect();
+            let options = CompareOptions { metrics, ..CompareOptions::default() };
+            compare_sides(sides, &options).expect_err("refused").to_string()
+        };
+        assert!(refusal(&[one.clone(), other], &[]).contains("a ran on vm40, b on laptop8"));
+        assert!(
+            refusal(&[one.clone(), one], &["frames"]).contains("have no metric 'frames'; they have wakeup")
+        );
+        assert!(refusal(&[], &[]).contains("nothing to compare"));
+    }
+
+    /// Twenty metrics without a difference: one of them looks like one alone, and does not stand among the others.
+    #[test]
+    fn many_metrics_are_many_chances() {
+        let metric = |index: usize, value: f64| (format!("metric{index}"), value);
+        let record = |shift: f64| Record {
+            machine: "m".to_string(),
+            workload: "w".to_string(),
+            seed: None,
+            metrics: (0..20)
+                .map(|index| metric(index, 100.0 + shift * if index == 0 { 1.0 } else { 0.1 }))
+                .collect(),
+        };
+        let side = |name: &str, shifts: [f64; 4], by: f64| {
+            let mut records = shifts.map(record).to_vec();
+            records.iter_mut().for_each(|record| record.metrics[0].1 += by);
+            Side { name: name.to_string(), records }
+        };
+        let shifts = [-1.0, 1.0, 0.5, -0.5];
+        let comparison = compared(&side("a", shifts, 0.0), &side("b", shifts, 2.0));
+        let row = &comparison.rows[0];
+        assert!(row.estimate.p.is_some_and(|p| p < 0.05) && row.estimate.low.is_some_and(|low| low > 1.0));
+        assert_eq!(row.verdict, Verdict::Undecided, "{row:?}");
+        assert!(matches!(row.more, Some(MoreRuns::About(1..))));
     }
 
     #[test]
     fn the_json_has_the_shape_that_scripts_rely_on() {
-        let comparison =
-            compare(&["a".to_string(), "b".to_string()], &[result("a", 1, 2.0), result("b", 1, 1.0)]);
+        let comparison = compared(&side("a", "m", Some(&[1]), &[2.0]), &side("b", "m", Some(&[1]), &[1.0]));
         let json = comparison.to_json();
-        assert_eq!(json["schema"], "fairlab/compare/1");
-        assert_eq!(json["baseline"], "a");
+        assert_eq!(
+            (json["schema"].as_str(), json["baseline"].as_str()),
+            (Some("fairlab/compare/1"), Some("a"))
+        );
         let row = &json["metrics"][0];
         assert_eq!((row["kernel"].as_str(), row["verdict"].as_str()), (Some("b"), Some("undecided")));
         assert!(row["low"].is_null() && row["ratio"].is_number());

@@ -40,7 +40,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Writes the effective spec, the metrics, and each run's output.
+    /// Writes the effective spec, the answer, each run's metrics and output.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -52,6 +52,7 @@ impl RunFolder {
     ) -> Result<(), LabError> {
         self.file("spec.json", &pretty(&spec(experiment)))?;
         self.file("metrics.json", &pretty(answer))?;
+        self.file("runs.json", &pretty(&json!({ "schema": "fairlab/run/1", "runs": results })))?;
         for run in results {
             let folder = format!("{}/seed-{}", run.kernel, run.seed);
             self.file(&format!("{folder}/output.txt"), &run.output)?;

@@ -17,7 +17,9 @@ mod tracks;
 pub mod verify;
 pub mod workloads;
 
-pub use compare::{Comparison, ComparisonRow, compare};
+pub use compare::{
+    CompareOptions, Comparison, ComparisonRow, Pairing, Record, Side, compare, compare_sides, read_side,
+};
 pub use error::LabError;
 pub use experiment::{Experiment, Progress, Stopped, run_all};
 pub use folder::RunFolder;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::latency::{Latency, LatencyOptions};
 use fairlab_event::Ns;
-use fairlab_lab::{Experiment, RunSpec, compare, machines, run, run_all};
+use fairlab_lab::{CompareOptions, Experiment, RunSpec, compare, machines, run, run_all};
 use fairlab_trace::{ReadOptions, read_path};
 
 fn words(line: &str) -> Vec<String> {
@@ -125,9 +125,10 @@ fn a_kernel_is_equivalent_to_itself_and_differs_from_one_that_is_crippled() {
     let experiment = experiment(&["v6.6", slow], "laptop8", workload, 5, Ns::from_secs(2));
     let (results, _) = run_all(&experiment.specs(), 2, &|_| {}, &AtomicBool::new(false)).expect("runs");
     let verdict = |one: &str, other: &str| {
-        let comparison = compare(&[one.to_string(), other.to_string()], &results);
+        let comparison = compare(&[one.to_string(), other.to_string()], &results, &CompareOptions::default())
+            .expect("a comparison");
         let row = comparison.rows.into_iter().find(|row| row.name == "wakeup_latency_ns_p99").expect("a row");
-        row.ratio.verdict.name()
+        row.verdict.name()
     };
     assert_eq!(verdict("v6.6", "v6.6"), "equivalent");
     assert_eq!(verdict("v6.6", slow), "worse");

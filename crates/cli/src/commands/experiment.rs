@@ -15,6 +15,9 @@ const MARGIN: Ns = Ns::from_secs(60);
 
 /// Builds and checks everything before anything runs.
 pub fn from_args(args: &ExperimentArgs, seed: u64, seeds: u64) -> Result<Experiment, CliError> {
+    if args.kernels.is_empty() {
+        return Err(CliError::bad("no kernel is given", "name one with --kernel, such as --kernel v6.6"));
+    }
     let kernels = args.kernels.iter().map(|name| Ok(name.parse::<Generation>().map_err(LabError::from)?));
     let kernels = kernels.collect::<Result<Vec<_>, CliError>>()?;
     let machine = machines::find(&args.machine)?;

@@ -1,0 +1,89 @@
+//! How many more runs would decide.
+//!
+//! Must not know: how the runs so far were compared, beyond how far they scatter.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::estimate::{Estimate, Noise};
+
+/// Runs beyond this are not promised: something else is wrong then.
+const RUNS_MAX: usize = 10_000;
+
+/// The chance that the runs asked for will decide, if the difference is what it looks like.
+const POWER: f64 = 0.8;
+
+/// What it would take to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoreRuns {
+    /// About so many more on each side.
+    About(usize),
+    /// More than ten thousand.
+    TooMany,
+}
+
+/// How many more runs on each side would probably decide between a difference and none beyond `margin`, if the difference
+/// is what it looks like now; `level` is how often chance may pass for a difference. `None` when nothing is known of how
+/// runs scatter; two runs tell.
+pub fn more_runs(estimate: &Estimate, margin: f64, level: f64) -> Option<MoreRuns> {
+    let noise = estimate.noise?;
+    let room = (1.0 + margin).ln() - noise.shift.abs();
+    let wanted = noise.shift.abs().max(room);
+    if noise.deviation == 0.0 || wanted <= 0.0 {
+        return Some(MoreRuns::TooMany);
+    }
+    let enough = |runs: usize| {
+        let different = half_width(noise, runs, level) <= noise.shift.abs();
+        // The interval of 95 % must fit the margin, whatever the level.
+        different || half_width(noise, runs, 0.05) <= room
+    };
+    if !enough(RUNS_MAX) {
+        return Some(MoreRuns::TooMany);
+    }
+    let (mut too_few, mut plenty) = (noise.runs, RUNS_MAX);
+    while plenty - too_few > 1 {
+        let middle = usize::midpoint(too_few, plenty);
+        if enough(middle) { plenty = middle } else { too_few = middle }
+    }
+    Some(MoreRuns::About(plenty - noise.runs))
+}
+
+/// How far the truth must lie from a bound for so many runs to see it with [`POWER`].
+fn half_width(noise: Noise, runs: usize, level: f64) -> f64 {
+    let freedom = (noise.freedom_per_run * (runs - 1)) as f64;
+    let Ok(distribution) = StudentsT::new(0.0, 1.0, freedom) else { return f64::INFINITY };
+    let quantiles = distribution.inverse_cdf(1.0 - level / 2.0) + distribution.inverse_cdf(POWER);
+    quantiles * noise.deviation / (runs as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{paired, unpaired};
+    use super::*;
+
+    /// Textbooks: to see a difference of one standard deviation with power 0.8 at 5 % takes 17 runs on each side, of half
+    /// a one 64; in pairs 10 and 34.
+    #[test]
+    fn textbooks_agree() {
+        for (shift, freedom_per_run, deviation, expected) in
+            [(1.0, 2, 2.0_f64.sqrt(), 17), (0.5, 2, 2.0_f64.sqrt(), 64), (1.0, 1, 1.0, 10), (0.5, 1, 1.0, 34)]
+        {
+            let noise = Noise { shift, deviation, freedom_per_run, runs: 2 };
+            let estimate = Estimate { noise: Some(noise), ..Estimate::only(Some(1.0)) };
+            let runs = more_runs(&estimate, 0.0, 0.05);
+            assert_eq!(runs, Some(MoreRuns::About(expected - 2)), "{shift} {freedom_per_run}");
+        }
+    }
+
+    #[test]
+    fn equality_takes_runs_too() {
+        let base = [100.0, 101.0, 99.0, 100.5];
+        let other = [100.4, 100.6, 99.1, 100.4];
+        let Some(MoreRuns::About(wide)) = more_runs(&unpaired(&base, &other), 0.02, 0.05) else { panic!() };
+        let Some(MoreRuns::About(narrow)) = more_runs(&unpaired(&base, &other), 0.005, 0.05) else {
+            panic!()
+        };
+        assert!(wide < narrow && narrow > 20, "{wide} {narrow}");
+        assert_eq!(more_runs(&paired(&[1.0], &[2.0]), 0.01, 0.05), None);
+        assert_eq!(more_runs(&unpaired(&[1.0, 9.0], &[9.0, 1.01]), 1e-9, 0.05), Some(MoreRuns::TooMany));
+    }
+}

@@ -1,0 +1,48 @@
+//! Options of the commands that compare and search.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::ExperimentArgs;
+use crate::numbers::parse_share;
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    #[command(flatten)]
+    pub experiment: ExperimentArgs,
+    /// How many runs each kernel gets; each has a seed of its own, the same on both sides.
+    #[arg(long, visible_alias = "seeds", value_name = "N", default_value_t = 10)]
+    pub runs: u64,
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Compares runs that are there instead: a folder that 'run --out' wrote, or one of traces, each of them a run. Give
+    /// two or more; the first is the baseline.
+    #[arg(long = "folder", value_name = "DIR", conflicts_with_all = ["kernels", "workload"])]
+    pub folders: Vec<PathBuf>,
+    /// Only this metric; several are allowed.
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<String>,
+    /// Differences below this share of the baseline are of no interest: 1%, 0.01.
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "1%")]
+    pub margin: f64,
+    /// Whose layout the tables have; where the rule that belongs to it says otherwise than the intervals, a note says so.
+    #[arg(long, value_enum, default_value_t)]
+    pub layout: Layout,
+    /// Writes the comparison into a file, too: .json, .csv, .md. Several are allowed.
+    #[arg(long = "export", value_name = "FILE")]
+    pub exports: Vec<PathBuf>,
+}
+
+/// Whose layout a comparison's tables have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Layout {
+    /// Ratio, interval, verdict.
+    #[default]
+    Fairlab,
+    /// mmtests' compare-kernels: means by statistic, per cent, stars.
+    Mmtests,
+    /// LKP's compare: value ± %, change %, value ± %, metric.
+    Lkp,
+}

@@ -1,0 +1,121 @@
+//! `fairlab compare` as its users meet it: layouts, exports, folders of runs, refusals.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn fairlab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = fairlab(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Exit code 2, nothing on standard output, one line on standard error.
+fn assert_refused(arguments: &[&str], fragment: &str) {
+    let output = fairlab(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true), "{arguments:?}: {errors}");
+    assert!(errors.lines().count() == 1 && errors.contains(fragment), "{arguments:?}: {errors}");
+}
+
+fn temporary(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("fairlab-compare-{}-{name}", std::process::id()))
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).expect("a file")
+}
+
+const WORKLOAD: [&str; 11] =
+    ["schbench", "-m", "2", "-t", "8", "-c", "3000", "-s", "1000", "--duration", "500ms"];
+const KERNELS: [&str; 4] = ["--kernel", "v6.5", "--kernel", "v6.6,base_slice_ns=30000000"];
+
+fn command(more: &[&'static str]) -> Vec<&'static str> {
+    [&["compare"], &WORKLOAD[..], &KERNELS, more].concat()
+}
+
+#[test]
+fn layouts_are_those_that_kernel_people_know() {
+    let mmtests = stdout(&command(&["--runs", "3", "--layout", "mmtests"]));
+    for row in ["Amean    wakeup_latency_ns_p99", "Hmean    throughput", "CoeffVar idle_share", "(   0.00%)"]
+    {
+        assert!(mmtests.contains(row), "{row}: {mmtests}");
+    }
+    assert!(mmtests.contains("mmtests' stars"), "{mmtests}");
+    let lkp = stdout(&command(&["--runs", "3", "--layout", "lkp"]));
+    assert!(lkp.contains("%stddev     %change         %stddev\n"), "{lkp}");
+    assert!(lkp.lines().any(|line| line.ends_with("  wakeup_latency_ns_p99")), "{lkp}");
+    assert!(lkp.contains("LKP's rule"), "{lkp}");
+}
+
+#[test]
+fn a_comparison_is_exported() {
+    let files = ["json", "csv", "md"].map(|end| temporary(&format!("export.{end}")));
+    let paths = files.each_ref().map(|file| file.to_str().expect("a path in UTF-8"));
+    let exports = paths.iter().flat_map(|path| ["--export", path]).collect::<Vec<_>>();
+    stdout(&[&command(&["--runs", "2", "--metric", "throughput"])[..], &exports].concat());
+    let json = serde_json::from_str::<Value>(&text(&files[0])).expect("JSON");
+    assert_eq!(json["metrics"].as_array().map(Vec::len), Some(1));
+    let csv = text(&files[1]);
+    assert!(
+        csv.starts_with("metric,baseline,kernel,") && csv.contains("\"v6.6,base_slice_ns=30000000\""),
+        "{csv}"
+    );
+    assert!(text(&files[2]).contains("\n|---|---:|"), "{}", text(&files[2]));
+    files.iter().for_each(|file| std::fs::remove_file(file).expect("removed"));
+}
+
+#[test]
+fn runs_that_are_there_are_compared() {
+    let folders = ["one", "other"].map(temporary);
+    let paths = folders.each_ref().map(|folder| folder.to_str().expect("a path in UTF-8"));
+    for (path, kernel) in paths.iter().zip(["v6.5", "v6.6"]) {
+        let run = [&["run"], &WORKLOAD[..], &["--kernel", kernel, "--seeds", "3", "--out", path]].concat();
+        stdout(&run);
+    }
+    let compared = stdout(&["compare", "--folder", paths[0], "--folder", paths[1]]);
+    let direct =
+        [&["compare"], &WORKLOAD[..], &["--kernel", "v6.5", "--kernel", "v6.6", "--runs", "3"]].concat();
+    assert!(stdout(&direct).ends_with(&compared), "the same seeds pair:\n{compared}");
+    // One trace a run: nothing pairs there.
+    let traces = temporary("traces");
+    for (kernel, folder) in [("v6.5", &folders[0]), ("v6.6", &folders[1])] {
+        let to = traces.join(kernel);
+        std::fs::create_dir_all(&to).expect("a folder");
+        for seed in 1..=3 {
+            let trace = folder.join(kernel).join(format!("seed-{seed}/trace.txt.zst"));
+            std::fs::copy(trace, to.join(format!("{seed}.txt.zst"))).expect("copied");
+        }
+    }
+    let (one, other) = (traces.join("v6.5"), traces.join("v6.6"));
+    let path = |folder: &PathBuf| folder.to_str().expect("a path in UTF-8").to_string();
+    let unpaired = stdout(&["compare", "--folder", &path(&one), "--folder", &path(&other)]);
+    assert!(unpaired.contains("3 and 3 runs"), "{unpaired}");
+    assert_refused(&["compare", "--folder", paths[0], "--folder", &path(&other)], "ran on laptop8");
+    assert_refused(&["compare", "--folder", paths[0]], "needs the runs of two kernels");
+    for folder in folders.iter().chain([&traces]) {
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+}
+
+#[test]
+fn what_is_missing_is_said_in_a_line() {
+    assert_refused(
+        &command(&["--metric", "frames"]),
+        "have no metric 'frames'; they have wakeup_latency_ns_p50",
+    );
+    assert_refused(&command(&["--margin", "2"]), "a share lies between 0 and 1");
+    assert_refused(&command(&["--export", "answer.docx"]), "end it in .json, .csv or .md");
+    assert_refused(
+        &command(&["--export", "/nonexistent/answer.csv"]),
+        "cannot write /nonexistent/answer.csv",
+    );
+    assert_refused(&["compare", "--folder", "/nonexistent"], "/nonexistent");
+    let one = stdout(&command(&["--runs", "1", "--metric", "throughput"]));
+    assert!(one.contains("1 run decides nothing") && one.contains("undecided"), "{one}");
+}

@@ -1,0 +1,233 @@
+//! Runs as a comparison sees them, from the model, from a folder that `run --out` wrote, or from recorded traces.
+//!
+//! Must not know: how they are compared.
+
+use std::fs;
+use std::path::Path;
+
+use fairlab_analysis::metrics::Metrics;
+use fairlab_event::{Event, Ns, Sink};
+use fairlab_trace::{ReadOptions, read_path};
+use serde_json::Value;
+
+use crate::{LabError, RunResult};
+
+/// One run's numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Where it ran; for a recorded trace, its number of CPUs.
+    pub machine: String,
+    /// What ran; empty where a trace does not tell.
+    pub workload: String,
+    /// The seed of a run of the model.
+    pub seed: Option<u64>,
+    /// Every metric by name.
+    pub metrics: Vec<(String, f64)>,
+}
+
+/// The runs of one kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// What it is called in the answer.
+    pub name: String,
+    /// Its runs.
+    pub records: Vec<Record>,
+}
+
+impl Record {
+    /// A run of the model.
+    pub fn of_run(run: &RunResult) -> Record {
+        Record {
+            machine: run.machine.clone(),
+            workload: run.workload.clone(),
+            seed: Some(run.seed),
+            metrics: run.metrics.clone(),
+        }
+    }
+
+    /// The metric called `name`, if it was measured.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.iter().find(|(known, _)| known == name).map(|&(_, value)| value)
+    }
+
+    fn of_json(run: &Value) -> Option<Record> {
+        let text = |name: &str| Some(run.get(name)?.as_str()?.to_string());
+        let metrics = run.get("metrics")?.as_object()?.iter();
+        Some(Record {
+            machine: text("machine")?,
+            workload: text("workload")?,
+            seed: run.get("seed").and_then(Value::as_u64),
+            metrics: metrics.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect(),
+        })
+    }
+}
+
+impl Side {
+    /// Every metric that some run has, in the order in which they come.
+    pub fn metric_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in self.records.iter().flat_map(|record| &record.metrics) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
+    /// Runs of the same seed, where every run has one and seeds meet.
+    pub(super) fn pairs_with<'r>(&'r self, other: &'r Side) -> Option<Vec<(&'r Record, &'r Record)>> {
+        if self.records.iter().chain(&other.records).any(|record| record.seed.is_none()) {
+            return None;
+        }
+        let partner = |record: &Record| other.records.iter().find(|other| other.seed == record.seed);
+        let pairs =
+            self.records.iter().filter_map(|record| Some((record, partner(record)?))).collect::<Vec<_>>();
+        (!pairs.is_empty()).then_some(pairs)
+    }
+}
+
+/// Sides differ in their kernel, and in nothing else.
+pub(super) fn check_alike(sides: &[Side]) -> Result<(), LabError> {
+    let all = || sides.iter().flat_map(|side| side.records.iter().map(move |record| (&side.name, record)));
+    let Some((first_name, first)) = all().next() else { return Ok(()) };
+    for (name, record) in all() {
+        if record.machine != first.machine {
+            return Err(LabError::new(
+                format!("{first_name} ran on {}, {name} on {}", first.machine, record.machine),
+                "compare runs of one machine",
+            ));
+        }
+        if record.workload != first.workload {
+            return Err(LabError::new(
+                format!("{first_name} ran '{}', {name} '{}'", first.workload, record.workload),
+                "compare runs of one workload",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The sides that a folder holds: one a kernel where `run --out` wrote it; otherwise one, whose runs are the traces in it.
+///
+/// # Errors
+/// There is no such folder, it holds no runs, or a trace cannot be read.
+pub fn read_side(folder: &Path) -> Result<Vec<Side>, LabError> {
+    let written = folder.join("runs.json");
+    if written.is_file() { read_runs(&written) } else { read_traces(folder).map(|side| vec![side]) }
+}
+
+fn read_runs(path: &Path) -> Result<Vec<Side>, LabError> {
+    let failed = |problem: String| {
+        LabError::new(
+            format!("{}: {problem}", path.display()),
+            "give a folder that 'fairlab run --out' wrote",
+        )
+    };
+    let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let answer = serde_json::from_str::<Value>(&text).map_err(|error| failed(error.to_string()))?;
+    let runs = answer.get("runs").and_then(Value::as_array).filter(|runs| !runs.is_empty());
+    let runs = runs.ok_or_else(|| failed("no runs in it".to_string()))?;
+    let mut sides: Vec<Side> = Vec::new();
+    for (index, run) in runs.iter().enumerate() {
+        let record = Record::of_json(run).ok_or_else(|| failed(format!("run {} is none", index + 1)))?;
+        let name = run.get("kernel").and_then(Value::as_str).unwrap_or_default();
+        match sides.iter_mut().find(|side| side.name == name) {
+            Some(side) => side.records.push(record),
+            None => sides.push(Side { name: name.to_string(), records: vec![record] }),
+        }
+    }
+    Ok(sides)
+}
+
+/// Every file of a folder that is a trace is a run.
+fn read_traces(folder: &Path) -> Result<Side, LabError> {
+    let failed = |problem: String| {
+        LabError::new(
+            format!("{}: {problem}", folder.display()),
+            "give a folder that 'fairlab run --out' wrote, or one of traces",
+        )
+    };
+    let entries = fs::read_dir(folder).map_err(|error| failed(error.to_string()))?;
+    let mut paths =
+        entries.flatten().map(|entry| entry.path()).filter(|path| is_trace(path)).collect::<Vec<_>>();
+    paths.sort();
+    if paths.is_empty() {
+        return Err(failed("no traces in it".to_string()));
+    }
+    let records = paths.iter().map(|path| read_trace(path.as_path())).collect::<Result<_, _>>()?;
+    Ok(Side { name: folder.display().to_string(), records })
+}
+
+fn is_trace(path: &Path) -> bool {
+    const SUFFIXES: [&str; 3] = [".txt", ".dat", ".data"];
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let plain = [".zst", ".xz", ".gz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    path.is_file() && SUFFIXES.iter().any(|suffix| plain.ends_with(suffix))
+}
+
+/// How far a trace reaches.
+#[derive(Debug, Default)]
+struct Extent {
+    start: Option<Ns>,
+    end: Ns,
+    cpus: usize,
+}
+
+impl Sink for Extent {
+    fn event(&mut self, event: &Event<'_>) {
+        self.start.get_or_insert(event.time);
+        self.end = self.end.max(event.time);
+        self.cpus = self.cpus.max(event.cpu.index() + 1);
+    }
+}
+
+/// The numbers of a recorded trace: read once for how far it reaches, once for what happened.
+fn read_trace(path: &Path) -> Result<Record, LabError> {
+    let read = |sink: &mut dyn Sink| {
+        read_path(path, &ReadOptions::default(), sink).map_err(|error| {
+            LabError::new(format!("{}: {error}", path.display()), "take it out of the folder")
+        })
+    };
+    let mut extent = Extent::default();
+    read(&mut extent)?;
+    let start = extent.start.ok_or_else(|| {
+        LabError::new(format!("{}: no events in it", path.display()), "take it out of the folder")
+    })?;
+    let mut metrics = Metrics::new(extent.cpus, start);
+    read(&mut metrics)?;
+    let metrics = metrics.finish(extent.end).into_iter().map(|(name, value)| (name.to_string(), value));
+    Ok(Record {
+        machine: format!("{} CPUs", extent.cpus),
+        workload: String::new(),
+        seed: None,
+        metrics: metrics.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn testdata(name: &str) -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+    }
+
+    #[test]
+    fn a_folder_of_traces_is_a_side() {
+        let folder = std::env::temp_dir().join(format!("fairlab-side-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        for name in ["one.data", "two.data"] {
+            fs::copy(testdata("perf-hackbench.data"), folder.join(name)).expect("copied");
+        }
+        fs::write(folder.join("notes.md"), "not a trace").expect("written");
+        let sides = read_side(&folder).expect("a side");
+        fs::remove_dir_all(&folder).expect("removed");
+        let [side] = &sides[..] else { panic!("{sides:?}") };
+        assert_eq!((side.records.len(), side.records[0] == side.records[1]), (2, true));
+        assert!(side.records[0].metric("wakeup_latency_ns_max").is_some_and(|max| max > 0.0));
+        assert!(read_side(&folder).expect_err("gone").to_string().contains("fairlab-side"));
+        assert!(
+            read_side(&testdata("recordings")).expect_err("no traces").problem.contains("no traces in it")
+        );
+    }
+}
