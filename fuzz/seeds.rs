@@ -20,6 +20,8 @@ const BINARIES: [(&str, &str); 5] = [
     ("perfdata", "perf-lost.data"),
     ("perfdata", "perf-make.data"),
 ];
+/// Version 6 ends in whole pages of this size.
+const PAGE_BYTES: usize = 4096;
 /// Events of a small trace.
 const EVENTS: u64 = 40;
 
@@ -27,7 +29,7 @@ fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let testdata = root.join("../testdata");
     let corpus = root.join("corpus");
-    for name in ["any", "ftrace_text", "perfdata", "tracedat"] {
+    for name in ["any", "ftrace_text", "pages", "perfdata", "tracedat"] {
         fs::create_dir_all(corpus.join(name))?;
     }
     let put = |target: &str, name: &str, bytes: &[u8]| {
@@ -43,7 +45,13 @@ fn main() -> io::Result<()> {
         ] {
             let mut first = First { sink: TraceWriter::new(format, Vec::new()), left: EVENTS };
             read_path(&source, &ReadOptions::default(), &mut first).map_err(io::Error::other)?;
-            put(target, &format!("{target}-{index}"), &first.sink.finish()?)?;
+            let bytes = first.sink.finish()?;
+            put(target, &format!("{target}-{index}"), &bytes)?;
+            if format == OutputFormat::TraceDat {
+                // The pages of the highest CPUs stand at the end.
+                let pages = bytes.len().saturating_sub(4 * PAGE_BYTES);
+                fs::write(corpus.join("pages").join(format!("pages-{index}")), &bytes[pages..])?;
+            }
         }
         let options = WriteOptions { compression: Compression::Zstd, ..WriteOptions::default() };
         let mut first = First { sink: TraceDatWriter::with_options(Vec::new(), options), left: EVENTS };

@@ -24,7 +24,7 @@ pub mod text;
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System};
 
 use crate::tracker::{Change, Departure, EndedWait, Left, MoveCause, Tracker};
 use crate::{Census, MissingEvents, Needs};
@@ -69,6 +69,7 @@ pub struct Summary {
     migrations: Migrations,
     pairs: Pairs,
     census: Census,
+    system: System,
 }
 
 /// The sums of one task.
@@ -105,6 +106,7 @@ impl Summary {
             migrations: Migrations::default(),
             pairs: Pairs::default(),
             census: Census::default(),
+            system: System::default(),
         }
     }
 
@@ -128,6 +130,7 @@ impl Summary {
             start,
             end,
             events: self.census.total(),
+            system: self.system,
             all,
             comms: waits_of_comms(&tasks),
             tasks,
@@ -335,6 +338,10 @@ impl Sink for Summary {
             }
             _ => {}
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.system.clone_from(system);
     }
 }
 

@@ -202,6 +202,9 @@ pub struct ExplainArgs {
 pub struct SummaryArgs {
     #[command(flatten)]
     pub trace: TraceArgs,
+    /// The machine, whose caches and NUMA nodes a trace does not tell: a preset, host, or a TOML file.
+    #[arg(long, value_name = "M", conflicts_with_all = ["llc", "node"])]
+    pub machine: Option<String>,
     /// Which CPUs share a last-level cache, one set after the other: 0-7,8-15; or 0-3+16-19,4-7+20-23. Traces do not
     /// tell; without it the machine is taken as one.
     #[arg(long, value_name = "SETS", value_parser = parse_cpu_sets)]

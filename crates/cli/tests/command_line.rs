@@ -313,7 +313,19 @@ fn summary_answers_with_percentiles_and_shares() {
     assert!(answer["migrations"]["total"].as_u64() > Some(119));
     let text = stdout(&["summary", &data, "--top", "2"]);
     assert!(text.contains("\t*99.0th: 10158 ("), "{text}");
+    assert!(text.starts_with("72.227 ms, 2 CPUs, 22482 events, kernel 6.18.44-fc-v657, on vm\n"), "{text}");
     assert_refused(&["summary", &data, "--llc", "0-1,1-2"], "a CPU stands in two sets");
+    let server = json(&["summary", &data, "--machine", "xeon-2s80", "--format", "json"]);
+    let sizes: Vec<usize> = server["unconserved"]
+        .as_array()
+        .expect("scopes")
+        .iter()
+        .map(|part| part["cpus"].as_array().map_or(0, Vec::len))
+        .collect();
+    assert_eq!(sizes, [0, 40, 40, 40, 40]);
+    assert_eq!((&server["system"]["node"], &server["system"]["cpus"]), (&"vm".into(), &2.into()));
+    assert_refused(&["summary", &data, "--machine", "vm4", "--llc", "0-3"], "cannot be used with");
+    assert_refused(&["summary", &data, "--machine", "abacus"], "unknown machine");
 }
 
 #[test]

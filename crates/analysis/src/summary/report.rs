@@ -2,7 +2,7 @@
 //!
 //! Must not know: how they come about, how they are printed.
 
-use fairlab_event::{Comm, Cpu, Ns, Pid};
+use fairlab_event::{Comm, Cpu, Ns, Pid, System};
 
 use super::{CpuTime, Depths, Spread, Unconserved};
 
@@ -180,6 +180,8 @@ pub struct SummaryReport {
     pub end: Ns,
     /// How many events there are.
     pub events: u64,
+    /// The kernel and the machine.
+    pub system: System,
     /// The waits of all tasks.
     pub all: Waits,
     /// By name, the longest wait first.

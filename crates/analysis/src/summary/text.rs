@@ -22,7 +22,13 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.report;
         let cpus = report.cpus.iter().filter(|cpu| cpu.observed.0 > 0).count();
-        writeln!(f, "{} ms, {cpus} CPUs, {} events", ms(report.span().0), report.events)?;
+        write!(f, "{} ms, {cpus} CPUs, {} events", ms(report.span().0), report.events)?;
+        for (preposition, name) in [("kernel", &report.system.release), ("on", &report.system.node)] {
+            if !name.is_empty() {
+                write!(f, ", {preposition} {name}")?;
+            }
+        }
+        writeln!(f)?;
         writeln!(f)?;
         percentiles(f, "Wakeup latency", &report.all.wakeups, report.span())?;
         percentiles(f, "Preemption wait", &report.all.preemptions, report.span())?;

@@ -1,24 +1,26 @@
 //! `fairlab summary`: what a recorded trace comes to.
 
+use std::collections::BTreeMap;
+
 use fairlab_analysis::summary::text::Text;
 use fairlab_analysis::summary::{
     Censored, Migrations, Spread, Summary, SummaryOptions, SummaryReport, SwitchPair, Switches, TaskWaits,
     Unconserved,
 };
-use fairlab_event::{Comm, Pid};
+use fairlab_event::{Comm, Cpu, Pid};
+use fairlab_kernel::topology::CpuPlace;
+use fairlab_lab::machines;
 use fairlab_trace::ImportStats;
 use serde_json::{Map, Value, json};
 
 use super::trace;
 use crate::args::{Format, SummaryArgs};
 use crate::error::CliError;
+use crate::numbers::CpuSets;
 use crate::output;
 
 pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
-    let sets =
-        |list: &Option<crate::numbers::CpuSets>| list.as_ref().map(|sets| sets.0.clone()).unwrap_or_default();
-    let options = SummaryOptions { llcs: sets(&args.llc), nodes: sets(&args.node) };
-    let mut summary = Summary::new(options);
+    let mut summary = Summary::new(options(args)?);
     let stats = args.trace.read(&mut summary)?;
     let report = summary.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     trace::warn(&args.trace.file, &stats, &report.notices);
@@ -29,6 +31,22 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
     }
 }
 
+fn options(args: &SummaryArgs) -> Result<SummaryOptions, CliError> {
+    let Some(name) = &args.machine else {
+        let sets = |list: &Option<CpuSets>| list.as_ref().map(|sets| sets.0.clone()).unwrap_or_default();
+        return Ok(SummaryOptions { llcs: sets(&args.llc), nodes: sets(&args.node) });
+    };
+    let topology = machines::find(name)?.topology;
+    let sets = |number: fn(CpuPlace) -> u32| {
+        let mut sets: BTreeMap<u32, Vec<Cpu>> = BTreeMap::new();
+        for cpu in topology.cpus() {
+            sets.entry(number(topology.place(cpu))).or_default().push(cpu);
+        }
+        sets.into_values().collect()
+    };
+    Ok(SummaryOptions { llcs: sets(|place| place.llc), nodes: sets(|place| place.node) })
+}
+
 fn to_json(report: &SummaryReport, stats: &ImportStats) -> Value {
     let rows = |rows: &[TaskWaits]| rows.iter().map(row_json).collect::<Vec<_>>();
     json!({
@@ -36,6 +54,7 @@ fn to_json(report: &SummaryReport, stats: &ImportStats) -> Value {
         "start_ns": report.start.0,
         "end_ns": report.end.0,
         "events": report.events,
+        "system": trace::system_json(&report.system),
         "wakeup_latency": spread_json(&report.all.wakeups),
         "preemption_wait": spread_json(&report.all.preemptions),
         "waits_across_losses": report.all.crossed,

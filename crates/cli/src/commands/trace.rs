@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::Args;
 use fairlab_analysis::MissingEvents;
-use fairlab_event::Sink;
+use fairlab_event::{Sink, System};
 use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, read_path};
 use serde_json::{Map, Value, json};
 
@@ -69,6 +69,18 @@ pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
     for notice in notices {
         eprintln!("fairlab: {file}: {notice}");
     }
+}
+
+/// What is known of the kernel and the machine; null where nothing is.
+pub fn system_json(system: &System) -> Value {
+    let System { release, node, architecture, cpus } = system;
+    let known = |text: &String| (!text.is_empty()).then(|| text.clone());
+    json!({
+        "release": known(release),
+        "node": known(node),
+        "architecture": known(architecture),
+        "cpus": cpus,
+    })
 }
 
 /// Says on standard error what a trace that was written does not carry.
