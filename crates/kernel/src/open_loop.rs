@@ -525,18 +525,20 @@ impl Scheduler {
         self.rqs[cpu.index()].nr_running += 1;
         self.domains.root_mut().overloaded |= self.rqs[cpu.index()].nr_running == 2;
         self.note_idle(cpu);
+        // What its averages were is not known; they count on this queue from now on.
+        self.stand_on(cpu);
+        self.update_load_avg(self.task(task).se, LoadUpdate { attach: true, ..LoadUpdate::AGE });
+        self.util_est_enqueue(task);
         let mut level = Some(self.task(task).se);
         while let Some(se) = level {
             let cfs_rq = self.se(se).cfs_rq;
             if !self.se(se).on_rq {
+                self.enqueue_runnable_load_avg(se);
                 self.lay_entity(cfs_rq, se);
             }
             self.cfs_mut(cfs_rq).h_nr_running += 1;
             level = self.se(se).parent;
         }
-        // What its averages were is not known; they count on this queue from now on.
-        self.stand_on(cpu);
-        self.update_load_avg(self.task(task).se, LoadUpdate { attach: true, ..LoadUpdate::AGE });
         let mut list = self.rqs[cpu.index()].cfs_tasks;
         list.push_newest(&mut self.tasks, task);
         self.rqs[cpu.index()].cfs_tasks = list;

@@ -231,6 +231,7 @@ impl Walker {
         self.follow_flags(&record, was_pending);
         self.after(&record);
         self.judge_traced(&record);
+        self.look_around(&record);
     }
 
     /// What holds from an event on until the CPU's next one.

@@ -10,7 +10,7 @@ use fairlab_kernel::{GroupId, TaskId, Vruntime};
 
 use super::super::probe::Probe;
 use super::Walker;
-use super::balancing::Balancing;
+use super::balancing::{Balancing, Looking};
 
 /// How many values of a queue's minimum are remembered, for reads of it without its lock.
 const MINIMA_KEPT: usize = 16;
@@ -184,6 +184,8 @@ pub(super) struct CpuInfo {
     pub seen: bool,
     /// What code on it balances.
     pub balancing: Balancing,
+    /// What it looks for to take.
+    pub looking: Option<Looking>,
 }
 
 /// Averages of a root queue as a probe shows them.

@@ -1,0 +1,244 @@
+//! The states that a CPU can find while it balances: it reads others' queues without their locks, and some time before it
+//! reports what came of that.
+//!
+//! From the last thing that a CPU reports before a pass, what the model would do is asked for anew whenever a queue has
+//! changed. The state in the middle of that time is taken for the one that it found; what it could have found as well, the
+//! kernel could have come to as well.
+//!
+//! Must not know: what the kernel did.
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::Scheduler;
+use fairlab_kernel::balance::BalanceDecision;
+use fairlab_kernel::core::Mode;
+use fairlab_kernel::schedstat::CpuIdleType;
+
+use super::super::super::probe::{At, Key};
+use super::super::super::record::{Record, What};
+use super::super::Walker;
+use super::Occasion;
+
+/// A CPU that was idle reports nothing before it balances: it is taken to have begun so long before it reports a pass.
+/// Twice what a pass over 16 CPUs that all balance at once takes on a machine that does one instruction in a ns.
+const LOOKS_MAX: Ns = Ns(200_000);
+
+/// A CPU that looks for something to take, until it reports what it takes.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Looking {
+    cpu: Cpu,
+    idle: CpuIdleType,
+    /// `None` where no probe shows it.
+    level: Option<usize>,
+    mode: Mode,
+    /// The event that reports it, and when that is.
+    report: (u64, Ns),
+    /// What the model does, each since when.
+    found: Found,
+}
+
+/// What a CPU does in the states that it could find, in order, each with the time from which it is so.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found(Vec<(Ns, BalanceDecision)>);
+
+impl Found {
+    fn add(&mut self, since: Ns, decision: BalanceDecision) {
+        self.0.push((since, decision));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What it does in the state in the middle of the time.
+    pub fn likely(&self) -> Option<&BalanceDecision> {
+        let (begin, end) = (self.0.first()?.0, self.0.last()?.0);
+        let middle = Ns(begin.0 + end.since(begin).0 / 2);
+        self.0.iter().rev().find(|(since, _)| *since <= middle).map(|(_, decision)| decision)
+    }
+
+    /// What it does in each state.
+    pub fn all(&self) -> impl Iterator<Item = &BalanceDecision> {
+        self.0.iter().map(|(_, decision)| decision)
+    }
+
+    /// Whether it does so in some state.
+    pub fn any(&self, agrees: impl Fn(&BalanceDecision) -> bool) -> bool {
+        self.0.iter().any(|(_, decision)| agrees(decision))
+    }
+}
+
+impl Walker {
+    /// After an event: its CPU may begin to look for something to take, and CPUs that do may find another state.
+    pub(in super::super) fn look_around(&mut self, record: &Record) {
+        let here = record.cpu;
+        if !self.is_aside(record, here) {
+            self.cpus[here.index()].looking = self.begins_to_look(record);
+        }
+        if !changes_queues(&record.what) {
+            return;
+        }
+        for index in 0..self.cpus.len() {
+            let Some(mut looking) = self.cpus[index].looking.take() else { continue };
+            let starts_late = looking.report.1.since(record.time) > LOOKS_MAX;
+            if index != here.index() && !starts_late {
+                self.look(&mut looking, record.time);
+            }
+            self.cpus[index].looking = Some(looking);
+        }
+    }
+
+    /// What a CPU could find before the pass that it now reports, up to the state as it is.
+    pub(super) fn has_found(
+        &mut self,
+        record: &Record,
+        cpu: Cpu,
+        idle: CpuIdleType,
+        level: Option<usize>,
+    ) -> Found {
+        let looking = self.cpus[record.cpu.index()].looking.take();
+        let known = looking.filter(|looking| {
+            (looking.cpu, looking.idle, looking.level, looking.report.0) == (cpu, idle, level, record.number)
+        });
+        let mode = mode_of(record);
+        let report = (record.number, record.time);
+        let mut looking =
+            known.unwrap_or_else(|| Looking { cpu, idle, level, mode, report, found: Found::default() });
+        self.look(&mut looking, record.time);
+        looking.found
+    }
+
+    fn look(&self, looking: &mut Looking, time: Ns) {
+        let finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
+        let decision = match looking.level {
+            Some(level) => Some(finds.decide_balance(looking.cpu, level, looking.idle)),
+            None => first_try(&finds, looking.cpu, looking.idle),
+        };
+        if let Some(decision) = decision {
+            looking.found.add(time, decision);
+        }
+    }
+
+    /// The pass that the CPU of an event reports next, if that is what it reports next.
+    fn begins_to_look(&mut self, record: &Record) -> Option<Looking> {
+        let here = record.cpu;
+        let next = self.window.on_cpu(here).find(|next| !self.is_aside(next, here))?;
+        let (mode, report) = (mode_of(next), (next.number, next.time));
+        let (cpu, idle, level) = match &next.what {
+            What::Probe(probe) if probe.at == At::DetachTasks => {
+                let shown = self.try_of_detach(probe)?;
+                if let Some(failed) = probe.get(Key::ShortFailures) {
+                    self.sched.force_balance_failures(shown.cpu, shown.level, failed as u32);
+                }
+                (shown.cpu, shown.idle, Some(shown.level))
+            }
+            What::Migrate { pid, dest, .. } => {
+                let task = self.tasks.get(pid).map(|info| info.id)?;
+                let continues = !self.cpus[here.index()].detached.is_empty();
+                let shown = self.cpus[here.index()].balancing.shown.is_some();
+                let occasion = self.occasion(next, *dest).filter(|&occasion| occasion != Occasion::Push)?;
+                if !self.sched.is_on_queue(task) || dest.index() >= self.cpus.len() || continues || shown {
+                    return None;
+                }
+                (*dest, occasion.idle_type(next), None)
+            }
+            _ => return None,
+        };
+        let mut looking = Looking { cpu, idle, level, mode, report, found: Found::default() };
+        if report.1.since(record.time) <= LOOKS_MAX {
+            self.look(&mut looking, record.time);
+        }
+        Some(looking)
+    }
+
+    /// Whether a CPU's report neither begins nor ends a look around: an interrupt on top of it, or the charge of another
+    /// CPU's task that is part of it.
+    fn is_aside(&self, record: &Record, cpu: Cpu) -> bool {
+        match record.what {
+            What::Runtime { pid, .. } => self.pid_of(self.sched.curr(cpu)) != pid,
+            What::Other | What::OtherProbe => record.flags.in_hardirq() == record.flags.in_softirq(),
+            _ => false,
+        }
+    }
+
+    /// A copy of the state, in which every CPU's clock has come to a time and CPUs with nothing to run are aged; `cpu`
+    /// balances.
+    pub(super) fn as_balancing_finds(&self, time: Ns, mode: Mode, cpu: Cpu) -> Scheduler {
+        let mut sched = self.sched.clone();
+        let now = |of: Cpu| {
+            let ahead = self.cpus[of.index()].clock_ahead.unwrap_or(0);
+            Ns(time.0.saturating_add_signed(ahead))
+        };
+        for other in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
+            sched.set_here(other, mode, now(other));
+            if other == cpu || sched.curr(other) == sched.idle_task(other) {
+                sched.update_blocked_averages(other);
+            } else if now(other) > sched.rq_clock(other) {
+                sched.set_rq_clock(other, now(other));
+            }
+        }
+        sched.set_here(cpu, mode, now(cpu));
+        sched
+    }
+
+    /// What balancing finds on each CPU, a line each.
+    pub(in super::super) fn describe_cpus(&self, record: &Record) -> Vec<String> {
+        let finds = self.as_balancing_finds(record.time, mode_of(record), record.cpu);
+        let cpus = (0..self.cpus.len()).map(|index| Cpu(index as u32));
+        let line = |cpu| {
+            let (load, runnable, util, tasks) = finds.seen_by_balancing(cpu);
+            let running = self.name_of(finds.curr(cpu));
+            format!("CPU {cpu}: load {load} runnable {runnable} util {util} tasks {tasks} runs {running}")
+        };
+        cpus.map(line).collect()
+    }
+}
+
+/// In what code a CPU is that reports this.
+pub(super) fn mode_of(record: &Record) -> Mode {
+    if record.flags.in_softirq() { Mode::Softirq } else { Mode::Task }
+}
+
+fn changes_queues(what: &What) -> bool {
+    matches!(
+        what,
+        What::Switch(_) | What::Wakeup(_) | What::WakeupNew(_) | What::Migrate { .. } | What::Runtime { .. }
+    )
+}
+
+/// What a CPU does at the lowest level at which it moves a task; without one, at which it tries to.
+fn first_try(finds: &Scheduler, cpu: Cpu, idle: CpuIdleType) -> Option<BalanceDecision> {
+    let mut tries = (0..finds.nr_domains(cpu)).map(|level| finds.decide_balance(cpu, level, idle));
+    let mut first: Option<BalanceDecision> = None;
+    let moving = tries.find(|decision| {
+        if first.as_ref().is_none_or(|first| first.source.is_none()) {
+            first = Some(decision.clone());
+        }
+        decision.moved() > 0
+    });
+    moving.or(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_kernel::topology::SmtNumbering;
+    use fairlab_kernel::{Generation, Topology};
+
+    use super::*;
+
+    #[test]
+    fn the_state_in_the_middle_is_the_likely_one_and_others_are_possible() {
+        let topology = Topology::regular(1, 1, 2, 1, SmtNumbering::Adjacent).expect("a machine");
+        let generation = "v5.10".parse::<Generation>().expect("a kernel");
+        let scheduler = Scheduler::new(generation, topology, Ns::from_ms(1));
+        let mut found = Found::default();
+        assert!(found.is_empty() && found.likely().is_none());
+        for (since, idle) in
+            [(100, CpuIdleType::NotIdle), (130, CpuIdleType::Idle), (200, CpuIdleType::NewlyIdle)]
+        {
+            found.add(Ns(since), scheduler.decide_balance(Cpu(0), 0, idle));
+        }
+        assert_eq!(found.likely().map(|decision| decision.idle), Some(CpuIdleType::Idle));
+        assert!(found.any(|decision| decision.idle == CpuIdleType::NewlyIdle));
+        assert!(!found.any(|decision| decision.level == 1));
+    }
+}

@@ -1,0 +1,202 @@
+//! Tasks that balancing moves, as the trace reports them: from which queue, and which task of it.
+//!
+//! Must not know: how a task that is taken is queued.
+
+use fairlab_event::{Cpu, Pid};
+use fairlab_kernel::TaskId;
+use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType};
+use fairlab_kernel::schedstat::CpuIdleType;
+
+use super::super::super::record::Record;
+use super::super::super::tally::{Kind, Verdict};
+use super::super::{Judged, Walker};
+use super::describe;
+use super::looking::mode_of;
+
+/// So many tries may have failed in a row, where no probe shows how many: more make no difference.
+const FAILURES_MAX: u32 = 10;
+
+/// Tasks that leave a queue in one pass.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    source: Cpu,
+    dest: Cpu,
+    /// Those that the model takes, in order, and how many the kernel has taken.
+    model: Vec<TaskId>,
+    taken: usize,
+    /// The same if so many tries had failed before, where that is not shown.
+    after_failures: Vec<Vec<TaskId>>,
+    why_not: Option<&'static str>,
+}
+
+impl Batch {
+    fn new(source: Cpu, dest: Cpu, model: Vec<TaskId>) -> Batch {
+        Batch { source, dest, model, taken: 0, after_failures: Vec::new(), why_not: None }
+    }
+
+    /// Whether `task` is the next one, had some number of tries failed before.
+    fn admits(&self, task: TaskId) -> bool {
+        self.after_failures.iter().any(|tasks| tasks.get(self.taken) == Some(&task))
+    }
+}
+
+/// On what occasion a task is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Occasion {
+    Newidle,
+    Periodic,
+    Nohz,
+    Push,
+}
+
+impl Occasion {
+    /// For what a CPU balances that reports a move.
+    pub(super) fn idle_type(self, record: &Record) -> CpuIdleType {
+        match self {
+            Occasion::Newidle => CpuIdleType::NewlyIdle,
+            Occasion::Periodic if record.context != Pid::IDLE => CpuIdleType::NotIdle,
+            _ => CpuIdleType::Idle,
+        }
+    }
+
+    fn case(self, of_task: bool) -> &'static str {
+        match (self, of_task) {
+            (Occasion::Newidle, false) => "new-idle source",
+            (Occasion::Newidle, true) => "new-idle task",
+            (Occasion::Periodic, false) => "periodic source",
+            (Occasion::Periodic, true) => "periodic task",
+            (Occasion::Nohz, false) => "NOHZ source",
+            (Occasion::Nohz, true) => "NOHZ task",
+            (Occasion::Push, _) => "pushed task",
+        }
+    }
+}
+
+impl Walker {
+    /// A waiting task is about to be taken off its queue by another than itself.
+    pub(in super::super) fn judge_move(&mut self, record: &Record, task: TaskId, source: Cpu, dest: Cpu) {
+        let Some(occasion) = self.occasion(record, dest) else {
+            let why = "it is not balancing, as far as the trace shows";
+            self.count(Kind::Balance, "move", Verdict::NotJudged(why));
+            return;
+        };
+        let here = record.cpu.index();
+        let continues = !self.cpus[here].detached.is_empty();
+        let batch = self.cpus[here].balancing.batch.take();
+        let batch = batch.filter(|batch| continues && (batch.source, batch.dest) == (source, dest));
+        let mut batch = match batch {
+            Some(batch) => batch,
+            None if occasion == Occasion::Push => self.push_of(record, source, dest),
+            None => self.judge_source(record, occasion, source, dest),
+        };
+        self.judge_taken(record, occasion, task, &batch);
+        batch.taken += 1;
+        self.cpus[here].balancing.batch = Some(batch);
+        self.sched.pass_over_until(source, task);
+    }
+
+    /// Who moves a waiting task; `None` where it is not, or not surely, balancing.
+    pub(super) fn occasion(&self, record: &Record, dest: Cpu) -> Option<Occasion> {
+        let info = &self.cpus[record.cpu.index()];
+        if record.comm.as_bytes().starts_with(b"migration/") {
+            return info.balancing.pushes.then_some(Occasion::Push);
+        }
+        if let Some(shown) = &info.balancing.shown {
+            return Some(match shown.idle {
+                CpuIdleType::NewlyIdle => Occasion::Newidle,
+                _ if shown.cpu == record.cpu => Occasion::Periodic,
+                _ => Occasion::Nohz,
+            });
+        }
+        if record.flags.in_hardirq() {
+            return None;
+        }
+        if record.flags.in_softirq() {
+            return Some(if dest == record.cpu { Occasion::Periodic } else { Occasion::Nohz });
+        }
+        let leaves = || self.next_switch(record.cpu).is_some_and(|switch| self.blocks(&switch));
+        (dest == record.cpu && (info.blocked || leaves())).then_some(Occasion::Newidle)
+    }
+
+    /// Compares from which queue the first task of a pass is taken. Returns what the model takes from the kernel's queue.
+    fn judge_source(&mut self, record: &Record, occasion: Occasion, source: Cpu, dest: Cpu) -> Batch {
+        let idle = occasion.idle_type(record);
+        let shown = self.cpus[record.cpu.index()].balancing.shown.clone();
+        let shown = shown.as_ref();
+        let cpu = shown.map_or(dest, |shown| shown.cpu);
+        let mut finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
+        let found = match shown.filter(|shown| !shown.found.is_empty()) {
+            Some(shown) => shown.found.clone(),
+            None => {
+                let (idle, level) = shown.map_or((idle, None), |shown| (shown.idle, Some(shown.level)));
+                self.has_found(record, cpu, idle, level)
+            }
+        };
+        let decision = found.likely().cloned();
+        let common = self.sched.domains().domains_of(cpu).iter().position(|sd| sd.span.contains(source));
+        let Some(common) = common else {
+            let why_not = Some("no domain has both CPUs");
+            return Batch { why_not, ..Batch::new(source, dest, Vec::new()) };
+        };
+        let why_not = self.cannot_balance(record, cpu, common);
+        let agrees = decision.as_ref().is_some_and(|decision| decision.source == Some(source));
+        let verdict = match (why_not, &decision) {
+            (Some(why), _) => Verdict::NotJudged(why),
+            _ if agrees => Verdict::Hit,
+            _ if found.any(|decision| decision.source == Some(source)) => Verdict::Admissible,
+            (None, Some(BalanceDecision { source: Some(_), .. })) => Verdict::Miss("another queue"),
+            _ => Verdict::Miss("nothing to take"),
+        };
+        let judged = Judged {
+            record,
+            kind: Kind::Balance,
+            case: occasion.case(false),
+            queue: self.root_queue(source),
+        };
+        let model = decision.as_ref().map_or_else(|| "no domain".to_string(), describe);
+        self.judge(judged, verdict, |_| [model, format!("{source} to {dest}")]);
+        let level = shown.map_or(common, |shown| shown.level);
+        let one = Imbalance { migration: MigrationType::Task, amount: 1 };
+        let imbalance = match (shown.and_then(|shown| shown.imbalance), &decision) {
+            (Some(imbalance), _) => imbalance,
+            (None, Some(decision)) if decision.group.is_some() => decision.imbalance,
+            _ => one,
+        };
+        let idle = shown.map_or(idle, |shown| shown.idle);
+        let model = finds.decide_pull(dest, level, idle, source, imbalance).moved().collect();
+        let mut after_failures = Vec::new();
+        if shown.is_none() {
+            for failures in 1..=FAILURES_MAX {
+                finds.force_balance_failures(dest, level, failures);
+                after_failures
+                    .push(finds.decide_pull(dest, level, idle, source, imbalance).moved().collect());
+            }
+        }
+        Batch { after_failures, why_not, ..Batch::new(source, dest, model) }
+    }
+
+    fn push_of(&self, record: &Record, source: Cpu, dest: Cpu) -> Batch {
+        let finds = self.as_balancing_finds(record.time, mode_of(record), source);
+        let model = finds.decide_push_to(source, dest).into_iter().collect();
+        let why_not = (!self.cpus[source.index()].queue_known).then_some("queue not known");
+        Batch { why_not, ..Batch::new(source, dest, model) }
+    }
+
+    /// Compares which task is taken, given the queue.
+    fn judge_taken(&mut self, record: &Record, occasion: Occasion, task: TaskId, batch: &Batch) {
+        let model = batch.model.get(batch.taken).copied();
+        let verdict = match (batch.why_not, model) {
+            (Some(why), _) => Verdict::NotJudged(why),
+            (None, Some(model)) if model == task => Verdict::Hit,
+            _ if batch.admits(task) => Verdict::Admissible,
+            (None, Some(_)) => Verdict::Miss("another task"),
+            (None, None) if batch.taken > 0 => Verdict::Miss("enough was taken"),
+            (None, None) => Verdict::Miss("none"),
+        };
+        let queue = self.root_queue(batch.source);
+        let judged = Judged { record, kind: Kind::Balance, case: occasion.case(true), queue };
+        self.judge(judged, verdict, |walker| {
+            [model.map_or("none".to_string(), |model| walker.name_of(model)), walker.name_of(task)]
+        });
+    }
+}
