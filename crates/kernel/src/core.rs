@@ -25,6 +25,7 @@ use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
 use crate::open_loop::GivenWeights;
 use crate::rq::Rq;
+use crate::rt::RtPeriod;
 use crate::schedstat::RqCounters;
 use crate::select::{GivenCpu, IdleTime};
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
@@ -114,6 +115,8 @@ pub struct Scheduler {
     pub(crate) unthrottle_calls: Vec<Cpu>,
     /// Open loop: CPUs of which it is known whether they are idle and how much is queued, whatever the state.
     pub(crate) given_cpus: Vec<GivenCpu>,
+    /// The period of real-time tasks' limit.
+    pub(crate) rt_period: RtPeriod,
     /// CPUs whose slice timer has changed since the driver last asked.
     pub(crate) hrticks_moved: Vec<Cpu>,
     /// Open loop: groups' entities have the weights that a real kernel gave them.
@@ -148,6 +151,7 @@ impl Scheduler {
             started_timers: Vec::new(),
             unthrottle_calls: Vec::new(),
             given_cpus: Vec::new(),
+            rt_period: RtPeriod::default(),
             hrticks_moved: Vec::new(),
             given_weights: None,
             topology,

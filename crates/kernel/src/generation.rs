@@ -5,6 +5,7 @@
 pub mod behaviour;
 mod change;
 mod feature;
+mod left_out;
 mod log;
 mod name;
 mod tunable;

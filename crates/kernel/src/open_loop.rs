@@ -239,21 +239,23 @@ impl Scheduler {
         self.cfs(self.se(entity.0).cfs_rq).curr == Some(entity.0)
     }
 
-    /// The clock at which an entity that is current would have been charged so far that it stands at `vruntime`, the
-    /// earliest up to `latest`; `None` where it stands beyond, or no clock leads there.
-    pub fn clock_at(&self, entity: EntityId, vruntime: Vruntime, latest: Ns) -> Option<Ns> {
+    /// The clock at which an entity that is current would have been charged `gained` of virtual time since it was charged
+    /// last, the earliest up to `latest`. `None` where no clock leads there; where `near`, two virtual ns or one of run time
+    /// may be missing.
+    pub fn clock_after(&self, entity: EntityId, gained: i64, latest: Ns, near: bool) -> Option<Ns> {
         let view = self.se(entity.0);
-        let wanted = u64::try_from(vruntime.minus(view.vruntime)).ok()?;
-        let (mut low, mut high) = (view.exec_start, latest.0);
+        let charged = |clock: u64| self.calc_delta_fair(view.load, clock.saturating_sub(view.exec_start));
+        let wanted = u64::try_from(gained).unwrap_or(0);
+        let (mut low, mut high) = (view.exec_start, latest.0.max(view.exec_start));
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.calc_delta_fair(view.load, middle - view.exec_start) < wanted {
+            match charged(middle) < wanted {
                 true => low = middle + 1,
                 false => high = middle,
             }
         }
-        let reached = self.calc_delta_fair(view.load, low.saturating_sub(view.exec_start)) == wanted;
-        reached.then_some(Ns(low))
+        let rounding = if near { 2 + self.calc_delta_fair(view.load, 1) } else { 0 };
+        (gained.abs_diff(charged(low) as i64) <= rounding).then_some(Ns(low))
     }
 
     /// Where an entity would be placed if its task were woken now. Pure.
@@ -292,6 +294,16 @@ impl Scheduler {
     /// The average of a queue, where lag is zero.
     pub fn queue_average(&self, queue: QueueId) -> Vruntime {
         self.average(queue.0)
+    }
+
+    /// How far one ns of run time moves a queue's average at most, virtual ns.
+    pub fn average_step(&self, queue: QueueId) -> u64 {
+        self.running_entity(queue.0).map_or(0, |curr| self.calc_delta_fair(self.se(curr).load, 1))
+    }
+
+    /// A queue's current entity, even if it has left the queue already.
+    pub fn current_of(&self, queue: QueueId) -> Option<EntityView> {
+        self.cfs(queue.0).curr.map(|curr| self.entity_view(EntityId(curr)))
     }
 
     /// What it would be if the running entity were charged up to `clock`.
@@ -406,11 +418,13 @@ impl Scheduler {
     }
 
     /// The point around which a change of weight scales an entity's distances on the time line, for one that stood at
-    /// `vruntime`; `None` where it scales none.
-    pub fn reweight_pivot(&self, entity: EntityId, vruntime: Vruntime) -> Option<Vruntime> {
+    /// `vruntime`, on its queue or off it; `None` where it scales none.
+    pub fn reweight_pivot(&self, entity: EntityId, vruntime: Vruntime, queued: bool) -> Option<Vruntime> {
         match self.generation.behaviours.reweight {
             Reweight::KeepVruntime | Reweight::ScaleLagOffQueue => None,
-            Reweight::ScaleDeadline | Reweight::ScaleDeadlineAlways => Some(vruntime),
+            Reweight::ScaleDeadlineAlways => Some(vruntime),
+            _ if !queued => None,
+            Reweight::ScaleDeadline => Some(vruntime),
             Reweight::ScaleAroundOthers
             | Reweight::ScaleAroundAverage
             | Reweight::PlaceAnew

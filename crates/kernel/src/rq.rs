@@ -3,7 +3,7 @@
 use fairlab_event::Ns;
 
 use crate::entity::CfsRqId;
-use crate::pelt::RqClock;
+use crate::pelt::{RqClock, SchedAvg};
 use crate::rt::RtRq;
 use crate::schedstat::RqCounters;
 use crate::select::IdleTime;
@@ -29,6 +29,8 @@ pub(crate) struct Rq {
     /// Queued tasks of the stop class, oldest first.
     pub stop: Vec<TaskId>,
     pub rt: RtRq,
+    /// How much of the CPU real-time tasks use.
+    pub avg_rt: SchedAvg,
     /// Wakeups on their way here through the wake list (`ttwu_pending`).
     pub ttwu_pending: u32,
     pub cfs_tasks: TaskList,
@@ -58,6 +60,7 @@ impl Rq {
             cfs,
             stop: Vec::new(),
             rt: RtRq::default(),
+            avg_rt: SchedAvg::default(),
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
             leaf_cfs_rqs: Vec::new(),

@@ -3,6 +3,8 @@
 //! As far as fair tasks meet them: they go first, round-robin ones take turns, a woken one looks for a CPU that runs
 //! something less urgent.
 
+mod bandwidth;
+
 use fairlab_event::{Cpu, EventKind, Ns};
 
 use crate::core::Scheduler;
@@ -10,6 +12,8 @@ use crate::decision::{
     CpuDecision, PreemptDecision, PreemptReason, Search, SelectReason, TickDecision, TickReason,
 };
 use crate::task::{Policy, Task, TaskId};
+pub(crate) use bandwidth::RtPeriod;
+use bandwidth::RtRuntime;
 
 /// How long a round-robin task runs before the next one of its priority does (`RR_TIMESLICE`).
 const ROUND_ROBIN_SLICE: u64 = 100_000_000;
@@ -19,17 +23,29 @@ const ROUND_ROBIN_SLICE: u64 = 100_000_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RtRq {
     queue: Vec<TaskId>,
+    /// How long they may run, and have.
+    limit: RtRuntime,
 }
 
 impl RtRq {
-    /// The most urgent one.
+    /// The most urgent one; none while they have run for too long.
     pub fn first(&self) -> Option<TaskId> {
-        self.queue.first().copied()
+        self.queue.first().copied().filter(|_| !self.limit.throttled)
+    }
+
+    /// Number of tasks that count as running.
+    pub fn len(&self) -> usize {
+        if self.limit.throttled { 0 } else { self.queue.len() }
     }
 
     /// Number of queued tasks.
-    pub fn len(&self) -> usize {
+    fn queued(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Whether they have run for too long.
+    pub fn is_throttled(&self) -> bool {
+        self.limit.throttled
     }
 
     fn insert(&mut self, tasks: &[Task], task: TaskId) {
@@ -48,6 +64,7 @@ impl Scheduler {
     pub(crate) fn enqueue_task_rt(&mut self, task: TaskId) {
         let cpu = self.tasks[task.index()].cpu;
         self.rqs[cpu.index()].rt.insert(&self.tasks, task);
+        self.start_rt_bandwidth();
     }
 
     /// Kernel: `dequeue_task_rt()`.
@@ -59,7 +76,7 @@ impl Scheduler {
 
     /// Charges a running real-time task.
     ///
-    /// Kernel: `update_curr_rt()`, kernel/sched/rt.c. Departs: `sched_rt_runtime_us` does not throttle.
+    /// Kernel: `update_curr_rt()`, kernel/sched/rt.c.
     pub(crate) fn update_curr_rt(&mut self, task: TaskId) {
         let cpu = self.tasks[task.index()].cpu;
         if self.curr(cpu) != task {
@@ -79,10 +96,17 @@ impl Scheduler {
             let (comm, pid) = (task.comm, task.pid);
             self.report(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime: None });
         }
+        if self.charge_rt_limit(cpu, runtime.0) {
+            self.resched_curr(cpu);
+        }
     }
 
     /// A real-time task gets the CPU (`set_next_task_rt()`).
-    pub(crate) fn set_next_task_rt(&mut self, task: TaskId) {
+    pub(crate) fn set_next_task_rt(&mut self, task: TaskId, picked: bool) {
+        let cpu = self.tasks[task.index()].cpu;
+        if picked && !self.tasks[self.curr(cpu).index()].policy.is_rt() {
+            self.update_rt_rq_load_avg(cpu, false);
+        }
         let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock.0;
         let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
         entity.exec_start = clock;
@@ -93,6 +117,7 @@ impl Scheduler {
     /// Kernel: `task_tick_rt()`, kernel/sched/rt.c.
     pub(crate) fn task_tick_rt(&mut self, task: TaskId) -> TickDecision {
         self.update_curr_rt(task);
+        self.update_rt_rq_load_avg(self.tasks[task.index()].cpu, true);
         let decide = |resched, reason| TickDecision { resched, reason };
         let Policy::RoundRobin(_) = self.tasks[task.index()].policy else {
             return decide(false, TickReason::WithinSlice);

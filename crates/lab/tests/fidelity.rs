@@ -97,3 +97,40 @@ fn another_kernels_rules_score_clearly_lower() {
         }
     }
 }
+
+/// What one case of a kind came to.
+fn case(agreement: &Agreement, kind: Kind, case: &str) -> (u64, u64) {
+    let share = agreement.kind(kind).and_then(|tally| tally.cases.get(case)).copied().unwrap_or_default();
+    (share.judged, share.agree)
+}
+
+/// The path that pushes a group's deadline away: a newidle pull while the group's entity is still current places it at its
+/// old, tiny weight; then it is charged; then its weight changes off the queue, which leaves the deadline where it is.
+#[test]
+fn groups_that_are_still_current_are_placed_and_reweighted_as_by_the_kernel() {
+    const STILL_CURRENT: &str = "group entity, still current";
+    let right = agreement("6.6.9-vhost-4", "v6.6.9");
+    let (placed, exact) = case(&right, Kind::Placement, STILL_CURRENT);
+    assert!(placed > 40 && placed == exact, "{exact} of {placed} placements are exact");
+    let (changed, exact) = case(&right, Kind::Reweight, "still current");
+    assert!(changed > 40 && changed == exact, "{exact} of {changed} changes of weight are exact");
+    // A kernel that scales the deadline there, too, is told apart in both directions.
+    let scaled = agreement("6.6.9-vhost-4", "v6.6.9-eab03c23c2a1+scale-deadline-off-rq");
+    let (changed, exact) = case(&scaled, Kind::Reweight, "still current");
+    assert!(exact * 10 < changed, "{exact} of {changed} agree with deadlines scaled");
+    let scaling = agreement("6.6.9noeabfix-vhost-4", "v6.6.9-eab03c23c2a1+scale-deadline-off-rq");
+    let (changed, exact) = case(&scaling, Kind::Reweight, "still current");
+    assert!(changed > 20 && exact * 10 > changed * 9, "{exact} of {changed} agree with deadlines scaled");
+    let unscaled = agreement("6.6.9noeabfix-vhost-4", "v6.6.9-eab03c23c2a1");
+    let (changed, exact) = case(&unscaled, Kind::Reweight, "still current");
+    assert!(exact * 10 < changed, "{exact} of {changed} agree with deadlines left");
+}
+
+/// Which commit changed how a queued group is reweighted shows in the recordings of both rules.
+#[test]
+fn the_rule_of_reweighting_is_told_apart() {
+    let right = agreement("6.6.9-vhost-4", "v6.6.9");
+    let before = agreement("6.6.9-vhost-4", "v6.6.9-eab03c23c2a1");
+    assert!(missed_share(&right, Kind::Reweight) < 0.005);
+    assert!(missed_share(&before, Kind::Reweight) > 0.2, "{}", missed_share(&before, Kind::Reweight));
+}

@@ -129,6 +129,7 @@ fn describe(effect: &Effect) -> String {
         Effect::Group(effect) => point_and_rule(effect.describe()),
         Effect::Bandwidth(effect) => point_and_rule(effect.describe()),
         Effect::Groundwork => "bookkeeping only".to_string(),
+        Effect::RtLimit(rule) => format!("real-time tasks run {}", rule.describe()),
         Effect::Hrtick(rule) => format!("slice timer: {}", rule.describe()),
         Effect::Headroom(rule) => format!("headroom: {}", rule.describe()),
         Effect::Balance(effect) => format!("balancing: {}", effect.describe()),

@@ -176,7 +176,7 @@ impl Scheduler {
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
                 self.enqueue_task_rt(task);
-                true
+                !self.rqs[cpu.index()].rt.is_throttled()
             }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
             _ => self.enqueue_task_fair(task, flags),
@@ -211,7 +211,10 @@ impl Scheduler {
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
                 self.dequeue_task_rt(task);
-                Dequeued::Counted
+                match self.rqs[cpu.index()].rt.is_throttled() {
+                    true => Dequeued::Uncounted,
+                    false => Dequeued::Counted,
+                }
             }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
             Policy::Normal | Policy::Batch | Policy::Idle => self.dequeue_task_fair(task, flags),
@@ -223,7 +226,10 @@ impl Scheduler {
     pub(crate) fn put_prev_task(&mut self, task: TaskId) {
         match self.tasks[task.index()].policy {
             policy if policy.is_fair() => self.put_prev_task_fair(task),
-            policy if policy.is_rt() => self.update_curr_rt(task),
+            policy if policy.is_rt() => {
+                self.update_curr_rt(task);
+                self.update_rt_rq_load_avg(self.tasks[task.index()].cpu, true);
+            }
             _ => {}
         }
     }
@@ -231,7 +237,7 @@ impl Scheduler {
     pub(crate) fn set_next_task(&mut self, task: TaskId, picked: bool) {
         match self.tasks[task.index()].policy {
             Policy::Stop => {}
-            Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task),
+            Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task, picked),
             Policy::Swapper => self.update_idle_core(self.tasks[task.index()].cpu),
             _ => self.set_next_task_fair(task, picked),
         }

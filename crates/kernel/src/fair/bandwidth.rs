@@ -93,6 +93,8 @@ pub enum GroupTimerKind {
     Period,
     /// Returned runtime is to be distributed before the period ends.
     Slack,
+    /// The end of a period of real-time tasks' limit, of all CPUs.
+    RealTime,
 }
 
 /// A timer that has been started: it is to expire at `expires` on `cpu`.

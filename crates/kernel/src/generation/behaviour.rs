@@ -267,6 +267,14 @@ behaviours! {
         Deadline = "when vruntime reaches the deadline, tested whenever run time is accounted",
     }
 
+    /// How long real-time tasks may run.
+    RtLimit {
+        /// 95 %.
+        EachPeriod = "0.95 s of each second on a CPU",
+        /// Any time.
+        None = "without limit",
+    }
+
     /// Whether slices end by a timer of their own, where the feature `HRTICK` is on.
     Hrtick {
         /// As before v7.1, where it is off by default.
@@ -347,6 +355,8 @@ pub struct Behaviours {
     pub governor_hook: GovernorHook,
     /// See [`Hrtick`].
     pub hrtick: Hrtick,
+    /// See [`RtLimit`].
+    pub rt_limit: RtLimit,
 }
 
 impl Pick {
@@ -375,7 +385,7 @@ pub(crate) enum TimelineOrder {
 
 impl Behaviours {
     /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 25] {
+    pub fn describe(&self) -> [(&'static str, &'static str); 26] {
         [
             ("placement", self.placement.describe()),
             ("pick", self.pick.describe()),
@@ -402,6 +412,7 @@ impl Behaviours {
             ("headroom", self.headroom.describe()),
             ("governor", self.governor_hook.describe()),
             ("slice timer", self.hrtick.describe()),
+            ("real-time limit", self.rt_limit.describe()),
         ]
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup, ForkPlacement,
     ForkPreemption, GovernorHook, Headroom, Hrtick, LagInflation, LagLimit, Pick, Placement, ProtectionStart,
-    Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption,
-    Yield,
+    Request, Reschedule, Reweight, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero,
+    WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::balance::BalanceEffect;
@@ -102,6 +102,8 @@ pub enum Effect {
     Request(Request),
     /// Another place for headroom.
     Headroom(Headroom),
+    /// Another limit of real-time tasks.
+    RtLimit(RtLimit),
     /// Another end of slices by a timer.
     Hrtick(Hrtick),
     /// Another hook for governors.
@@ -158,6 +160,7 @@ impl Effect {
             Effect::Request(rule) => behaviours.request = rule,
             Effect::Headroom(rule) => behaviours.headroom = rule,
             Effect::Hrtick(rule) => behaviours.hrtick = rule,
+            Effect::RtLimit(rule) => behaviours.rt_limit = rule,
             Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
             Effect::Balance(effect) => effect.apply(&mut generation.balance),
             Effect::Domain(effect) => effect.apply(&mut generation.domain),

@@ -50,6 +50,8 @@ features! {
     CacheHotBuddy = "CACHE_HOT_BUDDY", Modelled;
     /// Wakeups may preempt the running task.
     WakeupPreemption = "WAKEUP_PREEMPTION", Modelled;
+    /// A CPU's real-time tasks may use what those of other CPUs leave of their limit.
+    RtRuntimeShare = "RT_RUNTIME_SHARE", Modelled;
     /// Slices end by a timer of their own instead of by the tick.
     Hrtick = "HRTICK", Modelled;
     /// Balancing compares loads with a history of them.

@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 use super::behaviour::{
     Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup,
     ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, LagInflation, LagLimit, Pick, Placement,
-    ProtectionStart, Request, Reschedule, Reweight, SliceProtection, TestPick, TickPreemption, VirtualZero,
-    WakeupPreemption, Yield,
+    ProtectionStart, Request, Reschedule, Reweight, RtLimit, SliceProtection, TestPick, TickPreemption,
+    VirtualZero, WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
+use super::left_out::LEFT_OUT_CHANGES;
 use super::{Feature, Features, Tunable, Tunables};
 use crate::balance::BALANCE_CHANGES;
 use crate::domain::{DOMAIN_CHANGES, DomainEffect, FilesShown};
@@ -35,6 +36,7 @@ pub(super) fn base_features() -> Features {
         Feature::WaBias,
         Feature::UtilEst,
         Feature::LbBias,
+        Feature::RtRuntimeShare,
     ];
     const OFF: &[Feature] = &[Feature::NextBuddy, Feature::Hrtick, Feature::SisAvgCpu];
     let features = ON.iter().fold(Features::default(), |features, &feature| features.with(feature, true));
@@ -82,6 +84,7 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     request: Request::BaseSlice,
     headroom: Headroom::OnFrequency,
     hrtick: Hrtick::NotFollowed,
+    rt_limit: RtLimit::EachPeriod,
     governor_hook: GovernorHook::EveryQueueUpdate,
 };
 
@@ -156,6 +159,7 @@ pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
     let mut log = tracking
         .chain(SELECT_CHANGES.iter().copied())
         .chain(POLICY_CHANGES.iter().copied())
+        .chain(LEFT_OUT_CHANGES.iter().copied())
         .chain(GROUP_CHANGES.iter().copied())
         .chain(BANDWIDTH_CHANGES.iter().copied())
         .chain(DOMAIN_CHANGES.iter().copied())
@@ -181,6 +185,9 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("b8c96361402a", "util-est-fastup", (5, 5), "sched/fair/util_est: Implement faster ramp-up EWMA on utilization increases", &[
         Effect::AddFeature(Feature::UtilEstFastup, true),
+    ]),
+    change("2586af1ac187", "no-rt-share", (5, 10), "sched/rt: Disable RT_RUNTIME_SHARE by default", &[
+        Effect::SetFeature(Feature::RtRuntimeShare, false),
     ]),
     change("0c2de3f054a5", "alt-slice", (5, 13), "sched,fair: Alternative sched_slice()", &[
         Effect::AddFeature(Feature::AltPeriod, true),
@@ -260,6 +267,13 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("afae8002b4fd", "reweight-around-average", (6, 9), "sched/eevdf: Fix miscalculation in reweight_entity() when se is not curr", &[
         Effect::Reweight(Reweight::ScaleAroundAverage),
+    ]),
+    change("557a6bfc662c", "fair-server", (6, 12), "sched/fair: Add trivial fair server", &[
+        Effect::NotModelled("the deadline class, and so the server by which it gives fair tasks 50 ms of each second beside real-time hogs"),
+    ]),
+    change("5f6bd380c7bd", "no-rt-limit", (6, 12), "sched/rt: Remove default bandwidth control", &[
+        Effect::RtLimit(RtLimit::None),
+        Effect::RemoveFeature(Feature::RtRuntimeShare),
     ]),
     change("152e11f6df29", "delay-dequeue", (6, 12), "sched/fair: Implement delayed dequeue", &[
         Effect::AddFeature(Feature::DelayDequeue, true),

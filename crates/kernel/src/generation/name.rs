@@ -40,7 +40,10 @@ impl FromStr for Generation {
         let (base, modifiers) = split_modifiers(rules);
         let mut applied = base_changes(base, name)?;
         let mut switches = Vec::new();
-        for &(sign, item) in &modifiers {
+        for (index, &(sign, item)) in modifiers.iter().enumerate() {
+            if modifiers[..index].iter().any(|&(_, earlier)| is_same(earlier, item)) {
+                return refuse(format!("kernel '{name}': '{item}' is named twice"), "name it once");
+            }
             match find_change(item) {
                 Some(index) => toggle(&mut applied, index, sign, name)?,
                 None => switches.push(find_switch(sign, item, name)?),
@@ -60,6 +63,16 @@ impl FromStr for Generation {
             set(&mut generation, setting)?;
         }
         Ok(generation)
+    }
+}
+
+/// Whether two modifiers are about the same change or feature.
+fn is_same(one: &str, other: &str) -> bool {
+    match (find_change(one), find_change(other)) {
+        (None, None) => {
+            find_feature(one).map(|(feature, _)| feature) == find_feature(other).map(|(feature, _)| feature)
+        }
+        (one, other) => one == other,
     }
 }
 
@@ -277,6 +290,13 @@ mod tests {
             ("v6.6,base_slice_ns=fast", "whole number of ns"),
             ("v6.6,base_slice_ns=1", "outside"),
             ("v6.6,base_slice_ns", "is no setting"),
+            ("v6.6+NO_PLACE_LAG+PLACE_LAG", "'PLACE_LAG' is named twice"),
+            ("v6.6-run-to-parity+63304558ba5d", "'63304558ba5d' is named twice"),
+            ("v6.6+", "'' is neither a change nor a feature"),
+            ("v6.6,", "'' is no setting"),
+            ("v7.2-throttle-tasks", "throttling when charged needs throttling by tasks"),
+            ("v6.18-8e2e13ac6122", "throttling by tasks needs a look at every queue"),
+            ("v7.0+HRTICK", "feature HRTICK of kernel 'v7.0+HRTICK' is known but not modelled"),
             ("v6.5+commit-to-eevdf", "needs the tunable"),
             ("v6.5+eevdf", "needs lag placement"),
         ] {

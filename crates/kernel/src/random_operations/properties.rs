@@ -5,7 +5,7 @@ use fairlab_event::{Cpu, Digest, DigestSink, Event, EventKind, Ns, Pid, Sink};
 use super::driver::Driver;
 use super::mixed;
 use crate::Generation;
-use crate::generation::{Feature, Support};
+use crate::generation::{Feature, LOG, Support};
 
 /// When a run begins, and what its tasks are called.
 #[derive(Clone, Copy, Debug)]
@@ -145,4 +145,25 @@ fn the_state_stays_sound_whatever_is_switched() {
         }
         drive(parse(&name), seed, 400, Frame::USUAL);
     }
+}
+
+/// Every change more and every change less than a release: either the mixture is refused, in one line, or it runs.
+#[test]
+fn any_change_is_added_and_taken_away() {
+    let mut refused = 0;
+    for release in ["v4.18", "v5.10", "v6.5", "v6.6", "v6.12", "v7.2"] {
+        let plain = parse(release);
+        for (index, change) in LOG.iter().enumerate() {
+            let sign = if plain.changes().any(|held| held.id() == change.id()) { '-' } else { '+' };
+            match format!("{release}{sign}{}", change.id()).parse::<Generation>() {
+                Ok(mixture) => drop(drive(mixture, index as u64, 120, Frame::USUAL)),
+                Err(error) => {
+                    refused += 1;
+                    let line = error.to_string();
+                    assert!(!line.contains('\n') && line.starts_with("kernel '"), "{line}");
+                }
+            }
+        }
+    }
+    assert!(refused > 0, "some changes need others");
 }

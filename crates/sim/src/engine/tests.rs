@@ -124,6 +124,19 @@ fn two_hogs_take_turns_of_half_a_latency_on_cfs_and_of_a_base_slice_on_eevdf() {
     );
 }
 
+/// Base slice 2.8 ms: from v7.1 a timer ends it, before the third tick finds it used.
+#[test]
+fn slices_end_by_a_timer_of_their_own() {
+    let drawn = |kernel: &str| {
+        let hogs = vec![(spec(0, "0"), hog()), (spec(0, "0"), hog())];
+        picture(kernel, machine(8), hogs, Ns(700_000), 40)
+    };
+    // Four slots of 0.7 ms are a slice; each begins with half of one.
+    assert_eq!(drawn("v7.2"), "  0 BBCCCCCCBBBBCCCCBBBBCCCCBBBBCCCCBBBBCCCC\n");
+    assert_eq!(drawn("v7.0"), drawn("v7.2+NO_HRTICK"));
+    assert_ne!(drawn("v7.0"), drawn("v7.2"));
+}
+
 #[test]
 fn a_newly_idle_cpu_pulls_a_waiting_task() {
     let threads = vec![

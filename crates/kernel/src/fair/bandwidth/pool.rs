@@ -77,7 +77,7 @@ impl Scheduler {
         self.start_timer(group, GroupTimerKind::Period, expires);
     }
 
-    pub(super) fn start_timer(&mut self, group: GroupId, kind: GroupTimerKind, expires: Ns) {
+    pub(crate) fn start_timer(&mut self, group: GroupId, kind: GroupTimerKind, expires: Ns) {
         let cpu = self.trace.here;
         self.started_timers.push(GroupTimer { group, kind, expires, cpu });
     }

@@ -27,6 +27,11 @@ impl Scheduler {
                     self.start_timer(timer.group, GroupTimerKind::Period, expires);
                 }
             }
+            GroupTimerKind::RealTime => {
+                if self.rt_period.expires == timer.expires.0 {
+                    self.rt_period_ends();
+                }
+            }
             GroupTimerKind::Slack => {
                 if pool.slack_expires == Some(timer.expires.0) {
                     self.distribute_slack(timer.group);

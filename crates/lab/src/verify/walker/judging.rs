@@ -201,6 +201,7 @@ impl Walker {
             },
             Some(kernel) if joined.others.contains(&kernel) => Verdict::Admissible,
             Some(kernel) if kernel.minus(model).unsigned_abs() <= tolerance => Verdict::Admissible,
+            Some(kernel) if self.is_unseen_rounding(&view, kernel) => Verdict::Admissible,
             Some(_) => Verdict::Miss(joined.case),
         };
         let queue = self.sched.queue_of(joined.entity);

@@ -49,7 +49,10 @@ impl Walker {
         let queue = self.sched.task_queue_on(task, target);
         let known = match self.by_lag {
             true => self.average_known(queue),
-            false => self.is_known(task) && self.min_known(orig) && self.min_known(queue),
+            false => {
+                let shown = self.clock_told(orig) && self.clock_told(queue);
+                self.is_known(task) && self.min_known(orig) && self.min_known(queue) && shown
+            }
         };
         let own = Joining { entity, case: "fork", known, others: Vec::new(), since: 0 };
         let joining = self.joining(task, target, own);

@@ -115,7 +115,9 @@ impl Walker {
 
     /// Charges the levels above the running task up to where the task itself has been charged, which was printed.
     fn account_levels(&mut self, cpu: Cpu) {
-        if let Some(clock) = self.sched.charged_until(cpu) {
+        // After it has blocked, time goes on without it: what was pulled meanwhile was accounted later.
+        let left = self.cpus[cpu.index()].blocked;
+        if let Some(clock) = self.sched.charged_until(cpu).filter(|_| !left) {
             self.sched.set_rq_clock(cpu, clock);
         }
         self.sched.stand_on(cpu);

@@ -16,6 +16,9 @@ use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::{Placed, Walker};
 
+/// How far a group's entity may be off where it was accounted at moments that nothing shows: each truncates, virtual ns.
+pub(super) const UNSEEN_ROUNDING: u64 = 2;
+
 /// The weight of nice 0 as it is printed: no share of a group with the usual weight is larger, so that it is exact.
 const WHOLE: u64 = 1024;
 
@@ -52,13 +55,12 @@ impl Walker {
         }
         let pid = self.pid_of(task);
         let levels = self.sched.levels_on(task, target);
+        let joins = levels.iter().skip(1).filter(|entity| !self.sched.entity_view(**entity).on_rq).count();
         let traced = &mut self.cpus[by.index()].traced;
         let own = |probe: &Probe| probe.task() == Some(pid) && probe.cpu() == Some(target);
-        let named = |probe: &Probe| probe.at == At::PlaceTracepoint && probe.task().is_some();
         // Kernels that place tasks only when they wake name none where a task is moved.
-        let start = traced.iter().rposition(|(_, probe)| named(probe) && own(probe)).unwrap_or(0);
-        let rest = traced[start..].iter().skip(1);
-        let length = 1 + rest.take_while(|(_, probe)| !named(probe) && probe.cpu() == Some(target)).count();
+        let start = traced.iter().rposition(|(_, probe)| names_task(probe) && own(probe)).unwrap_or(0);
+        let length = chain_length(&traced[start..], target, joins);
         let chain = traced.drain(start..start + length).collect::<Vec<_>>();
         self.prepare(target, &levels, &chain);
     }
@@ -71,9 +73,7 @@ impl Walker {
         let chain = traced.into_iter().filter(|(_, probe)| probe.cpu() == Some(orig)).collect::<Vec<_>>();
         let levels = self.sched.levels(task);
         self.prepare(orig, &levels, &chain);
-        let curr = self.sched.queue_view(self.queue_of(task)).curr;
-        let shown = self.cpus[orig.index()].clock_shown == self.seen.events;
-        !self.recording.traces_places || shown || curr.is_none_or(|curr| curr.task.is_some())
+        self.clock_told(self.queue_of(task))
     }
 
     /// The same of a step of `cpu`'s own running task that the trace shows from here on, up to the event that `ends` tells.
@@ -119,27 +119,54 @@ impl Walker {
 
     fn prepare(&mut self, cpu: Cpu, levels: &[EntityId], chain: &[(u64, Probe)]) {
         let step = traced_levels(levels, chain);
-        let deadlines = chain.iter().filter(|(_, probe)| probe.at == At::DeadlineTracepoint);
-        let clocks = deadlines.filter_map(|(_, probe)| self.clock_of_deadline(cpu, probe));
-        if let Some(clock) = clocks.chain(self.traced_clock(cpu, &step)).max() {
+        // A step of the CPU's own task has just been accounted, which was printed.
+        let told =
+            self.now.as_ref().is_some_and(|now| now.cpu == cpu && matches!(now.what, What::Runtime { .. }));
+        let passed = chain.iter().map(|(_, probe)| probe).filter(|probe| probe.at == At::DeadlineTracepoint);
+        let passed = passed.collect::<Vec<_>>();
+        let clock = if told { None } else { self.traced_clock(cpu, &step, &passed) };
+        if told || clock.is_some() {
             self.cpus[cpu.index()].clock_shown = self.seen.events;
-            self.sched.set_rq_clock(cpu, clock.max(self.sched.rq_clock(cpu)));
+        }
+        if let Some(clock) = clock.filter(|&clock| clock > self.sched.rq_clock(cpu)) {
+            self.sched.set_rq_clock(cpu, clock);
         }
         for level in &step {
             self.prepare_level(cpu, level);
         }
+        self.doubt_current(levels);
         self.steps.push(TracedStep { levels: step });
+    }
+
+    /// A step accounts the entity that is still a queue's current one, though it has left; where it does not show how far,
+    /// that entity's vruntime is no longer known.
+    fn doubt_current(&mut self, levels: &[EntityId]) {
+        for &entity in levels {
+            let queue = self.sched.queue_of(entity);
+            let current =
+                self.sched.current_of(queue).filter(|current| !current.on_rq && current.id != entity);
+            if let Some(current) = current.filter(|_| !self.clock_told(queue)) {
+                self.knowledge.entity_mut(current.id).known = false;
+            }
+        }
     }
 
     fn prepare_level(&mut self, cpu: Cpu, level: &Level) {
         let entity = level.entity;
         let joins = level.place.is_some() && !self.sched.entity_view(entity).on_rq;
-        if let (Some(probe), true) = (&level.before, joins) {
-            let (weight, old) = (printed(probe, Key::NewWeight), printed(probe, Key::Weight));
-            self.sched.reweigh_off_queue(entity, whole_weight(weight));
-            self.note_lag_scaled(entity, old, weight);
-        } else if let Some(probe) = &level.before {
-            self.give_traced_weight(entity, probe);
+        // One that is still current is charged at its old weight before it gets another.
+        let beforehand = joins && !self.sched.is_current(entity);
+        match &level.before {
+            Some(probe) if beforehand => {
+                let (weight, old) = (printed(probe, Key::NewWeight), printed(probe, Key::Weight));
+                if !self.by_lag {
+                    self.force_vruntime(entity, Vruntime(printed(probe, Key::OldVruntime)));
+                }
+                self.sched.reweigh_off_queue(entity, whole_weight(weight));
+                self.note_lag_scaled(entity, old, weight);
+            }
+            Some(probe) => self.give_traced_weight(entity, probe),
+            None => {}
         }
         if let (Some((event, probe)), true) = (&level.place, joins) {
             self.before_traced_place(cpu, entity, *event, probe);
@@ -184,6 +211,28 @@ impl Walker {
             self.knowledge.entity_mut(entity).placed = Some(placed);
         }
     }
+}
+
+fn names_task(probe: &Probe) -> bool {
+    probe.at == At::PlaceTracepoint && probe.task().is_some()
+}
+
+/// How many of the events belong to one enqueue on `cpu`, of a task and so many groups: it goes from level to level up.
+fn chain_length(traced: &[(u64, Probe)], cpu: Cpu, groups: usize) -> usize {
+    let (mut placed, mut lowest) = (0, i64::MAX);
+    let mut belongs = |index: usize, probe: &Probe| {
+        if probe.cpu() != Some(cpu) || (names_task(probe) && index > 0) {
+            return false;
+        }
+        if probe.at == At::PlaceTracepoint && !names_task(probe) {
+            placed += 1;
+        }
+        let depth = probe.get(Key::Depth).filter(|_| probe.at == At::ReweightTracepoint);
+        let goes_up = depth.is_none_or(|depth| depth <= lowest);
+        lowest = depth.unwrap_or(lowest);
+        goes_up && placed <= groups
+    };
+    traced.iter().enumerate().take_while(|(index, (_, probe))| belongs(*index, probe)).count()
 }
 
 /// Sorts a step's events to the levels that they are about.

@@ -76,10 +76,11 @@ impl Walker {
         let levels = self.sched.levels(task);
         let queue = self.queue_of(task);
         let lag_known = self.average_known(queue) && self.is_known(task);
-        let known = self.is_known(task) && (self.by_lag || self.min_known(queue));
+        let by_minimum = self.is_known(task) && self.min_known(queue);
         self.note_unprinted_charge(self.sched.task(task).cpu());
         self.sched.force_delayed_out(task);
         let clock_known = self.prepare_detach(record.cpu, task);
+        let known = if self.by_lag { self.is_known(task) } else { by_minimum && clock_known };
         if self.sched.is_on_queue(task) {
             self.sched.detach(task, dest);
         } else {
@@ -148,7 +149,7 @@ impl Walker {
             let (entity, queue) = (self.sched.task_entity(task), self.queue_of(task));
             let known = match self.by_lag {
                 true => self.place_known(entity, queue),
-                false => self.is_known(task) && self.min_known(queue),
+                false => self.is_known(task) && self.min_known(queue) && self.clock_told(queue),
             };
             let own = Joining { entity, case: "moved", known, others: Vec::new(), since: event };
             let joining = self.joining(task, dest, own);
@@ -156,6 +157,7 @@ impl Walker {
             self.sched.attach(task);
             self.sched.flush_given_weights();
             self.judge_placements(record, joining);
+            self.judge_traced(record);
             if self.cpus[dest.index()].pending_since > event {
                 // The destination has reported the flag before this CPU reported anything again.
                 self.sched.force_need_resched(dest, false, false);

@@ -8,10 +8,7 @@ use super::super::super::probe::{Key, Probe};
 use super::super::super::record::Record;
 use super::super::super::tally::{Kind, Verdict};
 use super::super::{Judged, Placed, Walker};
-use super::printed;
-
-/// How far a group's entity may be off where it was accounted at moments that nothing shows: each truncates, virtual ns.
-const UNSEEN_ROUNDING: u64 = 2;
+use super::{UNSEEN_ROUNDING, printed};
 
 impl Walker {
     /// A lag was scaled by weights that are not shown to the last bit.
@@ -27,6 +24,7 @@ impl Walker {
     pub(super) fn compare_traced_average(&mut self, cpu: Cpu, entity: EntityId, probe: &Probe) {
         let queue = self.sched.queue_of(entity);
         let tells_clock = self.sched.queue_view(queue).curr.is_some_and(|curr| curr.task.is_none());
+        let is_empty = self.sched.queue_view(queue).entities().next().is_none();
         let Some(kernel) = probe.unsigned(Key::Average).map(Vruntime) else { return };
         let model = self.sched.queue_average_at(queue, self.sched.rq_clock(cpu));
         let Some(record) = self.record_now(cpu) else { return };
@@ -34,7 +32,7 @@ impl Walker {
         let is_near = model.minus(kernel).unsigned_abs() <= UNSEEN_ROUNDING;
         match (self.average_known(queue), model == kernel) {
             (true, true) if tells_clock => {}
-            (true, false) if is_near && tells_clock => {
+            (true, false) if is_near && (tells_clock || is_empty) => {
                 self.judge(judged, Verdict::Admissible, |_| [String::new(), String::new()]);
                 self.take_average_of_one(queue, kernel);
             }
@@ -118,6 +116,12 @@ impl Walker {
         }
     }
 
+    /// Whether a group's entity is off by no more than what accounting at moments that nothing shows may have truncated.
+    pub(in super::super) fn is_unseen_rounding(&self, view: &EntityView, kernel: Vruntime) -> bool {
+        let near = kernel.minus(view.vruntime).unsigned_abs() <= UNSEEN_ROUNDING;
+        self.recording.traces_places && view.task.is_none() && near
+    }
+
     fn judge_reweight(&mut self, record: &Record, entity: EntityId, placed: bool, probe: &Probe) {
         let (old, new) = (printed(probe, Key::Weight), printed(probe, Key::NewWeight));
         let view = self.sched.entity_view(entity);
@@ -173,15 +177,18 @@ impl Walker {
     ) -> Verdict {
         let (old, new) = (printed(probe, Key::Weight), printed(probe, Key::NewWeight));
         let before = |key| Vruntime(printed(probe, key));
-        let scales = probe.get(Key::OnRq) == Some(1);
-        let pivot = self.sched.reweight_pivot(view.id, before(Key::OldVruntime)).filter(|_| scales);
+        let queued = probe.get(Key::OnRq) == Some(1);
+        let pivot = self.sched.reweight_pivot(view.id, before(Key::OldVruntime), queued);
         let slack = |key| pivot.map_or(0, |pivot| slack(before(key).minus(pivot), old, new));
-        let near = |one: Vruntime, other: Vruntime, key| one.minus(other).unsigned_abs() <= slack(key);
-        let same_deadline = !self.by_lag || near(view.deadline, deadline, Key::OldDeadline);
-        match (near(view.vruntime, vruntime, Key::OldVruntime), same_deadline) {
-            (true, true) => Verdict::Hit,
-            (false, _) => Verdict::Miss("vruntime"),
-            (true, false) => Verdict::Miss("deadline"),
+        let off =
+            |one: Vruntime, other: Vruntime, key| one.minus(other).unsigned_abs().saturating_sub(slack(key));
+        let vruntime_off = off(view.vruntime, vruntime, Key::OldVruntime);
+        let deadline_off = if self.by_lag { off(view.deadline, deadline, Key::OldDeadline) } else { 0 };
+        match vruntime_off.max(deadline_off) {
+            0 => Verdict::Hit,
+            near if near <= UNSEEN_ROUNDING => Verdict::Admissible,
+            _ if vruntime_off > UNSEEN_ROUNDING => Verdict::Miss("vruntime"),
+            _ => Verdict::Miss("deadline"),
         }
     }
 

@@ -1,0 +1,33 @@
+//! Upstream commits that are no part of the model: named, so that it is said what the model leaves out, or that nothing is.
+
+use super::change::{Change, Effect};
+use super::log::change;
+
+/// Known commits that alter no decision here, oldest first.
+#[rustfmt::skip]
+pub(super) const LEFT_OUT_CHANGES: &[Change] = &[
+    change("69842cba9ace", "clamped-utilization", (5, 3), "sched/uclamp: Add CPU's clamp buckets refcounting", &[
+        Effect::NotModelled("clamped utilization: tasks and groups give no hints (uclamp)"),
+    ]),
+    change("1c1b8a7b03ef", "no-source-load", (5, 3), "sched/fair: Replace source_load() & target_load() with weighted_cpuload()", &[
+        Effect::Groundwork,
+    ]),
+    change("a3df067974c5", "runnable-load-name", (5, 3), "sched/fair: Rename weighted_cpuload() to cpu_runnable_load()", &[
+        Effect::Groundwork,
+    ]),
+    change("87e867b4269f", "divider-name", (5, 8), "sched/pelt: Cleanup PELT divider", &[
+        Effect::Groundwork,
+    ]),
+    change("829c1651e9c4", "long-sleepers", (6, 3), "sched/fair: sanitize vruntime of entity being placed", &[
+        Effect::NotModelled("sleepers of more than 104 days"),
+    ]),
+    change("a53ce18cacb4", "long-sleepers-moved", (6, 3), "sched/fair: Sanitize vruntime of entity being migrated", &[
+        Effect::NotModelled("sleepers of more than 104 days"),
+    ]),
+    change("d07f09a1f99c", "placement-flags", (6, 6), "sched/fair: Propagate enqueue flags into place_entity()", &[
+        Effect::Groundwork,
+    ]),
+    change("f0e1a0643a59", "sched-ext", (6, 12), "sched_ext: Implement BPF extensible scheduler class", &[
+        Effect::NotModelled("schedulers written in BPF"),
+    ]),
+];
