@@ -2,7 +2,7 @@
 
 mod experiments;
 
-pub use experiments::{CompareArgs, Layout};
+pub use experiments::{BisectArgs, CompareArgs, Layout};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -29,6 +29,8 @@ pub enum Command {
     Run(RunArgs),
     /// Runs a workload on two kernels or more and says how they differ; the first is the baseline.
     Compare(CompareArgs),
+    /// Finds the commit of the change log that changed a metric between two kernels.
+    Bisect(BisectArgs),
     /// Turns a trace into another format: ftrace text, trace.dat, perf.data.
     Convert(ConvertArgs),
     /// Shows how long each task of a recorded trace waited for a CPU, as perf sched latency does.
@@ -61,30 +63,37 @@ pub enum Format {
     Json,
 }
 
-/// What is run; shared by `run` and `compare`.
+/// What is run, and where; shared by all commands that run something.
 #[derive(Debug, Args)]
-pub struct ExperimentArgs {
+pub struct SettingArgs {
     /// The workload and its own options, as the real program takes them: schbench -t 20 -m 2.
     #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub workload: Vec<String>,
-    /// A kernel: v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000. Several are allowed.
-    #[arg(long = "kernel", value_name = "K")]
-    pub kernels: Vec<String>,
     /// A machine: a preset, host, or a TOML file.
     #[arg(long, value_name = "M", default_value = "laptop8")]
     pub machine: String,
     /// How long each run lasts, in virtual time; by default as long as the workload does, and 30s if that does not end.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Ns>,
-    /// A new folder for everything: effective spec, metrics, outputs, traces.
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
     /// How many runs go on at once; by default one a CPU. Results do not depend on it.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// Kernels that run something; shared by `run` and `compare`.
+#[derive(Debug, Args)]
+pub struct ExperimentArgs {
+    #[command(flatten)]
+    pub setting: SettingArgs,
+    /// A kernel: v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000. Several are allowed.
+    #[arg(long = "kernel", value_name = "K")]
+    pub kernels: Vec<String>,
+    /// A new folder for everything: effective spec, metrics, outputs, traces.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod bisect;
 pub mod compare;
 pub mod convert;
 pub mod experiment;

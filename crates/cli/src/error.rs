@@ -11,6 +11,8 @@ use fairlab_lab::LabError;
 pub enum CliError {
     /// Bad use or input: what is wrong and where; what to do.
     Bad { problem: String, hint: String },
+    /// The answer has been printed, and it is "no".
+    No,
     /// Stopped by the user; what was finished has been printed.
     Interrupted,
     /// Whoever read our output has gone: no error.
@@ -40,6 +42,7 @@ impl CliError {
                 eprintln!("fairlab: {self}");
                 ExitCode::from(2)
             }
+            CliError::No => ExitCode::from(1),
             CliError::Interrupted => ExitCode::from(130),
             CliError::OutputClosed => ExitCode::SUCCESS,
         }
@@ -50,6 +53,7 @@ impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CliError::Bad { problem, hint } => write!(f, "{problem}; {hint}"),
+            CliError::No => f.write_str("no"),
             CliError::Interrupted => f.write_str("interrupted"),
             CliError::OutputClosed => f.write_str("output closed"),
             CliError::Output(error) => write!(f, "cannot write the answer: {error}; check where it goes"),

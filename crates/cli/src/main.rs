@@ -35,6 +35,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<(), CliError> {
     match command {
         Command::Run(args) => commands::run::execute(&args),
+        Command::Bisect(args) => commands::bisect::execute(&args),
         Command::Compare(args) => commands::compare::execute(&args),
         Command::Convert(args) => commands::convert::execute(&args),
         Command::Latency(args) => commands::latency::execute(&args),

@@ -3,6 +3,7 @@
 //! Must not know: what the policy code does with them.
 
 pub mod behaviour;
+mod between;
 mod change;
 mod feature;
 mod left_out;
@@ -11,6 +12,7 @@ mod name;
 mod tunable;
 
 pub use behaviour::Behaviours;
+pub use between::Step;
 pub use change::{Change, Effect, Release};
 pub use feature::{Feature, Features, Support};
 pub use log::{BUILDS, Build, LOG};

@@ -5,6 +5,7 @@
 //!
 //! Must not know: how a result reaches a user; nothing here prints.
 
+pub mod bisect;
 mod compare;
 mod error;
 mod experiment;
@@ -14,6 +15,7 @@ pub mod machines;
 mod run;
 mod trace_file;
 mod tracks;
+mod trials;
 pub mod verify;
 pub mod workloads;
 
@@ -25,3 +27,4 @@ pub use experiment::{Experiment, Progress, Stopped, run_all};
 pub use folder::RunFolder;
 pub use run::{RunResult, RunSpec, run};
 pub use trace_file::TraceFile;
+pub use trials::{Setting, Trials};

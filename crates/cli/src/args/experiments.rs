@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::ExperimentArgs;
+use super::{ExperimentArgs, SettingArgs};
 use crate::numbers::parse_share;
 
 #[derive(Debug, Args)]
@@ -45,4 +45,29 @@ pub enum Layout {
     Mmtests,
     /// LKP's compare: value ± %, change %, value ± %, metric.
     Lkp,
+}
+
+#[derive(Debug, Args)]
+pub struct BisectArgs {
+    #[command(flatten)]
+    pub setting: SettingArgs,
+    /// A kernel on which the metric is as it should be.
+    #[arg(long, value_name = "K")]
+    pub good: String,
+    /// A kernel on which it is not. Where it is the older one, the commit that cured it is looked for.
+    #[arg(long, value_name = "K")]
+    pub bad: String,
+    /// What is looked at: a metric, or a claim that holds on the bad kernel: 'p99 > 2ms'. p50 to max are those of wakeup
+    /// latency.
+    #[arg(long, value_name = "METRIC", default_value = "wakeup_latency_ns_p99")]
+    pub metric: String,
+    /// How often the answer may be wrong.
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "1%")]
+    pub error: f64,
+    /// The most runs that one kernel gets before it counts as undecided.
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub runs: u64,
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 }

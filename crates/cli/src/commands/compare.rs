@@ -32,7 +32,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let folder = args.experiment.out.as_deref().map(RunFolder::create).transpose()?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("compare");
-    let jobs = experiment::jobs(&args.experiment);
+    let jobs = experiment::jobs(&args.experiment.setting);
     let (results, stopped) = run_all(&experiment.specs(), jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
     let kernels = experiment.kernels.iter().map(|kernel| kernel.name().to_string()).collect::<Vec<_>>();
@@ -42,7 +42,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         folder.finish()?;
     }
     exports.write(&comparison)?;
-    match args.experiment.format {
+    match args.experiment.setting.format {
         Format::Json => output::print_json(&comparison.to_json())?,
         Format::Text => {
             output::print(&(outputs(&experiment, &results) + &to_text(&comparison, args.layout)))?;
@@ -70,7 +70,7 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), C
     }
     let comparison = compare_sides(&sides, options)?;
     exports.write(&comparison)?;
-    match args.experiment.format {
+    match args.experiment.setting.format {
         Format::Json => output::print_json(&comparison.to_json()),
         Format::Text => output::print(to_text(&comparison, args.layout).trim_start()),
     }

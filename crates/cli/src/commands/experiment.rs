@@ -2,9 +2,9 @@
 
 use fairlab_event::Ns;
 use fairlab_kernel::Generation;
-use fairlab_lab::{Experiment, LabError, machines, workloads};
+use fairlab_lab::{Experiment, LabError, Setting, machines, workloads};
 
-use crate::args::ExperimentArgs;
+use crate::args::{ExperimentArgs, SettingArgs};
 use crate::error::CliError;
 
 /// How long a workload runs that does not end by itself, when the user does not say.
@@ -18,21 +18,31 @@ pub fn from_args(args: &ExperimentArgs, seed: u64, seeds: u64) -> Result<Experim
     if args.kernels.is_empty() {
         return Err(CliError::bad("no kernel is given", "name one with --kernel, such as --kernel v6.6"));
     }
-    let kernels = args.kernels.iter().map(|name| Ok(name.parse::<Generation>().map_err(LabError::from)?));
-    let kernels = kernels.collect::<Result<Vec<_>, CliError>>()?;
-    let machine = machines::find(&args.machine)?;
-    let workload = workloads::build(&args.workload)?;
-    let duration = args.duration.or_else(|| workload.runtime().map(|runtime| runtime + MARGIN));
+    let kernels = args.kernels.iter().map(|name| kernel(name)).collect::<Result<Vec<_>, CliError>>()?;
     if seeds == 0 {
         return Err(CliError::bad("an experiment needs at least one run", "give a greater number"));
     }
-    let seeds = (0..seeds).map(|offset| seed.wrapping_add(offset)).collect();
+    let Setting { machine, workload, duration, first_seed } = setting(&args.setting, seed)?;
+    let seeds = (0..seeds).map(|offset| first_seed.wrapping_add(offset)).collect();
+    Ok(Experiment { kernels, machine, workload, seeds, duration })
+}
+
+/// The kernel of that name.
+pub fn kernel(name: &str) -> Result<Generation, CliError> {
+    Ok(name.parse::<Generation>().map_err(LabError::from)?)
+}
+
+/// What all runs have in common.
+pub fn setting(args: &SettingArgs, first_seed: u64) -> Result<Setting, CliError> {
+    let machine = machines::find(&args.machine)?;
+    let workload = workloads::build(&args.workload)?;
+    let duration = args.duration.or_else(|| workload.runtime().map(|runtime| runtime + MARGIN));
     let duration = duration.unwrap_or(DEFAULT_DURATION);
-    Ok(Experiment { kernels, machine, workload: args.workload.clone(), seeds, duration })
+    Ok(Setting { machine, workload: args.workload.clone(), duration, first_seed })
 }
 
 /// How many runs go on at once.
-pub fn jobs(args: &ExperimentArgs) -> usize {
+pub fn jobs(args: &SettingArgs) -> usize {
     args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 

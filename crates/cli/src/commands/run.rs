@@ -18,7 +18,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("run");
     let (results, stopped) =
-        run_all(&specs, experiment::jobs(&args.experiment), &|done| progress.show(done), &stop)?;
+        run_all(&specs, experiment::jobs(&args.experiment.setting), &|done| progress.show(done), &stop)?;
     drop(progress);
     if let (Some(path), [run]) = (&args.trace, results.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
@@ -28,7 +28,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
         folder.write(&experiment, &results, &answer)?;
         folder.finish()?;
     }
-    match args.experiment.format {
+    match args.experiment.setting.format {
         Format::Json => output::print_json(&answer)?,
         Format::Text => output::print(&to_text(&experiment, &results))?,
     }

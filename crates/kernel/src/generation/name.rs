@@ -106,7 +106,7 @@ fn find_feature(name: &str) -> Option<(Feature, bool)> {
 }
 
 /// Which changes the base of a name holds: a build, a change's tree, or a release.
-fn base_changes(base: &str, name: &str) -> Result<Vec<bool>, NameError> {
+pub(super) fn base_changes(base: &str, name: &str) -> Result<Vec<bool>, NameError> {
     if let Some(build) = BUILDS.iter().find(|build| build.name == base) {
         return Ok(build_changes(build));
     }
@@ -131,11 +131,11 @@ fn base_changes(base: &str, name: &str) -> Result<Vec<bool>, NameError> {
     Ok(release_changes(release))
 }
 
-fn release_changes(release: Release) -> Vec<bool> {
+pub(super) fn release_changes(release: Release) -> Vec<bool> {
     LOG.iter().map(|change| change.release.is_some_and(|first| first <= release)).collect()
 }
 
-fn build_changes(build: &Build) -> Vec<bool> {
+pub(super) fn build_changes(build: &Build) -> Vec<bool> {
     let holds = |(change, held): (&Change, bool)| {
         let named = |list: &[&str]| list.iter().any(|name| *name == change.name || *name == change.commit);
         (held || named(build.with) || named(build.with_tracking)) && !named(build.without)

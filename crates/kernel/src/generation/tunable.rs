@@ -109,6 +109,11 @@ impl Tunables {
         self.set_by_user[tunable as usize] = Some(effective_ns);
     }
 
+    /// The effective value that was set, where one was.
+    pub(super) fn set_by_user(&self, tunable: Tunable) -> Option<u64> {
+        self.set_by_user[tunable as usize]
+    }
+
     /// Whether the generation has it.
     pub fn has(&self, tunable: Tunable) -> bool {
         self.normalised[tunable as usize].is_some()

@@ -1,0 +1,116 @@
+//! `fairlab bisect`: which commit changed a metric.
+
+use fairlab_lab::Trials;
+use fairlab_lab::bisect::{BisectSpec, Bisection, Crossing, Question, State, bisect};
+
+use super::experiment;
+use crate::args::{BisectArgs, Format};
+use crate::error::CliError;
+use crate::numbers::{metric, significant};
+use crate::output;
+use crate::progress::{ProgressLine, stop_on_interrupt};
+
+/// Fewer runs tell nothing of how they scatter.
+const RUNS_MIN: u64 = 4;
+
+pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
+    if args.runs < RUNS_MIN {
+        let problem = format!("{} runs do not tell how runs scatter", args.runs);
+        return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
+    }
+    let setting = experiment::setting(&args.setting, args.seed)?;
+    let spec = BisectSpec {
+        good: experiment::kernel(&args.good)?,
+        bad: experiment::kernel(&args.bad)?,
+        question: Question::parse(&args.metric)?,
+        setting: setting.clone(),
+        error: args.error,
+        runs_max: usize::try_from(args.runs).unwrap_or(usize::MAX),
+    };
+    let stop = stop_on_interrupt()?;
+    let progress = ProgressLine::new("bisect, this step");
+    let show = |done| progress.show(done);
+    let mut trials = Trials::new(&setting, experiment::jobs(&args.setting), &show, &stop);
+    let found = bisect(&spec, &mut trials)?;
+    drop(progress);
+    match args.setting.format {
+        Format::Json => output::print_json(&found.to_json())?,
+        Format::Text => output::print(&to_text(&spec, &found))?,
+    }
+    match (found.stopped, found.crossings.is_empty()) {
+        (true, _) => Err(CliError::Interrupted),
+        (false, true) => Err(CliError::No),
+        (false, false) => Ok(()),
+    }
+}
+
+fn to_text(spec: &BisectSpec, found: &Bisection) -> String {
+    let setting = &spec.setting;
+    let mut text = format!(
+        "{} on {}: {} from {} to {}, {} changes between\n\n",
+        setting.workload.join(" "),
+        setting.machine.name,
+        found.metric,
+        found.from,
+        found.to,
+        found.changes
+    );
+    let rows = found.steps.iter().map(|step| {
+        vec![
+            step.kernel.clone(),
+            step.state.name().to_string(),
+            step.runs.to_string(),
+            metric(&found.metric, step.mean),
+        ]
+    });
+    if !found.steps.is_empty() {
+        text += &output::table(&["kernel", "is", "runs", &found.metric], &rows.collect::<Vec<_>>());
+        text.push('\n');
+    }
+    for crossing in &found.crossings {
+        text += &story(found, crossing);
+    }
+    for notice in &found.notices {
+        text += &format!("note: {notice}\n");
+    }
+    if found.stopped {
+        return text + "stopped before the end\n";
+    }
+    if found.crossings.is_empty() {
+        return text + &format!("nothing to find; {} runs\n", found.runs);
+    }
+    let share = significant(found.error * 100.0);
+    text + &format!("{} runs; wrong in at most {share} % of such searches\n", found.runs)
+}
+
+fn story(found: &Bisection, crossing: &Crossing) -> String {
+    let becomes = if crossing.becomes == State::Bad { "first bad" } else { "first good" };
+    let mut text = match crossing.steps.as_slice() {
+        [step] => format!("{becomes} commit: {} {}\n", step.id(), step.subject()),
+        steps => {
+            let lines = steps.iter().map(|step| format!("  {} {}\n", step.id(), step.subject()));
+            format!(
+                "the {becomes} commit is one of {}, which could not be told apart:\n{}",
+                steps.len(),
+                lines.collect::<String>()
+            )
+        }
+    };
+    if let Some(first) = crossing.first_with {
+        let last = crossing.last_without.map_or(String::new(), |last| format!(", not in {last}"));
+        text += &format!("  in {first}{last}\n");
+    }
+    let estimate = &crossing.effect.estimate;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let (before, after) = (mean(&crossing.effect.baseline), mean(&crossing.effect.values));
+    text +=
+        &format!("  {} {} -> {}", found.metric, metric(&found.metric, before), metric(&found.metric, after));
+    if let (Some(ratio), Some(low), Some(high)) = (estimate.ratio, estimate.low, estimate.high) {
+        let (ratio, low, high) = (significant(ratio), significant(low), significant(high));
+        text += &format!(", ratio {ratio} ({low} to {high})");
+    }
+    if let Some(share) = crossing.share {
+        text += &format!(", {:.0} % of the whole difference", share * 100.0);
+    }
+    text + &format!("\n  {}\n\n", crossing.command)
+}

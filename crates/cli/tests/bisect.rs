@@ -1,0 +1,95 @@
+//! `fairlab bisect` as its users meet it: the commit that broke a benchmark, the one that cured it, and nothing where there
+//! is nothing.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn fairlab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+}
+
+/// Workers in lockstep, as in the report on the balancer of v5.5, on a machine of 8 CPUs: the last worker of each burst
+/// waits behind another one until something pulls it.
+fn bisect(more: &[&str]) -> (Option<i32>, String) {
+    let report = "bisect schbench -m 2 -t 4 -c 200000 -s 1000 -i 30 -z 120 --machine laptop8 --duration 6s";
+    let output = fairlab(&report.split(' ').chain(more.iter().copied()).collect::<Vec<_>>());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.is_empty(), "{more:?}: {errors}");
+    (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+}
+
+fn json(more: &[&str]) -> (Option<i32>, Value) {
+    let (code, text) = bisect(&[more, &["--format", "json"]].concat());
+    (code, serde_json::from_str(&text).expect("JSON"))
+}
+
+const REWORK: &str = "0b0695f2b34a";
+const CURE: &str = "16b0a7a1a0af";
+
+#[test]
+fn the_commit_that_broke_it_is_found() {
+    let (code, found) = json(&["--good", "v5.4", "--bad", "v5.9"]);
+    assert_eq!((code, found["schema"].as_str()), (Some(0), Some("fairlab/bisect/1")));
+    let first = &found["first_bad"];
+    assert_eq!((first["commit"].as_str(), first["release"].as_str()), (Some(REWORK), Some("v5.5")));
+    assert_eq!((first["last_without"].as_str(), &found["first_good"]), (Some("v5.4"), &Value::Null));
+    assert!(first["ratio"].as_f64().is_some_and(|ratio| ratio > 100.0), "{first}");
+    assert!(found["error"].as_f64().is_some_and(|error| error <= 0.01));
+    let command = first["command"].as_str().expect("a command").split(' ').skip(1).collect::<Vec<_>>();
+    let again = fairlab(&[&command[..], &["--metric", "wakeup_latency_ns_p99"]].concat());
+    assert!(String::from_utf8_lossy(&again.stdout).contains("worse"), "the command shows the effect");
+}
+
+#[test]
+fn the_commit_that_cured_it_is_found() {
+    for metric in ["p99", "p99 > 2ms", "schbench_latency_us_max >= 10ms"] {
+        let (code, found) = json(&["--good", "v5.10", "--bad", "v5.5", "--metric", metric]);
+        assert_eq!((code, found["first_good"]["commit"].as_str()), (Some(0), Some(CURE)), "{metric}");
+        assert_eq!(found["first_good"]["release"], "v5.10");
+    }
+}
+
+#[test]
+fn there_and_back_is_said() {
+    let (code, text) = bisect(&["--good", "v5.4", "--bad", "v5.10"]);
+    assert_eq!(code, Some(0));
+    for fragment in [
+        "first bad commit: 0b0695f2b34a sched/fair: Rework load_balance()\n  in v5.5, not in v5.4\n",
+        "first good commit: 16b0a7a1a0af sched/fair: Ensure tasks spreading in LLC during LB\n",
+        "alike on v5.4 and v5.10, but not between them",
+        "not monotone: 2 changes of state",
+    ] {
+        assert!(text.contains(fragment), "{fragment}: {text}");
+    }
+}
+
+#[test]
+fn where_there_is_nothing_the_answer_is_no() {
+    let (code, text) = bisect(&["--good", "v5.10", "--bad", "v5.10"]);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("nothing to find"), "{text}");
+    let (code, found) = json(&["--good", "v5.10", "--bad", "v5.11", "--metric", "p99 > 2ms"]);
+    assert_eq!((code, &found["first_bad"]), (Some(1), &Value::Null));
+}
+
+#[test]
+fn bad_use_is_refused_in_one_line() {
+    let refused = |more: &[&str], fragment: &str| {
+        let arguments = [&["bisect", "schbench", "--good", "v5.4"], more].concat();
+        let output = fairlab(&arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true), "{errors}");
+        assert!(errors.lines().count() == 1 && errors.contains(fragment), "{errors}");
+    };
+    refused(&[], "--bad");
+    refused(&["--bad", "v9.9"], "unknown kernel 'v9.9'");
+    refused(&["--bad", "v5.5", "--metric", "p99 > quick"], "no bound that fits");
+    refused(
+        &["--bad", "v5.5", "--metric", "frames", "--duration", "100ms"],
+        "have no metric 'frames'; they have",
+    );
+    refused(&["--bad", "v5.5", "--runs", "2"], "give --runs 4 or more");
+    refused(&["--bad", "v5.5", "--error", "2"], "a share lies between 0 and 1");
+    refused(&["--bad", "v5.5", "--kernel", "v5.6"], "--kernel");
+}

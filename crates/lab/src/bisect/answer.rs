@@ -1,0 +1,146 @@
+//! What a bisection found, and the same as JSON.
+//!
+//! Must not know: what people read.
+
+use fairlab_kernel::generation::{Release, Step};
+use serde_json::{Value, json};
+
+use crate::ComparisonRow;
+
+/// What a kernel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// As the good one.
+    Good,
+    /// As the bad one.
+    Bad,
+    /// All runs that were granted did not tell.
+    Undecided,
+}
+
+impl State {
+    /// The word in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Good => "good",
+            State::Bad => "bad",
+            State::Undecided => "undecided",
+        }
+    }
+}
+
+/// A kernel that was judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// Its name.
+    pub kernel: String,
+    /// What it is.
+    pub state: State,
+    /// The runs that it took.
+    pub runs: usize,
+    /// The metric's mean over them.
+    pub mean: f64,
+}
+
+/// A place on the way where good turns to bad, or bad to good.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crossing {
+    /// What lies between the last kernel before and the first one after; one, unless kernels between could not be judged.
+    pub steps: Vec<Step>,
+    /// The kernel before.
+    pub before: String,
+    /// The kernel after.
+    pub after: String,
+    /// What the kernel after is.
+    pub becomes: State,
+    /// The metric before and after.
+    pub effect: ComparisonRow,
+    /// How much of the whole difference between good and bad this is, 0 to 1 or beyond.
+    pub share: Option<f64>,
+    /// The last release without the change.
+    pub last_without: Option<Release>,
+    /// The first one with it.
+    pub first_with: Option<Release>,
+    /// A command that shows the effect.
+    pub command: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bisection {
+    /// Where the walk began.
+    pub from: String,
+    /// Where it ended.
+    pub to: String,
+    /// The metric that was looked at.
+    pub metric: String,
+    /// How many changes of the model lie between.
+    pub changes: usize,
+    /// Every kernel that was judged, in the order of judgements.
+    pub steps: Vec<Judged>,
+    /// Where it crosses, in the order of the walk.
+    pub crossings: Vec<Crossing>,
+    /// How often an answer like this is wrong, at most.
+    pub error: f64,
+    /// All runs that were made.
+    pub runs: usize,
+    /// What the reader should know.
+    pub notices: Vec<String>,
+    /// Whether the user stopped it.
+    pub stopped: bool,
+}
+
+impl Bisection {
+    /// The first place where good turns to bad.
+    pub fn first_bad(&self) -> Option<&Crossing> {
+        self.crossings.iter().find(|crossing| crossing.becomes == State::Bad)
+    }
+
+    /// The first place where bad turns to good.
+    pub fn first_good(&self) -> Option<&Crossing> {
+        self.crossings.iter().find(|crossing| crossing.becomes == State::Good)
+    }
+
+    /// The machine-readable answer, schema `fairlab/bisect/1`.
+    pub fn to_json(&self) -> Value {
+        let steps = self.steps.iter().map(|step| {
+            json!({ "kernel": step.kernel, "state": step.state.name(), "runs": step.runs, "mean": step.mean })
+        });
+        json!({
+            "schema": "fairlab/bisect/1",
+            "metric": self.metric,
+            "from": self.from,
+            "to": self.to,
+            "first_bad": self.first_bad().map(crossing_json),
+            "first_good": self.first_good().map(crossing_json),
+            "crossings": self.crossings.iter().map(crossing_json).collect::<Vec<_>>(),
+            "changes": self.changes,
+            "error": self.error,
+            "runs": self.runs,
+            "notices": self.notices,
+            "steps": steps.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn crossing_json(crossing: &Crossing) -> Value {
+    let release = |release: Option<Release>| release.map(|release| release.to_string());
+    let change = crossing.steps.last();
+    let candidates =
+        crossing.steps.iter().map(|step| json!({ "commit": step.id(), "subject": step.subject() }));
+    json!({
+        "commit": change.map(Step::id),
+        "subject": change.map(Step::subject),
+        "release": release(crossing.first_with),
+        "last_without": release(crossing.last_without),
+        "candidates": candidates.collect::<Vec<_>>(),
+        "before": crossing.before,
+        "after": crossing.after,
+        "becomes": crossing.becomes.name(),
+        "ratio": crossing.effect.estimate.ratio,
+        "low": crossing.effect.estimate.low,
+        "high": crossing.effect.estimate.high,
+        "share": crossing.share,
+        "command": crossing.command,
+    })
+}

@@ -1,0 +1,192 @@
+//! Whether one kernel is good or bad: as many runs as it takes.
+//!
+//! Must not know: the order of kernels.
+
+use fairlab_analysis::statistics::sequential::{Side, SignTest, most_hold};
+use fairlab_analysis::statistics::{mean, paired};
+use fairlab_kernel::Generation;
+
+use super::answer::{Judged, State};
+use super::question::{Claim, Question};
+use crate::LabError;
+use crate::trials::Trials;
+
+/// Runs after which a kernel is looked at; beyond, at every doubling.
+const LOOKS: [usize; 6] = [4, 6, 9, 13, 20, 30];
+
+/// How kernels are told apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Yardstick {
+    /// By the side of a dividing line.
+    Line {
+        /// The metric.
+        metric: String,
+        /// Whether values are compared by their logarithms, and the least that a value counts as.
+        floor: Option<f64>,
+        /// The line, on that scale.
+        middle: f64,
+        /// Whether bad kernels lie above it.
+        bad_above: bool,
+    },
+    /// By a claim that holds on bad ones.
+    Claim(Claim),
+}
+
+/// Why there is no judgement.
+pub(super) enum Halt {
+    /// The user stopped it.
+    Stopped,
+    /// A run failed, or lacks the metric.
+    Failed(LabError),
+}
+
+impl From<LabError> for Halt {
+    fn from(error: LabError) -> Halt {
+        Halt::Failed(error)
+    }
+}
+
+impl Yardstick {
+    /// From the runs of a good and of a bad kernel; `None` where a metric's line cannot be drawn, for they do not differ.
+    pub(super) fn between(question: &Question, good: &[f64], bad: &[f64]) -> Option<Yardstick> {
+        let metric = match question {
+            Question::Claim(claim) => return Some(Yardstick::Claim(claim.clone())),
+            Question::Metric(metric) => metric.clone(),
+        };
+        let least = good.iter().chain(bad).copied().fold(f64::INFINITY, f64::min);
+        // A value that is much less than any of these counts as a thousandth of the least.
+        let floor = (least > 0.0).then_some(least / 1000.0);
+        let (good, bad) = (mean(&scaled(good, floor)), mean(&scaled(bad, floor)));
+        let differ = good != bad && (good + bad).is_finite();
+        let middle = f64::midpoint(good, bad);
+        differ.then_some(Yardstick::Line { metric, floor, middle, bad_above: bad > good })
+    }
+}
+
+fn scaled(values: &[f64], floor: Option<f64>) -> Vec<f64> {
+    values.iter().map(|&value| floor.map_or(value, |floor| value.max(floor).ln())).collect()
+}
+
+/// The metric's value in each of a kernel's runs.
+///
+/// # Errors
+/// No run has it.
+pub(super) fn values(trials: &Trials<'_>, kernel: &Generation, metric: &str) -> Result<Vec<f64>, LabError> {
+    let runs = trials.runs(kernel);
+    let values = runs.iter().filter_map(|run| run.metric(metric)).collect::<Vec<_>>();
+    if let (true, Some(run)) = (values.len() < runs.len(), runs.first()) {
+        let known = run.metrics.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(LabError::new(
+            format!("runs of {} have no metric '{metric}'", kernel.name()),
+            format!("they have {known}"),
+        ));
+    }
+    Ok(values)
+}
+
+/// Judges a kernel; wrong at most with a probability of `error`.
+pub(super) fn judge(
+    trials: &mut Trials<'_>,
+    kernel: &Generation,
+    yardstick: &Yardstick,
+    (error, runs_max): (f64, usize),
+) -> Result<Judged, Halt> {
+    let mut test = SignTest::new(error);
+    let mut looks = looks(runs_max).into_iter();
+    loop {
+        let Some(runs) = looks.next() else {
+            return judged(trials, kernel, yardstick, State::Undecided).map_err(Halt::Failed);
+        };
+        if trials.ensure(std::slice::from_ref(kernel), runs)?.0 {
+            return Err(Halt::Stopped);
+        }
+        let state = match yardstick {
+            Yardstick::Line { metric, floor, middle, bad_above } => {
+                let values = scaled(&values(trials, kernel, metric)?, *floor);
+                let distances = values.iter().map(|value| value - middle).collect::<Vec<_>>();
+                test.look(&distances).map(|side| (side == Side::Above) == *bad_above)
+            }
+            Yardstick::Claim(claim) => {
+                let values = values(trials, kernel, &claim.metric)?;
+                most_hold(&values.iter().map(|&value| claim.holds(value)).collect::<Vec<_>>(), error)
+            }
+        };
+        if let Some(is_bad) = state {
+            let state = if is_bad { State::Bad } else { State::Good };
+            return judged(trials, kernel, yardstick, state).map_err(Halt::Failed);
+        }
+    }
+}
+
+fn judged(
+    trials: &Trials<'_>,
+    kernel: &Generation,
+    yardstick: &Yardstick,
+    state: State,
+) -> Result<Judged, LabError> {
+    let metric = match yardstick {
+        Yardstick::Line { metric, .. } => metric,
+        Yardstick::Claim(claim) => &claim.metric,
+    };
+    let values = values(trials, kernel, metric)?;
+    Ok(Judged { kernel: kernel.name().to_string(), state, runs: values.len(), mean: mean(&values) })
+}
+
+/// Whether two kernels differ in a metric: as many runs on both as it takes, wrong at most with a probability of `error`.
+/// `None` when that cannot be said.
+pub(super) fn differ(
+    trials: &mut Trials<'_>,
+    (one, other): (&Generation, &Generation),
+    metric: &str,
+    (error, runs_max): (f64, usize),
+) -> Result<Option<bool>, Halt> {
+    for (look, runs) in looks(runs_max).into_iter().enumerate() {
+        if trials.ensure(&[one.clone(), other.clone()], runs)?.0 {
+            return Err(Halt::Stopped);
+        }
+        let (base, new) = (values(trials, one, metric)?, values(trials, other, metric)?);
+        let shared = base.len().min(new.len());
+        if base[..shared] == new[..shared] {
+            // The same numbers from the same seeds: nothing that differs is felt.
+            return Ok(Some(false));
+        }
+        let spent = error / ((look + 1) * (look + 2)) as f64;
+        let estimate = paired(&base[..shared], &new[..shared]);
+        if estimate.p.is_some_and(|p| p <= spent) {
+            return Ok(Some(true));
+        }
+    }
+    Ok(None)
+}
+
+fn looks(runs_max: usize) -> Vec<usize> {
+    let doubled = std::iter::successors(Some(60_usize), |runs| runs.checked_mul(2));
+    let mut looks = LOOKS.into_iter().chain(doubled).take_while(|&runs| runs < runs_max).collect::<Vec<_>>();
+    looks.push(runs_max);
+    looks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_end_at_the_limit() {
+        assert_eq!(looks(40), [4, 6, 9, 13, 20, 30, 40]);
+        assert_eq!((looks(4), looks(3)), (vec![4], vec![3]));
+    }
+
+    #[test]
+    fn the_line_lies_between() {
+        let question = Question::Metric("m".to_string());
+        let line = Yardstick::between(&question, &[10.0, 10.0], &[1000.0, 1000.0]).expect("a line");
+        let Yardstick::Line { middle, bad_above, .. } = line else { panic!("{line:?}") };
+        assert!((middle.exp() - 100.0).abs() < 1e-9 && bad_above);
+        let zeros = Yardstick::between(&question, &[4.0, 6.0], &[0.0, 2.0]).expect("a line");
+        assert!(
+            matches!(zeros, Yardstick::Line { floor: None, middle: 3.0, bad_above: false, .. }),
+            "{zeros:?}"
+        );
+        assert_eq!(Yardstick::between(&question, &[5.0], &[5.0]), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! What a bisection asks of each kernel: where a metric stands, or whether a claim holds.
+//!
+//! Must not know: kernels.
+
+use crate::LabError;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// On whose side of the middle between good and bad a metric stands.
+    Metric(String),
+    /// Whether a claim holds in most runs, as it does on bad kernels.
+    Claim(Claim),
+}
+
+/// `p99 > 2ms`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// The metric.
+    pub metric: String,
+    /// Whether it must be above the bound, or below.
+    pub above: bool,
+    /// Whether it may be equal to it.
+    pub or_equal: bool,
+    /// The bound, in the metric's own unit.
+    pub bound: f64,
+}
+
+impl Question {
+    /// Reads a metric's name, or a name, a comparison and a bound. `p50` to `p99.9` and `max` are wakeup latencies; bounds
+    /// of times have a unit or that of the metric.
+    ///
+    /// # Errors
+    /// There is no name, or no bound behind the comparison.
+    pub fn parse(text: &str) -> Result<Question, LabError> {
+        let bad = |problem: String| LabError::new(problem, "write a metric, or a claim such as 'p99 > 2ms'");
+        let Some(at) = text.find(['<', '>']) else {
+            let name = full_name(text.trim());
+            let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
+            return is_name
+                .then_some(Question::Metric(name))
+                .ok_or_else(|| bad(format!("'{text}' is no metric")));
+        };
+        let (name, rest) = text.split_at(at);
+        let above = rest.starts_with('>');
+        let rest = &rest[1..];
+        let (or_equal, bound) = rest.strip_prefix('=').map_or((false, rest), |bound| (true, bound));
+        let metric = full_name(name.trim());
+        if metric.is_empty() {
+            return Err(bad(format!("'{text}' names no metric")));
+        }
+        let bound = read_bound(&metric, bound.trim());
+        let bound = bound.ok_or_else(|| bad(format!("'{text}' has no bound that fits {metric}")))?;
+        Ok(Question::Claim(Claim { metric, above, or_equal, bound }))
+    }
+
+    /// The metric that is looked at.
+    pub fn metric(&self) -> &str {
+        match self {
+            Question::Metric(metric) => metric,
+            Question::Claim(claim) => &claim.metric,
+        }
+    }
+}
+
+impl Claim {
+    /// Whether the claim holds of a value.
+    pub fn holds(&self, value: f64) -> bool {
+        let beyond = if self.above { value > self.bound } else { value < self.bound };
+        beyond || (self.or_equal && value == self.bound)
+    }
+}
+
+fn full_name(name: &str) -> String {
+    let is_short = name == "max"
+        || name
+            .strip_prefix('p')
+            .is_some_and(|digits| digits.starts_with(|first: char| first.is_ascii_digit()));
+    if is_short { format!("wakeup_latency_ns_{name}") } else { name.to_string() }
+}
+
+/// A number, with a unit where the metric has one.
+fn read_bound(metric: &str, text: &str) -> Option<f64> {
+    let end = text.find(|at: char| !(at.is_ascii_digit() || at == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number = number.parse::<f64>().ok()?;
+    let own_ns = if metric.contains("_us") { 1e3 } else { 1.0 };
+    let is_time = metric.contains("_ns") || metric.contains("_us");
+    let in_ns = |scale: f64| is_time.then_some(number * scale / own_ns);
+    match unit.trim() {
+        "" => Some(number),
+        "ns" => in_ns(1.0),
+        "us" => in_ns(1e3),
+        "ms" => in_ns(1e6),
+        "s" => in_ns(1e9),
+        "%" if metric.ends_with("_share") => Some(number / 100.0),
+        "/s" if metric.ends_with("_per_s") => Some(number),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(text: &str) -> Claim {
+        match Question::parse(text) {
+            Ok(Question::Claim(claim)) => claim,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn claims_are_read_with_their_units() {
+        let known = claim("p99 > 2ms");
+        assert_eq!((known.metric.as_str(), known.bound), ("wakeup_latency_ns_p99", 2e6));
+        assert!(known.holds(2_000_001.0) && !known.holds(2e6));
+        assert!(claim("max>=1s").holds(1e9) && !claim("max>=1s").holds(1e9 - 1.0));
+        assert_eq!(claim("schbench_latency_us_p99 > 2ms").bound, 2000.0);
+        assert_eq!(claim("idle_share < 20%").bound, 0.2);
+        assert!(claim("throughput < 470.5").holds(470.0));
+        assert_eq!(claim("migrations_per_s>9/s").bound, 9.0);
+        assert_eq!(Question::parse("p99.9").expect("a metric").metric(), "wakeup_latency_ns_p99.9");
+        assert_eq!(Question::parse(" throughput ").expect("a metric").metric(), "throughput");
+    }
+
+    #[test]
+    fn what_asks_nothing_is_refused() {
+        for text in [
+            "",
+            "  ",
+            "p99 > ",
+            "> 2ms",
+            "p99 > fast",
+            "throughput > 2ms",
+            "p99 > 2 parsec",
+            "two words",
+            "p99 > -1",
+        ] {
+            let problem = Question::parse(text).expect_err(text).to_string();
+            assert!(problem.contains("'p99 > 2ms'"), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Runs on demand: whoever searches says which kernels and seeds it needs, and each is run once.
+//!
+//! Must not know: what is looked for in the results.
+
+use std::sync::atomic::AtomicBool;
+
+use fairlab_event::Ns;
+use fairlab_kernel::Generation;
+use fairlab_sim::Machine;
+
+use crate::{LabError, Progress, RunResult, RunSpec, Stopped, run_all};
+
+/// What every run of a search has in common.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The machine.
+    pub machine: Machine,
+    /// The workload's name and its own options.
+    pub workload: Vec<String>,
+    /// When to stop each run, in virtual time.
+    pub duration: Ns,
+    /// The first seed; further runs have those that follow.
+    pub first_seed: u64,
+}
+
+impl Setting {
+    /// The command line of `fairlab compare` that repeats what was found between two kernels.
+    pub fn compare_command(&self, before: &str, after: &str, runs: usize) -> String {
+        let quoted = |word: &str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_+=.,/:".contains(&byte);
+            let is_plain = !word.is_empty() && word.bytes().all(plain);
+            if is_plain { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+        };
+        let workload = self.workload.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        format!(
+            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}",
+            quoted(&self.machine.name),
+            quoted(before),
+            quoted(after),
+            self.first_seed,
+            duration(self.duration)
+        )
+    }
+}
+
+/// A duration as the command line takes it, in the greatest unit that leaves no rest.
+fn duration(time: Ns) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let whole = units.into_iter().find(|(unit, _)| time.0.is_multiple_of(*unit));
+    let (unit, name) = whole.unwrap_or((1, "ns"));
+    format!("{}{name}", time.0 / unit)
+}
+
+/// Runs so far. Kernels whose rules are the same share them.
+pub struct Trials<'e> {
+    setting: &'e Setting,
+    jobs: usize,
+    on_progress: &'e (dyn Fn(Progress) + Sync),
+    stop: &'e AtomicBool,
+    /// Kernels that differ, each with its runs in the order of seeds.
+    known: Vec<(Generation, Vec<RunResult>)>,
+}
+
+impl<'e> Trials<'e> {
+    /// No runs yet.
+    pub fn new(
+        setting: &'e Setting,
+        jobs: usize,
+        on_progress: &'e (dyn Fn(Progress) + Sync),
+        stop: &'e AtomicBool,
+    ) -> Trials<'e> {
+        Trials { setting, jobs, on_progress, stop, known: Vec::new() }
+    }
+
+    /// What every run has in common.
+    pub fn setting(&self) -> &Setting {
+        self.setting
+    }
+
+    /// How many runs were made.
+    pub fn made(&self) -> usize {
+        self.known.iter().map(|(_, runs)| runs.len()).sum()
+    }
+
+    /// Sees to it that each of `kernels` has at least `runs` runs. Gives `Stopped(true)` when it was stopped.
+    ///
+    /// # Errors
+    /// A run fails.
+    pub fn ensure(&mut self, kernels: &[Generation], runs: usize) -> Result<Stopped, LabError> {
+        let mut places = Vec::new();
+        let mut specs = Vec::new();
+        for kernel in kernels {
+            let place = self.place(kernel);
+            if places.contains(&place) {
+                continue;
+            }
+            places.push(place);
+            let (kernel, done) = &self.known[place];
+            let missing = done.len()..runs.max(done.len());
+            specs.extend(missing.map(|number| RunSpec {
+                kernel: kernel.clone(),
+                machine: self.setting.machine.clone(),
+                workload: self.setting.workload.clone(),
+                seed: self.setting.first_seed.wrapping_add(number as u64),
+                duration: self.setting.duration,
+                trace: None,
+            }));
+        }
+        if specs.is_empty() {
+            return Ok(Stopped(false));
+        }
+        let (results, stopped) = run_all(&specs, self.jobs, self.on_progress, self.stop)?;
+        if stopped.0 {
+            return Ok(stopped);
+        }
+        for result in results {
+            let place = self.known.iter_mut().find(|(kernel, _)| kernel.name() == result.kernel);
+            if let Some((_, runs)) = place {
+                runs.push(result);
+            }
+        }
+        Ok(stopped)
+    }
+
+    /// The runs of a kernel, in the order of seeds.
+    pub fn runs(&self, kernel: &Generation) -> &[RunResult] {
+        self.known.iter().find(|(known, _)| known.same_rules(kernel)).map_or(&[], |(_, runs)| runs)
+    }
+
+    fn place(&mut self, kernel: &Generation) -> usize {
+        let known = self.known.iter().position(|(known, _)| known.same_rules(kernel));
+        known.unwrap_or_else(|| {
+            self.known.push((kernel.clone(), Vec::new()));
+            self.known.len() - 1
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machines;
+
+    #[test]
+    fn each_is_run_once() {
+        let setting = Setting {
+            machine: machines::find("laptop8").expect("a machine"),
+            workload: ["schbench", "-t", "2", "-c", "500"].map(String::from).to_vec(),
+            duration: Ns::from_ms(50),
+            first_seed: 7,
+        };
+        let stop = AtomicBool::new(false);
+        let mut trials = Trials::new(&setting, 2, &|_| {}, &stop);
+        let kernels = ["v6.5", "v6.5+avg-vruntime", "v6.6"].map(|name| name.parse().expect("a kernel"));
+        trials.ensure(&kernels, 2).expect("runs");
+        assert_eq!(trials.made(), 4, "the first two decide alike");
+        trials.ensure(&kernels[2..], 3).expect("runs");
+        assert_eq!(trials.runs(&kernels[2]).iter().map(|run| run.seed).collect::<Vec<_>>(), [7, 8, 9]);
+        assert_eq!(trials.runs(&kernels[1]).len(), 2);
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(trials.ensure(&kernels, 4).expect("no error"), Stopped(true));
+    }
+
+    #[test]
+    fn commands_can_be_pasted() {
+        let setting = Setting {
+            machine: machines::find("laptop8").expect("a machine"),
+            workload: ["rt-app", "my file.json"].map(String::from).to_vec(),
+            duration: Ns::from_ms(50),
+            first_seed: 1,
+        };
+        assert_eq!(
+            setting.compare_command("v6.5", "v6.5+NO_X,a=1", 3),
+            "fairlab compare rt-app 'my file.json' --machine laptop8 --kernel v6.5 --kernel v6.5+NO_X,a=1 --seed 1 --runs 3 --duration 50ms"
+        );
+    }
+}
