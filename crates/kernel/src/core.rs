@@ -20,6 +20,7 @@ use crate::cpumask::CpuMask;
 use crate::domain::Domains;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::GroupTimer;
+use crate::fair::load::UPTIME;
 use crate::generation::behaviour::Reschedule;
 use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
@@ -113,6 +114,8 @@ pub struct Scheduler {
     /// Groups' timers started, and CPUs called to unthrottle, since the driver last asked.
     pub(crate) started_timers: Vec<GroupTimer>,
     pub(crate) unthrottle_calls: Vec<Cpu>,
+    /// What the clocks of load tracking are ahead of the others' (see [`UPTIME`]).
+    pub(crate) pelt_epoch: u64,
     /// Open loop: CPUs of which it is known whether they are idle and how much is queued, whatever the state.
     pub(crate) given_cpus: Vec<GivenCpu>,
     /// The period of real-time tasks' limit.
@@ -150,6 +153,7 @@ impl Scheduler {
             bandwidth_used: false,
             started_timers: Vec::new(),
             unthrottle_calls: Vec::new(),
+            pelt_epoch: UPTIME,
             given_cpus: Vec::new(),
             rt_period: RtPeriod::default(),
             hrticks_moved: Vec::new(),

@@ -92,7 +92,20 @@ impl Scheduler {
         let (children, pool) = (Vec::new(), Pool::new());
         self.groups.push(TaskGroup { shares, idle: false, load_avg: 0, cfs_rqs, entities, children, pool });
         self.groups[parent.0 as usize].children.push(id);
+        self.online_fair_sched_group(id);
         id
+    }
+
+    /// A new group's entities join the averages of the queues above, with nothing to bring: what first runs in the group is
+    /// not counted a second time when they are first queued.
+    ///
+    /// Kernel: `online_fair_sched_group()`, kernel/sched/fair.c.
+    fn online_fair_sched_group(&mut self, group: GroupId) {
+        for cpu in self.topology.cpus() {
+            let se = self.groups[group.0 as usize].entities[cpu.index()];
+            self.update_rq_clock(cpu);
+            self.attach_entity_cfs_rq(se);
+        }
     }
 
     /// Changes a group's cgroup v2 weight; that of an idle group stays. Kernel: `sched_group_set_shares()`.

@@ -6,6 +6,10 @@
 //!
 //! Must not know: traces, and what counts as agreement.
 
+mod averages;
+
+pub use averages::RecordedAverages;
+
 use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Ns, TaskState};
@@ -609,10 +613,11 @@ impl Scheduler {
         self.enqueue_task(task, EnqueueFlags::default());
     }
 
-    /// A sleeping task's CPU becomes `dest`, before it is queued there.
+    /// A sleeping task's CPU becomes `dest`, before it is queued there, at `now`.
     ///
     /// Kernel: `set_task_cpu()`, `migrate_task_rq_fair()`.
-    pub fn migrate_waking(&mut self, task: TaskId, dest: Cpu) {
+    pub fn migrate_waking(&mut self, task: TaskId, dest: Cpu, now: Ns) {
+        self.set_here(dest, Mode::Task, now);
         self.leave_queue_while_waking(task);
         if self.task(task).policy.is_fair() {
             self.leave_averages_while_waking(task);
@@ -667,13 +672,6 @@ impl Scheduler {
         self.change_group(task, group);
         self.enqueue_task(task, EnqueueFlags::default());
         self.set_next_task(task, false);
-    }
-
-    /// An ended task has left its CPU: its load goes with it (`task_dead_fair()`).
-    pub fn end(&mut self, task: TaskId) {
-        if self.task(task).policy.is_fair() {
-            self.remove_entity_load_avg(task);
-        }
     }
 
     /// A task that does not run changes groups.

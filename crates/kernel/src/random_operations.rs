@@ -74,14 +74,13 @@ const UNFELT: &[(&str, &[&str])] = &[
     ),
     (
         "blocked load is not aged here: see the random machines of balancing",
-        &["leaf-list-kept", "leaf-list-children", "stalled-contribution"],
+        &["leaf-list-children", "stalled-contribution"],
     ),
     ("above the highest frequency there is nothing to ask for", &["governor-effective"]),
     ("few CPUs are less than full, where waiting would count", &["no-util-est-boost", "boost-with-task"]),
     ("every CPU is the biggest", &["util-est-capacity", "util-est-any-capacity"]),
     ("only what another CPU reads meanwhile differs", &["util-est-flag-masked", "util-est-in-update"]),
     ("the feature is on by default before", &["util-est-rise"]),
-    ("it takes a CPU that was full, and a real-time task that leaves it idle", &["lost-idle"]),
     ("it takes a second of a real-time hog", &["no-rt-share"]),
     (
         "it takes a timer of another CPU at the right time: see the tests of bandwidth",

@@ -37,7 +37,7 @@ impl LoadUpdate {
 }
 
 /// The machine has been up for a while when a run starts: an average's age of 0 means that it belongs to no queue.
-const UPTIME: u64 = 1 << 30;
+pub(crate) const UPTIME: u64 = 1 << 30;
 
 impl Scheduler {
     /// Lets a CPU's PELT clock follow its clock (`update_rq_clock_pelt()`).
@@ -74,7 +74,7 @@ impl Scheduler {
     }
 
     fn rq_time(&self, cpu: Cpu) -> RqTime {
-        let clock = UPTIME + self.rqs[cpu.index()].clock.0;
+        let clock = self.pelt_epoch + self.rqs[cpu.index()].clock.0;
         RqTime { clock, clock_task: clock }
     }
 
@@ -326,7 +326,7 @@ impl Scheduler {
             clock_idle: rq.pelt.clock_idle,
             throttled_when_idle: self.cfs(cfs_rq).pelt_clock.throttled_when_idle,
             queue_last_update_time: self.cfs(cfs_rq).tracked.avg.last_update_time,
-            sched_clock: UPTIME + self.trace.now.0,
+            sched_clock: self.pelt_epoch + self.trace.now.0,
         });
         let avg = &mut self.entities[se.0 as usize].avg;
         rules.migrate_se_pelt_lag(avg, weight, idle);

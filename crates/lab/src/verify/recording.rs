@@ -8,10 +8,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fairlab_event::{Ns, Pid};
+use fairlab_kernel::open_loop::RecordedAverages;
 use fairlab_kernel::{CpuMask, Topology};
 
 use super::hierarchy::Hierarchy;
-use super::sched_debug::SchedDebug;
+use super::sched_debug::{SchedDebug, nanoseconds};
 use super::sched_info;
 use crate::LabError;
 
@@ -36,6 +37,7 @@ pub(crate) struct Recording {
     pub topology: Option<Topology>,
     pub debug: Option<SchedDebug>,
     pub tasks: Vec<TaskLine>,
+    pub averages: Vec<TaskAverages>,
     pub cgroups: Vec<CgroupLine>,
     /// Whether the kernel was patched to trace each placement and change of weight of groups that only the trace tells of.
     pub traces_places: bool,
@@ -57,6 +59,17 @@ pub(crate) struct TaskLine {
     pub allowed: CpuMask,
     pub cgroup: String,
     pub kthread: bool,
+}
+
+/// What a thread had of averages at the time of the snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TaskAverages {
+    pub tid: Pid,
+    /// When they were computed, on the scheduler's clock, ns.
+    pub computed: u64,
+    /// Up to when it had been charged, on the same clock.
+    pub charged: Option<u64>,
+    pub averages: RecordedAverages,
 }
 
 /// One cgroup at the time of the snapshot.
@@ -121,10 +134,21 @@ impl Recording {
             topology: sched_info::topology(&info),
             debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
             tasks: beside("tasks-start.txt").map_or_else(Vec::new, |text| tasks(&text)),
+            averages: beside("tasks-sched-start.txt").map_or_else(Vec::new, |text| averages(&text)),
             shows_weights: beside("probes.txt")
                 .is_some_and(|probes| probes.lines().any(|line| line.starts_with("ok p:lab/rew "))),
             cgroups: beside("cgroups-start.txt").map_or_else(Vec::new, |text| cgroups(&text)),
         })
+    }
+
+    /// Whether tasks compete in groups, and nothing tells which: a snapshot lists queues of groups, and no list of groups is
+    /// there.
+    pub fn hides_groups(&self) -> bool {
+        let queues = self.debug.iter().flat_map(|debug| &debug.cpus).flat_map(|cpu| &cpu.queues);
+        let is_group = |path: &str| path != "/" && !path.starts_with("/autogroup");
+        self.cgroups.is_empty()
+            && !self.traces_places
+            && queues.map(|queue| queue.path.as_str()).any(is_group)
     }
 
     /// Whether the kernel's list of events has those that show groups, and nothing else does.
@@ -209,6 +233,47 @@ fn tasks(text: &str) -> Vec<TaskLine> {
     text.lines().filter(|line| !line.starts_with('#')).filter_map(line).collect()
 }
 
+/// `/proc/PID/sched` of each thread, each after a line `=== tid T pid P`.
+fn averages(text: &str) -> Vec<TaskAverages> {
+    let mut found: Vec<TaskAverages> = Vec::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("=== tid ") {
+            let tid = rest.split(' ').next().and_then(|tid| tid.parse().ok()).map(Pid);
+            let averages = RecordedAverages::default();
+            found.extend(tid.map(|tid| TaskAverages { tid, computed: 0, charged: None, averages }));
+            continue;
+        }
+        if let (Some((name, value)), Some(last)) = (line.split_once(':'), found.last_mut()) {
+            last.line(name.trim(), value.trim());
+        }
+    }
+    found
+}
+
+impl TaskAverages {
+    fn line(&mut self, name: &str, value: &str) {
+        if name == "se.exec_start" {
+            self.charged = nanoseconds(value).filter(|&charged| charged > 0);
+            return;
+        }
+        let Ok(value) = value.parse::<u64>() else { return };
+        let estimate = u32::try_from(value).unwrap_or(0);
+        let averages = &mut self.averages;
+        match name {
+            "se.avg.load_avg" => averages.load = value,
+            "se.avg.runnable_avg" | "se.avg.runnable_load_avg" => averages.runnable = value,
+            "se.avg.util_avg" => averages.util = value,
+            "se.avg.load_sum" => averages.sums.get_or_insert_default()[0] = value,
+            "se.avg.runnable_sum" => averages.sums.get_or_insert_default()[1] = value,
+            "se.avg.util_sum" => averages.sums.get_or_insert_default()[2] = value,
+            "se.avg.last_update_time" => self.computed = value,
+            "se.avg.util_est.enqueued" => averages.estimates[0] = estimate,
+            "se.avg.util_est.ewma" | "se.avg.util_est" => averages.estimates[1] = estimate,
+            _ => {}
+        }
+    }
+}
+
 /// Tab-separated: path inode cpu.weight cpu.max cpu.idle ….
 fn cgroups(text: &str) -> Vec<CgroupLine> {
     let line = |line: &str| {
@@ -236,6 +301,12 @@ mod tests {
         assert_eq!(tasks.len(), 1);
         assert_eq!((tasks[0].tid, tasks[0].nice, tasks[0].policy), (Pid(7), -20, 3));
         assert!(tasks[0].kthread && tasks[0].cgroup == "/a");
+        let printed = "=== tid 7 pid 6\nname (7, #threads: 1)\nse.exec_start : 1.000099\nse.avg.load_avg   :   12\n\
+            se.avg.last_update_time : 99\nse.avg.util_est.ewma : 5\n=== tid 8 pid 8\n";
+        let found = averages(printed);
+        assert_eq!((found.len(), found[0].tid, found[0].computed), (2, Pid(7), 99));
+        assert_eq!((found[0].charged, found[1].charged), (Some(1_000_099), None));
+        assert_eq!((found[0].averages.load, found[0].averages.estimates), (12, [0, 5]));
         let groups = cgroups("#path\n/\t1\t-\t-\t-\t(rest)\n/c/x\t127\t100\tmax 100000\t1\t-\n");
         assert_eq!((groups[1].inode, groups[1].weight, groups[1].idle), (127, Some(100), true));
         assert_eq!(groups[0].weight, None);

@@ -10,6 +10,8 @@ use fairlab_event::{Cpu, Pid};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SchedDebug {
     pub cpus: Vec<CpuDump>,
+    /// The scheduler's clock when the dump began, ns.
+    pub clock: Option<u64>,
 }
 
 /// One CPU.
@@ -75,6 +77,9 @@ impl SchedDebug {
                 dump.cpus.push(CpuDump { cpu: Cpu(cpu), ..CpuDump::default() });
                 part = Part::Cpu;
                 continue;
+            }
+            if let Some((_, clock)) = line.strip_prefix("cpu_clk").and_then(|rest| rest.split_once(':')) {
+                dump.clock = nanoseconds(clock.trim());
             }
             let Some(cpu) = dump.cpus.last_mut() else { continue };
             if header(line, "cfs_rq[", ']').is_some() {
@@ -163,7 +168,7 @@ impl TaskDump {
 }
 
 /// `-4.786040` ms as ns, modulo 2^64.
-fn nanoseconds(text: &str) -> Option<u64> {
+pub(super) fn nanoseconds(text: &str) -> Option<u64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, text),

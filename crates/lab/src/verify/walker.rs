@@ -7,6 +7,7 @@
 //! Must not know: files, and how counts are shown.
 
 mod accounting;
+mod averages;
 mod balancing;
 mod clock;
 mod groups;
@@ -69,10 +70,16 @@ pub(super) struct Walker {
     began: Option<Ns>,
     /// Whether the trace says where the snapshot was taken.
     has_markers: bool,
+    /// Whether tasks compete in groups of which nothing tells.
+    groups_hidden: bool,
     seen: Seen,
+    /// How far the scheduler's clock is behind the trace's, ns; `None` if nothing tells.
+    behind: Option<u64>,
     /// Selections of CPUs that are under way, and what is known of them.
     selections: Vec<Selection>,
     sync_votes: BTreeMap<Comm, SyncVotes>,
+    /// Whether the trace shows points of queues' time lines.
+    points_shown: bool,
     /// Whether probes show how far searches go, and where CPUs are selected.
     bound_shown: bool,
     selection_shown: bool,
@@ -112,7 +119,9 @@ impl Walker {
         misses: usize,
     ) -> Walker {
         let cpus = vec![CpuInfo::default(); topology.nr_cpus()];
+        let groups_hidden = recording.hides_groups();
         let rules = TraceRules::of(recording.release.as_deref());
+        let points_shown = recording.shows_weights || recording.traces_places;
         let by_lag = generation.behaviours.placement == Placement::Lag;
         let mut walker = Walker {
             by_lag,
@@ -130,9 +139,12 @@ impl Walker {
             warm: false,
             began: None,
             has_markers: false,
+            groups_hidden,
             seen: Seen::default(),
+            behind: None,
             selections: Vec::new(),
             sync_votes: BTreeMap::new(),
+            points_shown,
             bound_shown: false,
             selection_shown: false,
             tally: Tally::new(misses),
@@ -177,6 +189,10 @@ impl Walker {
     fn step(&mut self) {
         if self.seen.events == 0 {
             self.look_for_markers();
+            self.align_clocks();
+            if !self.has_markers {
+                self.lay_queue_averages();
+            }
         }
         let Some(record) = self.window.pop() else { return };
         self.seen.events += 1;

@@ -96,6 +96,20 @@ impl Walker {
         info.enqueued.is_some_and(|(event, _)| charged_at <= event)
     }
 
+    /// While a CPU runs no fair task, or one that has left its queue, nothing is charged there: its runqueue's clock follows
+    /// the trace's.
+    pub(super) fn follow_clock(&mut self, record: &Record, cpu: Cpu) {
+        let charges = self.is_fair(self.sched.curr(cpu)) && !self.cpus[cpu.index()].blocked;
+        if charges || self.recording.traces_places {
+            return;
+        }
+        let ahead = self.cpus[cpu.index()].clock_ahead.unwrap_or(0);
+        let now = Ns(record.time.0.wrapping_add(ahead as u64));
+        if now > self.sched.rq_clock(cpu) {
+            self.sched.set_rq_clock(cpu, now);
+        }
+    }
+
     /// A CPU balances: first it ages what sleepers left on its queues (`update_blocked_averages()`).
     pub(super) fn on_balances(&mut self, record: &Record) {
         let cpu = record.cpu;
@@ -103,9 +117,7 @@ impl Walker {
         let now = Ns(record.time.0.wrapping_add(ahead as u64));
         let latest = self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX);
         let clock = now.min(latest).max(self.sched.rq_clock(cpu));
-        self.sched.set_rq_clock(cpu, clock);
-        self.sched.stand_on(cpu);
-        self.sched.update_blocked_averages(cpu);
+        self.sched.age_blocked(cpu, clock);
     }
 
     /// Something joins or leaves queues of `cpu`: running groups' entities are charged there, by a part that is not printed.

@@ -90,6 +90,15 @@ impl Walker {
         }
     }
 
+    /// Whether groups' entities compete on a queue and their weights are the model's own: the trace shows none.
+    pub(super) fn weights_simulated(&self, queue: QueueId) -> bool {
+        let shown = self.recording.shows_weights || self.recording.traces_places;
+        let cpu = self.sched.cpu_of(queue);
+        let mut entities =
+            self.groups.by_path.values().filter_map(|&group| self.sched.group_entity(group, cpu));
+        !shown && entities.any(|entity| self.sched.queue_of(entity) == queue)
+    }
+
     /// Learns what the kernel's addresses in a probe stand for.
     pub(super) fn learn_addresses(&mut self, record: &Record) {
         let What::Probe(probe) = &record.what else { return };

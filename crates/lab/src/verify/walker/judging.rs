@@ -26,6 +26,8 @@ pub(super) struct Joining {
     pub case: &'static str,
     /// Whether all that its place depends on is known.
     pub known: bool,
+    /// Where it stood on this queue's time line before; it is never placed before that.
+    pub stood: Option<Vruntime>,
     /// Values that the kernel could have come to as well.
     pub others: Vec<Vruntime>,
     /// A probe shows its place if it comes after this event.
@@ -38,6 +40,9 @@ impl Walker {
         let verdict = match verdict {
             Verdict::NotJudged(_) => verdict,
             _ if !self.warm => Verdict::NotJudged("warm-up"),
+            _ if self.groups_hidden && !matches!(kind, Kind::Vruntime | Kind::WakeupCpu) => {
+                Verdict::NotJudged("groups of tasks are not shown")
+            }
             verdict => verdict,
         };
         self.tally.count(kind, case, verdict);
@@ -97,7 +102,7 @@ impl Walker {
     }
 
     /// A queue in words, vruntimes relative to its minimum.
-    fn describe_queue(&self, queue: QueueId) -> Vec<String> {
+    pub(super) fn describe_queue(&self, queue: QueueId) -> Vec<String> {
         let view = self.sched.queue_view(queue);
         let known = |known: bool| if known { "" } else { " (not known)" };
         let mut lines = vec![format!("min_vruntime {}{}", view.min_vruntime.0, known(self.min_known(queue)))];
@@ -153,7 +158,8 @@ impl Walker {
                 false => self.is_entity_known(entity) && self.min_known(queue),
             };
             let since = joining[0].since;
-            joining.push(Joining { entity, case: "group entity", known, others: Vec::new(), since });
+            let stood = Some(self.sched.entity_view(entity).vruntime);
+            joining.push(Joining { entity, case: "group entity", known, stood, others: Vec::new(), since });
         }
         joining
     }
@@ -195,6 +201,9 @@ impl Walker {
         let verdict = match shown {
             None => Verdict::NotJudged("vruntime not shown"),
             Some(_) if !joined.known => Verdict::NotJudged("state before not known"),
+            Some(_) if self.weights_simulated(self.sched.queue_of(joined.entity)) => {
+                Verdict::NotJudged("weights of groups are not shown")
+            }
             Some(kernel) if kernel == model => match deadline {
                 Some(deadline) if deadline != view.deadline => Verdict::Miss("deadline"),
                 _ => Verdict::Hit,
@@ -221,12 +230,22 @@ impl Walker {
 
     /// A queue's minimum that was not known is shown by where a task was placed relative to it.
     fn learn_minimum(&mut self, joined: &Joining, queue: QueueId, model: Vruntime, kernel: Vruntime) {
-        let depends_on_minimum = matches!(joined.case, "fork" | "moved");
-        let learns = depends_on_minimum && !self.by_lag && self.is_entity_known(joined.entity);
-        if !learns || self.min_known(queue) {
+        let simulated = self.weights_simulated(queue);
+        let depends_on_minimum = match joined.case {
+            "fork" | "moved" => true,
+            _ => simulated && joined.known && joined.stood != Some(kernel),
+        };
+        let learns = depends_on_minimum && !self.by_lag && (simulated || self.is_entity_known(joined.entity));
+        if !learns || (self.min_known(queue) && (!simulated || kernel == model)) {
             return;
         }
-        let minimum = self.sched.queue_view(queue).min_vruntime.plus(kernel.minus(model));
+        let view = self.sched.queue_view(queue);
+        let minimum = view.min_vruntime.plus(kernel.minus(model));
+        // Who made the minimum, by a weight that is not shown, stands there.
+        let least = view.entities().find(|least| least.task.is_none() && least.vruntime == view.min_vruntime);
+        if let Some(least) = least.filter(|_| simulated) {
+            self.sched.force_vruntime(least.id, minimum);
+        }
         self.sched.force_min_vruntime(queue, minimum);
         self.knowledge.queue_mut(queue).min_known = true;
         self.note_minimum(queue);

@@ -54,9 +54,10 @@ impl Walker {
                 self.is_known(task) && self.min_known(orig) && self.min_known(queue) && shown
             }
         };
-        let own = Joining { entity, case: "fork", known, others: Vec::new(), since: 0 };
+        let own = Joining { entity, case: "fork", known, stood: None, others: Vec::new(), since: 0 };
         let joining = self.joining(task, target, own);
         self.note_unprinted_charge(target);
+        self.follow_clock(record, target);
         self.sched.activate_new(task, target);
         self.sched.flush_given_weights();
         self.judge_placements(record, joining);
@@ -126,7 +127,10 @@ impl Walker {
         if moved && !self.by_lag && !self.min_known(queue) {
             self.set_known(task, false);
         }
-        self.force_if_shown(task);
+        match self.groups_hidden {
+            true => self.set_known(task, false),
+            false => self.force_if_shown(task),
+        }
     }
 
     /// Forces a task's vruntime where it is shown later; otherwise it stays as the model has it.

@@ -32,7 +32,7 @@ impl Walker {
     }
 
     /// The queue that a dump's line is about.
-    fn dumped_queue(&self, cpu: Cpu, path: &str) -> Option<QueueId> {
+    pub(super) fn dumped_queue(&self, cpu: Cpu, path: &str) -> Option<QueueId> {
         self.groups.named(path).and_then(|group| self.sched.group_queue(group, cpu))
     }
 
@@ -109,8 +109,12 @@ impl Walker {
     pub(super) fn on_marker(&mut self, marker: Marker) {
         match marker {
             Marker::SnapshotBegins => self.note_minima_at_snapshot(),
-            Marker::DebugRead => self.compare_with_snapshot(),
-            Marker::SnapshotEnds | Marker::Other => {}
+            Marker::DebugRead => {
+                self.compare_with_snapshot();
+                self.lay_queue_averages();
+            }
+            Marker::SnapshotEnds => self.lay_task_averages(),
+            Marker::Other => {}
         }
     }
 

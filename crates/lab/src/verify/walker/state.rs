@@ -277,8 +277,12 @@ impl Walker {
     }
 
     /// Whether the average of a queue is known: all that is on it is, or its zero if nothing is.
+    ///
+    /// Where nothing shows points of the time line, only distances count, and an empty queue may have its zero anywhere.
     pub(super) fn average_known(&self, queue: QueueId) -> bool {
+        let cpu = self.sched.cpu_of(queue);
         match self.sched.queue_view(queue).entities().next() {
+            None if self.by_lag && !self.points_shown => self.cpus[cpu.index()].queue_known,
             None => self.min_known(queue),
             Some(_) => self.all_known(queue),
         }

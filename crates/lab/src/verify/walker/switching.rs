@@ -1,7 +1,7 @@
 //! `sched_switch`: who runs next.
 
-use fairlab_event::{Cpu, Ns, Pid, Switch, TaskState};
-use fairlab_kernel::open_loop::{LevelPick, QueueView};
+use fairlab_event::{Cpu, Pid, Switch, TaskState};
+use fairlab_kernel::open_loop::{EntityId, LevelPick, QueueView};
 use fairlab_kernel::{Policy, TaskId};
 
 use super::super::record::Record;
@@ -31,7 +31,7 @@ impl Walker {
         self.judge_pick(record, next);
         self.switch_to(record, next, switch.prev_state);
         if self.info(prev).is_some_and(|info| info.exiting) && !self.sched.is_on_queue(prev) {
-            self.sched.end(prev);
+            self.sched.leave_averages_for_good(prev);
         }
         if switch.next_pid == Pid::IDLE {
             self.cpus[cpu.index()].idle_since = Some(record.time);
@@ -140,6 +140,9 @@ impl Walker {
             let model = picked.map_or("nothing".to_string(), name);
             [format!("{model}: {reason}"), name(level.picked)]
         });
+        if matches!(verdict, Verdict::Miss(_)) {
+            self.place_before(level.picked, picked);
+        }
         if self.warm && !matches!(verdict, Verdict::NotJudged(_)) {
             let least = view
                 .entities()
@@ -147,6 +150,28 @@ impl Walker {
             let agrees = least.is_some_and(|view| view.id == level.picked);
             self.tally.count_baseline(Kind::Pick, "least vruntime", agrees);
         }
+    }
+
+    /// A pick shows where groups' entities stand whose weights nothing shows: the one that was picked not behind the one
+    /// that the model would have picked.
+    fn place_before(&mut self, kernel: EntityId, model: Option<EntityId>) {
+        let Some(model) = model.filter(|&model| !self.by_lag && !self.is_behind(model, kernel)) else {
+            return;
+        };
+        let [kernel, model] = [kernel, model].map(|entity| self.sched.entity_view(entity));
+        if !self.weights_simulated(self.sched.queue_of(kernel.id)) {
+            return;
+        }
+        match kernel.task {
+            None => self.sched.force_vruntime(kernel.id, model.vruntime),
+            Some(_) if model.task.is_none() => self.sched.force_vruntime(model.id, kernel.vruntime),
+            Some(_) => {}
+        }
+    }
+
+    fn is_behind(&self, one: EntityId, other: EntityId) -> bool {
+        let [one, other] = [one, other].map(|entity| self.sched.entity_view(entity).vruntime);
+        other.is_before(one)
     }
 
     fn switch_to(&mut self, record: &Record, next: TaskId, prev_state: TaskState) {
@@ -166,8 +191,8 @@ impl Walker {
         }
         let prev = self.sched.curr(cpu);
         if !self.is_fair(prev) {
-            let clock = self.sched.rq_clock(cpu);
-            self.sched.set_rq_clock(cpu, Ns(clock.0.max(record.time.0)));
+            let began = self.time_of_start(next).map_or(record.time, |began| began.min(record.time));
+            self.sched.set_rq_clock(cpu, began.max(self.sched.rq_clock(cpu)));
         }
         self.sched.stand_on(cpu);
         self.sched.context_switch(cpu, next, prev_state);

@@ -42,6 +42,19 @@ impl Walker {
         Some(Ns(self.sched.charged_until(cpu)?.0 + runtime.0))
     }
 
+    /// When a task that gets the CPU begins to run: so much before its first accounting as that charges.
+    pub(super) fn time_of_start(&self, task: TaskId) -> Option<Ns> {
+        let pid = self.pid_of(task);
+        for record in self.window.of_task(pid) {
+            match &record.what {
+                What::Runtime { runtime, .. } => return record.time.0.checked_sub(runtime.0).map(Ns),
+                What::Switch(_) => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
     /// Whether the next charge of a running task is one of the weight that it has now.
     pub(super) fn next_charge_fits(&self, task: TaskId) -> bool {
         let before = self.sched.entity_view(self.sched.task_entity(task)).vruntime;

@@ -65,7 +65,7 @@ impl Walker {
             event: record.number,
             orig_known: self.min_known(queue),
         };
-        self.sched.migrate_waking(task, dest);
+        self.sched.migrate_waking(task, dest, record.time);
         if let Some(info) = self.info(task) {
             info.moved = Some(moved);
         }
@@ -79,12 +79,13 @@ impl Walker {
         let by_minimum = self.is_known(task) && self.min_known(queue);
         self.note_unprinted_charge(self.sched.task(task).cpu());
         self.sched.force_delayed_out(task);
+        self.follow_clock(record, self.sched.task(task).cpu());
         let clock_known = self.prepare_detach(record.cpu, task);
         let known = if self.by_lag { self.is_known(task) } else { by_minimum && clock_known };
         if self.sched.is_on_queue(task) {
             self.sched.detach(task, dest);
         } else {
-            self.sched.migrate_waking(task, dest);
+            self.sched.migrate_waking(task, dest, record.time);
         }
         self.sched.flush_given_weights();
         for entity in levels {
@@ -151,9 +152,10 @@ impl Walker {
                 true => self.place_known(entity, queue),
                 false => self.is_known(task) && self.min_known(queue) && self.clock_told(queue),
             };
-            let own = Joining { entity, case: "moved", known, others: Vec::new(), since: event };
+            let own = Joining { entity, case: "moved", known, stood: None, others: Vec::new(), since: event };
             let joining = self.joining(task, dest, own);
             self.note_unprinted_charge(dest);
+            self.follow_clock(record, dest);
             self.sched.attach(task);
             self.sched.flush_given_weights();
             self.judge_placements(record, joining);
@@ -310,7 +312,8 @@ impl Walker {
         let since = info.waking_since;
         if let Some(known) = info.requeued.take() {
             let entity = self.sched.task_entity(task);
-            let own = Joining { entity, case: "delayed requeue", known, others: Vec::new(), since };
+            let own =
+                Joining { entity, case: "delayed requeue", known, stood: None, others: Vec::new(), since };
             self.judge_placements(record, vec![own]);
         }
     }
@@ -346,8 +349,10 @@ impl Walker {
         let others = moved.map_or_else(Vec::new, |moved| self.racing_places(queue, moved));
         let since = self.tasks.get(&self.pid_of(task)).map_or(0, |info| info.waking_since);
         let case = if moved.is_some() { "wakeup on another CPU" } else { "wakeup" };
-        let joining = self.joining(task, target, Joining { entity, case, known, others, since });
+        let stood = moved.is_none().then(|| self.sched.entity_view(entity).vruntime);
+        let joining = self.joining(task, target, Joining { entity, case, known, stood, others, since });
         self.advance_clock(record, target);
+        self.follow_clock(record, target);
         self.note_unprinted_charge(target);
         self.sched.activate_woken(task, moved.is_some());
         self.sched.flush_given_weights();

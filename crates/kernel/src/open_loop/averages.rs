@@ -1,0 +1,110 @@
+//! Load tracking in open loop: from the averages that a snapshot holds, and in step with the kernel's periods.
+//!
+//! Must not know: traces.
+
+use fairlab_event::{Cpu, Ns};
+
+use super::{EntityId, QueueId};
+use crate::core::Scheduler;
+use crate::group::GroupId;
+use crate::pelt::{Removed, SchedAvg};
+use crate::task::TaskId;
+
+/// Averages as the kernel prints them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordedAverages {
+    /// `load_avg`.
+    pub load: u64,
+    /// `runnable_avg`, or `runnable_load_avg`.
+    pub runnable: u64,
+    /// `util_avg`.
+    pub util: u64,
+    /// `load_sum`, `runnable_sum` and `util_sum`, where they are printed.
+    pub sums: Option<[u64; 3]>,
+    /// `util_est.enqueued` and `util_est.ewma`.
+    pub estimates: [u32; 2],
+    /// Of a queue: `removed.load_avg`, `removed.runnable_avg` and `removed.util_avg`.
+    pub removed: [u64; 3],
+}
+
+/// How long a period of load tracking is, ns.
+const PERIOD: u64 = 1 << 20;
+
+impl Scheduler {
+    /// The recorded kernel's clock is `behind` the one given here, ns: its periods of load tracking begin at whole multiples
+    /// of their length on its own clock. To be called before anything has averages.
+    pub fn align_periods(&mut self, behind: u64) {
+        let phase = 0u64.wrapping_sub(behind) % PERIOD;
+        self.pelt_epoch = (self.pelt_epoch & !(PERIOD - 1)) + phase;
+        for rq in &mut self.rqs {
+            rq.pelt.clock_pelt = self.pelt_epoch + rq.clock.0;
+        }
+    }
+
+    /// A queue's averages, up to when the model has updated it last, or else up to `clock` of its runqueue.
+    pub fn lay_queue_averages(&mut self, queue: QueueId, given: RecordedAverages, clock: Ns) {
+        // Only a listed queue is aged while nothing is queued there.
+        self.list_add_leaf_cfs_rq(queue.0);
+        let now = self.pelt_epoch + clock.0;
+        let tracked = &mut self.cfs_mut(queue.0).tracked;
+        let computed = if tracked.avg.last_update_time == 0 { now } else { tracked.avg.last_update_time };
+        lay(&mut tracked.avg, given, computed, 1);
+        let [load_avg, runnable_avg, util_avg] = given.removed;
+        let nr = u32::from(load_avg + util_avg > 0);
+        tracked.removed = Removed { nr, load_avg, runnable_avg, util_avg, runnable_sum: 0 };
+    }
+
+    /// What a group's queue has told its group, and all of them together.
+    pub fn lay_group_load(&mut self, group: GroupId, queue: QueueId, told: u64, all: u64) {
+        self.cfs_mut(queue.0).tracked.tg_load_avg_contrib = told;
+        if let Some(group) = self.groups.get_mut(group.0 as usize) {
+            group.load_avg = i64::try_from(all).unwrap_or(i64::MAX);
+        }
+    }
+
+    /// Averages of the entity that stands for a group's queue, as old as those of the queue that it is on.
+    pub fn lay_entity_averages(&mut self, entity: EntityId, given: RecordedAverages, clock: Ns) {
+        let weight = self.se(entity.0).load.scaled_down().max(1);
+        let now = self.pelt_epoch + clock.0;
+        let of_queue = self.cfs(self.se(entity.0).cfs_rq).tracked.avg.last_update_time;
+        let computed = if of_queue == 0 { now } else { of_queue };
+        lay(&mut self.se_mut(entity.0).avg, given, computed, weight);
+    }
+
+    /// A task's averages up to `clock`; those that the model has of a later time stay.
+    pub fn lay_task_averages(&mut self, task: TaskId, given: RecordedAverages, clock: Ns) {
+        let se = self.tasks[task.index()].se;
+        let computed = (self.pelt_epoch + clock.0) & !1023;
+        if self.se(se).avg.last_update_time <= computed + PERIOD / 4 {
+            let weight = self.se(se).load.scaled_down().max(1);
+            lay(&mut self.se_mut(se).avg, given, computed, weight);
+        }
+    }
+
+    /// An ended task has left its CPU: what it counted goes with its queue's next update (`task_dead_fair()`).
+    pub fn leave_averages_for_good(&mut self, task: TaskId) {
+        if self.task(task).policy.is_fair() && self.entity_of(task).avg.last_update_time != 0 {
+            self.remove_entity_load_avg(task);
+        }
+    }
+
+    /// Averages that sleepers left on a CPU's queues are aged, at `clock` of its runqueue.
+    pub fn age_blocked(&mut self, cpu: Cpu, clock: Ns) {
+        self.set_rq_clock(cpu, clock);
+        self.stand_on(cpu);
+        self.update_blocked_averages(cpu);
+    }
+}
+
+fn lay(avg: &mut SchedAvg, given: RecordedAverages, computed: u64, weight: u64) {
+    avg.last_update_time = computed;
+    avg.period_contrib = ((computed >> 10) & 1023) as u32;
+    let divider = u64::from(avg.divider());
+    let [load_sum, runnable_sum, util_sum] = given
+        .sums
+        .unwrap_or_else(|| [given.load * divider / weight, given.runnable * divider, given.util * divider]);
+    (avg.load_avg, avg.runnable_avg, avg.util_avg) = (given.load, given.runnable, given.util);
+    (avg.load_sum, avg.runnable_sum) = (load_sum, runnable_sum);
+    avg.util_sum = u32::try_from(util_sum).unwrap_or(u32::MAX);
+    [avg.util_est.enqueued, avg.util_est.ewma] = given.estimates;
+}

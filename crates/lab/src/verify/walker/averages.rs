@@ -1,0 +1,109 @@
+//! Load tracking along the walk: in step with the kernel's periods, from the averages of the snapshot.
+//!
+//! Must not know: what goes by averages.
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::open_loop::RecordedAverages;
+
+use super::super::record::{Marker, Record, What};
+use super::super::sched_debug::QueueDump;
+use super::Walker;
+
+impl Walker {
+    /// Finds how far the scheduler's clock is behind the trace's: tasks that were charged before the snapshot and not since
+    /// have the former in the snapshot and the latter in the trace.
+    pub(super) fn align_clocks(&mut self) {
+        let mut charged = std::collections::BTreeMap::new();
+        for record in self.window.all() {
+            match &record.what {
+                What::Marker(Marker::SnapshotBegins) => break,
+                What::Runtime { pid, .. } => {
+                    charged.insert(*pid, record.time.0);
+                }
+                _ => {}
+            }
+        }
+        if self.has_markers {
+            let line = |line: &super::super::recording::TaskAverages| {
+                Some(charged.get(&line.tid)?.wrapping_sub(line.charged?))
+            };
+            let mut behind = self.recording.averages.iter().filter_map(line).collect::<Vec<_>>();
+            behind.sort_unstable();
+            self.behind = behind.get(behind.len() / 2).copied();
+        }
+        if self.behind.is_none() {
+            self.behind = self.clock_of_dump();
+        }
+        self.sched.align_periods(self.behind.unwrap_or(0));
+        let first = self.window.all().next().map_or(Ns(0), |record| record.time);
+        for cpu in 0..self.cpus.len() {
+            self.sched.set_rq_clock(Cpu(cpu as u32), first);
+        }
+    }
+
+    /// The same from the clock that the dump of the runqueues begins with, which is less exact.
+    fn clock_of_dump(&self) -> Option<u64> {
+        let clock = self.recording.debug.as_ref()?.clock?;
+        let begins = |record: &&Record| matches!(record.what, What::Marker(Marker::SnapshotBegins));
+        let marker = self.window.all().find(begins)?;
+        Some(marker.time.0.wrapping_sub(clock))
+    }
+
+    /// The averages of every queue are those of the snapshot.
+    pub(super) fn lay_queue_averages(&mut self) {
+        let Some(debug) = self.recording.debug.take() else { return };
+        let nr_cpus = self.cpus.len();
+        for dump in debug.cpus.iter().filter(|dump| dump.cpu.index() < nr_cpus) {
+            let clock = self.sched.rq_clock(dump.cpu);
+            for queue in &dump.queues {
+                self.lay_averages_of(dump.cpu, queue, clock);
+            }
+        }
+        self.recording.debug = Some(debug);
+    }
+
+    fn lay_averages_of(&mut self, cpu: Cpu, dump: &QueueDump, clock: Ns) {
+        let Some(queue) = self.dumped_queue(cpu, &dump.path) else { return };
+        let Some(averages) = averages_of(dump, "") else { return };
+        self.sched.lay_queue_averages(queue, averages, clock);
+        let group = self.groups.named(&dump.path);
+        let told = [whole(dump, "tg_load_avg_contrib"), whole(dump, "tg_load_avg")];
+        if let (Some(group), [Some(told), Some(all)]) = (group, told) {
+            self.sched.lay_group_load(group, queue, told, all);
+        }
+        let above = self.sched.entity_above(queue).zip(averages_of(dump, "se->avg."));
+        if let Some((entity, averages)) = above {
+            self.sched.lay_entity_averages(entity, averages, clock);
+        }
+    }
+
+    /// The averages of every task that has not run since are those of the snapshot.
+    pub(super) fn lay_task_averages(&mut self) {
+        let Some(behind) = self.behind else { return };
+        for line in std::mem::take(&mut self.recording.averages) {
+            let task = self.tasks.get(&line.tid).map(|info| info.id);
+            if let Some(task) = task.filter(|&task| line.computed != 0 && self.is_fair(task)) {
+                self.sched.lay_task_averages(task, line.averages, Ns(line.computed.wrapping_add(behind)));
+            }
+        }
+    }
+}
+
+fn whole(dump: &QueueDump, name: &str) -> Option<u64> {
+    dump.number(name).and_then(|value| u64::try_from(value).ok())
+}
+
+/// What a dump has of averages under names that begin so.
+fn averages_of(dump: &QueueDump, prefix: &str) -> Option<RecordedAverages> {
+    let number = |names: &[&str]| names.iter().find_map(|name| whole(dump, &format!("{prefix}{name}")));
+    let estimate = number(&["util_est_enqueued", "util_est"]).and_then(|value| u32::try_from(value).ok());
+    let removed = ["removed.load_avg", "removed.runnable_avg", "removed.util_avg"];
+    Some(RecordedAverages {
+        load: number(&["load_avg"])?,
+        runnable: number(&["runnable_avg", "runnable_load_avg"])?,
+        util: number(&["util_avg"])?,
+        sums: None,
+        estimates: [estimate.unwrap_or(0), 0],
+        removed: removed.map(|name| number(&[name]).unwrap_or(0)),
+    })
+}
