@@ -45,6 +45,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Says how well the modelled kernels agree with every recording of a collection.
     Fidelity(FidelityArgs),
+    /// Reproduces published reports, each by one command.
+    Scenario(ScenarioArgs),
     /// Lists, shows and compares kernels.
     Kernels(KernelsArgs),
     /// Lists and shows machines.
@@ -266,6 +268,42 @@ pub struct FidelityArgs {
     #[arg(long, value_name = "FILE")]
     pub figures: Option<PathBuf>,
     /// How many recordings are walked at once; by default one a CPU. Results do not depend on it.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct ScenarioArgs {
+    #[command(subcommand)]
+    pub command: ScenarioCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ScenarioCommand {
+    /// Lists scenarios.
+    List(FormatArgs),
+    /// Runs a scenario and judges its report's claims; exit status 1 says that one does not hold.
+    Run(ScenarioRunArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ScenarioRunArgs {
+    /// The scenario, or all.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Fewer and shorter runs: under a minute on two CPUs.
+    #[arg(long)]
+    pub quick: bool,
+    /// A new folder for the report, and for each run's output and counters.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Writes the report as a page NAME.md into this folder, too.
+    #[arg(long, value_name = "DIR")]
+    pub pages: Option<PathBuf>,
+    /// How many runs go on at once; by default one a CPU. Results do not depend on it.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     /// How the answer is printed.

@@ -10,6 +10,7 @@ pub mod kernels;
 pub mod latency;
 pub mod machines;
 pub mod run;
+pub mod scenario;
 pub mod summary;
 pub mod timehist;
 pub mod trace;

@@ -44,6 +44,7 @@ fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Timehist(args) => commands::timehist::execute(&args),
         Command::Verify(args) => commands::verify::execute(&args),
         Command::Fidelity(args) => commands::fidelity::execute(&args),
+        Command::Scenario(args) => commands::scenario::execute(args.command),
         Command::Kernels(args) => commands::kernels::execute(args.command),
         Command::Machines(args) => commands::machines::execute(args.command),
         Command::Workloads(args) => commands::workloads::execute(args.command),

@@ -20,6 +20,7 @@ mod interval;
 mod migrate;
 mod newidle;
 mod nohz;
+mod notes;
 mod open_loop;
 mod periodic;
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use detach::{Pull, TaskLook};
 pub use imbalance::{Imbalance, MigrationType};
 pub use newidle::NewidleSearch;
 pub use nohz::{Kick, NohzKind};
+pub use notes::BalanceNote;
 pub use periodic::BalanceWork;
 pub use reasons::{Balanced, PullEnd, TaskReason};
 pub use rules::*;
@@ -54,6 +56,8 @@ pub(crate) struct Balance {
     pub nohz: nohz::Nohz,
     /// The kernel is preemptible (`CONFIG_PREEMPTION`).
     pub preemption: bool,
+    /// Every try is noted here, if that is wanted.
+    pub notes: Option<Vec<BalanceNote>>,
 }
 
 /// What balancing remembers of a CPU (`struct rq`).
@@ -86,7 +90,12 @@ impl Balance {
             random: (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             ..CpuBalance::default()
         };
-        Balance { cpus: (0..nr_cpus).map(cpu).collect(), nohz: nohz::Nohz::default(), preemption: false }
+        Balance {
+            cpus: (0..nr_cpus).map(cpu).collect(),
+            nohz: nohz::Nohz::default(),
+            preemption: false,
+            notes: None,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use fairlab_kernel::generation::{Feature, Tunable};
 use fairlab_sim::Machine;
 use serde_json::{Value, json};
 
+use crate::scenario::Report;
 use crate::{Experiment, LabError, RunResult};
 
 /// A folder under construction.
@@ -55,6 +56,23 @@ impl RunFolder {
         self.file("runs.json", &pretty(&json!({ "schema": "fairlab/run/1", "runs": results })))?;
         for run in results {
             let folder = format!("{}/seed-{}", run.kernel, run.seed);
+            self.file(&format!("{folder}/output.txt"), &run.output)?;
+            self.file(&format!("{folder}/schedstat.txt"), &run.schedstat)?;
+            self.file(&format!("{folder}/schedstat-sis.txt"), &run.schedstat_searches)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a scenario's report, and what each of its runs printed and counted, into a folder of its name.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write_report(&self, report: &Report) -> Result<(), LabError> {
+        let name = report.name;
+        self.file(&format!("{name}/report.txt"), &report.to_text())?;
+        self.file(&format!("{name}/report.json"), &pretty(&report.to_json()))?;
+        for (label, run) in &report.runs {
+            let folder = format!("{name}/{label}");
             self.file(&format!("{folder}/output.txt"), &run.output)?;
             self.file(&format!("{folder}/schedstat.txt"), &run.schedstat)?;
             self.file(&format!("{folder}/schedstat-sis.txt"), &run.schedstat_searches)?;
@@ -144,6 +162,8 @@ fn machine_spec(machine: &Machine) -> Value {
     json!({
         "name": machine.name,
         "hz": machine.hz,
+        "high_res_timers": machine.high_res_timers,
+        "jitter_percent": machine.jitter_percent,
         "cpus_core_llc_node": machine.topology.cpus().map(place).collect::<Vec<_>>(),
         "costs": costs.collect::<serde_json::Map<_, _>>(),
     })

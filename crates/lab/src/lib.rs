@@ -13,6 +13,7 @@ pub mod fidelity;
 mod folder;
 pub mod machines;
 mod run;
+pub mod scenario;
 mod trace_file;
 mod tracks;
 mod trials;
@@ -25,6 +26,6 @@ pub use compare::{
 pub use error::LabError;
 pub use experiment::{Experiment, Progress, Stopped, run_all};
 pub use folder::RunFolder;
-pub use run::{RunResult, RunSpec, run};
+pub use run::{Onlooker, RunResult, RunSpec, run, run_watched};
 pub use trace_file::TraceFile;
 pub use trials::{Setting, Trials};

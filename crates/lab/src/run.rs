@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use fairlab_analysis::metrics::Metrics;
-use fairlab_event::{DigestSink, Ns, Sink, System};
-use fairlab_kernel::Generation;
+use fairlab_event::{DigestSink, Event, Ns, Sink, System};
+use fairlab_kernel::balance::BalanceNote;
+use fairlab_kernel::{Generation, Scheduler};
 use fairlab_sim::{Engine, Machine};
 use serde::Serialize;
 
@@ -89,6 +90,32 @@ fn system_of(spec: &RunSpec) -> System {
     }
 }
 
+/// What looks on while a run goes on, beside what every run measures.
+pub trait Onlooker {
+    /// Takes the next event.
+    fn event(&mut self, event: &Event<'_>);
+
+    /// Whether the tries of balancing are to be noted, too.
+    fn wants_balancing(&self) -> bool {
+        false
+    }
+
+    /// Takes the next try of balancing. They come in order of time, but up to [`SLICE`] after the events of that time.
+    fn balanced(&mut self, note: &BalanceNote, kernel: &Scheduler) {
+        let _ = (note, kernel);
+    }
+
+    /// Looks at the engine at the end.
+    fn ended(&mut self, engine: &Engine) {
+        let _ = engine;
+    }
+}
+
+/// Nobody looks on.
+impl Onlooker for () {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
 /// Virtual time between two looks at whether to stop early.
 const SLICE: Ns = Ns(50_000_000);
 
@@ -97,6 +124,18 @@ const SLICE: Ns = Ns(50_000_000);
 /// # Errors
 /// The workload's options are wrong, or the trace cannot be written.
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
+    run_watched(spec, stop, &mut ())
+}
+
+/// Runs a spec while somebody looks on. Gives `None`, and leaves no trace, when `stop` was set before the end.
+///
+/// # Errors
+/// The workload's options are wrong, or the trace cannot be written.
+pub fn run_watched(
+    spec: &RunSpec,
+    stop: &AtomicBool,
+    onlooker: &mut dyn Onlooker,
+) -> Result<Option<RunResult>, LabError> {
     let started = Instant::now();
     let workload = workloads::build(&spec.workload)?;
     let mut engine = Engine::new(spec.kernel.clone(), spec.machine.clone(), spec.seed);
@@ -106,6 +145,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabEr
     }
     let number = engine.start(workload);
     let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;
+    engine.set_balance_notes(onlooker.wants_balancing());
     let mut sinks = ((DigestSink::default(), Metrics::new(spec.machine.topology.nr_cpus(), Ns::ZERO)), trace);
     sinks.system(&system_of(spec));
     let mut until = Ns::ZERO;
@@ -114,8 +154,26 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabEr
             return Ok(None);
         }
         until = (until + SLICE).min(spec.duration);
-        engine.run_until(until, &mut sinks);
+        let mut looked_on = fairlab_event::sink_fn(|event: &Event<'_>| onlooker.event(event));
+        engine.run_until(until, &mut (&mut sinks, &mut looked_on));
+        drop(looked_on);
+        for note in engine.take_balance_notes() {
+            onlooker.balanced(&note, engine.kernel());
+        }
     }
+    onlooker.ended(&engine);
+    finish(spec, &engine, number, sinks, started)
+}
+
+type Sinks = ((DigestSink, Metrics), Option<TraceFile>);
+
+fn finish(
+    spec: &RunSpec,
+    engine: &Engine,
+    number: usize,
+    sinks: Sinks,
+    started: Instant,
+) -> Result<Option<RunResult>, LabError> {
     let ((digest, metrics), trace) = sinks;
     let trace_losses = trace.map(TraceFile::finish).transpose()?.unwrap_or_default();
     let workload = engine.workload(number);

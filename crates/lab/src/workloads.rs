@@ -8,6 +8,7 @@ use fairlab_sim::workload::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
 use fairlab_sim::workload::pipe::{Pipe, USAGE as PIPE_USAGE};
 use fairlab_sim::workload::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use fairlab_sim::workload::schbench::{Schbench, usage as schbench_usage};
+use fairlab_sim::workload::vhost::{USAGE as VHOST_USAGE, Vhost};
 
 use crate::LabError;
 
@@ -45,6 +46,12 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "two tasks pass a byte to and fro (perf bench sched pipe)",
         usage: || PIPE_USAGE,
         build: |args| Ok(Box::new(Pipe::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "vhost",
+        about: "vhost threads that poll in the kernel until kworkers have run, beside guests' CPUs, in nested groups",
+        usage: || VHOST_USAGE,
+        build: |args| Ok(Box::new(Vhost::parse(args)?)),
     },
     WorkloadKind {
         name: "rt-app",

@@ -19,6 +19,7 @@ mod tests;
 mod wakeup;
 
 use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
+use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::core::{Mode, Scheduler};
 use fairlab_kernel::cpufreq::FrequencyRequest;
 use fairlab_kernel::{CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId};
@@ -58,6 +59,8 @@ pub struct Engine {
     /// Threads that have not ended.
     alive: usize,
     seed: u64,
+    /// What the costs' variation is drawn from.
+    jitter: Stream,
     counters: Counters,
     marked: Vec<Cpu>,
     newidle: Vec<Newidle>,
@@ -142,6 +145,7 @@ impl Engine {
             threads: Vec::new(),
             alive: 0,
             seed,
+            jitter: Stream::new(seed, "jitter"),
             counters: Counters::default(),
             marked: Vec::new(),
             newidle: Vec::new(),
@@ -158,6 +162,16 @@ impl Engine {
     /// Whether events are reported to the sink; without, a run is faster.
     pub fn set_tracing(&mut self, enabled: bool) {
         self.kernel.set_tracing(enabled);
+    }
+
+    /// Whether every try of balancing is noted; a run without that is faster.
+    pub fn set_balance_notes(&mut self, enabled: bool) {
+        self.kernel.set_balance_notes(enabled);
+    }
+
+    /// Hands over the notes of balancing taken since the last call, in order of time.
+    pub fn take_balance_notes(&mut self) -> Vec<BalanceNote> {
+        self.kernel.take_balance_notes()
     }
 
     /// Starts a workload's main thread on CPU 0 now. Returns the workload's number.

@@ -21,8 +21,14 @@ pub struct Machine {
     pub topology: Topology,
     /// Ticks a second (`CONFIG_HZ`).
     pub hz: u64,
+    /// Sleep timers expire when they are due (`CONFIG_HIGH_RES_TIMERS`, and a clock good enough for it); without, at the
+    /// next tick.
+    pub high_res_timers: bool,
     /// What kernel work costs.
     pub costs: Costs,
+    /// By how much the cost of each piece of kernel work varies, drawn anew each time: up to so many percent more or
+    /// less. 0: never.
+    pub jitter_percent: u32,
     /// CPUs that share a clock whose frequency schedutil chooses; all others run at full speed.
     pub frequency_domains: Vec<FrequencyDomain>,
 }

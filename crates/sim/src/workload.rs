@@ -8,8 +8,9 @@ pub mod hackbench;
 pub mod pipe;
 pub mod rtapp;
 pub mod schbench;
+pub mod vhost;
 
-use fairlab_event::{Comm, Ns};
+use fairlab_event::{Comm, Cpu, Ns};
 use fairlab_kernel::{CpuMask, Policy};
 
 use crate::rng::Stream;
@@ -42,6 +43,8 @@ pub struct ThreadSpec {
     pub allowed: CpuMask,
     /// The control group that it starts in, by its index among the workload's; `None`: its creator's.
     pub group: Option<usize>,
+    /// It is a thread of the kernel.
+    pub kthread: bool,
 }
 
 impl ThreadSpec {
@@ -53,6 +56,7 @@ impl ThreadSpec {
             nice: 0,
             allowed: CpuMask::ALL,
             group: None,
+            kthread: false,
         }
     }
 }
@@ -103,6 +107,8 @@ pub enum Action {
 pub struct View<'e> {
     /// The clock.
     pub now: Ns,
+    /// The CPU that the thread runs on. Kernel code goes by it; a program of user space has no business with it.
+    pub cpu: Cpu,
     /// The thread's own random stream.
     pub random: &'e mut Stream,
 }

@@ -88,6 +88,8 @@ fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Va
         "description": machine.description,
         "platform": topology.platform().name(),
         "hz": machine.hz,
+        "high_res_timers": machine.high_res_timers,
+        "jitter_percent": machine.jitter_percent,
         "cpus": cpus.collect::<Vec<_>>(),
         "distances": (0..nodes).map(row).collect::<Vec<_>>(),
         "clocks": clocks.collect::<Vec<_>>(),

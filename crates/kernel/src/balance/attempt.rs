@@ -323,6 +323,7 @@ impl Scheduler {
     /// Applies a decision: moves tasks, remembers successes and failures, sets the next interval. Returns how many tasks
     /// were moved. A push that was begun is the driver's to carry out, by the source's stopper.
     pub fn apply_balance(&mut self, decision: &BalanceDecision) -> u32 {
+        self.note_balance(decision);
         for pull in &decision.pulls {
             self.apply_pull(pull);
         }

@@ -26,6 +26,12 @@ struct MachineFile {
     #[serde(default)]
     description: String,
     hz: u64,
+    /// Sleep timers expire when they are due, not at the next tick.
+    #[serde(default = "yes")]
+    high_res_timers: bool,
+    /// By how many percent the cost of kernel work varies.
+    #[serde(default)]
+    jitter_percent: u32,
     /// Whose architecture code it is: x86, arm64 or s390.
     #[serde(default)]
     platform: Option<String>,
@@ -87,6 +93,10 @@ struct ClockTable {
     fast_switch: bool,
 }
 
+const fn yes() -> bool {
+    true
+}
+
 fn one() -> u32 {
     1
 }
@@ -140,6 +150,8 @@ fn parse(text: &str) -> Result<Machine, LabError> {
         description: file.description,
         topology,
         hz: file.hz,
+        high_res_timers: file.high_res_timers,
+        jitter_percent: file.jitter_percent.min(100),
         costs,
         frequency_domains,
     })

@@ -50,6 +50,8 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         description,
         topology,
         hz,
+        high_res_timers: true,
+        jitter_percent: 0,
         costs: Costs::default(),
         frequency_domains,
     })

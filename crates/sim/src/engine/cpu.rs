@@ -69,7 +69,14 @@ impl Default for CpuState {
 impl Engine {
     /// Keeps `cpu` busy in the kernel for `cost`.
     pub(super) fn enter_kernel(&mut self, cpu: Cpu, cost: Ns, then: Then) {
+        let cost = if self.machine.jitter_percent == 0 { cost } else { self.jittered(cost) };
         self.enter_phase(cpu, Phase::Kernel(then), self.now + self.time_for(cpu, cost));
+    }
+
+    /// A cost as it happens to be this time.
+    fn jittered(&mut self, cost: Ns) -> Ns {
+        let most = cost.0 * u64::from(self.machine.jitter_percent) / 100;
+        Ns(cost.0.saturating_sub(most) + self.jitter.below(2 * most + 1))
     }
 
     pub(super) fn enter_phase(&mut self, cpu: Cpu, phase: Phase, until: Ns) {

@@ -36,7 +36,7 @@ impl Engine {
 
     fn next_action(&mut self, cpu: Cpu, index: usize) {
         let thread = &mut self.threads[index];
-        let mut view = View { now: self.now, random: &mut thread.random };
+        let mut view = View { now: self.now, cpu, random: &mut thread.random };
         let action = self.programs[thread.program].workload.next(thread.id, &mut view);
         match action {
             Action::Run(work) => {
@@ -105,7 +105,7 @@ impl Engine {
         match call {
             SystemCall::FutexWait => self.futex_wait(cpu, index),
             SystemCall::Nanosleep(least) => {
-                let expires = self.now + least + TIMER_SLACK;
+                let expires = self.sleep_expires(least);
                 self.queue.arrange_interrupt(cpu, expires, Interrupt::Timer { thread: index as u32 });
                 self.sleep(cpu, index, Wait::Timer);
             }
@@ -153,6 +153,15 @@ impl Engine {
                 self.schedule(cpu, TaskState::DEAD);
             }
         }
+    }
+
+    /// When a sleep of at least `least` ends: with the slack that timers have, or at a tick.
+    fn sleep_expires(&self, least: Ns) -> Ns {
+        let due = self.now + least;
+        if self.machine.high_res_timers {
+            return due + TIMER_SLACK;
+        }
+        Ns(due.0.next_multiple_of(self.machine.tick().0))
     }
 
     /// The running thread may use other CPUs from now on.
@@ -213,7 +222,7 @@ impl Engine {
                 policy: Policy::Normal,
                 nice: spec.nice,
                 allowed: spec.allowed.and(self.machine.topology.online()),
-                per_cpu_kthread: false,
+                per_cpu_kthread: spec.kthread && spec.allowed.weight() == 1,
             },
             cpu,
         );

@@ -80,6 +80,8 @@ fn machine(cores: u32) -> Machine {
         description: String::new(),
         topology: Topology::regular(1, 1, cores, 1, SmtNumbering::Adjacent).expect("a machine"),
         hz: 1000,
+        high_res_timers: true,
+        jitter_percent: 0,
         costs,
         frequency_domains: Vec::new(),
     }
@@ -148,6 +150,29 @@ fn a_newly_idle_cpu_pulls_a_waiting_task() {
         picture("v6.5", machine(2), threads, Ns::from_ms(1), 20),
         "  0 CCCCCCCCCCCCCCCCCCCC\n  1 BBBBBDDDDDDDDDDDDDDD\n"
     );
+}
+
+#[test]
+fn without_high_resolution_timers_sleeps_end_at_ticks() {
+    let sleeper = vec![Action::Sleep(Ns::from_us(300)), Action::Run(Ns::from_us(200))];
+    let wakeups = |high_res_timers: bool| {
+        let mut engine =
+            Engine::new("v6.6".parse().expect("a kernel"), Machine { high_res_timers, ..machine(1) }, 1);
+        engine.set_tracing(true);
+        engine.start(Script::new(vec![(spec(0, "0"), sleeper.clone())]));
+        let mut times = Vec::new();
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            if let EventKind::SchedWaking(_) = event.kind {
+                times.push(event.time.0);
+            }
+        });
+        engine.run_until(Ns::from_ms(20), &mut sink);
+        drop(sink);
+        times
+    };
+    let (fine, coarse) = (wakeups(true), wakeups(false));
+    assert!(coarse.iter().all(|time| time % 1_000_000 < 10) && coarse.len() > 10, "{coarse:?}");
+    assert!(fine.len() > coarse.len() && fine.iter().any(|time| time % 1_000_000 > 10), "{fine:?}");
 }
 
 #[test]

@@ -29,8 +29,10 @@ pub struct Preset {
     /// CPUs that are slower than the fastest, or whose clock schedutil sets.
     speeds: &'static [Speed],
     hz: u64,
+    high_res_timers: bool,
     /// Costs that differ from the defaults, with the reason.
     costs: &'static [(&'static str, u64, &'static str)],
+    jitter_percent: u32,
     /// Where the figures come from: what, and its source.
     sources: &'static [(&'static str, &'static str)],
 }
@@ -69,7 +71,9 @@ impl Preset {
             description: self.description.to_string(),
             topology: self.topology().expect("presets are possible machines"),
             hz: self.hz,
+            high_res_timers: self.high_res_timers,
             costs,
+            jitter_percent: self.jitter_percent,
             frequency_domains: self.speeds.iter().map(domain).collect(),
         }
     }

@@ -399,6 +399,8 @@ mod tests {
             description: String::new(),
             topology: Topology::regular(1, 1, cpus, 1, SmtNumbering::Adjacent).expect("a machine"),
             hz: 1000,
+            high_res_timers: true,
+            jitter_percent: 0,
             costs,
             frequency_domains: Vec::new(),
         };

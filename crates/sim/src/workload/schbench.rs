@@ -201,11 +201,12 @@ mod tests {
         assert_eq!(machine.streams().collect::<Vec<_>>(), expected);
         let mut schbench = schbench("-m 2 -t 3");
         let mut random = crate::rng::Stream::new(1, "main");
-        let mut act =
-            |thread| match schbench.next(ThreadId(thread), &mut View { now: Ns(5), random: &mut random }) {
-                Action::Spawn(spec) => spec.stream,
-                other => format!("{other:?}"),
-            };
+        let mut act = |thread| match schbench
+            .next(ThreadId(thread), &mut View { now: Ns(5), cpu: fairlab_event::Cpu(0), random: &mut random })
+        {
+            Action::Spawn(spec) => spec.stream,
+            other => format!("{other:?}"),
+        };
         let order = [0, 1, 0, 0, 2, 1].map(&mut act);
         // Message thread 0 (thread 1) is at work while main still creates the other (thread 3).
         assert_eq!(order[..3], ["message-0", "worker-0.0", "message-1"]);
@@ -272,7 +273,7 @@ mod tests {
         let mut schbench = schbench("-m 1 -t 3 -c 1000 -s 1000");
         let mut random = crate::rng::Stream::new(1, "x");
         let mut act = |thread, us| {
-            let view = &mut View { now: Ns::from_us(us), random: &mut random };
+            let view = &mut View { now: Ns::from_us(us), cpu: fairlab_event::Cpu(0), random: &mut random };
             format!("{:?}", schbench.next(ThreadId(thread), view))
         };
         act(0, 0);
@@ -300,7 +301,7 @@ mod tests {
         let mut schbench = schbench("-m 1 -t 2 -c 1000 -s 1000 --revision 93483e4");
         let mut random = crate::rng::Stream::new(1, "x");
         let mut act = |thread, us| {
-            let view = &mut View { now: Ns::from_us(us), random: &mut random };
+            let view = &mut View { now: Ns::from_us(us), cpu: fairlab_event::Cpu(0), random: &mut random };
             format!("{:?}", schbench.next(ThreadId(thread), view))
         };
         act(0, 0);

@@ -17,7 +17,9 @@ const PLAIN: Preset = Preset {
     distance: 21,
     speeds: &[],
     hz: 1000,
+    high_res_timers: true,
     costs: &[],
+    jitter_percent: 0,
     sources: &[],
 };
 
@@ -31,6 +33,42 @@ const INTEL_NUMBERING: (&str, &str) =
 const LKP_HZ: (&str, &str) = ("hz", "0-Day's x86_64-rhel configurations have CONFIG_HZ=1000");
 const LKP_CLOCK: (&str, &str) =
     ("clock", "the tests' names end in -performance: the governor keeps the highest frequency");
+
+/// QEMU with `-icount`: an instruction is a nanosecond, and all CPUs take turns.
+const INSTRUCTIONS_AS_TIME: Preset = Preset {
+    numbering: SmtNumbering::Adjacent,
+    high_res_timers: false,
+    costs: &[
+        ("wakeup_ns", 9_000, "recordings: wakeups of a burst are 9 to 15 us apart (medians of four kernels)"),
+        ("syscall_ns", 2_000, "the same, less the wakeup itself"),
+        (
+            "newidle_ns",
+            6_000,
+            "recordings: 34 to 43 us from a message thread's last wakeup to its leaving the CPU",
+        ),
+        (
+            "balance_cpu_ns",
+            1_000,
+            "recordings: new-idle balancing is remembered to cost 1 to 11 us with 2 CPUs, 3 to 61 with 16",
+        ),
+        ("context_switch_ns", 3_000, "recordings: 7 to 10 us from a wakeup to the switch on an idle CPU"),
+        ("idle_exit_ns", 4_000, "the same"),
+    ],
+    jitter_percent: 70,
+    sources: &[
+        (
+            "topology",
+            "recordings of schbench on 5.2.1, 5.7.14 and 5.10: QEMU's Nehalem with two threads a core",
+        ),
+        ("hz", "the recorded kernels' configuration"),
+        (
+            "timers",
+            "in those recordings every sleep ends at a tick: the clock source is tsc-early, not fit for more",
+        ),
+        ("jitter", "the same: within a burst wakeups are 3 to 22 us apart, 11 on average"),
+    ],
+    ..PLAIN
+};
 
 /// Every preset.
 pub const PRESETS: &[Preset] = &[
@@ -62,6 +100,20 @@ pub const PRESETS: &[Preset] = &[
             ("hz", "assumed: tails of 12.2 to 13.2 ms are a slice of 12 ms and at most one tick of 1 ms"),
         ],
         ..PLAIN
+    },
+    Preset {
+        name: "qemu8",
+        description: "virtual machine with 8 CPUs that counts instructions as time: 4 cores of 2 threads, HZ 1000",
+        cores_an_llc: 4,
+        threads_a_core: 2,
+        ..INSTRUCTIONS_AS_TIME
+    },
+    Preset {
+        name: "qemu16",
+        description: "virtual machine with 16 CPUs that counts instructions as time: 8 cores of 2 threads, HZ 1000",
+        cores_an_llc: 8,
+        threads_a_core: 2,
+        ..INSTRUCTIONS_AS_TIME
     },
     Preset {
         name: "laptop8",

@@ -134,7 +134,8 @@ impl<W: Workload> Ideal<W> {
         let now = self.now;
         let me = &mut self.threads[thread.index()];
         assert_eq!(me.state, State::Active);
-        let action = self.workload.next(thread, &mut View { now, random: &mut me.random });
+        let action =
+            self.workload.next(thread, &mut View { now, cpu: fairlab_event::Cpu(0), random: &mut me.random });
         match action {
             Action::Run(time) => self.queue(now + time, thread, What::Continue),
             Action::SpinUntil(time) => {

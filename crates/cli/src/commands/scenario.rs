@@ -1,0 +1,91 @@
+//! `fairlab scenario`: published reports, each reproduced by one command.
+
+use std::fs;
+
+use fairlab_lab::RunFolder;
+use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario};
+use serde_json::{Value, json};
+
+use crate::args::{Format, ScenarioCommand, ScenarioRunArgs};
+use crate::error::CliError;
+use crate::output;
+use crate::progress::{ProgressLine, stop_on_interrupt};
+
+pub fn execute(command: ScenarioCommand) -> Result<(), CliError> {
+    match command {
+        ScenarioCommand::List(format) => list(format.format),
+        ScenarioCommand::Run(args) => run(&args),
+    }
+}
+
+fn list(format: Format) -> Result<(), CliError> {
+    match format {
+        Format::Json => {
+            let all = SCENARIOS.iter().map(|scenario| {
+                json!({
+                    "name": scenario.name,
+                    "about": scenario.about,
+                    "source": scenario.source,
+                    "commit": scenario.commit,
+                })
+            });
+            output::print_json(
+                &json!({ "schema": "fairlab/scenarios/1", "scenarios": all.collect::<Vec<_>>() }),
+            )
+        }
+        Format::Text => {
+            let line = |scenario: &Scenario| format!("{:<22}{}\n", scenario.name, scenario.about);
+            output::print(&SCENARIOS.iter().map(line).collect::<String>())
+        }
+    }
+}
+
+fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
+    let chosen = match args.name.as_str() {
+        "all" => SCENARIOS.iter().collect::<Vec<_>>(),
+        name => vec![scenario::find(name)?],
+    };
+    let folder = args.out.as_deref().map(RunFolder::create).transpose()?;
+    let stop = stop_on_interrupt()?;
+    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let (mut answers, mut all_hold) = (Vec::new(), true);
+    for scenario in chosen {
+        let progress = ProgressLine::new(scenario.name);
+        let show = |done| progress.show(done);
+        let bench = Bench { quick: args.quick, jobs, on_progress: &show, stop: &stop };
+        let Some(report) = scenario.run(&bench)? else { return Err(CliError::Interrupted) };
+        drop(progress);
+        all_hold &= report.holds();
+        keep(args, folder.as_ref(), &report)?;
+        match args.format {
+            Format::Json => answers.push(report.to_json()),
+            Format::Text => output::print(&report.to_text())?,
+        }
+    }
+    if let Some(folder) = folder {
+        folder.finish()?;
+    }
+    if args.format == Format::Json {
+        let one = answers.len() == 1 && args.name != "all";
+        let all = || json!({ "schema": "fairlab/scenarios/1", "scenarios": answers });
+        output::print_json(&if one { answers.pop().unwrap_or(Value::Null) } else { all() })?;
+    }
+    if all_hold { Ok(()) } else { Err(CliError::No) }
+}
+
+/// Writes what was asked for beside the printed answer.
+fn keep(args: &ScenarioRunArgs, folder: Option<&RunFolder>, report: &Report) -> Result<(), CliError> {
+    if let Some(folder) = folder {
+        folder.write_report(report)?;
+    }
+    let Some(pages) = &args.pages else { return Ok(()) };
+    let quick = if args.quick { " --quick" } else { "" };
+    let command = format!("fairlab scenario run {}{quick} --pages {}", report.name, pages.display());
+    let path = pages.join(format!("{}.md", report.name));
+    fs::write(&path, report.to_markdown(&command)).map_err(|error| {
+        CliError::bad(
+            format!("cannot write {}: {error}", path.display()),
+            "name a folder for --pages that is there",
+        )
+    })
+}

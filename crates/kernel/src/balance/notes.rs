@@ -1,0 +1,40 @@
+//! Notes of what balancing decided, for those who explain it.
+//!
+//! Must not know: who reads them.
+
+use fairlab_event::Ns;
+
+use crate::balance::attempt::BalanceDecision;
+use crate::core::Scheduler;
+
+/// A try that was applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BalanceNote {
+    /// When.
+    pub time: Ns,
+    /// What was decided, and why.
+    pub decision: BalanceDecision,
+    /// The level's name: `SMT`, `MC`, …
+    pub level: &'static str,
+}
+
+impl Scheduler {
+    /// Whether every try is noted, until the driver takes the notes; a run without them is faster.
+    pub fn set_balance_notes(&mut self, enabled: bool) {
+        self.balance.notes = enabled.then(Vec::new);
+    }
+
+    /// Hands over the notes taken since the last call, in order.
+    pub fn take_balance_notes(&mut self) -> Vec<BalanceNote> {
+        self.balance.notes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    pub(super) fn note_balance(&mut self, decision: &BalanceDecision) {
+        if self.balance.notes.is_none() {
+            return;
+        }
+        let level = self.domain(decision.cpu, decision.level).name;
+        let note = BalanceNote { time: self.trace.now, decision: decision.clone(), level };
+        self.balance.notes.get_or_insert_default().push(note);
+    }
+}

@@ -1,0 +1,165 @@
+//! Scenarios: published reports on the fair scheduler, each reproduced by one command.
+//!
+//! A scenario runs a report's workload on the report's machine and kernels, puts the published figures beside the
+//! measured ones, says of each claim whether it holds, tells how it comes about from what happened in the runs, and
+//! takes the guilty rule out to see the effect vanish (*ablation*).
+//!
+//! The published figures are data. None of them enters a run; where a machine's costs were fitted to a report, the
+//! machine says so.
+//!
+//! Must not know: how a result reaches a user.
+
+mod first_bad;
+mod load_balance_rework;
+mod passes;
+mod render;
+mod report;
+mod schbench_table;
+mod waits;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use fairlab_event::Ns;
+
+pub use report::{Claim, Part, Published, Report};
+
+use crate::{LabError, Onlooker, Progress, RunResult, RunSpec, machines, run_watched};
+
+/// A published report that can be reproduced.
+#[derive(Debug)]
+pub struct Scenario {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is about, in a sentence.
+    pub about: &'static str,
+    /// The report: who published it, where and when.
+    pub source: &'static str,
+    /// The commit that is guilty or helpful, with its subject.
+    pub commit: &'static str,
+    conduct: fn(&Bench<'_>, &mut Report) -> Result<Option<()>, LabError>,
+}
+
+/// Every scenario, in the order in which they are listed.
+pub const SCENARIOS: &[Scenario] = &[load_balance_rework::SCENARIO];
+
+/// The scenario called `name`.
+///
+/// # Errors
+/// There is none.
+pub fn find(name: &str) -> Result<&'static Scenario, LabError> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
+        let names = SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ");
+        LabError::new(format!("unknown scenario '{name}'"), format!("known are {names}, and all"))
+    })
+}
+
+/// What a scenario works with.
+pub struct Bench<'a> {
+    /// Shorter and fewer runs.
+    pub quick: bool,
+    /// How many runs go on at once; results do not depend on it.
+    pub jobs: usize,
+    /// Called after each run of a batch, from any thread.
+    pub on_progress: &'a (dyn Fn(Progress) + Sync),
+    /// Set by whoever wants an early end.
+    pub stop: &'a AtomicBool,
+}
+
+impl Scenario {
+    /// Does all runs and judges the claims. Gives `None` when it was stopped before its end.
+    ///
+    /// # Errors
+    /// A run fails.
+    pub fn run(&self, bench: &Bench<'_>) -> Result<Option<Report>, LabError> {
+        let mut report = Report::new(self, bench.quick);
+        Ok((self.conduct)(bench, &mut report)?.map(|()| report))
+    }
+}
+
+/// One run of a scenario, in words.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The kernel's name.
+    pub kernel: &'static str,
+    /// The machine's name.
+    pub machine: &'static str,
+    /// The workload's command line.
+    pub workload: String,
+    /// For how long, in virtual time.
+    pub duration: Ns,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// The plan with everything looked up.
+    pub fn spec(&self) -> Result<RunSpec, LabError> {
+        Ok(RunSpec {
+            kernel: self.kernel.parse().map_err(LabError::from)?,
+            machine: machines::find(self.machine)?,
+            workload: self.workload.split_whitespace().map(String::from).collect(),
+            seed: self.seed,
+            duration: self.duration,
+            trace: None,
+        })
+    }
+}
+
+impl Bench<'_> {
+    /// `whole`, or `quick` if that is wanted.
+    pub(crate) fn choose<T>(&self, whole: T, quick: T) -> T {
+        if self.quick { quick } else { whole }
+    }
+
+    /// Does every run of `plans` on all threads, each with an onlooker of its own. Results come in the order of the plans.
+    pub(crate) fn watch<O: Onlooker + Send>(
+        &self,
+        plans: &[Plan],
+        onlooker: impl Fn(&RunSpec) -> O + Sync,
+    ) -> Result<Option<Vec<(RunResult, O)>>, LabError> {
+        self.each(plans, |plan| {
+            let spec = plan.spec()?;
+            let mut onlooker = onlooker(&spec);
+            let result = run_watched(&spec, self.stop, &mut onlooker)?;
+            Ok(result.map(|result| (result, onlooker)))
+        })
+    }
+
+    /// Does something for every item on all threads. Gives `None` when it was stopped.
+    pub(crate) fn each<I: Sync, T: Send>(
+        &self,
+        items: &[I],
+        work: impl Fn(&I) -> Result<Option<T>, LabError> + Sync,
+    ) -> Result<Option<Vec<T>>, LabError> {
+        let (next, done, total) = (AtomicUsize::new(0), AtomicUsize::new(0), items.len());
+        let results = Mutex::new(items.iter().map(|_| None).collect::<Vec<_>>());
+        (self.on_progress)(Progress { done: 0, total });
+        let labour = || {
+            while let Some((index, item)) = take(&next, items) {
+                let outcome = work(item);
+                self.stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                let Some(result) = outcome? else { break };
+                results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result);
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                (self.on_progress)(Progress { done, total });
+            }
+            Ok::<(), LabError>(())
+        };
+        thread::scope(|scope| {
+            let threads =
+                (0..self.jobs.clamp(1, total.max(1))).map(|_| scope.spawn(labour)).collect::<Vec<_>>();
+            threads.into_iter().try_for_each(|thread| match thread.join() {
+                Ok(outcome) => outcome,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+        })?;
+        Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect())
+    }
+}
+
+fn take<'s, I>(next: &AtomicUsize, items: &'s [I]) -> Option<(usize, &'s I)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    items.get(index).map(|item| (index, item))
+}

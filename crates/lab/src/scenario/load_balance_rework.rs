@@ -1,0 +1,429 @@
+//! Seed 0: the rework of load_balance() leaves tasks behind busy CPUs beside idle ones.
+//!
+//! Must not know: how balancing decides; it is only asked what it did.
+
+mod real;
+
+use fairlab_event::{Event, Ns};
+use fairlab_kernel::Scheduler;
+use fairlab_kernel::balance::{BalanceNote, MigrationType};
+use fairlab_kernel::schedstat::CpuIdleType;
+
+use super::first_bad::first_bad;
+use super::passes::{PassTally, Passes, Witness};
+use super::render::number;
+use super::schbench_table::{SchbenchTable, side_by_side};
+use super::waits::TaskWaits;
+use super::{Bench, Plan, Published, Report, Scenario};
+use crate::{LabError, Onlooker, RunResult};
+use real::{REAL, Real};
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "load-balance-rework",
+    about: "after the rework of load_balance(), schbench workers wait a whole slice behind others while a CPU idles",
+    source: "Chris Mason, \"[PATCH] fix scheduler regression from 'sched/fair: Rework load_balance()'\", 23 October 2020",
+    commit: "0b0695f2b34a (\"sched/fair: Rework load_balance()\", v5.5) brought it, \
+             16b0a7a1a0af (\"sched/fair: Ensure tasks spreading in LLC during LB\", v5.10) ended it",
+    conduct,
+};
+
+/// The report's command line.
+const COMMAND: &str = "schbench -t 20 -r 0 -c 1000000 -s 1000 -i 30 -z 120";
+
+/// The report's table of a good kernel, v5.2.
+const PUBLISHED_GOOD: SchbenchTable = SchbenchTable {
+    runtime_s: 1290,
+    samples: 3280,
+    percentiles: [155, 189, 216, 227, 256, 1510, 3132],
+    max: 3286,
+    min: Some(21),
+};
+
+/// The report's table with 0b0695f2b34a.
+const PUBLISHED_BAD: SchbenchTable = SchbenchTable {
+    runtime_s: 1440,
+    samples: 4480,
+    percentiles: [147, 182, 205, 224, 12240, 12752, 13104],
+    max: 13172,
+    min: Some(21),
+};
+
+/// The kernels, and whether the report's effect is expected of them.
+const KERNELS: [(&str, bool); 8] = [
+    ("v5.2", false),
+    ("v5.4", false),
+    ("v5.4+0b0695f2b34a", true),
+    ("v5.5", true),
+    ("v5.9", true),
+    ("v5.9+16b0a7a1a0af", false),
+    ("v5.10-16b0a7a1a0af", true),
+    ("v5.10", false),
+];
+
+/// Longer than any burst of wakeups takes, shorter than a slice.
+const LONG_WAIT: Ns = Ns::from_ms(2);
+
+/// A stacked worker that nobody helps waits longer.
+const SLICE: Ns = Ns::from_ms(10);
+
+/// What is watched in a run: waits and passes, from the end of the warm-up on.
+struct Watch {
+    waits: TaskWaits,
+    passes: PassTally,
+}
+
+impl Watch {
+    fn from(from: Ns) -> Watch {
+        Watch { waits: TaskWaits::new("schbench", from), passes: PassTally::new(from) }
+    }
+}
+
+impl Onlooker for Watch {
+    fn event(&mut self, event: &Event<'_>) {
+        self.waits.event(event);
+    }
+
+    fn wants_balancing(&self) -> bool {
+        true
+    }
+
+    fn balanced(&mut self, note: &BalanceNote, _: &Scheduler) {
+        self.passes.note(note);
+    }
+}
+
+fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let Some(()) = as_reported(bench, report)? else { return Ok(None) };
+    let Some(()) = beside_real_kernels(bench, report)? else { return Ok(None) };
+    tell(bench, report)
+}
+
+/// The report's own machine.
+fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let plan = |(kernel, bad): (&'static str, bool)| {
+        let whole = if bad { PUBLISHED_BAD.runtime_s } else { PUBLISHED_GOOD.runtime_s };
+        let seconds = bench.choose(whole, 60);
+        Plan {
+            kernel,
+            machine: "vm40",
+            workload: COMMAND.to_string(),
+            duration: Ns::from_secs(seconds + 1),
+            seed: 1,
+        }
+    };
+    let plans = KERNELS.map(plan);
+    let warm = Ns::from_secs(5);
+    let Some(results) = bench.watch(&plans, |_| Watch::from(warm))? else { return Ok(None) };
+    let table = |run: &RunResult| SchbenchTable::last_of(&run.output).unwrap_or_default();
+    let tables = results.iter().map(|(run, _)| table(run)).collect::<Vec<_>>();
+    let of = |kernel: &str| KERNELS.iter().position(|(name, _)| *name == kernel).unwrap_or(0);
+
+    report.heading("The report's run");
+    report.text(format!("{COMMAND}, on vm40: 20 cores of 2 threads, HZ 1000."));
+    report.verbatim(format!("v5.2\n{}", side_by_side(&PUBLISHED_GOOD, &tables[of("v5.2")])));
+    report.verbatim(format!(
+        "v5.4+0b0695f2b34a\n{}",
+        side_by_side(&PUBLISHED_BAD, &tables[of("v5.4+0b0695f2b34a")])
+    ));
+    let rows = results.iter().zip(&tables).map(|((run, watch), table)| {
+        let metric = |name: &str| run.metric(name).map_or("-".to_string(), number);
+        let mut row = vec![run.kernel.clone()];
+        row.extend(table.percentiles.map(|us| us.to_string()));
+        row.extend([
+            table.max.to_string(),
+            percent(watch.waits.share_above(LONG_WAIT)),
+            metric("involuntary_switches_per_s"),
+            percent(run.metric("unconserved_share")),
+        ]);
+        row
+    });
+    let header = [
+        "kernel",
+        "p50",
+        "p75",
+        "p90",
+        "p95",
+        "p99",
+        "p99.5",
+        "p99.9",
+        "max",
+        "> 2 ms",
+        "inv. sw./s",
+        "unconserved",
+    ];
+    report.table(&header, rows.collect());
+    report.text(
+        "Latencies in us. \"> 2 ms\": share of workers' wakeups that waited longer. \"inv. sw./s\": involuntary switches. \
+         \"unconserved\": share of time in which some CPU idled while a task waited elsewhere.",
+    );
+    claims_of_report(report, &results, &tables, of);
+    report.runs.extend(results.into_iter().map(|(run, _)| (format!("vm40/{}", run.kernel), run)));
+    Ok(Some(()))
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".to_string(), |share| format!("{:.2} %", share * 100.0))
+}
+
+fn claims_of_report(
+    report: &mut Report,
+    results: &[(RunResult, Watch)],
+    tables: &[SchbenchTable],
+    of: impl Fn(&str) -> usize,
+) {
+    let sides = |bad: bool| {
+        KERNELS.iter().zip(tables).filter(move |((_, is_bad), _)| *is_bad == bad).map(|(_, table)| table)
+    };
+    let alike = (0..4).map(|index| {
+        let all = tables.iter().map(|table| table.percentiles[index] as f64);
+        let (least, most) =
+            all.fold((f64::MAX, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
+        most / least
+    });
+    let alike = alike.fold(1.0, f64::max);
+    report.claim(
+        "p50 to p95 are alike on all kernels: greatest ratio below 1.25",
+        Published::Figure(1.056),
+        Some(alike),
+        "times",
+        |ratio| ratio < 1.25,
+    );
+    let worst_good = sides(false).map(SchbenchTable::p99).max().unwrap_or(0);
+    let best_bad = sides(true).map(SchbenchTable::p99).min().unwrap_or(0);
+    let ratio = (worst_good > 0).then(|| best_bad as f64 / worst_good as f64);
+    report.claim(
+        "p99 is at least 10 times higher on every bad kernel than on any good one",
+        Published::Figure(12240.0 / 256.0),
+        ratio,
+        "times",
+        |ratio| ratio >= 10.0,
+    );
+    let bad = &tables[of("v5.4+0b0695f2b34a")];
+    let one_slice = |us: f64| (12_000.0..=13_500.0).contains(&us);
+    report.claim(
+        "p99 of the bad kernel is one slice of 12 ms and at most a tick",
+        Published::Figure(12240.0),
+        Some(bad.p99() as f64),
+        "us",
+        one_slice,
+    );
+    let good = &tables[of("v5.2")];
+    report.claim(
+        "the good kernel's tail is 1.5 to 3.3 ms: p99.9 above 1 ms",
+        Published::Figure(3132.0),
+        Some(good.percentiles[6] as f64),
+        "us",
+        |us| us >= 1000.0,
+    );
+    let metric = |kernel: &str, name: &str| results[of(kernel)].0.metric(name);
+    let ratio_of = |name: &str| Some(metric("v5.4+0b0695f2b34a", name)? / metric("v5.4", name)?.max(1e-12));
+    report.claim(
+        "involuntary switches: about twice as many",
+        Published::Figure(2.0),
+        ratio_of("involuntary_switches_per_s"),
+        "times",
+        |ratio| ratio >= 1.5,
+    );
+    report.claim(
+        "a CPU is left idle more of the time beside waiting tasks: the share of such time rises",
+        Published::Said("a higher percentage of the time"),
+        ratio_of("unconserved_share"),
+        "times",
+        |ratio| ratio > 2.0,
+    );
+    let vanishes = tables[of("v5.9+16b0a7a1a0af")].p99() as f64 / tables[of("v5.9")].p99() as f64;
+    report.claim(
+        "ablation: with the rule for caches of 16b0a7a1a0af on top of v5.9 the effect vanishes, p99 at most a tenth",
+        Published::Nothing,
+        Some(vanishes),
+        "times",
+        |ratio| ratio <= 0.1,
+    );
+}
+
+/// Runs of the sizes of which there are recordings of real kernels.
+fn beside_real_kernels(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let plan = |real: &Real| Plan {
+        kernel: real.kernel,
+        machine: real.machine,
+        workload: format!("schbench -m 2 -t {} -c 200000 -s 1000 -r 16 -w 2", real.cpus / 2),
+        duration: Ns::from_secs(20),
+        seed: 1,
+    };
+    let plans = REAL.iter().map(plan).collect::<Vec<_>>();
+    let Some(results) = bench.watch(&plans, |_| Watch::from(Ns::from_secs(2)))? else { return Ok(None) };
+    report.heading("Beside real kernels");
+    report.text(
+        "schbench -m 2 -t CPUS/2 -c 200000 -s 1000 -r 16 -w 2 on 8 and 16 CPUs (cores of 2 threads), HZ 1000: what real \
+         kernels of these releases did in a virtual machine whose clock counts instructions, and what the model does. One \
+         run each.",
+    );
+    let tables = results.iter().map(|(run, _)| SchbenchTable::last_of(&run.output).unwrap_or_default());
+    let tables = tables.collect::<Vec<_>>();
+    let mut rows = Vec::new();
+    for ((real, table), (_, watch)) in REAL.iter().zip(&tables).zip(&results) {
+        let row = |who: &str, table: &SchbenchTable, stacked: Option<f64>| {
+            let mut row =
+                vec![format!("{} CPUs, {} {who}", real.cpus, real.release), table.samples.to_string()];
+            row.extend(table.percentiles.map(|us| us.to_string()));
+            row.extend([table.max.to_string(), percent(stacked)]);
+            row
+        };
+        rows.push(row("real", &real.table, real.stacked));
+        rows.push(row("modelled", table, watch.waits.share_above(LONG_WAIT)));
+    }
+    let header = ["kernel", "samples", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "max", "> 2 ms"];
+    report.table(&header, rows);
+    passes_beside_real(report, &results);
+    claims_of_real(report, &results, &tables);
+    report.runs.extend(results.into_iter().map(|(run, _)| (format!("{}/{}", run.machine, run.kernel), run)));
+    Ok(Some(()))
+}
+
+fn passes_beside_real(report: &mut Report, results: &[(RunResult, Watch)]) {
+    report.text(
+        "Passes over queues (detach_tasks()) with 16 CPUs, and how many of them moved something. Real: windows of 5.0 s; \
+         modelled: the 14 s after the warm-up.",
+    );
+    let mut rows = Vec::new();
+    for (real, (_, watch)) in REAL.iter().zip(results) {
+        for &(idle, level, measure, tries, moved) in real.passes {
+            let Passes { tries: ours, moved: ours_moved } = watch.passes.of((idle, level, measure));
+            let when = if idle == CpuIdleType::NewlyIdle { "newly idle" } else { "idle" };
+            let name = format!("{} {when} {level} {}", real.release, measure.name());
+            rows.push(vec![
+                name,
+                tries.to_string(),
+                moved.to_string(),
+                ours.to_string(),
+                ours_moved.to_string(),
+            ]);
+        }
+    }
+    report.table(&["passes", "real tries", "moved", "modelled tries", "moved"], rows);
+}
+
+fn claims_of_real(report: &mut Report, results: &[(RunResult, Watch)], tables: &[SchbenchTable]) {
+    for cpus in [16, 8] {
+        let of = |release: &str| {
+            REAL.iter().position(|real| real.cpus == cpus && real.release == release).unwrap_or(0)
+        };
+        let p99 = |release: &str| tables[of(release)].p99() as f64;
+        let order = p99("5.7.14").min(p99("5.10 without the fix")) / p99("5.2.1").max(p99("5.10"));
+        report.claim(
+            format!(
+                "{cpus} CPUs: the right order of kernels, bad ones at least 10 times above good ones at p99"
+            ),
+            Published::Figure(if cpus == 16 { 12976.0 / 163.0 } else { 15024.0 / 53.0 }),
+            Some(order),
+            "times",
+            |ratio| ratio >= 10.0,
+        );
+        let index = of("5.7.14");
+        let (real, waits) = (&REAL[index], &results[index].1.waits);
+        let stacked = real.stacked.unwrap_or(0.0) * 100.0;
+        report.claim(
+            format!("{cpus} CPUs: the share of stacked workers is that of 5.7.14 within 3 points"),
+            Published::Figure(stacked),
+            waits.share_above(LONG_WAIT).map(|share| share * 100.0),
+            "%",
+            |share| (share - stacked).abs() <= 3.0,
+        );
+        let mode = real.mode_us;
+        report.claim(
+            format!("{cpus} CPUs: stacked workers that nobody helps wait as long as under 5.7.14 within 5 % (median)"),
+            Published::Figure(mode),
+            waits.median_above(SLICE).map(|wait| wait.0 as f64 / 1000.0),
+            "us",
+            |us| (us - mode).abs() <= mode * 0.05,
+        );
+    }
+    let bad = REAL.iter().position(|real| real.cpus == 16 && real.release == "5.7.14").unwrap_or(0);
+    let moving =
+        |passes: Passes| (passes.tries > 0).then(|| passes.moved as f64 * 100.0 / passes.tries as f64);
+    let passes = &results[bad].1.passes;
+    report.claim(
+        "16 CPUs, 5.7.14: passes of idle CPUs for utilization move nothing (below 2 %)",
+        Published::Figure(0.0),
+        moving(passes.of_idle_cpus(MigrationType::Util)),
+        "%",
+        |share| share < 2.0,
+    );
+    let fixed = REAL.iter().position(|real| real.cpus == 16 && real.release == "5.10").unwrap_or(0);
+    report.claim(
+        "16 CPUs, 5.10: passes of idle CPUs are for tasks, and at least half of them move one",
+        Published::Figure(87.0 * 100.0 / 137.0),
+        moving(results[fixed].1.passes.of_idle_cpus(MigrationType::Task)),
+        "%",
+        |share| share >= 50.0,
+    );
+}
+
+/// How it comes about, and which commit it is.
+fn tell(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let plan = Plan {
+        kernel: "v5.5",
+        machine: "vm40",
+        workload: COMMAND.to_string(),
+        duration: Ns::from_secs(8),
+        seed: 1,
+    };
+    let Some(watched) = bench.watch(std::slice::from_ref(&plan), |_| Witness::new())? else {
+        return Ok(None);
+    };
+    report.heading("How it comes about");
+    report.text(
+        "A message thread wakes its workers one after the other. The last of a burst finds no idle CPU, since the waker sits \
+         on the only one left, and is queued behind a worker that will compute for a second. Its vruntime is about the \
+         other's: it does not preempt. The message thread goes to sleep, and its CPU idles: it sees an overloaded group and \
+         wants to move utilization, as much as it has to spare; the waiting task's estimated utilization is that of a CPU \
+         hog and more than that, so each pass leaves it, until the tick ends the running one's slice. Since 16b0a7a1a0af \
+         CPUs that share a cache count tasks instead. The longest wait of 8 s under v5.5:",
+    );
+    for (_, witness) in watched {
+        report.verbatim(witness.tell().unwrap_or_else(|| "No task waited.".to_string()));
+    }
+    let is_bad = |run: &RunResult| run.metric("schbench_latency_us_p99").is_some_and(|us| us > 5_000.0);
+    let plan = Plan { duration: Ns::from_secs(40), ..plan };
+    let Some(first) = first_bad(bench, &plan, ("v5.4", "v5.5"), is_bad)? else { return Ok(None) };
+    let (id, subject) = first.map_or(("none", "none"), |change| (change.commit, change.subject));
+    report.text(format!("Bisection from v5.4 to v5.5 by schbench's p99 names {id} (\"{subject}\")."));
+    report.claim(
+        "bisection names 0b0695f2b34a",
+        Published::Said("0b0695f2b34a"),
+        Some(f64::from(u8::from(id == "0b0695f2b34a"))),
+        "",
+        |found| found > 0.0,
+    );
+    Ok(Some(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    /// The effect comes with the rule and goes with it, on the size of the recordings.
+    #[test]
+    fn workers_wait_for_a_slice_only_where_utilization_is_balanced_within_a_cache() {
+        let stop = AtomicBool::new(false);
+        let bench = Bench { quick: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let plan = |kernel: &'static str| Plan {
+            kernel,
+            machine: "qemu16",
+            workload: "schbench -m 2 -t 8 -c 200000 -s 1000 -r 6 -w 2".to_string(),
+            duration: Ns::from_secs(6),
+            seed: 1,
+        };
+        let plans = ["v5.4", "v5.4+0b0695f2b34a", "v5.9", "v5.9+16b0a7a1a0af"].map(plan);
+        let results =
+            bench.watch(&plans, |_| Watch::from(Ns::from_secs(2))).expect("runs").expect("not stopped");
+        let shares = results.iter().map(|(_, watch)| watch.waits.share_above(LONG_WAIT).expect("waits"));
+        let shares = shares.collect::<Vec<_>>();
+        assert!(shares[0] < 0.005 && shares[3] < 0.005, "{shares:?}");
+        assert!(shares[1] > 0.03 && shares[2] > 0.03, "{shares:?}");
+        let mode = results[2].1.waits.median_above(SLICE).expect("some wait for a slice");
+        assert!((12_000_000..13_500_000).contains(&mode.0), "{mode:?}");
+    }
+}

@@ -1,0 +1,154 @@
+//! What comes of a scenario: figures beside figures, claims, the story.
+//!
+//! Must not know: how it is laid out for a reader.
+
+use serde_json::{Value, json};
+
+use super::Scenario;
+use crate::RunResult;
+
+/// A figure or a statement of the report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Published {
+    /// A number, in the claim's unit.
+    Figure(f64),
+    /// What it says in words.
+    Said(&'static str),
+    /// Nothing: the claim is this scenario's own.
+    Nothing,
+}
+
+/// Something that the report says or implies, and what came of it here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// What is claimed, with the bar that decides.
+    pub claim: String,
+    /// What was published.
+    pub published: Published,
+    /// What was measured; `None` if nothing could be.
+    pub measured: Option<f64>,
+    /// The unit of both.
+    pub unit: &'static str,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// A piece of a report, in the order in which it is read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A heading.
+    Heading(String),
+    /// A paragraph.
+    Text(String),
+    /// Rows under a header.
+    Table {
+        /// The header's cells.
+        header: Vec<String>,
+        /// As many cells each.
+        rows: Vec<Vec<String>>,
+    },
+    /// Lines that keep their layout.
+    Verbatim(String),
+}
+
+/// What came of a scenario.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The scenario's name.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// The commit.
+    pub commit: &'static str,
+    /// Whether the runs were shortened.
+    pub quick: bool,
+    /// Figures and story.
+    pub parts: Vec<Part>,
+    /// The claims.
+    pub claims: Vec<Claim>,
+    /// The runs, each with the name of its folder.
+    pub runs: Vec<(String, RunResult)>,
+}
+
+impl Report {
+    pub(super) fn new(scenario: &Scenario, quick: bool) -> Report {
+        Report {
+            name: scenario.name,
+            about: scenario.about,
+            source: scenario.source,
+            commit: scenario.commit,
+            quick,
+            parts: Vec::new(),
+            claims: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    pub(super) fn heading(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Heading(text.into()));
+    }
+
+    pub(super) fn text(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Text(text.into()));
+    }
+
+    pub(super) fn verbatim(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Verbatim(text.into()));
+    }
+
+    pub(super) fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) {
+        let header = header.iter().map(|&cell| cell.to_string()).collect::<Vec<_>>();
+        assert!(rows.iter().all(|row| row.len() == header.len()), "a table's rows are as long as its header");
+        self.parts.push(Part::Table { header, rows });
+    }
+
+    /// Adds a claim that something measured decides.
+    pub(super) fn claim(
+        &mut self,
+        claim: impl Into<String>,
+        published: Published,
+        measured: Option<f64>,
+        unit: &'static str,
+        holds: impl FnOnce(f64) -> bool,
+    ) {
+        let holds = measured.is_some_and(holds);
+        self.claims.push(Claim { claim: claim.into(), published, measured, unit, holds });
+    }
+
+    /// Whether every claim holds.
+    pub fn holds(&self) -> bool {
+        self.claims.iter().all(|claim| claim.holds)
+    }
+
+    /// The machine-readable answer, schema `fairlab/scenario/1`.
+    pub fn to_json(&self) -> Value {
+        let claims = self.claims.iter().map(|claim| {
+            let published = match claim.published {
+                Published::Figure(value) => json!(value),
+                Published::Said(text) => json!(text),
+                Published::Nothing => Value::Null,
+            };
+            json!({
+                "claim": claim.claim,
+                "published": published,
+                "measured": claim.measured,
+                "unit": claim.unit,
+                "holds": claim.holds,
+            })
+        });
+        let runs = self.runs.iter().map(|(label, run)| json!({ "label": label, "run": run }));
+        json!({
+            "schema": "fairlab/scenario/1",
+            "name": self.name,
+            "about": self.about,
+            "source": self.source,
+            "commit": self.commit,
+            "quick": self.quick,
+            "holds": self.holds(),
+            "claims": claims.collect::<Vec<_>>(),
+            "runs": runs.collect::<Vec<_>>(),
+        })
+    }
+}

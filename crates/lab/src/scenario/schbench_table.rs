@@ -1,0 +1,98 @@
+//! schbench's table of latencies as figures, and two of them side by side.
+//!
+//! Must not know: which scenario wants it.
+
+/// Lines of the table, in its order.
+const LINES: [&str; 7] = ["50.0th", "75.0th", "90.0th", "95.0th", "*99.0th", "99.5th", "99.9th"];
+
+/// One table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SchbenchTable {
+    /// Seconds that it covers, as it says itself.
+    pub runtime_s: u64,
+    /// Samples in it.
+    pub samples: u64,
+    /// The percentiles, µs: 50, 75, 90, 95, 99, 99.5, 99.9.
+    pub percentiles: [u64; 7],
+    /// The largest latency, µs.
+    pub max: u64,
+    /// The smallest, µs; `None` where the report does not show it.
+    pub min: Option<u64>,
+}
+
+impl SchbenchTable {
+    /// The last table in what schbench printed.
+    pub fn last_of(output: &str) -> Option<SchbenchTable> {
+        let (_, tail) = output.rsplit_once("Latency percentiles (usec)")?;
+        let mut lines = tail.lines();
+        let head = numbers(lines.next()?);
+        let mut table =
+            SchbenchTable { runtime_s: *head.first()?, samples: *head.get(1)?, ..Default::default() };
+        for (percentile, line) in table.percentiles.iter_mut().zip(lines.by_ref()) {
+            *percentile = *numbers(line.split_once(':')?.1).first()?;
+        }
+        let extremes = numbers(lines.next()?);
+        (table.min, table.max) = (extremes.first().copied(), *extremes.get(1)?);
+        Some(table)
+    }
+
+    /// The 99th percentile, µs.
+    pub fn p99(&self) -> u64 {
+        self.percentiles[4]
+    }
+}
+
+fn numbers(text: &str) -> Vec<u64> {
+    let words = text.split(|letter: char| !letter.is_ascii_digit()).filter(|word| !word.is_empty());
+    words.filter_map(|word| word.parse().ok()).collect()
+}
+
+/// The published table in the program's own layout, with the measured one at its right.
+pub(super) fn side_by_side(published: &SchbenchTable, measured: &SchbenchTable) -> String {
+    let mut text = format!("{:<34}{:>12}{:>12}\n", "Latency percentiles (usec)", "published", "measured");
+    let mut line = |name: &str, one: Option<u64>, other: Option<u64>| {
+        let cell = |value: Option<u64>| value.map_or("-".to_string(), |value| value.to_string());
+        text += &format!("        {name:<26}{:>12}{:>12}\n", cell(one), cell(other));
+    };
+    line("runtime (s)", some(published.runtime_s), some(measured.runtime_s));
+    line("total samples", some(published.samples), some(measured.samples));
+    for (index, name) in LINES.iter().enumerate() {
+        line(&format!("{name}:"), some(published.percentiles[index]), some(measured.percentiles[index]));
+    }
+    line("min=", published.min, measured.min);
+    line("max=", some(published.max), some(measured.max));
+    text
+}
+
+/// A figure of 0 was not published.
+const fn some(value: u64) -> Option<u64> {
+    if value == 0 { None } else { Some(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_table_is_read() {
+        let output = "Latency percentiles (usec) runtime 30 (s) (40 total samples)\n\t50.0th: 1 (2 samples)\n\
+                      warmup done, zeroing stats\n\
+                      Latency percentiles (usec) runtime 1290 (s) (3280 total samples)\n\t50.0th: 155 (1653 samples)\n\
+                      \t75.0th: 189 (808 samples)\n\t90.0th: 216 (501 samples)\n\t95.0th: 227 (163 samples)\n\
+                      \t*99.0th: 256 (123 samples)\n\t99.5th: 1510 (16 samples)\n\t99.9th: 3132 (13 samples)\n\
+                      \tmin=21, max=3286\n";
+        let table = SchbenchTable::last_of(output).expect("a table");
+        assert_eq!(
+            table,
+            SchbenchTable {
+                runtime_s: 1290,
+                samples: 3280,
+                percentiles: [155, 189, 216, 227, 256, 1510, 3132],
+                max: 3286,
+                min: Some(21),
+            }
+        );
+        assert!(side_by_side(&table, &table).contains("*99.0th:                          256         256\n"));
+        assert_eq!(SchbenchTable::last_of("nothing"), None);
+    }
+}

@@ -1,0 +1,339 @@
+//! Kernel threads that poll for guests, beside those guests' CPUs, in the nested control groups of a libvirt host.
+//!
+//! What matters to the scheduler of a host whose guests use vhost-net: each guest is a hierarchy of groups,
+//! `machine.slice` / the guest / `libvirt` / `emulator` or `vcpuN`. A vhost thread lives in `emulator`. It works in the
+//! kernel and offers its CPU at certain points only (`cond_resched()`). To interrupt its guest it queues work for the
+//! kworker of the CPU that it runs on (`irqfd_wakeup()` → `schedule_work()`), which lives in the root group, and it goes on
+//! polling until that has been done. A guest's CPU computes and sleeps.
+//!
+//! The vhost threads' loop: queue work, compute for a while, poll until the work is done; after a number of rounds
+//! sleep.
+//!
+//! Departs: guests' CPUs compute and sleep on their own, whether they are interrupted or not; where the kworker's work is
+//! to wake one, it is counted only.
+//!
+//! Must not know: how a scheduler decides.
+
+mod options;
+
+use fairlab_event::{Comm, Cpu, Ns};
+use fairlab_kernel::CpuMask;
+
+use super::cgroup::GroupSpec;
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+pub use options::{Options, USAGE};
+
+/// How long a vhost thread looks for more before it offers its CPU.
+const POLL: Ns = Ns(1_000);
+
+/// Whose program a thread follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Main,
+    /// The kworker of this CPU.
+    Kworker(usize),
+    /// A guest's CPU, by its number among all of them.
+    GuestCpu,
+    /// A vhost thread, by its number among all of them.
+    Vhost(usize),
+}
+
+/// The pool of one CPU's kworker.
+#[derive(Clone, Debug, Default)]
+struct Pool {
+    /// When the pieces of work that wait were queued, and by which vhost thread.
+    queue: std::collections::VecDeque<(Ns, usize)>,
+    /// Pieces done so far.
+    done: u64,
+    /// It works on a piece now.
+    busy: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Queue,
+    Compute,
+    Poll,
+}
+
+#[derive(Clone, Debug)]
+struct VhostThread {
+    stage: Stage,
+    /// Its work has not been done yet.
+    outstanding: bool,
+    rounds: u64,
+}
+
+/// The host's threads, ready to run.
+#[derive(Debug)]
+pub struct Vhost {
+    options: Options,
+    roles: Vec<Role>,
+    pools: Vec<Pool>,
+    vhosts: Vec<VhostThread>,
+    guest_rounds: Vec<bool>,
+    /// How long each piece of work waited for its kworker, ns.
+    waits: Vec<u64>,
+    ends: Option<Ns>,
+}
+
+impl Vhost {
+    /// The workload with these arguments (without its name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String]) -> Result<Vhost, String> {
+        Ok(Vhost::new(Options::parse(args)?))
+    }
+
+    /// The workload with these options.
+    pub fn new(options: Options) -> Vhost {
+        let vhost = VhostThread { stage: Stage::Queue, outstanding: false, rounds: 0 };
+        Vhost {
+            roles: vec![Role::Main],
+            pools: vec![Pool::default(); options.cpus as usize],
+            vhosts: vec![vhost; (options.guests * options.vhosts) as usize],
+            guest_rounds: Vec::new(),
+            waits: Vec::new(),
+            ends: None,
+            options,
+        }
+    }
+
+    /// Groups of a guest: the guest's own, `libvirt`, `emulator`, and one a CPU.
+    fn groups_a_guest(&self) -> usize {
+        3 + self.options.guest_cpus as usize
+    }
+
+    fn group_of(&self, guest: u32, below: usize) -> Option<usize> {
+        Some(1 + guest as usize * self.groups_a_guest() + below)
+    }
+
+    /// The next thread to be created, in order: kworkers, then each guest's CPUs and vhost threads.
+    fn create(&mut self) -> Option<Action> {
+        let Options { cpus, guests, guest_cpus, vhosts, .. } = self.options;
+        let number = self.roles.len() as u32 - 1;
+        if number < cpus {
+            self.roles.push(Role::Kworker(number as usize));
+            let spec = ThreadSpec::new(&format!("kworker/{number}:1"), format!("kworker {number}"));
+            let allowed = CpuMask::single(Cpu(number));
+            return Some(Action::Spawn(ThreadSpec { allowed, kthread: true, ..spec }));
+        }
+        let a_guest = guest_cpus + vhosts;
+        let (guest, thread) = ((number - cpus) / a_guest, (number - cpus) % a_guest);
+        if guest >= guests {
+            return None;
+        }
+        let stream = format!("guest {guest} thread {thread}");
+        if thread < guest_cpus {
+            self.roles.push(Role::GuestCpu);
+            self.guest_rounds.push(false);
+            let spec = ThreadSpec::new(&format!("CPU {thread}/KVM"), stream);
+            return Some(Action::Spawn(ThreadSpec {
+                group: self.group_of(guest, 3 + thread as usize),
+                ..spec
+            }));
+        }
+        self.roles.push(Role::Vhost((guest * vhosts + thread - guest_cpus) as usize));
+        let spec = ThreadSpec::new(&format!("vhost-{}", guest + 1), stream);
+        Some(Action::Spawn(ThreadSpec { group: self.group_of(guest, 2), ..spec }))
+    }
+
+    fn main(&mut self, now: Ns) -> Action {
+        if let Some(action) = self.create() {
+            return action;
+        }
+        let ends = *self.ends.get_or_insert(now + Ns::from_ms(u64::from(self.options.run_ms)));
+        if now < ends { Action::Sleep(ends.since(now)) } else { Action::Exit }
+    }
+
+    fn kworker(&mut self, cpu: usize, now: Ns) -> Action {
+        let options = &self.options;
+        let pool = &mut self.pools[cpu];
+        if std::mem::take(&mut pool.busy) {
+            pool.done += 1;
+            if let Some((_, vhost)) = pool.queue.pop_front() {
+                self.vhosts[vhost].outstanding = false;
+            }
+        }
+        let Some(&(queued, _)) = pool.queue.front() else { return Action::Wait };
+        self.waits.push(now.since(queued).0);
+        pool.busy = true;
+        let long = options.long_every > 0 && (pool.done + 1).is_multiple_of(u64::from(options.long_every));
+        Action::SystemCall(Ns::from_us(u64::from(if long { options.long_work_us } else { options.work_us })))
+    }
+
+    fn guest_cpu(&mut self, thread: ThreadId) -> Action {
+        let Options { cpus, guest_cpus, vhosts, run_us, sleep_us, .. } = self.options;
+        let number = thread.0 - 1 - cpus;
+        let index = number / (guest_cpus + vhosts) * guest_cpus + number % (guest_cpus + vhosts);
+        let ran = &mut self.guest_rounds[index as usize];
+        *ran = !*ran;
+        let us = |us: u32| Ns::from_us(u64::from(us));
+        if *ran { Action::Run(us(run_us)) } else { Action::Sleep(us(sleep_us)) }
+    }
+
+    fn vhost(&mut self, index: usize, view: &View<'_>) -> Action {
+        let Options { gap_us, batch, pause_us, .. } = self.options;
+        let vhost = &mut self.vhosts[index];
+        match vhost.stage {
+            Stage::Queue => {
+                vhost.stage = Stage::Compute;
+                vhost.outstanding = true;
+                let cpu = view.cpu.index();
+                let idle = self.pools[cpu].queue.is_empty() && !self.pools[cpu].busy;
+                self.pools[cpu].queue.push_back((view.now, index));
+                // The kworker's thread follows the main one.
+                if idle { Action::Wake(ThreadId(1 + cpu as u32)) } else { Action::SystemCall(Ns::ZERO) }
+            }
+            Stage::Compute => {
+                vhost.stage = Stage::Poll;
+                Action::SystemCall(Ns::from_us(u64::from(gap_us)))
+            }
+            Stage::Poll if vhost.outstanding => Action::SystemCall(POLL),
+            Stage::Poll => {
+                vhost.stage = Stage::Queue;
+                vhost.rounds += 1;
+                if vhost.rounds.is_multiple_of(u64::from(batch)) {
+                    Action::Sleep(Ns::from_us(u64::from(pause_us)))
+                } else {
+                    Action::SystemCall(Ns::ZERO)
+                }
+            }
+        }
+    }
+
+    fn rounds(&self) -> u64 {
+        self.vhosts.iter().map(|vhost| vhost.rounds).sum()
+    }
+
+    /// A percentile of the waits, in thousandths, ns.
+    fn wait(&self, per_mille: usize) -> u64 {
+        let mut waits = self.waits.clone();
+        waits.sort_unstable();
+        let index = (waits.len() * per_mille / 1000).min(waits.len().saturating_sub(1));
+        waits.get(index).copied().unwrap_or(0)
+    }
+}
+
+impl Workload for Vhost {
+    fn groups(&self) -> Vec<GroupSpec> {
+        let below = |parent: usize, name: String| GroupSpec { parent: Some(parent), ..GroupSpec::new(name) };
+        let mut groups = vec![GroupSpec::new("machine.slice")];
+        for guest in 1..=self.options.guests {
+            let own = groups.len();
+            groups.push(below(0, format!("q{guest}")));
+            groups.push(below(own, format!("q{guest}/libvirt")));
+            groups.push(below(own + 1, format!("q{guest}/libvirt/emulator")));
+            let cpus = 0..self.options.guest_cpus;
+            groups.extend(cpus.map(|cpu| below(own + 1, format!("q{guest}/libvirt/vcpu{cpu}"))));
+        }
+        groups
+    }
+
+    fn named_cpus(&self) -> CpuMask {
+        CpuMask::first(self.options.cpus as usize)
+    }
+
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec::new("vhost-bench", "vhost main")
+    }
+
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        if self.ends.is_some_and(|ends| view.now >= ends) {
+            return Action::Exit;
+        }
+        match self.roles.get(thread.index()).copied() {
+            Some(Role::Main) => self.main(view.now),
+            Some(Role::Kworker(cpu)) => self.kworker(cpu, view.now),
+            Some(Role::GuestCpu) => self.guest_cpu(thread),
+            Some(Role::Vhost(index)) => self.vhost(index, view),
+            None => Action::Exit,
+        }
+    }
+
+    fn must_wait(&self, thread: ThreadId) -> bool {
+        match self.roles.get(thread.index()) {
+            Some(&Role::Kworker(cpu)) => self.pools[cpu].queue.is_empty(),
+            _ => true,
+        }
+    }
+
+    fn output(&self, _: Ns) -> String {
+        let long = self.waits.iter().filter(|&&wait| wait > 5_000_000).count();
+        format!(
+            "vhost: rounds {} works {} wait_ns p50 {} p90 {} p99 {} p999 {} max {}; over 5ms {long}\n",
+            self.rounds(),
+            self.waits.len(),
+            self.wait(500),
+            self.wait(900),
+            self.wait(990),
+            self.wait(999),
+            self.waits.iter().max().unwrap_or(&0),
+        )
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        Some(("rounds", self.rounds()))
+    }
+
+    fn metrics(&self) -> Vec<(String, f64)> {
+        let max = self.waits.iter().max().copied().unwrap_or(0);
+        let named = |name: &str, value: u64| (format!("kworker_wait_ns_{name}"), value as f64);
+        vec![named("p99", self.wait(990)), named("p99.9", self.wait(999)), named("max", max)]
+    }
+
+    fn runtime(&self) -> Option<Ns> {
+        Some(Ns::from_ms(u64::from(self.options.run_ms)))
+    }
+}
+
+/// The name under which a thread of this workload waits for its kworker's CPU.
+pub const KWORKER: &str = "kworker/";
+
+/// Whether `comm` is a kworker of this workload.
+pub fn is_kworker(comm: Comm) -> bool {
+    comm.to_str().starts_with(KWORKER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Machine};
+
+    fn run(kernel: &str, line: &str) -> (u64, u64, u64) {
+        let args = line.split_whitespace().map(String::from).collect::<Vec<_>>();
+        let machine = Machine::preset("vm4").expect("a machine");
+        let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
+        let number = engine.start(Box::new(Vhost::parse(&args).expect("options")));
+        engine.run_until(Ns::from_secs(3), &mut ());
+        let metrics = engine.workload(number).metrics();
+        let (_, rounds) = engine.workload(number).progress().expect("rounds");
+        (rounds, metrics[2].1 as u64, engine.now().0)
+    }
+
+    #[test]
+    fn work_is_done_round_after_round_and_all_ends() {
+        for kernel in ["v5.4", "v6.5", "v6.6", "v6.12"] {
+            let (rounds, max, end) = run(kernel, "--run-ms 500");
+            assert!(rounds > 2000, "{kernel}: {rounds}");
+            assert!(max > 0 && end < 1_500_000_000, "{kernel}: {max} {end}");
+        }
+    }
+
+    #[test]
+    fn groups_are_nested_as_libvirt_nests_them() {
+        let groups = Vhost::parse(&["--guest-cpus".to_string(), "2".to_string()]).expect("options").groups();
+        let path = |index: usize| {
+            let mut depth = 1;
+            let mut group = &groups[index];
+            while let Some(parent) = group.parent {
+                (group, depth) = (&groups[parent], depth + 1);
+            }
+            depth
+        };
+        let emulators = groups.iter().enumerate().filter(|(_, group)| group.name.ends_with("emulator"));
+        assert_eq!(emulators.map(|(index, _)| path(index)).collect::<Vec<_>>(), [4, 4]);
+        assert_eq!(groups.len(), 1 + 2 * 5);
+    }
+}
