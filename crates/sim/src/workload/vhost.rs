@@ -75,6 +75,8 @@ pub struct Vhost {
     /// How long each piece of work waited for its kworker, ns.
     waits: Vec<u64>,
     ends: Option<Ns>,
+    /// At the end: how many kworkers have been told.
+    told: u32,
 }
 
 impl Vhost {
@@ -96,6 +98,7 @@ impl Vhost {
             guest_rounds: Vec::new(),
             waits: Vec::new(),
             ends: None,
+            told: 0,
             options,
         }
     }
@@ -144,7 +147,14 @@ impl Vhost {
             return action;
         }
         let ends = *self.ends.get_or_insert(now + Ns::from_ms(u64::from(self.options.run_ms)));
-        if now < ends { Action::Sleep(ends.since(now)) } else { Action::Exit }
+        if now < ends {
+            return Action::Sleep(ends.since(now));
+        }
+        if self.told == self.options.cpus {
+            return Action::Exit;
+        }
+        self.told += 1;
+        Action::Wake(ThreadId(self.told))
     }
 
     fn kworker(&mut self, cpu: usize, now: Ns) -> Action {
@@ -240,7 +250,7 @@ impl Workload for Vhost {
     }
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
-        if self.ends.is_some_and(|ends| view.now >= ends) {
+        if thread != ThreadId::MAIN && self.ends.is_some_and(|ends| view.now >= ends) {
             return Action::Exit;
         }
         match self.roles.get(thread.index()).copied() {
@@ -254,7 +264,7 @@ impl Workload for Vhost {
 
     fn must_wait(&self, thread: ThreadId) -> bool {
         match self.roles.get(thread.index()) {
-            Some(&Role::Kworker(cpu)) => self.pools[cpu].queue.is_empty(),
+            Some(&Role::Kworker(cpu)) => self.pools[cpu].queue.is_empty() && self.told as usize <= cpu,
             _ => true,
         }
     }
