@@ -73,7 +73,7 @@ impl Walker {
             model,
             kernel,
             state: match judged.kind {
-                Kind::Balance | Kind::BalanceTry => self.describe_cpus(judged.record),
+                Kind::Balance | Kind::BalanceTry | Kind::WakeupCpu => self.describe_cpus(judged.record),
                 _ => self.describe_queue(judged.queue),
             },
         };

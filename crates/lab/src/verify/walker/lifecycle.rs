@@ -30,6 +30,9 @@ impl Walker {
             let parent = self.task(parent, None, record.comm, cpu);
             self.place_child(parent, child, comm, cpu);
         }
+        if let Some(task) = self.tasks.get(&child).map(|info| info.id) {
+            self.begin_fork(record, task);
+        }
     }
 
     /// A new task is queued for the first time; its test for preemption follows.

@@ -138,8 +138,9 @@ impl Walker {
             let decisions = self.ask_within_bounds(open, sync);
             let cpus = decisions.iter().map(|decision| decision.cpu).collect::<Vec<_>>();
             open.note(&cpus, Some(sync));
-            // The last instant is the nearest to the move.
-            if sync == likely && (open.answer.is_none() || !open.is_leaving()) {
+            // The last instant is the nearest to the move, but a new task's CPU is selected as soon as it is there.
+            let may_be_later = open.kind == Asked::Wakeup && !open.is_leaving();
+            if sync == likely && (open.answer.is_none() || may_be_later) {
                 open.answer = decisions.first().copied();
             }
         }
@@ -251,15 +252,22 @@ impl Walker {
         self.judge_selection(record, open, kernel);
     }
 
-    /// A new task's first wakeup, if no probe has shown where its CPU was selected.
-    pub(super) fn judge_fork(&mut self, record: &Record, task: TaskId, kernel: Cpu) {
-        if self.selection_shown || !self.is_fair(task) {
+    /// A new task is there: its CPU is selected next, if no probe shows where.
+    pub(super) fn begin_fork(&mut self, record: &Record, task: TaskId) {
+        let pid = self.pid_of(task);
+        self.selections.retain(|open| open.pid != pid);
+        if self.selection_shown || !self.is_fair(task) || self.sched.is_on_queue(task) {
             return;
         }
         self.stand_as(record);
-        let mut open = Selection::new(task, self.pid_of(task), record.cpu, Asked::Fork, Some(false));
+        let mut open = Selection::new(task, pid, record.cpu, Asked::Fork, Some(false));
         self.ask(&mut open);
-        self.judge_selection(record, open, kernel);
+        self.selections.push(open);
+    }
+
+    /// A new task's first wakeup.
+    pub(super) fn judge_fork(&mut self, record: &Record, task: TaskId, kernel: Cpu) {
+        self.end_selection(record, self.pid_of(task), kernel);
     }
 
     fn judge_selection(&mut self, record: &Record, mut open: Selection, kernel: Cpu) {
