@@ -757,6 +757,7 @@ impl Scheduler {
     pub fn lay_delayed(&mut self, task: TaskId, cpu: Cpu) {
         let OnRq::Sleeping(state) = self.task(task).on_rq else { return };
         self.lay_on_queue(task, cpu);
+        self.util_est_dequeue(task);
         let se = self.task(task).se;
         if self.rqs[cpu.index()].curr == task {
             // It is still the running one, so it does not wait.

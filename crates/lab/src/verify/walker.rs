@@ -75,6 +75,8 @@ pub(super) struct Walker {
     seen: Seen,
     /// How far the scheduler's clock is behind the trace's, ns; `None` if nothing tells.
     behind: Option<u64>,
+    /// Whether averages began with those that the snapshot shows.
+    averages_laid: bool,
     /// Selections of CPUs that are under way, and what is known of them.
     selections: Vec<Selection>,
     sync_votes: BTreeMap<Comm, SyncVotes>,
@@ -142,6 +144,7 @@ impl Walker {
             groups_hidden,
             seen: Seen::default(),
             behind: None,
+            averages_laid: false,
             selections: Vec::new(),
             sync_votes: BTreeMap::new(),
             points_shown,

@@ -80,7 +80,9 @@ impl Walker {
     /// The averages of every task that has not run since are those of the snapshot.
     pub(super) fn lay_task_averages(&mut self) {
         let Some(behind) = self.behind else { return };
-        for line in std::mem::take(&mut self.recording.averages) {
+        let lines = std::mem::take(&mut self.recording.averages);
+        self.averages_laid = !lines.is_empty();
+        for line in lines {
             let task = self.tasks.get(&line.tid).map(|info| info.id);
             if let Some(task) = task.filter(|&task| line.computed != 0 && self.is_fair(task)) {
                 self.sched.lay_task_averages(task, line.averages, Ns(line.computed.wrapping_add(behind)));

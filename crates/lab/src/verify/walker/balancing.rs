@@ -198,7 +198,7 @@ impl Walker {
             return Some("queue not known");
         }
         let seen = record.time.0.saturating_sub(self.began.unwrap_or(record.time).0);
-        (seen < FORGOTTEN.0).then_some("averages of before the trace")
+        (seen < FORGOTTEN.0 && !self.averages_laid).then_some("averages of before the trace")
     }
 
     fn cpu_numbered(&self, number: i64) -> Option<Cpu> {
