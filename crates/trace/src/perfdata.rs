@@ -1,7 +1,7 @@
 //! `perf.data`: what `perf record` and `perf sched record` write.
 //!
-//! The file is read twice over: once to find where records lie and which stretches are in order of time, once to pass
-//! them on in order. Tracepoint records are read by the descriptions in the file. Memory does not
+//! The file is read twice over: once to find where records lie and in which order of time, once to take them in order; both
+//! at once where there are two cores, between which nothing but that order passes. Tracepoint records are read by the descriptions in the file. Memory does not
 //! grow with the trace; what comes through a pipe is copied to a temporary file first, and so is what compressed records
 //! hold: places that are told of such a file are those in the copy.
 //!
@@ -21,7 +21,9 @@ mod order;
 mod own;
 mod pipe;
 mod records;
+mod runs;
 mod sample;
+mod task_names;
 mod unpack;
 mod window;
 mod writer;
@@ -39,6 +41,8 @@ use crate::store::Store;
 use crate::{ImportError, ImportStats, ReadOptions};
 use deliver::Delivery;
 use header::Header;
+use records::{Head, What};
+use runs::Runs;
 
 /// Reads a `perf.data` that comes through a pipe or out of a decompressor.
 ///
@@ -118,7 +122,19 @@ fn read_records(
         sink.system(&header.system);
     }
     let mut delivery = Delivery::new(&header, &mut stats, sink);
-    relay(|outlet| records::find(store, &header, outlet), |head, record| delivery.take(head, record))?;
+    let mut runs = Runs::new(store, header.endian);
+    let take = |head: Head, content: &[u8]| match head.what {
+        What::Step(step) => runs.step(step, |record, position| delivery.ordered(record, position)),
+        What::Steps => {
+            for step in records::steps(content) {
+                runs.step(step, |record, position| delivery.ordered(record, position));
+            }
+        }
+        What::Unordered => delivery.unordered(content, head.position),
+        What::Trouble(trouble) => delivery.trouble(trouble, head.position),
+    };
+    relay(|outlet| records::find(store, &header, outlet), take)?;
+    runs.finish()?;
     Ok(stats)
 }
 

@@ -2,15 +2,12 @@
 //!
 //! Must not know: in what order the file has them, nor who finds them.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
-
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink};
 
 use super::header::Header;
 use super::own::mark;
-use super::records::{Head, Sample, What};
-use super::sample::{IdHasher, Origin, TID_MAX};
+use super::sample::Origin;
+use super::task_names::TaskNames;
 use super::window::RECORD_HEADER;
 use crate::endian::Endian;
 use crate::tracepoint::DecodeError;
@@ -35,7 +32,7 @@ pub(super) struct Delivery<'a> {
     sink: &'a mut dyn Sink,
     stats: &'a mut ImportStats,
     /// The name of each task, by thread id.
-    names: HashMap<i32, Comm, BuildHasherDefault<IdHasher>>,
+    names: TaskNames,
     /// Text of the event at hand.
     scratch: String,
     /// The time of the latest event.
@@ -58,43 +55,35 @@ impl<'a> Delivery<'a> {
         sink: &'a mut dyn Sink,
     ) -> Delivery<'a> {
         // No record names the idle tasks, only notes do; perf calls them so.
-        let idle = header.own.is_none().then(|| (0, Comm::new(b"swapper")));
-        let names = idle.into_iter().collect();
+        let mut names = TaskNames::new();
+        if header.own.is_none() {
+            names.set(0, Comm::new(b"swapper"));
+        }
         Delivery { header, sink, stats, names, scratch: String::new(), latest: 0, lost: Losses::default() }
     }
 
-    /// Takes what stands at a place of the file.
+    /// Takes a record that comes next in the order of time; false when it is none that is put in order.
     #[inline]
-    pub(super) fn take(&mut self, Head { what, position }: Head, record: &[u8]) {
-        match what {
-            What::Sample(Sample { time, origin, marks }) => {
-                self.pass_time(time, position);
-                if let Err(trouble) = self.tracepoint(record, origin, marks, time) {
-                    self.stats.add(trouble, 1, position);
-                }
-            }
-            What::Ordered(time) => {
-                self.pass_time(time, position);
-                self.deliver(record, time, position);
-            }
-            What::Unordered => self.unordered(record, position),
-            What::Trouble(trouble) => self.stats.add(trouble, 1, position),
-        }
-    }
-
-    #[inline]
-    fn pass_time(&mut self, time: u64, position: u64) {
+    pub(super) fn ordered(&mut self, record: &[u8], position: u64) -> bool {
+        let Some(time) = self.header.order_time(record) else { return false };
         if time < self.latest {
             self.stats.add(Trouble::OutOfOrder, 1, position);
         } else {
             self.latest = time;
         }
+        self.deliver(record, time, position);
+        true
+    }
+
+    /// Counts what went wrong in finding records.
+    pub(super) fn trouble(&mut self, trouble: Trouble, position: u64) {
+        self.stats.add(trouble, 1, position);
     }
 
     /// Takes a record that has no place in the order of time: perf's own, those about the time before the recording,
     /// and those that say nothing about tasks or events.
     #[cold]
-    fn unordered(&mut self, record: &[u8], position: u64) {
+    pub(super) fn unordered(&mut self, record: &[u8], position: u64) {
         if !is_delivered(kind_of(record, self.header.endian)) {
             self.stats.add(Trouble::SkippedRecord, 1, position);
         } else if self.header.time_of(record).is_some() {
@@ -106,8 +95,9 @@ impl<'a> Delivery<'a> {
 
     #[inline]
     fn deliver(&mut self, record: &[u8], time: u64, position: u64) {
+        let Some(body) = record.get(RECORD_HEADER..) else { return };
         let delivered = match kind_of(record, self.header.endian) {
-            kind::SAMPLE => self.sample(record, time),
+            kind::SAMPLE => self.sample(body, self.marks(record), time),
             other => self.task_or_loss(other, record, time, position),
         };
         if let Err(trouble) = delivered {
@@ -115,30 +105,35 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    fn sample(&mut self, record: &[u8], time: u64) -> Result<(), Trouble> {
-        let header = self.header;
-        let body = record.get(RECORD_HEADER..).ok_or(Trouble::CorruptRecord)?;
-        let layout = header.layouts.sample(body).ok_or(Trouble::CorruptRecord)?;
+    /// What Fairlab's writer said of a record beside; nothing in files of others.
+    #[inline]
+    fn marks(&self, record: &[u8]) -> u16 {
+        match self.header.own {
+            Some(_) => self.header.endian.u16(record, 4).unwrap_or(0),
+            None => 0,
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, body: &[u8], marks: u16, time: u64) -> Result<(), Trouble> {
+        let Header { endian, layouts, tracepoints, .. } = self.header;
+        let layout = layouts.sample(body).ok_or(Trouble::CorruptRecord)?;
         if !layout.tracepoint {
             return Err(Trouble::SkippedRecord);
         }
-        let (sample, raw) = header.sample(record, time).ok_or(Trouble::CorruptRecord)?;
-        self.tracepoint(raw, sample.origin, sample.marks, time)
-    }
-
-    /// Takes what a tracepoint recorded.
-    #[inline]
-    fn tracepoint(&mut self, raw: &[u8], mut origin: Origin, marks: u16, time: u64) -> Result<(), Trouble> {
+        let mut origin = layout.origin(body, *endian).ok_or(Trouble::CorruptRecord)?;
         if marks & mark::PROCESS_UNKNOWN != 0 {
             origin.pid = Pid::UNKNOWN.0;
         }
-        let (sink, names, header) = (&mut *self.sink, &self.names, self.header);
-        let handed_on = header.tracepoints.hand_on(raw, &mut self.scratch, |common, kind| {
+        let raw = layout.raw(body, *endian).ok_or(Trouble::CorruptRecord)?;
+        let (sink, header) = (&mut *self.sink, self.header);
+        let comm = comm(&mut self.names, header, origin);
+        let handed_on = tracepoints.hand_on(raw, &mut self.scratch, |common, kind| {
             let mut flags = common.flags;
             if let Some(columns) = header.own.as_ref().and_then(|own| own.flag_columns) {
                 flags = Flags::new(flags.as_bytes().get(..columns).unwrap_or(flags.as_bytes()));
             }
-            let context = context(names, header, origin, flags);
+            let context = context(comm, origin, flags);
             sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
         });
         self.stats.events += u64::from(handed_on.is_ok());
@@ -155,7 +150,7 @@ impl<'a> Delivery<'a> {
         let mut origin = self.header.layouts.trailer_origin(body);
         let word = |at: usize| endian.u32(body, at).map(|id| id as i32).ok_or(Trouble::CorruptRecord);
         let long = |at: usize| endian.u64(body, at).ok_or(Trouble::CorruptRecord);
-        let marks = self.header.marks(record);
+        let marks = self.marks(record);
         if marks & mark::REPORTER_UNKNOWN != 0 {
             (origin.pid, origin.tid) = (Pid::UNKNOWN.0, Pid::UNKNOWN.0);
         }
@@ -168,7 +163,7 @@ impl<'a> Delivery<'a> {
                 let (tgid, tid) = (process(0)?, word(4)?);
                 let comm = Comm::new(body.get(8..).ok_or(Trouble::CorruptRecord)?);
                 if marks & mark::COMM_SHOWN == 0 {
-                    self.set_name(tid, Some(comm));
+                    self.names.set(tid, comm);
                 }
                 if marks & (mark::COMM_SHOWN | mark::COMM_OF_CONTEXT) != 0 {
                     return Ok(());
@@ -177,7 +172,8 @@ impl<'a> Delivery<'a> {
             }
             kind::FORK => {
                 let (tgid, tid, parent) = (process(0)?, word(8)?, word(12)?);
-                self.set_name(tid, self.names.get(&parent).copied());
+                let comm = self.names.get(parent);
+                self.names.set(tid, comm);
                 EventKind::TaskStart { pid: Pid(tid), tgid: Pid(tgid), parent_pid: Pid(parent) }
             }
             kind::EXIT => EventKind::TaskExit { pid: Pid(word(8)?), tgid: Pid(process(0)?) },
@@ -203,48 +199,15 @@ impl<'a> Delivery<'a> {
             }
             _ => return Err(Trouble::SkippedRecord),
         };
-        let context = context(&self.names, self.header, origin, Flags::NONE);
+        let comm = comm(&mut self.names, self.header, origin);
+        let context = context(comm, origin, Flags::NONE);
         self.sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
         self.stats.events += 1;
         Ok(())
     }
 }
 
-impl Delivery<'_> {
-    fn set_name(&mut self, tid: i32, comm: Option<Comm>) {
-        if !(0..=TID_MAX).contains(&tid) {
-            return;
-        }
-        match comm {
-            Some(comm) => self.names.insert(tid, comm),
-            None => self.names.remove(&tid),
-        };
-    }
-}
-
 impl Header {
-    /// What a sample says beside what its tracepoint recorded, and that; `None` when it is no whole sample of a tracepoint.
-    #[inline]
-    pub(super) fn sample<'r>(&self, record: &'r [u8], time: u64) -> Option<(Sample, &'r [u8])> {
-        if kind_of(record, self.endian) != kind::SAMPLE {
-            return None;
-        }
-        let body = record.get(RECORD_HEADER..)?;
-        let layout = self.layouts.sample(body).filter(|layout| layout.tracepoint)?;
-        let origin = layout.origin(body, self.endian)?;
-        let raw = layout.raw(body, self.endian)?;
-        Some((Sample { time, origin, marks: self.marks(record) }, raw))
-    }
-
-    /// What Fairlab's writer said of a record beside; nothing in files of others.
-    #[inline]
-    fn marks(&self, record: &[u8]) -> u16 {
-        match self.own {
-            Some(_) => self.endian.u16(record, 4).unwrap_or(0),
-            None => 0,
-        }
-    }
-
     /// The time by which a record is put in order; `None` when it is of a kind that is not ordered.
     #[inline]
     pub(super) fn order_time(&self, record: &[u8]) -> Option<u64> {
@@ -286,19 +249,17 @@ fn is_delivered(kind: u32) -> bool {
     matches!(kind, kind::SAMPLE | kind::COMM | kind::EXIT | kind::FORK | kind::LOST | kind::LOST_SAMPLES)
 }
 
+/// What the task is called that reported a record.
 #[inline]
-fn context(
-    names: &HashMap<i32, Comm, BuildHasherDefault<IdHasher>>,
-    header: &Header,
-    origin: Origin,
-    flags: Flags,
-) -> Context {
-    let mut comm = names.get(&origin.tid).copied().unwrap_or_default();
-    if origin.tid == 0
-        && comm.is_empty()
-        && let Some(own) = &header.own
-    {
-        comm = own.idle(origin.cpu).unwrap_or_default();
+fn comm(names: &mut TaskNames, header: &Header, origin: Origin) -> Comm {
+    let comm = names.get(origin.tid);
+    match &header.own {
+        Some(own) if origin.tid == 0 && comm.is_empty() => own.idle(origin.cpu).unwrap_or_default(),
+        _ => comm,
     }
+}
+
+#[inline]
+fn context(comm: Comm, origin: Origin, flags: Flags) -> Context {
     Context { comm, pid: Pid(origin.tid), tgid: Pid(origin.pid), flags }
 }

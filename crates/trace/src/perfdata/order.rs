@@ -1,9 +1,10 @@
 //! Records in the order of time.
 //!
 //! Each CPU has a buffer of its own, which perf writes out whole, one after another, round after round: the file is a
-//! sequence of *runs*, each in order of time within itself. Only the place of each run is kept; a merge reads the
-//! runs again, side by side. So memory grows with the number of runs that overlap in time, not with the trace, nor
-//! with the size of a round.
+//! sequence of *runs*, each in order of time within itself. A merge of the runs says from which of them how many records
+//! come next; whoever takes the records reads them where they stand. Kept are the times of the records that wait, while
+//! they are not too many; of runs for which there is no room, only the place, and the merge reads their times again. So
+//! memory grows with the number of runs that overlap in time, not with the trace, nor with the size of a round.
 //!
 //! A run can be merged only when no earlier record can follow. `FINISHED_ROUND` says when: a round takes from each
 //! buffer all that is there, hence what the *next* round takes is later than all that *this* round ended with, in
@@ -16,34 +17,55 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
-use super::window::{Found, Window};
+use super::window::{Buffers, Found, Window, chunk};
 use crate::endian::Endian;
 use crate::store::Store;
 
 /// So many runs are taken for the end of a round, lest a file without rounds, or made of disorder, fill memory.
 const RUNS_MAX: usize = 1 << 14;
-/// Memory for reading runs side by side, shared by all of them …
-const BUFFERS_BYTES: usize = 4 << 20;
-/// … in pieces of no less and no more than this.
-const CHUNK_MIN: usize = 1 << 12;
-const CHUNK_MAX: usize = 1 << 18;
+/// The times of so many records are kept: 8 MiB.
+const TIMES_MAX: usize = 1 << 20;
 
-/// Takes the records in order.
+/// What is to be read next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A run from a place of the file to another is read from now on; `slot` is what it is called.
+    Open { slot: usize, start: u64, end: u64 },
+    /// The next records of a run that are in order of time; those that are not stand between them.
+    Read { slot: usize, count: u64 },
+    /// The run has no more.
+    Close { slot: usize },
+}
+
+/// Takes the steps in order.
 pub(super) trait Receiver {
     /// The time by which `record` is to be put in order; `None` when it is of a kind that is not ordered.
     fn order_time(&self, record: &[u8]) -> Option<u64>;
 
-    /// Takes a record that was found at `position` of the file.
-    fn ordered(&mut self, record: &[u8], time: u64, position: u64);
+    /// Takes a step.
+    fn step(&mut self, step: Step);
 }
 
 /// A stretch of the file whose records are in order of time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Run {
     start: u64,
     end: u64,
-    first_time: u64,
     last_time: u64,
+    times: Times,
+    /// Whether the receiver has heard of it.
+    opened: bool,
+}
+
+/// The times of a run's records that wait.
+#[derive(Debug)]
+enum Times {
+    /// Those from `next` on.
+    Kept { times: Vec<u64>, next: usize },
+    /// The first; the others are read again.
+    First(u64),
+    /// They are being read; this is the next.
+    Reading(Box<Window>),
 }
 
 /// Puts runs in order.
@@ -52,13 +74,19 @@ pub(super) struct Order {
     endian: Endian,
     /// The run that is being found.
     current: Option<Run>,
-    /// Where reading of each run in wait has come to; free places are `None`.
-    windows: Vec<Option<Window>>,
+    /// Runs in wait; free places are `None`.
+    runs: Vec<Option<Run>>,
     free: Vec<usize>,
-    /// Memory of windows that are gone.
-    buffers: Vec<Vec<u8>>,
     /// Runs in wait by the time of their next record, then by their place in the file.
     heap: BinaryHeap<Reverse<Waiting>>,
+    /// How many times are kept, and no more than how many.
+    kept: usize,
+    kept_max: usize,
+    /// Memory of lists that are gone.
+    lists: Vec<Vec<u64>>,
+    buffers: Buffers,
+    /// Runs whose times are read again.
+    reading: usize,
     /// Runs since the last end of a round.
     runs_in_round: usize,
     /// The latest time found.
@@ -79,10 +107,14 @@ impl Order {
         Order {
             endian,
             current: None,
-            windows: Vec::new(),
+            runs: Vec::new(),
             free: Vec::new(),
-            buffers: Vec::new(),
             heap: BinaryHeap::new(),
+            kept: 0,
+            kept_max: TIMES_MAX,
+            lists: Vec::new(),
+            buffers: Buffers::default(),
+            reading: 0,
             runs_in_round: 0,
             latest: 0,
             complete: None,
@@ -92,15 +124,39 @@ impl Order {
     /// A record of `time` stands at `position` and ends at `end`.
     #[inline]
     pub(super) fn found(&mut self, time: u64, position: u64, end: u64) {
-        match &mut self.current {
-            Some(run) if run.last_time <= time => {
-                run.last_time = time;
-                run.end = end;
+        if let Some(run) = &mut self.current
+            && run.last_time <= time
+        {
+            run.last_time = time;
+            run.end = end;
+            if let Times::Kept { times, .. } = &mut run.times {
+                times.push(time);
+                self.kept += 1;
+                if self.kept >= self.kept_max {
+                    self.forget_times();
+                }
             }
-            _ => {
-                self.close_run();
-                self.current = Some(Run { start: position, end, first_time: time, last_time: time });
-            }
+            return;
+        }
+        self.close_run();
+        let times = if self.kept < self.kept_max {
+            let mut times = self.lists.pop().unwrap_or_default();
+            times.push(time);
+            self.kept += 1;
+            Times::Kept { times, next: 0 }
+        } else {
+            Times::First(time)
+        };
+        self.current = Some(Run { start: position, end, last_time: time, times, opened: false });
+    }
+
+    /// There is no room for the times of the run that is being found.
+    #[cold]
+    fn forget_times(&mut self) {
+        let Some(run) = &mut self.current else { return };
+        if let Times::Kept { times, .. } = &mut run.times {
+            self.kept -= times.len();
+            run.times = Times::First(times[0]);
         }
     }
 
@@ -108,19 +164,23 @@ impl Order {
     pub(super) fn close_run(&mut self) {
         let Some(run) = self.current.take() else { return };
         self.latest = self.latest.max(run.last_time);
-        let buffer = self.buffers.pop().unwrap_or_default();
-        let window = Some(Window::new(run.start, run.end, 0).with_buffer(buffer));
+        let first_time = match &run.times {
+            Times::Kept { times, .. } => times[0],
+            Times::First(time) => *time,
+            Times::Reading(_) => return,
+        };
+        let start = run.start;
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.windows[slot] = window;
+                self.runs[slot] = Some(run);
                 slot
             }
             None => {
-                self.windows.push(window);
-                self.windows.len() - 1
+                self.runs.push(Some(run));
+                self.runs.len() - 1
             }
         };
-        self.heap.push(Reverse(Waiting { next_time: run.first_time, start: run.start, slot }));
+        self.heap.push(Reverse(Waiting { next_time: first_time, start, slot }));
         self.runs_in_round += 1;
     }
 
@@ -149,96 +209,143 @@ impl Order {
 
     /// Passes on every record up to time `limit`.
     fn merge(&mut self, limit: u64, store: &Store, receiver: &mut impl Receiver) -> io::Result<()> {
-        let chunk = (BUFFERS_BYTES / self.heap.len().max(1)).clamp(CHUNK_MIN, CHUNK_MAX);
         while let Some(&Reverse(waiting)) = self.heap.peek() {
-            if waiting.next_time > limit {
+            let Waiting { next_time, start, slot } = waiting;
+            if next_time > limit {
                 break;
             }
             // The root stays in the heap until it is known where it goes: the next one is one of its children.
             let children = self.heap.as_slice().get(1..).unwrap_or_default().iter().take(2);
             let rival = children.map(|Reverse(rival)| (rival.next_time, rival.start)).min();
-            let Some(window) = self.windows.get_mut(waiting.slot).and_then(Option::as_mut) else {
+            let goes_on = |time: u64| time <= limit && rival.is_none_or(|rival| (time, start) < rival);
+            let Some(run) = self.runs.get_mut(slot).and_then(Option::as_mut) else {
                 self.heap.pop();
                 continue;
             };
-            window.set_chunk(chunk);
-            let goes_on =
-                |time: u64| time <= limit && rival.is_none_or(|rival| (time, waiting.start) < rival);
-            let next_time = pass_on(window, goes_on, store, self.endian, receiver)?;
+            if !run.opened {
+                run.opened = true;
+                receiver.step(Step::Open { slot, start: run.start, end: run.end });
+                if let Times::First(_) = run.times {
+                    let window = Window::new(run.start, run.end, 0).with_buffer(self.buffers.take());
+                    run.times = Times::Reading(Box::new(window));
+                    self.reading += 1;
+                }
+            }
+            let (count, next_time) = match &mut run.times {
+                Times::Kept { times, next } => {
+                    let more = times[*next + 1..].iter().take_while(|&&time| goes_on(time)).count();
+                    *next += 1 + more;
+                    (1 + more as u64, times.get(*next).copied())
+                }
+                Times::Reading(window) => {
+                    window.set_chunk(chunk(self.reading));
+                    read_times(window, goes_on, store, self.endian, receiver)?
+                }
+                Times::First(_) => (0, None),
+            };
+            receiver.step(Step::Read { slot, count });
             if let (Some(next_time), Some(mut root)) = (next_time, self.heap.peek_mut()) {
                 root.0.next_time = next_time;
                 continue;
             }
             self.heap.pop();
-            if let Some(window) = self.windows[waiting.slot].take() {
-                keep_buffer(&mut self.buffers, window.into_buffer());
-            }
-            self.free.push(waiting.slot);
+            self.close(slot, receiver);
         }
         Ok(())
     }
-}
 
-/// Keeps memory for later windows, as much as windows that are read may have.
-fn keep_buffer(buffers: &mut Vec<Vec<u8>>, buffer: Vec<u8>) {
-    const KEPT_MAX: usize = 64;
-    let kept: usize = buffers.iter().map(Vec::capacity).sum();
-    if buffers.len() < KEPT_MAX && kept + buffer.capacity() <= BUFFERS_BYTES {
-        buffers.push(buffer);
+    /// All of a run was passed on.
+    fn close(&mut self, slot: usize, receiver: &mut impl Receiver) {
+        /// Lists for later runs: as many as there are CPUs in most machines.
+        const LISTS_MAX: usize = 64;
+        receiver.step(Step::Close { slot });
+        self.free.push(slot);
+        match self.runs[slot].take().map(|run| run.times) {
+            Some(Times::Kept { mut times, .. }) => {
+                self.kept -= times.len();
+                times.clear();
+                // Long ones are rare, and would stay.
+                if self.lists.len() < LISTS_MAX && times.capacity() <= TIMES_MAX / LISTS_MAX {
+                    self.lists.push(times);
+                }
+            }
+            Some(Times::Reading(window)) => {
+                self.reading -= 1;
+                self.buffers.give(window.into_buffer());
+            }
+            _ => {}
+        }
     }
 }
 
-/// Passes on a run's records while their time `goes_on`, at least one; returns the time of the first that stays.
-fn pass_on(
+/// Passes over a run's records while their time `goes_on`, at least one; returns how many, and the time of the next.
+fn read_times(
     window: &mut Window,
     goes_on: impl Fn(u64) -> bool,
     store: &Store,
     endian: Endian,
-    receiver: &mut impl Receiver,
-) -> io::Result<Option<u64>> {
-    let mut first = true;
+    receiver: &impl Receiver,
+) -> io::Result<(u64, Option<u64>)> {
+    let mut count = 0;
     while let Found::Record(size) = window.look(store, endian)? {
-        let record = window.bytes(size);
-        if let Some(time) = receiver.order_time(record) {
-            if !first && !goes_on(time) {
-                return Ok(Some(time));
+        if let Some(time) = receiver.order_time(window.bytes(size)) {
+            if count > 0 && !goes_on(time) {
+                return Ok((count, Some(time)));
             }
-            first = false;
-            receiver.ordered(record, time, window.position());
+            count += 1;
         }
         window.advance(size as u64);
     }
-    Ok(None)
+    Ok((count, None))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::runs::Runs;
     use super::*;
 
     /// Records of 16 bytes that hold nothing but a time; time 0 is not ordered.
-    #[derive(Default)]
-    struct Times {
+    struct Taken<'s> {
+        runs: Runs<'s>,
         taken: Vec<(u64, u64)>,
     }
 
-    impl Receiver for Times {
+    impl Receiver for Taken<'_> {
         fn order_time(&self, record: &[u8]) -> Option<u64> {
-            Endian::Little.u64(record, 8).filter(|&time| time != 0)
+            time(record)
         }
 
-        fn ordered(&mut self, _: &[u8], time: u64, position: u64) {
-            self.taken.push((time, position / 16));
+        fn step(&mut self, step: Step) {
+            let Taken { runs, taken } = self;
+            runs.step(step, |record, position| {
+                let time = time(record);
+                taken.extend(time.map(|time| (time, position / 16)));
+                time.is_some()
+            });
         }
+    }
+
+    fn time(record: &[u8]) -> Option<u64> {
+        Endian::Little.u64(record, 8).filter(|&time| time != 0)
     }
 
     const ROUND: u64 = u64::MAX;
 
-    /// Orders records of these times; `ROUND` ends a round. Returns (time, index).
+    /// Orders records of these times; `ROUND` ends a round. Returns (time, index). It is the same however many times are
+    /// kept.
     fn order(times: &[u64]) -> Vec<(u64, u64)> {
+        let taken = order_keeping(times, TIMES_MAX);
+        for kept_max in [0, 1, 2, 3, 7] {
+            assert!(order_keeping(times, kept_max) == taken, "{kept_max} times kept");
+        }
+        taken
+    }
+
+    fn order_keeping(times: &[u64], kept_max: usize) -> Vec<(u64, u64)> {
         let record = |&time: &u64| [&[9, 0, 0, 0, 0, 0, 16, 0], &time.to_le_bytes()[..]].concat();
         let store = Store::Memory(times.iter().flat_map(record).collect());
-        let mut order = Order::new(Endian::Little);
-        let mut receiver = Times::default();
+        let mut order = Order { kept_max, ..Order::new(Endian::Little) };
+        let mut receiver = Taken { runs: Runs::new(&store, Endian::Little), taken: Vec::new() };
         for (index, &time) in times.iter().enumerate() {
             let at = index as u64 * 16;
             match time {
@@ -251,7 +358,9 @@ mod tests {
             }
         }
         order.end(&store, &mut receiver).expect("memory");
-        assert!(order.heap.is_empty() && order.windows.iter().all(Option::is_none));
+        assert!(order.heap.is_empty() && order.runs.iter().all(Option::is_none));
+        assert_eq!((order.kept, order.reading), (0, 0));
+        receiver.runs.finish().expect("memory");
         receiver.taken
     }
 

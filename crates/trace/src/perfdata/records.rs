@@ -1,4 +1,4 @@
-//! Finds the records of a file and sends them on in the order of time.
+//! Finds the records of a file and says in which order they are to be read: that of time.
 //!
 //! Must not know: what records say of tasks and events.
 
@@ -6,46 +6,70 @@ use std::io;
 use std::ops::Range;
 
 use super::header::Header;
-use super::order::{Order, Receiver};
-use super::sample::Origin;
+use super::order::{Order, Receiver, Step};
 use super::window::{Found, Window, might_be_record};
 use crate::Trouble;
 use crate::endian::Endian;
 use crate::relay::Outlet;
 use crate::store::Store;
 
-/// What is known of a record when it is sent on.
+/// What is sent on, beside the bytes of a record that has no place in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) what: What,
-    /// Where in the file it stands.
+    /// Where in the file it stands; of steps nowhere.
     pub(super) position: u64,
 }
 
 /// What is sent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// What a tracepoint recorded, taken out of its sample: much less than the record, and found while that is at hand.
-    Sample(Sample),
-    /// Another record of this time.
-    Ordered(u64),
+    /// Which records come next.
+    Step(Step),
+    /// The same in brief, a [`Brief`] each: where CPUs take turns, nearly each record is a step of its own.
+    Steps,
     /// A record without a place in the order of time, when it was met.
     Unordered,
     /// No record, but trouble to be counted.
     Trouble(Trouble),
 }
 
-/// What a sample says beside what its tracepoint recorded.
+/// [`Step::Read`] in four bytes: what passes from one core to another costs more than the work on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sample {
-    pub(super) time: u64,
-    pub(super) origin: Origin,
-    /// Those of Fairlab's writer.
-    pub(super) marks: u16,
+struct Brief {
+    slot: u16,
+    count: u16,
 }
 
+impl Brief {
+    const BYTES: usize = 4;
+
+    /// `None` when one of the numbers is too large.
+    fn of(step: Step) -> Option<Brief> {
+        let Step::Read { slot, count } = step else { return None };
+        Some(Brief { slot: slot.try_into().ok()?, count: count.try_into().ok()? })
+    }
+
+    fn bytes(self) -> [u8; Brief::BYTES] {
+        (u32::from(self.slot) << 16 | u32::from(self.count)).to_le_bytes()
+    }
+
+    fn step(bytes: [u8; Brief::BYTES]) -> Step {
+        let both = u32::from_le_bytes(bytes);
+        Step::Read { slot: (both >> 16) as usize, count: u64::from(both & 0xffff) }
+    }
+}
+
+/// The steps that were sent in brief.
+pub(super) fn steps(record: &[u8]) -> impl Iterator<Item = Step> {
+    record.as_chunks().0.iter().map(|&bytes| Brief::step(bytes))
+}
+
+/// How many steps are sent together.
+const STEPS_BYTES: usize = Brief::BYTES << 10;
+
 /// How much is read at a time to find the records.
-const SCAN_BYTES: usize = 1 << 18;
+const SCAN_BYTES: usize = 1 << 16;
 
 /// perf's own record at the end of each turn over the CPUs' buffers.
 pub(super) const FINISHED_ROUND: u32 = 68;
@@ -55,15 +79,17 @@ const TRACING_DATA: u32 = 66;
 const AUXTRACE: u32 = 71;
 const BEHIND_AT: usize = 8;
 
-/// Finds the records and sends them on.
+/// Finds the records and says which come next.
 pub(super) fn find(store: &Store, header: &Header, outlet: &mut Outlet<'_, Head>) -> io::Result<()> {
     let mut order = Order::new(header.endian);
-    let mut finder = Finder { header, outlet };
+    let mut finder = Finder { header, outlet, steps: Vec::with_capacity(STEPS_BYTES) };
     for stretch in &header.stretches {
         find_in(stretch.clone(), store, &mut order, &mut finder)?;
         order.close_run();
     }
-    order.end(store, &mut finder)
+    let ended = order.end(store, &mut finder);
+    finder.send_steps();
+    ended
 }
 
 fn find_in(
@@ -97,7 +123,7 @@ fn find_in(
         if let Some(time) = header.order_time(record) {
             order.found(time, position, position + size as u64);
         } else {
-            finder.outlet.send(Head { what: What::Unordered, position }, record);
+            finder.send(What::Unordered, position, record);
             round_ends |= endian.u32(record, 0) == Some(FINISHED_ROUND);
             behind = bytes_behind(record, endian);
             if behind > 0 {
@@ -127,11 +153,25 @@ pub(super) fn bytes_behind(record: &[u8], endian: Endian) -> u64 {
 struct Finder<'f, 'o> {
     header: &'f Header,
     outlet: &'f mut Outlet<'o, Head>,
+    /// Steps in brief that were not sent yet.
+    steps: Vec<u8>,
 }
 
 impl Finder<'_, '_> {
     fn trouble(&mut self, trouble: Trouble, position: u64) {
-        self.outlet.send(Head { what: What::Trouble(trouble), position }, &[]);
+        self.send(What::Trouble(trouble), position, &[]);
+    }
+
+    fn send(&mut self, what: What, position: u64, record: &[u8]) {
+        self.send_steps();
+        self.outlet.send(Head { what, position }, record);
+    }
+
+    fn send_steps(&mut self) {
+        if !self.steps.is_empty() {
+            self.outlet.send(Head { what: What::Steps, position: 0 }, &self.steps);
+            self.steps.clear();
+        }
     }
 }
 
@@ -142,10 +182,11 @@ impl Receiver for Finder<'_, '_> {
     }
 
     #[inline]
-    fn ordered(&mut self, record: &[u8], time: u64, position: u64) {
-        match self.header.sample(record, time) {
-            Some((sample, raw)) => self.outlet.send(Head { what: What::Sample(sample), position }, raw),
-            None => self.outlet.send(Head { what: What::Ordered(time), position }, record),
+    fn step(&mut self, step: Step) {
+        let Some(brief) = Brief::of(step) else { return self.send(What::Step(step), 0, &[]) };
+        self.steps.extend(brief.bytes());
+        if self.steps.len() >= STEPS_BYTES {
+            self.send_steps();
         }
     }
 }

@@ -221,6 +221,9 @@ pub(super) struct Layouts {
     samples: Vec<SampleLayout>,
     /// The layout's place in `samples`, by event id.
     by_id: HashMap<u64, u16, BuildHasherDefault<IdHasher>>,
+    /// The same for ids that lie together, as a kernel gives them: from the first of them on, `NO_LAYOUT` where none is.
+    first_id: u64,
+    near: Vec<u16>,
     /// Where the id lies, when all layouts agree.
     id_at: Option<usize>,
     /// Where the time lies, when all layouts agree.
@@ -230,6 +233,9 @@ pub(super) struct Layouts {
 
 /// More layouts in one file are garbage; perf writes one or two.
 const LAYOUTS_MAX: usize = 1024;
+/// Ids farther from the first are looked up: a kernel gives one to each event on each CPU, one after another.
+const NEAR_MAX: usize = 1 << 14;
+const NO_LAYOUT: u16 = u16::MAX;
 
 impl Layouts {
     /// The layouts of `attrs`, each with the ids of its events. `None` when there is no attr at all.
@@ -240,6 +246,8 @@ impl Layouts {
             endian,
             samples: Vec::new(),
             by_id: HashMap::default(),
+            first_id: 0,
+            near: Vec::new(),
             id_at: None,
             time_at: None,
             trailer,
@@ -256,6 +264,7 @@ impl Layouts {
             }
             layouts.by_id.extend(ids.iter().map(|&id| (id, index as u16)));
         }
+        layouts.place_near(attrs);
         let common = |place: fn(&SampleLayout) -> Option<usize>| {
             let first = place(layouts.samples.first()?)?;
             layouts.samples.iter().all(|layout| place(layout) == Some(first)).then_some(first)
@@ -272,7 +281,26 @@ impl Layouts {
             return Some(layout);
         }
         let id = self.endian.u64(body, self.id_at?)?;
-        self.samples.get(usize::from(*self.by_id.get(&id)?))
+        let near = usize::try_from(id.wrapping_sub(self.first_id)).ok().and_then(|at| self.near.get(at));
+        match near {
+            Some(&index) => self.samples.get(usize::from(index)),
+            None => self.samples.get(usize::from(*self.by_id.get(&id)?)),
+        }
+    }
+
+    /// Fills the table of ids that lie together.
+    fn place_near(&mut self, attrs: &[(Attr, Vec<u64>)]) {
+        let ids = || attrs.iter().flat_map(|(_, ids)| ids.iter().copied());
+        self.first_id = ids().min().unwrap_or(0);
+        for id in ids() {
+            let (at, index) = (id - self.first_id, self.by_id.get(&id));
+            if let (Ok(at @ ..NEAR_MAX), Some(&index)) = (usize::try_from(at), index) {
+                if self.near.len() <= at {
+                    self.near.resize(at + 1, NO_LAYOUT);
+                }
+                self.near[at] = index;
+            }
+        }
     }
 
     /// The time of a sample.
@@ -396,6 +424,21 @@ mod tests {
         let attrs = [(attr(PERF_SCHED, 0), vec![10, 11]), (attr(without_period, 0), vec![12])];
         let layouts = Layouts::new(&attrs, Endian::Little).expect("layouts");
         let body = |id| words(&[id, 0, 0, 1000, 0, 1, 0]);
+        let far =
+            Layouts::new(&[attrs[0].clone(), (attrs[1].0, vec![15, 1 << 20, u64::MAX])], Endian::Little);
+        let far = far.expect("layouts");
+        for (id, end) in [
+            (9, None),
+            (10, Some(48)),
+            (12, None),
+            (15, Some(40)),
+            (16, None),
+            (1 << 20, Some(40)),
+            (u64::MAX, Some(40)),
+            (0, None),
+        ] {
+            assert_eq!(far.sample(&body(id)).map(|layout| layout.fixed_end), end, "{id}");
+        }
         assert_eq!(layouts.sample(&body(11)).map(|layout| layout.fixed_end), Some(48));
         assert_eq!(layouts.sample(&body(12)).map(|layout| layout.fixed_end), Some(40));
         assert_eq!(layouts.sample(&body(13)), None);

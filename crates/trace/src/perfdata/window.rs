@@ -10,6 +10,39 @@ use crate::store::Store;
 /// Bytes of a record's header: type (u32), misc (u16), size of the whole record (u16).
 pub(super) const RECORD_HEADER: usize = 8;
 
+/// Memory for windows that are read side by side, shared by all of them …
+pub(super) const BUFFERS_BYTES: usize = 4 << 20;
+/// … in pieces of no less and no more than this.
+const CHUNK_MIN: usize = 1 << 12;
+const CHUNK_MAX: usize = 1 << 16;
+
+/// How much each of `windows` windows reads at a time.
+pub(super) fn chunk(windows: usize) -> usize {
+    (BUFFERS_BYTES / windows.max(1)).clamp(CHUNK_MIN, CHUNK_MAX)
+}
+
+/// Memory of windows that are gone, for later ones; as much as windows that are read may have.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    buffers: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Buffers {
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        let buffer = self.buffers.pop().unwrap_or_default();
+        self.bytes -= buffer.capacity();
+        buffer
+    }
+
+    pub(super) fn give(&mut self, buffer: Vec<u8>) {
+        if self.bytes + buffer.capacity() <= BUFFERS_BYTES {
+            self.bytes += buffer.capacity();
+            self.buffers.push(buffer);
+        }
+    }
+}
+
 /// A stretch of the file, and the part of it that is in memory.
 #[derive(Debug)]
 pub(super) struct Window {

@@ -77,7 +77,7 @@ impl Text {
     }
 
     /// The text as a task name.
-    #[inline]
+    #[inline(always)]
     pub(super) fn comm(self, record: &[u8], endian: Endian) -> Option<Comm> {
         let bytes = self.room(record, endian)?;
         Some(match bytes.first_chunk() {

@@ -1,0 +1,74 @@
+//! The records of runs, read where they stand when their turn has come.
+//!
+//! Must not know: how it was found whose turn it is, nor what records mean.
+
+use std::io;
+
+use super::order::Step;
+use super::window::{Buffers, Found, Window, chunk};
+use crate::endian::Endian;
+use crate::store::Store;
+
+/// Runs that are being read.
+#[derive(Debug)]
+pub(super) struct Runs<'s> {
+    store: &'s Store,
+    endian: Endian,
+    /// Where reading has come to, by slot.
+    windows: Vec<Option<Window>>,
+    open: usize,
+    buffers: Buffers,
+    error: Option<io::Error>,
+}
+
+impl<'s> Runs<'s> {
+    pub(super) fn new(store: &'s Store, endian: Endian) -> Runs<'s> {
+        Runs { store, endian, windows: Vec::new(), open: 0, buffers: Buffers::default(), error: None }
+    }
+
+    /// Takes a step. `take` is given each record with its place, and says whether it is one of those that are counted.
+    #[inline]
+    pub(super) fn step(&mut self, step: Step, take: impl FnMut(&[u8], u64) -> bool) {
+        match step {
+            Step::Read { slot, count } if self.error.is_none() => {
+                self.error = self.read(slot, count, take).err();
+            }
+            Step::Read { .. } => {}
+            Step::Open { slot, start, end } => {
+                if self.windows.len() <= slot {
+                    self.windows.resize_with(slot + 1, || None);
+                }
+                self.windows[slot] = Some(Window::new(start, end, 0).with_buffer(self.buffers.take()));
+                self.open += 1;
+            }
+            Step::Close { slot } => {
+                if let Some(window) = self.windows.get_mut(slot).and_then(Option::take) {
+                    self.open -= 1;
+                    self.buffers.give(window.into_buffer());
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, slot: usize, count: u64, mut take: impl FnMut(&[u8], u64) -> bool) -> io::Result<()> {
+        let Some(window) = self.windows.get_mut(slot).and_then(Option::as_mut) else { return Ok(()) };
+        window.set_chunk(chunk(self.open));
+        let mut left = count;
+        while left > 0
+            && let Found::Record(size) = window.look(self.store, self.endian)?
+        {
+            left -= u64::from(take(window.bytes(size), window.position()));
+            window.advance(size as u64);
+        }
+        Ok(())
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// The first one.
+    pub(super) fn finish(self) -> io::Result<()> {
+        self.error.map_or(Ok(()), Err)
+    }
+}
