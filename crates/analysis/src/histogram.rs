@@ -46,6 +46,50 @@ impl Histogram {
         self.greatest = [self.greatest, other.greatest].into_iter().flatten().max();
     }
 
+    /// The buckets that are not empty, by number, with their counts; with [`sum`](Self::sum), [`min`](Self::min) and
+    /// [`max`](Self::max) all there is to it.
+    pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.counts.iter().copied().enumerate().filter(|&(_, count)| count > 0)
+    }
+
+    /// The sum of all values, exact.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// A histogram of these parts. `None` when they cannot be those of one: a bucket that there is not, ends that lie in
+    /// other buckets than the first and the last, a sum that such values cannot have.
+    pub fn from_parts(
+        buckets: impl IntoIterator<Item = (usize, u64)>,
+        sum: u128,
+        ends: Option<(u64, u64)>,
+    ) -> Option<Histogram> {
+        let mut histogram = Histogram { sum, ..Histogram::default() };
+        let (mut least, mut greatest) = (0_u128, 0_u128);
+        for (bucket, count) in buckets {
+            if count == 0 || bucket < histogram.counts.len() || bucket > bucket_of(u64::MAX) {
+                return None;
+            }
+            histogram.counts.resize(bucket + 1, 0);
+            histogram.counts[bucket] = count;
+            histogram.total = histogram.total.checked_add(count)?;
+            let below = bucket.checked_sub(1).map_or(0, |before| u128::from(greatest_in(before)) + 1);
+            least += below * u128::from(count);
+            greatest += u128::from(greatest_in(bucket)) * u128::from(count);
+        }
+        let bounds = histogram.buckets().next().zip(histogram.buckets().last());
+        match (ends, bounds) {
+            (None, None) if sum == 0 => Some(histogram),
+            (Some((min, max)), Some(((first, _), (last, _)))) => {
+                let fits = bucket_of(min) == first && bucket_of(max) == last && min <= max;
+                histogram.least = Some(min);
+                histogram.greatest = Some(max);
+                (fits && (least..=greatest).contains(&sum)).then_some(histogram)
+            }
+            _ => None,
+        }
+    }
+
     /// Number of values.
     pub fn total(&self) -> u64 {
         self.total
@@ -139,5 +183,27 @@ mod tests {
         assert_eq!(one, all);
         one.merge(&Histogram::default());
         assert_eq!(one, all);
+    }
+
+    #[test]
+    fn its_parts_make_it_up_again_and_others_do_not() {
+        let mut histogram = Histogram::default();
+        for value in [0, 5, 5, 130, 131, 77_777, u64::MAX] {
+            histogram.record(value);
+        }
+        let parts = || histogram.buckets().collect::<Vec<_>>();
+        let again = Histogram::from_parts(parts(), histogram.sum(), Some((0, u64::MAX)));
+        assert_eq!(again, Some(histogram.clone()));
+        assert_eq!(Histogram::from_parts([], 0, None), Some(Histogram::default()));
+        let made_up = [
+            Histogram::from_parts(parts(), 3, Some((0, u64::MAX))),
+            Histogram::from_parts(parts(), histogram.sum(), Some((1, u64::MAX))),
+            Histogram::from_parts(parts(), histogram.sum(), None),
+            Histogram::from_parts([(1 << 40, 1)], 1, Some((1, 1))),
+            Histogram::from_parts([(5, 1), (5, 1)], 10, Some((5, 5))),
+            Histogram::from_parts([(5, u64::MAX), (6, 2)], 10, Some((5, 6))),
+            Histogram::from_parts([], 1, None),
+        ];
+        assert!(made_up.iter().all(Option::is_none), "{made_up:?}");
     }
 }

@@ -8,6 +8,7 @@
 
 mod census;
 mod columns;
+pub mod counts;
 mod depth;
 pub mod explain;
 pub mod histogram;

@@ -6,18 +6,8 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, Switch};
 
+use crate::counts::Counts;
 use crate::histogram::Histogram;
-
-/// Percentiles that are reported, in thousandths.
-const PERCENTILES: [(&str, u64); 7] = [
-    ("wakeup_latency_ns_p50", 500),
-    ("wakeup_latency_ns_p75", 750),
-    ("wakeup_latency_ns_p90", 900),
-    ("wakeup_latency_ns_p95", 950),
-    ("wakeup_latency_ns_p99", 990),
-    ("wakeup_latency_ns_p99.5", 995),
-    ("wakeup_latency_ns_p99.9", 999),
-];
 
 /// What a task is doing, as far as the events tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,25 +78,25 @@ impl Metrics {
 
     /// Every metric by name, counted up to `end`. Rates are per second of the trace's time, shares lie in 0…1.
     /// Metrics that nothing was measured for are left out.
-    pub fn finish(mut self, end: Ns) -> Vec<(&'static str, f64)> {
+    pub fn finish(self, end: Ns) -> Vec<(&'static str, f64)> {
+        self.into_counts(end).metrics()
+    }
+
+    /// What was counted up to `end`, to be added to what others counted.
+    pub fn into_counts(mut self, end: Ns) -> Counts {
         self.pass_time(end);
-        let seconds = end.since(self.start).as_secs_f64();
-        let mut metrics = Vec::new();
-        for (name, per_mille) in PERCENTILES {
-            metrics.extend(self.latency.percentile(per_mille).map(|value| (name, value as f64)));
+        let observed = end.since(self.start).0;
+        Counts {
+            runs: 1,
+            observed_ns: observed,
+            cpu_ns: observed.saturating_mul(self.cpus.len() as u64),
+            idle_ns: u64::try_from(self.idle_ns).unwrap_or(u64::MAX),
+            unconserved_ns: u64::try_from(self.unconserved_ns).unwrap_or(u64::MAX),
+            switches: self.switches,
+            involuntary_switches: self.involuntary,
+            migrations: self.migrations,
+            wakeup_latency: self.latency,
         }
-        metrics.extend(self.latency.max().map(|value| ("wakeup_latency_ns_max", value as f64)));
-        if seconds > 0.0 {
-            let cpu_ns = seconds * 1e9 * self.cpus.len() as f64;
-            metrics.extend([
-                ("involuntary_switches_per_s", self.involuntary as f64 / seconds),
-                ("switches_per_s", self.switches as f64 / seconds),
-                ("migrations_per_s", self.migrations as f64 / seconds),
-                ("idle_share", self.idle_ns as f64 / cpu_ns),
-                ("unconserved_share", self.unconserved_ns as f64 / (seconds * 1e9)),
-            ]);
-        }
-        metrics
     }
 
     /// The distribution of wakeup latencies, ns.

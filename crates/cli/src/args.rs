@@ -2,7 +2,7 @@
 
 mod experiments;
 
-pub use experiments::{BisectArgs, CompareArgs, Layout};
+pub use experiments::{BisectArgs, CompareArgs, Layout, MergeArgs, QueryArgs, SweepArgs};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,6 +31,12 @@ pub enum Command {
     Compare(CompareArgs),
     /// Finds the commit of the change log that changed a metric between two kernels.
     Bisect(BisectArgs),
+    /// Runs every combination of kernels, machines, workloads, options and seeds that a file lists.
+    Sweep(SweepArgs),
+    /// Sums up the cells of a sweep.
+    Query(QueryArgs),
+    /// Adds up the counts of many runs or hosts.
+    Merge(MergeArgs),
     /// Turns a trace into another format: ftrace text, trace.dat, perf.data.
     Convert(ConvertArgs),
     /// Shows how long each task of a recorded trace waited for a CPU, as perf sched latency does.

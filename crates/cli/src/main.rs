@@ -36,6 +36,9 @@ fn dispatch(command: Command) -> Result<(), CliError> {
     match command {
         Command::Run(args) => commands::run::execute(&args),
         Command::Bisect(args) => commands::bisect::execute(&args),
+        Command::Sweep(args) => commands::sweep::execute(&args),
+        Command::Query(args) => commands::sweep::ask(&args),
+        Command::Merge(args) => commands::merge::execute(&args),
         Command::Compare(args) => commands::compare::execute(&args),
         Command::Convert(args) => commands::convert::execute(&args),
         Command::Latency(args) => commands::latency::execute(&args),

@@ -8,6 +8,7 @@ use fairlab_kernel::generation::{Feature, Tunable};
 use fairlab_sim::Machine;
 use serde_json::{Value, json};
 
+use crate::merge::{COUNTS_FILE, Group, Merged};
 use crate::scenario::Report;
 use crate::{Experiment, LabError, RunResult};
 
@@ -57,6 +58,7 @@ impl RunFolder {
         for run in results {
             let folder = format!("{}/seed-{}", run.kernel, run.seed);
             self.file(&format!("{folder}/output.txt"), &run.output)?;
+            self.file(&format!("{folder}/{COUNTS_FILE}"), &format!("{}\n", counts(run)))?;
             self.file(&format!("{folder}/schedstat.txt"), &run.schedstat)?;
             self.file(&format!("{folder}/schedstat-sis.txt"), &run.schedstat_searches)?;
         }
@@ -120,6 +122,14 @@ impl Drop for RunFolder {
         // Nothing to do about a failure here; after finish() there is nothing to remove.
         let _ = fs::remove_dir_all(&self.building);
     }
+}
+
+fn counts(run: &RunResult) -> Value {
+    let group =
+        Group { kernel: run.kernel.clone(), machine: run.machine.clone(), workload: run.workload.clone() };
+    let mut merged = Merged::default();
+    merged.add(group, &run.counts);
+    merged.to_json()
 }
 
 fn pretty(value: &Value) -> String {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{DigestSink, Event, Ns, Sink, System};
 use fairlab_kernel::balance::BalanceNote;
@@ -54,6 +55,9 @@ pub struct RunResult {
     /// Every metric by name.
     #[serde(serialize_with = "as_map")]
     pub metrics: Vec<(String, f64)>,
+    /// The same as counters and histograms, to be added to those of other runs.
+    #[serde(skip)]
+    pub counts: Counts,
     /// What the real program would have printed.
     #[serde(skip)]
     pub output: String,
@@ -178,8 +182,9 @@ fn finish(
     let trace_losses = trace.map(TraceFile::finish).transpose()?.unwrap_or_default();
     let workload = engine.workload(number);
     let seconds = engine.now().as_secs_f64();
+    let counts = metrics.into_counts(engine.now());
     let mut metrics: Vec<(String, f64)> =
-        metrics.finish(engine.now()).into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
     if let Some((_, count)) = workload.progress().filter(|_| seconds > 0.0) {
         metrics.push(("throughput".to_string(), count as f64 / seconds));
     }
@@ -194,6 +199,7 @@ fn finish(
         wall_ns: started.elapsed().as_nanos() as u64,
         switches: engine.counters().switches,
         metrics,
+        counts,
         output: workload.output(engine.now()),
         trace_losses,
         schedstat: engine.kernel().schedstat(engine.now(), false),

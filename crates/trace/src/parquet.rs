@@ -1,4 +1,5 @@
-//! Parquet: a table of events for DuckDB, Polars, pandas and their like; written only.
+//! Parquet: a table of events for DuckDB, Polars, pandas and their like; written only. [`TableWriter`] writes any other
+//! table.
 //!
 //! One row an event, in the order given. Columns that every event has stand first: `time_ns`, `cpu`, `event`, and the task
 //! that reported it (`context_comm`, `context_pid`, `context_tgid`, `context_flags`). The others are the fields of the
@@ -11,6 +12,7 @@
 
 mod column;
 mod file;
+mod rows;
 mod table;
 mod thrift;
 
@@ -19,8 +21,10 @@ use std::io::{self, Write};
 use fairlab_event::{Event, Sink, System};
 
 use crate::losses::Losses;
-use file::File;
-use table::Table;
+use file::{Described, File};
+use table::{COLUMNS, Table};
+
+pub use rows::{Cell, ColumnKind, TableWriter};
 
 /// Writes events as rows of a Parquet file.
 ///
@@ -43,8 +47,13 @@ const GROUP_ROWS: usize = 1 << 16;
 impl<W: Write> ParquetWriter<W> {
     /// A writer. Nothing need be buffered by `output`.
     pub fn new(output: W) -> ParquetWriter<W> {
+        let columns = COLUMNS.iter().map(|column| Described {
+            name: column.name.to_string(),
+            kind: column.kind,
+            required: column.required,
+        });
         ParquetWriter {
-            file: File::new(output),
+            file: File::new(output, "events", columns.collect()),
             table: Table::default(),
             losses: Losses::default(),
             error: None,
@@ -64,7 +73,8 @@ impl<W: Write> ParquetWriter<W> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        self.file.write_group(&mut self.table)?;
+        let rows = self.table.rows();
+        self.file.write_group(rows, self.table.take())?;
         self.file.finish()
     }
 }
@@ -76,7 +86,8 @@ impl<W: Write> Sink for ParquetWriter<W> {
         }
         self.losses.add(event.kind.name(), self.table.add(event));
         if self.table.rows() >= GROUP_ROWS {
-            self.error = self.file.write_group(&mut self.table).err();
+            let rows = self.table.rows();
+            self.error = self.file.write_group(rows, self.table.take()).err();
         }
     }
 

@@ -11,7 +11,7 @@ mod random;
 
 use fairlab_event::{EventKind, Flags, Pid};
 use fairlab_trace::ftrace_text::FtraceTextWriter;
-use fairlab_trace::parquet::ParquetWriter;
+use fairlab_trace::parquet::{Cell, ColumnKind, ParquetWriter, TableWriter};
 
 use kept::{Kept, read_recording};
 use peers::{Folder, run};
@@ -142,4 +142,27 @@ fn duckdb_reads_every_kind_of_event() {
         }
         check(&folder, &events, &format!("seed {seed}"));
     }
+}
+
+/// Columns of every kind, cells that are empty, more rows than a group has.
+#[test]
+fn duckdb_reads_any_table() {
+    const PROGRAM: &str = r#"
+import sys, duckdb
+duckdb.sql("SET threads = 1; SET memory_limit = '512MB'")
+print(duckdb.sql(f"select count(*), count(name), count(distinct name), sum(count), sum(number), min(number) from '{sys.argv[1]}'").fetchall())
+print(duckdb.sql(f"select * from '{sys.argv[1]}' limit 3").fetchall())
+"#;
+    let columns = [("name", ColumnKind::Text), ("count", ColumnKind::Count), ("number", ColumnKind::Number)];
+    let columns = columns.map(|(name, kind)| (name.to_string(), kind));
+    let mut table = TableWriter::new(Vec::new(), "cells", &columns);
+    for row in 0..70_000_u64 {
+        let name = if row % 2 == 0 { Cell::Text(["a", "b", "c"][row as usize % 3]) } else { Cell::Empty };
+        table.add(&[name, Cell::Count(row), Cell::Number(row as f64 / -2.0)]).expect("memory");
+    }
+    let folder = Folder::new("any-table");
+    let file = folder.file("table.parquet", &table.finish().expect("memory"));
+    let text = run("peers-python", &["-c", PROGRAM, file.to_str().expect("a path of plain text")]);
+    let expected = "[(70000, 35000, 3, 2449965000, -1224982500.0, -34999.5)]\n[('a', 0, -0.0), (None, 1, -0.5), ('c', 2, -1.0)]\n";
+    assert_eq!(text, expected);
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{ExperimentArgs, SettingArgs};
+use super::{ExperimentArgs, Format, SettingArgs};
 use crate::numbers::parse_share;
 
 #[derive(Debug, Args)]
@@ -70,4 +70,64 @@ pub struct BisectArgs {
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct SweepArgs {
+    /// The sweep: a TOML file with kernels, machines, workloads, seeds, duration_ms, and [options] whose values replace
+    /// {name} in kernels and workloads.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Its folder; by default the file's name without its end. What is done there is not done again.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// How many runs go on at once; by default one a CPU. Results do not depend on it.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// The metric of the table at the end; several are allowed.
+    #[arg(long = "metric", value_name = "NAME", default_value = "wakeup_latency_ns_p99")]
+    pub metrics: Vec<String>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct QueryArgs {
+    /// A sweep's folder; it may be under way.
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Only cells whose column has this value: kernel, machine, workload, seed, or an option. Several are allowed.
+    #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = parse_filter)]
+    pub filters: Vec<(String, String)>,
+    /// What makes a group: columns between commas.
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', default_value = "kernel,machine,workload")]
+    pub by: Vec<String>,
+    /// A metric to sum up; several are allowed.
+    #[arg(long = "metric", value_name = "NAME", default_value = "wakeup_latency_ns_p99")]
+    pub metrics: Vec<String>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+fn parse_filter(text: &str) -> Result<(String, String), String> {
+    let (column, value) = text.split_once('=').ok_or("a filter is COLUMN=VALUE, such as kernel=v6.6")?;
+    Ok((column.to_string(), value.to_string()))
+}
+
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// Files of counts, or folders with counts.json in them at any depth: those of 'run --out' and of sweeps.
+    #[arg(value_name = "FILE", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Writes what was merged into a file that merges again.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Adds up everything, whatever its kernel, machine and workload.
+    #[arg(long)]
+    pub all: bool,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     I64,
     /// 64 bits without sign.
     U64,
+    /// Floating point; numbers are put as their bits.
+    F64,
     /// UTF-8.
     Text,
 }
@@ -66,12 +68,16 @@ impl Column {
         }
     }
 
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// Row `row` has a number, of the column's kind.
     pub(super) fn put_number(&mut self, row: usize, value: u64) {
         self.mark(row);
         match self.kind {
             Kind::I32 | Kind::U32 => self.plain.extend((value as u32).to_le_bytes()),
-            Kind::I64 | Kind::U64 => self.plain.extend(value.to_le_bytes()),
+            Kind::I64 | Kind::U64 | Kind::F64 => self.plain.extend(value.to_le_bytes()),
             Kind::Bool => self.bools.push(value != 0),
             Kind::Text => debug_assert!(false, "a number for a column of texts"),
         }

@@ -1,13 +1,12 @@
 //! A Parquet file put together: groups of rows, each a chunk of pages a column, and the description of it all at the end.
 //!
-//! Facts: parquet.thrift of Apache Parquet. Must not know: events.
+//! Facts: parquet.thrift of Apache Parquet. Must not know: what rows are.
 
 use std::io::{self, Write};
 
 use fairlab_event::System;
 
 use super::column::{Encoding, Kind, Page};
-use super::table::{COLUMNS, Table};
 use super::thrift::Struct;
 
 const MAGIC: &[u8] = b"PAR1";
@@ -17,10 +16,21 @@ const CREATED_BY: &str = concat!("fairlab version ", env!("CARGO_PKG_VERSION"));
 const ZSTD: i32 = 6;
 const ZSTD_LEVEL: i32 = 3;
 
+/// What a column is called and holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Described {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) required: bool,
+}
+
 /// A file in the making.
 #[derive(Debug)]
 pub(super) struct File<W: Write> {
     output: W,
+    /// What a row is.
+    rows_are: &'static str,
+    columns: Vec<Described>,
     /// How much has been written.
     at: u64,
     rows: u64,
@@ -37,8 +47,8 @@ struct Size {
 }
 
 impl<W: Write> File<W> {
-    pub(super) fn new(output: W) -> File<W> {
-        File { output, at: 0, rows: 0, groups: Vec::new(), notes: Vec::new() }
+    pub(super) fn new(output: W, rows_are: &'static str, columns: Vec<Described>) -> File<W> {
+        File { output, rows_are, columns, at: 0, rows: 0, groups: Vec::new(), notes: Vec::new() }
     }
 
     /// Notes what is known of the kernel and the machine.
@@ -49,18 +59,17 @@ impl<W: Write> File<W> {
         self.notes = all.into_iter().filter(|(_, value)| !value.is_empty()).collect();
     }
 
-    /// Writes all rows of `table`, which is empty then.
-    pub(super) fn write_group(&mut self, table: &mut Table) -> io::Result<()> {
+    /// Writes `rows` rows, whose columns became `pages`.
+    pub(super) fn write_group(&mut self, rows: usize, pages: Vec<(Option<Page>, Page)>) -> io::Result<()> {
         if self.at == 0 {
             self.put(MAGIC)?;
         }
-        let rows = table.rows();
         if rows == 0 {
             return Ok(());
         }
-        let mut chunks = Vec::with_capacity(COLUMNS.len());
+        let mut chunks = Vec::with_capacity(self.columns.len());
         let mut plain = 0;
-        for (index, pages) in table.take().into_iter().enumerate() {
+        for (index, pages) in pages.into_iter().enumerate() {
             let (chunk, size) = self.write_chunk(index, pages, rows)?;
             chunks.push(chunk);
             plain += size.plain;
@@ -86,11 +95,11 @@ impl<W: Write> File<W> {
         }
         let data_at = self.at;
         self.write_page(&data, false, &mut size)?;
-        let column = &COLUMNS[index];
+        let column = &self.columns[index];
         let mut meta = Struct::new()
             .i32(1, physical(column.kind))
             .i32s(2, &encodings)
-            .texts(3, &[column.name])
+            .texts(3, &[column.name.as_str()])
             .i32(4, ZSTD)
             .i64(5, rows as i64)
             .i64(6, size.plain as i64)
@@ -128,14 +137,14 @@ impl<W: Write> File<W> {
 
     /// Writes the description and gives the output back.
     pub(super) fn finish(mut self) -> io::Result<W> {
-        let root = Struct::new().text(4, "events").i32(5, COLUMNS.len() as i32);
-        let columns = COLUMNS.iter().map(|column| {
+        let root = Struct::new().text(4, self.rows_are).i32(5, self.columns.len() as i32);
+        let columns = self.columns.iter().map(|column| {
             const REQUIRED: i32 = 0;
             const OPTIONAL: i32 = 1;
             let element = Struct::new()
                 .i32(1, physical(column.kind))
                 .i32(3, if column.required { REQUIRED } else { OPTIONAL })
-                .text(4, column.name);
+                .text(4, &column.name);
             match converted(column.kind) {
                 Some(converted) => element.i32(6, converted),
                 None => element,
@@ -168,6 +177,7 @@ fn physical(kind: Kind) -> i32 {
         Kind::Bool => 0,
         Kind::I32 | Kind::U32 => 1,
         Kind::I64 | Kind::U64 => 2,
+        Kind::F64 => 5,
         Kind::Text => 6,
     }
 }
@@ -178,6 +188,6 @@ fn converted(kind: Kind) -> Option<i32> {
         Kind::Text => Some(0),
         Kind::U32 => Some(13),
         Kind::U64 => Some(14),
-        Kind::Bool | Kind::I32 | Kind::I64 => None,
+        Kind::Bool | Kind::I32 | Kind::I64 | Kind::F64 => None,
     }
 }

@@ -1,0 +1,119 @@
+//! What a run comes to in counters and histograms: a few kilobytes that can be added to those of other runs and hosts.
+//!
+//! Must not know: how they were counted, how they are kept in files.
+
+use crate::histogram::Histogram;
+
+/// Percentiles that are reported, in thousandths.
+const PERCENTILES: [(&str, u64); 7] = [
+    ("wakeup_latency_ns_p50", 500),
+    ("wakeup_latency_ns_p75", 750),
+    ("wakeup_latency_ns_p90", 900),
+    ("wakeup_latency_ns_p95", 950),
+    ("wakeup_latency_ns_p99", 990),
+    ("wakeup_latency_ns_p99.5", 995),
+    ("wakeup_latency_ns_p99.9", 999),
+];
+
+/// Counters and histograms of one run or of many.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How many runs these are.
+    pub runs: u64,
+    /// For how long they were watched, together.
+    pub observed_ns: u64,
+    /// The same, of all CPUs.
+    pub cpu_ns: u64,
+    /// How long CPUs idled, of all CPUs.
+    pub idle_ns: u64,
+    /// How long some CPU idled while a task waited behind another one.
+    pub unconserved_ns: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// Switches away from tasks that stayed runnable.
+    pub involuntary_switches: u64,
+    /// Migrations.
+    pub migrations: u64,
+    /// From waking to running, ns.
+    pub wakeup_latency: Histogram,
+}
+
+impl Counts {
+    /// Adds another's.
+    pub fn merge(&mut self, other: &Counts) {
+        for (mine, theirs) in [
+            (&mut self.runs, other.runs),
+            (&mut self.observed_ns, other.observed_ns),
+            (&mut self.cpu_ns, other.cpu_ns),
+            (&mut self.idle_ns, other.idle_ns),
+            (&mut self.unconserved_ns, other.unconserved_ns),
+            (&mut self.switches, other.switches),
+            (&mut self.involuntary_switches, other.involuntary_switches),
+            (&mut self.migrations, other.migrations),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.wakeup_latency.merge(&other.wakeup_latency);
+    }
+
+    /// Every metric by name. Rates are per second of the time watched, shares lie in 0…1; percentiles are within
+    /// 1/128 of their size above the exact ones. What nothing was measured for is left out.
+    pub fn metrics(&self) -> Vec<(&'static str, f64)> {
+        let mut metrics = Vec::new();
+        for (name, per_mille) in PERCENTILES {
+            metrics.extend(self.wakeup_latency.percentile(per_mille).map(|value| (name, value as f64)));
+        }
+        metrics.extend(self.wakeup_latency.max().map(|value| ("wakeup_latency_ns_max", value as f64)));
+        let seconds = self.observed_ns as f64 / 1e9;
+        if seconds > 0.0 {
+            metrics.extend([
+                ("involuntary_switches_per_s", self.involuntary_switches as f64 / seconds),
+                ("switches_per_s", self.switches as f64 / seconds),
+                ("migrations_per_s", self.migrations as f64 / seconds),
+                ("idle_share", self.idle_ns as f64 / self.cpu_ns as f64),
+                ("unconserved_share", self.unconserved_ns as f64 / self.observed_ns as f64),
+            ]);
+        }
+        metrics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Percentiles of many hosts' latencies, each host with a distribution of its own, beside the exact ones.
+    #[test]
+    fn merged_percentiles_are_within_the_stated_error() {
+        let (mut all, mut merged) = (Vec::new(), Counts::default());
+        for host in 0..200_u64 {
+            let mut counts =
+                Counts { runs: 1, observed_ns: 1_000, cpu_ns: 8_000, idle_ns: host, ..Counts::default() };
+            for step in 0..100_u64 {
+                let latency = 1_500 + (step * step * 7_919 + host * 104_729) % (20_000 + host * host * 300);
+                counts.wakeup_latency.record(latency);
+                all.push(latency);
+            }
+            merged.merge(&counts);
+        }
+        all.sort_unstable();
+        assert_eq!((merged.runs, merged.observed_ns, merged.wakeup_latency.total()), (200, 200_000, 20_000));
+        let metrics = merged.metrics();
+        let metric = |name: &str| metrics.iter().find(|(known, _)| *known == name).expect("measured").1;
+        for (name, per_mille) in PERCENTILES {
+            let exact = all[(all.len() * per_mille as usize).div_ceil(1000) - 1] as f64;
+            let found = metric(name);
+            assert!(
+                found >= exact && found <= exact * (1.0 + 1.0 / 128.0),
+                "{name}: {found}, exactly {exact}"
+            );
+        }
+        assert_eq!(metric("wakeup_latency_ns_max"), all[all.len() - 1] as f64);
+        assert!((metric("idle_share") - 19_900.0 / 1_600_000.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_gives_no_metrics() {
+        assert_eq!(Counts::default().metrics(), []);
+    }
+}

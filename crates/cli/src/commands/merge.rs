@@ -1,0 +1,79 @@
+//! `fairlab merge`: counts of many runs or hosts as one.
+
+use fairlab_analysis::counts::Counts;
+use fairlab_lab::merge::{Group, Merged};
+use serde_json::{Map, Value, json};
+
+use crate::args::{Format, MergeArgs};
+use crate::error::CliError;
+use crate::numbers::metric;
+use crate::output;
+
+pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
+    let mut merged = Merged::default();
+    for path in &args.paths {
+        merged.add_path(path)?;
+    }
+    if args.all {
+        merged = as_one(&merged);
+    }
+    if let Some(path) = &args.out {
+        std::fs::write(path, format!("{}\n", merged.to_json())).map_err(|error| {
+            let problem = format!("cannot write {}: {error}", path.display());
+            CliError::bad(problem, "check the place that --out names")
+        })?;
+    }
+    match args.format {
+        Format::Json => output::print_json(&to_json(&merged)),
+        Format::Text => output::print(&to_text(&merged)),
+    }
+}
+
+/// Everything in one group, which keeps what all groups have in common.
+fn as_one(merged: &Merged) -> Merged {
+    let common = |of: fn(&Group) -> &String| {
+        let mut names = merged.groups.keys().map(of).collect::<Vec<_>>();
+        names.dedup();
+        if let [name] = names[..] { name.clone() } else { "any".to_string() }
+    };
+    let group = Group {
+        kernel: common(|group| &group.kernel),
+        machine: common(|group| &group.machine),
+        workload: common(|group| &group.workload),
+    };
+    let mut one = Merged { files: merged.files, ..Merged::default() };
+    one.add(group, &merged.all());
+    one
+}
+
+fn to_json(merged: &Merged) -> Value {
+    let groups = merged.groups.iter().map(|(group, counts)| {
+        let metrics = counts.metrics().into_iter().map(|(name, value)| (name.to_string(), json!(value)));
+        json!({
+            "kernel": group.kernel,
+            "machine": group.machine,
+            "workload": group.workload,
+            "runs": counts.runs,
+            "observed_ns": counts.observed_ns,
+            "latencies": counts.wakeup_latency.total(),
+            "metrics": metrics.collect::<Map<_, _>>(),
+        })
+    });
+    json!({ "schema": "fairlab/merge/1", "files": merged.files, "groups": groups.collect::<Vec<_>>() })
+}
+
+fn to_text(merged: &Merged) -> String {
+    let mut text = format!("{} files; percentiles are at most 0.8 % above the exact ones\n", merged.files);
+    for (group, counts) in &merged.groups {
+        text += &format!("\n{} on {}, {}: {}\n", group.workload, group.machine, group.kernel, amount(counts));
+        for (name, value) in counts.metrics() {
+            text += &format!("  {name:<28} {}\n", metric(name, value));
+        }
+    }
+    text
+}
+
+fn amount(counts: &Counts) -> String {
+    let seconds = counts.observed_ns as f64 / 1e9;
+    format!("{} runs of {seconds:.1} s together, {} latencies", counts.runs, counts.wakeup_latency.total())
+}

@@ -1,0 +1,78 @@
+//! `fairlab sweep` and `fairlab query`: every combination, and questions to what came of it.
+
+use std::path::PathBuf;
+
+use fairlab_analysis::statistics::{mean, median, standard_deviation};
+use fairlab_lab::sweep::{Answer, Plan, Query, query, sweep};
+
+use crate::args::{Format, QueryArgs, SweepArgs};
+use crate::error::CliError;
+use crate::numbers::metric;
+use crate::output;
+use crate::progress::{ProgressLine, stop_on_interrupt};
+
+pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
+    let plan = Plan::read(&args.file)?;
+    let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
+    let stop = stop_on_interrupt()?;
+    let progress = ProgressLine::of("sweep", "cells");
+    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let outcome = sweep(&plan, &folder, jobs, &|done| progress.show(done), &stop)?;
+    drop(progress);
+    if !outcome.is_complete() {
+        let (done, cells) = (outcome.done, outcome.cells);
+        eprintln!("fairlab: {done} of {cells} cells are done and kept; the same command goes on");
+        return Err(CliError::Interrupted);
+    }
+    let by = ["kernel", "machine", "workload"].map(String::from).to_vec();
+    let answer = query(&folder, &Query { by, metrics: args.metrics.clone(), ..Query::default() })?;
+    match args.format {
+        Format::Json => output::print_json(&answer.to_json()),
+        Format::Text => {
+            let folder = folder.display();
+            let head = format!(
+                "{} cells, {} of them done before; {folder}/cells.parquet\n\n",
+                outcome.cells, outcome.before
+            );
+            output::print(&(head + &to_text(&answer)))
+        }
+    }
+}
+
+/// Asks a sweep that is done or under way.
+pub fn ask(args: &QueryArgs) -> Result<(), CliError> {
+    let asked = Query { filters: args.filters.clone(), by: args.by.clone(), metrics: args.metrics.clone() };
+    let answer = query(&args.folder, &asked)?;
+    match args.format {
+        Format::Json => output::print_json(&answer.to_json()),
+        Format::Text => output::print(&format!("{} cells\n\n{}", answer.cells, to_text(&answer))),
+    }
+}
+
+/// The file's name without its end.
+fn beside(file: &std::path::Path) -> PathBuf {
+    file.with_extension(if file.extension().is_some() { "" } else { "sweep" })
+}
+
+fn to_text(answer: &Answer) -> String {
+    let mut header = answer.by.iter().map(String::as_str).collect::<Vec<_>>();
+    header.extend(["metric", "cells", "mean", "deviation", "median", "min", "max", ""]);
+    let rows = answer.rows.iter().map(|row| {
+        let value = |value: f64| metric(&row.metric, value);
+        let ends =
+            |fold: fn(f64, f64) -> f64| row.values.iter().copied().reduce(fold).map_or(String::new(), value);
+        let mut cells = row.group.clone();
+        cells.extend([
+            row.metric.clone(),
+            row.values.len().to_string(),
+            value(mean(&row.values)),
+            standard_deviation(&row.values).map_or(String::new(), value),
+            value(median(&row.values)),
+            ends(f64::min),
+            ends(f64::max),
+            if row.modes().is_some() { "two modes".to_string() } else { String::new() },
+        ]);
+        cells
+    });
+    output::table(&header, &rows.collect::<Vec<_>>())
+}

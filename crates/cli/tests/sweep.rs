@@ -1,0 +1,160 @@
+//! `fairlab sweep`, `query` and `merge` as their users meet them: interrupted, gone on with, asked, added up.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_fairlab"))
+}
+
+fn fairlab(arguments: &[&str]) -> Output {
+    program().args(arguments).output().expect("the program starts")
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = fairlab(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&stdout(arguments)).expect("JSON")
+}
+
+fn assert_refused(arguments: &[&str], fragment: &str) {
+    let output = fairlab(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true), "{arguments:?}: {errors}");
+    assert!(errors.lines().count() == 1 && errors.contains(fragment), "{arguments:?}: {errors}");
+}
+
+/// A folder of one test, removed with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("fairlab-sweep-cli-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path in UTF-8").to_string()
+    }
+
+    fn sweep(&self, seeds: u32) -> String {
+        let text = format!(
+            "kernels = ['v6.5', 'v6.6']\nmachines = ['vm4']\nworkloads = ['schbench -m 1 -t {{threads}} -c 500 -s 300']\n\
+             seeds = {seeds}\nduration_ms = 300\noptions = {{ threads = [2, 6] }}\n"
+        );
+        std::fs::write(self.path("sweep.toml"), text).expect("written");
+        self.path("sweep.toml")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn lines(path: &str) -> usize {
+    std::fs::read_to_string(Path::new(path)).map_or(0, |text| text.matches('\n').count())
+}
+
+#[test]
+fn an_interrupted_sweep_is_gone_on_with() {
+    let folder = Folder::new("interrupt");
+    let file = folder.sweep(150);
+    let journal = folder.path("sweep/cells.jsonl");
+    let child =
+        program().args(["sweep", &file, "--jobs", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the program starts");
+    while lines(&journal) < 3 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(kill.success());
+    let output = child.wait_with_output().expect("it ends");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(130), true), "{errors}");
+    assert!(errors.contains(" of 600 cells are done and kept"), "{errors}");
+    let kept = lines(&journal);
+    assert!((3..600).contains(&kept), "{kept}");
+    let text = stdout(&["sweep", &file]);
+    assert!(text.starts_with(&format!("600 cells, {kept} of them done before; ")), "{text}");
+    assert_eq!(lines(&journal), 600);
+}
+
+#[test]
+fn a_sweep_is_asked_and_added_up() {
+    let folder = Folder::new("ask");
+    let file = folder.sweep(5);
+    let out = folder.path("out");
+    let answer = json(&["sweep", &file, "--out", &out, "--metric", "throughput", "--format", "json"]);
+    assert_eq!((answer["schema"].as_str(), answer["cells"].as_u64()), (Some("fairlab/query/1"), Some(20)));
+    assert_eq!(answer["rows"].as_array().map(Vec::len), Some(4));
+    let asked = json(&["query", &out, "--where", "threads=6", "--by", "kernel", "--format", "json"]);
+    assert_eq!(
+        (asked["cells"].as_u64(), &asked["rows"][1]["group"]["kernel"]),
+        (Some(10), &Value::from("v6.6"))
+    );
+    assert!(stdout(&["query", &out, "--by", "threads,kernel"]).contains("wakeup_latency_ns_p99"));
+    let merged = json(&["merge", &out, "--format", "json"]);
+    assert_eq!(
+        (merged["schema"].as_str(), merged["groups"].as_array().map(Vec::len)),
+        (Some("fairlab/merge/1"), Some(4))
+    );
+    let all = folder.path("all.json");
+    let text = stdout(&["merge", &out, &out, "--all", "--out", &all]);
+    assert!(text.contains("any on vm4, any: 40 runs of 12.0 s together"), "{text}");
+    assert_eq!(json(&["merge", &all, "--format", "json"])["groups"][0]["runs"], 40);
+    assert_refused(
+        &["query", &out, "--by", "colour"],
+        "no column 'colour'; it has kernel, machine, workload",
+    );
+    assert_refused(&["query", &out, "--metric", "frames"], "no metric 'frames'");
+    assert_refused(&["query", &out, "--where", "threads"], "a filter is COLUMN=VALUE");
+    assert_refused(&["sweep", &folder.sweep(6), "--out", &out], "is the folder of another sweep");
+}
+
+#[test]
+fn a_run_leaves_counts() {
+    let folder = Folder::new("counts");
+    let out = folder.path("runs");
+    stdout(&[
+        "run",
+        "schbench",
+        "-t",
+        "2",
+        "-c",
+        "500",
+        "--kernel",
+        "v6.6",
+        "--seeds",
+        "2",
+        "--duration",
+        "300ms",
+        "--out",
+        &out,
+    ]);
+    let merged = json(&["merge", &out, "--format", "json"]);
+    assert_eq!((merged["files"].as_u64(), merged["groups"][0]["runs"].as_u64()), (Some(2), Some(2)));
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    let folder = Folder::new("bad");
+    assert_refused(&["sweep", "/nonexistent.toml"], "/nonexistent.toml");
+    let file = folder.sweep(0);
+    assert_refused(&["sweep", &file], "a sweep without seeds has no cells");
+    std::fs::write(&file, "kernels = 3").expect("written");
+    assert_refused(&["sweep", &file], "line 1");
+    assert_refused(&["query", &folder.path("")], "give the folder of a sweep");
+    assert_refused(&["merge", &folder.path("")], "no counts.json in it");
+    assert_refused(&["merge", &file], "sweep.toml");
+    assert_refused(&["merge"], "FILE");
+}

@@ -1,0 +1,264 @@
+//! Counts of runs as small files, and many such files as one.
+//!
+//! Whoever runs or records keeps a few kilobytes a run; files of files merge again. Must not know: how counts come about.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fairlab_analysis::counts::Counts;
+use fairlab_analysis::histogram::Histogram;
+use serde_json::{Map, Value, json};
+
+use crate::LabError;
+
+const SCHEMA: &str = "fairlab/counts/1";
+
+/// How a file of counts is called, in a folder of a run or of many.
+pub const COUNTS_FILE: &str = "counts.json";
+
+/// What may be added up: runs of one workload on one kernel and machine.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Group {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The machine's name.
+    pub machine: String,
+    /// The workload's command line.
+    pub workload: String,
+}
+
+/// Counts by group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// What was added up.
+    pub groups: BTreeMap<Group, Counts>,
+    /// How many files were read.
+    pub files: usize,
+}
+
+/// Folders within folders are followed so deep.
+const DEPTH_MAX: usize = 16;
+
+impl Merged {
+    /// Adds a run's counts.
+    pub fn add(&mut self, group: Group, counts: &Counts) {
+        self.groups.entry(group).or_default().merge(counts);
+    }
+
+    /// Adds what a file holds, or every file of counts in a folder, at any depth.
+    ///
+    /// # Errors
+    /// There is no such file, it holds no counts, or a folder holds none.
+    pub fn add_path(&mut self, path: &Path) -> Result<(), LabError> {
+        if !path.is_dir() {
+            return self.add_file(path);
+        }
+        let before = self.files;
+        self.add_folder(path, DEPTH_MAX)?;
+        if self.files == before {
+            let problem = format!("{}: no {COUNTS_FILE} in it", path.display());
+            return Err(LabError::new(
+                problem,
+                "give files or folders that 'fairlab run --out' or 'sweep' wrote",
+            ));
+        }
+        Ok(())
+    }
+
+    fn add_folder(&mut self, folder: &Path, depth: usize) -> Result<(), LabError> {
+        let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
+        let mut paths = entries.flatten().map(|entry| entry.path()).collect::<Vec<PathBuf>>();
+        paths.sort();
+        for path in paths {
+            if path.is_dir() && !path.is_symlink() && depth > 0 {
+                self.add_folder(&path, depth - 1)?;
+            } else if path.file_name().is_some_and(|name| name == COUNTS_FILE) {
+                self.add_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), LabError> {
+        let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        let bad = |what: String| {
+            LabError::new(
+                format!("{}: {what}", path.display()),
+                "give a file of counts, or a folder with some",
+            )
+        };
+        let value = serde_json::from_str::<Value>(&text).map_err(|error| bad(error.to_string()))?;
+        if value["schema"] != SCHEMA {
+            return Err(bad("no counts of runs".to_string()));
+        }
+        let groups = value["groups"].as_array().ok_or_else(|| bad("no groups in it".to_string()))?;
+        for (index, group) in groups.iter().enumerate() {
+            let read = read_group(group);
+            let (group, counts) = read.ok_or_else(|| bad(format!("group {} is damaged", index + 1)))?;
+            self.add(group, &counts);
+        }
+        self.files += 1;
+        Ok(())
+    }
+
+    /// All groups as one, whatever their kernels, machines and workloads.
+    pub fn all(&self) -> Counts {
+        let mut all = Counts::default();
+        self.groups.values().for_each(|counts| all.merge(counts));
+        all
+    }
+
+    /// The file's content.
+    pub fn to_json(&self) -> Value {
+        let groups = self.groups.iter().map(|(group, counts)| {
+            let mut fields = Map::new();
+            for (name, text) in
+                [("kernel", &group.kernel), ("machine", &group.machine), ("workload", &group.workload)]
+            {
+                fields.insert(name.to_string(), json!(text));
+            }
+            fields.extend(counts_fields(counts));
+            Value::Object(fields)
+        });
+        json!({ "schema": SCHEMA, "groups": groups.collect::<Vec<_>>() })
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> LabError {
+    LabError::new(format!("{}: {error}", path.display()), "check the path")
+}
+
+const COUNTERS: [&str; 8] = [
+    "runs",
+    "observed_ns",
+    "cpu_ns",
+    "idle_ns",
+    "unconserved_ns",
+    "switches",
+    "involuntary_switches",
+    "migrations",
+];
+
+/// The numbers of some runs.
+pub(crate) fn counts_fields(counts: &Counts) -> Map<String, Value> {
+    let values = [
+        counts.runs,
+        counts.observed_ns,
+        counts.cpu_ns,
+        counts.idle_ns,
+        counts.unconserved_ns,
+        counts.switches,
+        counts.involuntary_switches,
+        counts.migrations,
+    ];
+    let mut fields = Map::new();
+    fields.extend(COUNTERS.iter().zip(values).map(|(name, value)| (name.to_string(), json!(value))));
+    let latency = &counts.wakeup_latency;
+    let histogram = json!({
+        "min": latency.min(),
+        "max": latency.max(),
+        // Sums of many runs' nanoseconds may pass 64 bits.
+        "sum": latency.sum().to_string(),
+        "buckets": latency.buckets().map(|(bucket, count)| json!([bucket, count])).collect::<Vec<_>>(),
+    });
+    fields.insert("wakeup_latency_ns".to_string(), histogram);
+    fields
+}
+
+/// The same read back; `None` where something is missing or cannot be.
+pub(crate) fn read_counts(fields: &Value) -> Option<Counts> {
+    let number = |name: &str| fields.get(name)?.as_u64();
+    let latency = fields.get("wakeup_latency_ns")?;
+    let end = |name: &str| latency.get(name)?.as_u64();
+    let bucket = |pair: &Value| Some((usize::try_from(pair.get(0)?.as_u64()?).ok()?, pair.get(1)?.as_u64()?));
+    let buckets = latency.get("buckets")?.as_array()?.iter().map(bucket).collect::<Option<Vec<_>>>()?;
+    let sum = latency.get("sum")?.as_str()?.parse().ok()?;
+    Some(Counts {
+        runs: number("runs")?,
+        observed_ns: number("observed_ns")?,
+        cpu_ns: number("cpu_ns")?,
+        idle_ns: number("idle_ns")?,
+        unconserved_ns: number("unconserved_ns")?,
+        switches: number("switches")?,
+        involuntary_switches: number("involuntary_switches")?,
+        migrations: number("migrations")?,
+        wakeup_latency: Histogram::from_parts(buckets, sum, end("min").zip(end("max")))?,
+    })
+}
+
+fn read_group(fields: &Value) -> Option<(Group, Counts)> {
+    let text = |name: &str| Some(fields.get(name)?.as_str()?.to_string());
+    let group = Group { kernel: text("kernel")?, machine: text("machine")?, workload: text("workload")? };
+    Some((group, read_counts(fields)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(seed: u64) -> Counts {
+        let mut counts = Counts {
+            runs: 1,
+            observed_ns: 1_000_000,
+            cpu_ns: 8_000_000,
+            switches: seed,
+            ..Counts::default()
+        };
+        (0..500).for_each(|step| counts.wakeup_latency.record((step * step * 31 + seed * 977) % 3_000_000));
+        counts
+    }
+
+    fn group(kernel: &str) -> Group {
+        Group { kernel: kernel.to_string(), machine: "m".to_string(), workload: "w".to_string() }
+    }
+
+    #[test]
+    fn files_merge_and_merged_files_do() {
+        let folder = std::env::temp_dir().join(format!("fairlab-merge-{}", std::process::id()));
+        let mut expected = Merged::default();
+        for seed in 0..40 {
+            let mut one = Merged::default();
+            one.add(group(if seed % 2 == 0 { "v6.5" } else { "v6.6" }), &counts(seed));
+            let place = folder.join(format!("hosts/{seed}"));
+            fs::create_dir_all(&place).expect("a folder");
+            fs::write(place.join(COUNTS_FILE), one.to_json().to_string()).expect("written");
+            expected.add(group(if seed % 2 == 0 { "v6.5" } else { "v6.6" }), &counts(seed));
+        }
+        let mut merged = Merged::default();
+        merged.add_path(&folder).expect("read");
+        assert_eq!((merged.files, &merged.groups), (40, &expected.groups));
+        let file = folder.join("all.json");
+        fs::write(&file, merged.to_json().to_string()).expect("written");
+        assert!(fs::metadata(&file).expect("a file").len() < 40_000, "a few kilobytes a group");
+        let mut again = Merged::default();
+        again.add_path(&file).expect("read");
+        assert_eq!(again.groups, expected.groups);
+        assert_eq!(again.all().wakeup_latency.total(), 20_000);
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn what_holds_no_counts_is_refused() {
+        let path = std::env::temp_dir().join(format!("fairlab-counts-{}.json", std::process::id()));
+        let refused = |text: &str| {
+            fs::write(&path, text).expect("written");
+            Merged::default().add_path(&path).expect_err(text).to_string()
+        };
+        let mut good = Merged::default();
+        good.add(group("v6.6"), &counts(3));
+        let good = good.to_json().to_string();
+        for (text, fragment) in [
+            ("", "EOF"),
+            ("{}", "no counts of runs"),
+            (r#"{"schema":"fairlab/counts/1"}"#, "no groups"),
+            (&good.replace("\"switches\":3", "\"switches\":-3"), "group 1 is damaged"),
+            (&good.replacen("\"sum\":\"", "\"sum\":\"9", 1), "group 1 is damaged"),
+        ] {
+            let problem = refused(text);
+            assert!(problem.contains(fragment) && !problem.contains('\n'), "{problem}");
+        }
+        fs::remove_file(&path).expect("removed");
+        assert!(Merged::default().add_path(&path).is_err());
+    }
+}

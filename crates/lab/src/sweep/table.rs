@@ -1,0 +1,107 @@
+//! A journal made into a table: Parquet with a row a cell, counts by group.
+//!
+//! Cells come in the order of their numbers, however many threads there were: those of a group are kept until the groups
+//! before it are whole. Must not know: who reads the table.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+
+use fairlab_trace::parquet::{Cell, ColumnKind, TableWriter};
+use serde_json::Value;
+
+use super::journal::{self, cannot_write, write_whole};
+use super::plan::Plan;
+use crate::LabError;
+use crate::merge::{COUNTS_FILE, Group, Merged, read_counts};
+
+const TABLE: &str = "cells.parquet";
+
+/// Columns that every sweep has before its options and metrics.
+const TEXTS: [&str; 4] = ["kernel", "machine", "workload", "digest"];
+const COUNTS: [&str; 4] = ["cell", "seed", "simulated_ns", "wall_ns"];
+
+/// Writes `cells.parquet` and `counts.json` into the folder.
+pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
+    let failed = |error: std::io::Error| cannot_write(folder, &error);
+    let metrics = metric_names(folder)?;
+    let columns = columns(plan, &metrics);
+    let beside = folder.join(format!(".{TABLE}.{}.tmp", std::process::id()));
+    let output = BufWriter::new(File::create(&beside).map_err(failed)?);
+    let mut table = TableWriter::new(output, "cells", &columns);
+    let mut merged = Merged::default();
+    in_order(plan, folder, &mut |cell| {
+        table.add(&row(&columns, &cell)).map_err(failed)?;
+        let text = |name: &str| cell[name].as_str().unwrap_or_default().to_string();
+        let group = Group { kernel: text("kernel"), machine: text("machine"), workload: text("workload") };
+        if let Some(counts) = read_counts(&cell["counts"]) {
+            merged.add(group, &counts);
+        }
+        Ok(())
+    })?;
+    table.finish().map_err(failed)?;
+    fs::rename(&beside, folder.join(TABLE)).map_err(failed)?;
+    write_whole(&folder.join(COUNTS_FILE), &format!("{}\n", merged.to_json())).map_err(failed)
+}
+
+fn metric_names(folder: &Path) -> Result<BTreeSet<String>, LabError> {
+    let mut names = BTreeSet::new();
+    journal::read(folder, &mut |cell| {
+        for name in cell["metrics"].as_object().into_iter().flat_map(|metrics| metrics.keys()) {
+            if !names.contains(name) {
+                names.insert(name.clone());
+            }
+        }
+        Ok(())
+    })?;
+    Ok(names)
+}
+
+fn columns(plan: &Plan, metrics: &BTreeSet<String>) -> Vec<(String, ColumnKind)> {
+    let fixed = TEXTS.map(|name| (name.to_string(), ColumnKind::Text));
+    let counts = COUNTS.map(|name| (name.to_string(), ColumnKind::Count));
+    let options = plan.option_names().map(|name| (format!("option_{name}"), ColumnKind::Text));
+    let metrics = metrics.iter().map(|name| (name.clone(), ColumnKind::Number));
+    fixed.into_iter().chain(counts).chain(options).chain(metrics).collect()
+}
+
+fn row<'c>(columns: &[(String, ColumnKind)], cell: &'c Value) -> Vec<Cell<'c>> {
+    let value = |(name, kind): &(String, ColumnKind)| {
+        let value = match (kind, name.strip_prefix("option_")) {
+            (ColumnKind::Text, Some(option)) => cell["options"].get(option),
+            (ColumnKind::Number, _) => cell["metrics"].get(name),
+            _ => cell.get(name),
+        };
+        let cell = match kind {
+            ColumnKind::Text => value.and_then(Value::as_str).map(Cell::Text),
+            ColumnKind::Count => value.and_then(Value::as_u64).map(Cell::Count),
+            ColumnKind::Number => value.and_then(Value::as_f64).map(Cell::Number),
+        };
+        cell.unwrap_or(Cell::Empty)
+    };
+    columns.iter().map(value).collect()
+}
+
+/// Feeds every cell to `each` in the order of numbers. Kept meanwhile are those of groups that are not whole yet or wait
+/// for one: as many as threads ran at once, times the seeds of a group.
+fn in_order(
+    plan: &Plan,
+    folder: &Path,
+    each: &mut dyn FnMut(Value) -> Result<(), LabError>,
+) -> Result<(), LabError> {
+    let mut waiting: BTreeMap<usize, BTreeMap<u64, Value>> = BTreeMap::new();
+    let mut next = 0;
+    journal::read(folder, &mut |cell| {
+        let number = cell["cell"].as_u64().unwrap_or(0);
+        let group = number as usize / plan.seeds();
+        waiting.entry(group).or_default().insert(number, cell);
+        while waiting.get(&next).is_some_and(|cells| cells.len() == plan.seeds()) {
+            for cell in waiting.remove(&next).into_iter().flat_map(BTreeMap::into_values) {
+                each(cell)?;
+            }
+            next += 1;
+        }
+        Ok(())
+    })
+}
