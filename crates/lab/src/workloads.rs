@@ -4,6 +4,7 @@ use std::fs;
 
 use fairlab_sim::workload::Workload;
 use fairlab_sim::workload::cgroup::{InGroups, USAGE as CGROUP_USAGE};
+use fairlab_sim::workload::daemons::{Daemons, Options as DaemonOptions, USAGE as DAEMONS_USAGE};
 use fairlab_sim::workload::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
 use fairlab_sim::workload::pipe::{Pipe, USAGE as PIPE_USAGE};
 use fairlab_sim::workload::rtapp::{RtApp, USAGE as RT_APP_USAGE};
@@ -65,12 +66,24 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         usage: || CGROUP_USAGE,
         build: in_groups,
     },
+    WorkloadKind {
+        name: "daemons",
+        about: "another workload beside control groups whose tasks rarely run",
+        usage: || DAEMONS_USAGE,
+        build: beside_daemons,
+    },
 ];
 
 fn in_groups(args: &[String]) -> Result<Box<dyn Workload>, String> {
     let (groups, command) = InGroups::parse(args)?;
     let inner = build(command).map_err(|error| error.problem)?;
     Ok(Box::new(InGroups::new(groups, inner)))
+}
+
+fn beside_daemons(args: &[String]) -> Result<Box<dyn Workload>, String> {
+    let (options, command) = DaemonOptions::parse(args)?;
+    let inner = build(command).map_err(|error| error.problem)?;
+    Ok(Box::new(Daemons::new(options, inner)))
 }
 
 fn rt_app(args: &[String]) -> Result<RtApp, String> {

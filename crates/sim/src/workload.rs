@@ -4,6 +4,7 @@
 
 mod arguments;
 pub mod cgroup;
+pub mod daemons;
 pub mod hackbench;
 pub mod pipe;
 pub mod rtapp;
