@@ -71,6 +71,8 @@ pub(crate) struct CpuBalance {
     pub push_cpu: Option<Cpu>,
     /// Sleeping tasks' load is left on its queues.
     pub has_blocked_load: bool,
+    /// How often another CPU aged that because it looked at this one, not because it was asked to.
+    pub remote_updates: u64,
     /// Tick at which that was last aged.
     pub last_blocked_load_update_tick: u64,
     /// Its tick is stopped, as far as balancing knows.

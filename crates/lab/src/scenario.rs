@@ -11,6 +11,7 @@
 
 mod first_bad;
 mod load_balance_rework;
+mod nohz_blocked_load;
 mod passes;
 mod render;
 mod report;
@@ -42,7 +43,7 @@ pub struct Scenario {
 }
 
 /// Every scenario, in the order in which they are listed.
-pub const SCENARIOS: &[Scenario] = &[load_balance_rework::SCENARIO];
+pub const SCENARIOS: &[Scenario] = &[load_balance_rework::SCENARIO, nohz_blocked_load::SCENARIO];
 
 /// The scenario called `name`.
 ///

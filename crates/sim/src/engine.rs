@@ -45,6 +45,12 @@ pub struct Counters {
     pub switches: u64,
     /// Occurrences that the loop handled.
     pub occurrences: u64,
+    /// Searches for work by CPUs that ran out of it (new-idle balances).
+    pub newidle: u64,
+    /// How long all of them took.
+    pub newidle_time: Ns,
+    /// How long the longest took.
+    pub newidle_longest: Ns,
 }
 
 /// One run: a kernel on a machine under workloads.

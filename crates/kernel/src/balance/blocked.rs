@@ -35,6 +35,12 @@ impl BlockedUpdate {
 }
 
 impl Scheduler {
+    /// How often so far others have aged `cpu`'s blocked load while it idled, when it was not the kick of a busy CPU that
+    /// made them: what limits on `update_nohz_stats()` are about.
+    pub fn remote_updates(&self, cpu: Cpu) -> u64 {
+        self.balance.cpus[cpu.index()].remote_updates
+    }
+
     /// Ages all listed queues of a CPU, those of its groups too, whether anything runs on them or not.
     ///
     /// Kernel: `update_blocked_averages()`, `__update_blocked_fair()`, kernel/sched/fair.c. Variants: see `QueueDecay` and
@@ -125,6 +131,8 @@ impl Scheduler {
             return true;
         }
         update.add(self.update_blocked_averages(cpu));
-        self.balance.cpus[cpu.index()].has_blocked_load
+        let state = &mut self.balance.cpus[cpu.index()];
+        state.remote_updates += u64::from(!forced);
+        state.has_blocked_load
     }
 }

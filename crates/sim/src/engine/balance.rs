@@ -25,6 +25,7 @@ pub(super) struct Newidle {
     cost: Ns,
     /// In what state the task that leaves did so.
     prev_state: TaskState,
+    began: Ns,
 }
 
 impl Engine {
@@ -63,7 +64,7 @@ impl Engine {
         let (mut search, blocked) = self.kernel.newidle_begin(cpu);
         let update = self.cost_of_update(blocked);
         self.kernel.newidle_updated(&mut search, self.time_for(cpu, update));
-        self.newidle[cpu.index()] = Newidle { search, prev_state, ..Newidle::default() };
+        self.newidle[cpu.index()] = Newidle { search, prev_state, began: self.now, ..Newidle::default() };
         self.enter_kernel(cpu, self.machine.costs.newidle + update, Then::SearchLevel);
     }
 
@@ -114,6 +115,10 @@ impl Engine {
 
     /// The search is over: something was pulled or woken meanwhile, or the CPU goes idle.
     pub(super) fn pick_after_newidle(&mut self, cpu: Cpu) {
+        let took = self.now.since(self.newidle[cpu.index()].began);
+        self.counters.newidle += 1;
+        self.counters.newidle_time += took;
+        self.counters.newidle_longest = self.counters.newidle_longest.max(took);
         self.kernel.set_here(cpu, Mode::Task, self.now);
         self.kernel.account(cpu);
         self.kernel.before_pick(cpu);

@@ -1,0 +1,312 @@
+//! Seed 3: a CPU that goes idle ages the load of all idle CPUs, and is away for as long as that takes.
+//!
+//! Must not know: how averages age; it is only asked how often they did.
+
+use fairlab_event::{Event, Ns};
+use fairlab_sim::Engine;
+
+use super::render::number;
+use super::schbench_table::{SchbenchTable, side_by_side};
+use super::{Bench, Plan, Published, Report, Scenario};
+use crate::{LabError, Onlooker, RunResult};
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "nohz-blocked-load",
+    about: "with many control groups, CPUs that go idle spend hundreds of microseconds ageing other idle CPUs' load",
+    source: "Joel Fernandes, \"[PATCH] sched/fair: Rate limit calls to update_blocked_averages() for NOHZ\", 22 January 2021",
+    commit: "the patch (nohz-blocked-rate-limit, never merged); mainline moved the work out of new-idle balancing instead: \
+             0826530de3cb (\"sched/fair: Remove update of blocked load from newidle_balance\", v5.13)",
+    conduct,
+};
+
+/// The report's command line.
+const COMMAND: &str = "schbench -t 2 -m 2 -r 5";
+
+/// The report's table without the patch.
+const PUBLISHED_WITHOUT: SchbenchTable = SchbenchTable {
+    runtime_s: 5,
+    samples: 212,
+    percentiles: [210, 619, 665, 703, 12656, 12784, 13424],
+    max: 13424,
+    min: Some(15),
+};
+
+/// The report's table with the patch.
+const PUBLISHED_WITH: SchbenchTable = SchbenchTable {
+    runtime_s: 5,
+    samples: 214,
+    percentiles: [188, 238, 623, 657, 717, 725, 725],
+    max: 725,
+    min: None,
+};
+
+/// The kernels: the report's two, and those that cured it in another way.
+const KERNELS: [&str; 4] = ["v5.4", "v5.4+nohz-blocked-rate-limit", "v5.13", "v5.16"];
+
+/// Groups of a browser's kind of background, whose tasks run for 100 us ten times a second on each CPU. The report counts
+/// neither groups nor tasks; a trace of its device has 35 to 40 queues with load on each CPU.
+const GROUPS: u32 = 40;
+
+/// Numbers of groups for the slope.
+const SLOPE: [u32; 5] = [0, 10, 20, 40, 80];
+
+/// What is counted in a run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    /// How often a second other CPUs aged an idle CPU's load without being kicked.
+    updates: f64,
+    /// The longest new-idle balance, us.
+    longest: f64,
+    /// The mean, us.
+    mean: f64,
+}
+
+impl Onlooker for Counted {
+    fn event(&mut self, _: &Event<'_>) {}
+
+    fn ended(&mut self, engine: &Engine) {
+        let (kernel, counters) = (engine.kernel(), engine.counters());
+        let updates = kernel.topology().cpus().map(|cpu| kernel.remote_updates(cpu)).sum::<u64>();
+        let us = |time: Ns| time.0 as f64 / 1000.0;
+        self.updates = updates as f64 / engine.now().as_secs_f64() / kernel.topology().nr_cpus() as f64;
+        self.longest = us(counters.newidle_longest);
+        self.mean = us(counters.newidle_time) / counters.newidle.max(1) as f64;
+    }
+}
+
+/// Medians over runs with different seeds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Medians {
+    table: SchbenchTable,
+    counted: Counted,
+}
+
+impl Medians {
+    fn of(runs: &[(RunResult, Counted)]) -> Medians {
+        let tables = runs.iter().map(|(run, _)| SchbenchTable::last_of(&run.output).unwrap_or_default());
+        let tables = tables.collect::<Vec<_>>();
+        let of_tables = |figure: &dyn Fn(&SchbenchTable) -> u64| {
+            median(tables.iter().map(|table| figure(table) as f64).collect()) as u64
+        };
+        let of_runs =
+            |figure: fn(&Counted) -> f64| median(runs.iter().map(|(_, counted)| figure(counted)).collect());
+        Medians {
+            table: SchbenchTable {
+                runtime_s: of_tables(&|table| table.runtime_s),
+                samples: of_tables(&|table| table.samples),
+                percentiles: std::array::from_fn(|index| of_tables(&|table| table.percentiles[index])),
+                max: of_tables(&|table| table.max),
+                min: Some(of_tables(&|table| table.min.unwrap_or(0))),
+            },
+            counted: Counted {
+                updates: of_runs(|counted| counted.updates),
+                longest: of_runs(|counted| counted.longest),
+                mean: of_runs(|counted| counted.mean),
+            },
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Runs of one kernel with some number of groups, one a seed.
+fn plans(kernel: &'static str, groups: u32, seeds: u64) -> impl Iterator<Item = Plan> {
+    (1..=seeds).map(move |seed| Plan {
+        kernel,
+        machine: "chromebook8",
+        workload: format!("daemons -g {groups} -c 8 -p 100 -r 100 {COMMAND}"),
+        duration: Ns::from_secs(7),
+        seed,
+    })
+}
+
+fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let seeds = bench.choose(40, 10);
+    let Some(()) = as_reported(bench, report, seeds)? else { return Ok(None) };
+    slope(bench, report, seeds / 2)
+}
+
+fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()>, LabError> {
+    let all = KERNELS.iter().flat_map(|kernel| plans(kernel, GROUPS, seeds)).collect::<Vec<_>>();
+    let Some(results) = bench.watch(&all, |_| Counted::default())? else { return Ok(None) };
+    let medians = results.chunks(seeds as usize).map(Medians::of).collect::<Vec<_>>();
+
+    report.heading("The report's run");
+    report.text(format!(
+        "{COMMAND} on chromebook8 (6 little and 2 big CPUs, one clock for each kind, schedutil, HZ 1000), beside {GROUPS} \
+         groups whose tasks run for 100 us ten times a second on each CPU. Medians of {seeds} runs.",
+    ));
+    report.verbatim(format!("v5.4\n{}", side_by_side(&PUBLISHED_WITHOUT, &medians[0].table)));
+    report.verbatim(format!(
+        "v5.4+nohz-blocked-rate-limit\n{}",
+        side_by_side(&PUBLISHED_WITH, &medians[1].table)
+    ));
+    let rows = KERNELS.iter().zip(&medians).map(|(kernel, Medians { table, counted })| {
+        let mut row = vec![(*kernel).to_string()];
+        row.extend(table.percentiles.map(|us| us.to_string()));
+        row.extend([
+            table.max.to_string(),
+            number(counted.updates),
+            number(counted.mean),
+            number(counted.longest),
+        ]);
+        row
+    });
+    let header = [
+        "kernel",
+        "p50",
+        "p75",
+        "p90",
+        "p95",
+        "p99",
+        "p99.5",
+        "p99.9",
+        "max",
+        "updates/s",
+        "mean",
+        "longest",
+    ];
+    report.table(&header, rows.collect());
+    report.text(
+        "Latencies in us. \"updates/s\": how often a second others age an idle CPU's load without being kicked. \"mean\", \
+         \"longest\": new-idle balances, us; while one lasts, its CPU does not look idle and takes no interrupt.",
+    );
+    claims(report, &medians);
+    report.runs.extend(results.into_iter().map(|(run, _)| (format!("{}/{}", run.kernel, run.seed), run)));
+    Ok(Some(()))
+}
+
+fn claims(report: &mut Report, medians: &[Medians]) {
+    let [without, with, v5_13, v5_16] = [0, 1, 2, 3].map(|index| &medians[index]);
+    report.claim(
+        "without the patch others age an idle CPU's load about 200 times a second: at least 100",
+        Published::Figure(200.0),
+        Some(without.counted.updates),
+        "a second",
+        |rate| rate >= 100.0,
+    );
+    report.claim(
+        "with it at most 20 times",
+        Published::Figure(20.0),
+        Some(with.counted.updates),
+        "a second",
+        |rate| rate <= 20.0,
+    );
+    report.claim(
+        "without the patch new-idle balancing takes up to 500 us: the longest takes at least 300",
+        Published::Figure(500.0),
+        Some(without.counted.longest),
+        "us",
+        |us| us >= 300.0,
+    );
+    let falls = with.counted.mean / without.counted.mean;
+    report.claim(
+        "the patch takes at least half of new-idle balancing's time away",
+        Published::Said("this causes the schedule loop to slow down"),
+        Some(falls),
+        "times",
+        |ratio| ratio <= 0.5,
+    );
+    report.claim(
+        "p75 falls by more than half",
+        Published::Figure(238.0 / 619.0),
+        Some(with.table.percentiles[1] as f64 / without.table.percentiles[1] as f64),
+        "times",
+        |ratio| ratio < 0.5,
+    );
+    report.claim(
+        "p99 without the patch is a slice of 12 ms and at most a tick",
+        Published::Figure(12656.0),
+        Some(without.table.p99() as f64),
+        "us",
+        |us| (12_000.0..=13_500.0).contains(&us),
+    );
+    report.claim(
+        "p99 with it is below 1 ms",
+        Published::Figure(717.0),
+        Some(with.table.p99() as f64),
+        "us",
+        |us| us < 1000.0,
+    );
+    let mainline = v5_13.counted.mean.max(v5_16.counted.mean) / without.counted.mean;
+    report.claim(
+        "v5.13 and v5.16, which age load elsewhere, take at least half of that time away, too",
+        Published::Nothing,
+        Some(mainline),
+        "times",
+        |ratio| ratio <= 0.5,
+    );
+}
+
+/// What depends on the number of groups.
+fn slope(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()>, LabError> {
+    let kernels = &KERNELS[..3];
+    let cells = SLOPE.iter().flat_map(|&groups| kernels.iter().map(move |&kernel| (kernel, groups)));
+    let all = cells.flat_map(|(kernel, groups)| plans(kernel, groups, seeds)).collect::<Vec<_>>();
+    let Some(results) = bench.watch(&all, |_| Counted::default())? else { return Ok(None) };
+    let medians = results.chunks(seeds as usize).map(Medians::of).collect::<Vec<_>>();
+    report.heading("How it depends on the number of groups");
+    report.text(format!("New-idle balances, mean and longest in us, and p99. Medians of {seeds} runs."));
+    let rows = SLOPE.iter().zip(medians.chunks(kernels.len())).map(|(groups, row)| {
+        let mut cells = vec![groups.to_string()];
+        for Medians { table, counted } in row {
+            cells.extend([number(counted.mean), number(counted.longest), table.p99().to_string()]);
+        }
+        cells
+    });
+    let header = [
+        "groups",
+        "v5.4 mean",
+        "longest",
+        "p99",
+        "patched mean",
+        "longest",
+        "p99",
+        "v5.13 mean",
+        "longest",
+        "p99",
+    ];
+    report.table(&header, rows.collect());
+    let mean = |row: usize, kernel: usize| medians[row * kernels.len() + kernel].counted.mean;
+    let steps = (1..SLOPE.len()).map(|row| mean(row, 0) / mean(row - 1, 0));
+    report.claim(
+        "v5.4: the mean grows with the number of groups, at every step",
+        Published::Said("if the system has a lot of inactive CGroups this can take a long time"),
+        Some(steps.fold(f64::MAX, f64::min)),
+        "times, the least step",
+        |ratio| ratio > 1.0,
+    );
+    report.claim(
+        "ablation: without groups new-idle balancing takes less than a third of what it takes with 40",
+        Published::Nothing,
+        Some(mean(0, 0) / mean(3, 0)),
+        "times",
+        |ratio| ratio < 1.0 / 3.0,
+    );
+    Ok(Some(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    /// The cost comes with groups, and goes with the patch, with mainline's cure, and without groups.
+    #[test]
+    fn going_idle_is_dear_only_where_others_load_is_aged_on_the_way() {
+        let stop = AtomicBool::new(false);
+        let bench = Bench { quick: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let cells =
+            [("v5.4", GROUPS), ("v5.4+nohz-blocked-rate-limit", GROUPS), ("v5.13", GROUPS), ("v5.4", 0)];
+        let all = cells.iter().flat_map(|&(kernel, groups)| plans(kernel, groups, 2)).collect::<Vec<_>>();
+        let results = bench.watch(&all, |_| Counted::default()).expect("runs").expect("not stopped");
+        let [dear, others @ ..] = [0, 1, 2, 3].map(|cell| Medians::of(&results[2 * cell..][..2]).counted);
+        assert!(dear.updates > 100.0 && dear.longest > 300.0, "{dear:?}");
+        assert!(others.iter().all(|other| other.mean < dear.mean * 0.5), "{dear:?} {others:?}");
+        assert!(others[0].updates <= 20.0, "{others:?}");
+    }
+}
