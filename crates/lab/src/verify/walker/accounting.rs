@@ -102,6 +102,10 @@ impl Walker {
             self.judge_tick(record, task, cpu, was_pending);
         } else if !in_interrupt(record) && self.takes_yield(task) {
             self.apply_yield(task, cpu);
+            if self.by_lag && !self.leaves_next(pid, cpu) {
+                // It was picked again, without a word.
+                self.kept_running(record, task);
+            }
         } else if self.is_requeued_next(pid) {
             self.requeue_running(task, cpu);
         } else if let Some((child, comm)) = self.forks_next(pid, cpu).filter(|_| !in_interrupt(record)) {

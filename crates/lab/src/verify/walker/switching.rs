@@ -220,6 +220,9 @@ impl Walker {
     pub(super) fn kept_running(&mut self, record: &Record, curr: TaskId) {
         let cpu = record.cpu;
         self.account_levels(cpu);
+        if self.by_lag && !self.seen.dequeue_probe {
+            self.sched.finish_delayed_dequeues(cpu);
+        }
         self.sched.context_switch(cpu, curr, TaskState::RUNNABLE);
     }
 }

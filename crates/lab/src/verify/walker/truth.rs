@@ -280,6 +280,16 @@ impl Walker {
         None
     }
 
+    /// Whether the running task of `cpu` is switched out before it runs on: it is not accounted by itself before.
+    pub(super) fn leaves_next(&self, pid: Pid, cpu: Cpu) -> bool {
+        let own = self.window.on_cpu(cpu).find(|record| match &record.what {
+            What::Switch(_) => true,
+            What::Runtime { pid: charged, .. } => *charged == pid && !in_interrupt(record),
+            _ => false,
+        });
+        own.is_some_and(|record| matches!(record.what, What::Switch(_)))
+    }
+
     /// Whether the running task is taken off its queue and put back: it begins to run without a switch.
     pub(super) fn is_requeued_next(&self, pid: Pid) -> bool {
         for record in self.window.of_task(pid) {
