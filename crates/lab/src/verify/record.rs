@@ -64,6 +64,11 @@ pub(super) enum What {
     Hrtick,
     /// The soft interrupt in which a CPU balances, and ages what sleepers left on its queues.
     Balances,
+    /// Code on this CPU interrupts another one, or the test for preemption of a task queued there does.
+    Interrupts {
+        cpu: Cpu,
+        preempts: bool,
+    },
     /// Nothing that verification looks at.
     Other,
 }
@@ -130,6 +135,11 @@ impl What {
                 if fields.unsigned("vec") == Some(SCHED_SOFTIRQ) =>
             {
                 What::Balances
+            }
+            EventKind::Other { name: "ipi_send_cpu", fields } => {
+                let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
+                let tests = matches!(fields.get("callsite"), Some(FieldValue::Text(site)) if site.starts_with("wakeup_preempt"));
+                cpu.map_or(What::Other, |cpu| What::Interrupts { cpu, preempts: tests })
             }
             EventKind::Other { name: "cgroup_attach_task", fields } => {
                 let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);

@@ -105,6 +105,8 @@ struct Seen {
     events: u64,
     /// A probe at `resched_curr()`.
     resched_probe: bool,
+    /// Interrupts of other CPUs, with what asks for them.
+    preempting_interrupts: bool,
     /// A probe at `dequeue_entities()`: delayed dequeues are shown.
     dequeue_probe: bool,
     /// Places where the state had to be set right without a decision that explains it.
@@ -161,6 +163,7 @@ impl Walker {
     /// Takes the next event of the trace.
     pub fn push(&mut self, record: Record) {
         self.learn_addresses(&record);
+        self.seen.preempting_interrupts |= matches!(record.what, What::Interrupts { preempts: true, .. });
         self.window.push(record);
         if self.window.len() > LOOK_AHEAD {
             self.step();
@@ -244,6 +247,9 @@ impl Walker {
             }
             What::Balances => self.on_balances(&record),
             What::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
+            What::Interrupts { cpu, preempts } => {
+                self.cpus[record.cpu.index()].preempts = Some((*cpu, record.number)).filter(|_| *preempts);
+            }
             What::WaitEnds(_) | What::OtherProbe | What::Other => {}
         }
         self.reconsider_selections(&record);

@@ -70,6 +70,7 @@ impl Walker {
             None if target == record.cpu => {
                 self.window.on_cpu(target).next().and_then(|next| self.flag_set_here(next))
             }
+            None if self.interrupts_tell() => Some(self.interrupts_next(record.cpu, target)),
             None => self.resched_shown_by(target),
         };
         self.judge_preempt(record, task, pending, truth);

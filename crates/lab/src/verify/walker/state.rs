@@ -137,6 +137,8 @@ pub(super) struct CpuInfo {
     pub waking_began: u64,
     /// The last that a probe has shown of code on this CPU: it asked for a reschedule of that CPU.
     pub asked_resched: Option<Cpu>,
+    /// The CPU that code on this one has last interrupted in a test for preemption, and the event of that.
+    pub preempts: Option<(Cpu, u64)>,
     /// The task whose test for preemption a probe has shown code on this CPU entering.
     pub tested: Option<Pid>,
     /// Its running task was moved between groups: once it has been put back, a reschedule is pending.

@@ -102,7 +102,8 @@ impl Walker {
                 return None;
             }
             if record.flags.need_resched() {
-                return Some(true);
+                // Another task that is queued there before that may have asked for it.
+                return (!self.queues_another_on(cpu, record.number)).then_some(true);
             }
             let accounts = match &record.what {
                 What::Runtime { .. } => true,
@@ -116,6 +117,30 @@ impl Walker {
             shown = Some(false);
         }
         shown
+    }
+
+    /// Whether each test for preemption that asks another CPU for a reschedule shows: it sends an interrupt, unless it asks
+    /// lazily.
+    pub(super) fn interrupts_tell(&self) -> bool {
+        self.seen.preempting_interrupts && !self.sched.reschedules_lazily()
+    }
+
+    /// Whether the next that code on `cpu` does is to interrupt `target`, in a test for preemption.
+    pub(super) fn interrupts_next(&self, cpu: Cpu, target: Cpu) -> bool {
+        let next =
+            self.window.on_cpu(cpu).find(|record| !matches!(record.what, What::Probe(_) | What::OtherProbe));
+        next.is_some_and(
+            |record| matches!(record.what, What::Interrupts { cpu, preempts: true } if cpu == target),
+        )
+    }
+
+    /// Whether a task is reported to be queued on `cpu` before event `until`, by code on another CPU.
+    fn queues_another_on(&self, cpu: Cpu, until: u64) -> bool {
+        let before = self.window.all().take_while(|record| record.number < until);
+        before.filter(|record| record.cpu != cpu).any(|record| match &record.what {
+            What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
+            _ => false,
+        })
     }
 
     /// The next event with which another CPU accounts `cpu`'s running task and asks for a reschedule, as far as traced.

@@ -208,6 +208,8 @@ impl Walker {
     fn judge_wakeup_preempt(&mut self, record: &Record, task: TaskId, target: Cpu, was_queued: bool) {
         let local = target == record.cpu;
         let waker = &mut self.cpus[record.cpu.index()];
+        let interrupted =
+            waker.preempts.is_some_and(|(cpu, event)| cpu == target && event > waker.waking_began);
         let asked = waker.asked_resched.take() == Some(target);
         // Interrupts that come while a probe is being handled are not probed.
         let tested = waker.tested.take();
@@ -229,6 +231,7 @@ impl Walker {
         let truth = match (probed, local) {
             (true, _) => Some(asked),
             (false, true) => self.flag_set_here(record),
+            (false, false) if self.interrupts_tell() => Some(interrupted),
             (false, false) if set_meanwhile => Some(true),
             (false, false) => self.resched_shown_by(target),
         };
