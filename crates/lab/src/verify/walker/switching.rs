@@ -25,7 +25,9 @@ impl Walker {
         } else {
             self.apply_unseen_yield(record, &switch, prev);
         }
-        if self.by_lag && !self.seen.dequeue_probe {
+        // A task of a higher class goes before fair ones are looked at.
+        let asks_fair = self.is_fair(next) || switch.next_pid == Pid::IDLE;
+        if self.by_lag && !self.seen.dequeue_probe && asks_fair {
             self.sched.finish_delayed_dequeues(cpu);
         }
         self.judge_pick(record, next);
