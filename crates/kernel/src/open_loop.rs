@@ -591,7 +591,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes a waiting task off its queue and gives it to `dest`, where it is not queued yet.
+    /// Takes a waiting task off its queue and gives it to `dest`, where it is not queued yet; also one that sleeps there.
     ///
     /// Kernel: `detach_task()`, the first half of `move_queued_task()`.
     pub fn detach(&mut self, task: TaskId, dest: Cpu) {
@@ -611,6 +611,9 @@ impl Scheduler {
     pub fn attach(&mut self, task: TaskId) {
         self.stand_on(self.task(task).cpu);
         self.enqueue_task(task, EnqueueFlags::default());
+        if self.entity_of(task).sched_delayed {
+            self.tasks[task.index()].on_rq = OnRq::Delayed(TaskState::INTERRUPTIBLE);
+        }
     }
 
     /// A sleeping task's CPU becomes `dest`, before it is queued there, at `now`.

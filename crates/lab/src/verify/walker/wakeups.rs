@@ -78,7 +78,10 @@ impl Walker {
         let lag_known = self.average_known(queue) && self.is_known(task);
         let by_minimum = self.is_known(task) && self.min_known(queue);
         self.note_unprinted_charge(self.sched.task(task).cpu());
-        self.sched.force_delayed_out(task);
+        if self.info(task).is_some_and(|info| info.waking) {
+            // A sleeper that is still queued is woken where it is.
+            self.sched.force_delayed_out(task);
+        }
         self.follow_clock(record, self.sched.task(task).cpu());
         let clock_known = self.prepare_detach(record.cpu, task);
         let known = if self.by_lag { self.is_known(task) } else { by_minimum && clock_known };
