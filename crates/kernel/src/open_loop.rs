@@ -344,6 +344,11 @@ impl Scheduler {
         self.has(Feature::DelayDequeue)
     }
 
+    /// Whether a sleeper that leaves its queue late is not ahead of it any more.
+    pub fn forgets_delayed_lag(&self) -> bool {
+        self.has(Feature::DelayZero)
+    }
+
     /// Whether a task sleeps on its queue.
     pub fn is_delayed(&self, task: TaskId) -> bool {
         matches!(self.task(task).on_rq, OnRq::Delayed(_))

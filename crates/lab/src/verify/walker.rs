@@ -250,7 +250,8 @@ impl Walker {
             What::Interrupts { cpu, preempts } => {
                 self.cpus[record.cpu.index()].preempts = Some((*cpu, record.number)).filter(|_| *preempts);
             }
-            What::WaitEnds(_) | What::OtherProbe | What::Other => {}
+            What::WaitEnds(pid) => self.on_wait_ends(&record, *pid),
+            What::OtherProbe | What::Other => {}
         }
         self.reconsider_selections(&record);
         self.follow_flags(&record, was_pending);

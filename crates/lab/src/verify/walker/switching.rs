@@ -176,6 +176,24 @@ impl Walker {
         other.is_before(one)
     }
 
+    /// The wait of a sleeper that does not get the CPU ends: it leaves the queue on which it was left, and how far it was
+    /// behind is forgotten.
+    pub(super) fn on_wait_ends(&mut self, record: &Record, pid: Pid) {
+        let Some(task) = self.tasks.get(&pid).filter(|info| !info.waking).map(|info| info.id) else { return };
+        let cpu = self.sched.task(task).cpu();
+        let sleeps = self.sched.is_delayed(task) || !self.sched.is_on_queue(task);
+        let gets_cpu = self.next_switch(record.cpu).is_none_or(|switch| switch.next_pid == pid);
+        if !self.by_lag || !sleeps || self.seen.dequeue_probe || cpu != record.cpu || gets_cpu {
+            return;
+        }
+        self.sched.force_delayed_out(task);
+        if self.sched.forgets_delayed_lag() {
+            let entity = self.sched.task_entity(task);
+            self.sched.force_vlag(entity, 0);
+            self.knowledge.entity_mut(entity).lag_known = true;
+        }
+    }
+
     fn switch_to(&mut self, record: &Record, next: TaskId, prev_state: TaskState) {
         let cpu = record.cpu;
         if self.sched.is_on_queue(next) && self.sched.task(next).cpu() != cpu {
