@@ -9,7 +9,9 @@
 //!
 //! Must not know: how a result reaches a user.
 
+mod eevdf_vhost;
 mod first_bad;
+mod kworkers;
 mod load_balance_rework;
 mod nohz_blocked_load;
 mod passes;
@@ -43,7 +45,8 @@ pub struct Scenario {
 }
 
 /// Every scenario, in the order in which they are listed.
-pub const SCENARIOS: &[Scenario] = &[load_balance_rework::SCENARIO, nohz_blocked_load::SCENARIO];
+pub const SCENARIOS: &[Scenario] =
+    &[load_balance_rework::SCENARIO, nohz_blocked_load::SCENARIO, eevdf_vhost::SCENARIO];
 
 /// The scenario called `name`.
 ///

@@ -9,6 +9,7 @@ use fairlab_sim::workload::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
 use fairlab_sim::workload::pipe::{Pipe, USAGE as PIPE_USAGE};
 use fairlab_sim::workload::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use fairlab_sim::workload::schbench::{Schbench, usage as schbench_usage};
+use fairlab_sim::workload::uperf::{USAGE as UPERF_USAGE, Uperf};
 use fairlab_sim::workload::vhost::{USAGE as VHOST_USAGE, Vhost};
 
 use crate::LabError;
@@ -53,6 +54,12 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "vhost threads that poll in the kernel until kworkers have run, beside guests' CPUs, in nested groups",
         usage: || VHOST_USAGE,
         build: |args| Ok(Box::new(Vhost::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "uperf",
+        about: "chunks streamed between two guests through vhost threads that poll and kworkers (uperf str-readx30k)",
+        usage: || UPERF_USAGE,
+        build: |args| Ok(Box::new(Uperf::parse(args)?)),
     },
     WorkloadKind {
         name: "rt-app",

@@ -9,6 +9,7 @@ pub mod hackbench;
 pub mod pipe;
 pub mod rtapp;
 pub mod schbench;
+pub mod uperf;
 pub mod vhost;
 
 use fairlab_event::{Comm, Cpu, Ns};

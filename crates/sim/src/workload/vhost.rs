@@ -16,7 +16,7 @@
 
 mod options;
 
-use fairlab_event::{Comm, Cpu, Ns};
+use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::CpuMask;
 
 use super::cgroup::GroupSpec;
@@ -64,6 +64,25 @@ struct VhostThread {
     rounds: u64,
 }
 
+/// Groups of a guest: the guest's own, `libvirt`, `emulator`, and one a CPU.
+pub(super) const fn groups_a_guest(guest_cpus: u32) -> usize {
+    3 + guest_cpus as usize
+}
+
+/// The groups of a libvirt host with so many guests: `machine.slice`, and below it each guest's.
+pub(super) fn guest_groups(guests: u32, guest_cpus: u32) -> Vec<GroupSpec> {
+    let below = |parent: usize, name: String| GroupSpec { parent: Some(parent), ..GroupSpec::new(name) };
+    let mut groups = vec![GroupSpec::new("machine.slice")];
+    for guest in 1..=guests {
+        let own = groups.len();
+        groups.push(below(0, format!("q{guest}")));
+        groups.push(below(own, format!("q{guest}/libvirt")));
+        groups.push(below(own + 1, format!("q{guest}/libvirt/emulator")));
+        groups.extend((0..guest_cpus).map(|cpu| below(own + 1, format!("q{guest}/libvirt/vcpu{cpu}"))));
+    }
+    groups
+}
+
 /// The host's threads, ready to run.
 #[derive(Debug)]
 pub struct Vhost {
@@ -103,13 +122,8 @@ impl Vhost {
         }
     }
 
-    /// Groups of a guest: the guest's own, `libvirt`, `emulator`, and one a CPU.
-    fn groups_a_guest(&self) -> usize {
-        3 + self.options.guest_cpus as usize
-    }
-
     fn group_of(&self, guest: u32, below: usize) -> Option<usize> {
-        Some(1 + guest as usize * self.groups_a_guest() + below)
+        Some(1 + guest as usize * groups_a_guest(self.options.guest_cpus) + below)
     }
 
     /// The next thread to be created, in order: kworkers, then each guest's CPUs and vhost threads.
@@ -228,17 +242,7 @@ impl Vhost {
 
 impl Workload for Vhost {
     fn groups(&self) -> Vec<GroupSpec> {
-        let below = |parent: usize, name: String| GroupSpec { parent: Some(parent), ..GroupSpec::new(name) };
-        let mut groups = vec![GroupSpec::new("machine.slice")];
-        for guest in 1..=self.options.guests {
-            let own = groups.len();
-            groups.push(below(0, format!("q{guest}")));
-            groups.push(below(own, format!("q{guest}/libvirt")));
-            groups.push(below(own + 1, format!("q{guest}/libvirt/emulator")));
-            let cpus = 0..self.options.guest_cpus;
-            groups.extend(cpus.map(|cpu| below(own + 1, format!("q{guest}/libvirt/vcpu{cpu}"))));
-        }
-        groups
+        guest_groups(self.options.guests, self.options.guest_cpus)
     }
 
     fn named_cpus(&self) -> CpuMask {
@@ -296,14 +300,6 @@ impl Workload for Vhost {
     fn runtime(&self) -> Option<Ns> {
         Some(Ns::from_ms(u64::from(self.options.run_ms)))
     }
-}
-
-/// The name under which a thread of this workload waits for its kworker's CPU.
-pub const KWORKER: &str = "kworker/";
-
-/// Whether `comm` is a kworker of this workload.
-pub fn is_kworker(comm: Comm) -> bool {
-    comm.to_str().starts_with(KWORKER)
 }
 
 #[cfg(test)]

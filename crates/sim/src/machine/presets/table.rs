@@ -58,7 +58,7 @@ const INSTRUCTIONS_AS_TIME: Preset = Preset {
     sources: &[
         (
             "topology",
-            "recordings of schbench on 5.2.1, 5.7.14 and 5.10: QEMU's Nehalem with two threads a core",
+            "recordings of real kernels: schbench on 8 and 16 CPUs, QEMU's Nehalem with two threads a core; polling vhost threads on 4 with one",
         ),
         ("hz", "the recorded kernels' configuration"),
         (
@@ -100,6 +100,13 @@ pub const PRESETS: &[Preset] = &[
             ("hz", "assumed: tails of 12.2 to 13.2 ms are a slice of 12 ms and at most one tick of 1 ms"),
         ],
         ..PLAIN
+    },
+    Preset {
+        name: "qemu4",
+        description: "virtual machine with 4 CPUs that counts instructions as time: one thread a core, HZ 100",
+        cores_an_llc: 4,
+        hz: 100,
+        ..INSTRUCTIONS_AS_TIME
     },
     Preset {
         name: "qemu8",

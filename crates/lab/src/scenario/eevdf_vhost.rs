@@ -1,0 +1,325 @@
+//! Seed 4: placing by lag lets kworkers wait for vhost threads that poll.
+//!
+//! Must not know: how entities are placed; it is only asked where they were.
+
+use fairlab_event::Ns;
+
+use super::kworkers::{Excerpt, KworkerWatch, ended_by_migration};
+use super::render::number;
+use super::{Bench, Plan, Published, Report, Scenario};
+use crate::{LabError, RunResult};
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "eevdf-vhost",
+    about: "since entities are placed by their lag, kworkers wait many ticks for vhost threads that poll for them",
+    source: "Tobias Huschle, \"EEVDF/vhost regression (bisected to 86bfbb7ce4f6 sched/fair: Add lag based placement)\", \
+             16 November 2023",
+    commit: "86bfbb7ce4f6 (\"sched/fair: Add lag based placement\", v6.6); many ticks pass because reweight_entity() leaves \
+             the deadline of an entity that is off its queue; 152e11f6df29 (\"sched/fair: Implement delayed dequeue\", v6.12) \
+             keeps groups' entities queued",
+    conduct,
+};
+
+/// One tick on machines with HZ 100.
+const TICK: Ns = Ns::from_ms(10);
+
+/// A wait that ends with the first tick at which the waiter may run is no longer, ms.
+const ONE_TICK: f64 = 13.0;
+
+/// Kernels, and what the report measured on them, Gb/s.
+const KERNELS: [(&str, Option<f64>); 8] = [
+    ("v6.5", Some(78.0)),
+    ("e0c2ff903c32", None),
+    ("86bfbb7ce4f6", Some(29.0)),
+    ("v6.6", None),
+    ("v6.6+scale-deadline-off-rq", None),
+    ("v6.7", Some(41.0)),
+    ("v6.12", None),
+    ("v6.12+NO_DELAY_DEQUEUE", None),
+];
+
+/// A kernel that was recorded.
+struct Real {
+    release: &'static str,
+    kernel: &'static str,
+    /// The longest wait of a kworker in any of its runs, ms.
+    longest_ms: f64,
+    /// Whether it lasts many ticks.
+    many_ticks: bool,
+}
+
+const REAL: [Real; 5] = [
+    Real { release: "6.5.0", kernel: "v6.5", longest_ms: 12.7, many_ticks: false },
+    Real { release: "6.6.0's rule", kernel: "v6.6", longest_ms: 278.1, many_ticks: true },
+    Real { release: "6.6.9", kernel: "v6.6.9", longest_ms: 157.1, many_ticks: true },
+    Real {
+        release: "6.6.0's rule, deadline scaled",
+        kernel: "v6.6+scale-deadline-off-rq",
+        longest_ms: 11.8,
+        many_ticks: false,
+    },
+    Real { release: "6.12.107", kernel: "v6.12", longest_ms: 10.0, many_ticks: false },
+];
+
+/// The recorded job with two sets of burst lengths. What it asked for (30, 3, 90 and 60, 1, 60 us) took this long there,
+/// as medians of the recording of 6.6.9 and in proportion, since its four CPUs share one clock of instructions.
+const JOBS: [&str; 2] = [
+    "vhost --gap-us 75 --work-us 17 --long-work-us 215 --long-every 20 --run-ms 4000",
+    "vhost --gap-us 150 --work-us 8 --long-work-us 150 --long-every 50 --run-ms 4000",
+];
+
+fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let Some(()) = as_reported(bench, report)? else { return Ok(None) };
+    beside_real_kernels(bench, report)
+}
+
+fn plan(kernel: &'static str, milliseconds: u64) -> Plan {
+    Plan {
+        kernel,
+        machine: "s390-lpar24",
+        workload: format!("uperf --run-ms {milliseconds}"),
+        duration: Ns::from_ms(milliseconds + 1000),
+        seed: 1,
+    }
+}
+
+type Watched = (RunResult, KworkerWatch);
+
+fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let milliseconds = bench.choose(4000, 700);
+    let plans = KERNELS.map(|(kernel, _)| plan(kernel, milliseconds));
+    let Some(results) = bench.watch(&plans, |_| KworkerWatch::new(TICK))? else { return Ok(None) };
+    report.heading("The report's run");
+    report.text(
+        "uperf str-readx30k with 50 connections between two guests of 8 CPUs and 4 queues each, on s390-lpar24: 24 CPUs, \
+         HZ 100. The modelled host has less speed than the report's: throughput is compared with that of v6.5.",
+    );
+    let base = results.first().and_then(|(run, _)| run.metric("gigabits_per_s")).unwrap_or(0.0);
+    let rows = KERNELS.iter().zip(&results).map(|((kernel, published), (run, watch))| {
+        let speed = run.metric("gigabits_per_s").unwrap_or(0.0);
+        vec![
+            (*kernel).to_string(),
+            published.map_or("-".to_string(), number),
+            published.map_or("-".to_string(), |speed| number(speed / 78.0)),
+            number(speed),
+            number(speed / base.max(1e-9)),
+            watch.longest_ms().map_or("-".to_string(), number),
+            watch.long.to_string(),
+            watch.far_placements.to_string(),
+        ]
+    });
+    let header = [
+        "kernel",
+        "published Gb/s",
+        "of v6.5",
+        "Gb/s",
+        "of v6.5",
+        "kworkers' longest wait ms",
+        "waits of 2 ticks",
+        "far deadlines",
+    ];
+    report.table(&header, rows.collect());
+    report.text("\"far deadlines\": placements of a group's entity with a deadline more than 20 ms of virtual time ahead.");
+    claims_of_report(report, &results, base);
+    tell(bench, report, results, milliseconds)
+}
+
+fn of(kernel: &str) -> usize {
+    KERNELS.iter().position(|(name, _)| *name == kernel).unwrap_or(0)
+}
+
+fn claims_of_report(report: &mut Report, results: &[Watched], base: f64) {
+    let ratio = |kernel: &str| {
+        let speed = results[of(kernel)].0.metric("gigabits_per_s");
+        speed.filter(|_| base > 0.0).map(|speed| speed / base)
+    };
+    let longest = |kernel: &str| results[of(kernel)].1.longest_ms();
+    report.claim(
+        "throughput falls by half or more with 86bfbb7ce4f6",
+        Published::Figure(29.0 / 78.0),
+        ratio("86bfbb7ce4f6"),
+        "of v6.5",
+        |ratio| ratio <= 0.5,
+    );
+    report.claim(
+        "it is still low on v6.7",
+        Published::Figure(41.0 / 78.0),
+        ratio("v6.7"),
+        "of v6.5",
+        |ratio| ratio <= 0.7,
+    );
+    let recovers = ratio("v6.7").zip(ratio("86bfbb7ce4f6")).map(|(new, old)| new / old);
+    report.claim("it recovers partly on v6.7", Published::Figure(41.0 / 29.0), recovers, "times", |ratio| {
+        ratio >= 1.1
+    });
+    report.claim(
+        "on the good kernel no kworker waits longer than a tick",
+        Published::Figure(1.88),
+        longest("v6.5"),
+        "ms",
+        |ms| ms <= ONE_TICK,
+    );
+    report.claim(
+        "on v6.6 kworkers wait for tens to hundreds of ms",
+        Published::Figure(366.314),
+        longest("v6.6"),
+        "ms",
+        |ms| (30.0..2000.0).contains(&ms),
+    );
+    let bad = &results[of("v6.6")].1;
+    report.claim(
+        "the waiter had no positive lag when it was placed, in all waits of two ticks and more",
+        Published::Said("the problem occurs only if lag <= 0"),
+        (bad.long > 0).then(|| (bad.long - bad.long_with_lag) as f64 * 100.0 / bad.long as f64),
+        "%",
+        |share| share >= 100.0,
+    );
+    report.claim(
+        "groups' entities are placed with a deadline far ahead, at a tiny weight",
+        Published::Said("+614.4 ms at the root"),
+        Some(bad.far_placements as f64),
+        "times",
+        |times| times > 0.0,
+    );
+    report.claim(
+        "ablation: with the deadline scaled off the queue, too, no kworker waits longer than a tick",
+        Published::Nothing,
+        longest("v6.6+scale-deadline-off-rq"),
+        "ms",
+        |ms| ms <= ONE_TICK,
+    );
+    report.claim(
+        "ablation: the commit before 86bfbb7ce4f6 is as fast as v6.5",
+        Published::Said("78 Gb/s before it"),
+        ratio("e0c2ff903c32"),
+        "of v6.5",
+        |ratio| ratio >= 0.8,
+    );
+    report.claim(
+        "ablation: v6.12 without delayed dequeue is slow again",
+        Published::Nothing,
+        ratio("v6.12+NO_DELAY_DEQUEUE"),
+        "of v6.5",
+        |ratio| ratio <= 0.5,
+    );
+    report.claim("v6.12 is as fast as v6.5", Published::Nothing, ratio("v6.12"), "of v6.5", |ratio| {
+        ratio >= 0.9
+    });
+}
+
+/// The table of the good and the bad kernel, the worst wait as lines of the trace, and its story.
+fn tell(
+    bench: &Bench<'_>,
+    report: &mut Report,
+    results: Vec<Watched>,
+    milliseconds: u64,
+) -> Result<Option<()>, LabError> {
+    let longest = results[of("v6.6")].1.longest;
+    let mut stories = Vec::new();
+    for ((kernel, _), (run, watch)) in KERNELS.iter().zip(results) {
+        let (table, told) = watch.tell(9);
+        if matches!(*kernel, "v6.5" | "v6.6") {
+            report.heading(format!("{kernel} --> perf sched latency -s max"));
+            report.verbatim(table);
+        }
+        if *kernel == "v6.6" {
+            stories = told;
+        }
+        report.runs.push((format!("s390-lpar24/{kernel}"), run));
+    }
+    let by_migration = stories.iter().filter(|story| ended_by_migration(story)).count();
+    report.claim(
+        "the long waits of kworkers on v6.6 end by migration of what polls: most of them",
+        Published::Said("has to wait for the migration"),
+        (!stories.is_empty()).then(|| by_migration as f64 * 100.0 / stories.len() as f64),
+        "%",
+        |share| share > 50.0,
+    );
+    report.heading("How it comes about");
+    report.text(
+        "A CPU of a guest goes to sleep, and its host CPU, about to idle, pulls a vhost thread of the same guest. The groups \
+         above both are still the running entities there, and their share on this CPU has just collapsed: they are placed at \
+         that tiny weight, with a deadline far ahead. Then they are given their new weight; off their queue only the lag is \
+         scaled, the deadline stays. The vhost thread queues work for the kworker in the root group. Where that one's lag is \
+         not positive it does not preempt. The vhost thread polls; ticks find the deadlines below alone on their queues, and \
+         the one at the root far ahead. It ends when balancing takes the vhost thread away, or at that deadline.",
+    );
+    if let Some(wait) = longest {
+        let plans = [plan("v6.6", milliseconds)];
+        let Some(excerpts) = bench.watch(&plans, |_| Excerpt::new(wait))? else { return Ok(None) };
+        report.text(
+            "The longest wait of a kworker on v6.6, on its CPU, from the placement with the far deadline on:",
+        );
+        for (_, excerpt) in excerpts {
+            report.verbatim(excerpt.text());
+        }
+    }
+    if let Some(story) = stories.first() {
+        report.verbatim(story.to_string());
+    }
+    Ok(Some(()))
+}
+
+fn beside_real_kernels(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let seeds = bench.choose(5, 2);
+    let plan = |real: &Real, job: &str, seed: u64| Plan {
+        kernel: real.kernel,
+        machine: "qemu4",
+        workload: job.to_string(),
+        duration: Ns::from_secs(6),
+        seed,
+    };
+    let each = |real: &'static Real| {
+        JOBS.iter().flat_map(move |job| (1..=seeds).map(move |seed| plan(real, job, seed)))
+    };
+    let plans = REAL.iter().flat_map(each).collect::<Vec<_>>();
+    let watch = |plan: &Plan| {
+        let result = crate::run(&plan.spec()?, bench.stop)?;
+        Ok(result.map(|run| run.metric("kworker_wait_ns_max").unwrap_or(0.0) / 1e6))
+    };
+    let Some(longest) = bench.each(&plans, watch)? else { return Ok(None) };
+    report.heading("Beside real kernels");
+    report.text(format!(
+        "Two guests with a vhost thread and three CPUs each on 4 CPUs, HZ 100, without high-resolution timers; two sets of \
+         burst lengths, {seeds} seeds each, 4 s. Real: the longest wait of a kworker in any recorded run of that kernel."
+    ));
+    let a_kernel = JOBS.len() * seeds as usize;
+    let mut rows = Vec::new();
+    for (real, waits) in REAL.iter().zip(longest.chunks(a_kernel)) {
+        let worst = waits.iter().fold(0.0_f64, |worst, &wait| worst.max(wait));
+        let many = waits.iter().filter(|&&wait| wait > 2.0 * TICK.as_ms_f64()).count();
+        rows.push(vec![
+            format!("{} ({})", real.release, real.kernel),
+            number(real.longest_ms),
+            number(worst),
+            format!("{many} of {a_kernel}"),
+        ]);
+        let claim = match real.many_ticks {
+            true => format!("{}: waits of many ticks", real.release),
+            false => format!("{}: no wait of two ticks", real.release),
+        };
+        report.claim(claim, Published::Figure(real.longest_ms), Some(worst), "ms", |ms| {
+            (ms > 2.0 * TICK.as_ms_f64()) == real.many_ticks
+        });
+    }
+    report.table(&["kernel", "real longest wait ms", "modelled", "runs with a wait of 2 ticks"], rows);
+    Ok(Some(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn only_a_deadline_left_behind_makes_kworkers_wait_many_ticks() {
+        let stop = AtomicBool::new(false);
+        let bench = Bench { quick: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let plans = ["v6.5", "v6.6", "v6.6+scale-deadline-off-rq"].map(|kernel| plan(kernel, 500));
+        let results = bench.watch(&plans, |_| KworkerWatch::new(TICK)).expect("runs").expect("not stopped");
+        let waits = results.iter().map(|(_, watch)| watch.longest_ms().expect("waits")).collect::<Vec<_>>();
+        assert!(waits[0] <= ONE_TICK && waits[2] <= ONE_TICK && waits[1] > 20.0, "{waits:?}");
+        assert!(results[1].1.far_placements > 0 && results[1].1.long_with_lag == 0);
+    }
+}

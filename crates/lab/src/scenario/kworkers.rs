@@ -1,0 +1,192 @@
+//! How long kworkers waited for their CPU, where they had been placed, and what ended the longest waits.
+//!
+//! Must not know: which scenario wants it.
+
+use std::collections::BTreeMap;
+
+use fairlab_analysis::explain::story::{End, Story};
+use fairlab_analysis::explain::{Explain, ExplainOptions};
+use fairlab_analysis::latency::{Latency, LatencyOptions, SortKey};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink};
+use fairlab_trace::{OutputFormat, TraceWriter};
+
+use crate::Onlooker;
+
+/// A deadline further ahead of the vruntime is further than any slice, for a group's entity too that has a fair weight.
+const FAR: u64 = 20_000_000;
+
+/// Among so many of the longest waits of all tasks those of kworkers are looked for.
+const STORIES: usize = 200;
+
+/// A kworker's wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KworkerWait {
+    pub pid: Pid,
+    pub cpu: Cpu,
+    pub start: Ns,
+    pub end: Ns,
+    /// When an entity of a group was last placed on this CPU with a deadline far ahead, if ever.
+    pub far_placement: Option<Ns>,
+}
+
+impl KworkerWait {
+    pub fn length(&self) -> Ns {
+        self.end.since(self.start)
+    }
+}
+
+/// Watches kworkers, and what perf and `explain` say of the whole.
+pub(super) struct KworkerWatch {
+    tick: Ns,
+    waiting: BTreeMap<Pid, (Cpu, Ns, Option<i64>)>,
+    far: BTreeMap<Cpu, Ns>,
+    /// Placements of groups' entities with a deadline far ahead.
+    pub far_placements: u64,
+    /// The longest wait.
+    pub longest: Option<KworkerWait>,
+    /// Waits of two ticks and more.
+    pub long: u64,
+    /// Of those the ones whose waiter was placed with positive lag.
+    pub long_with_lag: u64,
+    latency: Latency,
+    explain: Explain,
+}
+
+fn is_kworker(comm: Comm) -> bool {
+    comm.to_str().starts_with("kworker/")
+}
+
+impl KworkerWatch {
+    /// On a machine with this tick.
+    pub fn new(tick: Ns) -> KworkerWatch {
+        let options = LatencyOptions { sort: vec![SortKey::Max], ..LatencyOptions::default() };
+        KworkerWatch {
+            tick,
+            waiting: BTreeMap::new(),
+            far: BTreeMap::new(),
+            far_placements: 0,
+            longest: None,
+            long: 0,
+            long_with_lag: 0,
+            latency: Latency::new(options),
+            explain: Explain::new(ExplainOptions { task: None, worst: STORIES }),
+        }
+    }
+
+    fn ended(&mut self, pid: Pid, cpu: Cpu, end: Ns) {
+        let Some((_, start, lag)) = self.waiting.remove(&pid) else { return };
+        let wait = KworkerWait { pid, cpu, start, end, far_placement: self.far.get(&cpu).copied() };
+        if wait.length().0 >= 2 * self.tick.0 {
+            self.long += 1;
+            self.long_with_lag += u64::from(lag.is_some_and(|lag| lag > 0));
+        }
+        if self.longest.is_none_or(|longest| longest.length() < wait.length()) {
+            self.longest = Some(wait);
+        }
+    }
+
+    /// The longest wait, ms.
+    pub fn longest_ms(&self) -> Option<f64> {
+        self.longest.map(|wait| wait.length().as_ms_f64())
+    }
+
+    /// `perf sched latency -s max`, its first rows; and the stories of kworkers' waits of two ticks and more, the longest
+    /// first.
+    pub fn tell(self, rows: usize) -> (String, Vec<Story>) {
+        let table = self.latency.finish().map(|table| table.to_string()).unwrap_or_default();
+        let mut lines =
+            table.lines().filter(|line| !line.trim().is_empty()).take(rows + 3).collect::<Vec<_>>();
+        lines.push("");
+        let stories = self.explain.finish().map(|explanation| explanation.stories).unwrap_or_default();
+        let long = |story: &Story| is_kworker(story.task.comm) && story.length().0 >= 2 * self.tick.0;
+        (lines.join("\n"), stories.into_iter().filter(long).collect())
+    }
+}
+
+/// Whether what ran before the waiter was taken away to another CPU.
+pub(super) fn ended_by_migration(story: &Story) -> bool {
+    let moved_last = || story.runs.last().is_some_and(|run| run.moved.is_some());
+    matches!(story.end_cause, End::Stopper { .. }) || moved_last()
+}
+
+impl Onlooker for KworkerWatch {
+    fn event(&mut self, event: &Event<'_>) {
+        self.latency.event(event);
+        self.explain.event(event);
+        match event.kind {
+            EventKind::SchedWaking(wakeup) if is_kworker(wakeup.comm) => {
+                self.waiting.insert(wakeup.pid, (wakeup.target_cpu, event.time, None));
+            }
+            EventKind::SchedPlace(place) if place.pid == Pid::IDLE => {
+                if place.sed.wrapping_sub(place.sev) > FAR && (place.sed.wrapping_sub(place.sev) as i64) > 0 {
+                    self.far_placements += 1;
+                    self.far.insert(place.cpu, event.time);
+                }
+            }
+            EventKind::SchedPlace(place) => {
+                if let Some(waiting) = self.waiting.get_mut(&place.pid) {
+                    waiting.2 = Some(place.sel);
+                }
+            }
+            EventKind::SchedSwitch(switch) if is_kworker(switch.next_comm) => {
+                self.ended(switch.next_pid, event.cpu, event.time);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Collects the lines of a trace that show how a wait came about, in the report's format.
+pub(super) struct Excerpt {
+    wait: KworkerWait,
+    writer: TraceWriter<Vec<u8>>,
+    early: u32,
+    late: u32,
+}
+
+/// So many lines of each part are kept.
+const LINES: u32 = 24;
+
+impl Excerpt {
+    /// Of this wait.
+    pub fn new(wait: KworkerWait) -> Excerpt {
+        let writer = TraceWriter::new(OutputFormat::FtraceText, Vec::new());
+        Excerpt { wait, writer, early: 0, late: 0 }
+    }
+
+    /// The lines.
+    pub fn text(self) -> String {
+        let text = self.writer.finish().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let text = text.unwrap_or_default();
+        text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
+    }
+
+    fn wants(&mut self, event: &Event<'_>) -> bool {
+        let KworkerWait { cpu, start, end, far_placement, pid, .. } = self.wait;
+        let begins = far_placement.unwrap_or(start).0.saturating_sub(20_000);
+        if event.cpu != cpu || event.time.0 < begins || event.time > end + Ns::from_us(5) {
+            return false;
+        }
+        let about_kworker = matches!(event.kind,
+            EventKind::SchedWaking(wakeup) | EventKind::SchedWakeup(wakeup) if wakeup.pid == pid)
+            || matches!(event.kind, EventKind::SchedPlace(place) if place.pid == pid)
+            || matches!(event.kind, EventKind::SchedStatWait(stat) if stat.pid == pid);
+        let in_wait = event.time >= start;
+        if in_wait {
+            let ending = end.since(event.time) < Ns::from_us(100);
+            let tick = matches!(event.kind, EventKind::SchedStatRuntime { .. });
+            self.late += 1;
+            return about_kworker || ending || (tick && self.late < LINES);
+        }
+        self.early += 1;
+        self.early <= LINES || start.since(event.time) < Ns::from_us(30)
+    }
+}
+
+impl Onlooker for Excerpt {
+    fn event(&mut self, event: &Event<'_>) {
+        if self.wants(event) {
+            self.writer.event(event);
+        }
+    }
+}

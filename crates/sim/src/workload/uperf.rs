@@ -1,0 +1,369 @@
+//! uperf streaming between two guests of one host, through vhost-net and a switch.
+//!
+//! Facts from the report on EEVDF and vhost of November 2023: 50 connections between two guests, each with 8 CPUs and a
+//! network interface of 4 queues; the server sends chunks of 30720 bytes as fast as they are taken, the client reads
+//! them. A chunk goes from a CPU of the server through the vhost thread of its queue to the peer's vhost thread, which
+//! interrupts a CPU of the client: not itself, but by work for the kworker of the CPU that it runs on, which lives in the
+//! root group while the guests live four groups below. What the client has read it acknowledges by the same way back. A
+//! vhost thread works in the kernel, offers its CPU between two pieces of work, and polls until its interrupt has been
+//! delivered; then it sleeps if its rings are empty. An interrupt is sent only to a CPU that sleeps, and a vhost thread
+//! is kicked only if it sleeps, as virtio suppresses what is not needed.
+//!
+//! Departs: connections are spread evenly over CPUs and queues; what is sent is a chunk or an acknowledgement, without
+//! TCP's windows but for a fixed number of chunks under way; computing times are assumed (see [`Options`]) but for the
+//! kworker's, which the report's trace shows.
+//!
+//! Must not know: how a scheduler decides.
+
+mod options;
+
+use std::collections::VecDeque;
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::CpuMask;
+
+use super::cgroup::GroupSpec;
+use super::vhost::{groups_a_guest, guest_groups};
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+pub use options::{Options, USAGE};
+
+/// A chunk, bytes (`str-readx30k`).
+const CHUNK: u64 = 30_720;
+
+/// How long a vhost thread looks for more before it offers its CPU.
+const POLL: Ns = Ns(1_000);
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packet {
+    connection: u32,
+    /// A chunk; otherwise an acknowledgement.
+    data: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Main,
+    Kworker(usize),
+    /// A guest's CPU: guest, CPU.
+    GuestCpu(usize, usize),
+    /// A vhost thread: guest, queue.
+    Vhost(usize, usize),
+}
+
+#[derive(Clone, Debug, Default)]
+struct GuestCpu {
+    thread: u32,
+    inbox: VecDeque<Packet>,
+    /// It computes for this one.
+    current: Option<Packet>,
+    sleeps: bool,
+    /// An interrupt is on its way.
+    interrupted: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct VhostThread {
+    thread: u32,
+    from_guest: VecDeque<Packet>,
+    from_peer: VecDeque<Packet>,
+    /// It copies this one; from its guest, otherwise from its peer.
+    current: Option<(Packet, bool)>,
+    sleeps: bool,
+    /// Interrupts that it has asked for and that are not delivered.
+    outstanding: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Pool {
+    /// Interrupts to be delivered: guest, CPU, queue of the vhost thread.
+    queue: VecDeque<(usize, usize, usize)>,
+    busy: bool,
+    sleeps: bool,
+}
+
+/// The benchmark and its host, ready to run.
+#[derive(Debug)]
+pub struct Uperf {
+    options: Options,
+    roles: Vec<Role>,
+    pools: Vec<Pool>,
+    /// By guest; the first is the server.
+    cpus: [Vec<GuestCpu>; 2],
+    vhosts: [Vec<VhostThread>; 2],
+    /// Chunks that the client has read.
+    chunks: u64,
+    started: Option<Ns>,
+    ends: Option<Ns>,
+    closing: u32,
+}
+
+impl Uperf {
+    /// The workload with these arguments (without its name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String]) -> Result<Uperf, String> {
+        Ok(Uperf::new(Options::parse(args)?))
+    }
+
+    /// The workload with these options.
+    pub fn new(options: Options) -> Uperf {
+        let cpus = || vec![GuestCpu::default(); options.guest_cpus as usize];
+        let vhosts = || vec![VhostThread::default(); options.queues as usize];
+        let mut uperf = Uperf {
+            roles: vec![Role::Main],
+            pools: vec![Pool::default(); options.cpus as usize],
+            cpus: [cpus(), cpus()],
+            vhosts: [vhosts(), vhosts()],
+            chunks: 0,
+            started: None,
+            ends: None,
+            closing: 0,
+            options,
+        };
+        // The windows are open: as if that many chunks had been acknowledged.
+        for connection in 0..options.connections {
+            let cpu = (connection % options.guest_cpus) as usize;
+            let opened = (0..options.window).map(|_| Packet { connection, data: false });
+            uperf.cpus[0][cpu].inbox.extend(opened);
+        }
+        uperf
+    }
+
+    /// The next thread to be created: kworkers, then each guest's CPUs and vhost threads.
+    fn create(&mut self) -> Option<Action> {
+        let Options { cpus, guest_cpus, queues, .. } = self.options;
+        let number = self.roles.len() as u32;
+        let Some(of_guests) = (number - 1).checked_sub(cpus) else {
+            let cpu = number - 1;
+            self.roles.push(Role::Kworker(cpu as usize));
+            let spec = ThreadSpec::new(&format!("kworker/{cpu}:1"), format!("kworker {cpu}"));
+            return Some(Action::Spawn(ThreadSpec {
+                allowed: CpuMask::single(Cpu(cpu)),
+                kthread: true,
+                ..spec
+            }));
+        };
+        let (guest, thread) =
+            ((of_guests / (guest_cpus + queues)) as usize, of_guests % (guest_cpus + queues));
+        if guest > 1 {
+            return None;
+        }
+        let first_group = 1 + guest * groups_a_guest(guest_cpus);
+        let (comm, group) = match thread.checked_sub(guest_cpus) {
+            None => {
+                self.roles.push(Role::GuestCpu(guest, thread as usize));
+                self.cpus[guest][thread as usize].thread = number;
+                (format!("CPU {thread}/KVM"), first_group + 3 + thread as usize)
+            }
+            Some(queue) => {
+                self.roles.push(Role::Vhost(guest, queue as usize));
+                self.vhosts[guest][queue as usize].thread = number;
+                (format!("vhost-{}", guest + 1), first_group + 2)
+            }
+        };
+        let spec = ThreadSpec::new(&comm, format!("guest {guest} thread {thread}"));
+        Some(Action::Spawn(ThreadSpec { group: Some(group), ..spec }))
+    }
+
+    fn main(&mut self, now: Ns) -> Action {
+        if let Some(action) = self.create() {
+            return action;
+        }
+        self.started.get_or_insert(now);
+        let ends = *self.ends.get_or_insert(now + Ns::from_ms(u64::from(self.options.run_ms)));
+        if now < ends {
+            return Action::Sleep(ends.since(now));
+        }
+        // Whoever sleeps is told to end.
+        self.closing += 1;
+        if self.closing < self.roles.len() as u32 {
+            Action::Wake(ThreadId(self.closing))
+        } else {
+            Action::Exit
+        }
+    }
+
+    fn us(us: u32) -> Ns {
+        Ns::from_us(u64::from(us))
+    }
+
+    fn guest_cpu(&mut self, guest: usize, cpu: usize) -> Action {
+        let Options { queues, send_us, receive_us, .. } = self.options;
+        let me = &mut self.cpus[guest][cpu];
+        me.sleeps = false;
+        if let Some(packet) = me.current.take() {
+            // The server answers an acknowledgement with a chunk, the client a chunk with an acknowledgement.
+            self.chunks += u64::from(packet.data);
+            let vhost = &mut self.vhosts[guest][(packet.connection % queues) as usize];
+            vhost.from_guest.push_back(Packet { data: !packet.data, ..packet });
+            if std::mem::take(&mut vhost.sleeps) {
+                return Action::Wake(ThreadId(vhost.thread));
+            }
+        }
+        let me = &mut self.cpus[guest][cpu];
+        match me.inbox.pop_front() {
+            Some(packet) => {
+                me.current = Some(packet);
+                Action::Run(Uperf::us(if packet.data { receive_us } else { send_us }))
+            }
+            None => {
+                me.sleeps = true;
+                Action::Wait
+            }
+        }
+    }
+
+    fn vhost(&mut self, guest: usize, queue: usize, view: &View<'_>) -> Action {
+        let Options { copy_us, ack_us, .. } = self.options;
+        let me = &mut self.vhosts[guest][queue];
+        me.sleeps = false;
+        if let Some((packet, from_guest)) = me.current.take()
+            && let Some(action) = self.pass_on(guest, queue, packet, from_guest, view.cpu)
+        {
+            return action;
+        }
+        let me = &mut self.vhosts[guest][queue];
+        let next = me.from_peer.pop_front().map(|packet| (packet, false));
+        if let Some((packet, from_guest)) =
+            next.or_else(|| me.from_guest.pop_front().map(|packet| (packet, true)))
+        {
+            me.current = Some((packet, from_guest));
+            return Action::SystemCall(Uperf::us(if packet.data { copy_us } else { ack_us }));
+        }
+        if me.outstanding > 0 {
+            return Action::SystemCall(POLL);
+        }
+        me.sleeps = true;
+        Action::Wait
+    }
+
+    /// What was copied goes to the peer, or to the guest, whose CPU may have to be interrupted.
+    fn pass_on(
+        &mut self,
+        guest: usize,
+        queue: usize,
+        packet: Packet,
+        from_guest: bool,
+        here: Cpu,
+    ) -> Option<Action> {
+        if from_guest {
+            let peer = &mut self.vhosts[1 - guest][queue];
+            peer.from_peer.push_back(packet);
+            return std::mem::take(&mut peer.sleeps).then_some(Action::Wake(ThreadId(peer.thread)));
+        }
+        let cpu = (packet.connection % self.options.guest_cpus) as usize;
+        let reader = &mut self.cpus[guest][cpu];
+        reader.inbox.push_back(packet);
+        if !reader.sleeps || std::mem::replace(&mut reader.interrupted, true) {
+            return None;
+        }
+        self.vhosts[guest][queue].outstanding += 1;
+        let pool = &mut self.pools[here.index()];
+        pool.queue.push_back((guest, cpu, queue));
+        std::mem::take(&mut pool.sleeps).then_some(Action::Wake(ThreadId(1 + here.0)))
+    }
+
+    fn kworker(&mut self, cpu: usize) -> Action {
+        let pool = &mut self.pools[cpu];
+        pool.sleeps = false;
+        if std::mem::take(&mut pool.busy)
+            && let Some((guest, reader, queue)) = pool.queue.pop_front()
+        {
+            self.vhosts[guest][queue].outstanding -= 1;
+            let reader = &mut self.cpus[guest][reader];
+            reader.interrupted = false;
+            if std::mem::take(&mut reader.sleeps) {
+                return Action::Wake(ThreadId(reader.thread));
+            }
+        }
+        let pool = &mut self.pools[cpu];
+        if pool.queue.is_empty() {
+            pool.sleeps = true;
+            return Action::Wait;
+        }
+        pool.busy = true;
+        Action::SystemCall(Uperf::us(self.options.work_us))
+    }
+
+    fn gigabits_per_s(&self, now: Ns) -> f64 {
+        let end = self.ends.map_or(now, |ends| ends.min(now));
+        let seconds = end.since(self.started.unwrap_or(end)).as_secs_f64();
+        if seconds > 0.0 { (self.chunks * CHUNK * 8) as f64 / seconds / 1e9 } else { 0.0 }
+    }
+}
+
+impl Workload for Uperf {
+    fn groups(&self) -> Vec<GroupSpec> {
+        guest_groups(2, self.options.guest_cpus)
+    }
+
+    fn named_cpus(&self) -> CpuMask {
+        CpuMask::first(self.options.cpus as usize)
+    }
+
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec::new("uperf-host", "uperf main")
+    }
+
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        if thread != ThreadId::MAIN && self.ends.is_some_and(|ends| view.now >= ends) {
+            return Action::Exit;
+        }
+        match self.roles.get(thread.index()).copied() {
+            Some(Role::Main) => self.main(view.now),
+            Some(Role::Kworker(cpu)) => self.kworker(cpu),
+            Some(Role::GuestCpu(guest, cpu)) => self.guest_cpu(guest, cpu),
+            Some(Role::Vhost(guest, queue)) => self.vhost(guest, queue, view),
+            None => Action::Exit,
+        }
+    }
+
+    fn must_wait(&self, thread: ThreadId) -> bool {
+        let nothing = match self.roles.get(thread.index()) {
+            Some(&Role::Kworker(cpu)) => self.pools[cpu].sleeps,
+            Some(&Role::GuestCpu(guest, cpu)) => self.cpus[guest][cpu].sleeps,
+            Some(&Role::Vhost(guest, queue)) => self.vhosts[guest][queue].sleeps,
+            _ => true,
+        };
+        nothing && self.closing < thread.0.max(1)
+    }
+
+    fn output(&self, now: Ns) -> String {
+        format!("uperf: {} chunks, {:.2} Gb/s\n", self.chunks, self.gigabits_per_s(now))
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        Some(("chunks", self.chunks))
+    }
+
+    fn metrics(&self) -> Vec<(String, f64)> {
+        let end = self.ends.unwrap_or_default();
+        vec![("gigabits_per_s".to_string(), self.gigabits_per_s(end))]
+    }
+
+    fn runtime(&self) -> Option<Ns> {
+        Some(Ns::from_ms(u64::from(self.options.run_ms)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Machine};
+
+    #[test]
+    fn chunks_flow_and_all_ends() {
+        for kernel in ["v6.5", "v6.12"] {
+            let args = ["--run-ms", "100"].map(String::from);
+            let machine = Machine::preset("s390-lpar24").expect("a machine");
+            let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
+            let number = engine.start(Box::new(Uperf::parse(&args).expect("options")));
+            engine.run_until(Ns::from_secs(3), &mut ());
+            let (_, chunks) = engine.workload(number).progress().expect("chunks");
+            assert!(chunks > 5_000, "{kernel}: {chunks}");
+            assert!(engine.now() < Ns::from_secs(1), "{kernel}: it ends at {:?}", engine.now());
+        }
+    }
+}
