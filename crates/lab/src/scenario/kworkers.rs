@@ -13,7 +13,7 @@ use fairlab_trace::{OutputFormat, TraceWriter};
 use crate::Onlooker;
 
 /// A deadline further ahead of the vruntime is further than any slice, for a group's entity too that has a fair weight.
-const FAR: u64 = 20_000_000;
+const FAR: i64 = 20_000_000;
 
 /// Among so many of the longest waits of all tasks those of kworkers are looked for.
 const STORIES: usize = 200;
@@ -117,12 +117,13 @@ impl Onlooker for KworkerWatch {
             EventKind::SchedWaking(wakeup) if is_kworker(wakeup.comm) => {
                 self.waiting.insert(wakeup.pid, (wakeup.target_cpu, event.time, None));
             }
-            EventKind::SchedPlace(place) if place.pid == Pid::IDLE => {
-                if place.sed.wrapping_sub(place.sev) > FAR && (place.sed.wrapping_sub(place.sev) as i64) > 0 {
-                    self.far_placements += 1;
-                    self.far.insert(place.cpu, event.time);
-                }
+            EventKind::SchedPlace(place)
+                if place.pid == Pid::IDLE && place.sed.wrapping_sub(place.sev) as i64 > FAR =>
+            {
+                self.far_placements += 1;
+                self.far.insert(place.cpu, event.time);
             }
+            EventKind::SchedPlace(place) if place.pid == Pid::IDLE => {}
             EventKind::SchedPlace(place) => {
                 if let Some(waiting) = self.waiting.get_mut(&place.pid) {
                     waiting.2 = Some(place.sel);
