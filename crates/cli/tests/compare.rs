@@ -119,3 +119,30 @@ fn what_is_missing_is_said_in_a_line() {
     let one = stdout(&command(&["--runs", "1", "--metric", "throughput"]));
     assert!(one.contains("1 run decides nothing") && one.contains("undecided"), "{one}");
 }
+
+/// The report on the balancer of v5.5, small: one commit made it, another one cured it.
+#[test]
+fn a_difference_is_attributed_to_commits() {
+    let report = "compare schbench -m 2 -t 4 -c 200000 -s 1000 --machine laptop8 --duration 4s --runs 4 --margin 5% --attribute";
+    let report = report.split(' ').collect::<Vec<_>>();
+    let kernels = |one, other| ["--kernel", one, "--kernel", other];
+    let text = stdout(&[&report[..], &kernels("v5.4", "v5.9")].concat());
+    let line = text.lines().find(|line| line.starts_with("0b0695f2b34a")).unwrap_or_else(|| panic!("{text}"));
+    assert!(line.ends_with("sched/fair: Rework load_balance()") && line.contains(" % "), "{line}");
+    let json = stdout(&[&report[..], &kernels("v5.10", "v5.9"), &["--format", "json"]].concat());
+    let json = serde_json::from_str::<Value>(&json).expect("JSON");
+    assert_eq!(json["schema"], "fairlab/attribute/1");
+    let rows = json["metrics"][0]["contributions"].as_array().expect("rows").clone();
+    let cure = rows.iter().find(|row| row["commit"] == "-16b0a7a1a0af").expect("the cure, taken out");
+    assert_eq!(cure["matters"], true);
+    assert!(cure["share"].as_f64().is_some_and(|share| (share - 1.0).abs() < 0.2), "{cure}");
+    assert_refused(&[&report[..], &["--kernel", "v5.4"]].concat(), "needs two kernels");
+    assert_refused(
+        &[&report[..], &kernels("v5.4", "v5.5"), &["--kernel", "v5.6"]].concat(),
+        "takes two kernels, and these are 3",
+    );
+    assert_refused(
+        &[&report[..], &kernels("v5.4", "v5.5"), &["--metric", "frames"]].concat(),
+        "no metric 'frames'",
+    );
+}

@@ -14,6 +14,8 @@ pub use answer::{Bisection, Crossing, Judged, State};
 pub use question::{Claim, Question};
 pub use walk::bisect;
 
+pub(crate) use judge::values as values_of;
+
 use fairlab_kernel::Generation;
 
 use crate::trials::Setting;

@@ -5,6 +5,7 @@
 //!
 //! Must not know: how a result reaches a user; nothing here prints.
 
+pub mod attribute;
 pub mod bisect;
 mod compare;
 mod error;
@@ -20,6 +21,7 @@ mod trace_file;
 mod tracks;
 mod trials;
 pub mod verify;
+mod way;
 pub mod workloads;
 
 pub use compare::{

@@ -51,6 +51,20 @@ fn duration(time: Ns) -> String {
     format!("{}{name}", time.0 / unit)
 }
 
+/// Why a search has no answer.
+pub(crate) enum Halt {
+    /// The user stopped it.
+    Stopped,
+    /// A run failed, or lacks the metric.
+    Failed(LabError),
+}
+
+impl From<LabError> for Halt {
+    fn from(error: LabError) -> Halt {
+        Halt::Failed(error)
+    }
+}
+
 /// Runs so far. Kernels whose rules are the same share them.
 pub struct Trials<'e> {
     setting: &'e Setting,

@@ -33,6 +33,10 @@ pub struct CompareArgs {
     /// Writes the comparison into a file, too: .json, .csv, .md. Several are allowed.
     #[arg(long = "export", value_name = "FILE")]
     pub exports: Vec<PathBuf>,
+    /// Says which changes between the two kernels make the difference: each in turn, and those that matter alone, last,
+    /// and in pairs. Of p99 wakeup latency, or of each --metric.
+    #[arg(long, conflicts_with_all = ["folders", "layout", "exports", "out"])]
+    pub attribute: bool,
 }
 
 /// Whose layout a comparison's tables have.

@@ -1,5 +1,6 @@
 //! `fairlab compare`: how kernels differ under one workload.
 
+mod attribute;
 mod export;
 mod layouts;
 mod table;
@@ -26,6 +27,9 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
             "a comparison needs two kernels",
             "give --kernel twice; the first is the baseline",
         ));
+    }
+    if args.attribute {
+        return attribute::execute(args);
     }
     let experiment = experiment::from_args(&args.experiment, args.seed, args.runs)?;
     let exports = Exports::create(&args.exports)?;

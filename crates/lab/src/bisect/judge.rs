@@ -9,7 +9,7 @@ use fairlab_kernel::Generation;
 use super::answer::{Judged, State};
 use super::question::{Claim, Question};
 use crate::LabError;
-use crate::trials::Trials;
+use crate::trials::{Halt, Trials};
 
 /// Runs after which a kernel is looked at; beyond, at every doubling.
 const LOOKS: [usize; 6] = [4, 6, 9, 13, 20, 30];
@@ -30,20 +30,6 @@ pub(super) enum Yardstick {
     },
     /// By a claim that holds on bad ones.
     Claim(Claim),
-}
-
-/// Why there is no judgement.
-pub(super) enum Halt {
-    /// The user stopped it.
-    Stopped,
-    /// A run failed, or lacks the metric.
-    Failed(LabError),
-}
-
-impl From<LabError> for Halt {
-    fn from(error: LabError) -> Halt {
-        Halt::Failed(error)
-    }
 }
 
 impl Yardstick {
@@ -71,7 +57,7 @@ fn scaled(values: &[f64], floor: Option<f64>) -> Vec<f64> {
 ///
 /// # Errors
 /// No run has it.
-pub(super) fn values(trials: &Trials<'_>, kernel: &Generation, metric: &str) -> Result<Vec<f64>, LabError> {
+pub(crate) fn values(trials: &Trials<'_>, kernel: &Generation, metric: &str) -> Result<Vec<f64>, LabError> {
     let runs = trials.runs(kernel);
     let values = runs.iter().filter_map(|run| run.metric(metric)).collect::<Vec<_>>();
     if let (true, Some(run)) = (values.len() < runs.len(), runs.first()) {

@@ -7,9 +7,10 @@ use fairlab_kernel::Generation;
 use fairlab_kernel::generation::{Release, Step};
 
 use super::answer::{Bisection, Crossing, State};
-use super::judge::{Halt, Yardstick, differ, judge, values};
+use super::judge::{Yardstick, differ, judge, values};
 use super::{BisectSpec, Question};
-use crate::trials::Trials;
+use crate::trials::{Halt, Trials};
+use crate::way::Way;
 use crate::{ComparisonRow, LabError, Pairing};
 
 /// Kernels on the way that are judged before halving begins.
@@ -17,55 +18,6 @@ const SURVEYED: usize = 6;
 
 /// Runs by which an effect is measured in the end.
 const EFFECT_RUNS: usize = 10;
-
-/// The way: kernels by position, 0 is where it begins.
-struct Way {
-    from: Generation,
-    steps: Vec<Step>,
-    /// For each position after the first, how many of `steps` lead there: changes that alter nothing go with the next one.
-    lengths: Vec<usize>,
-}
-
-impl Way {
-    fn new(from: &Generation, to: &Generation) -> Way {
-        let steps = from.steps_to(to);
-        let modelled = steps.iter().enumerate().filter(|(_, step)| step.is_modelled());
-        let lengths = modelled.map(|(index, _)| index + 1).collect();
-        Way { from: from.clone(), steps, lengths }
-    }
-
-    fn end(&self) -> usize {
-        self.lengths.len()
-    }
-
-    /// The kernel at a position; `None` where its rules contradict each other.
-    fn kernel(&self, position: usize) -> Option<Generation> {
-        match position.checked_sub(1) {
-            None => Some(self.from.clone()),
-            Some(index) => self.from.after_steps(&self.steps[..self.lengths[index]]).ok(),
-        }
-    }
-
-    /// The step that leads to a position.
-    fn step(&self, position: usize) -> Option<Step> {
-        self.steps.get(self.lengths.get(position.checked_sub(1)?)? - 1).copied()
-    }
-
-    /// Positions that are judged first: where releases end, and evenly spread.
-    fn surveyed(&self) -> Vec<usize> {
-        let end = self.end();
-        let release = |position: usize| self.step(position).and_then(|step| step.change()?.release);
-        let mut ends = (1..end).filter(|&at| release(at) != release(at + 1)).collect::<Vec<_>>();
-        if ends.len() < 2 {
-            ends = (1..end).collect();
-        }
-        let count = ends.len().min(SURVEYED);
-        let mut chosen =
-            (0..count).map(|index| ends[(2 * index + 1) * ends.len() / (2 * count)]).collect::<Vec<_>>();
-        chosen.dedup();
-        chosen
-    }
-}
 
 /// A walk under way.
 struct Walk<'t, 'e> {
@@ -126,7 +78,7 @@ impl Walk<'_, '_> {
         }
         let ends = [0, self.way.end()];
         let positions =
-            ends[..1].iter().copied().chain(self.way.surveyed()).chain([ends[1]]).collect::<Vec<_>>();
+            ends[..1].iter().copied().chain(surveyed(&self.way)).chain([ends[1]]).collect::<Vec<_>>();
         let Some(yardstick) = self.yardstick(&positions)? else { return Ok(()) };
         let mut judged = Vec::new();
         for position in positions {
@@ -303,6 +255,21 @@ impl Walk<'_, '_> {
     }
 }
 
+/// Positions that are judged first: where releases end, and evenly spread.
+fn surveyed(way: &Way) -> Vec<usize> {
+    let end = way.end();
+    let release = |position: usize| way.step(position).and_then(|step| step.change()?.release);
+    let mut ends = (1..end).filter(|&at| release(at) != release(at + 1)).collect::<Vec<_>>();
+    if ends.len() < 2 {
+        ends = (1..end).collect();
+    }
+    let count = ends.len().min(SURVEYED);
+    let mut chosen =
+        (0..count).map(|index| ends[(2 * index + 1) * ends.len() / (2 * count)]).collect::<Vec<_>>();
+    chosen.dedup();
+    chosen
+}
+
 fn release_before(release: Release) -> Option<Release> {
     Generation::releases().into_iter().take_while(|&earlier| earlier < release).last()
 }
@@ -380,13 +347,13 @@ mod tests {
     #[test]
     fn positions_are_surveyed_in_order() {
         let way = Way::new(&"v5.4".parse().expect("a kernel"), &"v5.10".parse().expect("a kernel"));
-        let surveyed = way.surveyed();
+        let surveyed = surveyed(&way);
         assert!(surveyed.len() > 3 && surveyed.len() <= SURVEYED, "{surveyed:?}");
         assert!(
             surveyed.windows(2).all(|pair| pair[0] < pair[1]) && surveyed[surveyed.len() - 1] < way.end()
         );
         let short =
             Way::new(&"v6.6".parse().expect("a kernel"), &"v6.6+NO_PLACE_LAG".parse().expect("a kernel"));
-        assert_eq!((short.end(), short.surveyed()), (1, vec![]));
+        assert_eq!((short.end(), super::surveyed(&short)), (1, vec![]));
     }
 }

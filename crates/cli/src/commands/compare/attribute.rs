@@ -1,0 +1,121 @@
+//! `fairlab compare --attribute`: which changes make the difference.
+
+use fairlab_analysis::statistics::Estimate;
+use fairlab_lab::Trials;
+use fairlab_lab::attribute::{AttributeSpec, Attribution, Contribution, attribute};
+use serde_json::json;
+
+use crate::args::{CompareArgs, Format};
+use crate::commands::experiment;
+use crate::error::CliError;
+use crate::numbers::significant;
+use crate::output;
+use crate::progress::{ProgressLine, stop_on_interrupt};
+
+/// Fewer runs tell nothing of how they scatter.
+const RUNS_MIN: u64 = 3;
+
+/// The metric, if none is named.
+const METRIC: &str = "wakeup_latency_ns_p99";
+
+pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
+    let [baseline, other] = args.experiment.kernels.as_slice() else {
+        let count = args.experiment.kernels.len();
+        let problem = format!("--attribute takes two kernels, and these are {count}");
+        return Err(CliError::bad(problem, "give --kernel twice"));
+    };
+    if args.runs < RUNS_MIN {
+        let problem = format!("{} runs do not tell how runs scatter", args.runs);
+        return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
+    }
+    let setting = experiment::setting(&args.experiment.setting, args.seed)?;
+    let metrics = if args.metrics.is_empty() { vec![METRIC.to_string()] } else { args.metrics.clone() };
+    let spec = AttributeSpec {
+        baseline: experiment::kernel(baseline)?,
+        other: experiment::kernel(other)?,
+        metrics,
+        runs: usize::try_from(args.runs).unwrap_or(usize::MAX),
+        margin: args.margin,
+    };
+    let stop = stop_on_interrupt()?;
+    let progress = ProgressLine::new("attribute, this step");
+    let show = |done| progress.show(done);
+    let mut trials = Trials::new(&setting, experiment::jobs(&args.experiment.setting), &show, &stop);
+    let answers = attribute(&spec, &mut trials)?;
+    drop(progress);
+    let Some(answers) = answers else { return Err(CliError::Interrupted) };
+    match args.experiment.setting.format {
+        Format::Json => output::print_json(&json!({
+            "schema": "fairlab/attribute/1",
+            "metrics": answers.iter().map(Attribution::to_json).collect::<Vec<_>>(),
+        })),
+        Format::Text => {
+            let setting = format!("{} on {}\n", setting.workload.join(" "), setting.machine.name);
+            output::print(&(setting + &answers.iter().map(to_text).collect::<String>()))
+        }
+    }
+}
+
+fn to_text(answer: &Attribution) -> String {
+    let mut text = format!(
+        "\n{}: {} has {} of {}; {} changes lie between, {} of them are felt\n",
+        answer.metric,
+        answer.other,
+        ratio(Some(&answer.whole)),
+        answer.baseline,
+        answer.changes,
+        answer.rows.len()
+    );
+    let that_matter = answer.rows.iter().filter(|row| row.matters).collect::<Vec<_>>();
+    if that_matter.is_empty() {
+        return text + "no change makes a difference beyond the margin\n";
+    }
+    let rows = that_matter.iter().map(|row| cells(row)).collect::<Vec<_>>();
+    let table = output::table(&["change", "in turn", "share", "alone", "last"], &rows);
+    // Subjects stand last, where their length does no harm.
+    let subjects = std::iter::once(String::new()).chain(that_matter.iter().map(|row| row.step.subject()));
+    text.push('\n');
+    for (line, subject) in table.lines().zip(subjects) {
+        text += &format!("{}\n", format!("{line}  {subject}").trim_end());
+    }
+    if let Some(rest) = answer.rest() {
+        let others = answer.rows.iter().filter(|row| !row.matters).count();
+        text += &format!("{others} others together: {:.0} %\n", rest * 100.0);
+    }
+    for pair in answer.interactions.iter().filter(|pair| pair.is_real) {
+        let (one, other) = (pair.one.id(), pair.other.id());
+        text += &format!("{one} and {other} together: {} of what they do alone\n", ratio(Some(&pair.beyond)));
+    }
+    if answer.interactions.iter().all(|pair| !pair.is_real) && !answer.interactions.is_empty() {
+        text += "no two of them interact\n";
+    }
+    text + &legend(answer)
+}
+
+fn legend(answer: &Attribution) -> String {
+    format!(
+        "in turn: after it over before it, as history has them; alone: {} with it; last: {} over the same without it; {} runs\n",
+        answer.baseline, answer.other, answer.runs
+    )
+}
+
+fn cells(row: &Contribution) -> Vec<String> {
+    vec![
+        row.step.id(),
+        ratio(Some(&row.in_turn)),
+        row.share.map_or("-".to_string(), |share| format!("{:.0} %", share * 100.0)),
+        ratio(row.alone.as_ref()),
+        ratio(row.last.as_ref()),
+    ]
+}
+
+fn ratio(estimate: Option<&Estimate>) -> String {
+    let Some(estimate) = estimate else { return "-".to_string() };
+    let Some(ratio) = estimate.ratio else { return "-".to_string() };
+    match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => {
+            format!("{} ({} to {})", significant(ratio), significant(low), significant(high))
+        }
+        _ => significant(ratio),
+    }
+}

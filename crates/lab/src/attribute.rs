@@ -1,0 +1,282 @@
+//! Which changes between two kernels make the difference: each in turn, as history has them; those that matter also alone,
+//! and as the last one.
+//!
+//! Effects in turn multiply to the whole difference. Where a change does more or less alone than in turn, others have to do
+//! with it: pairs are tried. Must not know: how an answer looks.
+
+mod answer;
+
+pub use answer::{Attribution, Contribution, Interaction};
+
+use fairlab_analysis::statistics::{Estimate, FALSE_DISCOVERY_RATE, adjusted, paired};
+use fairlab_kernel::Generation;
+
+use crate::bisect::values_of;
+use crate::trials::{Halt, Trials};
+use crate::way::Way;
+use crate::{LabError, RunResult};
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct AttributeSpec {
+    /// The kernel from which the way begins.
+    pub baseline: Generation,
+    /// The kernel at which it ends.
+    pub other: Generation,
+    /// The metrics, each with an answer of its own.
+    pub metrics: Vec<String>,
+    /// Runs of each kernel.
+    pub runs: usize,
+    /// Effects below this share do not matter.
+    pub margin: f64,
+}
+
+/// So many changes are also tried alone and last, those with the greatest effects.
+const TRIED_MAX: usize = 8;
+
+/// So many of them are tried in pairs.
+const PAIRED_MAX: usize = 4;
+
+/// Says which changes make the difference, metric by metric. `None` when it was stopped.
+///
+/// # Errors
+/// A run fails, or lacks a metric.
+pub fn attribute(
+    spec: &AttributeSpec,
+    trials: &mut Trials<'_>,
+) -> Result<Option<Vec<Attribution>>, LabError> {
+    let way = Way::new(&spec.baseline, &spec.other);
+    match (Study { spec, trials, way }).answers() {
+        Ok(answers) => Ok(Some(answers)),
+        Err(Halt::Stopped) => Ok(None),
+        Err(Halt::Failed(error)) => Err(error),
+    }
+}
+
+struct Study<'t, 'e> {
+    spec: &'t AttributeSpec,
+    trials: &'t mut Trials<'e>,
+    way: Way,
+}
+
+/// A change that is felt: the kernel before it, the one after it, its position on the way.
+type Felt = (Generation, Generation, usize);
+
+impl Study<'_, '_> {
+    fn answers(&mut self) -> Result<Vec<Attribution>, Halt> {
+        self.ensure(&[self.spec.baseline.clone(), self.spec.other.clone()])?;
+        let felt = self.felt()?;
+        self.spec.metrics.iter().map(|metric| self.answer(metric, &felt)).collect()
+    }
+
+    fn ensure(&mut self, kernels: &[Generation]) -> Result<(), Halt> {
+        let stopped = self.trials.ensure(kernels, self.spec.runs)?.0;
+        if stopped { Err(Halt::Stopped) } else { Ok(()) }
+    }
+
+    /// What is felt between the two kernels. Stretches whose ends run alike, event by event
+    /// with every seed, are not looked into.
+    fn felt(&mut self) -> Result<Vec<Felt>, Halt> {
+        let mut felt = Vec::new();
+        let mut stretches = vec![(0, self.way.end())];
+        while let Some((low, high)) = stretches.pop() {
+            let (Some(before), Some(after)) = (self.way.kernel(low), self.way.kernel(high)) else { continue };
+            if low == high {
+                continue;
+            }
+            self.ensure(&[before.clone(), after.clone()])?;
+            let digests = |kernel: &Generation, trials: &Trials<'_>| {
+                let digest = |run: &RunResult| run.digest.clone();
+                trials.runs(kernel).iter().take(self.spec.runs).map(digest).collect::<Vec<_>>()
+            };
+            if digests(&before, self.trials) == digests(&after, self.trials) {
+                continue;
+            }
+            if high - low == 1 {
+                felt.push((before, after, high));
+                continue;
+            }
+            let middle = self.middle(low, high);
+            match middle {
+                // Later stretches first: the earlier one is taken from the end.
+                Some(middle) => stretches.extend([(middle, high), (low, middle)]),
+                None => felt.push((before, after, high)),
+            }
+        }
+        Ok(felt)
+    }
+
+    /// The kernel nearest to the middle whose rules do not contradict each other.
+    fn middle(&self, low: usize, high: usize) -> Option<usize> {
+        let middle = usize::midpoint(low, high);
+        let mut between = (low + 1..high).collect::<Vec<_>>();
+        between.sort_by_key(|&position| position.abs_diff(middle));
+        between.into_iter().find(|&position| self.way.kernel(position).is_some())
+    }
+
+    fn answer(&mut self, metric: &str, felt: &[Felt]) -> Result<Attribution, Halt> {
+        let ends = (self.spec.baseline.clone(), self.spec.other.clone());
+        let whole = self.effect((&ends.0, &ends.1), metric)?;
+        let mut rows = Vec::new();
+        for (before, after, position) in felt {
+            let in_turn = self.effect((before, after), metric)?;
+            let Some(step) = self.way.step(*position) else { continue };
+            rows.push((
+                *position,
+                Contribution { step, in_turn, matters: false, share: None, alone: None, last: None },
+            ));
+        }
+        self.weigh(&mut rows, &whole);
+        let mut tried =
+            rows.iter().filter(|(_, row)| row.matters).map(|(position, _)| *position).collect::<Vec<_>>();
+        let size = |position: &usize| {
+            let row = rows.iter().find(|(known, _)| known == position);
+            row.and_then(|(_, row)| row.in_turn.ratio).map_or(0.0, |ratio| ratio.ln().abs())
+        };
+        tried.sort_by(|one, other| size(other).total_cmp(&size(one)));
+        tried.truncate(TRIED_MAX);
+        for &position in &tried {
+            let (with, without) = (self.way.with(&[position]), self.way.without(position));
+            let needed = with.iter().chain(&without).cloned().collect::<Vec<_>>();
+            self.ensure(&needed)?;
+            let alone = with.map(|with| self.effect((&ends.0, &with), metric)).transpose()?;
+            let last = without.map(|without| self.effect((&without, &ends.1), metric)).transpose()?;
+            if let Some((_, row)) = rows.iter_mut().find(|(known, _)| *known == position) {
+                (row.alone, row.last) = (alone, last);
+            }
+        }
+        tried.truncate(PAIRED_MAX);
+        let interactions = self.interactions(&tried, metric)?;
+        Ok(Attribution {
+            metric: metric.to_string(),
+            baseline: ends.0.name().to_string(),
+            other: ends.1.name().to_string(),
+            whole,
+            changes: self.way.end(),
+            rows: rows.into_iter().map(|(_, row)| row).collect(),
+            interactions,
+            runs: self.trials.made(),
+        })
+    }
+
+    /// Which effects matter: real among all that were looked at, and beyond the margin.
+    fn weigh(&self, rows: &mut [(usize, Contribution)], whole: &Estimate) {
+        let family = rows.iter().map(|(_, row)| row.in_turn.p).collect::<Vec<_>>();
+        let all = whole.ratio.filter(|_| whole.p.is_some_and(|p| p <= FALSE_DISCOVERY_RATE)).map(f64::ln);
+        for ((_, row), q) in rows.iter_mut().zip(adjusted(&family)) {
+            let real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
+            row.matters = real && row.in_turn.ratio.is_some_and(|ratio| ratio.ln().abs() >= self.spec.margin);
+            row.share = row
+                .in_turn
+                .ratio
+                .zip(all)
+                .map(|(ratio, all)| ratio.ln() / all)
+                .filter(|share| share.is_finite());
+        }
+    }
+
+    fn effect(
+        &self,
+        (before, after): (&Generation, &Generation),
+        metric: &str,
+    ) -> Result<Estimate, LabError> {
+        let (base, new) = (self.values(before, metric)?, self.values(after, metric)?);
+        Ok(paired(&base, &new))
+    }
+
+    fn values(&self, kernel: &Generation, metric: &str) -> Result<Vec<f64>, LabError> {
+        let mut values = values_of(self.trials, kernel, metric)?;
+        values.truncate(self.spec.runs);
+        Ok(values)
+    }
+
+    /// What two changes do together beyond what each does alone, on the baseline.
+    fn interactions(&mut self, tried: &[usize], metric: &str) -> Result<Vec<Interaction>, Halt> {
+        let mut found = Vec::new();
+        for (index, &one) in tried.iter().enumerate() {
+            for &other in &tried[index + 1..] {
+                let kernels = [self.way.with(&[one]), self.way.with(&[other]), self.way.with(&[one, other])];
+                let [Some(first), Some(second), Some(both)] = kernels else { continue };
+                self.ensure(&[first.clone(), second.clone(), both.clone()])?;
+                let base = self.values(&self.spec.baseline, metric)?;
+                let (first, second) = (self.values(&first, metric)?, self.values(&second, metric)?);
+                let both = self.values(&both, metric)?;
+                let expected =
+                    first.iter().zip(&second).zip(&base).map(|((first, second), base)| first * second / base);
+                let beyond = paired(&expected.collect::<Vec<_>>(), &both);
+                let steps = self.way.step(one).zip(self.way.step(other));
+                found.extend(steps.map(|(one, other)| Interaction { one, other, beyond, is_real: false }));
+            }
+        }
+        let family = found.iter().map(|pair| pair.beyond.p).collect::<Vec<_>>();
+        for (pair, q) in found.iter_mut().zip(adjusted(&family)) {
+            let large = pair.beyond.ratio.is_some_and(|ratio| ratio.ln().abs() >= self.spec.margin);
+            pair.is_real = large && q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use fairlab_event::Ns;
+
+    use super::*;
+    use crate::machines;
+    use crate::trials::Setting;
+
+    fn study(baseline: &str, other: &str, metric: &str) -> Attribution {
+        let report = "schbench -m 2 -t 4 -c 200000 -s 1000 -i 30 -z 120";
+        let setting = Setting {
+            machine: machines::find("laptop8").expect("a machine"),
+            workload: report.split(' ').map(String::from).collect(),
+            duration: Ns::from_secs(4),
+            first_seed: 1,
+        };
+        let spec = AttributeSpec {
+            baseline: baseline.parse().expect("a kernel"),
+            other: other.parse().expect("a kernel"),
+            metrics: vec![metric.to_string()],
+            runs: 4,
+            margin: 0.05,
+        };
+        let stop = AtomicBool::new(false);
+        let mut trials = Trials::new(&setting, 2, &|_| {}, &stop);
+        attribute(&spec, &mut trials).expect("an answer").expect("not stopped").remove(0)
+    }
+
+    fn row<'a>(answer: &'a Attribution, commit: &str) -> &'a Contribution {
+        answer
+            .rows
+            .iter()
+            .find(|row| row.step.id() == commit)
+            .unwrap_or_else(|| panic!("no {commit}: {answer:?}"))
+    }
+
+    /// The report on the balancer of v5.5: one change breaks it, another one cures it, and both leave no difference.
+    #[test]
+    fn the_change_that_broke_it_and_the_cure_stand_out() {
+        let answer = study("v5.4", "v5.10", "wakeup_latency_ns_p99");
+        let ratio = |estimate: &Estimate| estimate.ratio.expect("a ratio");
+        let (rework, cure) = (row(&answer, "0b0695f2b34a"), row(&answer, "16b0a7a1a0af"));
+        assert!(rework.matters && ratio(&rework.in_turn) > 100.0, "{rework:?}");
+        assert!(cure.matters && ratio(&cure.in_turn) < 0.01, "{cure:?}");
+        assert!(cure.last.is_some_and(|last| ratio(&last) < 0.01), "{cure:?}");
+        // In turn, effects make up the whole.
+        let product = answer.rows.iter().map(|row| ratio(&row.in_turn)).product::<f64>();
+        assert!((product / ratio(&answer.whole) - 1.0).abs() < 1e-6, "{product}");
+        let logs = answer.to_json();
+        assert_eq!(
+            (logs["metric"].as_str(), logs["changes"].as_u64()),
+            (Some("wakeup_latency_ns_p99"), Some(answer.changes as u64))
+        );
+    }
+
+    #[test]
+    fn equal_kernels_have_nothing_between_them() {
+        let answer = study("v5.10", "v5.10", "throughput");
+        assert_eq!((answer.changes, answer.rows.len(), answer.whole.ratio), (0, 0, Some(1.0)));
+    }
+}

@@ -1,0 +1,84 @@
+//! The way from one kernel to another: positions, the kernels there, and kernels beside the way.
+//!
+//! Must not know: what is looked for on it.
+
+use fairlab_kernel::Generation;
+use fairlab_kernel::generation::Step;
+
+/// The way: kernels by position, 0 is where it begins.
+pub(crate) struct Way {
+    pub(crate) from: Generation,
+    steps: Vec<Step>,
+    /// For each position after the first, how many of `steps` lead there: changes that alter nothing go with the next one.
+    lengths: Vec<usize>,
+}
+
+impl Way {
+    pub(crate) fn new(from: &Generation, to: &Generation) -> Way {
+        let steps = from.steps_to(to);
+        let modelled = steps.iter().enumerate().filter(|(_, step)| step.is_modelled());
+        let lengths = modelled.map(|(index, _)| index + 1).collect();
+        Way { from: from.clone(), steps, lengths }
+    }
+
+    /// The last position.
+    pub(crate) fn end(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// The kernel at a position; `None` where its rules contradict each other.
+    pub(crate) fn kernel(&self, position: usize) -> Option<Generation> {
+        match position.checked_sub(1) {
+            None => Some(self.from.clone()),
+            Some(index) => self.from.after_steps(&self.steps[..self.lengths[index]]).ok(),
+        }
+    }
+
+    /// The step that leads to a position.
+    pub(crate) fn step(&self, position: usize) -> Option<Step> {
+        self.steps.get(self.lengths.get(position.checked_sub(1)?)? - 1).copied()
+    }
+
+    /// The first kernel with the steps that lead to some positions, and with no other; `None` where these cannot be alone.
+    pub(crate) fn with(&self, positions: &[usize]) -> Option<Generation> {
+        let steps = positions.iter().filter_map(|&position| self.step(position)).collect::<Vec<_>>();
+        self.from.after_steps(&steps).ok()
+    }
+
+    /// The last kernel without the step that leads to a position; `None` where others need it.
+    pub(crate) fn without(&self, position: usize) -> Option<Generation> {
+        let left_out = self.lengths.get(position.checked_sub(1)?)? - 1;
+        let others = self.steps.iter().enumerate().filter(|(index, _)| *index != left_out);
+        self.from.after_steps(&others.map(|(_, step)| *step).collect::<Vec<_>>()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(name: &str) -> Generation {
+        name.parse().expect("a kernel")
+    }
+
+    #[test]
+    fn kernels_with_and_without_a_step() {
+        let way = Way::new(&parse("v5.4"), &parse("v5.10"));
+        let rework = (1..=way.end()).find(|&at| way.step(at).is_some_and(|step| step.id() == "0b0695f2b34a"));
+        let rework = rework.expect("on the way");
+        let name = |kernel: Option<Generation>| kernel.map(|kernel| kernel.name().to_string());
+        assert_eq!(name(way.kernel(0)), Some("v5.4".to_string()));
+        assert_eq!(name(way.kernel(rework)), Some("0b0695f2b34a".to_string()));
+        assert_eq!(name(way.with(&[rework])), Some("v5.4+0b0695f2b34a".to_string()));
+        assert_eq!(name(way.without(rework)), Some("v5.10-0b0695f2b34a".to_string()));
+        assert!(way.kernel(way.end()).is_some_and(|end| end.same_rules(&parse("v5.10"))));
+        assert_eq!(name(way.with(&[])), Some("v5.4".to_string()));
+    }
+
+    #[test]
+    fn what_needs_another_is_not_alone() {
+        let way = Way::new(&parse("v6.5"), &parse("v6.6"));
+        let eevdf = (1..=way.end()).find(|&at| way.step(at).is_some_and(|step| step.id() == "147f3efaa241"));
+        assert_eq!(way.with(&[eevdf.expect("on the way")]), None);
+    }
+}
