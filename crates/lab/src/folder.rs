@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::merge::{COUNTS_FILE, Group, Merged};
 use crate::scenario::Report;
+use crate::verify;
 use crate::{Experiment, LabError, RunResult};
 
 /// A folder under construction.
@@ -42,7 +43,8 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Writes the effective spec, the answer, each run's metrics and output.
+    /// Writes the effective spec, the answer, each run's metrics and output, and beside each run's trace what verification
+    /// needs to know of kernel and machine.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -57,6 +59,11 @@ impl RunFolder {
         self.file("runs.json", &pretty(&json!({ "schema": "fairlab/run/1", "runs": results })))?;
         for run in results {
             let folder = format!("{}/seed-{}", run.kernel, run.seed);
+            let release = release_of(&run.kernel);
+            let machine = &experiment.machine;
+            self.file(&format!("{folder}/sched_info.txt"), &verify::list(&machine.topology, release))?;
+            let meta = json!({ "release": release, "HZ": machine.hz, "kernel": run.kernel, "workload": run.workload });
+            self.file(&format!("{folder}/meta.json"), &pretty(&meta))?;
             self.file(&format!("{folder}/output.txt"), &run.output)?;
             self.file(&format!("{folder}/{COUNTS_FILE}"), &format!("{}\n", counts(run)))?;
             self.file(&format!("{folder}/schedstat.txt"), &run.schedstat)?;
@@ -130,6 +137,11 @@ fn counts(run: &RunResult) -> Value {
     let mut merged = Merged::default();
     merged.add(group, &run.counts);
     merged.to_json()
+}
+
+/// A modelled kernel's name as a release (`uname -r`): its number first.
+fn release_of(kernel: &str) -> &str {
+    kernel.trim_start_matches(|character: char| !character.is_ascii_digit())
 }
 
 fn pretty(value: &Value) -> String {

@@ -29,6 +29,7 @@ use record::{Record, What};
 use walker::Walker;
 
 pub(crate) use recording::{Recording, holds_trace};
+pub(crate) use sched_info::list;
 pub use tally::{Baseline, Kind, KindTally, Miss, Share};
 
 /// What to verify, and how.

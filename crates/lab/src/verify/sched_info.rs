@@ -2,6 +2,8 @@
 //!
 //! Must not know: what the model decides.
 
+use std::fmt::Write;
+
 use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 
@@ -19,6 +21,17 @@ pub(super) fn topology(info: &str) -> Option<Topology> {
         Some(Ok(topology)) => topology,
         _ => topology,
     };
+    let one_each = |of: fn(&CpuLine) -> Option<u32>| cpus.iter().map(of).collect::<Option<Vec<u32>>>();
+    let topology = match one_each(|cpu| cpu.cluster).map(|clusters| topology.clone().with_clusters(&clusters))
+    {
+        Some(Ok(topology)) => topology,
+        _ => topology,
+    };
+    let topology =
+        match one_each(|cpu| cpu.capacity).map(|capacities| topology.clone().with_capacities(&capacities)) {
+            Some(Ok(topology)) => topology,
+            _ => topology,
+        };
     let distances = info.lines().filter_map(distances).collect::<Vec<_>>();
     let topology = match topology.clone().with_distances(distances) {
         Ok(topology) => topology,
@@ -32,6 +45,40 @@ struct CpuLine {
     number: u32,
     place: CpuPlace,
     package: Option<u32>,
+    /// Told of modelled machines only, where they are not the core and the same for all.
+    cluster: Option<u32>,
+    capacity: Option<u32>,
+}
+
+/// The list of a modelled machine, from which [`topology`] makes the same one; `release` is its kernel's.
+pub(crate) fn list(topology: &Topology, release: &str) -> String {
+    let platform = match topology.platform() {
+        Platform::X86 => "x86_64",
+        Platform::Arm64 => "aarch64",
+        Platform::S390 => "s390x",
+    };
+    let mut text = format!("uname: Linux fairlab {release} modelled {platform}\n");
+    let first = |mask: &CpuMask| mask.lowest().unwrap_or_default();
+    let has_clusters = topology.cpus().any(|cpu| topology.cluster_mask(cpu) != topology.smt_mask(cpu));
+    for cpu in topology.cpus() {
+        let (threads, cache) = (topology.smt_mask(cpu), topology.llc_mask(cpu));
+        let (package, node) = (first(topology.package_mask(cpu)), topology.place(cpu).node);
+        let _ = write!(text, "cpu{cpu}: threads {threads} core {cache} package {package} node {node}");
+        if has_clusters {
+            let _ = write!(text, " cluster {}", first(topology.cluster_mask(cpu)));
+        }
+        if topology.has_asymmetric_capacity() {
+            let _ = write!(text, " capacity {}", topology.capacity(cpu));
+        }
+        text.push('\n');
+    }
+    for node in 0..topology.nr_nodes() as u32 {
+        let cpus = topology.cpus().filter(|&cpu| topology.place(cpu).node == node).collect::<CpuMask>();
+        let distances = (0..topology.nr_nodes() as u32).map(|to| topology.distance(node, to).to_string());
+        let distances = distances.collect::<Vec<_>>().join(" ");
+        let _ = writeln!(text, "node{node}: cpus {cpus} distance {distances}");
+    }
+    text
 }
 
 /// `cpu3: threads 2-3 core 0-7 package 0 node 0`: the CPUs that share a core, those that share a package.
@@ -50,6 +97,8 @@ fn cpu(line: &str) -> Option<CpuLine> {
         number: cpu.parse().ok()?,
         place: CpuPlace { core: core.0, llc: llc.0, node: number("node").unwrap_or(0) },
         package: number("package"),
+        cluster: number("cluster"),
+        capacity: number("capacity"),
     })
 }
 
@@ -77,8 +126,27 @@ mod tests {
     use fairlab_event::Cpu;
     use fairlab_kernel::Generation;
     use fairlab_kernel::domain::Domains;
+    use fairlab_kernel::topology::SmtNumbering;
 
     use super::*;
+
+    #[test]
+    fn a_listed_machine_is_read_back() {
+        let asymmetric = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
+        let asymmetric = asymmetric.with_capacities(&[512, 512, 1024, 1024]).expect("capacities");
+        let far = Topology::regular(2, 2, 2, 2, SmtNumbering::Adjacent).expect("a machine");
+        let far = far.with_distances(vec![vec![10, 21], vec![21, 10]]).expect("distances");
+        let clusters = Topology::regular(1, 1, 8, 1, SmtNumbering::Adjacent).expect("a machine");
+        let clusters = clusters.with_clusters(&[0, 0, 0, 0, 1, 1, 1, 1]).expect("clusters");
+        for machine in [asymmetric, far, clusters.of_platform(Platform::Arm64)] {
+            let listed = list(&machine, "5.10");
+            let read = topology(&listed).expect("a machine");
+            assert_eq!(list(&read, "5.10"), listed);
+            let generation = "v6.12".parse::<Generation>().expect("a kernel");
+            let domains = |topology| format!("{:?}", Domains::new(topology, &generation.domain));
+            assert_eq!(domains(&read), domains(&machine), "{listed}");
+        }
+    }
 
     #[test]
     fn the_machine_is_read_from_lists_of_siblings() {

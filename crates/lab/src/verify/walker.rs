@@ -213,6 +213,7 @@ impl Walker {
         if record.cpu.index() >= self.cpus.len() {
             return;
         }
+        self.settle_selections(&record);
         self.follow_context(&record);
         if self.recording.traces_places {
             self.now = Some(record.clone());

@@ -27,6 +27,8 @@ pub(super) struct Selection {
     pid: Pid,
     here: Cpu,
     kind: Asked,
+    /// Whether it is made in a hardware interrupt.
+    in_hardirq: bool,
     /// Whether the waker is about to sleep; `None` where the trace does not tell.
     sync: Option<bool>,
     /// The model's answer, and whether a probe showed the state that it rests on.
@@ -72,6 +74,7 @@ impl Walker {
         // Only system calls and kthreads promise to sleep.
         let sync = if in_task { None } else { Some(false) };
         let mut selection = Selection::new(task, pid, record.cpu, Asked::Wakeup, sync);
+        selection.in_hardirq = record.flags.in_hardirq();
         self.stand_as(record);
         let prev = self.sched.task(task).cpu();
         let leaves = self.sched.curr(prev) == task;
@@ -127,9 +130,26 @@ impl Walker {
         self.selections.push(open);
     }
 
-    /// Asks for all possibilities.
+    /// Asks for all possibilities, also with what other wakers have chosen on its way, as it may be by now.
     fn ask(&mut self, open: &mut Selection) {
         open.instants += 1;
+        self.ask_either_way(open);
+        let others = self.selections.iter().filter(|other| other.pid != open.pid && !other.shown);
+        let coming = others.filter_map(|other| self.arrives_at(other)).collect::<Vec<_>>();
+        if coming.is_empty() || open.shown {
+            return;
+        }
+        let answer = open.answer;
+        let alone = coming.iter().map(std::slice::from_ref).filter(|_| coming.len() > 1);
+        for on_their_way in alone.chain([&coming[..]]) {
+            on_their_way.iter().for_each(|&cpu| self.sched.ttwu_pending(cpu));
+            self.ask_either_way(open);
+            on_their_way.iter().for_each(|&cpu| self.sched.ttwu_arrived(cpu));
+        }
+        open.answer = answer;
+    }
+
+    fn ask_either_way(&mut self, open: &mut Selection) {
         let likely = self.likely_sync(open);
         for sync in [likely, !likely] {
             if open.sync.is_some_and(|known| known != sync) {
@@ -160,7 +180,7 @@ impl Walker {
         let features = self.sched.generation().features;
         if features.enabled(Feature::SisUtil) && !self.bound_shown {
             let known = self.sched.nr_idle_scan(decisions[0].cpu);
-            for scan in [0, 1, 2, u32::MAX >> 1] {
+            for scan in [0, 1, 2, 3, u32::MAX >> 1] {
                 self.sched.force_nr_idle_scan(open.here, scan);
                 decisions.push(self.sched.select_task_rq(open.task, open.here, kind));
             }
@@ -243,6 +263,32 @@ impl Walker {
             return;
         };
         self.judge_selection(record, open, kernel);
+    }
+
+    /// The waker has gone on to something else: what it has left to the CPU that it chose is on its way there, and shows at
+    /// its arrival which CPU that is.
+    pub(super) fn settle_selections(&mut self, record: &Record) {
+        match record.what {
+            What::Waking(_) | What::WakeupNew(_) | What::Fork { .. } | What::Exit(_) | What::Switch(_) => {}
+            _ => return,
+        }
+        let in_hardirq = record.flags.in_hardirq();
+        let left = self.selections.iter().filter(|open| {
+            open.here == record.cpu && open.kind == Asked::Wakeup && open.in_hardirq == in_hardirq
+        });
+        let left = left.filter_map(|open| Some((open.pid, self.arrives_at(open)?))).collect::<Vec<_>>();
+        for (pid, target) in left {
+            self.end_selection(record, pid, target);
+        }
+    }
+
+    /// The CPU that reports the wakeup itself, if the waker has left it to that.
+    fn arrives_at(&self, open: &Selection) -> Option<Cpu> {
+        let wakeup = self.window.of_task(open.pid).find_map(|record| match record.what {
+            What::Wakeup(wakeup) => Some((record.cpu, wakeup.target_cpu)),
+            _ => None,
+        });
+        wakeup.filter(|&(by, target)| by == target && by != open.here).map(|(_, target)| target)
     }
 
     /// The kernel's choice is known.
@@ -348,6 +394,7 @@ impl Selection {
             pid,
             here,
             kind,
+            in_hardirq: false,
             sync,
             answer: None,
             shown: false,

@@ -128,6 +128,8 @@ pub(super) struct CpuInfo {
     pub waking: Option<Pid>,
     /// Tasks that code on this CPU has taken off a queue and not yet put on another, each with the event of that.
     pub detached: Vec<(Pid, u64)>,
+    /// Whether that was in a hardware and in a soft interrupt.
+    pub detached_in: (bool, bool),
     /// Whether a reschedule was pending when this CPU last reported, and since which event.
     pub need_resched: bool,
     pub pending_since: u64,

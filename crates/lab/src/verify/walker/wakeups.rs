@@ -43,6 +43,7 @@ impl Walker {
             self.take_off(task);
         }
         if self.sched.is_on_queue(task) {
+            self.leave_before_pull(record, dest);
             self.judge_move(record, task, orig, dest);
             self.detach(record, task, dest);
         } else {
@@ -98,7 +99,9 @@ impl Walker {
         let pid = self.pid_of(task);
         let info = self.knowledge.entity_mut(self.sched.task_entity(task));
         (info.known, info.lag_known) = (known, lag_known && clock_known);
-        self.cpus[record.cpu.index()].detached.push((pid, record.number));
+        let by = &mut self.cpus[record.cpu.index()];
+        by.detached.push((pid, record.number));
+        by.detached_in = contexts(record);
     }
 
     /// Queues what code on this CPU has taken off other queues, as soon as its next event shows that it has done so.
@@ -111,6 +114,10 @@ impl Walker {
             What::Migrate { pid, .. } if !self.tasks.get(pid).is_some_and(|info| info.waking) => return,
             What::OtherProbe => return,
             What::Probe(probe) if !follows_attach(probe.at) => return,
+            // What is accounted in another context is no part of it; traced steps tell their own clock.
+            What::Runtime { .. }
+                if contexts(record) != self.cpus[cpu.index()].detached_in
+                    && !self.recording.traces_places => {}
             What::Runtime { pid, .. } => {
                 // Accounting of the queue that they join comes first.
                 let task = self.tasks.get(pid).map(|info| info.id);
@@ -412,6 +419,11 @@ impl Walker {
 pub(super) fn decision_for(preempt: bool) -> PreemptDecision {
     let reason = if preempt { PreemptReason::BeyondGranularity } else { PreemptReason::WithinGranularity };
     PreemptDecision { preempt, reason }
+}
+
+/// Whether an event was reported in a hardware and in a soft interrupt.
+fn contexts(record: &Record) -> (bool, bool) {
+    (record.flags.in_hardirq(), record.flags.in_softirq())
 }
 
 /// Whether a probe stands at what the kernel does only after it has attached what it detached.

@@ -95,6 +95,17 @@ impl Walker {
         self.sched.pass_over_until(source, task);
     }
 
+    /// A CPU takes work for want of its own: its task has left the queue, even if nothing was charged for that.
+    pub(in super::super) fn leave_before_pull(&mut self, record: &Record, dest: Cpu) {
+        let cpu = record.cpu;
+        let pulls = self.occasion(record, dest) == Some(Occasion::Newidle);
+        let leaves = self.next_switch(cpu).filter(|switch| self.blocks(switch));
+        let runs = leaves.filter(|switch| self.pid_of(self.sched.curr(cpu)) == switch.prev_pid);
+        if let Some(switch) = runs.filter(|_| pulls && !self.cpus[cpu.index()].blocked) {
+            self.block(cpu, switch.prev_state);
+        }
+    }
+
     /// Who moves a waiting task; `None` where it is not, or not surely, balancing.
     pub(super) fn occasion(&self, record: &Record, dest: Cpu) -> Option<Occasion> {
         let info = &self.cpus[record.cpu.index()];

@@ -1,0 +1,143 @@
+//! What the model does, traced and verified: it agrees with its own rules, and with others' clearly less.
+//!
+//! The folder that a run leaves is verified as it stands, as `fairlab run --out` writes it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use fairlab_event::Ns;
+use fairlab_kernel::Generation;
+use fairlab_kernel::Topology;
+use fairlab_kernel::topology::SmtNumbering;
+use fairlab_lab::verify::{Agreement, Kind, VerifyOptions, verify};
+use fairlab_lab::{Experiment, RunFolder, run_all};
+use fairlab_sim::Machine;
+
+fn kernel(name: &str) -> Generation {
+    name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Runs a workload and leaves its folder at `path`. Returns the folder of its only run.
+fn make(path: &Path, name: &str, workload: &[&str], duration: Ns) -> PathBuf {
+    let topology = Topology::regular(1, 1, 4, 2, SmtNumbering::Adjacent).expect("a machine");
+    let machine = Machine { topology, ..Machine::preset("laptop8").expect("a preset") };
+    let experiment = Experiment {
+        kernels: vec![kernel(name)],
+        machine,
+        workload: workload.iter().map(ToString::to_string).collect(),
+        seeds: vec![1],
+        duration,
+    };
+    let folder = RunFolder::create(path).expect("a folder");
+    let mut specs = experiment.specs();
+    for spec in &mut specs {
+        spec.trace = Some(folder.trace_path(spec.kernel.name(), spec.seed).expect("a place"));
+    }
+    let (results, _) = run_all(&specs, 1, &|_| (), &AtomicBool::new(false)).expect("a run");
+    folder.write(&experiment, &results, &serde_json::Value::Null).expect("written");
+    folder.finish().expect("finished");
+    path.join(name).join("seed-1")
+}
+
+const WORKLOADS: [&[&str]; 2] = [&["hackbench", "-g", "2", "-l", "20"], &["schbench", "-m", "2", "-t", "8"]];
+
+/// Makes a trace of each workload by each kernel, and hands it on.
+fn with_each(kernels: &[&str], mut check: impl FnMut(&str, &str, &Path)) {
+    for workload in WORKLOADS {
+        for own in kernels {
+            let name = format!("fairlab-{}-made-{}-{own}", std::process::id(), workload[0]);
+            let path = std::env::temp_dir().join(name);
+            let made = make(&path, own, workload, Ns::from_ms(400));
+            check(workload[0], own, &made);
+            std::fs::remove_dir_all(&path).expect("removed");
+        }
+    }
+}
+
+fn agreement(made: &Path, by: &str) -> Agreement {
+    let options = VerifyOptions { machine: None, misses: 3, clock_hz: None };
+    verify(made, &kernel(by), &options).unwrap_or_else(|error| panic!("{}: {error}", made.display()))
+}
+
+/// How many decisions of a kind are judged, and how many of them missed: neither shared nor admissible.
+fn missed(agreement: &Agreement, kind: Kind) -> (u64, u64) {
+    let tally = agreement.kind(kind).expect("every kind is there");
+    (tally.all.judged, tally.all.judged - tally.all.agree - tally.admissible)
+}
+
+/// Kernels whose traces show all that their decisions rest on.
+const SHOWN: [&str; 5] = ["v4.18", "v5.2", "v5.5", "v5.10", "v6.1"];
+
+#[test]
+fn a_made_trace_agrees_with_its_own_kernel() {
+    let mut judged = BTreeMap::<&str, u64>::new();
+    with_each(&SHOWN, |workload, own, made| {
+        let agreement = agreement(made, own);
+        assert_eq!(agreement.state_set_right, 0, "{workload} on {own}");
+        for kind in Kind::ALL {
+            let (of, misses) = missed(&agreement, kind);
+            // Loads are compared as they are to the ns, and a trace shows when they were computed only at accounting.
+            let excused = if kind == Kind::WakeupCpu { of / 500 } else { 0 };
+            assert!(
+                misses <= excused,
+                "{workload} on {own}: {misses} of {of} {}: {:#?}",
+                kind.name(),
+                agreement.misses
+            );
+            *judged.entry(kind.name()).or_default() += of;
+        }
+    });
+    for (kind, least) in [
+        ("vruntime", 10_000),
+        ("placement", 10_000),
+        ("pick", 3_000),
+        ("wakeup_preempt", 4_000),
+        ("tick_preempt", 2_000),
+        ("wakeup_cpu", 10_000),
+        ("balance", 5),
+    ] {
+        assert!(judged[kind] >= least, "{kind}: {} judged", judged[kind]);
+    }
+}
+
+/// Where rules differ: by what kind of decision a trace made by the first shows that it is not of the second.
+const FOREIGN: [(&str, &str, &[Kind]); 12] = [
+    ("v4.18", "v5.5", &[Kind::WakeupCpu]),
+    ("v5.2", "v5.10", &[Kind::WakeupCpu]),
+    ("v5.5", "v4.18", &[Kind::WakeupCpu]),
+    ("v5.5", "v5.10", &[Kind::WakeupCpu]),
+    ("v5.10", "v5.2", &[Kind::WakeupCpu]),
+    ("v5.10", "v6.6", &[Kind::Placement, Kind::WakeupPreempt]),
+    ("v6.1", "v5.10", &[Kind::WakeupCpu]),
+    ("v6.1", "v6.6", &[Kind::Placement, Kind::Pick, Kind::WakeupPreempt]),
+    ("v6.1", "v6.12", &[Kind::Placement, Kind::Pick, Kind::WakeupPreempt]),
+    ("v6.6", "v6.1", &[Kind::Placement, Kind::Pick, Kind::WakeupPreempt]),
+    ("v6.6", "v6.12", &[Kind::Placement, Kind::DelayedDequeue]),
+    ("v6.6", "v7.2", &[Kind::Placement, Kind::DelayedDequeue]),
+];
+
+#[test]
+fn a_made_trace_tells_its_kernel_from_others() {
+    for own in ["v4.18", "v5.2", "v5.5", "v5.10", "v6.1", "v6.6"] {
+        let path = std::env::temp_dir().join(format!("fairlab-{}-foreign-{own}", std::process::id()));
+        let made = make(&path, own, WORKLOADS[0], Ns::from_ms(400));
+        let right = agreement(&made, own);
+        for (_, other, kinds) in FOREIGN.iter().filter(|(made_by, ..)| *made_by == own) {
+            let wrong = agreement(&made, other);
+            for &kind in *kinds {
+                let share = |agreement| {
+                    let (of, misses) = missed(agreement, kind);
+                    misses as f64 / of.max(1) as f64
+                };
+                let (right, wrong) = (share(&right), share(&wrong));
+                assert!(
+                    wrong > 0.006 && wrong > 5.0 * right,
+                    "{own} by {other}: {wrong:.4} of {} missed, {right:.4} by its own rules",
+                    kind.name()
+                );
+            }
+        }
+        std::fs::remove_dir_all(&path).expect("removed");
+    }
+}
