@@ -12,6 +12,7 @@
 mod eevdf_vhost;
 mod first_bad;
 mod kworkers;
+mod lb_bias;
 mod load_balance_rework;
 mod nohz_blocked_load;
 mod passes;
@@ -46,7 +47,7 @@ pub struct Scenario {
 
 /// Every scenario, in the order in which they are listed.
 pub const SCENARIOS: &[Scenario] =
-    &[load_balance_rework::SCENARIO, nohz_blocked_load::SCENARIO, eevdf_vhost::SCENARIO];
+    &[load_balance_rework::SCENARIO, lb_bias::SCENARIO, nohz_blocked_load::SCENARIO, eevdf_vhost::SCENARIO];
 
 /// The scenario called `name`.
 ///

@@ -6,6 +6,7 @@ use fairlab_sim::workload::Workload;
 use fairlab_sim::workload::cgroup::{InGroups, USAGE as CGROUP_USAGE};
 use fairlab_sim::workload::daemons::{Daemons, Options as DaemonOptions, USAGE as DAEMONS_USAGE};
 use fairlab_sim::workload::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
+use fairlab_sim::workload::jobs::{Jobs, USAGE as JOBS_USAGE};
 use fairlab_sim::workload::pipe::{Pipe, USAGE as PIPE_USAGE};
 use fairlab_sim::workload::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use fairlab_sim::workload::schbench::{Schbench, usage as schbench_usage};
@@ -60,6 +61,12 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "chunks streamed between two guests through vhost threads that poll and kworkers (uperf str-readx30k)",
         usage: || UPERF_USAGE,
         build: |args| Ok(Box::new(Uperf::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "jobs",
+        about: "jobs that compute, wait for devices, for each other or for their children",
+        usage: || JOBS_USAGE,
+        build: |args| Ok(Box::new(Jobs::parse(args)?)),
     },
     WorkloadKind {
         name: "rt-app",

@@ -6,6 +6,7 @@ mod arguments;
 pub mod cgroup;
 pub mod daemons;
 pub mod hackbench;
+pub mod jobs;
 pub mod pipe;
 pub mod rtapp;
 pub mod schbench;
@@ -19,7 +20,7 @@ use crate::rng::Stream;
 use cgroup::GroupSpec;
 
 /// A thread of a workload, numbered in order of creation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId(pub u32);
 
 impl ThreadId {

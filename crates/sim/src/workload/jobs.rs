@@ -1,0 +1,239 @@
+//! Jobs of the few kinds that a scheduler can tell apart: what is left of many a benchmark when all that is no concern of
+//! the scheduler is taken away.
+//!
+//! Must not know: which benchmark it stands for.
+
+mod options;
+
+use fairlab_event::Ns;
+
+use crate::rng::Stream;
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+pub use options::{Kind, Options, USAGE};
+
+/// Whose program a thread follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Main,
+    /// A job, by its number.
+    Job(usize),
+    /// The server of a job of this number; its thread follows the job's.
+    Server(usize),
+    /// A child of a job of this number.
+    Child(usize),
+}
+
+/// A thread, and how many steps of its operation it has taken.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    role: Role,
+    step: u32,
+}
+
+/// What a job shares with its server or its children.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shared {
+    /// The job's thread.
+    thread: ThreadId,
+    /// A question waits for the server.
+    asked: bool,
+    /// An answer waits for the client.
+    answered: bool,
+    /// Children that have not ended.
+    children: u32,
+}
+
+/// The jobs, ready to run.
+#[derive(Debug)]
+pub struct Jobs {
+    options: Options,
+    threads: Vec<Thread>,
+    shared: Vec<Shared>,
+    operations: u64,
+}
+
+impl Jobs {
+    /// The workload with these arguments (without its name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String]) -> Result<Jobs, String> {
+        Ok(Jobs::new(Options::parse(args)?))
+    }
+
+    /// The workload with these options.
+    pub fn new(options: Options) -> Jobs {
+        Jobs {
+            threads: vec![Thread { role: Role::Main, step: 0 }],
+            shared: Vec::new(),
+            operations: 0,
+            options,
+        }
+    }
+
+    fn spawn(&mut self, role: Role, name: &str) -> Action {
+        let stream = format!("{name} {}", self.threads.len());
+        self.threads.push(Thread { role, step: 0 });
+        Action::Spawn(ThreadSpec::new(name, stream))
+    }
+
+    /// Creates the jobs, each with its server if it has one, and sleeps for good.
+    fn main(&mut self) -> Action {
+        let lacks_server = self.options.kind == Kind::Pairs
+            && matches!(self.threads.last(), Some(Thread { role: Role::Job(_), .. }));
+        let number = self.shared.len();
+        if lacks_server {
+            return self.spawn(Role::Server(number - 1), "server");
+        }
+        if number == self.options.jobs as usize {
+            return Action::Wait;
+        }
+        self.shared.push(Shared { thread: ThreadId(self.threads.len() as u32), ..Shared::default() });
+        self.spawn(Role::Job(number), "job")
+    }
+
+    /// An operation is done, and the next begins.
+    fn finish(&mut self, thread: ThreadId) {
+        self.operations += 1;
+        self.threads[thread.index()].step = 0;
+    }
+
+    fn job(&mut self, thread: ThreadId, job: usize, random: &mut Stream) -> Action {
+        let step = self.threads[thread.index()].step;
+        self.threads[thread.index()].step += 1;
+        match (self.options.kind, step) {
+            (Kind::Spawn, step) if step < self.options.children => {
+                self.shared[job].children += 1;
+                self.spawn(Role::Child(job), "child")
+            }
+            (Kind::Spawn, _) if self.shared[job].children > 0 => Action::Wait,
+            (Kind::Spin | Kind::Yield | Kind::Sleep | Kind::Pairs, 0) => {
+                Action::Run(about(self.options.run, 4, random))
+            }
+            (Kind::Yield, 1) => Action::Yield,
+            (Kind::Sleep, 1) => Action::Sleep(about(self.options.sleep, 2, random)),
+            (Kind::Pairs, 1) => {
+                self.shared[job].asked = true;
+                Action::WakeSync(ThreadId(thread.0 + 1))
+            }
+            (Kind::Pairs, _) if !std::mem::take(&mut self.shared[job].answered) => Action::Wait,
+            _ => {
+                self.finish(thread);
+                self.job(thread, job, random)
+            }
+        }
+    }
+
+    fn server(&mut self, thread: ThreadId, job: usize, random: &mut Stream) -> Action {
+        let is_done = self.threads[thread.index()].step > 0;
+        if is_done {
+            self.threads[thread.index()].step = 0;
+            self.shared[job].answered = true;
+            return Action::WakeSync(self.shared[job].thread);
+        }
+        if !std::mem::take(&mut self.shared[job].asked) {
+            return Action::Wait;
+        }
+        self.threads[thread.index()].step = 1;
+        Action::Run(about(self.options.answer, 4, random))
+    }
+
+    /// Computes, and the last child of all wakes the job.
+    fn child(&mut self, thread: ThreadId, job: usize, random: &mut Stream) -> Action {
+        let step = self.threads[thread.index()].step;
+        self.threads[thread.index()].step += 1;
+        match step {
+            0 => Action::Run(about(self.options.run, 4, random)),
+            1 => {
+                self.shared[job].children -= 1;
+                match self.shared[job].children {
+                    0 => Action::Wake(self.shared[job].thread),
+                    _ => Action::Exit,
+                }
+            }
+            _ => Action::Exit,
+        }
+    }
+}
+
+/// `time`, give or take a part of it.
+fn about(time: Ns, part: u64, random: &mut Stream) -> Ns {
+    Ns(time.0 - time.0 / part + random.below(2 * time.0 / part + 1))
+}
+
+impl Workload for Jobs {
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec::new("jobs", "jobs")
+    }
+
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        match self.threads[thread.index()].role {
+            Role::Main => self.main(),
+            Role::Job(job) => self.job(thread, job, view.random),
+            Role::Server(job) => self.server(thread, job, view.random),
+            Role::Child(job) => self.child(thread, job, view.random),
+        }
+    }
+
+    fn must_wait(&self, thread: ThreadId) -> bool {
+        match self.threads[thread.index()].role {
+            Role::Main => true,
+            Role::Job(job) if self.options.kind == Kind::Spawn => self.shared[job].children > 0,
+            Role::Job(job) => !self.shared[job].answered,
+            Role::Server(job) => !self.shared[job].asked,
+            Role::Child(_) => false,
+        }
+    }
+
+    fn output(&self, _: Ns) -> String {
+        format!("{} operations\n", self.operations)
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        Some(("operations", self.operations))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Machine};
+
+    /// Operations in 100 ms on four CPUs.
+    fn operations(line: &str) -> u64 {
+        let args = line.split(' ').map(String::from).collect::<Vec<_>>();
+        let jobs = Jobs::parse(&args).expect(line);
+        let mut engine =
+            Engine::new("v4.18".parse().expect("a kernel"), Machine::preset("vm4").expect("a machine"), 1);
+        let number = engine.start(Box::new(jobs));
+        engine.run_until(Ns::from_ms(100), &mut ());
+        engine.workload(number).progress().expect("operations").1
+    }
+
+    fn about_as_many(line: &str, expected: u64) {
+        let done = operations(line);
+        assert!((expected * 9 / 10..=expected * 11 / 10).contains(&done), "{line}: {done}, not {expected}");
+    }
+
+    #[test]
+    fn operations_take_the_time_that_they_compute_and_wait() {
+        about_as_many("spin -n 4 -r 1000", 400);
+        about_as_many("yield -n 8 -r 1000", 400);
+        about_as_many("sleep -n 1 -r 500 -s 1500", 50);
+        about_as_many("sleep -n 40 -r 500 -s 1000", 800);
+        about_as_many("pairs -n 2 -r 300 -a 700", 200);
+        about_as_many("spawn -n 2 -r 4000 -k 2", 48);
+    }
+
+    #[test]
+    fn mistakes_are_told_in_one_line() {
+        for (line, problem) in [
+            ("dance", "'dance' is none of spin, yield, sleep, pairs or spawn"),
+            ("spin -n 0", "-n '0' is not a whole number from 1 to 100000"),
+            ("spin --fast", "unknown option '--fast'"),
+        ] {
+            let args = line.split(' ').map(String::from).collect::<Vec<_>>();
+            assert_eq!(Jobs::parse(&args).expect_err(line), problem);
+        }
+    }
+}
