@@ -96,11 +96,9 @@ impl Walker {
         info.enqueued.is_some_and(|(event, _)| charged_at <= event)
     }
 
-    /// While a CPU runs no fair task, or one that has left its queue, nothing is charged there: its runqueue's clock follows
-    /// the trace's.
+    /// While a CPU runs no fair task, nothing is charged there: its runqueue's clock follows the trace's.
     pub(super) fn follow_clock(&mut self, record: &Record, cpu: Cpu) {
-        let charges = self.is_fair(self.sched.curr(cpu)) && !self.cpus[cpu.index()].blocked;
-        if charges || self.recording.traces_places {
+        if self.is_fair(self.sched.curr(cpu)) || self.recording.traces_places {
             return;
         }
         let ahead = self.cpus[cpu.index()].clock_ahead.unwrap_or(0);
