@@ -19,6 +19,8 @@ pub(crate) struct SchedDebug {
 pub(crate) struct CpuDump {
     pub cpu: Cpu,
     pub curr: Option<Pid>,
+    /// When its runqueue's clock was last updated, on the scheduler's clock, ns.
+    pub clock: Option<u64>,
     /// The fair queues, of the root group and of others.
     pub queues: Vec<QueueDump>,
     /// All tasks whose CPU it is, asleep or not.
@@ -113,11 +115,11 @@ impl CpuDump {
             Some((name.trim_end().to_string(), value.trim().to_string()))
         };
         match part {
-            Part::Cpu => {
-                if let Some((_, pid)) = field().filter(|(name, _)| name == "curr->pid") {
-                    self.curr = pid.parse().ok().map(Pid);
-                }
-            }
+            Part::Cpu => match field() {
+                Some((name, pid)) if name == "curr->pid" => self.curr = pid.parse().ok().map(Pid),
+                Some((name, clock)) if name == "clock" => self.clock = nanoseconds(&clock),
+                _ => {}
+            },
             Part::Queue => {
                 if let (Some((name, value)), Some(queue)) = (field(), self.queues.last_mut()) {
                     queue.fields.insert(name, value);
@@ -189,6 +191,7 @@ mod tests {
 cpu#1, 1000.012 MHz
   .nr_running                    : 1
   .curr->pid                     : 197
+  .clock                         : 7731.431785
 
 cfs_rq[1]:/a/b
   .min_vruntime                  : 2743.182010
@@ -209,7 +212,7 @@ runnable tasks:
     fn queues_and_tasks_of_cfs_are_read() {
         let dump = SchedDebug::parse(CFS);
         let cpu = dump.cpus.iter().find(|dump| dump.cpu == Cpu(1)).expect("CPU 1");
-        assert_eq!(cpu.curr, Some(Pid(197)));
+        assert_eq!((cpu.curr, cpu.clock), (Some(Pid(197)), Some(7_731_431_785)));
         assert_eq!(cpu.queues.len(), 1);
         assert_eq!((cpu.queues[0].path.as_str(), cpu.queues[0].zero()), ("/a/b", Some(2_743_182_010)));
         assert_eq!(cpu.queues[0].number("nr_running"), Some(1), "the real-time queue's is another");

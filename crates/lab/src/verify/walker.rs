@@ -15,6 +15,7 @@ mod judging;
 mod lifecycle;
 mod probes;
 mod selections;
+mod snapshot;
 mod start;
 mod state;
 mod switching;
@@ -38,6 +39,7 @@ use super::window::Window;
 use groups::Groups;
 use judging::Judged;
 use selections::{Selection, SyncVotes};
+use snapshot::Since;
 use state::{CpuInfo, Knowledge, MovedWhileWaking, Placed, TaskInfo};
 use traced::TracedStep;
 
@@ -77,6 +79,8 @@ pub(super) struct Walker {
     behind: Option<u64>,
     /// Whether averages began with those that the snapshot shows.
     averages_laid: bool,
+    /// What has happened since the reading of the snapshot began.
+    since_snapshot: Vec<Since>,
     /// Selections of CPUs that are under way, and what is known of them.
     selections: Vec<Selection>,
     sync_votes: BTreeMap<Comm, SyncVotes>,
@@ -146,6 +150,7 @@ impl Walker {
             groups_hidden,
             seen: Seen::default(),
             behind: None,
+            since_snapshot: Vec::new(),
             averages_laid: false,
             selections: Vec::new(),
             sync_votes: BTreeMap::new(),
@@ -254,6 +259,7 @@ impl Walker {
             What::WaitEnds(pid) => self.on_wait_ends(&record, *pid),
             What::OtherProbe | What::Other => {}
         }
+        self.note_since_snapshot(&record);
         self.reconsider_selections(&record);
         self.follow_flags(&record, was_pending);
         self.after(&record);

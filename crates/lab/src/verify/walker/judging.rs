@@ -268,12 +268,15 @@ impl Walker {
             true => self.all_known(self.sched.queue_of(one)),
             false => self.is_entity_known(one) && self.is_entity_known(other),
         });
+        let pick_known = compared
+            .is_none_or(|(one, _)| self.protection_known(&self.sched.queue_view(self.sched.queue_of(one))));
         let verdict = match truth {
             _ if compared.is_none() => Verdict::NotJudged("another class is concerned"),
             _ if !curr_queued => Verdict::NotJudged("the running task has left its queue"),
             _ if pending => Verdict::NotJudged("a reschedule is already pending"),
             None => Verdict::NotJudged("the trace does not show it"),
             Some(_) if !known => Verdict::NotJudged("vruntime not known"),
+            Some(_) if !pick_known => Verdict::NotJudged("since when it runs is not known"),
             Some(truth) if truth == decision.preempt => Verdict::Hit,
             Some(_) if compared.is_some_and(|(_, woken)| self.is_close(woken)) => Verdict::Admissible,
             Some(_) => Verdict::Miss(decision.reason.describe()),

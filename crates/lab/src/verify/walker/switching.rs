@@ -131,6 +131,8 @@ impl Walker {
         let picked = level.model.map(|(entity, _)| entity);
         let verdict = if !self.all_known(level.queue) {
             Verdict::NotJudged("queue not known")
+        } else if !self.protection_known(view) {
+            Verdict::NotJudged("since when it runs is not known")
         } else if picked == Some(level.picked) {
             Verdict::Hit
         } else {
@@ -192,6 +194,12 @@ impl Walker {
             self.sched.force_vlag(entity, 0);
             self.knowledge.entity_mut(entity).lag_known = true;
         }
+    }
+
+    /// Whether it is known whether the slice of the one that runs is protected.
+    pub(super) fn protection_known(&self, view: &QueueView) -> bool {
+        let Some(curr) = view.curr.filter(|_| self.by_lag && !self.points_shown) else { return true };
+        self.cpus[self.sched.cpu_of(self.sched.queue_of(curr.id)).index()].pick_seen
     }
 
     fn switch_to(&mut self, record: &Record, next: TaskId, prev_state: TaskState) {

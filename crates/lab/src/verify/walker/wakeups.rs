@@ -389,7 +389,8 @@ impl Walker {
         let (_, charged_at) = info.pending_before_charge;
         let began = self.cpus[record.cpu.index()].waking_began;
         let told = charged_at.max(info.clock_shown) > began;
-        let Some(ahead) = info.clock_ahead.filter(|_| !told) else { return };
+        // Where groups are hidden, what is accounted without a word is not what the core has there.
+        let Some(ahead) = info.clock_ahead.filter(|_| !told && !self.groups_hidden) else { return };
         // Not beyond where the next accounting puts it.
         let next = self.clock_of_next_charge(target).unwrap_or(Ns::MAX);
         let enqueued =
