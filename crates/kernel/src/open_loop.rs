@@ -140,17 +140,6 @@ impl Scheduler {
         Some(self.entity_of(task).vruntime)
     }
 
-    /// Charges the running fair task of `cpu` once more with `runtime`, which it had been charged with before it was put
-    /// where it stands now; the clock stays.
-    pub fn charge_again(&mut self, cpu: Cpu, runtime: Ns) {
-        let (task, clock) = (self.curr(cpu), self.rq_clock(cpu));
-        if self.task(task).policy.is_fair() {
-            let se = self.task(task).se;
-            self.se_mut(se).exec_start = clock.0.saturating_sub(runtime.0);
-            self.update_curr(self.se(se).cfs_rq);
-        }
-    }
-
     /// Charges the running entity of one queue up to the time of its runqueue.
     pub fn charge_queue(&mut self, queue: QueueId) {
         self.update_curr(queue.0);

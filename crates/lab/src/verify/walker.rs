@@ -39,7 +39,6 @@ use super::window::Window;
 use groups::Groups;
 use judging::Judged;
 use selections::{Selection, SyncVotes};
-use snapshot::Since;
 use state::{CpuInfo, Knowledge, MovedWhileWaking, Placed, TaskInfo};
 use traced::TracedStep;
 
@@ -79,8 +78,8 @@ pub(super) struct Walker {
     behind: Option<u64>,
     /// Whether averages began with those that the snapshot shows.
     averages_laid: bool,
-    /// What has happened since the reading of the snapshot began.
-    since_snapshot: Vec<Since>,
+    /// CPUs of the snapshot whose queues are to be laid, the latest first, each with when it was read.
+    to_lay: Vec<(Ns, Cpu)>,
     /// Selections of CPUs that are under way, and what is known of them.
     selections: Vec<Selection>,
     sync_votes: BTreeMap<Comm, SyncVotes>,
@@ -150,7 +149,7 @@ impl Walker {
             groups_hidden,
             seen: Seen::default(),
             behind: None,
-            since_snapshot: Vec::new(),
+            to_lay: Vec::new(),
             averages_laid: false,
             selections: Vec::new(),
             sync_votes: BTreeMap::new(),
@@ -201,6 +200,7 @@ impl Walker {
         if self.seen.events == 0 {
             self.look_for_markers();
             self.align_clocks();
+            self.find_dumps();
             if !self.has_markers {
                 self.lay_queue_averages();
             }
@@ -219,6 +219,7 @@ impl Walker {
             return;
         }
         self.settle_selections(&record);
+        self.lay_dumps_until(record.time);
         self.follow_context(&record);
         if self.recording.traces_places {
             self.now = Some(record.clone());
@@ -259,7 +260,6 @@ impl Walker {
             What::WaitEnds(pid) => self.on_wait_ends(&record, *pid),
             What::OtherProbe | What::Other => {}
         }
-        self.note_since_snapshot(&record);
         self.reconsider_selections(&record);
         self.follow_flags(&record, was_pending);
         self.after(&record);

@@ -111,7 +111,6 @@ impl Walker {
             Marker::SnapshotBegins => self.note_minima_at_snapshot(),
             Marker::DebugRead => {
                 self.compare_with_snapshot();
-                self.lay_queues_by_distance();
                 self.lay_queue_averages();
             }
             Marker::SnapshotEnds => self.lay_task_averages(),
