@@ -69,6 +69,8 @@ pub(crate) struct TaskAverages {
     pub computed: u64,
     /// Up to when it had been charged, on the same clock.
     pub charged: Option<u64>,
+    /// How long it had run in all, ns.
+    pub run_time: Option<u64>,
     pub averages: RecordedAverages,
 }
 
@@ -240,7 +242,13 @@ fn averages(text: &str) -> Vec<TaskAverages> {
         if let Some(rest) = line.strip_prefix("=== tid ") {
             let tid = rest.split(' ').next().and_then(|tid| tid.parse().ok()).map(Pid);
             let averages = RecordedAverages::default();
-            found.extend(tid.map(|tid| TaskAverages { tid, computed: 0, charged: None, averages }));
+            found.extend(tid.map(|tid| TaskAverages {
+                tid,
+                computed: 0,
+                charged: None,
+                run_time: None,
+                averages,
+            }));
             continue;
         }
         if let (Some((name, value)), Some(last)) = (line.split_once(':'), found.last_mut()) {
@@ -254,6 +262,10 @@ impl TaskAverages {
     fn line(&mut self, name: &str, value: &str) {
         if name == "se.exec_start" {
             self.charged = nanoseconds(value).filter(|&charged| charged > 0);
+            return;
+        }
+        if name == "se.sum_exec_runtime" {
+            self.run_time = nanoseconds(value);
             return;
         }
         let Ok(value) = value.parse::<u64>() else { return };

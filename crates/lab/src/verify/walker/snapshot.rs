@@ -3,9 +3,12 @@
 //!
 //! Must not know: how a decision is judged.
 
-use fairlab_event::{Cpu, Ns};
+use std::collections::BTreeMap;
+
+use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::{TaskId, Vruntime};
 
+use super::super::record::{Marker, What};
 use super::super::sched_debug::{CpuDump, TaskDump};
 use super::Walker;
 
@@ -19,13 +22,52 @@ impl Walker {
         if !self.by_lag || self.points_shown || !self.has_markers {
             return;
         }
+        let charges = self.charges();
         let flat = debug.cpus.iter().filter(|dump| dump.cpu.index() < self.cpus.len() && is_flat(dump));
         let read = flat.filter_map(|dump| {
             let clock = dump.clock?.wrapping_add(behind).wrapping_add(REPORTED_WITHIN);
-            Some((Ns(clock), dump.cpu))
+            Some((self.last_charge_in(dump, &charges, behind).unwrap_or(Ns(clock)), dump.cpu))
         });
         self.to_lay = read.collect();
         self.to_lay.sort_unstable_by(|one, other| other.cmp(one));
+    }
+
+    /// What each task is charged with, and when.
+    fn charges(&self) -> BTreeMap<Pid, Vec<(Ns, u64)>> {
+        let mut charges = BTreeMap::<Pid, Vec<(Ns, u64)>>::new();
+        for record in self.window.all() {
+            match &record.what {
+                What::Marker(Marker::SnapshotEnds) => break,
+                What::Runtime { pid, runtime, .. } => {
+                    charges.entry(*pid).or_default().push((record.time, runtime.0));
+                }
+                _ => {}
+            }
+        }
+        charges
+    }
+
+    /// When what a dump shows of a CPU's queued tasks was charged last. A task's file, which was read later, says how long it
+    /// had run by then; what it was charged with in between is not in the dump.
+    fn last_charge_in(
+        &self,
+        dump: &CpuDump,
+        charges: &BTreeMap<Pid, Vec<(Ns, u64)>>,
+        behind: u64,
+    ) -> Option<Ns> {
+        let mut last = None;
+        for line in dump.tasks.iter().filter(|line| line.runnable) {
+            let Some(charges) = charges.get(&line.pid) else { continue };
+            let file = self.recording.averages.iter().find(|file| file.tid == line.pid)?;
+            let read = Ns(file.charged?.wrapping_add(behind).wrapping_add(REPORTED_WITHIN));
+            let mut between = file.run_time?.checked_sub(line.run_time?)?;
+            let mut known = charges.iter().rev().skip_while(|(time, _)| *time > read);
+            while between > 0 {
+                between = between.checked_sub(known.next()?.1)?;
+            }
+            last = last.max(known.next().map(|(time, _)| *time));
+        }
+        last
     }
 
     /// Lays the queues that were read before `time`.
