@@ -14,12 +14,13 @@ impl Walker {
     /// have the former in the snapshot and the latter in the trace.
     pub(super) fn align_clocks(&mut self) {
         let mut charged = std::collections::BTreeMap::new();
+        let mut begun = false;
         for record in self.window.all() {
             match &record.what {
-                What::Marker(Marker::SnapshotBegins) => break,
-                What::Runtime { pid, .. } => {
-                    charged.insert(*pid, record.time.0);
-                }
+                What::Marker(Marker::SnapshotBegins) => begun = true,
+                What::Marker(Marker::SnapshotEnds) => break,
+                What::Runtime { pid, .. } if begun => drop(charged.remove(pid)),
+                What::Runtime { pid, .. } => drop(charged.insert(*pid, record.time.0)),
                 _ => {}
             }
         }
