@@ -40,8 +40,9 @@ pub(crate) struct QueueDump {
 pub(crate) struct TaskDump {
     pub pid: Pid,
     pub comm: String,
-    /// Whether it runs or waits.
+    /// Whether it runs or waits; whether it runs.
     pub runnable: bool,
+    pub runs: bool,
     /// ns of virtual time.
     pub vruntime: u64,
     /// ns of virtual time; printed by EEVDF kernels.
@@ -162,6 +163,7 @@ impl TaskDump {
             pid,
             comm,
             runnable: state == b'R',
+            runs: *mark == b'>',
             vruntime,
             deadline: nanoseconds_at(3),
             slice: nanoseconds_at(4 + custom),

@@ -78,7 +78,7 @@ pub(super) struct Walker {
     behind: Option<u64>,
     /// Whether averages began with those that the snapshot shows.
     averages_laid: bool,
-    /// CPUs of the snapshot whose queues are to be laid, the latest first, each with when it was read.
+    /// CPUs of the snapshot whose queues are to be laid, each with when it was read.
     to_lay: Vec<(Ns, Cpu)>,
     /// Selections of CPUs that are under way, and what is known of them.
     selections: Vec<Selection>,

@@ -15,6 +15,9 @@ use super::Walker;
 /// How much later than the clock that it is done by an event can be reported, ns.
 const REPORTED_WITHIN: u64 = 2_000;
 
+/// How long after the last charge that a dump has in it the CPU may have switched to what the dump has running.
+const SWITCHED_WITHIN: Ns = Ns(1_000_000);
+
 impl Walker {
     /// Finds when each CPU's queues were read.
     pub(super) fn find_dumps(&mut self) {
@@ -29,7 +32,6 @@ impl Walker {
             Some((self.last_charge_in(dump, &charges, behind).unwrap_or(Ns(clock)), dump.cpu))
         });
         self.to_lay = read.collect();
-        self.to_lay.sort_unstable_by(|one, other| other.cmp(one));
     }
 
     /// What each task is charged with, and when.
@@ -60,38 +62,45 @@ impl Walker {
             let Some(charges) = charges.get(&line.pid) else { continue };
             let file = self.recording.averages.iter().find(|file| file.tid == line.pid)?;
             let read = Ns(file.charged?.wrapping_add(behind).wrapping_add(REPORTED_WITHIN));
-            let mut between = file.run_time?.checked_sub(line.run_time?)?;
-            let mut known = charges.iter().rev().skip_while(|(time, _)| *time > read);
-            while between > 0 {
-                between = between.checked_sub(known.next()?.1)?;
-            }
-            last = last.max(known.next().map(|(time, _)| *time));
+            let between = file.run_time?.checked_sub(line.run_time?)?;
+            let in_file = charges.iter().take_while(|(time, _)| *time <= read).count();
+            // The last one may have been reported late.
+            let in_dump = [in_file, in_file + 1]
+                .into_iter()
+                .find_map(|count| count_before(charges.get(..count)?, between))?;
+            last = last.max(in_dump.checked_sub(1).map(|index| charges[index].0));
         }
         last
     }
 
-    /// Lays the queues that were read before `time`.
+    /// Lays the queues that were read before `time`, once the CPU runs what it ran when it was read.
     pub(super) fn lay_dumps_until(&mut self, time: Ns) {
-        while let Some((_, cpu)) = self.to_lay.pop_if(|(read, _)| *read < time) {
-            let Some(debug) = self.recording.debug.take() else { return };
-            if let Some(dump) = debug.cpus.iter().find(|dump| dump.cpu == cpu) {
-                self.lay_queue_by_distance(dump);
-            }
-            self.recording.debug = Some(debug);
+        if self.to_lay.iter().all(|(read, _)| *read >= time) {
+            return;
         }
+        let Some(debug) = self.recording.debug.take() else { return };
+        let mut left = std::mem::take(&mut self.to_lay);
+        left.retain(|(read, cpu)| {
+            let dump = debug.cpus.iter().find(|dump| dump.cpu == *cpu);
+            let over = *read < time && dump.is_none_or(|dump| self.lay_queue_by_distance(dump));
+            !over && time.since(*read) < SWITCHED_WITHIN
+        });
+        self.to_lay = left;
+        self.recording.debug = Some(debug);
     }
 
-    fn lay_queue_by_distance(&mut self, dump: &CpuDump) {
+    /// Returns whether it is done.
+    fn lay_queue_by_distance(&mut self, dump: &CpuDump) -> bool {
         let cpu = dump.cpu;
         let queued = dump.tasks.iter().filter(|line| line.runnable).collect::<Vec<_>>();
         let tasks = queued.iter().map(|line| self.tasks.get(&line.pid).map(|info| info.id));
-        let Some(tasks) = tasks.collect::<Option<Vec<TaskId>>>() else { return };
+        let Some(tasks) = tasks.collect::<Option<Vec<TaskId>>>() else { return true };
         let unseen = !self.cpus[cpu.index()].seen;
-        let curr = dump.curr.filter(|pid| !pid.is_idle()).and_then(|pid| self.tasks.get(&pid));
-        let curr = curr.map(|info| info.id);
+        let curr = tasks.iter().zip(&queued).find(|(_, line)| line.runs).map(|(&task, _)| task);
+        let running = curr.unwrap_or_else(|| self.sched.idle_task(cpu));
         match curr {
             Some(curr) if unseen => self.sched.force_curr(cpu, curr),
-            _ if dump.curr != Some(self.pid_of(self.sched.curr(cpu))) => return,
+            _ if running != self.sched.curr(cpu) => return false,
             _ => {}
         }
         for task in self.sched.fair_tasks(cpu) {
@@ -105,6 +114,7 @@ impl Walker {
         self.cpus[cpu.index()].queue_known = true;
         // Whether its slice is protected is told by when it was picked.
         self.cpus[cpu.index()].pick_seen = curr.is_none();
+        true
     }
 
     fn lay_at(&mut self, cpu: Cpu, task: TaskId, line: &TaskDump) {
@@ -124,6 +134,16 @@ impl Walker {
         }
         self.knowledge.entity_mut(entity).lag_known = false;
     }
+}
+
+/// How many charges there were when `between` ns of them were still to come.
+fn count_before(charges: &[(Ns, u64)], mut between: u64) -> Option<usize> {
+    let mut count = charges.len();
+    while between > 0 {
+        count = count.checked_sub(1)?;
+        between = between.checked_sub(charges[count].1)?;
+    }
+    Some(count)
 }
 
 /// Whether nothing is queued but tasks of the root group that are awake: of others, not all is printed.
