@@ -67,6 +67,8 @@ fn bad_use_is_refused_in_one_line() {
     let file = pinned.to_str().expect("a path");
     let absent = "the workload names CPU 9, but machine vm4 has CPUs 0-3";
     assert_refused(&["run", "rt-app", file, "--kernel", "v6.6", "--machine", "vm4"], absent);
+    std::fs::write(&pinned, r#"{"tasks":{"a":{"loop":1,"run":1000,"cpus":[]}}}"#).expect("a file");
+    assert_refused(&["run", "rt-app", file, "--kernel", "v6.6", "--machine", "vm4"], "a: 'cpus' is empty");
     std::fs::remove_file(&pinned).expect("removed");
     assert_refused(&["workloads", "show", "nonsense"], "unknown workload");
     assert_refused(&["conquer"], "conquer");

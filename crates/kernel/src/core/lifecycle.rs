@@ -217,6 +217,23 @@ impl Scheduler {
         !allowed.contains(task.cpu)
     }
 
+    /// What the stopper of a CPU does for a task that waits there and no longer may: it goes to the first CPU that it may
+    /// use. Returns whether it went; it may have been moved before.
+    ///
+    /// Kernel: `migration_cpu_stop()`, `__migrate_task()`, kernel/sched/core.c.
+    /// Departs: from v5.7 on (46a87b3851f0) the kernel takes the allowed CPUs in turn.
+    pub fn migration_cpu_stop(&mut self, task: TaskId) -> bool {
+        let known = &self.tasks[task.index()];
+        let (cpu, queued) = (known.cpu, known.is_queued());
+        let dest = known.allowed.and(self.topology.online()).lowest();
+        let Some(dest) = dest.filter(|_| queued && !known.allowed.contains(cpu) && self.curr(cpu) != task)
+        else {
+            return false;
+        };
+        self.move_queued_task(task, dest);
+        true
+    }
+
     /// Takes a task off its queue, lets `change` work on it, and puts it back (`DEQUEUE_SAVE`, `ENQUEUE_RESTORE`).
     fn while_off_queue(&mut self, task: TaskId, change: impl FnOnce(&mut Scheduler)) {
         let known = &self.tasks[task.index()];

@@ -167,17 +167,30 @@ impl Engine {
     /// Wakes the stoppers of CPUs whose running task is to be pushed.
     fn begin_pushes(&mut self, work: &BalanceWork) {
         for &source in &work.pushes {
-            let stopper = self.stopper_of(source);
-            if !self.kernel.task(stopper).is_queued() {
-                self.kernel.ttwu_begin(stopper);
-                self.kernel.ttwu_do_activate(stopper, false);
-            }
+            self.wake_stopper(source);
         }
     }
 
-    /// The stopper has pushed for as long as that takes: the task changes its CPU, the stopper goes back to sleep.
+    fn wake_stopper(&mut self, cpu: Cpu) {
+        let stopper = self.stopper_of(cpu);
+        if !self.kernel.task(stopper).is_queued() {
+            self.kernel.ttwu_begin(stopper);
+            self.kernel.ttwu_do_activate(stopper, false);
+        }
+    }
+
+    /// The running task of `cpu` may no longer run there: the stopper takes over and moves it (`stop_one_cpu()`).
+    pub(super) fn stop_to_move(&mut self, cpu: Cpu, task: TaskId) {
+        self.cpus[cpu.index()].banned = Some(task);
+        self.wake_stopper(cpu);
+    }
+
+    /// The stopper has worked for as long as a move takes: the task changes its CPU, the stopper goes back to sleep.
     pub(super) fn push(&mut self, cpu: Cpu) {
         self.kernel.set_here(cpu, Mode::Task, self.now);
+        if let Some(task) = self.cpus[cpu.index()].banned.take() {
+            self.kernel.migration_cpu_stop(task);
+        }
         self.kernel.apply_push(cpu);
         self.interrupt_marked(Some(cpu));
         self.kernel.deactivate_task(cpu, TaskState::INTERRUPTIBLE);

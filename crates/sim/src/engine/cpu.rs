@@ -1,6 +1,7 @@
 //! What a CPU is doing, and for how long.
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::TaskId;
 
 use super::frequency::FULL_SPEED;
 use super::occurrence::Interrupt;
@@ -50,6 +51,8 @@ pub(super) struct CpuState {
     /// Interrupts that wait for the CPU to leave its idle state, or to turn interrupts on again.
     pub pending: Vec<Interrupt>,
     pub tick_armed: bool,
+    /// A task that may no longer use this CPU, until the stopper has moved it.
+    pub banned: Option<TaskId>,
     /// Capacity times frequency, each a part of 1024.
     pub speed: u64,
 }
@@ -61,6 +64,7 @@ impl Default for CpuState {
             until: Ns::ZERO,
             pending: Vec::new(),
             tick_armed: false,
+            banned: None,
             speed: FULL_SPEED,
         }
     }

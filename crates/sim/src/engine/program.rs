@@ -164,9 +164,7 @@ impl Engine {
         Ns(due.0.next_multiple_of(self.machine.tick().0))
     }
 
-    /// The running thread may use other CPUs from now on.
-    ///
-    /// Departs: where it may not stay, it leaves by a short sleep, not by the stopper.
+    /// The running thread may use other CPUs from now on; where it may not stay, the stopper moves it.
     fn set_affinity(&mut self, cpu: Cpu, index: usize, allowed: Option<CpuMask>) {
         let allowed = allowed.map(|allowed| allowed.and(self.machine.topology.online()));
         let task = self.threads[index].task;
@@ -174,16 +172,10 @@ impl Engine {
             Some(allowed) if !allowed.is_empty() => self.kernel.set_cpus_allowed(task, allowed),
             _ => false,
         };
-        self.interrupt_marked(Some(cpu));
         if must_leave {
-            let thread = index as u32;
-            self.queue.arrange_interrupt(
-                cpu,
-                self.now + self.machine.costs.wakeup,
-                Interrupt::Timer { thread },
-            );
-            return self.sleep(cpu, index, Wait::Timer);
+            self.stop_to_move(cpu, task);
         }
+        self.interrupt_marked(Some(cpu));
         self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
     }
 

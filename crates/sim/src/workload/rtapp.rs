@@ -450,7 +450,7 @@ mod tests {
         let text = r#"{ "tasks": {
             "a": { "cpus": [0], "run": 3000, "resume": "b", "suspend": "" },
             "b": { "cpus": [1], "suspend": "", "run": 5000, "resume": "a" } } }"#;
-        assert_eq!(picture(text, 2, 20), "  0 BBB.....BBB.....BBB.\n  1 ...CCCCC...CCCCC...C\n");
+        assert_eq!(picture(text, 2, 20), "  0 BBB.....BBB.....BBB.\n  1 ...DDDDD...DDDDD...D\n");
     }
 
     #[test]
@@ -470,10 +470,10 @@ mod tests {
         let posts = r#"{ "tasks": {
             "producer": { "cpus": [0], "loop": 1, "phases": { "p": { "loop": 4, "run": 1000, "sem_post": "s" } } },
             "consumer": { "cpus": [1], "sem_wait": "s", "run": 3000 } } }"#;
-        assert_eq!(picture(posts, 2, 16), "  0 BBBB............\n  1 .CCCCCCCCCCCC...\n");
+        assert_eq!(picture(posts, 2, 16), "  0 BBBB............\n  1 .DDDDDDDDDDDD...\n");
         let signals = posts.replace("sem_post", "resume").replace(r#""s" } }"#, r#""consumer" } }"#);
         let signals = signals.replace(r#""sem_wait": "s""#, r#""suspend": """#);
-        assert_eq!(picture(&signals, 2, 16), "  0 BBBB............\n  1 .CCC............\n");
+        assert_eq!(picture(&signals, 2, 16), "  0 BBBB............\n  1 .DDD............\n");
     }
 
     #[test]
@@ -499,7 +499,7 @@ mod tests {
         let text = r#"{ "tasks": {
             "parent": { "cpus": [0], "loop": 1, "run": 3000, "fork": "child", "run2": 2000 },
             "child": { "instance": 0, "cpus": [1], "loop": 1, "run": 2000 } } }"#;
-        assert_eq!(picture(text, 2, 5), "  0 BBBBB\n  1 ...CC\n");
+        assert_eq!(picture(text, 2, 5), "  0 BBBBB\n  1 ...DD\n");
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl Queues {
 }
 
 fn run(kernel: &str, machine: Machine, threads: Vec<(ThreadSpec, Vec<Action>)>, end: Ns) -> Queues {
-    let pids = (FIRST_PID..).map(Pid);
+    // The first is the thread that creates them.
+    let pids = (FIRST_PID + 1..).map(Pid);
     let allowed = pids.zip(&threads).map(|(pid, (spec, _))| (pid, spec.allowed)).collect();
     let mut queues = Queues { allowed, cpus: machine.topology.nr_cpus() as u32, ..Queues::default() };
     let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
@@ -127,5 +128,40 @@ fn groups_with_idle_cpus_do_not_pass_a_task_to_and_fro() {
                 assert!(!returns, "{name}: {pid} from {orig} back to {dest} at {} ns", time.0);
             }
         }
+    }
+}
+
+/// A thread that forbids itself its CPU goes on elsewhere without sleeping: the stopper moves it.
+#[test]
+fn the_stopper_moves_a_task_off_a_cpu_that_it_forbids_itself() {
+    for kernel in KERNELS {
+        let only = |cpu| Action::SetScheduler {
+            policy: None,
+            nice: None,
+            request: None,
+            allowed: Some(CpuMask::single(Cpu(cpu))),
+        };
+        let run = || Action::Run(Ns::from_ms(5));
+        let threads = vec![(spec(0, "0"), vec![run(), only(1), run(), only(0)])];
+        let (mut moves, mut stops, mut sleeps) = (Vec::new(), 0, 0);
+        let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(2), 1);
+        engine.set_tracing(true);
+        engine.start(Script::new(threads));
+        let thread = Pid(FIRST_PID + 1);
+        let mut sink = sink_fn(|event: &Event<'_>| match event.kind {
+            EventKind::SchedMigrateTask { pid, orig_cpu, dest_cpu, .. } if pid == thread => {
+                moves.push((event.cpu, orig_cpu, dest_cpu));
+            }
+            EventKind::SchedSwitch(switch) if switch.prev_pid == thread => {
+                let to_stopper = switch.next_comm.as_bytes().starts_with(b"migration/");
+                stops += u32::from(to_stopper);
+                sleeps += u32::from(!switch.prev_state.is_runnable());
+            }
+            _ => {}
+        });
+        engine.run_until(Ns::from_ms(21), &mut sink);
+        drop(sink);
+        let (to_1, to_0) = ((Cpu(0), Cpu(0), Cpu(1)), (Cpu(1), Cpu(1), Cpu(0)));
+        assert_eq!((moves, stops, sleeps), (vec![to_1, to_0, to_1, to_0], 4, 0), "{kernel}");
     }
 }
