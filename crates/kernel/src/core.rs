@@ -28,6 +28,7 @@ use crate::open_loop::GivenWeights;
 use crate::rq::Rq;
 use crate::rt::RtPeriod;
 use crate::schedstat::RqCounters;
+use crate::select::IdleMaskNote;
 use crate::select::{GivenCpu, IdleTime};
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
 use crate::topology::Topology;
@@ -102,6 +103,8 @@ pub struct Scheduler {
     pub(crate) cpufreq: Cpufreq,
     /// Of each last-level cache, by what its CPUs share: those marked idle (the RFC `idle-cpumask-v7`).
     pub(crate) idle_masks: Vec<CpuMask>,
+    /// What becomes of them, if that is wanted.
+    pub(crate) idle_mask_notes: Option<Vec<IdleMaskNote>>,
     pub(crate) trace: TraceBuffer,
     /// CPUs that have nothing to do and nothing on the way ([`note_idle`](Self::note_idle)).
     pub(crate) idle_cpus: CpuMask,
@@ -146,6 +149,7 @@ impl Scheduler {
             groups: vec![TaskGroup::root(topology.nr_cpus())],
             cpufreq: Cpufreq::default(),
             idle_masks: Vec::new(),
+            idle_mask_notes: None,
             trace: TraceBuffer::default(),
             idle_cpus: *topology.online(),
             idle_policy_used: false,

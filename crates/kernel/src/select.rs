@@ -7,6 +7,7 @@ mod given;
 mod idle_sibling;
 mod idle_time;
 mod idlest;
+mod mask_notes;
 pub mod rules;
 mod scan;
 mod statistics;
@@ -16,6 +17,7 @@ mod wake_list;
 pub use changes::{SELECT_CHANGES, SelectEffect};
 pub use given::{GivenCpu, GivenLoad};
 pub(crate) use idle_time::IdleTime;
+pub use mask_notes::{IdleMaskEvent, IdleMaskNote};
 pub use rules::SelectRules;
 pub use statistics::{Percent, SisSummary};
 
@@ -153,6 +155,7 @@ impl Scheduler {
         if decision.search.timed {
             self.account_scan(here, time);
         }
+        self.note_scan(decision);
     }
 }
 

@@ -8,6 +8,7 @@ use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{DigestSink, Event, Ns, Sink, System};
 use fairlab_kernel::balance::BalanceNote;
+use fairlab_kernel::select::IdleMaskNote;
 use fairlab_kernel::{Generation, Scheduler};
 use fairlab_sim::{Engine, Machine};
 use serde::Serialize;
@@ -109,6 +110,16 @@ pub trait Onlooker {
         let _ = (note, kernel);
     }
 
+    /// Whether updates and scans of the masks of idle CPUs are to be noted, too (the RFC `idle-cpumask-v7`).
+    fn wants_idle_masks(&self) -> bool {
+        false
+    }
+
+    /// Takes the next of those. They come in order of time, as tries of balancing do.
+    fn idle_mask(&mut self, note: &IdleMaskNote) {
+        let _ = note;
+    }
+
     /// Looks at the engine at the end.
     fn ended(&mut self, engine: &Engine) {
         let _ = engine;
@@ -150,6 +161,7 @@ pub fn run_watched(
     let number = engine.start(workload);
     let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;
     engine.set_balance_notes(onlooker.wants_balancing());
+    engine.set_idle_mask_notes(onlooker.wants_idle_masks());
     let mut sinks = ((DigestSink::default(), Metrics::new(spec.machine.topology.nr_cpus(), Ns::ZERO)), trace);
     sinks.system(&system_of(spec));
     let mut until = Ns::ZERO;
@@ -163,6 +175,9 @@ pub fn run_watched(
         drop(looked_on);
         for note in engine.take_balance_notes() {
             onlooker.balanced(&note, engine.kernel());
+        }
+        for note in engine.take_idle_mask_notes() {
+            onlooker.idle_mask(&note);
         }
     }
     onlooker.ended(&engine);

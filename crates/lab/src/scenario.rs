@@ -11,6 +11,7 @@
 
 mod eevdf_vhost;
 mod first_bad;
+mod idle_cpumask;
 mod kworkers;
 mod lb_bias;
 mod load_balance_rework;
@@ -46,8 +47,13 @@ pub struct Scenario {
 }
 
 /// Every scenario, in the order in which they are listed.
-pub const SCENARIOS: &[Scenario] =
-    &[load_balance_rework::SCENARIO, lb_bias::SCENARIO, nohz_blocked_load::SCENARIO, eevdf_vhost::SCENARIO];
+pub const SCENARIOS: &[Scenario] = &[
+    load_balance_rework::SCENARIO,
+    idle_cpumask::SCENARIO,
+    lb_bias::SCENARIO,
+    nohz_blocked_load::SCENARIO,
+    eevdf_vhost::SCENARIO,
+];
 
 /// The scenario called `name`.
 ///

@@ -10,6 +10,7 @@ use fairlab_sim::workload::jobs::{Jobs, USAGE as JOBS_USAGE};
 use fairlab_sim::workload::pipe::{Pipe, USAGE as PIPE_USAGE};
 use fairlab_sim::workload::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use fairlab_sim::workload::schbench::{Schbench, usage as schbench_usage};
+use fairlab_sim::workload::tbench::{Tbench, USAGE as TBENCH_USAGE};
 use fairlab_sim::workload::uperf::{USAGE as UPERF_USAGE, Uperf};
 use fairlab_sim::workload::vhost::{USAGE as VHOST_USAGE, Vhost};
 
@@ -55,6 +56,12 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "vhost threads that poll in the kernel until kworkers have run, beside guests' CPUs, in nested groups",
         usage: || VHOST_USAGE,
         build: |args| Ok(Box::new(Vhost::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "tbench",
+        about: "clients and servers that answer each other in turn over sockets (tbench, netperf's TCP_RR, context switches)",
+        usage: || TBENCH_USAGE,
+        build: |args| Ok(Box::new(Tbench::parse(args)?)),
     },
     WorkloadKind {
         name: "uperf",

@@ -22,6 +22,7 @@ use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::core::{Mode, Scheduler};
 use fairlab_kernel::cpufreq::FrequencyRequest;
+use fairlab_kernel::select::IdleMaskNote;
 use fairlab_kernel::{CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId};
 
 use crate::machine::Machine;
@@ -178,6 +179,16 @@ impl Engine {
     /// Hands over the notes of balancing taken since the last call, in order of time.
     pub fn take_balance_notes(&mut self) -> Vec<BalanceNote> {
         self.kernel.take_balance_notes()
+    }
+
+    /// Whether updates and scans of the masks of idle CPUs are noted (the RFC `idle-cpumask-v7`).
+    pub fn set_idle_mask_notes(&mut self, enabled: bool) {
+        self.kernel.set_idle_mask_notes(enabled);
+    }
+
+    /// Hands over the notes of those masks taken since the last call, in order of time.
+    pub fn take_idle_mask_notes(&mut self) -> Vec<IdleMaskNote> {
+        self.kernel.take_idle_mask_notes()
     }
 
     /// Starts a workload's main thread on CPU 0 now. Returns the workload's number.

@@ -10,6 +10,7 @@ pub mod jobs;
 pub mod pipe;
 pub mod rtapp;
 pub mod schbench;
+pub mod tbench;
 pub mod uperf;
 pub mod vhost;
 

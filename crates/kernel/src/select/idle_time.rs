@@ -8,6 +8,7 @@ use super::rules::{IdleAverage, IdleEnds, IdleMask, ScanIdleTime, SelectRules};
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::generation::Feature;
+use crate::select::IdleMaskEvent;
 
 /// How long the machine has been up when a run starts, ns.
 const UPTIME: u64 = 1 << 30;
@@ -222,6 +223,7 @@ impl Scheduler {
             true => mask.set(cpu),
             false => mask.clear(cpu),
         }
+        self.note_idle_mask(cpu, IdleMaskEvent::Updated { idle });
     }
 }
 

@@ -1,0 +1,419 @@
+//! Seed 1: a mask of idle CPUs for wakeups to scan, and what it saves.
+//!
+//! Must not know: how CPUs are searched; counters and notes tell.
+
+mod mask_log;
+mod published;
+
+use fairlab_analysis::statistics::rivals::{mmtests_change, mmtests_marks, mmtests_mean};
+use fairlab_analysis::statistics::{Better, MARGIN, judge, paired};
+use fairlab_event::{Event, Ns};
+use fairlab_kernel::schedstat::SisCounters;
+use fairlab_kernel::select::{IdleMaskEvent, IdleMaskNote};
+use fairlab_sim::Engine;
+
+use super::render::number;
+use super::{Bench, Plan, Published, Report, Scenario};
+use crate::{LabError, Onlooker, RunResult};
+use mask_log::MaskLog;
+use published::{HMEAN, SIS};
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "idle-cpumask",
+    about: "a mask of idle CPUs that only ticks clear saves scanning where CPUs never idle, and none under tbench",
+    source: "Mel Gorman and Aubrey Li, \"Re: [RFC PATCH v7] sched/fair: select idle cpu from idle cpumask for task wakeup\", \
+             9 and 10 December 2020",
+    commit: "idle-cpumask-v7 (\"[RFC PATCH v7] sched/fair: select idle cpu from idle cpumask for task wakeup\"), never merged; \
+             mainline merged the scan for idle cores into that for idle CPUs (9fe1f127b913, v5.12) and bounded the scan by \
+             utilization instead (70fb5ccf2ebb, SIS_UTIL, v6.0)",
+    conduct,
+};
+
+/// CPUs of the report's machine.
+const CPUS: u32 = 80;
+
+/// The kernels of the report: v5.10-rc6, and with the patch.
+const BASE: &str = "v5.10";
+const PATCHED: &str = "v5.10+idle-cpumask-v7";
+
+/// What wakeups counted, of all CPUs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    ttwu_count: u64,
+    ttwu_local: u64,
+    sis: SisCounters,
+}
+
+impl Counted {
+    fn add(&mut self, other: &Counted) {
+        self.ttwu_count += other.ttwu_count;
+        self.ttwu_local += other.ttwu_local;
+        add_sis(&mut self.sis, &other.sis);
+    }
+
+    /// CPUs looked at for each search of a domain.
+    fn looked_per_search(&self) -> Option<f64> {
+        let scanned = self.sis.summary().domain_scanned.saturating_sub(self.sis.domain_search);
+        (self.sis.domain_search > 0).then(|| scanned as f64 / self.sis.domain_search as f64)
+    }
+}
+
+fn add_sis(sum: &mut SisCounters, other: &SisCounters) {
+    sum.search += other.search;
+    sum.domain_search += other.domain_search;
+    sum.scanned += other.scanned;
+    sum.failed += other.failed;
+    sum.recent_hit += other.recent_hit;
+    sum.recent_miss += other.recent_miss;
+    sum.core_search += other.core_search;
+    sum.core_miss += other.core_miss;
+}
+
+impl Onlooker for Counted {
+    fn event(&mut self, _: &Event<'_>) {}
+
+    fn ended(&mut self, engine: &Engine) {
+        for cpu in engine.kernel().topology().cpus() {
+            let counters = engine.kernel().counters(cpu);
+            self.ttwu_count += counters.ttwu_count;
+            self.ttwu_local += counters.ttwu_local;
+            add_sis(&mut self.sis, &counters.sis);
+        }
+    }
+}
+
+/// How full masks are when they are scanned.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fullness {
+    scans: u64,
+    marked: u64,
+}
+
+impl Onlooker for Fullness {
+    fn event(&mut self, _: &Event<'_>) {}
+
+    fn wants_idle_masks(&self) -> bool {
+        true
+    }
+
+    fn idle_mask(&mut self, note: &IdleMaskNote) {
+        if note.event == IdleMaskEvent::Scanned {
+            self.scans += 1;
+            self.marked += note.mask.weight() as u64;
+        }
+    }
+}
+
+fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let Some(()) = tbench(bench, report)? else { return Ok(None) };
+    let Some(()) = overcommit(bench, report)? else { return Ok(None) };
+    let Some(()) = large_machine(bench, report)? else { return Ok(None) };
+    mainline(bench, report)
+}
+
+fn plan(kernel: &'static str, machine: &'static str, workload: String, milliseconds: u64, seed: u64) -> Plan {
+    Plan { kernel, machine, workload, duration: Ns::from_ms(milliseconds), seed }
+}
+
+/// tbench with 1 to 320 clients, the table of mmtests and that of the counters.
+fn tbench(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let run_ms = bench.choose(150, 40);
+    let chosen = HMEAN.iter().filter(|row| !bench.quick || matches!(row.0, 1 | 8 | 32 | 64 | 128 | 320));
+    let chosen = chosen.collect::<Vec<_>>();
+    const SEEDS: u64 = 3;
+    let of_clients = |clients: u32| {
+        let plans =
+            [BASE, PATCHED].into_iter().flat_map(move |kernel| (1..=SEEDS).map(move |seed| (kernel, seed)));
+        plans.map(move |(kernel, seed)| {
+            plan(kernel, "xeon-2s80", format!("tbench -c {clients} --run-ms {run_ms}"), run_ms + 500, seed)
+        })
+    };
+    let plans = chosen.iter().flat_map(|row| of_clients(row.0)).collect::<Vec<_>>();
+    let Some(results) = bench.watch(&plans, |_| Counted::default())? else { return Ok(None) };
+    let speed = |run: &RunResult| run.metric("megabytes_per_s").unwrap_or(0.0);
+    // Of all runs, and of those with fewer clients than CPUs.
+    let (mut sums, mut not_full) = ([Counted::default(); 2], [Counted::default(); 2]);
+    let (mut rows, mut largest) = (Vec::new(), 0.0_f64);
+    for ((clients, published_base, published_other), results) in
+        chosen.iter().map(|row| **row).zip(results.chunks(2 * SEEDS as usize))
+    {
+        let (base, other) = results.split_at(SEEDS as usize);
+        for (side, results) in [base, other].into_iter().enumerate() {
+            for (_, counted) in results {
+                sums[side].add(counted);
+                if clients < CPUS {
+                    not_full[side].add(counted);
+                }
+            }
+        }
+        let values =
+            |side: &[(RunResult, Counted)]| side.iter().map(|(run, _)| speed(run)).collect::<Vec<_>>();
+        let (base, other) = (values(base), values(other));
+        let (means, better) =
+            ([&base, &other].map(|side| mmtests_mean(side, Better::Higher)), Better::Higher);
+        let change = mmtests_change(means[0], means[1], better);
+        largest = largest.max(change.abs());
+        let star = if mmtests_marks(&base, &other, better) { "*" } else { " " };
+        let estimate = paired(&base, &other);
+        let real = estimate.p.is_some_and(|p| p < 0.05);
+        rows.push(vec![
+            format!("Hmean {clients}"),
+            format!("{published_base:.2}"),
+            format!(
+                "{published_other:.2} ({:+.2}%)",
+                mmtests_change(published_base, published_other, better)
+            ),
+            format!("{:.2}", means[0]),
+            format!("{:.2} {star}{change:+.2}%{star}", means[1]),
+            judge(&estimate, better, MARGIN, real).name().to_string(),
+        ]);
+    }
+    report.heading("tbench4");
+    report.text(format!(
+        "On xeon-2s80 (80 CPUs), {run_ms} ms and {SEEDS} seeds for each number of clients; MB/s. The modelled operation counts \
+         an assumed number of bytes: only the changes compare. Last column: our verdict, by the same seeds in pairs, with a \
+         margin of 1 %."
+    ));
+    let header = ["", "published v1r1", "idlemask-v7r1", BASE, "idle-cpumask-v7", "verdict"];
+    report.table(&header, rows);
+    sis_table(report, &sums);
+    claims_of_tbench(report, &sums, &not_full, largest);
+    report.runs.extend(
+        results
+            .into_iter()
+            .filter(|(run, _)| run.seed == 1)
+            .map(|(run, _)| (format!("xeon-2s80/{}/{}", run.workload.replace(' ', "_"), run.kernel), run)),
+    );
+    fullness(bench, report)
+}
+
+fn sis_table(report: &mut Report, sums: &[Counted; 2]) {
+    report.text(
+        "The counters of searches, summed up over all numbers of clients: published (of the whole run of mmtests), and here.",
+    );
+    let measured = sums.map(|counted| published::rows(counted.ttwu_count, counted.ttwu_local, &counted.sis));
+    let rows = SIS.iter().enumerate().map(|(index, (name, base, other))| {
+        vec![
+            format!("Ops {name}"),
+            (*base).to_string(),
+            (*other).to_string(),
+            measured[0][index].clone(),
+            measured[1][index].clone(),
+        ]
+    });
+    report.table(&["", "schedstat-v1r1", "idlemask-v7r1", BASE, "idle-cpumask-v7"], rows.collect());
+}
+
+fn claims_of_tbench(report: &mut Report, sums: &[Counted; 2], not_full: &[Counted; 2], largest: f64) {
+    let looked = |side: usize| not_full[side].looked_per_search();
+    report.claim(
+        "tbench with up to 64 clients: CPUs looked at for each search of a domain do not fall",
+        Published::Said("it's worse for the client thread counts"),
+        looked(1).zip(looked(0)).map(|(other, base)| other / base.max(1e-9)),
+        "times",
+        |ratio| ratio >= 0.95,
+    );
+    let scanned = sums.map(|counted| counted.sis.summary().domain_scanned as f64);
+    let searches = sums.map(|counted| counted.sis.domain_search as f64);
+    report.claim(
+        "tbench with up to 320 clients: Domain Scanned does not fall with the mask (at least 95 % of it remain)",
+        Published::Figure(14_211_606_282.0 / 13_580_736_097.0),
+        Some(scanned[1] / scanned[0].max(1.0)),
+        "times",
+        |ratio| ratio >= 0.95,
+    );
+    report.claim(
+        "tbench with up to 320 clients: Domain Scanned for each search of a domain does not fall",
+        Published::Figure(4.401 / 4.155),
+        Some(scanned[1] / searches[1].max(1.0) / (scanned[0] / searches[0].max(1.0)).max(1e-9)),
+        "times",
+        |ratio| ratio >= 0.98,
+    );
+    report.claim(
+        "tbench: throughput changes by less than 10 % with any number of clients",
+        Published::Figure(9.49),
+        Some(largest),
+        "%",
+        |change| change < 10.0,
+    );
+}
+
+/// Why it saves nothing: how full the masks are.
+fn fullness(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let plans = [plan(PATCHED, "xeon-2s80", "tbench -c 64 --run-ms 20".to_string(), 100, 1)];
+    let Some(results) = bench.watch(&plans, |_| Fullness::default())? else { return Ok(None) };
+    let full = results
+        .first()
+        .filter(|(_, full)| full.scans > 0)
+        .map(|(_, full)| full.marked as f64 / full.scans as f64 / 40.0);
+    let share = full.map(|share| share * 100.0);
+    report.text(format!(
+        "With more clients than CPUs no modelled CPU idles for long, ticks empty the masks, and scanning falls as with uperf; in \
+         the report it did not, so real CPUs idle there now and then. tbench's tasks sleep and wake every few us, so each CPU enters idleness many times between two ticks, and is marked; \
+         only a tick that finds it busy clears it. With 64 clients masks are {} % full when they are scanned: a scan looks at \
+         as many CPUs as without the mask, most of them busy.",
+        share.map_or("-".to_string(), number)
+    ));
+    report.claim(
+        "tbench: masks stay nearly full, since only ticks clear them (at least 80 % at scans)",
+        Published::Said("only marked busy from the tick context which is a very wide window"),
+        share,
+        "%",
+        |share| share >= 80.0,
+    );
+    Ok(Some(()))
+}
+
+/// The run on 4 CPUs: the log of the mask, and scanning that ends.
+fn overcommit(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let workload = "tbench -c 8 --client-us 60 --server-us 60 --connect-us 300 --run-ms 200 --rest-ms 20";
+    let plans = [plan(PATCHED, "vm4", workload.to_string(), 400, 1)];
+    let Some(logs) = bench.watch(&plans, |_| MaskLog::default())? else { return Ok(None) };
+    report.heading("uperf with 8 threads on 4 CPUs: the log of the mask");
+    report.text(
+        "Eight pairs that answer each other stand for uperf's eight threads: its connections compute longer than tbench's, and \
+         no CPU idles.",
+    );
+    for (_, log) in logs {
+        report.verbatim(log.text());
+        log.claims(report);
+    }
+    let plans = [BASE, PATCHED].map(|kernel| plan(kernel, "vm4", workload.to_string(), 400, 1));
+    let Some(counted) = bench.watch(&plans, |_| Counted::default())? else { return Ok(None) };
+    let looked =
+        counted.iter().map(|(_, counted)| counted.looked_per_search().unwrap_or(0.0)).collect::<Vec<_>>();
+    report.text(format!(
+        "CPUs looked at for each search of the domain: {} without the mask, {} with it.",
+        number(looked[0]),
+        number(looked[1])
+    ));
+    report.claim(
+        "uperf: with the mask hardly any CPU is looked at (at most a tenth); ablation: without it they are",
+        Published::Said("SIS Scanned should be decreased"),
+        Some(looked[1] / looked[0].max(1e-9)),
+        "times",
+        |ratio| ratio <= 0.1,
+    );
+    Ok(Some(()))
+}
+
+/// "No regression found" on 4 sockets.
+fn large_machine(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    const WORKLOADS: [(&str, &str, bool); 3] = [
+        ("hackbench", "hackbench -g 10 -l 60", false),
+        ("schbench", "schbench -m 2 -t 32 -c 3000 -s 1000 -r 1 -w 0", false),
+        ("uperf", "tbench -c 128 --client-us 10 --server-us 10 --run-ms 30", true),
+    ];
+    const SEEDS: u64 = 3;
+    let of = |workload: &'static str| {
+        let all = [BASE, PATCHED].into_iter().flat_map(|kernel| (1..=SEEDS).map(move |seed| (kernel, seed)));
+        all.map(move |(kernel, seed)| plan(kernel, "xeon-4s192", workload.to_string(), 2500, seed))
+    };
+    let plans = WORKLOADS.iter().flat_map(|(_, workload, _)| of(workload)).collect::<Vec<_>>();
+    let Some(results) = bench.watch(&plans, |_| ())? else { return Ok(None) };
+    report.heading("4 sockets, 192 CPUs");
+    report.text(
+        "Three of the five benchmarks with which the patch's author found no regression; sysbench's mysql and kbuild are not \
+         modelled.",
+    );
+    let mut rows = Vec::new();
+    let mut worst = 1.0_f64;
+    for ((name, workload, higher_is_better), results) in
+        WORKLOADS.iter().zip(results.chunks(2 * SEEDS as usize))
+    {
+        let value = |run: &RunResult| match *name {
+            "hackbench" => run.simulated_ns as f64 / 1e6,
+            "schbench" => run.metric("schbench_latency_us_p99").unwrap_or(0.0),
+            _ => run.metric("megabytes_per_s").unwrap_or(0.0),
+        };
+        let (base, other) = results.split_at(SEEDS as usize);
+        let values = |side: &[(RunResult, ())]| side.iter().map(|(run, ())| value(run)).collect::<Vec<_>>();
+        let (base, other) = (values(base), values(other));
+        let better = if *higher_is_better { Better::Higher } else { Better::Lower };
+        let means = [&base, &other].map(|side| mmtests_mean(side, better));
+        let gain = if *higher_is_better { means[1] / means[0] } else { means[0] / means[1] };
+        worst = worst.min(gain);
+        let unit =
+            ["ms", "us at p99", "MB/s"][usize::from(*name == "schbench") + 2 * usize::from(*name == "uperf")];
+        let estimate = paired(&base, &other);
+        let real = estimate.p.is_some_and(|p| p < 0.05);
+        let verdict = judge(&estimate, better, 0.05, real).name();
+        rows.push(vec![
+            format!("{name} ({workload})"),
+            format!("{} {unit}", number(means[0])),
+            format!("{} {unit}", number(means[1])),
+            verdict.to_string(),
+        ]);
+    }
+    report.table(&["benchmark", BASE, "idle-cpumask-v7", "verdict, margin 5 %"], rows);
+    report.claim(
+        "192 CPUs: no regression (nothing loses more than 5 %)",
+        Published::Said("no regression found"),
+        Some(worst),
+        "times",
+        |gain| gain >= 0.95,
+    );
+    Ok(Some(()))
+}
+
+/// What mainline did instead.
+fn mainline(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    const KERNELS: [&str; 5] = [BASE, PATCHED, "v5.11", "v5.12", "v6.0"];
+    let run_ms = bench.choose(3000, 1500);
+    let of = |clients: u32| {
+        let workload = format!("tbench -c {clients} --client-us 80 --server-us 80 --run-ms {run_ms}");
+        KERNELS.map(|kernel| plan(kernel, "xeon-2s80", workload.clone(), run_ms + 200, 1))
+    };
+    let plans = [of(64), of(320)].concat();
+    let Some(results) = bench.watch(&plans, |_| Counted::default())? else { return Ok(None) };
+    report.heading("What mainline did instead");
+    report.text(format!(
+        "tbench with longer computing times, 80 us, for {run_ms} ms: SIS_UTIL goes by utilization, which takes some 100 ms to \
+         build up, and which busy CPUs note only when they balance, every 640 ms."
+    ));
+    let (few, many) = results.split_at(KERNELS.len());
+    let cell = |result: &(RunResult, Counted)| result.1.looked_per_search().map_or("-".to_string(), number);
+    let rows = KERNELS.iter().zip(few).zip(many).map(|((kernel, few), many)| {
+        let speed = |result: &(RunResult, Counted)| number(result.0.metric("megabytes_per_s").unwrap_or(0.0));
+        vec![(*kernel).to_string(), cell(few), speed(few), cell(many), speed(many)]
+    });
+    let header = [
+        "kernel",
+        "64 clients: CPUs looked at a search",
+        "MB/s",
+        "320 clients: CPUs looked at a search",
+        "MB/s",
+    ];
+    report.table(&header, rows.collect());
+    let (base, util) = (many[0].1.looked_per_search(), many[4].1.looked_per_search());
+    report.claim(
+        "mainline: SIS_UTIL (v6.0) scans less than v5.10 where all CPUs are busy (320 clients)",
+        Published::Nothing,
+        base.zip(util).map(|(base, util)| util / base.max(1e-9)),
+        "times",
+        |ratio| ratio < 0.9,
+    );
+    Ok(Some(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn a_mask_saves_scans_where_no_cpu_idles_and_none_where_all_idle_for_a_moment() {
+        let stop = AtomicBool::new(false);
+        let bench = Bench { quick: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let looked = |machine: &'static str, workload: &str| {
+            let plans = [BASE, PATCHED].map(|kernel| plan(kernel, machine, workload.to_string(), 300, 1));
+            let results = bench.watch(&plans, |_| Counted::default()).expect("runs").expect("not stopped");
+            results[1].1.looked_per_search().expect("searches")
+                / results[0].1.looked_per_search().expect("searches")
+        };
+        let busy = looked("vm4", "tbench -c 8 --client-us 60 --server-us 60 --run-ms 100");
+        let fleeting = looked("xeon-2s80", "tbench -c 64 --run-ms 8");
+        assert!(busy < 0.1 && fleeting > 0.8, "{busy} {fleeting}");
+    }
+}

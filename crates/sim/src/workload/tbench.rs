@@ -1,0 +1,280 @@
+//! tbench: clients that each ask a server of their own, and wait for its answer, again and again.
+//!
+//! Facts: the network half of dbench. Each client has one server process and one connection over loopback TCP. The
+//! client sends a request and sleeps until the answer has come; the server sleeps until a request has come. At most one
+//! of the two is runnable. What is sent over loopback reaches its receiver in the sender's own system call, which ends
+//! by waking the receiver, with the hint that the sender is about to sleep.
+//!
+//! netperf's request and response tests and ping-pongs over pipes differ from it in their computing times only.
+//!
+//! Departs: computing times are drawn evenly from half to one and a half of the mean; the mean bytes of an operation are
+//! assumed, so that only throughput relative to another kernel's counts.
+//!
+//! Must not know: CPUs, schedulers.
+
+use fairlab_event::{Comm, Ns};
+
+use super::arguments::Arguments;
+use crate::rng::Stream;
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+
+/// What a command line gives.
+pub const USAGE: &str = "\
+usage: tbench [OPTIONS]
+  -c, --clients N      clients, each with a server (1)
+      --client-us N    what a client computes between two requests, mean (3)
+      --server-us N    what a server computes for an answer, mean (3)
+      --io-ns N        what sending costs beside the system call, ns (1500)
+      --op-bytes N     bytes that an operation counts, request and answer (8000)
+      --load-us N      what a client computes at first, as for reading its load file (0)
+      --connect-us N   time between two clients' beginnings (0)
+      --rest-ms N      time from the last operation to the end (0)
+      --run-ms N       how long all clients run (1000)
+";
+
+/// What the command line asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Options {
+    clients: u32,
+    client_us: u32,
+    server_us: u32,
+    io_ns: u32,
+    op_bytes: u32,
+    load_us: u32,
+    connect_us: u32,
+    rest_ms: u32,
+    run_ms: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// A client: reads its load file.
+    Load,
+    /// Looks whether something has come.
+    Receive,
+    Compute,
+    Send,
+    Wake,
+}
+
+/// A client or a server.
+#[derive(Clone, Debug)]
+struct Peer {
+    stage: Stage,
+    /// Something has come for it.
+    filled: bool,
+    waits: bool,
+    ended: bool,
+}
+
+/// tbench, ready to run.
+#[derive(Debug)]
+pub struct Tbench {
+    options: Options,
+    /// Servers at even places, each before its client.
+    peers: Vec<Peer>,
+    started: Option<Ns>,
+    ends: Option<Ns>,
+    operations: u64,
+    pausing: bool,
+}
+
+impl Tbench {
+    /// tbench with these arguments (without the program's name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String]) -> Result<Tbench, String> {
+        let mut options = Options {
+            clients: 1,
+            client_us: 3,
+            server_us: 3,
+            io_ns: 1500,
+            op_bytes: 8000,
+            load_us: 0,
+            connect_us: 0,
+            rest_ms: 0,
+            run_ms: 1000,
+        };
+        let mut arguments = Arguments::new(args, USAGE);
+        while let Some(name) = arguments.next()? {
+            let (value, range) = match name {
+                "-c" | "--clients" => (&mut options.clients, 1..=100_000),
+                "--client-us" => (&mut options.client_us, 0..=1_000_000),
+                "--server-us" => (&mut options.server_us, 0..=1_000_000),
+                "--io-ns" => (&mut options.io_ns, 0..=1_000_000),
+                "--op-bytes" => (&mut options.op_bytes, 1..=1_000_000_000),
+                "--load-us" => (&mut options.load_us, 0..=10_000_000),
+                "--connect-us" => (&mut options.connect_us, 0..=10_000_000),
+                "--rest-ms" => (&mut options.rest_ms, 0..=10_000_000),
+                "--run-ms" => (&mut options.run_ms, 1..=10_000_000),
+                _ => return Err(arguments.unknown()),
+            };
+            *value = arguments.number(range)?;
+        }
+        Ok(Tbench { options, peers: Vec::new(), started: None, ends: None, operations: 0, pausing: false })
+    }
+
+    /// Creates all pairs, waits until they are done, rests.
+    fn main(&mut self, now: Ns) -> Action {
+        let number = self.peers.len();
+        let all = 2 * self.options.clients as usize;
+        let pauses = number.is_multiple_of(2) && number > 0 && self.options.connect_us > 0;
+        if number < all {
+            if pauses && !std::mem::replace(&mut self.pausing, true) {
+                return Action::Sleep(Ns::from_us(u64::from(self.options.connect_us)));
+            }
+            self.pausing = false;
+            let is_server = number.is_multiple_of(2);
+            let stage = if is_server { Stage::Receive } else { Stage::Load };
+            self.peers.push(Peer { stage, filled: !is_server, waits: false, ended: false });
+            let comm = if is_server { "tbench_srv" } else { "tbench" };
+            return Action::Spawn(ThreadSpec::new(comm, format!("{comm} {}", number / 2)));
+        }
+        self.started.get_or_insert(now);
+        let ends = *self.ends.get_or_insert(now + Ns::from_ms(u64::from(self.options.run_ms)));
+        let rests = ends + Ns::from_ms(u64::from(self.options.rest_ms));
+        if now < rests { Action::Sleep(rests.since(now)) } else { Action::Exit }
+    }
+
+    fn peer(&mut self, me: usize, now: Ns, random: &mut Stream) -> Action {
+        let (is_client, other) = (me % 2 == 1, me ^ 1);
+        let over = self.ends.is_some_and(|ends| now >= ends);
+        let peer = &mut self.peers[me];
+        match peer.stage {
+            Stage::Load => {
+                peer.stage = Stage::Receive;
+                Action::Run(Ns::from_us(u64::from(self.options.load_us)))
+            }
+            Stage::Receive if !std::mem::take(&mut peer.filled) => {
+                peer.waits = true;
+                Action::Wait
+            }
+            Stage::Receive => {
+                peer.stage = Stage::Compute;
+                self.operations += u64::from(is_client && !over);
+                if self.peers[other].ended || (is_client && over) {
+                    self.end(me, other)
+                } else {
+                    self.compute(is_client, random)
+                }
+            }
+            Stage::Compute => {
+                peer.stage = Stage::Send;
+                Action::SystemCall(Ns(u64::from(self.options.io_ns)))
+            }
+            Stage::Send => {
+                self.peers[other].filled = true;
+                let waits = std::mem::take(&mut self.peers[other].waits);
+                self.peers[me].stage = if waits { Stage::Wake } else { Stage::Receive };
+                Action::SystemCall(Ns::ZERO)
+            }
+            Stage::Wake => {
+                peer.stage = Stage::Receive;
+                if peer.ended { self.wake_for_good(me) } else { Action::WakeSync(ThreadId(1 + other as u32)) }
+            }
+        }
+    }
+
+    fn compute(&self, is_client: bool, random: &mut Stream) -> Action {
+        let mean = u64::from(if is_client { self.options.client_us } else { self.options.server_us }) * 1000;
+        Action::Run(Ns(mean / 2 + random.below(mean + 1)))
+    }
+
+    /// Ends, and wakes the other to do so, too.
+    fn end(&mut self, me: usize, other: usize) -> Action {
+        if std::mem::replace(&mut self.peers[me].ended, true) {
+            return Action::Exit;
+        }
+        self.peers[other].filled = true;
+        // What is asked for next is the end.
+        self.peers[me].stage = Stage::Receive;
+        self.peers[me].filled = true;
+        if std::mem::take(&mut self.peers[other].waits) { self.wake_for_good(me) } else { Action::Exit }
+    }
+
+    fn wake_for_good(&self, me: usize) -> Action {
+        Action::Wake(ThreadId(1 + (me ^ 1) as u32))
+    }
+
+    /// From when all clients are there until the end or `now`, s.
+    fn seconds(&self, now: Ns) -> f64 {
+        let end = self.ends.map_or(now, |ends| ends.min(now));
+        self.started.map_or(0.0, |started| end.since(started).as_secs_f64())
+    }
+
+    fn megabytes_per_s(&self, now: Ns) -> f64 {
+        let seconds = self.seconds(now);
+        let bytes = (self.operations * u64::from(self.options.op_bytes)) as f64;
+        if seconds > 0.0 { bytes / seconds / 1e6 } else { 0.0 }
+    }
+}
+
+impl Workload for Tbench {
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec { comm: Comm::from("tbench"), ..ThreadSpec::new("tbench", "tbench main") }
+    }
+
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        match thread.index().checked_sub(1) {
+            None => self.main(view.now),
+            Some(me) => self.peer(me, view.now, view.random),
+        }
+    }
+
+    fn must_wait(&self, thread: ThreadId) -> bool {
+        match thread.index().checked_sub(1) {
+            None => true,
+            Some(me) => self.peers[me].waits,
+        }
+    }
+
+    fn output(&self, now: Ns) -> String {
+        let clients = self.options.clients;
+        format!("Throughput {:.3} MB/sec  {clients} clients  {clients} procs\n", self.megabytes_per_s(now))
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        Some(("operations", self.operations))
+    }
+
+    fn metrics(&self) -> Vec<(String, f64)> {
+        vec![("megabytes_per_s".to_string(), self.megabytes_per_s(self.ends.unwrap_or_default()))]
+    }
+
+    fn runtime(&self) -> Option<Ns> {
+        let load_ms = u64::from(self.options.load_us) * u64::from(self.options.clients) / 1000;
+        Some(Ns::from_ms(u64::from(self.options.run_ms) + u64::from(self.options.rest_ms) + load_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Machine};
+
+    fn run(kernel: &str, line: &str) -> (u64, Ns) {
+        let args = line.split_whitespace().map(String::from).collect::<Vec<_>>();
+        let machine = Machine::preset("laptop8").expect("a machine");
+        let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
+        let number = engine.start(Box::new(Tbench::parse(&args).expect("options")));
+        engine.run_until(Ns::from_secs(5), &mut ());
+        (engine.workload(number).progress().expect("operations").1, engine.now())
+    }
+
+    #[test]
+    fn more_clients_do_more_until_the_machine_is_full_and_all_ends() {
+        for kernel in ["v4.18", "v5.10", "v6.12"] {
+            let counts = [1, 4, 16].map(|clients| {
+                let (count, end) = run(
+                    kernel,
+                    &format!("-c {clients} --run-ms 50 --load-us 500 --connect-us 20 --rest-ms 10"),
+                );
+                assert!(end < Ns::from_ms(100), "{kernel}, {clients} clients: ends at {end:?}");
+                count
+            });
+            assert!(counts[0] > 1000 && counts[1] > 2 * counts[0], "{kernel}: {counts:?}");
+            assert!(counts[2] > counts[1], "{kernel}: {counts:?}");
+        }
+    }
+}
