@@ -1,7 +1,6 @@
 //! A journal made into a table: Parquet with a row a cell, counts by group.
 //!
-//! Cells come in the order of their numbers, however many threads there were: those of a group are kept until the groups
-//! before it are whole. Must not know: who reads the table.
+//! Cells come in the order of their numbers, however many threads there were. Must not know: who reads the table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -31,7 +30,7 @@ pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
     let output = BufWriter::new(File::create(&beside).map_err(failed)?);
     let mut table = TableWriter::new(output, "cells", &columns);
     let mut merged = Merged::default();
-    in_order(plan, folder, &mut |cell| {
+    in_order(folder, &mut |cell| {
         table.add(&row(&columns, &cell)).map_err(failed)?;
         let text = |name: &str| cell[name].as_str().unwrap_or_default().to_string();
         let group = Group { kernel: text("kernel"), machine: text("machine"), workload: text("workload") };
@@ -83,23 +82,15 @@ fn row<'c>(columns: &[(String, ColumnKind)], cell: &'c Value) -> Vec<Cell<'c>> {
     columns.iter().map(value).collect()
 }
 
-/// Feeds every cell to `each` in the order of numbers. Kept meanwhile are those of groups that are not whole yet or wait
-/// for one: as many as threads ran at once, times the seeds of a group.
-fn in_order(
-    plan: &Plan,
-    folder: &Path,
-    each: &mut dyn FnMut(Value) -> Result<(), LabError>,
-) -> Result<(), LabError> {
-    let mut waiting: BTreeMap<usize, BTreeMap<u64, Value>> = BTreeMap::new();
+/// Feeds every cell to `each` in the order of numbers. Kept meanwhile are those that were done before one that comes
+/// earlier: about as many as threads ran at once.
+fn in_order(folder: &Path, each: &mut dyn FnMut(Value) -> Result<(), LabError>) -> Result<(), LabError> {
+    let mut waiting: BTreeMap<u64, Value> = BTreeMap::new();
     let mut next = 0;
     journal::read(folder, &mut |cell| {
-        let number = cell["cell"].as_u64().unwrap_or(0);
-        let group = number as usize / plan.seeds();
-        waiting.entry(group).or_default().insert(number, cell);
-        while waiting.get(&next).is_some_and(|cells| cells.len() == plan.seeds()) {
-            for cell in waiting.remove(&next).into_iter().flat_map(BTreeMap::into_values) {
-                each(cell)?;
-            }
+        waiting.insert(cell["cell"].as_u64().unwrap_or(0), cell);
+        while let Some(cell) = waiting.remove(&next) {
+            each(cell)?;
             next += 1;
         }
         Ok(())
