@@ -232,6 +232,9 @@ pub struct SummaryArgs {
     /// How many rows each table has; 0 means all. JSON always has all.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
+    /// Writes counters and the histogram of wakeup latencies into a small file, too, which 'fairlab merge' adds up.
+    #[arg(long, value_name = "FILE")]
+    pub counts: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

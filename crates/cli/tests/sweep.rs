@@ -145,6 +145,28 @@ fn a_run_leaves_counts() {
     assert_eq!((merged["files"].as_u64(), merged["groups"][0]["runs"].as_u64()), (Some(2), Some(2)));
 }
 
+/// A fleet's hosts each send a few kilobytes of what they recorded.
+#[test]
+fn recordings_leave_counts_too() {
+    let folder = Folder::new("recorded");
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/perf-hackbench.data");
+    let trace = trace.to_str().expect("a path in UTF-8");
+    let files = ["one.json", "two.json"].map(|name| folder.path(name));
+    for file in &files {
+        stdout(&["summary", trace, "--counts", file]);
+        assert!(std::fs::metadata(file).expect("a file").len() < 10_000, "a few kilobytes");
+    }
+    let group =
+        |paths: &[&str]| json(&[&["merge"], paths, &["--format", "json"]].concat())["groups"][0].clone();
+    let (one, both) = (group(&[&files[0]]), group(&[&files[0], &files[1]]));
+    assert_eq!((one["runs"].as_u64(), both["runs"].as_u64()), (Some(1), Some(2)));
+    assert_eq!(one["metrics"]["wakeup_latency_ns_p99"], both["metrics"]["wakeup_latency_ns_p99"]);
+    assert_refused(
+        &["summary", trace, "--counts", "/nonexistent/counts.json"],
+        "cannot write /nonexistent/counts.json",
+    );
+}
+
 #[test]
 fn bad_input_is_refused_in_one_line() {
     let folder = Folder::new("bad");

@@ -5,7 +5,7 @@
 mod answer;
 mod records;
 
-pub use records::{Record, Side, read_side};
+pub use records::{Record, Side, count_trace, read_side};
 
 use fairlab_analysis::statistics::{
     Better, Estimate, FALSE_DISCOVERY_RATE, MARGIN, Modes, MoreRuns, Verdict, adjusted, judge, more_runs,
@@ -122,12 +122,26 @@ pub fn compare_sides(sides: &[Side], options: &CompareOptions) -> Result<Compari
         rows: Vec::new(),
         notices: Vec::new(),
     };
+    comparison.notices.extend(sides.iter().filter_map(seedless));
     for other in others {
         let (rows, notices) = against(baseline, other, options);
         comparison.rows.extend(rows);
         comparison.notices.extend(notices);
     }
     Ok(comparison)
+}
+
+/// Runs that are all the same tell no more than one does: intervals have nothing to go by.
+fn seedless(side: &Side) -> Option<String> {
+    let (first, others) = side.records.split_first()?;
+    let alike = !others.is_empty() && others.iter().all(|other| other.metrics == first.metrics);
+    alike.then(|| {
+        format!(
+            "all {} runs of {} are the same: chance plays no part in them, and intervals tell nothing",
+            side.records.len(),
+            side.name
+        )
+    })
 }
 
 fn check_metrics(sides: &[Side], wanted: &[String]) -> Result<(), LabError> {
@@ -300,6 +314,18 @@ mod tests {
             refusal(&[one.clone(), one], &["frames"]).contains("have no metric 'frames'; they have wakeup")
         );
         assert!(refusal(&[], &[]).contains("nothing to compare"));
+    }
+
+    #[test]
+    fn runs_without_chance_are_named() {
+        let same = side("a", "m", Some(&[1, 2, 3]), &[5.0, 5.0, 5.0]);
+        let comparison = compared(&same, &side("b", "m", Some(&[1, 2, 3]), &[5.0, 6.0, 5.0]));
+        assert_eq!(comparison.notices.len(), 1);
+        assert!(
+            comparison.notices[0].starts_with("all 3 runs of a are the same"),
+            "{:?}",
+            comparison.notices
+        );
     }
 
     /// Twenty metrics without a difference: one of them looks like one alone, and does not stand among the others.

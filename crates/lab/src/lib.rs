@@ -25,7 +25,8 @@ mod way;
 pub mod workloads;
 
 pub use compare::{
-    CompareOptions, Comparison, ComparisonRow, Pairing, Record, Side, compare, compare_sides, read_side,
+    CompareOptions, Comparison, ComparisonRow, Pairing, Record, Side, compare, compare_sides, count_trace,
+    read_side,
 };
 pub use error::LabError;
 pub use experiment::{Experiment, Progress, Stopped, run_all};

@@ -122,7 +122,8 @@ fn parse_filter(text: &str) -> Result<(String, String), String> {
 
 #[derive(Debug, Args)]
 pub struct MergeArgs {
-    /// Files of counts, or folders with counts.json in them at any depth: those of 'run --out' and of sweeps.
+    /// Files of counts, or folders with counts.json in them at any depth: those of 'run --out', of sweeps, of
+    /// 'summary --counts'.
     #[arg(value_name = "FILE", required = true)]
     pub paths: Vec<PathBuf>,
     /// Writes what was merged into a file that merges again.

@@ -1,5 +1,7 @@
 //! `fairlab merge`: counts of many runs or hosts as one.
 
+use std::path::Path;
+
 use fairlab_analysis::counts::Counts;
 use fairlab_lab::merge::{Group, Merged};
 use serde_json::{Map, Value, json};
@@ -18,15 +20,20 @@ pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
         merged = as_one(&merged);
     }
     if let Some(path) = &args.out {
-        std::fs::write(path, format!("{}\n", merged.to_json())).map_err(|error| {
-            let problem = format!("cannot write {}: {error}", path.display());
-            CliError::bad(problem, "check the place that --out names")
-        })?;
+        write(&merged, path, "--out")?;
     }
     match args.format {
         Format::Json => output::print_json(&to_json(&merged)),
         Format::Text => output::print(&to_text(&merged)),
     }
+}
+
+/// Writes counts into the file that `option` names.
+pub fn write(merged: &Merged, path: &Path, option: &str) -> Result<(), CliError> {
+    std::fs::write(path, format!("{}\n", merged.to_json())).map_err(|error| {
+        let problem = format!("cannot write {}: {error}", path.display());
+        CliError::bad(problem, format!("check the place that {option} names"))
+    })
 }
 
 /// Everything in one group, which keeps what all groups have in common.

@@ -9,7 +9,8 @@ use fairlab_analysis::summary::{
 };
 use fairlab_event::{Comm, Cpu, Pid};
 use fairlab_kernel::topology::CpuPlace;
-use fairlab_lab::machines;
+use fairlab_lab::merge::Merged;
+use fairlab_lab::{count_trace, machines};
 use fairlab_trace::ImportStats;
 use serde_json::{Map, Value, json};
 
@@ -20,7 +21,14 @@ use crate::numbers::CpuSets;
 use crate::output;
 
 pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
-    let mut summary = Summary::new(options(args)?);
+    let options = options(args)?;
+    if let Some(path) = &args.counts {
+        let (group, counts) = count_trace(&args.trace.file)?;
+        let mut merged = Merged::default();
+        merged.add(group, &counts);
+        super::merge::write(&merged, path, "--counts")?;
+    }
+    let mut summary = Summary::new(options);
     let stats = args.trace.read(&mut summary)?;
     let report = summary.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     trace::warn(&args.trace.file, &stats, &report.notices);

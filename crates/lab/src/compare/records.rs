@@ -5,11 +5,13 @@
 use std::fs;
 use std::path::Path;
 
+use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
-use fairlab_event::{Event, Ns, Sink};
+use fairlab_event::{Event, Ns, Sink, System};
 use fairlab_trace::{ReadOptions, read_path};
 use serde_json::Value;
 
+use crate::merge::Group;
 use crate::{LabError, RunResult};
 
 /// One run's numbers.
@@ -165,12 +167,13 @@ fn is_trace(path: &Path) -> bool {
     path.is_file() && SUFFIXES.iter().any(|suffix| plain.ends_with(suffix))
 }
 
-/// How far a trace reaches.
+/// How far a trace reaches, and whose it is.
 #[derive(Debug, Default)]
 struct Extent {
     start: Option<Ns>,
     end: Ns,
     cpus: usize,
+    system: System,
 }
 
 impl Sink for Extent {
@@ -179,29 +182,42 @@ impl Sink for Extent {
         self.end = self.end.max(event.time);
         self.cpus = self.cpus.max(event.cpu.index() + 1);
     }
+
+    fn system(&mut self, system: &System) {
+        self.system = system.clone();
+    }
 }
 
-/// The numbers of a recorded trace: read once for how far it reaches, once for what happened.
-fn read_trace(path: &Path) -> Result<Record, LabError> {
+/// What happened in a recorded trace, as counts: read once for how far it reaches, once for what happened.
+///
+/// # Errors
+/// It cannot be read twice, or holds no events.
+pub fn count_trace(path: &Path) -> Result<(Group, Counts), LabError> {
+    let hint = "give a trace in a file";
     let read = |sink: &mut dyn Sink| {
-        read_path(path, &ReadOptions::default(), sink).map_err(|error| {
-            LabError::new(format!("{}: {error}", path.display()), "take it out of the folder")
-        })
+        read_path(path, &ReadOptions::default(), sink)
+            .map_err(|error| LabError::new(format!("{}: {error}", path.display()), hint))
     };
     let mut extent = Extent::default();
     read(&mut extent)?;
-    let start = extent.start.ok_or_else(|| {
-        LabError::new(format!("{}: no events in it", path.display()), "take it out of the folder")
-    })?;
-    let mut metrics = Metrics::new(extent.cpus, start);
+    let empty = || LabError::new(format!("{}: no events in it", path.display()), hint);
+    let start = extent.start.ok_or_else(empty)?;
+    let known = extent.system.cpus.map_or(0, |cpus| cpus as usize);
+    let cpus = extent.cpus.max(known);
+    let mut metrics = Metrics::new(cpus, start);
     read(&mut metrics)?;
-    let metrics = metrics.finish(extent.end).into_iter().map(|(name, value)| (name.to_string(), value));
-    Ok(Record {
-        machine: format!("{} CPUs", extent.cpus),
-        workload: String::new(),
-        seed: None,
-        metrics: metrics.collect(),
-    })
+    let group = Group {
+        kernel: if extent.system.release.is_empty() { "unknown".to_string() } else { extent.system.release },
+        machine: format!("{cpus} CPUs"),
+        workload: "recorded".to_string(),
+    };
+    Ok((group, metrics.into_counts(extent.end)))
+}
+
+fn read_trace(path: &Path) -> Result<Record, LabError> {
+    let (group, counts) = count_trace(path)?;
+    let metrics = counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value));
+    Ok(Record { machine: group.machine, workload: group.workload, seed: None, metrics: metrics.collect() })
 }
 
 #[cfg(test)]
