@@ -39,6 +39,8 @@ pub enum Command {
     Merge(MergeArgs),
     /// Turns a trace into another format: ftrace text, trace.dat, perf.data.
     Convert(ConvertArgs),
+    /// Records this host's scheduler while a command runs.
+    Record(RecordArgs),
     /// Shows how long each task of a recorded trace waited for a CPU, as perf sched latency does.
     Latency(LatencyArgs),
     /// Explains the worst waits of a recorded trace: who woke the task, who ran instead, what idled, what ended it.
@@ -144,6 +146,31 @@ pub struct ConvertArgs {
 fn parse_output_format(text: &str) -> Result<OutputFormat, String> {
     let known = || OutputFormat::ALL.map(OutputFormat::name).join(", ");
     OutputFormat::parse(text).ok_or_else(|| format!("known are {}", known()))
+}
+
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// The trace to write; its name's end tells the format.
+    #[arg(short, long, value_name = "FILE", default_value = "trace.dat")]
+    pub output: PathBuf,
+    /// The format, whatever the name: text, trace.dat, perf.data, perfetto, parquet.
+    #[arg(long, value_name = "FORMAT", value_parser = parse_output_format)]
+    pub to: Option<OutputFormat>,
+    /// Events to record, as SYSTEM:EVENT; by default those of the scheduler that the kernel has.
+    #[arg(short, long, value_name = "EVENT", value_delimiter = ',')]
+    pub events: Vec<String>,
+    /// The buffer of each CPU, KiB.
+    #[arg(long, value_name = "KIB", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    pub buffer_kb: u32,
+    /// Also probe where the fair class places entities: vruntime, deadline and lag (EEVDF kernels with BTF).
+    #[arg(long)]
+    pub place: bool,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// The command that runs meanwhile.
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

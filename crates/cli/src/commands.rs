@@ -10,6 +10,7 @@ pub mod kernels;
 pub mod latency;
 pub mod machines;
 pub mod merge;
+pub mod record;
 pub mod run;
 pub mod scenario;
 pub mod summary;

@@ -41,6 +41,7 @@ fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Merge(args) => commands::merge::execute(&args),
         Command::Compare(args) => commands::compare::execute(&args),
         Command::Convert(args) => commands::convert::execute(&args),
+        Command::Record(args) => commands::record::execute(&args),
         Command::Latency(args) => commands::latency::execute(&args),
         Command::Explain(args) => commands::explain::execute(&args),
         Command::Summary(args) => commands::summary::execute(&args),

@@ -14,6 +14,7 @@ pub mod fidelity;
 mod folder;
 pub mod machines;
 pub mod merge;
+pub mod record;
 mod run;
 pub mod scenario;
 pub mod sweep;

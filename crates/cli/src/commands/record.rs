@@ -1,0 +1,52 @@
+//! `fairlab record`: this host's scheduler while a command runs.
+
+use fairlab_lab::record::{RecordOptions, Recorded, record};
+use serde_json::json;
+
+use super::trace;
+use crate::args::{Format, RecordArgs};
+use crate::error::CliError;
+use crate::output;
+use crate::progress::stop_on_interrupt;
+
+pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
+    let stop = stop_on_interrupt()?;
+    let options = RecordOptions {
+        output: args.output.clone(),
+        format: args.to,
+        events: args.events.clone(),
+        buffer_kb: args.buffer_kb,
+        place: args.place,
+    };
+    let recorded = record(&options, &args.command, &stop)?;
+    let path = args.output.display();
+    if !recorded.missing.is_empty() {
+        eprintln!("{path}: this kernel has no {}", recorded.missing.join(", "));
+    }
+    if recorded.dropped > 0 {
+        let hint = "take a larger --buffer-kb";
+        eprintln!("{path}: {} events were dropped for want of room; {hint}", recorded.dropped);
+    }
+    trace::warn(&args.output, &recorded.import, &[]);
+    trace::warn_of_losses(&args.output, &recorded.losses);
+    answer(args, &recorded)
+}
+
+fn answer(args: &RecordArgs, recorded: &Recorded) -> Result<(), CliError> {
+    let (path, events) = (args.output.display(), recorded.import.events);
+    match args.format {
+        Format::Text => output::print(&format!(
+            "{path}: {events} events; {} ended with status {}\n",
+            args.command[0],
+            recorded.code()
+        )),
+        Format::Json => output::print_json(&json!({
+            "schema": "fairlab/record/1",
+            "output": args.output,
+            "events": events,
+            "dropped": recorded.dropped,
+            "missing": recorded.missing,
+            "status": recorded.code(),
+        })),
+    }
+}

@@ -1,0 +1,352 @@
+//! Recording this host's scheduler while a command runs: tracefs's own buffers, read page by page.
+//!
+//! Must not know: how a reader of traces reads pages, how a result reaches a user.
+
+mod pages;
+mod tracefs;
+
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fairlab_event::{Sink, System};
+use fairlab_trace::{ImportStats, Losses, OutputFormat, ReadOptions, read_path};
+
+use crate::{LabError, TraceFile};
+use pages::Pages;
+use tracefs::{Instance, Probe, copy};
+
+/// What is recorded unless something else is asked for; what a kernel lacks of it is left out.
+pub const EVENTS: &[&str] = &[
+    "sched:sched_switch",
+    "sched:sched_waking",
+    "sched:sched_wakeup",
+    "sched:sched_wakeup_new",
+    "sched:sched_migrate_task",
+    "sched:sched_process_fork",
+    "sched:sched_process_exec",
+    "sched:sched_process_exit",
+    "sched:sched_stat_wait",
+    "sched:sched_stat_sleep",
+    "sched:sched_stat_blocked",
+    "sched:sched_stat_iowait",
+    "sched:sched_stat_runtime",
+];
+
+/// What shows placement: the entity as `place_entity()` finds it, and as the pick sets it running.
+const PLACE_PROBES: &[Probe] = &[
+    (
+        "place_entity",
+        "place_entity",
+        "se=$arg2 vruntime=se->vruntime:u64 deadline=se->deadline:u64 vlag=se->vlag:s64 flags=$arg3",
+    ),
+    (
+        "set_next_entity",
+        "set_next_entity",
+        "se=$arg2 vruntime=se->vruntime:u64 deadline=se->deadline:u64 vlag=se->vlag:s64",
+    ),
+];
+
+/// What and how to record.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    /// The trace's file.
+    pub output: PathBuf,
+    /// Its format, whatever the name.
+    pub format: Option<OutputFormat>,
+    /// Events as `SYSTEM:EVENT`; [`EVENTS`] where none are named.
+    pub events: Vec<String>,
+    /// The buffer of each CPU, KiB.
+    pub buffer_kb: u32,
+    /// Probes that show where entities are placed.
+    pub place: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Recorded {
+    /// How the command ended.
+    pub status: ExitStatus,
+    /// Events asked for that this kernel does not have.
+    pub missing: Vec<String>,
+    /// Events that buffers had no room for.
+    pub dropped: u64,
+    /// What was read back.
+    pub import: ImportStats,
+    /// What the file does not carry.
+    pub losses: Losses,
+}
+
+/// How long a command may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Between two looks at whether the command has ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Runs `command` and records the scheduler meanwhile. When `stop` is set the command is ended, and what was recorded is
+/// kept. Every setting is as before when this returns.
+///
+/// # Errors
+/// Tracefs cannot be used, an event that was asked for is not there, the command cannot be started, the trace not written.
+pub fn record(options: &RecordOptions, command: &[String], stop: &AtomicBool) -> Result<Recorded, LabError> {
+    let mut trace = TraceFile::create(&options.output, options.format)?;
+    let copied = CopyFolder::beside(&options.output)?;
+    let mut instance = Instance::create()?;
+    let missing = prepare(&mut instance, options)?;
+    let page_bytes = page_bytes(&instance)?;
+    let cpus = instance.cpus().map_err(|error| failed(&instance, &error))?;
+    let mut buffers = Vec::new();
+    for cpu in &cpus {
+        let name = format!("per_cpu/cpu{cpu}/trace_pipe_raw");
+        let pages = Pages::open(&instance.folder().join(&name), &copied.0.join(&name), page_bytes);
+        buffers.push(pages.map_err(|error| failed(&instance, &error))?);
+    }
+    let status = run(&instance, &mut buffers, command, stop)?;
+    drop(buffers);
+    let dropped = cpus.iter().map(|&cpu| instance.dropped(cpu)).sum();
+    copied.describe(&instance, options).map_err(|error| failed(&instance, &error))?;
+    drop(instance);
+    trace.system(&this_system(cpus.len()));
+    let import = read_path(&copied.0, &ReadOptions::default(), &mut trace).map_err(|error| {
+        LabError::new(format!("what was recorded cannot be read: {error}"), "record for longer")
+    })?;
+    Ok(Recorded { status, missing, dropped, import, losses: trace.finish()? })
+}
+
+/// Buffers, clock, events. Returns the events that are not there.
+fn prepare(instance: &mut Instance, options: &RecordOptions) -> Result<Vec<String>, LabError> {
+    instance.set("buffer_size_kb", &options.buffer_kb.to_string())?;
+    instance.set("trace_clock", "mono")?;
+    // Older kernels cannot keep process numbers.
+    let _ = instance.set("options/record-tgid", "1");
+    let by_name = !options.events.is_empty();
+    let names = EVENTS.iter().map(|event| (*event).to_string()).collect::<Vec<_>>();
+    let mut missing = Vec::new();
+    for event in if by_name { &options.events } else { &names } {
+        if instance.enable(event)? {
+            continue;
+        }
+        if by_name || *event == names[0] {
+            return Err(LabError::new(
+                format!("this kernel has no event {event}"),
+                "name events as SYSTEM:EVENT; /sys/kernel/tracing/available_events lists them",
+            ));
+        }
+        missing.push(event.clone());
+    }
+    if options.place {
+        missing.extend(instance.probe(PLACE_PROBES).into_iter().map(|name| format!("probe {name}")));
+    }
+    Ok(missing)
+}
+
+/// Lets the command run while buffers are copied.
+fn run(
+    instance: &Instance,
+    buffers: &mut [Pages],
+    command: &[String],
+    stop: &AtomicBool,
+) -> Result<ExitStatus, LabError> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(LabError::new("no command is given", "name it behind --: fairlab record -- sleep 1"));
+    };
+    instance.set("tracing_on", "1")?;
+    let mut child = Command::new(program).args(arguments).spawn().map_err(|error| {
+        LabError::new(format!("cannot start '{program}': {error}"), "check its name and the path to it")
+    })?;
+    let ended = AtomicBool::new(false);
+    let copied = thread::scope(|scope| {
+        let copying = scope.spawn(|| pages::copy_until(buffers, &ended));
+        let status = wait(&mut child, stop);
+        let off = instance.set("tracing_on", "0");
+        ended.store(true, Ordering::Release);
+        let copied = copying.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (status, off, copied)
+    });
+    let (status, off, copied) = copied;
+    off?;
+    copied.map_err(|error| {
+        LabError::new(format!("cannot keep what was recorded: {error}"), "check the free space")
+    })?;
+    status.map_err(|error| LabError::new(format!("cannot wait for '{program}': {error}"), "try again"))
+}
+
+/// Waits for the command; an interrupt from the terminal has reached it, too, so it gets time to end by itself.
+fn wait(child: &mut Child, stop: &AtomicBool) -> io::Result<ExitStatus> {
+    let mut asked: Option<Instant> = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if stop.load(Ordering::Relaxed) && asked.get_or_insert_with(Instant::now).elapsed() > GRACE {
+            child.kill()?;
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// A folder beside the output, laid out as tracefs is; gone when this is.
+struct CopyFolder(PathBuf);
+
+impl CopyFolder {
+    fn beside(output: &Path) -> Result<CopyFolder, LabError> {
+        let name = output.file_name().unwrap_or_default().to_string_lossy();
+        let folder = output.with_file_name(format!(".{name}.{}.pages", std::process::id()));
+        fs::create_dir(&folder).map_err(|error| {
+            LabError::new(
+                format!("cannot make {}: {error}", folder.display()),
+                "check the place and its free space",
+            )
+        })?;
+        Ok(CopyFolder(folder))
+    }
+
+    /// Copies what a reader needs to know of the pages.
+    fn describe(&self, instance: &Instance, options: &RecordOptions) -> io::Result<()> {
+        let from = instance.folder();
+        let top = from.parent().and_then(Path::parent).unwrap_or(from);
+        copy(&top.join("events/header_page"), &self.0.join("events/header_page"))?;
+        for file in ["trace_clock", "saved_cmdlines", "saved_tgids", "events/ftrace/print/format"] {
+            copy(&from.join(file), &self.0.join(file))?;
+        }
+        for file in ["saved_cmdlines", "saved_tgids", "printk_formats"] {
+            let own = self.0.join(file);
+            if fs::metadata(&own).map_or(true, |own| own.len() == 0) {
+                copy(&top.join(file), &own)?;
+            }
+        }
+        let probed = PLACE_PROBES.iter().map(|probe| format!("{}:{}", instance.probe_system(), probe.0));
+        let known = EVENTS.iter().map(|event| (*event).to_string());
+        for event in known.chain(options.events.iter().cloned()).chain(probed) {
+            let file = format!("events/{}/format", event.replace(':', "/"));
+            copy(&top.join(&file), &self.0.join(&file))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for CopyFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A page's size, from its description: where the data begin, and how many bytes they are.
+fn page_bytes(instance: &Instance) -> Result<usize, LabError> {
+    let top = instance.folder().parent().and_then(Path::parent).unwrap_or(instance.folder());
+    let path = top.join("events/header_page");
+    let bytes = tracefs::read(&path).map_err(|error| failed(instance, &error))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let data = text.lines().find(|line| line.contains(" data;")).unwrap_or_default();
+    let number = |name: &str| -> Option<usize> {
+        data.split(';').find_map(|field| field.trim().strip_prefix(name)?.parse().ok())
+    };
+    number("offset:").zip(number("size:")).map(|(offset, size)| offset + size).ok_or_else(|| {
+        LabError::new(format!("{} does not describe pages", path.display()), "report this with that file")
+    })
+}
+
+fn this_system(cpus: usize) -> System {
+    let of = |file: &str| {
+        fs::read_to_string(format!("/proc/sys/kernel/{file}")).unwrap_or_default().trim().to_string()
+    };
+    System {
+        release: of("osrelease"),
+        node: of("hostname"),
+        architecture: of("arch"),
+        cpus: u32::try_from(cpus).ok(),
+    }
+}
+
+fn failed(instance: &Instance, error: &io::Error) -> LabError {
+    LabError::new(format!("{}: {error}", instance.folder().display()), "see whether this user may read it")
+}
+
+impl Recorded {
+    /// The exit status that the command would have given its caller.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_event::{Event, EventKind};
+
+    fn names_in(folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.contains(&format!("fairlab_{}", std::process::id()))).collect()
+    }
+
+    /// An empty folder of this name.
+    fn empty_folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("fairlab-record-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).expect("a folder");
+        folder
+    }
+
+    /// Where tracing is allowed a recording holds the command's own switches; elsewhere the error says what to do.
+    /// Either way nothing stays behind.
+    #[test]
+    fn a_command_is_recorded_or_it_is_said_why_not() {
+        let folder = empty_folder("sleep");
+        let options = RecordOptions {
+            output: folder.join("sleep.dat"),
+            format: None,
+            events: Vec::new(),
+            buffer_kb: 512,
+            place: true,
+        };
+        let command = ["sleep", "0.05"].map(String::from);
+        match record(&options, &command, &AtomicBool::new(false)) {
+            Ok(recorded) => {
+                assert_eq!((recorded.code(), recorded.dropped), (0, 0));
+                let mut slept = 0;
+                let mut sink = fairlab_event::sink_fn(|event: &Event<'_>| {
+                    let EventKind::SchedSwitch(switch) = event.kind else { return };
+                    slept +=
+                        u32::from(switch.prev_comm.to_str() == "sleep" && !switch.prev_state.is_runnable());
+                });
+                read_path(&options.output, &ReadOptions::default(), &mut sink).expect("a trace");
+                drop(sink);
+                assert!(slept > 0, "sleep never slept");
+            }
+            Err(error) => assert!(error.hint.contains("root") || error.hint.contains("allowed"), "{error}"),
+        }
+        assert_eq!(names_in("/sys/kernel/tracing/instances"), Vec::<String>::new());
+        let left = fs::read_dir(&folder).expect("the folder").count();
+        assert!(left <= 1, "{left} files");
+        fs::remove_dir_all(folder).expect("the folder");
+    }
+
+    #[test]
+    fn mistakes_leave_nothing_behind() {
+        let folder = empty_folder("mistakes");
+        let options = |output: &str, events: &[&str]| RecordOptions {
+            output: folder.join(output),
+            format: None,
+            events: events.iter().map(|event| (*event).to_string()).collect(),
+            buffer_kb: 512,
+            place: false,
+        };
+        let stop = AtomicBool::new(false);
+        let error = record(&options("trace.doc", &[]), &["true".to_string()], &stop).expect_err("no format");
+        assert!(error.problem.contains("is no name for a trace"), "{error}");
+        let unknown = record(&options("a.dat", &["sched:sched_dance"]), &["true".to_string()], &stop);
+        let error = unknown.expect_err("no such event");
+        assert!(error.problem.contains("sched_dance") || error.hint.contains("root"), "{error}");
+        let error =
+            record(&options("a.dat", &[]), &["/no/such/program".to_string()], &stop).expect_err("no program");
+        assert!(error.problem.contains("/no/such/program") || error.hint.contains("root"), "{error}");
+        assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0);
+        fs::remove_dir_all(folder).expect("the folder");
+    }
+}

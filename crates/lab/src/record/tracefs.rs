@@ -1,0 +1,195 @@
+//! An instance of tracefs of our own: its buffers, its events, and their end.
+//!
+//! Whatever happens, an instance is taken down when it is dropped; nothing of the machine's own tracing is touched.
+//!
+//! Must not know: what is recorded for whom.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::LabError;
+
+/// Where tracefs is mounted, as a rule.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// What the probes of an instance are made of: (name, what is probed, what is fetched).
+pub(super) type Probe = (&'static str, &'static str, &'static str);
+
+/// Instances that this process has made: each gets a name of its own.
+static CREATED: AtomicU32 = AtomicU32::new(0);
+
+/// An instance that records until it is dropped.
+#[derive(Debug)]
+pub(super) struct Instance {
+    top: PathBuf,
+    folder: PathBuf,
+    /// The group of our probes, and their names.
+    group: String,
+    probes: Vec<&'static str>,
+}
+
+impl Instance {
+    /// A new instance below the tracefs of this host.
+    pub fn create() -> Result<Instance, LabError> {
+        let top = PLACES.iter().map(Path::new).find(|place| place.join("instances").is_dir());
+        let top = top.ok_or_else(|| {
+            LabError::new(
+                "tracefs is not there, or not for this user",
+                "run as root, after 'mount -t tracefs tracefs /sys/kernel/tracing' where it is not mounted",
+            )
+        })?;
+        Instance::below(top)
+    }
+
+    fn below(top: &Path) -> Result<Instance, LabError> {
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        let group = format!("fairlab_{}_{number}", std::process::id());
+        let folder = top.join("instances").join(&group);
+        fs::create_dir(&folder).map_err(|error| {
+            let hint = match error.kind() {
+                io::ErrorKind::PermissionDenied => "run as root; a kernel in lockdown refuses root, too",
+                _ => "see whether tracing is allowed on this host",
+            };
+            LabError::new(format!("cannot make {}: {error}", folder.display()), hint)
+        })?;
+        let instance = Instance { top: top.to_path_buf(), folder, group, probes: Vec::new() };
+        instance.set("tracing_on", "0")?;
+        Ok(instance)
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes `value` into one of its files.
+    pub fn set(&self, file: &str, value: &str) -> Result<(), LabError> {
+        write(&self.folder.join(file), value).map_err(|error| {
+            let path = self.folder.join(file);
+            LabError::new(
+                format!("cannot write '{value}' to {}: {error}", path.display()),
+                "see whether the kernel knows it, and whether this user may",
+            )
+        })
+    }
+
+    /// Switches an event on, named `SYSTEM:EVENT`. `false` if this kernel has none of that name.
+    pub fn enable(&self, event: &str) -> Result<bool, LabError> {
+        let path = format!("events/{}/enable", event.replace(':', "/"));
+        if !self.folder.join(&path).is_file() {
+            return Ok(false);
+        }
+        self.set(&path, "1").map(|()| true)
+    }
+
+    /// Makes probes and switches them on; `None` of those that this kernel refuses. They are gone with the instance.
+    pub fn probe(&mut self, probes: &[Probe]) -> Vec<&'static str> {
+        let mut refused = Vec::new();
+        for &(name, place, fetched) in probes {
+            let line = format!("p:{}/{name} {place} {fetched}\n", self.group);
+            let made = append(&self.top.join("kprobe_events"), &line).is_ok();
+            if made {
+                self.probes.push(name);
+            }
+            let event = format!("{}:{name}", self.group);
+            if !made || !self.enable(&event).unwrap_or(false) {
+                refused.push(name);
+            }
+        }
+        refused
+    }
+
+    /// The system under which our probes stand.
+    pub fn probe_system(&self) -> &str {
+        &self.group
+    }
+
+    /// The CPUs that have a buffer.
+    pub fn cpus(&self) -> io::Result<Vec<u32>> {
+        let mut cpus = Vec::new();
+        for entry in fs::read_dir(self.folder.join("per_cpu"))? {
+            let name = entry?.file_name();
+            cpus.extend(name.to_string_lossy().strip_prefix("cpu").and_then(|cpu| cpu.parse::<u32>().ok()));
+        }
+        cpus.sort_unstable();
+        Ok(cpus)
+    }
+
+    /// Events that the buffer of a CPU had to drop.
+    pub fn dropped(&self, cpu: u32) -> u64 {
+        let stats = read(&self.folder.join(format!("per_cpu/cpu{cpu}/stats"))).unwrap_or_default();
+        let stats = String::from_utf8_lossy(&stats);
+        let of = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            matches!(name.trim(), "overrun" | "dropped events").then(|| value.trim().parse::<u64>().ok())?
+        };
+        stats.lines().filter_map(of).sum()
+    }
+}
+
+fn write(path: &Path, value: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    OpenOptions::new().append(true).open(path)?.write_all(line.as_bytes())
+}
+
+/// Everything as it was. A buffer that somebody still reads holds the folder for a moment.
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let _ = write(&self.folder.join("tracing_on"), "0");
+        let _ = write(&self.folder.join("events/enable"), "0");
+        for name in &self.probes {
+            let _ = append(&self.top.join("kprobe_events"), &format!("-:{}/{name}\n", self.group));
+        }
+        for _ in 0..100 {
+            match fs::remove_dir(&self.folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// All bytes of a file of tracefs. Some of them answer the first read only, so that one has to be large.
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let (mut file, mut bytes, mut piece) = (File::open(path)?, Vec::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(bytes),
+            length => bytes.extend_from_slice(&piece[..length]),
+        }
+    }
+}
+
+/// Copies a small file out of tracefs; what is not there is left out.
+pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let bytes = match read(from) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    File::create(to)?.write_all(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_made_is_named() {
+        let error = Instance::below(Path::new("/nowhere")).expect_err("no such place");
+        assert!(error.problem.starts_with("cannot make /nowhere/instances/fairlab_"), "{error}");
+        assert!(!error.hint.is_empty());
+    }
+}
