@@ -35,6 +35,8 @@ mod shares;
 mod util_est;
 
 #[cfg(test)]
+mod felt;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod recorded;

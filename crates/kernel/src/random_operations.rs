@@ -41,7 +41,7 @@ fn the_state_stays_sound_on_every_prefix_of_the_log() {
 }
 
 /// Why some changes are not felt here, and which.
-const UNFELT: &[(&str, &[&str])] = &[
+pub(crate) const UNFELT: &[(&str, &[&str])] = &[
     ("no balancing is driven here: see the random machines there", &["no-lb-bias", "no-cpu-load"]),
     (
         "a new task goes anywhere",
