@@ -243,20 +243,31 @@ fn claims_of_report(
 
 /// Runs of the sizes of which there are recordings of real kernels.
 fn beside_real_kernels(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
-    let plan = |real: &Real| Plan {
+    let seeds = bench.choose(5, 3);
+    let plan = |real: &Real, seed: u64| Plan {
         kernel: real.kernel,
         machine: real.machine,
         workload: format!("schbench -m 2 -t {} -c 200000 -s 1000 -r 16 -w 2", real.cpus / 2),
         duration: Ns::from_secs(20),
-        seed: 1,
+        seed,
     };
-    let plans = REAL.iter().map(plan).collect::<Vec<_>>();
-    let Some(results) = bench.watch(&plans, |_| Watch::from(Ns::from_secs(2)))? else { return Ok(None) };
+    let plans =
+        REAL.iter().flat_map(|real| (1..=seeds).map(move |seed| plan(real, seed))).collect::<Vec<_>>();
+    let Some(all) = bench.watch(&plans, |_| Watch::from(Ns::from_secs(2)))? else { return Ok(None) };
+    // Tables and passes are those of the first seed, shares those of all.
+    let mut results = Vec::<(RunResult, Watch)>::new();
+    for (run, watch) in all {
+        match results.last_mut().filter(|_| run.seed != 1) {
+            Some((_, first)) => first.waits.join(&watch.waits),
+            None => results.push((run, watch)),
+        }
+    }
     report.heading("Beside real kernels");
     report.text(
         "schbench -m 2 -t CPUS/2 -c 200000 -s 1000 -r 16 -w 2 on 8 and 16 CPUs (cores of 2 threads), HZ 1000: what real \
-         kernels of these releases did in a virtual machine whose clock counts instructions, and what the model does. One \
-         run each.",
+         kernels of these releases did in a virtual machine whose clock counts instructions, one run each, and what the model \
+         does. \"> 2 ms\": of workers' wakeups; real: with 16 CPUs counted in a trace, with 8 the most that the table allows \
+         (its p75 is good and its p90 is not: it is more than 10 %); modelled: of several seeds.",
     );
     let tables = results.iter().map(|(run, _)| SchbenchTable::last_of(&run.output).unwrap_or_default());
     let tables = tables.collect::<Vec<_>>();

@@ -46,7 +46,7 @@ impl Report {
                 Part::Heading(heading) => text += &format!("## {heading}\n"),
                 Part::Text(paragraph) => text += &format!("{paragraph}\n"),
                 Part::Table { header, rows } => text += &pipes(header, rows),
-                Part::Verbatim(lines) => text += &format!("```\n{}\n```\n", lines.trim_end()),
+                Part::Verbatim(lines) => text += &format!("```text\n{}\n```\n", lines.trim_end()),
             }
         }
         text += "\n## Claims\n\n| claim | published | measured | |\n|---|---:|---:|---|\n";

@@ -46,6 +46,12 @@ impl TaskWaits {
         }
     }
 
+    /// Adds the waits of another run of the same workload.
+    pub fn join(&mut self, other: &TaskWaits) {
+        self.waits.extend(&other.waits);
+        self.woken_by_interrupt.extend(&other.woken_by_interrupt);
+    }
+
     /// The waits, in the order in which they ended.
     pub fn all(&self) -> impl Iterator<Item = Ns> {
         let woken_by_tasks = |pid: &Pid| !self.woken_by_interrupt.contains(pid);
