@@ -321,6 +321,14 @@ pub struct ScenarioArgs {
 pub enum ScenarioCommand {
     /// Lists scenarios.
     List(FormatArgs),
+    /// Shows what a scenario is about, and how to try another workload on its kernels.
+    Show {
+        /// The scenario.
+        #[arg(value_name = "NAME")]
+        name: String,
+        #[command(flatten)]
+        format: FormatArgs,
+    },
     /// Runs a scenario and judges its report's claims; exit status 1 says that one does not hold.
     Run(ScenarioRunArgs),
 }

@@ -43,6 +43,10 @@ pub struct Scenario {
     pub source: &'static str,
     /// The commit that is guilty or helpful, with its subject.
     pub commit: &'static str,
+    /// The two kernels that differ by it, the older one first: what to try another workload on.
+    pub pair: [&'static str; 2],
+    /// The report's machine.
+    pub machine: &'static str,
     conduct: fn(&Bench<'_>, &mut Report) -> Result<Option<()>, LabError>,
 }
 

@@ -14,6 +14,7 @@ use crate::progress::{ProgressLine, stop_on_interrupt};
 pub fn execute(command: ScenarioCommand) -> Result<(), CliError> {
     match command {
         ScenarioCommand::List(format) => list(format.format),
+        ScenarioCommand::Show { name, format } => show(&name, format.format),
         ScenarioCommand::Run(args) => run(&args),
     }
 }
@@ -21,14 +22,7 @@ pub fn execute(command: ScenarioCommand) -> Result<(), CliError> {
 fn list(format: Format) -> Result<(), CliError> {
     match format {
         Format::Json => {
-            let all = SCENARIOS.iter().map(|scenario| {
-                json!({
-                    "name": scenario.name,
-                    "about": scenario.about,
-                    "source": scenario.source,
-                    "commit": scenario.commit,
-                })
-            });
+            let all = SCENARIOS.iter().map(describe);
             output::print_json(
                 &json!({ "schema": "fairlab/scenarios/1", "scenarios": all.collect::<Vec<_>>() }),
             )
@@ -40,11 +34,45 @@ fn list(format: Format) -> Result<(), CliError> {
     }
 }
 
+fn describe(scenario: &Scenario) -> Value {
+    json!({
+        "name": scenario.name,
+        "about": scenario.about,
+        "source": scenario.source,
+        "commit": scenario.commit,
+        "pair": scenario.pair,
+        "machine": scenario.machine,
+    })
+}
+
+fn show(name: &str, format: Format) -> Result<(), CliError> {
+    let scenario = scenario::find(name)?;
+    if format == Format::Json {
+        let mut answer = json!({ "schema": "fairlab/scenario-about/1" });
+        if let (Some(answer), Value::Object(about)) = (answer.as_object_mut(), describe(scenario)) {
+            answer.extend(about);
+        }
+        return output::print_json(&answer);
+    }
+    let [one, other] = scenario.pair;
+    output::print(&format!(
+        "{}: {}\nreport   {}\ncommit   {}\nrun      fairlab scenario run {} --quick\nanother workload on its kernels and machine:\n         \
+         fairlab compare WORKLOAD --kernel {one} --kernel {other} --machine {}\n",
+        scenario.name, scenario.about, scenario.source, scenario.commit, scenario.name, scenario.machine
+    ))
+}
+
 fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     let chosen = match args.name.as_str() {
         "all" => SCENARIOS.iter().collect::<Vec<_>>(),
         name => vec![scenario::find(name)?],
     };
+    if let Some(pages) = args.pages.as_deref().filter(|pages| !pages.is_dir()) {
+        return Err(CliError::bad(
+            format!("{} is no folder", pages.display()),
+            "name one for --pages that is there",
+        ));
+    }
     let folder = args.out.as_deref().map(RunFolder::create).transpose()?;
     let stop = stop_on_interrupt()?;
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));

@@ -17,6 +17,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
     commit: "86bfbb7ce4f6 (\"sched/fair: Add lag based placement\", v6.6); many ticks pass because reweight_entity() leaves \
              the deadline of an entity that is off its queue; 152e11f6df29 (\"sched/fair: Implement delayed dequeue\", v6.12) \
              keeps groups' entities queued",
+    pair: ["v6.5", "86bfbb7ce4f6"],
+    machine: "s390-lpar24",
     conduct,
 };
 

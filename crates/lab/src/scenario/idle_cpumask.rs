@@ -26,6 +26,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
     commit: "idle-cpumask-v7 (\"[RFC PATCH v7] sched/fair: select idle cpu from idle cpumask for task wakeup\"), never merged; \
              mainline merged the scan for idle cores into that for idle CPUs (9fe1f127b913, v5.12) and bounded the scan by \
              utilization instead (70fb5ccf2ebb, SIS_UTIL, v6.0)",
+    pair: ["v5.10", "v5.10+idle-cpumask-v7"],
+    machine: "xeon-2s80",
     conduct,
 };
 

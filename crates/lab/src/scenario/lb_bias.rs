@@ -21,6 +21,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
     about: "LKP's catalogue of 104 tests on four machines: hardly anything changes when LB_BIAS is switched off",
     source: "Dietmar Eggemann, \"sched/fair: Disable LB_BIAS by default\", 9 August 2018, with results of the 0-Day robot",
     commit: "fdf5f315d5cf (\"sched/fair: Disable LB_BIAS by default\", v4.20)",
+    pair: ["v4.18", "v4.18+NO_LB_BIAS"],
+    machine: "lkp-bdw-ep3",
     conduct,
 };
 

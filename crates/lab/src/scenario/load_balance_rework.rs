@@ -24,6 +24,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
     source: "Chris Mason, \"[PATCH] fix scheduler regression from 'sched/fair: Rework load_balance()'\", 23 October 2020",
     commit: "0b0695f2b34a (\"sched/fair: Rework load_balance()\", v5.5) brought it, \
              16b0a7a1a0af (\"sched/fair: Ensure tasks spreading in LLC during LB\", v5.10) ended it",
+    pair: ["v5.4", "v5.4+0b0695f2b34a"],
+    machine: "vm40",
     conduct,
 };
 

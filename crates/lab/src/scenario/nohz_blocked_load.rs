@@ -16,6 +16,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
     source: "Joel Fernandes, \"[PATCH] sched/fair: Rate limit calls to update_blocked_averages() for NOHZ\", 22 January 2021",
     commit: "the patch (nohz-blocked-rate-limit, never merged); mainline moved the work out of new-idle balancing instead: \
              0826530de3cb (\"sched/fair: Remove update of blocked load from newidle_balance\", v5.13)",
+    pair: ["v5.4", "v5.4+nohz-blocked-rate-limit"],
+    machine: "chromebook8",
     conduct,
 };
 

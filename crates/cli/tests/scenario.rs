@@ -1,0 +1,49 @@
+//! `fairlab scenario` as its users meet it; what scenarios measure is tested where they are.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn fairlab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = fairlab(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+const NAMES: [&str; 5] =
+    ["load-balance-rework", "idle-cpumask", "lb-bias", "nohz-blocked-load", "eevdf-vhost"];
+
+#[test]
+fn every_report_is_listed_and_shown() {
+    let text = stdout(&["scenario", "list"]);
+    let json: Value = serde_json::from_str(&stdout(&["scenario", "list", "--format", "json"])).expect("JSON");
+    let listed = json["scenarios"].as_array().expect("scenarios");
+    for name in NAMES {
+        assert!(text.lines().any(|line| line.starts_with(name)), "{text}");
+        let scenario = listed.iter().find(|scenario| scenario["name"] == name).expect(name);
+        // Its kernels and its machine are there to try another workload on.
+        let [one, other] =
+            [0, 1].map(|index| scenario["pair"][index].as_str().expect("a kernel").to_string());
+        stdout(&["kernels", "diff", &one, &other]);
+        stdout(&["machines", "show", scenario["machine"].as_str().expect("a machine")]);
+        let shown = stdout(&["scenario", "show", name]);
+        assert!(shown.contains(&format!("--kernel {one} --kernel {other} --machine")), "{shown}");
+    }
+}
+
+#[test]
+fn bad_use_is_refused_before_anything_runs() {
+    for (arguments, fragment) in [
+        (&["scenario", "run", "nonsense"][..], "unknown scenario 'nonsense'; known are"),
+        (&["scenario", "run", "lb-bias", "--pages", "/nonexistent"][..], "/nonexistent is no folder"),
+    ] {
+        let output = fairlab(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(fragment), "{arguments:?}: {errors}");
+    }
+}
