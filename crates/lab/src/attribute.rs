@@ -156,6 +156,7 @@ impl Study<'_, '_> {
             rows: rows.into_iter().map(|(_, row)| row).collect(),
             interactions,
             runs: self.trials.made(),
+            seedless: self.trials.are_seedless(&self.spec.baseline),
         })
     }
 

@@ -141,6 +141,12 @@ impl<'e> Trials<'e> {
         self.known.iter().find(|(known, _)| known.same_rules(kernel)).map_or(&[], |(_, runs)| runs)
     }
 
+    /// Whether a kernel's runs are all the same, event by event, whatever their seed.
+    pub fn are_seedless(&self, kernel: &Generation) -> bool {
+        let runs = self.runs(kernel);
+        runs.len() > 1 && runs.windows(2).all(|pair| pair[0].digest == pair[1].digest)
+    }
+
     fn place(&mut self, kernel: &Generation) -> usize {
         let known = self.known.iter().position(|(known, _)| known.same_rules(kernel));
         known.unwrap_or_else(|| {

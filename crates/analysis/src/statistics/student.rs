@@ -105,6 +105,11 @@ pub fn unpaired(baseline: &[f64], other: &[f64]) -> Estimate {
     {
         return estimate;
     }
+    if base_spread == 0.0 && new_spread == 0.0 {
+        // Values that do not scatter may be few possible ones: how often chance alone parts them so is a matter of counting.
+        let known = by_t(scale, Method::RankSum, noise, 0.0, 1.0);
+        return Estimate { p: Some(rank_sum_p(&base, &new)), ..known };
+    }
     if spread_alike((base_spread, base.len()), (new_spread, new.len())) {
         let freedom = base_count + new_count - 2.0;
         let squares = (base_count - 1.0) * base_spread.powi(2) + (new_count - 1.0) * new_spread.powi(2);
@@ -211,6 +216,14 @@ mod tests {
         // A zero among the values: shares of the mean, not logarithms.
         let estimate = unpaired(&scaled(base), &scaled(base));
         assert!(close(estimate.ratio, 1.0) && close(estimate.p, 1.0), "{estimate:?}");
+    }
+
+    /// Two or three runs a side that do not scatter at all may do so by chance: counting says how often.
+    #[test]
+    fn values_that_do_not_scatter_are_counted() {
+        let p = |runs: usize| unpaired(&vec![5.0; runs], &vec![10.0; runs]).p;
+        assert!(close(p(2), 1.0 / 3.0) && close(p(3), 0.1) && close(p(4), 2.0 / 70.0));
+        assert!(close(unpaired(&[5.0; 3], &[5.0; 3]).p, 1.0));
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct Attribution {
     pub interactions: Vec<Interaction>,
     /// All runs that were made.
     pub runs: usize,
+    /// Whether the baseline's runs are all the same, whatever their seed: then intervals tell nothing.
+    pub seedless: bool,
 }
 
 impl Attribution {
@@ -93,6 +95,7 @@ impl Attribution {
             "rest": self.rest(),
             "interactions": pairs.collect::<Vec<_>>(),
             "runs": self.runs,
+            "seedless": self.seedless,
         })
     }
 }

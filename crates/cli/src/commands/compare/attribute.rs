@@ -89,6 +89,9 @@ fn to_text(answer: &Attribution) -> String {
     if answer.interactions.iter().all(|pair| !pair.is_real) && !answer.interactions.is_empty() {
         text += "no two of them interact\n";
     }
+    if answer.seedless {
+        text += "note: runs do not depend on their seed here: chance plays no part in them, and intervals tell nothing\n";
+    }
     text + &legend(answer)
 }
 
