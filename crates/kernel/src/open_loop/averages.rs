@@ -30,6 +30,28 @@ pub struct RecordedAverages {
 /// How long a period of load tracking is, ns.
 const PERIOD: u64 = 1 << 20;
 
+/// The most that an average or its sum can be, whatever is printed: weights of many tasks, and periods of them.
+const AVERAGE_MAX: u64 = 1 << 31;
+const SUM_MAX: u64 = AVERAGE_MAX << 16;
+
+/// What an estimate can have: a utilization, and the mark in the highest bit.
+const ESTIMATE_BITS: u32 = (1 << 31) | ((1 << 20) - 1);
+
+impl RecordedAverages {
+    /// As far as they can be.
+    fn limited(self) -> RecordedAverages {
+        let limit = |value: u64| value.min(AVERAGE_MAX);
+        RecordedAverages {
+            load: limit(self.load),
+            runnable: limit(self.runnable),
+            util: limit(self.util),
+            sums: self.sums.map(|sums| sums.map(|sum| sum.min(SUM_MAX))),
+            estimates: self.estimates.map(|estimate| estimate & ESTIMATE_BITS),
+            removed: self.removed.map(limit),
+        }
+    }
+}
+
 impl Scheduler {
     /// The recorded kernel's clock is `behind` the one given here, ns: its periods of load tracking begin at whole multiples
     /// of their length on its own clock. To be called before anything has averages.
@@ -45,27 +67,27 @@ impl Scheduler {
     pub fn lay_queue_averages(&mut self, queue: QueueId, given: RecordedAverages, clock: Ns) {
         // Only a listed queue is aged while nothing is queued there.
         self.list_add_leaf_cfs_rq(queue.0);
-        let now = self.pelt_epoch + clock.0;
+        let now = self.pelt_epoch.wrapping_add(clock.0);
         let tracked = &mut self.cfs_mut(queue.0).tracked;
         let computed = if tracked.avg.last_update_time == 0 { now } else { tracked.avg.last_update_time };
         lay(&mut tracked.avg, given, computed, 1);
-        let [load_avg, runnable_avg, util_avg] = given.removed;
-        let nr = u32::from(load_avg + util_avg > 0);
+        let [load_avg, runnable_avg, util_avg] = given.limited().removed;
+        let nr = u32::from(load_avg > 0 || util_avg > 0);
         tracked.removed = Removed { nr, load_avg, runnable_avg, util_avg, runnable_sum: 0 };
     }
 
     /// What a group's queue has told its group, and all of them together.
     pub fn lay_group_load(&mut self, group: GroupId, queue: QueueId, told: u64, all: u64) {
-        self.cfs_mut(queue.0).tracked.tg_load_avg_contrib = told;
+        self.cfs_mut(queue.0).tracked.tg_load_avg_contrib = told.min(AVERAGE_MAX);
         if let Some(group) = self.groups.get_mut(group.0 as usize) {
-            group.load_avg = i64::try_from(all).unwrap_or(i64::MAX);
+            group.load_avg = all.min(AVERAGE_MAX << 8) as i64;
         }
     }
 
     /// Averages of the entity that stands for a group's queue, as old as those of the queue that it is on.
     pub fn lay_entity_averages(&mut self, entity: EntityId, given: RecordedAverages, clock: Ns) {
         let weight = self.se(entity.0).load.scaled_down().max(1);
-        let now = self.pelt_epoch + clock.0;
+        let now = self.pelt_epoch.wrapping_add(clock.0);
         let of_queue = self.cfs(self.se(entity.0).cfs_rq).tracked.avg.last_update_time;
         let computed = if of_queue == 0 { now } else { of_queue };
         lay(&mut self.se_mut(entity.0).avg, given, computed, weight);
@@ -74,8 +96,8 @@ impl Scheduler {
     /// A task's averages up to `clock`; those that the model has of a later time stay.
     pub fn lay_task_averages(&mut self, task: TaskId, given: RecordedAverages, clock: Ns) {
         let se = self.tasks[task.index()].se;
-        let computed = (self.pelt_epoch + clock.0) & !1023;
-        if self.se(se).avg.last_update_time <= computed + PERIOD / 4 {
+        let computed = self.pelt_epoch.wrapping_add(clock.0) & !1023;
+        if self.se(se).avg.last_update_time <= computed.saturating_add(PERIOD / 4) {
             let weight = self.se(se).load.scaled_down().max(1);
             lay(&mut self.se_mut(se).avg, given, computed, weight);
         }
@@ -97,12 +119,12 @@ impl Scheduler {
 }
 
 fn lay(avg: &mut SchedAvg, given: RecordedAverages, computed: u64, weight: u64) {
+    let given = given.limited();
     avg.last_update_time = computed;
     avg.period_contrib = ((computed >> 10) & 1023) as u32;
-    let divider = u64::from(avg.divider());
-    let [load_sum, runnable_sum, util_sum] = given
-        .sums
-        .unwrap_or_else(|| [given.load * divider / weight, given.runnable * divider, given.util * divider]);
+    let times = |average: u64| average * u64::from(avg.divider());
+    let [load_sum, runnable_sum, util_sum] =
+        given.sums.unwrap_or_else(|| [times(given.load) / weight, times(given.runnable), times(given.util)]);
     (avg.load_avg, avg.runnable_avg, avg.util_avg) = (given.load, given.runnable, given.util);
     (avg.load_sum, avg.runnable_sum) = (load_sum, runnable_sum);
     avg.util_sum = u32::try_from(util_sum).unwrap_or(u32::MAX);
