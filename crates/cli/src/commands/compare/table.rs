@@ -79,15 +79,12 @@ pub fn verdict(row: &ComparisonRow) -> String {
 }
 
 fn lottery(row: &ComparisonRow, baseline: &str) -> String {
-    let line = |kernel: &str, modes: &Modes| {
-        let part = |mode: fairlab_analysis::statistics::Mode| {
-            format!("{} about {}", mode.runs, metric(&row.name, mode.mean))
-        };
+    let line = |kernel: &str, Modes { low, high }: &Modes| {
+        let (least, most) = (metric(&row.name, low.mean), metric(&row.name, high.mean));
+        let (few, others) = (low.runs, high.runs);
         format!(
-            "note: {} of {kernel} has two modes: {} runs, {}\n",
-            row.name,
-            part(modes.low),
-            part(modes.high)
+            "note: {} of {kernel} has two modes: {few} runs about {least}, {others} about {most}\n",
+            row.name
         )
     };
     let base = row.baseline_modes.as_ref().map(|modes| line(baseline, modes)).unwrap_or_default();
