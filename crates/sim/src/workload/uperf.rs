@@ -164,7 +164,8 @@ impl Uperf {
             }
         };
         let spec = ThreadSpec::new(&comm, format!("guest {guest} thread {thread}"));
-        Some(Action::Spawn(ThreadSpec { group: Some(group), ..spec }))
+        // On a machine with more CPUs the others have no kworkers, and are left alone.
+        Some(Action::Spawn(ThreadSpec { group: Some(group), allowed: self.named_cpus(), ..spec }))
     }
 
     fn main(&mut self, now: Ns) -> Action {
@@ -355,8 +356,8 @@ mod tests {
 
     #[test]
     fn chunks_flow_and_all_ends() {
-        for kernel in ["v6.5", "v6.12"] {
-            let args = ["--run-ms", "100"].map(String::from);
+        for (kernel, cpus) in [("v6.5", "24"), ("v6.12", "24"), ("v6.6", "20")] {
+            let args = ["--run-ms", "100", "--cpus", cpus].map(String::from);
             let machine = Machine::preset("s390-lpar24").expect("a machine");
             let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
             let number = engine.start(Box::new(Uperf::parse(&args).expect("options")));

@@ -142,18 +142,21 @@ impl Vhost {
             return None;
         }
         let stream = format!("guest {guest} thread {thread}");
+        // On a machine with more CPUs the others have no kworkers, and are left alone.
+        let allowed = self.named_cpus();
         if thread < guest_cpus {
             self.roles.push(Role::GuestCpu);
             self.guest_rounds.push(false);
             let spec = ThreadSpec::new(&format!("CPU {thread}/KVM"), stream);
             return Some(Action::Spawn(ThreadSpec {
                 group: self.group_of(guest, 3 + thread as usize),
+                allowed,
                 ..spec
             }));
         }
         self.roles.push(Role::Vhost((guest * vhosts + thread - guest_cpus) as usize));
         let spec = ThreadSpec::new(&format!("vhost-{}", guest + 1), stream);
-        Some(Action::Spawn(ThreadSpec { group: self.group_of(guest, 2), ..spec }))
+        Some(Action::Spawn(ThreadSpec { group: self.group_of(guest, 2), allowed, ..spec }))
     }
 
     fn main(&mut self, now: Ns) -> Action {
@@ -325,6 +328,12 @@ mod tests {
             assert!(rounds > 2000, "{kernel}: {rounds}");
             assert!(max > 0 && end < 1_500_000_000, "{kernel}: {max} {end}");
         }
+    }
+
+    #[test]
+    fn cpus_without_kworkers_are_left_alone() {
+        let (rounds, ..) = run("v6.6", "--cpus 2 --run-ms 100");
+        assert!(rounds > 200, "{rounds}");
     }
 
     #[test]
