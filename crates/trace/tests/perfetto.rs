@@ -99,6 +99,8 @@ for packet in trace.packet:
             events.append((event.timestamp, bundle.cpu, f"{pid} {event.common_flags} {name}: {body}"))
     else:
         assert False, kind
+# What was printed stands before what is written to the buffer below.
+sys.stdout.flush()
 for time, cpu, line in sorted(events, key=lambda event: event[:2]):
     sys.stdout.buffer.write(f"{time} {cpu} {line}\n".encode())
 "#;
