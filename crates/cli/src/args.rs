@@ -474,6 +474,7 @@ const OWN_OPTIONS: &[&str] = &[
     "--runs",
     "--trace",
     "--folder",
+    "--live",
     "--metric",
     "--margin",
     "--layout",

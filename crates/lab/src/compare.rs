@@ -3,8 +3,10 @@
 //! Must not know: how the answer looks, how runs were made.
 
 mod answer;
+mod live;
 mod records;
 
+pub use live::live_sides;
 pub use records::{Record, Side, count_trace, read_side};
 
 use fairlab_analysis::statistics::{

@@ -27,7 +27,7 @@ pub mod workloads;
 
 pub use compare::{
     CompareOptions, Comparison, ComparisonRow, Pairing, Record, Side, compare, compare_sides, count_trace,
-    read_side,
+    live_sides, read_side,
 };
 pub use error::LabError;
 pub use experiment::{Experiment, Progress, Stopped, run_all};

@@ -21,6 +21,10 @@ pub struct CompareArgs {
     /// two or more; the first is the baseline.
     #[arg(long = "folder", value_name = "DIR", conflicts_with_all = ["kernels", "workload"])]
     pub folders: Vec<PathBuf>,
+    /// Runs commands on this host instead, and records it meanwhile: COMMAND goes to the shell. Give two or more; the first
+    /// is the baseline. They run in turn and back again, --runs times each.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["kernels", "workload", "folders"])]
+    pub live: Vec<String>,
     /// Only this metric; several are allowed.
     #[arg(long = "metric", value_name = "NAME")]
     pub metrics: Vec<String>,
@@ -35,7 +39,7 @@ pub struct CompareArgs {
     pub exports: Vec<PathBuf>,
     /// Says which changes between the two kernels make the difference: each in turn, and those that matter alone, last,
     /// and in pairs. Of p99 wakeup latency, or of each --metric.
-    #[arg(long, conflicts_with_all = ["folders", "layout", "exports", "out"])]
+    #[arg(long, conflicts_with_all = ["folders", "live", "layout", "exports", "out"])]
     pub attribute: bool,
 }
 

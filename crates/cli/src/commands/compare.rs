@@ -6,8 +6,8 @@ mod layouts;
 mod table;
 
 use fairlab_lab::{
-    CompareOptions, Comparison, Experiment, RunFolder, RunResult, Side, compare, compare_sides, read_side,
-    run_all,
+    CompareOptions, Comparison, Experiment, RunFolder, RunResult, Side, compare, compare_sides, live_sides,
+    read_side, run_all,
 };
 
 use super::experiment;
@@ -21,6 +21,9 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let options = CompareOptions { margin: args.margin, metrics: args.metrics.clone() };
     if !args.folders.is_empty() {
         return compare_folders(args, &options);
+    }
+    if !args.live.is_empty() {
+        return compare_live(args, &options);
     }
     if args.experiment.kernels.len() < 2 {
         return Err(CliError::bad(
@@ -72,11 +75,31 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), C
             "give --folder twice; the first is the baseline",
         ));
     }
-    let comparison = compare_sides(&sides, options)?;
-    exports.write(&comparison)?;
+    answer(args, &compare_sides(&sides, options)?, &exports)
+}
+
+/// Commands on this host.
+fn compare_live(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliError> {
+    if args.live.len() < 2 {
+        return Err(CliError::bad(
+            "a comparison needs two commands",
+            "give --live twice; the first is the baseline",
+        ));
+    }
+    let exports = Exports::create(&args.exports)?;
+    let stop = stop_on_interrupt()?;
+    let progress = ProgressLine::new("compare");
+    let sides = live_sides(&args.live, args.runs, &|done| progress.show(done), &stop)?;
+    drop(progress);
+    let Some(sides) = sides else { return Err(CliError::Interrupted) };
+    answer(args, &compare_sides(&sides, options)?, &exports)
+}
+
+fn answer(args: &CompareArgs, comparison: &Comparison, exports: &Exports) -> Result<(), CliError> {
+    exports.write(comparison)?;
     match args.experiment.setting.format {
         Format::Json => output::print_json(&comparison.to_json()),
-        Format::Text => output::print(to_text(&comparison, args.layout).trim_start()),
+        Format::Text => output::print(to_text(comparison, args.layout).trim_start()),
     }
 }
 

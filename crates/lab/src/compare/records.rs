@@ -178,6 +178,10 @@ struct Extent {
 
 impl Sink for Extent {
     fn event(&mut self, event: &Event<'_>) {
+        // Names of tasks have no time of their own.
+        if event.kind.is_task_record() {
+            return;
+        }
         self.start.get_or_insert(event.time);
         self.end = self.end.max(event.time);
         self.cpus = self.cpus.max(event.cpu.index() + 1);
@@ -214,7 +218,7 @@ pub fn count_trace(path: &Path) -> Result<(Group, Counts), LabError> {
     Ok((group, metrics.into_counts(extent.end)))
 }
 
-fn read_trace(path: &Path) -> Result<Record, LabError> {
+pub(super) fn read_trace(path: &Path) -> Result<Record, LabError> {
     let (group, counts) = count_trace(path)?;
     let metrics = counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value));
     Ok(Record { machine: group.machine, workload: group.workload, seed: None, metrics: metrics.collect() })

@@ -1,0 +1,110 @@
+//! Runs of commands on this host, for a comparison: recorded one by one, the sides in turn and back again.
+//!
+//! Must not know: how runs are compared.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::records::{Record, Side, read_trace};
+use crate::record::{RecordOptions, record};
+use crate::{LabError, Progress};
+
+/// A buffer of this size a CPU holds a second of a busy one, KiB.
+const BUFFER_KB: u32 = 16_384;
+
+/// Runs each command (by `sh -c`) so many times, and records the scheduler meanwhile. What drifts on the host in the
+/// course of time meets all sides alike: they run in the order A B B A A B …. Gives `None` when `stop` was set before the
+/// end.
+///
+/// # Errors
+/// This host cannot be recorded, or a command fails.
+pub fn live_sides(
+    commands: &[String],
+    runs: u64,
+    on_progress: &dyn Fn(Progress),
+    stop: &AtomicBool,
+) -> Result<Option<Vec<Side>>, LabError> {
+    let mut sides =
+        commands.iter().map(|name| Side { name: name.clone(), records: Vec::new() }).collect::<Vec<_>>();
+    let order = in_turn_and_back(commands.len(), runs);
+    let trace = Trace(std::env::temp_dir().join(format!("fairlab-live-{}.dat", std::process::id())));
+    for (done, &side) in order.iter().enumerate() {
+        on_progress(Progress { done, total: order.len() });
+        let run = live_run(&commands[side], &trace, stop)?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        sides[side].records.push(run);
+    }
+    Ok(Some(sides))
+}
+
+/// The order of the sides, by their number.
+fn in_turn_and_back(sides: usize, runs: u64) -> Vec<usize> {
+    let round = |round: u64| {
+        (0..sides).map(move |side| if round.is_multiple_of(2) { side } else { sides - 1 - side })
+    };
+    (0..runs).flat_map(round).collect()
+}
+
+fn live_run(command: &str, trace: &Trace, stop: &AtomicBool) -> Result<Record, LabError> {
+    let options = RecordOptions {
+        output: trace.0.clone(),
+        format: None,
+        events: Vec::new(),
+        buffer_kb: BUFFER_KB,
+        place: false,
+    };
+    let recorded = record(&options, &["sh", "-c", command].map(String::from), stop)?;
+    if recorded.dropped > 0 {
+        return Err(LabError::new(
+            format!("'{command}': {} events were dropped for want of room", recorded.dropped),
+            "run something shorter or less busy",
+        ));
+    }
+    if recorded.code() != 0 && !stop.load(Ordering::Relaxed) {
+        return Err(LabError::new(
+            format!("'{command}' ended with status {}", recorded.code()),
+            "compare commands that succeed",
+        ));
+    }
+    read_trace(&trace.0)
+}
+
+/// A trace that is there for a moment.
+struct Trace(PathBuf);
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_run_in_turn_and_back_again() {
+        assert_eq!(in_turn_and_back(2, 4), [0, 1, 1, 0, 0, 1, 1, 0]);
+        assert_eq!(in_turn_and_back(3, 2), [0, 1, 2, 2, 1, 0]);
+    }
+
+    /// Where tracing is allowed each side gets its runs; elsewhere the error says what to do.
+    #[test]
+    fn commands_are_run_and_recorded_or_it_is_said_why_not() {
+        let stop = AtomicBool::new(false);
+        let commands = ["sleep 0.01", "sleep 0.02"].map(String::from);
+        match live_sides(&commands, 2, &|_| {}, &stop) {
+            Ok(sides) => {
+                let sides = sides.expect("not stopped");
+                assert!(sides.iter().all(|side| side.records.len() == 2), "{sides:?}");
+                assert!(sides[1].records[0].metric("switches_per_s").is_some_and(|rate| rate > 1.0));
+                let error = live_sides(&["false".to_string()], 1, &|_| {}, &stop).expect_err("it fails");
+                assert_eq!(error.problem, "'false' ended with status 1");
+            }
+            Err(error) => assert!(error.hint.contains("root") || error.hint.contains("allowed"), "{error}"),
+        }
+    }
+}
