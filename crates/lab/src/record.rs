@@ -274,8 +274,14 @@ impl Recorded {
     }
 }
 
+/// Tests that record come one after the other, so that each can say what it left behind.
+#[cfg(test)]
+pub(crate) static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 #[cfg(test)]
 mod tests {
+    use std::sync::PoisonError;
+
     use super::*;
     use fairlab_event::{Event, EventKind};
 
@@ -297,6 +303,7 @@ mod tests {
     /// Either way nothing stays behind.
     #[test]
     fn a_command_is_recorded_or_it_is_said_why_not() {
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = empty_folder("sleep");
         let options = RecordOptions {
             output: folder.join("sleep.dat"),
@@ -329,6 +336,7 @@ mod tests {
 
     #[test]
     fn mistakes_leave_nothing_behind() {
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = empty_folder("mistakes");
         let options = |output: &str, events: &[&str]| RecordOptions {
             output: folder.join(output),

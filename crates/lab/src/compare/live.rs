@@ -83,7 +83,10 @@ impl Drop for Trace {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::PoisonError;
+
     use super::*;
+    use crate::record::ONE_AT_A_TIME;
 
     #[test]
     fn sides_run_in_turn_and_back_again() {
@@ -94,6 +97,7 @@ mod tests {
     /// Where tracing is allowed each side gets its runs; elsewhere the error says what to do.
     #[test]
     fn commands_are_run_and_recorded_or_it_is_said_why_not() {
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let stop = AtomicBool::new(false);
         let commands = ["sleep 0.01", "sleep 0.02"].map(String::from);
         match live_sides(&commands, 2, &|_| {}, &stop) {
