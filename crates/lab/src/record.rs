@@ -309,7 +309,7 @@ mod tests {
             output: folder.join("sleep.dat"),
             format: None,
             events: Vec::new(),
-            buffer_kb: 512,
+            buffer_kb: 8192,
             place: true,
         };
         let command = ["sleep", "0.05"].map(String::from);
@@ -342,7 +342,7 @@ mod tests {
             output: folder.join(output),
             format: None,
             events: events.iter().map(|event| (*event).to_string()).collect(),
-            buffer_kb: 512,
+            buffer_kb: 8192,
             place: false,
         };
         let stop = AtomicBool::new(false);
