@@ -277,7 +277,7 @@ mod tests {
         }
     }
 
-    /// Seed 0: a CPU whose worker has just gone to sleep, beside one with two hogs.
+    /// A CPU whose worker has just gone to sleep, beside one with two hogs.
     #[test]
     fn an_idle_cpu_fills_up_by_utilization_or_within_a_cache_by_tasks() {
         let busiest = SgLbStats { group_type: GroupType::Overloaded, ..cpu(2, 1023) };

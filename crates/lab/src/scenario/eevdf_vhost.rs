@@ -1,4 +1,4 @@
-//! Seed 4: placing by lag lets kworkers wait for vhost threads that poll.
+//! Placing by lag lets kworkers wait for vhost threads that poll.
 //!
 //! Must not know: how entities are placed; it is only asked where they were.
 

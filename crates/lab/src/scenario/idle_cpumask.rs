@@ -1,4 +1,4 @@
-//! Seed 1: a mask of idle CPUs for wakeups to scan, and what it saves.
+//! A mask of idle CPUs for wakeups to scan, and what it saves.
 //!
 //! Must not know: how CPUs are searched; counters and notes tell.
 

@@ -1,4 +1,4 @@
-//! Seed 2: balancing by decayed loads of the past (LB_BIAS) is switched off, and hardly anything changes.
+//! Balancing by decayed loads of the past (LB_BIAS) is switched off, and hardly anything changes.
 //!
 //! Must not know: how loads are biased; balancing is only asked what it moved.
 

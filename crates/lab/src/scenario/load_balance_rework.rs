@@ -1,4 +1,4 @@
-//! Seed 0: the rework of load_balance() leaves tasks behind busy CPUs beside idle ones.
+//! The rework of load_balance() leaves tasks behind busy CPUs beside idle ones.
 //!
 //! Must not know: how balancing decides; it is only asked what it did.
 

@@ -1,4 +1,4 @@
-//! Seed 3: a CPU that goes idle ages the load of all idle CPUs, and is away for as long as that takes.
+//! A CPU that goes idle ages the load of all idle CPUs, and is away for as long as that takes.
 //!
 //! Must not know: how averages age; it is only asked how often they did.
 

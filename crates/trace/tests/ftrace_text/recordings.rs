@@ -145,7 +145,7 @@ fn probes_keep_their_fields() {
     assert_eq!(place.event.time, Ns(7_579_053_505));
 }
 
-/// Seed 4: the kworker that waited for nearly 40 ms.
+/// The kworker that waited for nearly 40 ms.
 #[test]
 fn the_mail_of_seed_4_is_read_as_it_came() {
     let (events, stats) = read_recording("seed4-eevdf-vhost.mail.txt");
