@@ -11,7 +11,7 @@ use fairlab_trace::{OutputFormat, ReadOptions, TraceWriter, read_path};
 
 /// Text of which the other formats are made; each recording is cut to its first lines.
 const TEXTS: [&str; 4] =
-    ["ftrace-6.18-hackbench.txt.zst", "ftrace-7.2-probed.txt.zst", "seed4-eevdf-vhost.mail.txt", "ftrace-5.10-forkstorm.txt.gz"];
+    ["ftrace-6.18-hackbench.txt.zst", "ftrace-7.2-probed.txt.zst", "eevdf-vhost.mail.txt", "ftrace-5.10-forkstorm.txt.gz"];
 /// Binary recordings that are small.
 const BINARIES: [(&str, &str); 5] = [
     ("perfdata", "perf-pipe-compressed.data"),

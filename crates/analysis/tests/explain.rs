@@ -35,7 +35,7 @@ fn check(story: &Story, expected: &str) {
 /// belong to different queues and that the group's deadline was what kept the vhost running.
 #[test]
 fn a_kworker_starved_by_vhost() {
-    let story = worst("seed4-eevdf-vhost.mail.txt");
+    let story = worst("eevdf-vhost.mail.txt");
     check(
         &story,
         "kworker/14:0:6525 (prio 120) waited 39.720 ms, from 576.161478 to 576.201198, and ran on CPU 14

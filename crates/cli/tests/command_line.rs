@@ -114,7 +114,7 @@ fn latency_is_perfs_table_to_the_letter() {
 
 #[test]
 fn the_wait_in_the_mail_is_found() {
-    let answer = json(&["latency", &testdata("seed4-eevdf-vhost.mail.txt"), "--format", "json"]);
+    let answer = json(&["latency", &testdata("eevdf-vhost.mail.txt"), "--format", "json"]);
     assert_eq!(answer["schema"], "fairlab/latency/1");
     let worst = &answer["tasks"][0];
     assert_eq!((worst["comm"].as_str(), worst["pid"].as_i64()), (Some("kworker/14:0"), Some(6525)));
@@ -332,7 +332,7 @@ fn summary_answers_with_percentiles_and_shares() {
 
 #[test]
 fn explain_tells_why_the_kworker_of_the_mail_waited() {
-    let mail = testdata("seed4-eevdf-vhost.mail.txt");
+    let mail = testdata("eevdf-vhost.mail.txt");
     let answer = json(&["explain", &mail, "--task", "6525", "--worst", "1", "--format", "json"]);
     assert_eq!(answer["schema"], "fairlab/explain/1");
     let story = &answer["stories"][0];

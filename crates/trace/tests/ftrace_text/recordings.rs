@@ -148,7 +148,7 @@ fn probes_keep_their_fields() {
 /// The kworker that waited for nearly 40 ms.
 #[test]
 fn the_mail_of_seed_4_is_read_as_it_came() {
-    let (events, stats) = read_recording("seed4-eevdf-vhost.mail.txt");
+    let (events, stats) = read_recording("eevdf-vhost.mail.txt");
     assert_eq!((stats.events, stats.troubles().len()), (51, 1), "{:?}", stats.troubles());
     assert!(stats.count(Trouble::ForeignLine) > 100);
     let kworker = Comm::from("kworker/14:0");

@@ -52,7 +52,7 @@ fn without_the_column_only_thread_groups_are_lost() {
 
 #[test]
 fn recordings_come_back_unchanged() {
-    for name in ["ftrace-6.18-hackbench.txt.zst", "ftrace-7.2-probed.txt.zst", "seed4-eevdf-vhost.mail.txt"] {
+    for name in ["ftrace-6.18-hackbench.txt.zst", "ftrace-7.2-probed.txt.zst", "eevdf-vhost.mail.txt"] {
         let (events, _) = read_recording(name);
         let (text, altered) = written(&events, WriteOptions::default());
         let (back, stats) = read_text(&text);
