@@ -84,8 +84,7 @@ fn rows_are_sorted_as_perf_sorts_them() {
 #[test]
 fn a_worker_starved_by_vhost_is_found_in_the_mail_that_reported_it() {
     let mut latency = Latency::new(LatencyOptions { by_pid: false, sort: vec![SortKey::Max] });
-    read_path(&testdata("eevdf-vhost.mail.txt"), &ReadOptions::default(), &mut latency)
-        .expect("a mail");
+    read_path(&testdata("eevdf-vhost.mail.txt"), &ReadOptions::default(), &mut latency).expect("a mail");
     let table = latency.finish().expect("switches");
     assert_eq!(
         table.rows[0].to_string(),
