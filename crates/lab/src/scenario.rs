@@ -10,7 +10,6 @@
 //! Must not know: how a result reaches a user.
 
 mod eevdf_vhost;
-mod first_bad;
 mod idle_cpumask;
 mod kworkers;
 mod lb_bias;

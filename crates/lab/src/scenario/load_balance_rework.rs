@@ -9,13 +9,13 @@ use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::{BalanceNote, MigrationType};
 use fairlab_kernel::schedstat::CpuIdleType;
 
-use super::first_bad::first_bad;
 use super::passes::{PassTally, Passes, Witness};
 use super::render::number;
 use super::schbench_table::{SchbenchTable, side_by_side};
 use super::waits::TaskWaits;
 use super::{Bench, Plan, Published, Report, Scenario};
-use crate::{LabError, Onlooker, RunResult};
+use crate::bisect::{BisectSpec, Question, bisect};
+use crate::{LabError, Onlooker, RunResult, Setting, Trials};
 use real::{REAL, Real};
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -396,10 +396,9 @@ fn tell(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> 
     for (_, witness) in watched {
         report.verbatim(witness.tell().unwrap_or_else(|| "No task waited.".to_string()));
     }
-    let is_bad = |run: &RunResult| run.metric("schbench_latency_us_p99").is_some_and(|us| us > 5_000.0);
-    let plan = Plan { duration: Ns::from_secs(40), ..plan };
-    let Some(first) = first_bad(bench, &plan, ("v5.4", "v5.5"), is_bad)? else { return Ok(None) };
-    let (id, subject) = first.map_or(("none", "none"), |change| (change.commit, change.subject));
+    let Some((id, subject)) = bisected(bench, &Plan { duration: Ns::from_secs(40), ..plan })? else {
+        return Ok(None);
+    };
     report.text(format!("Bisection from v5.4 to v5.5 by schbench's p99 names {id} (\"{subject}\")."));
     report.claim(
         "bisection names 0b0695f2b34a",
@@ -409,6 +408,32 @@ fn tell(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> 
         |found| found > 0.0,
     );
     Ok(Some(()))
+}
+
+/// The commit between v5.4 and v5.5 from which on schbench's p99 is that of a slice, and its subject.
+fn bisected(bench: &Bench<'_>, plan: &Plan) -> Result<Option<(String, String)>, LabError> {
+    let spec = plan.spec()?;
+    let spec = BisectSpec {
+        good: "v5.4".parse()?,
+        bad: "v5.5".parse()?,
+        question: Question::parse("schbench_latency_us_p99 > 5ms")?,
+        setting: Setting {
+            machine: spec.machine,
+            workload: spec.workload,
+            duration: spec.duration,
+            first_seed: spec.seed,
+        },
+        error: 0.01,
+        runs_max: 40,
+    };
+    let mut trials = Trials::new(&spec.setting, bench.jobs, bench.on_progress, bench.stop);
+    let found = bisect(&spec, &mut trials)?;
+    if found.stopped {
+        return Ok(None);
+    }
+    let step = found.first_bad().and_then(|crossing| crossing.steps.last());
+    let none = || ("none".to_string(), "none".to_string());
+    Ok(Some(step.map_or_else(none, |step| (step.id(), step.subject()))))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! Must not know: how averages age; it is only asked how often they did.
 
+use fairlab_analysis::statistics::median;
 use fairlab_event::{Event, Ns};
 use fairlab_sim::Engine;
 
@@ -88,10 +89,11 @@ impl Medians {
         let tables = runs.iter().map(|(run, _)| SchbenchTable::last_of(&run.output).unwrap_or_default());
         let tables = tables.collect::<Vec<_>>();
         let of_tables = |figure: &dyn Fn(&SchbenchTable) -> u64| {
-            median(tables.iter().map(|table| figure(table) as f64).collect()) as u64
+            median(&tables.iter().map(|table| figure(table) as f64).collect::<Vec<_>>()) as u64
         };
-        let of_runs =
-            |figure: fn(&Counted) -> f64| median(runs.iter().map(|(_, counted)| figure(counted)).collect());
+        let of_runs = |figure: fn(&Counted) -> f64| {
+            median(&runs.iter().map(|(_, counted)| figure(counted)).collect::<Vec<_>>())
+        };
         Medians {
             table: SchbenchTable {
                 runtime_s: of_tables(&|table| table.runtime_s),
@@ -107,11 +109,6 @@ impl Medians {
             },
         }
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Runs of one kernel with some number of groups, one a seed.
