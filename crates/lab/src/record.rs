@@ -160,7 +160,7 @@ fn run(
         LabError::new(format!("cannot start '{program}': {error}"), "check its name and the path to it")
     })?;
     let ended = AtomicBool::new(false);
-    let copied = thread::scope(|scope| {
+    let (status, off, copied) = thread::scope(|scope| {
         let copying = scope.spawn(|| pages::copy_until(buffers, &ended));
         let status = wait(&mut child, stop);
         let off = instance.set("tracing_on", "0");
@@ -168,7 +168,6 @@ fn run(
         let copied = copying.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (status, off, copied)
     });
-    let (status, off, copied) = copied;
     off?;
     copied.map_err(|error| {
         LabError::new(format!("cannot keep what was recorded: {error}"), "check the free space")
@@ -208,8 +207,7 @@ impl CopyFolder {
 
     /// Copies what a reader needs to know of the pages.
     fn describe(&self, instance: &Instance, options: &RecordOptions) -> io::Result<()> {
-        let from = instance.folder();
-        let top = from.parent().and_then(Path::parent).unwrap_or(from);
+        let (from, top) = (instance.folder(), instance.top());
         copy(&top.join("events/header_page"), &self.0.join("events/header_page"))?;
         for file in ["trace_clock", "saved_cmdlines", "saved_tgids", "events/ftrace/print/format"] {
             copy(&from.join(file), &self.0.join(file))?;
@@ -238,8 +236,7 @@ impl Drop for CopyFolder {
 
 /// A page's size, from its description: where the data begin, and how many bytes they are.
 fn page_bytes(instance: &Instance) -> Result<usize, LabError> {
-    let top = instance.folder().parent().and_then(Path::parent).unwrap_or(instance.folder());
-    let path = top.join("events/header_page");
+    let path = instance.top().join("events/header_page");
     let bytes = tracefs::read(&path).map_err(|error| failed(instance, &error))?;
     let text = String::from_utf8_lossy(&bytes);
     let data = text.lines().find(|line| line.contains(" data;")).unwrap_or_default();

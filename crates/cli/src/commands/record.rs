@@ -21,11 +21,11 @@ pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
     let recorded = record(&options, &args.command, &stop)?;
     let path = args.output.display();
     if !recorded.missing.is_empty() {
-        eprintln!("{path}: this kernel has no {}", recorded.missing.join(", "));
+        eprintln!("fairlab: {path}: this kernel has no {}", recorded.missing.join(", "));
     }
     if recorded.dropped > 0 {
         let hint = "take a larger --buffer-kb";
-        eprintln!("{path}: {} events were dropped for want of room; {hint}", recorded.dropped);
+        eprintln!("fairlab: {path}: {} events were dropped for want of room; {hint}", recorded.dropped);
     }
     trace::warn(&args.output, &recorded.import, &[]);
     trace::warn_of_losses(&args.output, &recorded.losses);

@@ -31,10 +31,7 @@ pub fn live_sides(
     let trace = Trace(std::env::temp_dir().join(format!("fairlab-live-{}.dat", std::process::id())));
     for (done, &side) in order.iter().enumerate() {
         on_progress(Progress { done, total: order.len() });
-        let run = live_run(&commands[side], &trace, stop)?;
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
+        let Some(run) = live_run(&commands[side], &trace, stop)? else { return Ok(None) };
         sides[side].records.push(run);
     }
     Ok(Some(sides))
@@ -48,7 +45,7 @@ fn in_turn_and_back(sides: usize, runs: u64) -> Vec<usize> {
     (0..runs).flat_map(round).collect()
 }
 
-fn live_run(command: &str, trace: &Trace, stop: &AtomicBool) -> Result<Record, LabError> {
+fn live_run(command: &str, trace: &Trace, stop: &AtomicBool) -> Result<Option<Record>, LabError> {
     let options = RecordOptions {
         output: trace.0.clone(),
         format: None,
@@ -57,19 +54,22 @@ fn live_run(command: &str, trace: &Trace, stop: &AtomicBool) -> Result<Record, L
         place: false,
     };
     let recorded = record(&options, &["sh", "-c", command].map(String::from), stop)?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
     if recorded.dropped > 0 {
         return Err(LabError::new(
             format!("'{command}': {} events were dropped for want of room", recorded.dropped),
             "run something shorter or less busy",
         ));
     }
-    if recorded.code() != 0 && !stop.load(Ordering::Relaxed) {
+    if recorded.code() != 0 {
         return Err(LabError::new(
             format!("'{command}' ended with status {}", recorded.code()),
             "compare commands that succeed",
         ));
     }
-    read_trace(&trace.0)
+    read_trace(&trace.0).map(Some)
 }
 
 /// A trace that is there for a moment.

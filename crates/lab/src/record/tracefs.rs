@@ -66,6 +66,11 @@ impl Instance {
         &self.folder
     }
 
+    /// The folder of the whole tracefs, where descriptions stand that all instances share.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
     /// Writes `value` into one of its files.
     pub fn set(&self, file: &str, value: &str) -> Result<(), LabError> {
         write(&self.folder.join(file), value).map_err(|error| {
@@ -86,7 +91,7 @@ impl Instance {
         self.set(&path, "1").map(|()| true)
     }
 
-    /// Makes probes and switches them on; `None` of those that this kernel refuses. They are gone with the instance.
+    /// Makes probes and switches them on; they are gone with the instance. Returns those that this kernel refuses.
     pub fn probe(&mut self, probes: &[Probe]) -> Vec<&'static str> {
         let mut refused = Vec::new();
         for &(name, place, fetched) in probes {
