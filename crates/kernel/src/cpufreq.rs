@@ -261,7 +261,7 @@ impl Scheduler {
         if self.rqs[cpu.index()].rt.first().is_some() {
             return capacity;
         }
-        let queue = self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
+        let queue = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
         let util_est_enabled = self.has(Feature::UtilEst);
         self.generation.pelt.cpu_util(CpuUtil { queue, task: None, capacity, boost: true, util_est_enabled })
     }

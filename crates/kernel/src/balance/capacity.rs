@@ -26,7 +26,7 @@ impl Scheduler {
 
     /// How much of a CPU fair tasks use. `boost`: waiting for it counts, too (`cpu_util_cfs_boost()`).
     pub(crate) fn cpu_util(&self, cpu: Cpu, boost: bool) -> u64 {
-        let queue = self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
+        let queue = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
         self.generation.pelt.cpu_util(CpuUtil {
             queue,
             task: None,

@@ -32,7 +32,7 @@ fn boosted_with_a_task(rules: &PeltRules) -> u64 {
     let util_est = UtilEst { enqueued: 300, ewma: 300 };
     let avg = SchedAvg { util_avg: 200, runnable_avg: 50, util_est, ..SchedAvg::default() };
     let task = TaskUtil { avg, is_here: false, is_queued: false, comes_here: true };
-    let queue = SchedAvg { util_avg: 100, runnable_avg: 700, ..SchedAvg::default() };
+    let queue = &SchedAvg { util_avg: 100, runnable_avg: 700, ..SchedAvg::default() };
     rules.cpu_util(CpuUtil { queue, task: Some(task), capacity: 1024, boost: true, util_est_enabled: true })
 }
 

@@ -190,9 +190,9 @@ pub struct TaskUtil {
 
 /// What a CPU's utilization is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuUtil {
+pub struct CpuUtil<'q> {
     /// Averages of its root queue.
-    pub queue: SchedAvg,
+    pub queue: &'q SchedAvg,
     /// A task to be put there or taken away.
     pub task: Option<TaskUtil>,
     /// The CPU's capacity, 0…1024 (`capacity_orig_of()`).
@@ -209,7 +209,8 @@ impl PeltRules {
     /// Kernel: `cpu_util()`, kernel/sched/fair.c; of earlier releases also `cpu_util_without()` (a task is taken away) and
     /// `cpu_util_next()` (it is imagined here or elsewhere). Variants: no boost to v6.4, `Estimate` in v6.5
     /// (7d0583cf9ec7), `Util` from v6.6 (c2e164ac33f7), `WithTask` from v7.1.
-    pub fn cpu_util(&self, cpu: CpuUtil) -> u64 {
+    #[inline]
+    pub fn cpu_util(&self, cpu: CpuUtil<'_>) -> u64 {
         let with = |value: u64, of_task: fn(&SchedAvg) -> u64| match cpu.task {
             Some(task) if task.is_here && !task.comes_here => value.saturating_sub(of_task(&task.avg)),
             Some(task) if !task.is_here && task.comes_here => value.wrapping_add(of_task(&task.avg)),
@@ -234,7 +235,7 @@ impl PeltRules {
         util.min(cpu.capacity)
     }
 
-    fn queue_estimate(&self, cpu: &CpuUtil, floor: u64) -> u64 {
+    fn queue_estimate(&self, cpu: &CpuUtil<'_>, floor: u64) -> u64 {
         let estimate = u64::from(cpu.queue.util_est.enqueued).max(floor);
         let Some(task) = cpu.task else { return estimate };
         let of_task = u64::from(task.avg.util_est.in_queue(&self.util_est));
@@ -372,9 +373,13 @@ mod tests {
         }
     }
 
-    fn cpu(task: Option<TaskUtil>, boost: bool) -> CpuUtil {
+    fn queue(enqueued: u32) -> SchedAvg {
         let mut queue = task_avg(400, 700);
-        queue.util_est.enqueued = 350;
+        queue.util_est.enqueued = enqueued;
+        queue
+    }
+
+    fn cpu(queue: &SchedAvg, task: Option<TaskUtil>, boost: bool) -> CpuUtil<'_> {
         CpuUtil { queue, task, capacity: 1024, boost, util_est_enabled: true }
     }
 
@@ -385,9 +390,9 @@ mod tests {
     #[test]
     fn a_cpu_is_used_as_much_as_its_average_or_estimate_says() {
         let rules = rules(6, 12);
-        assert_eq!(rules.cpu_util(cpu(None, false)), 400);
-        let mut woken = cpu(None, false);
-        woken.queue.util_est.enqueued = 800;
+        assert_eq!(rules.cpu_util(cpu(&queue(350), None, false)), 400);
+        let woken_there = queue(800);
+        let woken = cpu(&woken_there, None, false);
         assert_eq!(rules.cpu_util(woken), 800);
         assert_eq!(rules.cpu_util(CpuUtil { util_est_enabled: false, ..woken }), 400);
         assert_eq!(rules.cpu_util(CpuUtil { capacity: 256, ..woken }), 256);
@@ -398,7 +403,7 @@ mod tests {
         let rules = rules(6, 12);
         let avg = task_avg(150, 200);
         let with = |is_here, is_queued, comes_here| {
-            rules.cpu_util(cpu(Some(TaskUtil { avg, is_here, is_queued, comes_here }), false))
+            rules.cpu_util(cpu(&queue(350), Some(TaskUtil { avg, is_here, is_queued, comes_here }), false))
         };
         assert_eq!(with(true, false, false), 350, "taken away, still expected");
         assert_eq!(with(true, true, false), 250);
@@ -409,11 +414,12 @@ mod tests {
 
     #[test]
     fn waiting_may_count_as_use() {
-        assert_eq!(rules(6, 4).cpu_util(cpu(None, true)), 400);
-        assert_eq!(rules(6, 5).cpu_util(cpu(None, true)), 700);
-        assert_eq!(rules(7, 1).cpu_util(cpu(None, true)), 700);
+        assert_eq!(rules(6, 4).cpu_util(cpu(&queue(350), None, true)), 400);
+        assert_eq!(rules(6, 5).cpu_util(cpu(&queue(350), None, true)), 700);
+        assert_eq!(rules(7, 1).cpu_util(cpu(&queue(350), None, true)), 700);
         let avg = task_avg(150, 450);
-        let away = cpu(Some(TaskUtil { avg, is_here: true, is_queued: true, comes_here: false }), true);
+        let (queue, away) = (queue(350), TaskUtil { avg, is_here: true, is_queued: true, comes_here: false });
+        let away = cpu(&queue, Some(away), true);
         assert_eq!(rules(6, 5).cpu_util(away), 550, "the estimate is raised too: 700, less 300");
         assert_eq!(rules(7, 0).cpu_util(away), 550, "700 less the task's utilization");
         assert_eq!(rules(7, 1).cpu_util(away), 250, "250 by either");

@@ -129,7 +129,7 @@ impl Scheduler {
         let without =
             TaskUtil { avg: seeker.avg, is_here: true, is_queued: queued && takes_off, comes_here: false };
         self.generation.pelt.cpu_util(CpuUtil {
-            queue: self.cfs(self.rqs[cpu.index()].cfs).tracked.avg,
+            queue: &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg,
             task: is_here.then_some(without),
             capacity: self.capacity_orig_of(cpu),
             boost: false,
