@@ -27,6 +27,8 @@ mod periodic;
 mod random;
 pub mod reasons;
 mod rules;
+#[cfg(test)]
+mod situations;
 mod statistics;
 
 use fairlab_event::{Cpu, Ns};
@@ -46,6 +48,8 @@ pub use notes::BalanceNote;
 pub use periodic::BalanceWork;
 pub use reasons::{Balanced, PullEnd, TaskReason};
 pub use rules::*;
+#[cfg(test)]
+pub(crate) use situations::SITUATIONS;
 pub use statistics::{GroupType, SdLbStats, SgLbStats};
 
 /// What balancing remembers beside what stands in the domains.

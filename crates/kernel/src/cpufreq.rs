@@ -84,21 +84,11 @@ impl Cpufreq {
 }
 
 impl Headroom {
-    /// What one CPU asks for.
-    const fn of_cpu(self, util: u64, capacity: u64) -> u64 {
-        match self {
-            Headroom::OnFrequency | Headroom::OnUtilization => util,
-            Headroom::OnEachCpu if util + (util >> 2) < capacity => util + (util >> 2),
-            Headroom::OnEachCpu => capacity,
-        }
-    }
-
     /// The frequency that goes with `util` of `capacity` (`map_util_freq()`), kHz.
     const fn map(self, util: u64, max_khz: u64, capacity: u64) -> u64 {
         match self {
             Headroom::OnFrequency => (max_khz + (max_khz >> 2)) * util / capacity,
             Headroom::OnUtilization => max_khz * (util + (util >> 2)) / capacity,
-            Headroom::OnEachCpu => max_khz * util / capacity,
         }
     }
 }
@@ -228,8 +218,8 @@ impl Scheduler {
     /// The frequency that the busiest CPU of a policy needs.
     ///
     /// Kernel: `sugov_next_freq_shared()`, `get_next_freq()`, `sugov_hold_freq()`. Variants: `OnFrequency` to v5.13,
-    /// `OnUtilization` from v5.14 (8f1b971b4750), `OnEachCpu` from v6.8 (9c0b4bb7f630); what counts as utilization is
-    /// load tracking's.
+    /// `OnUtilization` from v5.14 (8f1b971b4750); what counts as utilization is load tracking's.
+    /// Departs: from v6.8 (9c0b4bb7f630) headroom ends at a CPU's capacity, where the clock ends anyway.
     fn sugov_next_freq(&self, number: usize, asking: Cpu) -> NextFrequency {
         let policy = &self.cpufreq.policies[number];
         let rule = self.generation.behaviours.headroom;
@@ -237,7 +227,7 @@ impl Scheduler {
         for cpu in self.cpus_of_policy(number).iter() {
             looked_at += 1;
             let capacity = self.arch_scale_cpu_capacity(cpu);
-            let of_cpu = rule.of_cpu(self.sugov_get_util(cpu), capacity);
+            let of_cpu = self.sugov_get_util(cpu);
             if of_cpu * max > capacity * util {
                 (util, max) = (of_cpu, capacity);
             }
@@ -380,12 +370,10 @@ mod tests {
         for (rule, util, capacity, khz) in [
             (Headroom::OnFrequency, 333, 1024, 812_988),
             (Headroom::OnUtilization, 333, 1024, 812_500),
-            (Headroom::OnEachCpu, 333, 1024, 812_500),
             (Headroom::OnFrequency, 400, 400, 2_500_000),
             (Headroom::OnUtilization, 400, 400, 2_500_000),
-            (Headroom::OnEachCpu, 400, 400, 2_000_000),
         ] {
-            assert_eq!(rule.map(rule.of_cpu(util, capacity), 2_000_000, capacity), khz, "{rule:?}");
+            assert_eq!(rule.map(util, 2_000_000, capacity), khz, "{rule:?}");
         }
     }
 }

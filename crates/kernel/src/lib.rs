@@ -10,6 +10,8 @@
 //! Must not know: clocks (time is an argument), I/O, randomness, floating-point numbers, workloads, costs.
 #![deny(clippy::float_arithmetic)]
 
+#[cfg(test)]
+mod ablation;
 pub mod balance;
 mod cfs_rq;
 pub mod core;

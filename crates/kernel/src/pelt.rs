@@ -35,11 +35,11 @@ mod shares;
 mod util_est;
 
 #[cfg(test)]
-mod felt;
-#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod recorded;
+#[cfg(test)]
+mod situations;
 
 pub use average::{CpuScale, EntityState, EntityWeight, QueueState, SchedAvg, load_avg_is_decayed};
 pub use changes::{PELT_CHANGES, PeltChange, PeltEffect};
@@ -57,4 +57,6 @@ pub use rules::{
 };
 pub use series::{LOAD_AVG_MAX, LOAD_AVG_PERIOD, PELT_MIN_DIVIDER, decay_load};
 pub use shares::{GroupLoad, MIN_SHARES, calc_group_runnable, calc_group_shares};
+#[cfg(test)]
+pub(crate) use situations::SITUATIONS;
 pub use util_est::{CpuUtil, TaskUtil, UtilEst, UtilEstFeatures};

@@ -14,6 +14,8 @@ use crate::decision::{
 use crate::task::{Policy, Task, TaskId};
 pub(crate) use bandwidth::RtPeriod;
 use bandwidth::RtRuntime;
+#[cfg(test)]
+pub(crate) use bandwidth::tests::SITUATIONS;
 
 /// How long a round-robin task runs before the next one of its priority does (`RR_TIMESLICE`).
 const ROUND_ROBIN_SLICE: u64 = 100_000_000;

@@ -10,6 +10,8 @@ mod idlest;
 mod mask_notes;
 pub mod rules;
 mod scan;
+#[cfg(test)]
+mod situations;
 mod statistics;
 mod wake_affine;
 mod wake_list;
@@ -19,6 +21,8 @@ pub use given::{GivenCpu, GivenLoad};
 pub(crate) use idle_time::IdleTime;
 pub use mask_notes::{IdleMaskEvent, IdleMaskNote};
 pub use rules::SelectRules;
+#[cfg(test)]
+pub(crate) use situations::SITUATIONS;
 pub use statistics::{Percent, SisSummary};
 
 use fairlab_event::{Cpu, Ns};

@@ -46,11 +46,11 @@ fn changes(changes: &[&Change]) -> String {
             Effect::NotModelled(what) => Some(format!("not modelled: {what}")),
             _ => None,
         });
-        let effect = match (change.is_modelled(), left_out) {
-            (true, None) => "modelled".to_string(),
-            (true, Some(left_out)) => format!("modelled in part; {left_out}"),
-            (false, Some(left_out)) => left_out,
-            (false, None) => "bookkeeping only".to_string(),
+        let effect = match (change.groundwork(), left_out) {
+            (Some(why), _) => format!("alters no decision: {why}"),
+            (None, None) => "modelled".to_string(),
+            (None, Some(left_out)) if change.is_modelled() => format!("modelled in part; {left_out}"),
+            (None, Some(left_out)) => left_out,
         };
         let _ = writeln!(
             page,

@@ -128,7 +128,7 @@ fn describe(effect: &Effect) -> String {
         Effect::Select(effect) => point_and_rule(effect.describe()),
         Effect::Group(effect) => point_and_rule(effect.describe()),
         Effect::Bandwidth(effect) => point_and_rule(effect.describe()),
-        Effect::Groundwork => "bookkeeping only".to_string(),
+        Effect::Groundwork(why) => format!("no decision changes: {why}"),
         Effect::RtLimit(rule) => format!("real-time tasks run {}", rule.describe()),
         Effect::Hrtick(rule) => format!("slice timer: {}", rule.describe()),
         Effect::Headroom(rule) => format!("headroom: {}", rule.describe()),

@@ -256,7 +256,7 @@ const fn shr_bound(value: u64, shift: u32) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::balance::Balanced;
     use crate::cpumask::CpuMask;
@@ -326,6 +326,27 @@ mod tests {
         assert!(hot("v5.9", 1, 400_000) && !hot("v5.9", 1, 600_000));
         assert!(hot("v5.9", 2, 400_000) && !hot("v5.10", 2, 400_000), "ec73240b1627");
         assert!(hot("v5.10", 1, 400_000));
+    }
+
+    /// How many tasks are pulled after 64 failures, of a queue whose waiting task is more than twice the imbalance.
+    pub(crate) fn moved_after_64_failures(kernel: &str) -> u64 {
+        let mut bed = Bed::new(kernel, 2, 1);
+        for _ in 0..2 {
+            bed.spawn(-20, 1);
+            bed.spawn(-18, 0);
+        }
+        for _ in 0..200 {
+            bed.run(0, 1);
+            bed.tick(1);
+            bed.return_to_user(1);
+        }
+        bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 64;
+        bed.scheduler.decide_balance(Cpu(0), 0, CpuIdleType::NotIdle).moved() as u64
+    }
+
+    #[test]
+    fn the_more_failures_the_larger_a_task_may_be() {
+        assert_eq!(["v5.12", "v5.13"].map(moved_after_64_failures), [0, 1], "39a2a6eb5c9b");
     }
 
     #[test]

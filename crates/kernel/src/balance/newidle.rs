@@ -294,12 +294,12 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::testbed::{Bed, MS};
 
     /// Searches in vain, `pause` apart, until the chance is computed anew.
-    fn ratio_after(kernel: &str, pause: u64) -> u32 {
+    pub(crate) fn ratio_after(kernel: &str, pause: u64) -> u32 {
         let mut bed = Bed::new(kernel, 2, 1);
         for _ in 0..600 {
             bed.pass(pause);

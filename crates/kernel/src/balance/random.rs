@@ -4,11 +4,12 @@
 use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 
 use crate::Generation;
+use crate::ablation::{Place, before, place};
 use crate::balance::{BalanceDecision, BalanceWork};
 use crate::core::{Mode, Scheduler, WakeKind, WakeStart};
 use crate::cpumask::CpuMask;
 use crate::decision::PickReason;
-use crate::generation::{Change, Effect, LOG};
+use crate::generation::{Change, LOG};
 use crate::group::GroupId;
 use crate::schedstat::CpuIdleType;
 use crate::task::{OnRq, Policy, TaskId, TaskSpec};
@@ -341,29 +342,15 @@ fn the_state_stays_sound_under_every_kernel() {
     }
 }
 
-/// Why some changes are not felt here, and which.
-const UNFELT: &[(&str, &[&str])] = &[
-    ("it takes 64 failures: see the test of shifts", &["load-shift"]),
-    ("it takes a thousand searches by one CPU: see the test of chances", &["newidle-rate"]),
-];
-
 #[test]
 fn every_change_of_balancing_is_felt() {
-    // Of load tracking and features, what only balancing goes by.
-    const OTHERS: [&str; 5] =
-        ["no-lb-bias", "leaf-list-kept", "leaf-list-trimmed", "leaf-list-children", "stalled-contribution"];
-    let concerns = |change: &Change| {
-        OTHERS.contains(&change.name)
-            || change.effects.iter().any(|effect| matches!(effect, Effect::Balance(_)))
-    };
-    let mut wrong = Vec::new();
-    for (index, change) in LOG.iter().enumerate().filter(|(_, change)| concerns(change)) {
-        let after = |length, seed| run(Generation::prefix(length), seed, 2_400);
-        let felt = (0..210).find(|&seed| after(index, seed) != after(index + 1, seed));
-        let excused = UNFELT.iter().any(|(_, names)| names.contains(&change.name));
-        if felt.is_some() == excused {
-            wrong.push(format!("{}: felt {felt:?}, excused {excused}", change.name));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    let here = |change: &Change| place(change) == Some(Place::Balancing);
+    let unfelt = LOG.iter().enumerate().filter(|(_, change)| here(change)).filter(|(index, _)| {
+        let after = Generation::prefix(index + 1);
+        let is_felt = |before: &Generation| {
+            (0..210).any(|seed| run(before.clone(), seed, 2_400) != run(after.clone(), seed, 2_400))
+        };
+        !before(*index).iter().any(is_felt)
+    });
+    assert_eq!(unfelt.map(|(_, change)| change.name).collect::<Vec<_>>(), Vec::<&str>::new());
 }

@@ -15,7 +15,7 @@ mod limbo;
 mod pool;
 mod rules;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod throttle;
 mod timer;
 

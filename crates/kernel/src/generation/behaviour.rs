@@ -227,8 +227,6 @@ behaviours! {
         OnFrequency = "a quarter more frequency than utilization asks for",
         /// A quarter of the utilization, which is then a part of the highest frequency.
         OnUtilization = "a quarter more utilization of the busiest CPU",
-        /// A quarter of each CPU's utilization, at most its capacity.
-        OnEachCpu = "a quarter more utilization of each CPU, within its capacity",
     }
 
     /// At which changes of utilization a governor is asked.
@@ -384,6 +382,14 @@ pub(crate) enum TimelineOrder {
 }
 
 impl Behaviours {
+    /// `NO_EEVDF`, while both were there: CFS picks, in virtual time as EEVDF places.
+    pub(super) const fn pick_as_before_eevdf(&mut self) {
+        self.pick = Pick::Leftmost;
+        self.tick_preemption = TickPreemption::IdealSliceWithinLatency;
+        self.wakeup_preemption = WakeupPreemption::Granularity;
+        self.yielding = Yield::SkipBuddy;
+    }
+
     /// Each decision point with the rule that stands there, for listing and for diffs.
     pub fn describe(&self) -> [(&'static str, &'static str); 26] {
         [

@@ -118,8 +118,8 @@ pub enum Effect {
     Group(GroupEffect),
     /// Another rule of bandwidth control.
     Bandwidth(BandwidthEffect),
-    /// Bookkeeping that later commits build on; no decision changes.
-    Groundwork,
+    /// The commit alters no decision, by what it is; the text says why.
+    Groundwork(&'static str),
     /// The commit matters, and the model does not follow it; the text says what is left out.
     NotModelled(&'static str),
 }
@@ -167,7 +167,7 @@ impl Effect {
             Effect::Select(effect) => effect.apply(&mut generation.select),
             Effect::Group(effect) => effect.apply(&mut generation.groups),
             Effect::Bandwidth(effect) => effect.apply(&mut generation.bandwidth),
-            Effect::Groundwork | Effect::NotModelled(_) => {}
+            Effect::Groundwork(_) | Effect::NotModelled(_) => {}
         }
     }
 }
@@ -175,8 +175,16 @@ impl Effect {
 impl Change {
     /// Whether any effect changes a decision of the model.
     pub fn is_modelled(&self) -> bool {
-        let alters = |effect: &Effect| !matches!(effect, Effect::Groundwork | Effect::NotModelled(_));
-        !self.tracking.is_empty() || self.effects.iter().any(alters)
+        let alters = |effect: &Effect| !matches!(effect, Effect::NotModelled(_));
+        self.groundwork().is_none() && (!self.tracking.is_empty() || self.effects.iter().any(alters))
+    }
+
+    /// Why it alters no decision, if it is of that kind.
+    pub fn groundwork(&self) -> Option<&'static str> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::Groundwork(why) => Some(*why),
+            _ => None,
+        })
     }
 
     /// Its commit, or its short name where the commit is not known.

@@ -170,6 +170,9 @@ pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
     log
 });
 
+const HRTICK_BEFORE: &str =
+    "timers that end slices, as they are before 9213aa4784cf turns them on by default";
+
 /// Changes of the policy.
 #[rustfmt::skip]
 const POLICY_CHANGES: &[Change] = &[
@@ -206,7 +209,7 @@ const POLICY_CHANGES: &[Change] = &[
         Effect::TickPreemption(TickPreemption::IdealSliceWithinLatency),
     ]),
     change("af4cf40470c2", "avg-vruntime", (6, 6), "sched/fair: Add cfs_rq::avg_vruntime", &[
-        Effect::Groundwork,
+        Effect::Groundwork("an average is kept that nothing reads yet"),
     ]),
     change("e0c2ff903c32", "remove-start-debit", (6, 6), "sched/fair: Remove sched_feat(START_DEBIT)", &[
         Effect::RemoveFeature(Feature::StartDebit),
@@ -248,6 +251,7 @@ const POLICY_CHANGES: &[Change] = &[
     change("e4ec3318a17f", "base-slice", (6, 6), "sched/debug: Rename sysctl_sched_min_granularity to sysctl_sched_base_slice", &[
         Effect::RemoveTunable(Tunable::MinGranularity),
         Effect::AddTunable(Tunable::BaseSlice, 750_000),
+        Effect::Groundwork("the tunable gets another name"),
     ]),
     change("63304558ba5d", "run-to-parity", (6, 6), "sched/eevdf: Curb wakeup-preemption", &[
         Effect::AddFeature(Feature::RunToParity, true),
@@ -260,7 +264,7 @@ const POLICY_CHANGES: &[Change] = &[
         Effect::Group(GroupEffect::ReweightMinimum(ReweightMinimum::Waiting)),
     ]),
     change("9c0b4bb7f630", "governor-effective", (6, 8), "sched/cpufreq: Rework schedutil governor performance estimation", &[
-        Effect::Headroom(Headroom::OnEachCpu),
+        Effect::NotModelled("clamped utilization and the deadline class's floor; without them the same frequencies come out"),
     ]),
     change("2227a957e1d5", "deadline-tree", (6, 8), "sched/eevdf: Sort the rbtree by virtual deadline", &[
         Effect::Pick(Pick::EarliestEligibleInDeadlineOrder),
@@ -303,7 +307,7 @@ const POLICY_CHANGES: &[Change] = &[
         Effect::EmptyGroup(EmptyGroup::KeepsWeight),
     ]),
     change("7c70cb94d29c", "lazy-preemption", (6, 13), "sched: Add Lazy preemption model", &[
-        Effect::Groundwork,
+        Effect::Groundwork("a preemption model that no kernel has by default before 7dadeaa6e851"),
     ]),
     change("2a77e4be12cb", "pick-buddy", (6, 14), "sched/fair: Untangle NEXT_BUDDY and pick_next_task()", &[
         Effect::AddFeature(Feature::PickBuddy, true),
@@ -334,16 +338,16 @@ const POLICY_CHANGES: &[Change] = &[
         Effect::LagLimit(LagLimit::LargestRequest),
     ]),
     change("558c18d3fbb6", "hrtick-duration", (7, 1), "sched/eevdf: Fix HRTICK duration", &[
-        Effect::Groundwork,
+        Effect::NotModelled(HRTICK_BEFORE),
     ]),
     change("97015376642f", "hrtick-update", (7, 1), "sched/fair: Simplify hrtick_update()", &[
-        Effect::Groundwork,
+        Effect::NotModelled(HRTICK_BEFORE),
     ]),
     change("5d88e424ec1b", "hrtick-hard", (7, 1), "sched/fair: Make hrtick resched hard", &[
-        Effect::Groundwork,
+        Effect::NotModelled(HRTICK_BEFORE),
     ]),
     change("c8cdb9b51640", "hrtick-tiny", (7, 1), "sched/hrtick: Avoid tiny hrtick rearms", &[
-        Effect::Groundwork,
+        Effect::NotModelled(HRTICK_BEFORE),
     ]),
     change("9213aa4784cf", "hrtick", (7, 1), "sched: Default enable HRTICK when deferred rearming is enabled", &[
         Effect::Hrtick(Hrtick::UntilDeadline),

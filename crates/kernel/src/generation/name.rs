@@ -188,6 +188,9 @@ fn switch(generation: &mut Generation, feature: Feature, enabled: bool) -> Resul
         );
     }
     generation.features.set(feature, enabled);
+    if feature == Feature::Eevdf && !enabled {
+        generation.behaviours.pick_as_before_eevdf();
+    }
     Ok(())
 }
 

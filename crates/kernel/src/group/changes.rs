@@ -19,7 +19,7 @@ macro_rules! becomes {
 #[rustfmt::skip]
 pub const GROUP_CHANGES: &[Change] = &[
     change("43e9f7f231e4", "idle-count", (5, 4), "sched/fair: Start tracking SCHED_IDLE tasks count in cfs_rq", &[
-        Effect::Groundwork,
+        Effect::Groundwork("a count that nothing reads yet"),
     ]),
     change("2a4b03ffc69f", "moved-running", (5, 6), "sched/fair: Prevent unlimited runtime on throttled group", &[
         becomes!(MovedRunning::Rescheduled),
@@ -32,7 +32,7 @@ pub const GROUP_CHANGES: &[Change] = &[
         becomes!(IdlePreemption::TasksThenGroups),
     ]),
     change("a480addecc0d", "idle-entities", (5, 16), "sched: Account number of SCHED_IDLE entities on each cfs_rq", &[
-        Effect::Groundwork,
+        Effect::Groundwork("a count that 2cae3948edd4 is the first to read"),
     ]),
     change("2cae3948edd4", "idle-credit", (5, 16), "sched: adjust sleeper credit for SCHED_IDLE entities", &[
         becomes!(IdleCredit::MinGranularity),

@@ -303,9 +303,6 @@ pub const PELT_CHANGES: &[PeltChange] = &[
     change("", "boost-with-task", (7, 1), "cpu_util() adds or takes the task's runnable_avg when boosting", &[
         PeltEffect::RunnableBoost(RunnableBoost::WithTask),
     ]),
-    change("", "util-est-in-update", (7, 1), "util_est_update() becomes a step of update_load_avg()", &[
-        PeltEffect::UtilEstDequeue(UtilEstDequeue::InUpdate),
-    ]),
     change("", "group-runnable-wide", (7, 2), "update_tg_cfs_runnable() computes the new sum in 64 bits", &[
         PeltEffect::GroupRunnableSum(GroupRunnableSum::Wide),
     ]),

@@ -177,7 +177,6 @@ behaviours! {
     UtilEstDequeue {
         After: "both after its entities are dequeued",
         Around: "the queue's before, its own after its entities are dequeued",
-        InUpdate: "the queue's before, its own in the update of its average",
     }
 }
 

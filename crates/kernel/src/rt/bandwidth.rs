@@ -134,7 +134,8 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use crate::ablation::Situation;
     use crate::cpumask::CpuMask;
     use crate::task::Policy;
     use crate::testbed::{Bed, MS};
@@ -150,6 +151,9 @@ mod tests {
         bed.scheduler.check_invariants().expect("a sound state");
         [hog, fair].map(|task| (bed.scheduler.sum_exec_runtime(task).0 + MS / 2) / MS)
     }
+
+    /// It takes a second of a hog.
+    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("no-rt-share", |kernel| shares(kernel, 2)[0])];
 
     #[test]
     fn five_percent_are_left_to_others() {

@@ -91,10 +91,40 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::Bound;
     use crate::testbed::{Bed, MS};
+    use crate::topology::{CpuPlace, Topology};
     use fairlab_event::{Cpu, Ns};
+
+    /// How many CPUs of forty a search may look at that has taken 2 us lately, on a CPU that idles for 20 us.
+    pub(crate) fn reach_of_costly_search(kernel: &str) -> u64 {
+        let mut bed = Bed::new(kernel, 40, 1);
+        bed.scheduler.rqs[0].idle_time.avg_scan_cost = 1_999;
+        bed.scheduler.rqs[0].idle_time.avg_idle = 20_000;
+        bound(&bed).left() as u64
+    }
+
+    #[test]
+    fn switches_bound_what_costs_much() {
+        assert_eq!(reach_of_costly_search("v5.11+SIS_AVG_CPU"), 0, "39 ns are less than 2 us");
+        assert_eq!(reach_of_costly_search("v5.11"), 3);
+        assert_eq!(reach_of_costly_search("v6.5+SIS_PROP+NO_SIS_UTIL"), 40 * 1_000_000 / 2_000 - 1);
+        assert_eq!(reach_of_costly_search("v6.7+NO_SIS_UTIL"), usize::MAX as u64);
+    }
+
+    /// Whether a CPU that shares its cache with nobody searches another's, where idle time does not bound searches.
+    pub(crate) fn searches_from_alone(kernel: &str) -> bool {
+        let places = [(0, 0), (1, 1), (2, 1)].map(|(core, llc)| CpuPlace { core, llc, node: 0 });
+        let topology = Topology::new(places.to_vec()).expect("a machine");
+        let bed = Bed::on(&format!("{kernel}+NO_SIS_PROP"), topology);
+        bed.scheduler.scan_bound(Cpu(0), Cpu(1)) != Bound::Nothing
+    }
+
+    #[test]
+    fn whose_cost_is_not_asked_may_search_elsewhere() {
+        assert_eq!(["v5.11", "v5.12"].map(searches_from_alone), [false, true]);
+    }
 
     fn bound(bed: &Bed) -> Bound {
         bed.scheduler.scan_bound(Cpu(0), Cpu(0))

@@ -54,11 +54,11 @@ impl Scheduler {
         fits_capacity(self.generation.pelt.task_util_est(avg), capacity)
     }
 
-    /// Whether both the waking and the previous CPU may be too small, so that others are searched.
+    /// Whether the waking or the previous CPU may be too small, so that the wakeup is not affine.
     ///
-    /// Kernel: `wake_cap()`, kernel/sched/fair.c, to v5.6.
+    /// Kernel: `wake_cap()`, kernel/sched/fair.c, to v5.6 (000619680c37).
     pub(super) fn wake_cap(&self, wakee: Wakee) -> bool {
-        if self.generation.select.asymmetric != Asymmetric::SlowPath {
+        if !matches!(self.generation.select.asymmetric, Asymmetric::SlowPath | Asymmetric::BestIdleNearPrev) {
             return false;
         }
         let least = self.capacity_orig_of(wakee.prev).min(self.capacity_orig_of(wakee.here));
@@ -74,7 +74,7 @@ impl Scheduler {
     /// Kernel: `asym_fits_capacity()`, `asym_fits_cpu()`, kernel/sched/fair.c. Departs: no utilization clamps.
     pub(super) fn fits(&self, wakee: Wakee, cpu: Cpu) -> bool {
         let rule = self.generation.select.asymmetric;
-        if matches!(rule, Asymmetric::SlowPath | Asymmetric::BestIdle)
+        if matches!(rule, Asymmetric::SlowPath | Asymmetric::BestIdleNearPrev | Asymmetric::BestIdle)
             || self.domains.of_cpu(cpu).sd_asym_cpucapacity.is_none()
         {
             return true;
@@ -152,7 +152,7 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::cpumask::CpuMask;
     use crate::decision::{CpuDecision, SelectReason};
     use crate::task::TaskId;
@@ -160,7 +160,7 @@ mod tests {
     use crate::topology::{SmtNumbering, Topology};
 
     /// Two small and two big CPUs under one cache, the latter with `threads` each; a task that used `util` slept on CPU 1.
-    fn asleep_on_small(kernel: &str, threads: u32, util: u64, busy: &[u32]) -> (Bed, TaskId) {
+    pub(crate) fn asleep_on_small(kernel: &str, threads: u32, util: u64, busy: &[u32]) -> (Bed, TaskId) {
         let topology = Topology::regular(1, 1, 4, threads, SmtNumbering::Adjacent).expect("a machine");
         let capacities = (0..4 * threads).map(|cpu| if cpu < 2 * threads { 512 } else { 1024 });
         let topology = topology.with_capacities(&capacities.collect::<Vec<u32>>()).expect("capacities");
@@ -196,14 +196,29 @@ mod tests {
         }
     }
 
+    /// Where a task goes that used so much and whose recent CPU is a big idle one.
+    pub(crate) fn beside_recent(kernel: &str, util: u64) -> (u32, SelectReason) {
+        let (mut bed, sleeper) = asleep_on_small(kernel, 1, util, &[0, 1]);
+        bed.scheduler.tasks[sleeper.index()].recent_used_cpu = fairlab_event::Cpu(3);
+        found(bed.select(sleeper, 0, false))
+    }
+
+    #[test]
+    fn what_is_too_big_for_both_went_the_slow_path_while_there_was_a_search() {
+        let slow = [SelectReason::IdlestInGroup, SelectReason::LocalIdlest];
+        for (kernel, util, is_slow) in
+            [("b7a331615d25", 600, true), ("000619680c37", 600, false), ("b7a331615d25", 100, false)]
+        {
+            assert_eq!(slow.contains(&beside_recent(kernel, util).1), is_slow, "{kernel}, {util}");
+        }
+    }
+
     #[test]
     fn the_recent_cpu_comes_before_the_search_from_v5_10_on() {
         for (kernel, expected) in
             [("v5.7", (2, SelectReason::FittingIdle)), ("v5.10", (3, SelectReason::RecentUsedIdle))]
         {
-            let (mut bed, sleeper) = asleep_on_small(kernel, 1, 600, &[0, 1]);
-            bed.scheduler.tasks[sleeper.index()].recent_used_cpu = fairlab_event::Cpu(3);
-            assert_eq!(found(bed.select(sleeper, 0, false)), expected, "{kernel}");
+            assert_eq!(beside_recent(kernel, 600), expected, "{kernel}");
         }
     }
 
@@ -215,16 +230,14 @@ mod tests {
         assert_eq!(found(bed.select(sleeper, 0, false)), (1, SelectReason::NoIdle));
     }
 
+    /// CPU 4 is an idle thread of a busy core, CPUs 6 and 7 are an idle core.
+    pub(crate) fn beside_idle_core(kernel: &str) -> u32 {
+        let (mut bed, sleeper) = asleep_on_small(kernel, 2, 600, &[0, 1, 5]);
+        found(bed.select(sleeper, 0, false)).0
+    }
+
     #[test]
     fn idle_cores_come_first_from_v7_2_on() {
-        // CPU 4 is an idle thread of a busy core, CPUs 6 and 7 are an idle core.
-        for (kernel, expected) in [("v7.1", 4), ("v7.2", 6)] {
-            let (mut bed, sleeper) = asleep_on_small(kernel, 2, 600, &[0, 1, 5]);
-            assert_eq!(
-                found(bed.select(sleeper, 0, false)),
-                (expected, SelectReason::FittingIdle),
-                "{kernel}"
-            );
-        }
+        assert_eq!(["v7.1", "v7.2"].map(beside_idle_core), [4, 6]);
     }
 }

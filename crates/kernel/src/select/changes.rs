@@ -215,10 +215,10 @@ pub const SELECT_CHANGES: &[Change] = &[
         rule!(KthreadStacking, AnyContext),
     ]),
     change("b7a331615d25", "asymmetric-scan", (5, 7), "sched/fair: Add asymmetric CPU capacity wakeup scan", &[
-        rule!(Asymmetric, BestIdle),
+        rule!(Asymmetric, BestIdleNearPrev),
     ]),
     change("000619680c37", "no-wake-cap", (5, 7), "sched/fair: Remove wake_cap()", &[
-        Effect::Groundwork,
+        rule!(Asymmetric, BestIdle),
     ]),
     change("bec2860a2bd6", "core-scan-until-busy", (5, 7), "sched/fair: Optimize select_idle_core()", &[
         rule!(CoreScan, UntilBusy),

@@ -29,7 +29,9 @@ impl Scheduler {
     fn look_nearby(&self, wakee: Wakee, target: Cpu, search: &mut Search) -> CpuDecision {
         let Wakee { prev, here, .. } = wakee;
         let asymmetric = self.asymmetric_span(target);
-        if let Some(span) = asymmetric.filter(|_| self.generation.select.asymmetric == Asymmetric::BestIdle) {
+        if let Some(span) = asymmetric.filter(|_| {
+            matches!(self.generation.select.asymmetric, Asymmetric::BestIdleNearPrev | Asymmetric::BestIdle)
+        }) {
             return self.search_capacity(wakee, target, span, search);
         }
         if self.looks_idle(wakee, target) && self.fits(wakee, target) {
@@ -103,7 +105,7 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::decision::SelectReason;
     use crate::task::{Policy, TaskId};
     use crate::testbed::{Bed, MS};
@@ -210,7 +212,11 @@ mod tests {
     }
 
     /// CPU 0 wakes a task that slept on CPU 2, in sync; clusters are 0-1 and 2-3, CPU 1 is busy or not.
-    fn beside_clusters(kernel: &str, neighbour_busy: bool, nr_idle_scan: u32) -> (u32, SelectReason) {
+    pub(crate) fn beside_clusters(
+        kernel: &str,
+        neighbour_busy: bool,
+        nr_idle_scan: u32,
+    ) -> (u32, SelectReason) {
         let topology = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
         let mut bed = Bed::on(kernel, topology.with_clusters(&[0, 0, 1, 1]).expect("clusters"));
         let sleeper = bed.spawn(0, 2);

@@ -152,12 +152,12 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::core::{Mode, WakeKind};
     use crate::cpumask::CpuMask;
     use crate::decision::CpuDecision;
     use crate::select::Wakee;
-    use crate::task::{Policy, TaskId, TaskSpec};
+    use crate::task::{Policy, TaskSpec};
     use crate::testbed::Bed;
     use crate::topology::{SmtNumbering, Topology};
     use fairlab_event::{Comm, Cpu, Ns, Pid};
@@ -176,17 +176,13 @@ mod tests {
         bed.scheduler.select_task_rq(child, Cpu(0), WakeKind::Fork)
     }
 
-    fn forked_to(kernel: &str, shape: (u32, u32, u32), busy: &[u32], allowed: &str) -> u32 {
+    pub(crate) fn forked_to(kernel: &str, shape: (u32, u32, u32), busy: &[u32], allowed: &str) -> u32 {
         let mut bed = machine(kernel, shape);
         for &cpu in busy {
             bed.spawn(0, cpu);
         }
         let allowed = CpuMask::parse_list(allowed).expect("a list");
         fork(&mut bed, Policy::Normal, allowed).cpu.0
-    }
-
-    fn execs_to(bed: &mut Bed, task: TaskId) -> u32 {
-        bed.scheduler.select_task_rq(task, Cpu(0), WakeKind::Exec).cpu.0
     }
 
     #[test]
@@ -244,32 +240,37 @@ mod tests {
         assert_eq!(forked_to("v6.19", (1, 2, 2), &[0, 1, 2], "1-2"), 1);
     }
 
+    /// Where a task that runs on CPU 0 execs to, one beside it and one of the two CPUs of another cache busy.
+    pub(crate) fn execs_among_three(kernel: &str) -> u32 {
+        let mut bed = machine(kernel, (1, 2, 2));
+        let task = bed.spawn(0, 0);
+        bed.spawn(0, 1);
+        bed.spawn(0, 3);
+        bed.scheduler.select_task_rq(task, Cpu(0), WakeKind::Exec).cpu.0
+    }
+
     #[test]
     fn a_task_that_execs_does_not_count_where_it_is() {
-        for (kernel, expected) in [("11f10e5420f6", 2), ("3318544b721d", 0)] {
-            let mut bed = machine(kernel, (1, 2, 2));
-            let task = bed.spawn(0, 0);
-            bed.spawn(0, 1);
-            bed.spawn(0, 3);
-            assert_eq!(execs_to(&mut bed, task), expected, "{kernel}");
-        }
+        assert_eq!(["11f10e5420f6", "3318544b721d"].map(execs_among_three), [2, 0]);
+    }
+
+    /// How much of CPU 0 is used by others than the task that execs there and is expected to use 300.
+    pub(crate) fn left_by_exec(kernel: &str) -> u64 {
+        let mut bed = machine(kernel, (1, 1, 2));
+        let task = bed.spawn(0, 0);
+        let se = bed.scheduler.tasks[task.index()].se;
+        bed.scheduler.se_mut(se).avg.util_est.enqueued = 300;
+        let root = bed.scheduler.rqs[0].cfs;
+        bed.scheduler.cfs_mut(root).tracked.avg.util_est.enqueued = 300;
+        bed.scheduler.cfs_mut(root).tracked.avg.util_avg = 0;
+        let wakee = Wakee { task, here: Cpu(0), prev: Cpu(0) };
+        let avg = bed.scheduler.synced_avg(task);
+        bed.scheduler.cpu_util_without(Cpu(0), super::Seeker { wakee, avg, is_new: false })
     }
 
     #[test]
     fn the_estimate_of_a_task_that_execs_is_taken_off_from_v4_20_on() {
-        let left = |kernel: &str| {
-            let mut bed = machine(kernel, (1, 1, 2));
-            let task = bed.spawn(0, 0);
-            let se = bed.scheduler.tasks[task.index()].se;
-            bed.scheduler.se_mut(se).avg.util_est.enqueued = 300;
-            let root = bed.scheduler.rqs[0].cfs;
-            bed.scheduler.cfs_mut(root).tracked.avg.util_est.enqueued = 300;
-            bed.scheduler.cfs_mut(root).tracked.avg.util_avg = 0;
-            let wakee = Wakee { task, here: Cpu(0), prev: Cpu(0) };
-            let avg = bed.scheduler.synced_avg(task);
-            bed.scheduler.cpu_util_without(Cpu(0), super::Seeker { wakee, avg, is_new: false })
-        };
-        assert_eq!((left("v4.19"), left("v4.20")), (300, 0));
+        assert_eq!(["v4.19", "v4.20"].map(left_by_exec), [300, 0]);
     }
 
     #[test]

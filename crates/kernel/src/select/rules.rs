@@ -163,6 +163,8 @@ behaviours! {
     Asymmetric {
         /// Where neither CPU is big enough, the slow path is taken.
         SlowPath = "the slow path, if waking and previous CPU are too small",
+        /// The idle CPU that fits, before anything else; where neither is big enough, near the previous one.
+        BestIdleNearPrev = "the first idle CPU that fits, else the biggest idle one, near the previous if waking and previous CPU are too small",
         /// The idle CPU that fits, before anything else.
         BestIdle = "the first idle CPU that fits, else the biggest idle one, before anything else",
         /// After target, previous and recent CPU, if these fit.

@@ -63,8 +63,7 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::core::Scheduler;
+pub(super) mod tests {
     use crate::cpumask::CpuMask;
     use crate::testbed::Bed;
     use crate::topology::{SmtNumbering, Topology};
@@ -94,17 +93,30 @@ mod tests {
         assert_eq!(cases("v6.0+NO_TTWU_QUEUE"), [false; 4]);
     }
 
+    /// The same in another cache, of a task that may use some CPUs.
+    pub(crate) fn left_across_caches(kernel: &str, allowed: CpuMask) -> bool {
+        let topology = Topology::regular(1, 2, 1, 1, SmtNumbering::Adjacent).expect("a machine");
+        let mut bed = Bed::on(kernel, topology);
+        let task = bed.spawn_with(0, 1, crate::task::Policy::Normal, allowed);
+        bed.at(0);
+        bed.scheduler.ttwu_queue_cond(task, Cpu(1), false)
+    }
+
+    /// Whether a task that is just leaving a CPU of another cache is left there without a selection.
+    pub(crate) fn left_where_leaving(kernel: &str) -> bool {
+        let topology = Topology::regular(1, 2, 1, 1, SmtNumbering::Adjacent).expect("a machine");
+        let mut bed = Bed::on(kernel, topology);
+        let task = bed.spawn(0, 1);
+        bed.leave(1);
+        bed.at(0);
+        bed.scheduler.queue_where_leaving(task).is_some()
+    }
+
     #[test]
     fn across_caches_everything_is_unless_the_task_may_not_run_there() {
         for (kernel, expected) in [("v5.7", true), ("v5.19", true), ("v6.0", false)] {
-            let topology = Topology::regular(1, 2, 1, 1, SmtNumbering::Adjacent).expect("a machine");
-            let mut bed = Bed::on(kernel, topology);
-            let free = bed.spawn(0, 1);
-            let pinned = bed.spawn_with(0, 1, crate::task::Policy::Normal, CpuMask::single(Cpu(0)));
-            bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(1000));
-            let scheduler: &Scheduler = &bed.scheduler;
-            assert!(scheduler.ttwu_queue_cond(free, Cpu(1), false));
-            assert_eq!(scheduler.ttwu_queue_cond(pinned, Cpu(1), false), expected, "{kernel}");
+            assert!(left_across_caches(kernel, CpuMask::ALL));
+            assert_eq!(left_across_caches(kernel, CpuMask::single(Cpu(0))), expected, "{kernel}");
         }
     }
 

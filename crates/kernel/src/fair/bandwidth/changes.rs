@@ -61,7 +61,7 @@ pub const BANDWIDTH_CHANGES: &[Change] = &[
         becomes!(UpperLevels::Told),
     ]),
     change("b6d37a764a5b", "throttle-reordered", (5, 11), "sched/fair: Reorder throttle_cfs_rq() path", &[
-        Effect::Groundwork,
+        Effect::Groundwork("steps of one operation change places"),
     ]),
     change("f4183717b370", "burst", (5, 14), "sched/fair: Introduce the burstable CFS controller", &[
         becomes!(Refill::Accumulates),
@@ -97,10 +97,10 @@ pub const BANDWIDTH_CHANGES: &[Change] = &[
         Effect::NotModelled("CPU hotplug"),
     ]),
     change("2cd571245b43", "throttle-work-data", (6, 18), "sched/fair: Add related data structure for task based throttle", &[
-        Effect::Groundwork,
+        Effect::Groundwork("fields that nothing reads yet"),
     ]),
     change("7fc2d1439247", "throttle-work", (6, 18), "sched/fair: Implement throttle task work and related helpers", &[
-        Effect::Groundwork,
+        Effect::Groundwork("functions that nothing calls yet"),
     ]),
     change("e1fad12dcb66", "throttle-tasks", (6, 18), "sched/fair: Switch to task based throttle model", &[
         becomes!(Throttling::TasksAtUserReturn),

@@ -3,6 +3,7 @@
 use fairlab_event::{Cpu, Ns};
 
 use super::Bandwidth;
+use crate::ablation::Situation;
 use crate::decision::ThrottleReason;
 use crate::group::GroupId;
 use crate::task::TaskId;
@@ -181,42 +182,51 @@ fn reasons_are_given() {
     assert_eq!(reason(&bed), ThrottleReason::ThrottledAlready);
 }
 
+/// How much later returned runtime is distributed if 3 ms later more of it comes, in ns.
+fn second_return_postpones_by(kernel: &str) -> u64 {
+    let (mut bed, group) = bed(kernel, 2);
+    bed.limit(group, 40, 100, 0);
+    bed.spawn_in(group, 0);
+    bed.run(0, 1);
+    let waiting = bed.scheduler.cfs_rq_of_group(group, Cpu(1));
+    bed.scheduler.pool_mut(group).throttled.push(waiting);
+    let queue = bed.scheduler.cfs_rq_of_group(group, Cpu(0));
+    let returns = |bed: &mut Bed| {
+        bed.scheduler.cfs_mut(queue).nr_running = 0;
+        bed.scheduler.cfs_mut(queue).runtime.remaining = 4 * MS as i64;
+        bed.scheduler.return_cfs_rq_runtime(queue);
+        bed.scheduler.pool(group).slack_expires.expect("a slack timer")
+    };
+    let first = returns(&mut bed);
+    bed.run(1, 3);
+    returns(&mut bed) - first
+}
+
+/// Whether a period that was over 5 ms ago is taken to be near its end.
+fn late_period_is_near(kernel: &str) -> bool {
+    let (mut bed, group) = bed(kernel, 1);
+    bed.limit(group, 10, 50, 0);
+    bed.pass(55 * MS);
+    bed.tick(0);
+    bed.scheduler.refresh_is_near(group)
+}
+
+/// Changes that take a timer of another CPU at the right time.
+pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+    ("slack-timer-stays", second_return_postpones_by),
+    ("refresh-signed", |kernel| late_period_is_near(kernel).into()),
+];
+
 /// To v5.2 each return of runtime put the distribution off (66567fcbaeca).
 #[test]
 fn returned_runtime_is_distributed_within_five_milliseconds() {
-    let slack_expires = |kernel: &str| {
-        let (mut bed, group) = bed(kernel, 2);
-        bed.limit(group, 40, 100, 0);
-        bed.spawn_in(group, 0);
-        bed.run(0, 1);
-        let waiting = bed.scheduler.cfs_rq_of_group(group, Cpu(1));
-        bed.scheduler.pool_mut(group).throttled.push(waiting);
-        let queue = bed.scheduler.cfs_rq_of_group(group, Cpu(0));
-        let returns = |bed: &mut Bed| {
-            bed.scheduler.cfs_mut(queue).nr_running = 0;
-            bed.scheduler.cfs_mut(queue).runtime.remaining = 4 * MS as i64;
-            bed.scheduler.return_cfs_rq_runtime(queue);
-            bed.scheduler.pool(group).slack_expires.expect("a slack timer")
-        };
-        let first = returns(&mut bed);
-        bed.run(1, 3);
-        returns(&mut bed) - first
-    };
-    assert_eq!(slack_expires("v5.2"), 3 * MS);
-    assert_eq!(slack_expires("v5.3"), 0);
+    assert_eq!(["v5.2", "v5.3"].map(second_return_postpones_by), [3 * MS, 0]);
 }
 
 /// A period that is over but not begun anew is not far from its end (72d0ad7cb5ba).
 #[test]
 fn slack_is_left_to_a_period_that_is_late() {
-    let is_near = |kernel: &str| {
-        let (mut bed, group) = bed(kernel, 1);
-        bed.limit(group, 10, 50, 0);
-        bed.pass(55 * MS);
-        bed.tick(0);
-        bed.scheduler.refresh_is_near(group)
-    };
-    assert_eq!([is_near("v5.13"), is_near("v5.14")], [false, true]);
+    assert_eq!(["v5.13", "v5.14"].map(late_period_is_near), [false, true]);
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! Every modelled change of the log is felt: with it and without it something comes out differently.
+//!
+//! Most are felt by random operations, some by random balancing or by the domains of some machine; for the rest there is a
+//! situation each. What a commit takes away, a switch or a tunable, is felt by who had turned it.
+
+use crate::Generation;
+use crate::fair::bandwidth;
+use crate::generation::{Change, Effect, LOG, Tunable};
+use crate::{balance, pelt, rt, select};
+
+/// What a kernel, by its name, comes to in a situation.
+pub(crate) type Situation = fn(&str) -> u64;
+
+/// Where a change is felt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In one of [`situations`], or of load tracking's.
+    Situation,
+    /// By random operations on one machine: `random_operations.rs`.
+    Operations,
+    /// By random balancing: `balance/random.rs`.
+    Balancing,
+    /// By the domains of some machine: `domain/tests.rs`.
+    Domains,
+}
+
+/// Where a modelled change must be felt; `None` for one that alters nothing here.
+pub(crate) fn place(change: &Change) -> Option<Place> {
+    // Of load tracking and features, what only balancing goes by.
+    const OF_BALANCING: [&str; 4] = ["no-lb-bias", "no-cpu-load", "leaf-list-kept", "leaf-list-trimmed"];
+    let mut pinned = situations().map(|(name, _)| name).chain(pelt::SITUATIONS.iter().map(|(name, _)| name));
+    let balances = |effect: &Effect| matches!(effect, Effect::Balance(_));
+    let is_domain = |effect: &Effect| matches!(effect, Effect::Domain(_));
+    if !change.is_modelled() {
+        None
+    } else if pinned.any(|name| *name == change.name) {
+        Some(Place::Situation)
+    } else if OF_BALANCING.contains(&change.name) || change.effects.iter().any(balances) {
+        Some(Place::Balancing)
+    } else if change.tracking.is_empty() && change.effects.iter().all(is_domain) {
+        Some(Place::Domains)
+    } else {
+        Some(Place::Operations)
+    }
+}
+
+/// The kernel before a change and others that the change makes one: those in which a switch stood the other way that it
+/// takes away.
+pub(crate) fn before(index: usize) -> Vec<Generation> {
+    let plain = Generation::prefix(index);
+    let switched = LOG[index].effects.iter().filter_map(|effect| match effect {
+        Effect::RemoveFeature(feature) => {
+            let other = if plain.features.enabled(*feature) { "NO_" } else { "" };
+            format!("{}+{other}{feature}", plain.name()).parse().ok()
+        }
+        _ => None,
+    });
+    let switched = switched.collect::<Vec<_>>();
+    [vec![plain], switched].concat()
+}
+
+/// The kernel with a feature the other way, if it has that.
+pub(crate) fn switched(kernel: &str, switch: &str) -> String {
+    let name = format!("{kernel}+{switch}");
+    if name.parse::<Generation>().is_ok() { name } else { kernel.to_string() }
+}
+
+fn situations() -> impl Iterator<Item = &'static (&'static str, Situation)> {
+    select::SITUATIONS
+        .iter()
+        .chain(balance::SITUATIONS)
+        .chain(bandwidth::tests::SITUATIONS)
+        .chain(rt::SITUATIONS)
+}
+
+#[test]
+fn the_others_are_felt_in_their_situations() {
+    for (name, situation) in situations() {
+        let index = LOG.iter().position(|change| change.name == *name).expect("a change of the log");
+        let [before, after] = [index, index + 1].map(|length| situation(Generation::prefix(length).name()));
+        assert_ne!(before, after, "{name}");
+    }
+}
+
+#[test]
+fn a_prefix_is_what_its_name_says() {
+    let merged = LOG.iter().filter(|change| change.release.is_some()).count();
+    for length in 0..=merged {
+        let prefix = Generation::prefix(length);
+        assert_eq!(prefix.name().parse(), Ok(prefix.clone()), "{}", prefix.name());
+    }
+}
+
+#[test]
+fn what_alters_no_decision_alters_no_rule() {
+    for (index, change) in LOG.iter().enumerate().filter(|(_, change)| change.groundwork().is_some()) {
+        let [before, after] = [index, index + 1].map(Generation::prefix);
+        // A tunable may get another name.
+        let value = |generation: &Generation, names: fn(&Effect) -> Option<Tunable>| {
+            change.effects.iter().find_map(names).map(|tunable| generation.tunables.effective(tunable, 4))
+        };
+        let old = value(&before, |effect| match effect {
+            Effect::RemoveTunable(tunable) => Some(*tunable),
+            _ => None,
+        });
+        let new = value(&after, |effect| match effect {
+            Effect::AddTunable(tunable, _) => Some(*tunable),
+            _ => None,
+        });
+        assert!(old == new && (old.is_some() || before.same_rules(&after)), "{}", change.name);
+    }
+}

@@ -1,0 +1,48 @@
+//! A situation for each change of CPU selection that random operations do not feel: the machines are larger or more
+//! uneven than theirs, or a moment is met that they never do.
+
+use super::{bound, capacity, idle_sibling, idle_time, idlest, scan, wake_list};
+use crate::ablation::{Situation, switched};
+use crate::cpumask::CpuMask;
+use fairlab_event::Cpu;
+
+/// On which of two nodes of eight CPUs a new task begins; so many tasks run on the first.
+fn node_of_child(kernel: &str, busy: u32, allowed: &str) -> u64 {
+    let busy = (0..busy).collect::<Vec<_>>();
+    (idlest::tests::forked_to(kernel, (2, 1, 8), &busy, allowed) / 8).into()
+}
+
+fn near_clusters(kernel: &str, neighbour_busy: bool, nr_idle_scan: u32) -> u64 {
+    // Domains tell clusters from caches by a change of the same series.
+    let kernel = format!("{kernel}+cluster-flag");
+    idle_sibling::tests::beside_clusters(&kernel, neighbour_busy, nr_idle_scan).0.into()
+}
+
+fn on_small_cpu(kernel: &str, util: u64) -> u64 {
+    capacity::tests::beside_recent(kernel, util).0.into()
+}
+
+pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+    ("exec-estimate", idlest::tests::left_by_exec),
+    ("idlest-without-self", |kernel| idlest::tests::execs_among_three(kernel).into()),
+    ("idlest-allowed", |kernel| idlest::tests::forked_to(kernel, (1, 2, 2), &[0, 1, 2], "1-2").into()),
+    ("fork-numa-quarter", |kernel| node_of_child(kernel, 4, "0-15")),
+    ("fork-numa-node", |kernel| node_of_child(kernel, 1, "0-15")),
+    ("numa-imbalance", |kernel| node_of_child(kernel, 1, "0-15")),
+    ("fork-numa-affinity", |kernel| node_of_child(kernel, 1, "0,8-15")),
+    ("asymmetric-scan", |kernel| on_small_cpu(kernel, 100)),
+    ("no-wake-cap", |kernel| capacity::tests::beside_recent(kernel, 600).1 as u64),
+    ("asymmetric-prev-first", |kernel| on_small_cpu(kernel, 600)),
+    ("asymmetric-cores", |kernel| capacity::tests::beside_idle_core(kernel).into()),
+    ("cluster-scan", |kernel| near_clusters(kernel, false, 4)),
+    ("cluster-candidates", |kernel| near_clusters(kernel, true, 1)),
+    ("scan-allowed", |kernel| scan::tests::bounded_and_bound(kernel).into()),
+    ("no-sis-avg-cpu", |kernel| bound::tests::reach_of_costly_search(&switched(kernel, "SIS_AVG_CPU"))),
+    ("no-sis-prop", |kernel| {
+        bound::tests::reach_of_costly_search(&format!("{}+NO_SIS_UTIL", switched(kernel, "SIS_PROP")))
+    }),
+    ("scan-cost-sis-prop", |kernel| bound::tests::searches_from_alone(kernel).into()),
+    ("queue-allowed", |kernel| wake_list::tests::left_across_caches(kernel, CpuMask::single(Cpu(0))).into()),
+    ("leaving-wakee", |kernel| wake_list::tests::left_where_leaving(kernel).into()),
+    ("idle-stamp-valid", idle_time::tests::after_idling_unnoted),
+];
