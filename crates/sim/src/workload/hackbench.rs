@@ -61,7 +61,11 @@ pub struct Options {
 }
 
 impl Options {
-    fn parse(args: &[String]) -> Result<Options, String> {
+    /// Reads the arguments (without the program's name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String]) -> Result<Options, String> {
         let mut options =
             Options { groups: 10, fds: 20, loops: 100, pipe: false, threads: false, io: Ns(800) };
         let mut arguments = Arguments::new(args, USAGE);
@@ -83,8 +87,22 @@ impl Options {
         Ok(options)
     }
 
-    fn tasks(&self) -> u32 {
+    /// Senders and receivers in all.
+    pub const fn tasks(&self) -> u32 {
         self.groups * self.fds * 2
+    }
+
+    /// What the program prints before it starts.
+    pub fn heading(&self) -> String {
+        format!(
+            "Running in {} mode with {} groups using {} file descriptors each (== {} tasks)\n\
+             Each sender will pass {} messages of 100 bytes\n",
+            if self.threads { "threaded" } else { "process" },
+            self.groups,
+            2 * self.fds,
+            self.tasks(),
+            self.loops,
+        )
     }
 }
 
@@ -300,16 +318,7 @@ impl Workload for Hackbench {
     }
 
     fn output(&self, now: Ns) -> String {
-        let options = &self.options;
-        let mode = if options.threads { "threaded" } else { "process" };
-        let mut text = format!(
-            "Running in {mode} mode with {} groups using {} file descriptors each (== {} tasks)\n\
-             Each sender will pass {} messages of 100 bytes\n",
-            options.groups,
-            2 * options.fds,
-            options.tasks(),
-            options.loops,
-        );
+        let mut text = self.options.heading();
         match (self.started, self.finished) {
             (Some(started), Some(finished)) => {
                 text += &format!("Time: {:.3}\n", finished.since(started).as_secs_f64());

@@ -18,6 +18,49 @@ usage: pipe [OPTIONS]
       --io-ns N  what a byte through a pipe costs beside the system call, ns (300)
 ";
 
+/// What the command line asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Round trips.
+    pub loops: u32,
+    /// Threads, not processes.
+    pub threaded: bool,
+    /// What a byte through a pipe costs beside the system call.
+    pub io: Ns,
+}
+
+impl Options {
+    /// Reads the arguments (without the program's name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String]) -> Result<Options, String> {
+        let mut options = Options { loops: 1_000_000, threaded: false, io: Ns(300) };
+        let mut arguments = Arguments::new(args, USAGE);
+        while let Some(name) = arguments.next()? {
+            match name {
+                "-l" | "--loop" => options.loops = arguments.number(1..=u32::MAX)?,
+                "-T" | "--threaded" => options.threaded = true,
+                "--io-ns" => options.io = Ns(u64::from(arguments.number(1..=1_000_000)?)),
+                _ => return Err(arguments.unknown()),
+            }
+        }
+        Ok(options)
+    }
+
+    /// What the program prints after so many round trips in this time.
+    pub fn output(&self, done: u32, elapsed: Ns) -> String {
+        let us_per_op = elapsed.0 as f64 / 1_000.0 / f64::from(done.max(1));
+        format!(
+            "# Running 'sched/pipe' benchmark:\n# Executed {done} pipe operations between two {}\n\n     \
+             Total time: {:.3} [sec]\n\n {us_per_op:>14.6} usecs/op\n {:>14} ops/sec\n",
+            if self.threaded { "threads" } else { "processes" },
+            elapsed.as_secs_f64(),
+            if us_per_op > 0.0 { (1_000_000.0 / us_per_op) as u64 } else { 0 },
+        )
+    }
+}
+
 /// What a task is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -30,9 +73,7 @@ enum Stage {
 /// The benchmark, ready to run.
 #[derive(Debug)]
 pub struct Pipe {
-    loops: u32,
-    threaded: bool,
-    io: Ns,
+    options: Options,
     /// Round trips done, per task.
     done: [u32; 2],
     stage: [Stage; 2],
@@ -52,20 +93,8 @@ impl Pipe {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Pipe, String> {
-        let (mut loops, mut threaded, mut io) = (1_000_000, false, 300);
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            match name {
-                "-l" | "--loop" => loops = arguments.number(1..=u32::MAX)?,
-                "-T" | "--threaded" => threaded = true,
-                "--io-ns" => io = arguments.number(1..=1_000_000)?,
-                _ => return Err(arguments.unknown()),
-            }
-        }
         Ok(Pipe {
-            loops,
-            threaded,
-            io: Ns(u64::from(io)),
+            options: Options::parse(args)?,
             done: [0; 2],
             // The first task writes first, the second reads first.
             stage: [Stage::Write, Stage::Read],
@@ -97,13 +126,13 @@ impl Pipe {
         let other = 1 - me;
         match self.stage[me] {
             _ if self.waits[me] => Action::Wait,
-            Stage::Write | Stage::Read if self.done[me] == self.loops => self.end(me),
+            Stage::Write | Stage::Read if self.done[me] == self.options.loops => self.end(me),
             Stage::Done => Action::Exit,
             Stage::Write => {
                 self.filled[other] = true;
                 self.stage[me] =
                     if std::mem::take(&mut self.waits[other]) { Stage::Wake } else { self.after_write(me) };
-                Action::SystemCall(self.io)
+                Action::SystemCall(self.options.io)
             }
             Stage::Wake => {
                 self.stage[me] = self.after_write(me);
@@ -113,7 +142,7 @@ impl Pipe {
                 self.stage[me] = Stage::Write;
                 // The second task's round ends with its write, the first one's with its read.
                 self.done[me] += u32::from(me == 0);
-                Action::SystemCall(self.io)
+                Action::SystemCall(self.options.io)
             }
             Stage::Read => {
                 self.waits[me] = true;
@@ -144,10 +173,6 @@ impl Pipe {
     fn elapsed(&self, now: Ns) -> Ns {
         self.started.map_or(Ns::ZERO, |started| self.finished.unwrap_or(now).since(started))
     }
-
-    fn us_per_op(&self, now: Ns) -> f64 {
-        self.elapsed(now).0 as f64 / 1_000.0 / f64::from(self.done[0].max(1))
-    }
 }
 
 impl Workload for Pipe {
@@ -170,15 +195,7 @@ impl Workload for Pipe {
     }
 
     fn output(&self, now: Ns) -> String {
-        let kind = if self.threaded { "threads" } else { "processes" };
-        let us_per_op = self.us_per_op(now);
-        format!(
-            "# Running 'sched/pipe' benchmark:\n# Executed {} pipe operations between two {kind}\n\n     \
-             Total time: {:.3} [sec]\n\n {us_per_op:>14.6} usecs/op\n {:>14} ops/sec\n",
-            self.done[0],
-            self.elapsed(now).as_secs_f64(),
-            if us_per_op > 0.0 { (1_000_000.0 / us_per_op) as u64 } else { 0 },
-        )
+        self.options.output(self.done[0], self.elapsed(now))
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {

@@ -13,6 +13,7 @@
 //! Departs: what a thread does between two system calls takes no time, except for `-c`, for copying (`-p`) and where
 //! nothing else would take any. The end of a thread wakes who joins it by a futex wakeup of its own.
 
+mod conductor;
 mod getopt;
 pub mod histogram;
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod worker;
 
 use fairlab_event::Ns;
 
+pub use conductor::{Conductor, Cue, Figures};
 pub use options::{Options, Revision, usage};
 
 use self::main_thread::MainThread;
@@ -115,15 +117,7 @@ impl Workload for Schbench {
 
     /// The table's percentiles and maximum.
     fn metrics(&self) -> Vec<(String, f64)> {
-        if self.samples() == 0 {
-            return Vec::new();
-        }
-        let percentile =
-            |percent: f64| (format!("schbench_latency_us_p{percent}"), f64::from(self.percentile(percent)));
-        let mut metrics = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9].map(percentile).to_vec();
-        let (_, max) = self.extremes_us();
-        metrics.push(("schbench_latency_us_max".to_string(), f64::from(max)));
-        metrics
+        self.memory.metrics()
     }
 
     fn runtime(&self) -> Option<Ns> {

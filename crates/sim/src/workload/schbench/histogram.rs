@@ -67,6 +67,13 @@ impl Histogram {
         self.samples += 1;
     }
 
+    /// Counts so many latencies of a bucket; buckets beyond the last count as the last.
+    pub fn add_to_bucket(&mut self, bucket: usize, count: u32) {
+        let own = &mut self.buckets[bucket.min(BUCKETS - 1)];
+        *own = own.wrapping_add(count);
+        self.samples += u64::from(count);
+    }
+
     /// Forgets all.
     pub fn clear(&mut self) {
         self.buckets.fill(0);

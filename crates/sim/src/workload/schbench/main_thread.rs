@@ -169,6 +169,11 @@ impl MainThread {
         }
     }
 
+    /// What it has printed.
+    pub(super) fn printed(&self) -> &str {
+        &self.printed
+    }
+
     /// What was printed until `now`, and if the program still runs, the ending as of `now`.
     pub(super) fn output(&self, memory: &Memory, now: Ns) -> String {
         let mut output = self.printed.clone();

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use fairlab_event::Ns;
 
-use super::histogram::{Extremes, Histogram};
+use super::histogram::{Extremes, Histogram, PERCENTILES};
 use super::message::MessageStage;
 use super::options::{Options, Revision};
 use super::worker::WorkerStage;
@@ -130,6 +130,8 @@ pub(super) struct Memory {
     /// Those of message thread `i` begin at `i × worker_threads`.
     pub(super) workers: Vec<WorkerMemory>,
     pub(super) latencies: Histogram,
+    /// How often the statistics were zeroed.
+    pub(super) zeroings: u32,
     /// Worker loops completed in all rounds.
     pub(super) loops: u64,
 }
@@ -146,6 +148,7 @@ impl Memory {
             messages: Vec::new(),
             workers: Vec::new(),
             latencies: Histogram::default(),
+            zeroings: 0,
             loops: 0,
             options,
         };
@@ -229,8 +232,21 @@ impl Memory {
         self.latencies.add(latency_us);
     }
 
+    /// The table's percentiles and maximum; nothing without samples.
+    pub(super) fn metrics(&self) -> Vec<(String, f64)> {
+        if self.latencies.samples() == 0 {
+            return Vec::new();
+        }
+        let us = |name: &str, us: u32| (format!("schbench_latency_us_{name}"), f64::from(us));
+        let percentile = |percent: f64| us(&format!("p{percent}"), self.latencies.percentile(percent));
+        let mut metrics = PERCENTILES.map(percentile).to_vec();
+        metrics.push(us("max", self.extremes().max));
+        metrics
+    }
+
     /// Zeroes the statistics; loops and run times stay.
     pub(super) fn zero_statistics(&mut self) {
+        self.zeroings += 1;
         self.latencies.clear();
         for worker in &mut self.workers {
             worker.extremes = Extremes::default();
