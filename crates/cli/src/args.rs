@@ -1,8 +1,10 @@
 //! The command line: every option declared once.
 
 mod experiments;
+mod live;
 
 pub use experiments::{BisectArgs, CompareArgs, Layout, MergeArgs, QueryArgs, SweepArgs};
+pub use live::{LiveArgs, SchbenchArgs};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,6 +43,10 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Records this host's scheduler while a command runs.
     Record(RecordArgs),
+    /// Carries a workload out for real, on this host.
+    Live(LiveArgs),
+    /// The real benchmark on this host, with its own options: schbench --help lists them.
+    Schbench(SchbenchArgs),
     /// Shows how long each task of a recorded trace waited for a CPU, as perf sched latency does.
     Latency(LatencyArgs),
     /// Explains the worst waits of a recorded trace: who woke the task, who ran instead, what idled, what ended it.
@@ -459,7 +465,7 @@ pub struct FormatArgs {
 }
 
 /// Commands whose words are a workload's, but for those that are ours.
-const TAKE_WORKLOAD: &[&str] = &["run", "compare", "bisect"];
+const TAKE_WORKLOAD: &[&str] = &["run", "compare", "bisect", "live"];
 
 /// Their own options that take a value; whatever else stands behind these words is the workload's.
 const OWN_OPTIONS: &[&str] = &[
@@ -482,6 +488,7 @@ const OWN_OPTIONS: &[&str] = &[
     "--good",
     "--bad",
     "--error",
+    "--report",
 ];
 
 /// Their own options that take none.

@@ -8,6 +8,7 @@ pub mod explain;
 pub mod fidelity;
 pub mod kernels;
 pub mod latency;
+pub mod live;
 pub mod machines;
 pub mod merge;
 pub mod record;

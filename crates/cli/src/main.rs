@@ -42,6 +42,8 @@ fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Compare(args) => commands::compare::execute(&args),
         Command::Convert(args) => commands::convert::execute(&args),
         Command::Record(args) => commands::record::execute(&args),
+        Command::Live(args) => commands::live::execute(&args),
+        Command::Schbench(args) => commands::live::schbench(&args),
         Command::Latency(args) => commands::latency::execute(&args),
         Command::Explain(args) => commands::explain::execute(&args),
         Command::Summary(args) => commands::summary::execute(&args),

@@ -16,15 +16,21 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 8] = [
+const CRATES: [Crate; 9] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     Crate { name: "kernel", uses: &["event"], tests_use: &[] },
     // Its tests judge whole runs by the same analyses that users see.
     Crate { name: "sim", uses: &["event", "kernel"], tests_use: &["analysis"] },
     Crate { name: "trace", uses: &["event"], tests_use: &[] },
     Crate { name: "analysis", uses: &["event"], tests_use: &["trace"] },
-    Crate { name: "lab", uses: &["event", "kernel", "sim", "trace", "analysis"], tests_use: &[] },
-    Crate { name: "cli", uses: &["event", "kernel", "sim", "trace", "analysis", "lab"], tests_use: &[] },
+    // It is linked into the first process of a booted kernel, so it uses little.
+    Crate { name: "live", uses: &["event", "kernel", "sim"], tests_use: &[] },
+    Crate { name: "lab", uses: &["event", "kernel", "sim", "trace", "analysis", "live"], tests_use: &[] },
+    Crate {
+        name: "cli",
+        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "lab"],
+        tests_use: &[],
+    },
     Crate { name: "house", uses: &[], tests_use: &[] },
 ];
 

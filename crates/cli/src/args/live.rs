@@ -1,0 +1,36 @@
+//! The options of what runs for real on this host.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fairlab_event::Ns;
+
+use super::Format;
+use crate::numbers::parse_duration;
+
+#[derive(Debug, Args)]
+pub struct LiveArgs {
+    /// The workload and its own options, as the real program takes them: schbench -t 20 -m 2.
+    #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
+    pub workload: Vec<String>,
+    /// When to stop a workload that has not ended by itself.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Ns>,
+    /// The root seed of the workload's own randomness.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Writes output, count and metrics into this file, too, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct SchbenchArgs {
+    /// schbench's own options.
+    #[arg(value_name = "OPTION", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
+    pub options: Vec<String>,
+}

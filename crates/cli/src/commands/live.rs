@@ -1,0 +1,67 @@
+//! `fairlab live` and `fairlab schbench`: workloads carried out for real, on this host.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fairlab_event::Ns;
+use fairlab_lab::{LabError, workloads};
+use fairlab_live::{Conditions, Report, carry_out};
+
+use crate::args::{Format, LiveArgs, SchbenchArgs};
+use crate::error::CliError;
+use crate::output;
+use crate::progress::stop_on_interrupt;
+
+pub fn schbench(args: &SchbenchArgs) -> Result<(), CliError> {
+    if args.options.iter().any(|option| option == "--help") {
+        return output::print((workloads::find("schbench")?.usage)());
+    }
+    let mut command = vec!["schbench".to_string()];
+    command.extend(args.options.iter().cloned());
+    let stop = stop_on_interrupt()?;
+    carry_out_here(&command, 1, None, &stop, true)?;
+    if stop.load(Ordering::Relaxed) { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+pub fn execute(args: &LiveArgs) -> Result<(), CliError> {
+    let stop = stop_on_interrupt()?;
+    // Options are checked before anything begins, in the words that all commands have for them.
+    workloads::build(&args.workload)?;
+    let prints = args.format == Format::Text;
+    let report = carry_out_here(&args.workload, args.seed, args.duration, &stop, prints)?;
+    if let Some(path) = &args.report {
+        fs::write(path, report.to_json().to_string()).map_err(|error| {
+            CliError::bad(
+                format!("cannot write {}: {error}", path.display()),
+                "check the place and its free space",
+            )
+        })?;
+    }
+    if !prints {
+        output::print_json(&report.to_json())?;
+    }
+    if stop.load(Ordering::Relaxed) { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// Carries a workload out, and prints what its program prints when it does.
+fn carry_out_here(
+    command: &[String],
+    seed: u64,
+    duration: Option<Ns>,
+    stop: &AtomicBool,
+    prints: bool,
+) -> Result<Report, CliError> {
+    let mut printed = Ok(());
+    let mut print = |text: &str| {
+        if prints && printed.is_ok() {
+            printed = output::print(text);
+            // Whoever reads it has gone, or there is no room for it: the run is of no use any more.
+            stop.fetch_or(printed.is_err(), Ordering::Relaxed);
+        }
+    };
+    let build = |command: &[String]| workloads::build(command).map_err(|error: LabError| error.problem);
+    let report = carry_out(command, &Conditions { seed, duration, stop }, &build, &mut print);
+    printed?;
+    report
+        .map_err(|problem| CliError::bad(problem, "'fairlab workloads show NAME' lists a workload's options"))
+}

@@ -1,0 +1,202 @@
+//! Control groups with the cpu controller, of either version, for as long as a workload runs.
+//!
+//! Must not know: who runs in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use fairlab_sim::workload::cgroup::GroupSpec;
+
+/// Where control groups are mounted, as a rule.
+const MOUNT: &str = "/sys/fs/cgroup";
+
+/// Trees that this process has made: each gets a name of its own.
+static CREATED: AtomicU32 = AtomicU32::new(0);
+
+/// The version of a hierarchy, which differ in files and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    /// `cpu.shares`, `cpu.cfs_quota_us`; any thread may be in any group.
+    One,
+    /// `cpu.weight`, `cpu.max`; threads of one process may part within a threaded tree.
+    Two,
+}
+
+/// Groups below one of our own at the top of the hierarchy; all are taken down when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    version: Version,
+    top: PathBuf,
+    /// Our own group, which holds the process.
+    base: PathBuf,
+    /// By the workload's numbers, parents before their children.
+    folders: Vec<PathBuf>,
+}
+
+impl Groups {
+    /// Makes these groups.
+    ///
+    /// # Errors
+    /// No hierarchy has the cpu controller, or this user may not.
+    pub fn create(specs: &[GroupSpec]) -> Result<Groups, String> {
+        Groups::below(Path::new(MOUNT), specs)
+    }
+
+    fn below(mount: &Path, specs: &[GroupSpec]) -> Result<Groups, String> {
+        let (version, top) = find(mount).ok_or_else(|| {
+            format!("no control group hierarchy with the cpu controller is mounted at {}", mount.display())
+        })?;
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        let base = top.join(format!("fairlab-{}-{number}", std::process::id()));
+        make(&base)?;
+        let mut groups = Groups { version, top, base, folders: Vec::new() };
+        if version == Version::Two {
+            groups.allow_cpu(&groups.top)?;
+            // A controller is passed on before there is a process in the group, or to threaded groups only.
+            write(&groups.base.join("cgroup.procs"), &std::process::id().to_string())?;
+        }
+        for spec in specs {
+            groups.add(spec)?;
+        }
+        Ok(groups)
+    }
+
+    fn add(&mut self, spec: &GroupSpec) -> Result<(), String> {
+        let parent = spec.parent.and_then(|parent| self.folders.get(parent)).unwrap_or(&self.base).clone();
+        // The model's may be named after several levels that count as one.
+        let folder = parent.join(spec.name.replace('/', "-"));
+        make(&folder)?;
+        self.folders.push(folder.clone());
+        let set = |file: &str, value: String| write(&folder.join(file), &value);
+        let (quota, period_us) = (spec.max.quota(), spec.max.period().0 / 1_000);
+        match self.version {
+            Version::One => {
+                set("cpu.shares", shares(spec.weight).to_string())?;
+                if let Some(quota) = quota {
+                    set("cpu.cfs_period_us", period_us.to_string())?;
+                    set("cpu.cfs_quota_us", (quota.0 / 1_000).to_string())?;
+                }
+            }
+            Version::Two => {
+                write(&folder.join("cgroup.type"), "threaded")?;
+                self.allow_cpu(&parent)?;
+                set("cpu.weight", spec.weight.to_string())?;
+                if let Some(quota) = quota {
+                    set("cpu.max", format!("{} {period_us}", quota.0 / 1_000))?;
+                }
+            }
+        }
+        if spec.idle { set("cpu.idle", "1".to_string()) } else { Ok(()) }
+    }
+
+    fn allow_cpu(&self, folder: &Path) -> Result<(), String> {
+        write(&folder.join("cgroup.subtree_control"), "+cpu")
+    }
+
+    /// Puts the calling thread into a group, and with it whatever it creates from then on.
+    pub fn enter(&self, group: usize) -> Result<(), String> {
+        let file = if self.version == Version::One { "tasks" } else { "cgroup.threads" };
+        let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
+        self.folder(group).and_then(|folder| write(&folder.join(file), &thread))
+    }
+
+    fn folder(&self, group: usize) -> Result<&Path, String> {
+        self.folders.get(group).map(PathBuf::as_path).ok_or_else(|| format!("there is no group {group}"))
+    }
+}
+
+/// Threads go back to the top, for a group with threads stays.
+impl Drop for Groups {
+    fn drop(&mut self) {
+        let _ = write(&self.top.join("cgroup.procs"), &std::process::id().to_string());
+        for folder in self.folders.iter().rev().chain([&self.base]) {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// `cpu.shares` of a weight: 1024 of 100, as the kernel converts them (`sched_weight_from_cgroup()`).
+fn shares(weight: u64) -> u64 {
+    (weight * 1024 + 50) / 100
+}
+
+fn find(mount: &Path) -> Option<(Version, PathBuf)> {
+    let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
+    if controllers.split_whitespace().any(|name| name == "cpu") {
+        return Some((Version::Two, mount.to_path_buf()));
+    }
+    let folders = ["cpu", "cpu,cpuacct"].map(|name| mount.join(name));
+    folders
+        .into_iter()
+        .find(|folder| folder.join("cgroup.procs").is_file())
+        .map(|folder| (Version::One, folder))
+}
+
+fn make(folder: &Path) -> Result<(), String> {
+    fs::create_dir(folder)
+        .map_err(|error| format!("cannot make the control group {}: {error}", folder.display()))
+}
+
+fn write(path: &Path, value: &str) -> Result<(), String> {
+    fs::write(path, value).map_err(|error| format!("cannot write '{value}' to {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_shares_of_the_first_version() {
+        assert_eq!([1, 100, 10_000].map(shares), [10, 1024, 102_400]);
+    }
+
+    #[test]
+    fn a_host_without_the_controller_is_told_so() {
+        let error = Groups::below(Path::new("/nowhere"), &[]).expect_err("nothing is mounted there");
+        assert_eq!(error, "no control group hierarchy with the cpu controller is mounted at /nowhere");
+    }
+
+    /// Whether this user may make groups here, found out without the code that is tested.
+    fn may_make_groups() -> bool {
+        let probe = |top: &str| {
+            let folder = format!("{top}/fairlab-probe-{}", std::process::id());
+            let made = fs::create_dir(&folder).is_ok();
+            made && fs::remove_dir(&folder).is_ok()
+        };
+        let second = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
+        let has_cpu = second.split_whitespace().any(|name| name == "cpu");
+        if has_cpu {
+            probe(MOUNT)
+        } else {
+            ["cpu", "cpu,cpuacct"].iter().any(|name| probe(&format!("{MOUNT}/{name}")))
+        }
+    }
+
+    #[test]
+    fn groups_are_made_entered_and_taken_down() {
+        let specs = [
+            GroupSpec { weight: 200, ..GroupSpec::new("outer") },
+            GroupSpec { parent: Some(0), ..GroupSpec::new("inner") },
+        ];
+        if !may_make_groups() {
+            let error = Groups::create(&specs).expect_err("this user may not");
+            assert!(error.contains("control group"), "{error}");
+            return;
+        }
+        let groups = Groups::create(&specs).expect("groups");
+        std::thread::scope(|scope| {
+            let entered = scope.spawn(|| {
+                groups.enter(1).expect("a place in the inner group");
+                fs::read_to_string("/proc/thread-self/cgroup").expect("the thread's groups")
+            });
+            let entered = entered.join().expect("the thread");
+            assert!(entered.contains("/outer/inner"), "{entered}");
+        });
+        let base = groups.base.clone();
+        assert!(base.join("outer/inner").is_dir());
+        assert_eq!(groups.enter(2), Err("there is no group 2".to_string()));
+        drop(groups);
+        assert!(!base.exists());
+    }
+}

@@ -1,0 +1,113 @@
+//! Time as threads see it, and computation of a known length.
+//!
+//! Must not know: who computes what for.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use fairlab_event::Ns;
+use rustix::time::Timespec;
+
+/// Time since a beginning, on the clock that nobody sets.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(Instant);
+
+impl Clock {
+    /// A clock that begins now.
+    pub fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    /// The time since then.
+    pub fn now(&self) -> Ns {
+        Ns(self.0.elapsed().as_nanos() as u64)
+    }
+
+    /// The same in whole µs, as `gettimeofday` tells it.
+    pub fn now_us(&self) -> u64 {
+        self.now().0 / 1_000
+    }
+
+    /// Polls until it is later than `until`.
+    pub fn spin_until(&self, until: Ns) {
+        while self.now() < until {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Sleeps for `time` on a timer, with the thread's timer slack; a signal ends it early.
+pub(crate) fn sleep(time: Ns) {
+    let request =
+        Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 };
+    let _ = rustix::thread::nanosleep(&request);
+}
+
+/// How fast this CPU computes, so that work can be asked for by its length at full speed, as rt-app does.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    rounds_per_us: f64,
+}
+
+/// Rounds in a try.
+const TRY_ROUNDS: u64 = 50_000;
+
+/// How many tries are made; the fastest counts, for it was disturbed least.
+const TRIES: u32 = 40;
+
+impl Pace {
+    /// Measures it: some milliseconds of computation.
+    pub fn measure() -> Pace {
+        let one = |_| {
+            let begin = Instant::now();
+            rounds(TRY_ROUNDS);
+            begin.elapsed().as_nanos().max(1)
+        };
+        let fastest_ns = (0..TRIES).map(one).min().unwrap_or(1);
+        Pace { rounds_per_us: TRY_ROUNDS as f64 * 1_000.0 / fastest_ns as f64 }
+    }
+
+    /// Computes for `work` at full speed; longer on a slow CPU, and by as much as it is preempted. Stops early when
+    /// `stops` says so, which it is asked about every 100 µs.
+    pub fn work(&self, work: Ns, stops: impl Fn() -> bool) {
+        let mut left_ns = work.0;
+        while left_ns > 0 && !stops() {
+            let piece_ns = left_ns.min(100_000);
+            rounds((piece_ns as f64 * self.rounds_per_us / 1_000.0) as u64);
+            left_ns -= piece_ns;
+        }
+    }
+}
+
+/// Computation that touches no memory: a chain of shifts, each of which needs the one before.
+fn rounds(count: u64) {
+    let mut state = black_box(0x9e37_79b9_7f4a_7c15_u64);
+    for _ in 0..count {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+    }
+    black_box(state);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twice_the_work_is_twice_the_rounds_and_a_stop_ends_it() {
+        let pace = Pace { rounds_per_us: 1.0 };
+        let asked = std::cell::Cell::new(0);
+        pace.work(Ns::from_us(1_000), || {
+            asked.set(asked.get() + 1);
+            asked.get() > 4
+        });
+        assert_eq!(asked.get(), 5);
+        pace.work(Ns::from_us(950), || {
+            asked.set(asked.get() + 1);
+            false
+        });
+        assert_eq!(asked.get(), 15, "ten pieces");
+        assert!(Pace::measure().rounds_per_us > 1.0);
+    }
+}

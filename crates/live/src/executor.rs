@@ -1,0 +1,335 @@
+//! Carries out any workload of the model: each of its threads is a thread, each of its actions what it stands for.
+//!
+//! The program itself, which decides what comes next, is held by one thread at a time for some hundreds of ns; how often
+//! somebody had to wait for that is counted ([`HELD`]).
+//!
+//! Departs: a wakeup from a write into a pipe ([`Action::WakeSync`]) is a futex wakeup, without its hint; work in the
+//! kernel ([`Action::SystemCall`]) is many short system calls, between which the thread can be preempted; threads of
+//! the kernel cannot be started. At its end, threads that sleep are left to end with their process.
+//!
+//! Must not know: which workload it is.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::CpuMask;
+use fairlab_sim::rng::Stream;
+use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+use rustix::thread::futex::{Flags, wait, wake};
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity, sched_yield};
+use rustix::time::Timespec;
+
+use crate::cgroup::Groups;
+use crate::clock::{Clock, Pace, sleep};
+use crate::system::{Scheduling, set_scheduling};
+use crate::{Conditions, Report};
+
+/// The metric that says how often a thread had to wait for the program's state, of all its actions.
+pub const HELD: &str = "live_program_held_share";
+
+/// How long threads get to end before they are left alone.
+const GRACE: Ns = Ns::from_ms(200);
+
+/// Between two looks at whether to stop, where no signal comes through.
+const LOOK: Ns = Ns::from_secs(1);
+
+/// What all threads share.
+struct Shared {
+    program: Mutex<Program>,
+    clock: Clock,
+    pace: Pace,
+    seed: u64,
+    groups: Option<Groups>,
+    stopping: AtomicBool,
+    /// Threads that have not ended. Who waits for all of them sleeps on it.
+    alive: AtomicU32,
+    actions: AtomicU64,
+    held: AtomicU64,
+}
+
+struct Program {
+    workload: Box<dyn Workload>,
+    /// By thread: a word that each wakeup changes.
+    words: Vec<Arc<AtomicU32>>,
+    failed: Option<String>,
+}
+
+/// What a thread does next, once the program has been left.
+enum Next {
+    Do(Action),
+    /// Sleeps, if the word still has this value.
+    Wait(Arc<AtomicU32>, u32),
+    /// Wakes whoever sleeps on this word, which it has changed.
+    Wake(Arc<AtomicU32>),
+    /// Starts a thread of this number.
+    Start(ThreadId, ThreadSpec),
+}
+
+/// Carries out a workload.
+///
+/// # Errors
+/// One line that says what this kernel or this user cannot do.
+pub fn carry_out(workload: Box<dyn Workload>, conditions: &Conditions<'_>) -> Result<Report, String> {
+    let specs = workload.groups();
+    let groups = if specs.is_empty() { None } else { Some(Groups::create(&specs)?) };
+    let main = workload.main_thread();
+    let pace = Pace::measure();
+    let shared = Arc::new(Shared {
+        program: Mutex::new(Program { workload, words: vec![Arc::default()], failed: None }),
+        pace,
+        clock: Clock::start(),
+        seed: conditions.seed,
+        groups,
+        stopping: AtomicBool::new(false),
+        alive: AtomicU32::new(0),
+        actions: AtomicU64::new(0),
+        held: AtomicU64::new(0),
+    });
+    shared.start(ThreadId::MAIN, main)?;
+    shared
+        .wait_until(conditions.duration, || conditions.stop.load(Ordering::Relaxed) || shared.is_stopping());
+    let elapsed = shared.clock.now();
+    shared.stop();
+    let over = shared.clock.now() + GRACE;
+    shared.wait_until(Some(over), || false);
+    shared.report(elapsed)
+}
+
+impl Shared {
+    fn program(&self) -> MutexGuard<'_, Program> {
+        match self.program.try_lock() {
+            Ok(program) => program,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                self.held.fetch_add(1, Ordering::Relaxed);
+                self.program.lock().unwrap_or_else(PoisonError::into_inner)
+            }
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Sleeps until every thread has ended, it is `until` on the clock, or `stops` says so.
+    fn wait_until(&self, until: Option<Ns>, stops: impl Fn() -> bool) {
+        loop {
+            let alive = self.alive.load(Ordering::SeqCst);
+            let left = until.map_or(LOOK, |until| until.since(self.clock.now()).min(LOOK));
+            if alive == 0 || left == Ns::ZERO || stops() {
+                return;
+            }
+            let timeout = Timespec {
+                tv_sec: (left.0 / 1_000_000_000) as i64,
+                tv_nsec: (left.0 % 1_000_000_000) as i64,
+            };
+            let _ = wait(&self.alive, Flags::PRIVATE, alive, Some(&timeout));
+        }
+    }
+
+    fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        for word in &self.program().words {
+            word.fetch_add(1, Ordering::SeqCst);
+            let _ = wake(word, Flags::PRIVATE, u32::MAX >> 1);
+        }
+    }
+
+    /// Something cannot be done: everything ends.
+    fn fail(&self, problem: String) {
+        self.program().failed.get_or_insert(problem);
+        self.stop();
+    }
+
+    fn start(self: &Arc<Self>, id: ThreadId, spec: ThreadSpec) -> Result<(), String> {
+        if spec.kthread {
+            return Err(format!(
+                "'{}' is a thread of the kernel, which nobody can start",
+                spec.comm.to_str()
+            ));
+        }
+        let shared = Arc::clone(self);
+        self.alive.fetch_add(1, Ordering::SeqCst);
+        let thread = thread::Builder::new().name(spec.comm.to_str().into_owned()).stack_size(128 << 10);
+        let body = move || {
+            if let Err(problem) = shared.run(id, &spec) {
+                shared.fail(problem);
+            }
+            if shared.alive.fetch_sub(1, Ordering::SeqCst) == 1 {
+                let _ = wake(&shared.alive, Flags::PRIVATE, 1);
+            }
+        };
+        thread.spawn(body).map(drop).map_err(|error| {
+            self.alive.fetch_sub(1, Ordering::SeqCst);
+            format!("cannot create another thread: {error}")
+        })
+    }
+
+    fn run(self: &Arc<Self>, id: ThreadId, spec: &ThreadSpec) -> Result<(), String> {
+        let mut random = Stream::new(self.seed, &spec.stream);
+        let mut scheduling = Scheduling { nice: spec.nice, ..Scheduling::default() };
+        if let Some(group) = spec.group {
+            self.enter(group)?;
+        }
+        if scheduling != Scheduling::default() {
+            ask(scheduling)?;
+        }
+        if spec.allowed != CpuMask::ALL {
+            allow(&spec.allowed)?;
+        }
+        while !self.is_stopping() {
+            match self.next(id, &mut random) {
+                Next::Do(Action::Exit) => break,
+                Next::Do(action) => self.act(&action, &mut scheduling)?,
+                Next::Wait(word, seen) => {
+                    let _ = wait(&word, Flags::PRIVATE, seen, None);
+                }
+                Next::Wake(word) => {
+                    let _ = wake(&word, Flags::PRIVATE, 1);
+                }
+                Next::Start(id, spec) => self.start(id, spec)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the program what a thread does next.
+    fn next(&self, id: ThreadId, random: &mut Stream) -> Next {
+        self.actions.fetch_add(1, Ordering::Relaxed);
+        let mut program = self.program();
+        let cpu = Cpu(sched_getcpu() as u32);
+        match program.workload.next(id, &mut View { now: self.clock.now(), cpu, random }) {
+            Action::Wait => {
+                let word = Arc::clone(&program.words[id.index()]);
+                let seen = word.load(Ordering::SeqCst);
+                // Where there is nothing to wait for, a value that the word has not makes the kernel return at once.
+                let must_wait = program.workload.must_wait(id);
+                Next::Wait(word, if must_wait { seen } else { seen.wrapping_sub(1) })
+            }
+            Action::Wake(whom) | Action::WakeSync(whom) => {
+                let word = Arc::clone(&program.words[whom.index()]);
+                word.fetch_add(1, Ordering::SeqCst);
+                Next::Wake(word)
+            }
+            Action::Spawn(spec) => {
+                let id = ThreadId(program.words.len() as u32);
+                program.words.push(Arc::default());
+                Next::Start(id, spec)
+            }
+            action => Next::Do(action),
+        }
+    }
+
+    fn act(&self, action: &Action, scheduling: &mut Scheduling) -> Result<(), String> {
+        match *action {
+            Action::Run(work) => self.pace.work(work, || self.is_stopping()),
+            Action::SpinUntil(until) => {
+                while self.clock.now() < until && !self.is_stopping() {
+                    self.clock.spin_until(until.min(self.clock.now() + Ns::from_us(100)));
+                }
+            }
+            Action::Sleep(time) => sleep(time),
+            Action::SystemCall(work) => {
+                let until = self.clock.now() + work;
+                while self.clock.now() < until {
+                    let _ = rustix::process::getppid();
+                }
+            }
+            Action::Yield => sched_yield(),
+            Action::SetScheduler { policy, nice, request, allowed } => {
+                scheduling.policy = policy.unwrap_or(scheduling.policy);
+                scheduling.nice = nice.unwrap_or(scheduling.nice);
+                scheduling.request_ns = request.map_or(scheduling.request_ns, |request| request.0);
+                if policy.is_some() || nice.is_some() || request.is_some() {
+                    ask(*scheduling)?;
+                }
+                if let Some(allowed) = allowed {
+                    allow(&allowed)?;
+                }
+            }
+            Action::EnterGroup(group) => self.enter(group)?,
+            Action::Wait | Action::Wake(_) | Action::WakeSync(_) | Action::Spawn(_) | Action::Exit => {}
+        }
+        Ok(())
+    }
+
+    fn enter(&self, group: usize) -> Result<(), String> {
+        self.groups.as_ref().map_or(Ok(()), |groups| groups.enter(group))
+    }
+
+    fn report(&self, elapsed: Ns) -> Result<Report, String> {
+        let program = self.program();
+        if let Some(problem) = &program.failed {
+            return Err(problem.clone());
+        }
+        let mut metrics = program.workload.metrics();
+        let actions = self.actions.load(Ordering::Relaxed).max(1);
+        metrics.push((HELD.to_string(), self.held.load(Ordering::Relaxed) as f64 / actions as f64));
+        Ok(Report {
+            output: program.workload.output(elapsed),
+            progress: program.workload.progress().map(|(unit, count)| (unit.to_string(), count)),
+            metrics,
+            elapsed,
+        })
+    }
+}
+
+fn ask(scheduling: Scheduling) -> Result<(), String> {
+    set_scheduling(scheduling).map_err(|error| {
+        format!("cannot be scheduled as {:?} at nice {}: {error}", scheduling.policy, scheduling.nice)
+    })
+}
+
+fn allow(cpus: &CpuMask) -> Result<(), String> {
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|cpu| cpu.index() < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu.index()));
+    sched_setaffinity(None, &set).map_err(|error| format!("cannot run on CPUs {cpus}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_sim::workload::jobs::Jobs;
+    use fairlab_sim::workload::rtapp::RtApp;
+    use fairlab_sim::workload::vhost::Vhost;
+
+    use super::*;
+
+    fn carried_out(workload: impl Workload + 'static, duration_ms: u64) -> Result<Report, String> {
+        let duration = (duration_ms > 0).then(|| Ns::from_ms(duration_ms));
+        carry_out(Box::new(workload), &Conditions { seed: 1, duration, stop: &AtomicBool::new(false) })
+    }
+
+    #[test]
+    fn threads_of_an_rt_app_file_wait_for_each_other_and_end() {
+        let file = r#"{ "tasks": {
+            "giver": { "loop": 20, "run": 100, "sleep": 500, "sem_post": "s" },
+            "taker": { "loop": 20, "priority": 5, "sem_wait": "s", "lock": "m", "run": 50, "unlock": "m" },
+            "third": { "loop": 30, "timer": { "ref": "t", "period": 1000 }, "lock": "m", "yield": "", "unlock": "m" }
+        } }"#;
+        let report = carried_out(RtApp::parse(file).expect("a file"), 0).expect("a report");
+        assert_eq!(report.progress, Some(("loops".to_string(), 70)), "{}", report.output);
+        assert!(report.elapsed >= Ns::from_ms(29), "30 periods of a millisecond, the first at once");
+    }
+
+    #[test]
+    fn whatever_does_not_end_is_stopped() {
+        for kind in ["spin", "yield", "sleep", "pairs", "spawn"] {
+            let args = [kind, "-n", "3", "-k", "2", "-r", "200"].map(String::from);
+            let report = carried_out(Jobs::parse(&args).expect("options"), 400).expect("a report");
+            assert!(report.progress.is_some_and(|(_, count)| count > 0), "{kind}: {}", report.output);
+            assert!(report.metrics.iter().any(|(name, share)| name == HELD && *share <= 1.0), "{kind}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_ends_everything() {
+        let file = r#"{ "tasks": { "far": { "loop": -1, "run": 100, "cpus": [511] } } }"#;
+        let error =
+            carried_out(RtApp::parse(file).expect("a file"), 60_000).expect_err("there is no such CPU");
+        assert!(error.starts_with("cannot run on CPUs 511: "), "{error}");
+        let error = carried_out(Vhost::parse(&[]).expect("options"), 60_000).expect_err("it has kworkers");
+        assert!(error.ends_with("is a thread of the kernel, which nobody can start"), "{error}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Tasks of a benchmark, as threads or as processes, and the wait for their end.
+//!
+//! Must not know: what the tasks do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use fairlab_event::Ns;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::pipe::pipe;
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
+};
+use rustix::time::Timespec;
+
+use crate::clock::Clock;
+use crate::system::fork;
+
+/// Between two looks at whether to stop, s: a signal to the calling thread comes through at once, one to another does not.
+const LOOK_S: i64 = 1;
+
+/// Tasks that run.
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    processes: Vec<Pid>,
+    /// Each task holds the other end: when the last one ends, it is closed.
+    all_ended: OwnedFd,
+    held: Option<Arc<OwnedFd>>,
+}
+
+/// How waiting for tasks ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// All have ended.
+    All,
+    /// There was no more time, or somebody said stop; tasks that are processes were killed.
+    Stopped,
+}
+
+impl Tasks {
+    /// No task yet.
+    pub fn new() -> Result<Tasks, String> {
+        let (all_ended, held) = pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
+        Ok(Tasks { processes: Vec::new(), all_ended, held: Some(Arc::new(held)) })
+    }
+
+    /// Starts a task. As a process it must keep to the rule of [`fork`]: it does not allocate, lock or print.
+    pub fn start(
+        &mut self,
+        comm: &str,
+        as_thread: bool,
+        task: impl FnOnce() -> i32 + Send + 'static,
+    ) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("cannot create another task: {error}");
+        if as_thread {
+            let held = self.held.clone();
+            let thread = thread::Builder::new().name(comm.to_string()).stack_size(128 << 10);
+            let body = move || {
+                task();
+                drop(held);
+            };
+            thread.spawn(body).map(drop).map_err(failed)
+        } else {
+            self.processes.push(fork(task).map_err(failed)?);
+            Ok(())
+        }
+    }
+
+    /// Waits until all have ended, but not beyond `until` on the clock, and not when `stop` is set.
+    pub fn wait(mut self, clock: &Clock, until: Option<Ns>, stop: &AtomicBool) -> Ended {
+        self.held = None;
+        loop {
+            let left = until.map(|until| until.since(clock.now()));
+            if stop.load(Ordering::Relaxed) || left == Some(Ns::ZERO) {
+                return Ended::Stopped;
+            }
+            let look = Timespec { tv_sec: LOOK_S, tv_nsec: 0 };
+            let timeout = left.map_or(look, |left| as_timespec(left).min(look));
+            match poll(&mut [PollFd::new(&self.all_ended, PollFlags::IN)], Some(&timeout)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) | Err(_) => return Ended::All,
+            }
+        }
+    }
+}
+
+/// Processes do not outlive it; threads end with the process that they are in.
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        for &process in &self.processes {
+            let _ = kill_process(process, Signal::KILL);
+            let _ = waitpid(Some(process), WaitOptions::empty());
+        }
+    }
+}
+
+fn as_timespec(time: Ns) -> Timespec {
+    Timespec { tv_sec: (time.0 / 1_000_000_000) as i64, tv_nsec: (time.0 % 1_000_000_000) as i64 }
+}
+
+/// Lets this process have as many files open as it may.
+///
+/// # Errors
+/// It needs more than that.
+pub(crate) fn allow_files(needed: u64) -> Result<(), String> {
+    let limits = getrlimit(Resource::Nofile);
+    if limits.maximum.is_some_and(|maximum| maximum < needed) {
+        return Err(format!(
+            "it needs {needed} open files, and 'ulimit -Hn' allows {}",
+            limits.maximum.unwrap_or(0)
+        ));
+    }
+    let wanted = Rlimit { current: Some(needed.max(limits.current.unwrap_or(0))), maximum: limits.maximum };
+    setrlimit(Resource::Nofile, wanted)
+        .map_err(|error| format!("cannot raise the limit of open files: {error}"))
+}

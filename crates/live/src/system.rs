@@ -1,0 +1,117 @@
+//! System calls that no safe interface has: scheduling attributes and `fork`. The only unsafe code of this crate.
+//!
+//! Must not know: what anybody does with them.
+#![allow(unsafe_code)]
+
+use std::io;
+
+use fairlab_kernel::Policy;
+use rustix::process::Pid;
+
+/// `struct sched_attr`, include/uapi/linux/sched/types.h, in its first version (48 bytes), which every kernel takes.
+#[repr(C)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// How a thread is scheduled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scheduling {
+    /// Its policy.
+    pub policy: Policy,
+    /// Its nice level.
+    pub nice: i32,
+    /// A slice of its own, ns; 0 is none. Kernels before v6.12 ignore it.
+    pub request_ns: u64,
+}
+
+/// Asks for a scheduling of the calling thread.
+///
+/// # Errors
+/// This user may not, or the kernel has no such policy.
+pub(crate) fn set_scheduling(scheduling: Scheduling) -> io::Result<()> {
+    let (policy, priority) = match scheduling.policy {
+        Policy::Fifo(priority) => (1, u32::from(priority)),
+        Policy::RoundRobin(priority) => (2, u32::from(priority)),
+        Policy::Batch => (3, 0),
+        Policy::Idle => (5, 0),
+        _ => (0, 0),
+    };
+    let is_fair = priority == 0;
+    let attributes = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        policy,
+        flags: 0,
+        nice: if is_fair { scheduling.nice } else { 0 },
+        priority,
+        runtime: if is_fair { scheduling.request_ns } else { 0 },
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: the kernel reads `size` bytes from the pointer, which is valid for the time of the call.
+    let status = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Ends the process whichever way its scope is left.
+struct ExitWith(i32);
+
+impl Drop for ExitWith {
+    fn drop(&mut self) {
+        // SAFETY: it does not return, and touches no memory.
+        unsafe { libc::_exit(self.0) }
+    }
+}
+
+/// Creates a process that does `child` and ends with the status that it gives.
+///
+/// `child` must not allocate, lock or print: other threads of this process do not exist in the copy, and what they held
+/// stays held. System calls on memory and files that are there already are all that it may do.
+///
+/// # Errors
+/// There is no room for another process.
+pub(crate) fn fork(child: impl FnOnce() -> i32) -> io::Result<Pid> {
+    // SAFETY: the child runs `child` alone, which keeps to the rule above, and then ends without unwinding into this frame.
+    match unsafe { libc::fork() } {
+        0 => {
+            let mut exit = ExitWith(101);
+            exit.0 = child();
+            drop(exit);
+            unreachable!("the process has ended")
+        }
+        pid => Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{WaitOptions, waitpid};
+
+    #[test]
+    fn a_forked_child_gives_its_status() {
+        let pid = fork(|| 7).expect("a process");
+        let (_, status) = waitpid(Some(pid), WaitOptions::empty()).expect("its end").expect("it ended");
+        assert_eq!(status.exit_status(), Some(7));
+    }
+
+    #[test]
+    fn a_thread_gets_the_nice_level_that_it_asks_for() {
+        let nice = || rustix::process::getpriority_process(None).expect("a nice level");
+        let (before, wanted) = (nice(), (nice() + 3).min(19));
+        let of_thread = std::thread::spawn(move || {
+            let scheduling = Scheduling { nice: wanted, ..Scheduling::default() };
+            set_scheduling(scheduling).expect("a higher nice level is everybody's right");
+            nice()
+        });
+        assert_eq!(of_thread.join().expect("the thread"), wanted);
+        assert_eq!(nice(), before, "only that thread");
+    }
+}
