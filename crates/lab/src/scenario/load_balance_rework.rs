@@ -2,21 +2,20 @@
 //!
 //! Must not know: how balancing decides; it is only asked what it did.
 
+mod beside_real;
 mod real;
 
 use fairlab_event::{Event, Ns};
 use fairlab_kernel::Scheduler;
-use fairlab_kernel::balance::{BalanceNote, MigrationType};
-use fairlab_kernel::schedstat::CpuIdleType;
+use fairlab_kernel::balance::BalanceNote;
 
-use super::passes::{PassTally, Passes, Witness};
+use super::passes::{PassTally, Witness};
 use super::render::number;
 use super::schbench_table::{SchbenchTable, side_by_side};
 use super::waits::TaskWaits;
 use super::{Bench, Plan, Published, Report, Scenario};
 use crate::bisect::{BisectSpec, Question, bisect};
 use crate::{LabError, Onlooker, RunResult, Setting, Trials};
-use real::{REAL, Real};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "load-balance-rework",
@@ -96,7 +95,7 @@ impl Onlooker for Watch {
 
 fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let Some(()) = as_reported(bench, report)? else { return Ok(None) };
-    let Some(()) = beside_real_kernels(bench, report)? else { return Ok(None) };
+    let Some(()) = beside_real::conduct(bench, report)? else { return Ok(None) };
     tell(bench, report)
 }
 
@@ -133,7 +132,7 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, Lab
         row.extend(table.percentiles.map(|us| us.to_string()));
         row.extend([
             table.max.to_string(),
-            percent(watch.waits.share_above(LONG_WAIT)),
+            percent(watch.waits.above(LONG_WAIT).value()),
             metric("involuntary_switches_per_s"),
             percent(run.metric("unconserved_share")),
         ]);
@@ -243,135 +242,6 @@ fn claims_of_report(
     );
 }
 
-/// Runs of the sizes of which there are recordings of real kernels.
-fn beside_real_kernels(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
-    let seeds = bench.choose(5, 3);
-    let plan = |real: &Real, seed: u64| Plan {
-        kernel: real.kernel,
-        machine: real.machine,
-        workload: format!("schbench -m 2 -t {} -c 200000 -s 1000 -r 16 -w 2", real.cpus / 2),
-        duration: Ns::from_secs(20),
-        seed,
-    };
-    let plans =
-        REAL.iter().flat_map(|real| (1..=seeds).map(move |seed| plan(real, seed))).collect::<Vec<_>>();
-    let Some(all) = bench.watch(&plans, |_| Watch::from(Ns::from_secs(2)))? else { return Ok(None) };
-    // Tables and passes are those of the first seed, shares those of all.
-    let mut results = Vec::<(RunResult, Watch)>::new();
-    for (run, watch) in all {
-        match results.last_mut().filter(|_| run.seed != 1) {
-            Some((_, first)) => first.waits.join(&watch.waits),
-            None => results.push((run, watch)),
-        }
-    }
-    report.heading("Beside real kernels");
-    report.text(
-        "schbench -m 2 -t CPUS/2 -c 200000 -s 1000 -r 16 -w 2 on 8 and 16 CPUs (cores of 2 threads), HZ 1000: what real \
-         kernels of these releases did in a virtual machine whose clock counts instructions, one run each, and what the model \
-         does. \"> 2 ms\": of workers' wakeups; real: with 16 CPUs counted in a trace, with 8 the most that the table allows \
-         (its p75 is good and its p90 is not: it is more than 10 %); modelled: of several seeds.",
-    );
-    let tables = results.iter().map(|(run, _)| SchbenchTable::last_of(&run.output).unwrap_or_default());
-    let tables = tables.collect::<Vec<_>>();
-    let mut rows = Vec::new();
-    for ((real, table), (_, watch)) in REAL.iter().zip(&tables).zip(&results) {
-        let row = |who: &str, table: &SchbenchTable, stacked: Option<f64>| {
-            let mut row =
-                vec![format!("{} CPUs, {} {who}", real.cpus, real.release), table.samples.to_string()];
-            row.extend(table.percentiles.map(|us| us.to_string()));
-            row.extend([table.max.to_string(), percent(stacked)]);
-            row
-        };
-        rows.push(row("real", &real.table, real.stacked));
-        rows.push(row("modelled", table, watch.waits.share_above(LONG_WAIT)));
-    }
-    let header = ["kernel", "samples", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "max", "> 2 ms"];
-    report.table(&header, rows);
-    passes_beside_real(report, &results);
-    claims_of_real(report, &results, &tables);
-    report.runs.extend(results.into_iter().map(|(run, _)| (format!("{}/{}", run.machine, run.kernel), run)));
-    Ok(Some(()))
-}
-
-fn passes_beside_real(report: &mut Report, results: &[(RunResult, Watch)]) {
-    report.text(
-        "Passes over queues (detach_tasks()) with 16 CPUs, and how many of them moved something. Real: windows of 5.0 s; \
-         modelled: the 14 s after the warm-up.",
-    );
-    let mut rows = Vec::new();
-    for (real, (_, watch)) in REAL.iter().zip(results) {
-        for &(idle, level, measure, tries, moved) in real.passes {
-            let Passes { tries: ours, moved: ours_moved } = watch.passes.of((idle, level, measure));
-            let when = if idle == CpuIdleType::NewlyIdle { "newly idle" } else { "idle" };
-            let name = format!("{} {when} {level} {}", real.release, measure.name());
-            rows.push(vec![
-                name,
-                tries.to_string(),
-                moved.to_string(),
-                ours.to_string(),
-                ours_moved.to_string(),
-            ]);
-        }
-    }
-    report.table(&["passes", "real tries", "moved", "modelled tries", "moved"], rows);
-}
-
-fn claims_of_real(report: &mut Report, results: &[(RunResult, Watch)], tables: &[SchbenchTable]) {
-    for cpus in [16, 8] {
-        let of = |release: &str| {
-            REAL.iter().position(|real| real.cpus == cpus && real.release == release).unwrap_or(0)
-        };
-        let p99 = |release: &str| tables[of(release)].p99() as f64;
-        let order = p99("5.7.14").min(p99("5.10 without the fix")) / p99("5.2.1").max(p99("5.10"));
-        report.claim(
-            format!(
-                "{cpus} CPUs: the right order of kernels, bad ones at least 10 times above good ones at p99"
-            ),
-            Published::Figure(if cpus == 16 { 12976.0 / 163.0 } else { 15024.0 / 53.0 }),
-            Some(order),
-            "times",
-            |ratio| ratio >= 10.0,
-        );
-        let index = of("5.7.14");
-        let (real, waits) = (&REAL[index], &results[index].1.waits);
-        let stacked = real.stacked.unwrap_or(0.0) * 100.0;
-        report.claim(
-            format!("{cpus} CPUs: the share of stacked workers is that of 5.7.14 within 3 points"),
-            Published::Figure(stacked),
-            waits.share_above(LONG_WAIT).map(|share| share * 100.0),
-            "%",
-            |share| (share - stacked).abs() <= 3.0,
-        );
-        let mode = real.mode_us;
-        report.claim(
-            format!("{cpus} CPUs: stacked workers that nobody helps wait as long as under 5.7.14 within 5 % (median)"),
-            Published::Figure(mode),
-            waits.median_above(SLICE).map(|wait| wait.0 as f64 / 1000.0),
-            "us",
-            |us| (us - mode).abs() <= mode * 0.05,
-        );
-    }
-    let bad = REAL.iter().position(|real| real.cpus == 16 && real.release == "5.7.14").unwrap_or(0);
-    let moving =
-        |passes: Passes| (passes.tries > 0).then(|| passes.moved as f64 * 100.0 / passes.tries as f64);
-    let passes = &results[bad].1.passes;
-    report.claim(
-        "16 CPUs, 5.7.14: passes of idle CPUs for utilization move nothing (below 2 %)",
-        Published::Figure(0.0),
-        moving(passes.of_idle_cpus(MigrationType::Util)),
-        "%",
-        |share| share < 2.0,
-    );
-    let fixed = REAL.iter().position(|real| real.cpus == 16 && real.release == "5.10").unwrap_or(0);
-    report.claim(
-        "16 CPUs, 5.10: passes of idle CPUs are for tasks, and at least half of them move one",
-        Published::Figure(87.0 * 100.0 / 137.0),
-        moving(results[fixed].1.passes.of_idle_cpus(MigrationType::Task)),
-        "%",
-        |share| share >= 50.0,
-    );
-}
-
 /// How it comes about, and which commit it is.
 fn tell(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let plan = Plan {
@@ -457,11 +327,13 @@ mod tests {
         let plans = ["v5.4", "v5.4+0b0695f2b34a", "v5.9", "v5.9+16b0a7a1a0af"].map(plan);
         let results =
             bench.watch(&plans, |_| Watch::from(Ns::from_secs(2))).expect("runs").expect("not stopped");
-        let shares = results.iter().map(|(_, watch)| watch.waits.share_above(LONG_WAIT).expect("waits"));
+        let shares = results.iter().map(|(_, watch)| watch.waits.above(LONG_WAIT).value().expect("waits"));
         let shares = shares.collect::<Vec<_>>();
         assert!(shares[0] < 0.005 && shares[3] < 0.005, "{shares:?}");
         assert!(shares[1] > 0.03 && shares[2] > 0.03, "{shares:?}");
-        let mode = results[2].1.waits.median_above(SLICE).expect("some wait for a slice");
-        assert!((12_000_000..13_500_000).contains(&mode.0), "{mode:?}");
+        let mut pool = beside_real::Pool::default();
+        pool.add(&results[2].1.waits);
+        let mode = pool.slice_us().expect("some wait for a slice");
+        assert!((12_000.0..13_500.0).contains(&mode), "{mode:?}");
     }
 }
