@@ -347,6 +347,16 @@ pub struct ScenarioRunArgs {
     /// Fewer and shorter runs: under a minute on two CPUs.
     #[arg(long)]
     pub quick: bool,
+    /// Another workload on the report's two kernels, instead of the report's own runs: its command line as one argument
+    /// ("schbench -m 2 -t 8"), or an rt-app file that ends in .json.
+    #[arg(long, value_name = "WORKLOAD", conflicts_with = "pages")]
+    pub workload: Option<String>,
+    /// The machine for that; by default the report's.
+    #[arg(long, value_name = "M", requires = "workload")]
+    pub machine: Option<String>,
+    /// When to stop each of its runs, in virtual time.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "workload")]
+    pub duration: Option<Ns>,
     /// A new folder for the report, and for each run's output and counters.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -40,10 +40,23 @@ fn bad_use_is_refused_before_anything_runs() {
     for (arguments, fragment) in [
         (&["scenario", "run", "nonsense"][..], "unknown scenario 'nonsense'; known are"),
         (&["scenario", "run", "lb-bias", "--pages", "/nonexistent"][..], "/nonexistent is no folder"),
+        (&["scenario", "run", "lb-bias", "--workload", "nonsense -x"], "unknown workload 'nonsense'"),
+        (&["scenario", "run", "lb-bias", "--machine", "vm4"], "--workload"),
     ] {
         let output = fairlab(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
         assert!(errors.contains(fragment), "{arguments:?}: {errors}");
     }
+}
+
+#[test]
+fn another_workload_runs_on_the_kernels_of_a_report() {
+    let own = ["scenario", "run", "lb-bias", "--quick", "--workload", "pipe -l 50", "--machine", "vm4"];
+    let text = stdout(&own);
+    assert!(text.contains("== pipe -l 50 on vm4 ==") && text.contains("v4.18+NO_LB_BIAS"), "{text}");
+    let json: Value =
+        serde_json::from_str(&stdout(&[&own[..], &["--format", "json"]].concat())).expect("JSON");
+    assert_eq!(json["claims"].as_array().map(Vec::len), Some(0));
+    assert_eq!(json["runs"].as_array().map(Vec::len), Some(10));
 }

@@ -15,6 +15,7 @@ mod kworkers;
 mod lb_bias;
 mod load_balance_rework;
 mod nohz_blocked_load;
+mod own;
 mod passes;
 mod render;
 mod report;

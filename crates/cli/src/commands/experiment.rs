@@ -34,11 +34,25 @@ pub fn kernel(name: &str) -> Result<Generation, CliError> {
 
 /// What all runs have in common.
 pub fn setting(args: &SettingArgs, first_seed: u64) -> Result<Setting, CliError> {
-    let machine = machines::find(&args.machine)?;
-    let workload = workloads::build(&args.workload)?;
-    let duration = args.duration.or_else(|| workload.runtime().map(|runtime| runtime + MARGIN));
-    let duration = duration.unwrap_or(DEFAULT_DURATION);
-    Ok(Setting { machine, workload: args.workload.clone(), duration, first_seed })
+    setting_of(&args.machine, &args.workload, args.duration, first_seed)
+}
+
+/// The same from its pieces.
+pub fn setting_of(
+    machine: &str,
+    words: &[String],
+    duration: Option<Ns>,
+    first_seed: u64,
+) -> Result<Setting, CliError> {
+    let machine = machines::find(machine)?;
+    let workload = workloads::build(words)?;
+    let duration = duration.or_else(|| workload.runtime().map(|runtime| runtime + MARGIN));
+    Ok(Setting {
+        machine,
+        workload: words.to_vec(),
+        duration: duration.unwrap_or(DEFAULT_DURATION),
+        first_seed,
+    })
 }
 
 /// How many runs go on at once.

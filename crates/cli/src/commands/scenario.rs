@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use fairlab_lab::RunFolder;
 use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario};
+use fairlab_lab::{RunFolder, Setting};
 use serde_json::{Value, json};
 
+use super::experiment;
 use crate::args::{Format, ScenarioCommand, ScenarioRunArgs};
 use crate::error::CliError;
 use crate::output;
@@ -57,8 +58,15 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
     let [one, other] = scenario.pair;
     output::print(&format!(
         "{}: {}\nreport   {}\ncommit   {}\nrun      fairlab scenario run {} --quick\nanother workload on its kernels and machine:\n         \
+         fairlab scenario run {} --workload 'WORKLOAD'\n         \
          fairlab compare WORKLOAD --kernel {one} --kernel {other} --machine {}\n",
-        scenario.name, scenario.about, scenario.source, scenario.commit, scenario.name, scenario.machine
+        scenario.name,
+        scenario.about,
+        scenario.source,
+        scenario.commit,
+        scenario.name,
+        scenario.name,
+        scenario.machine
     ))
 }
 
@@ -81,7 +89,11 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         let progress = ProgressLine::new(scenario.name);
         let show = |done| progress.show(done);
         let bench = Bench { quick: args.quick, jobs, on_progress: &show, stop: &stop };
-        let Some(report) = scenario.run(&bench)? else { return Err(CliError::Interrupted) };
+        let report = match own_setting(args, scenario)? {
+            Some(setting) => scenario.run_own(&bench, &setting)?,
+            None => scenario.run(&bench)?,
+        };
+        let Some(report) = report else { return Err(CliError::Interrupted) };
         drop(progress);
         all_hold &= report.holds();
         keep(args, folder.as_ref(), &report)?;
@@ -99,6 +111,18 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         output::print_json(&if one { answers.pop().unwrap_or(Value::Null) } else { all() })?;
     }
     if all_hold { Ok(()) } else { Err(CliError::No) }
+}
+
+/// The user's own workload, if there is one.
+fn own_setting(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<Option<Setting>, CliError> {
+    let Some(workload) = &args.workload else { return Ok(None) };
+    let words = if workload.ends_with(".json") {
+        vec!["rt-app".to_string(), workload.clone()]
+    } else {
+        workload.split_whitespace().map(String::from).collect()
+    };
+    let machine = args.machine.as_deref().unwrap_or(scenario.machine);
+    experiment::setting_of(machine, &words, args.duration, 1).map(Some)
 }
 
 /// Writes what was asked for beside the printed answer.

@@ -24,13 +24,18 @@ impl Report {
                 Part::Verbatim(lines) => text += &format!("{}\n", lines.trim_end()),
             }
         }
-        text += "\n== Claims ==\n\n";
+        if !self.claims.is_empty() {
+            text += "\n== Claims ==\n\n";
+        }
         for claim in &self.claims {
             text += &format!("{} {}\n", verdict(claim), claim.claim);
             text += &format!("{:17}published: {}; measured: {}\n", "", published(claim), measured(claim));
         }
         let holds = self.claims.iter().filter(|claim| claim.holds).count();
-        text += &format!("\n{holds} of {} claims hold.\nCommit: {}\n", self.claims.len(), self.commit);
+        if !self.claims.is_empty() {
+            text += &format!("\n{holds} of {} claims hold.", self.claims.len());
+        }
+        text += &format!("\nCommit: {}\n", self.commit);
         text
     }
 
@@ -49,7 +54,9 @@ impl Report {
                 Part::Verbatim(lines) => text += &format!("```text\n{}\n```\n", lines.trim_end()),
             }
         }
-        text += "\n## Claims\n\n| claim | published | measured | |\n|---|---:|---:|---|\n";
+        if !self.claims.is_empty() {
+            text += "\n## Claims\n\n| claim | published | measured | |\n|---|---:|---:|---|\n";
+        }
         for claim in &self.claims {
             let (published, measured) = (published(claim), measured(claim));
             text +=
