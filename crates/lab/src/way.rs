@@ -45,11 +45,13 @@ impl Way {
         self.from.after_steps(&steps).ok()
     }
 
-    /// The last kernel without the step that leads to a position; `None` where others need it.
+    /// The last kernel without the step that leads to a position; `None` where others need it or set its rule anew.
     pub(crate) fn without(&self, position: usize) -> Option<Generation> {
         let left_out = self.lengths.get(position.checked_sub(1)?)? - 1;
         let others = self.steps.iter().enumerate().filter(|(index, _)| *index != left_out);
-        self.from.after_steps(&others.map(|(_, step)| *step).collect::<Vec<_>>()).ok()
+        let without = self.from.after_steps(&others.map(|(_, step)| *step).collect::<Vec<_>>()).ok()?;
+        let last = self.from.after_steps(&self.steps).ok()?;
+        (!without.same_rules(&last)).then_some(without)
     }
 }
 
@@ -73,6 +75,13 @@ mod tests {
         assert_eq!(name(way.without(rework)), Some("v5.10-0b0695f2b34a".to_string()));
         assert!(way.kernel(way.end()).is_some_and(|end| end.same_rules(&parse("v5.10"))));
         assert_eq!(name(way.with(&[])), Some("v5.4".to_string()));
+    }
+
+    #[test]
+    fn what_others_set_anew_is_not_left_out() {
+        let way = Way::new(&parse("v6.5"), &parse("v6.6"));
+        let relief = (1..=way.end()).find(|&at| way.step(at).is_some_and(|step| step.id() == "fee1759e4f04"));
+        assert_eq!(way.without(relief.expect("on the way")), None);
     }
 
     #[test]

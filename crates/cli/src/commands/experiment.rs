@@ -29,7 +29,7 @@ pub fn from_args(args: &ExperimentArgs, seed: u64, seeds: u64) -> Result<Experim
 
 /// The kernel of that name.
 pub fn kernel(name: &str) -> Result<Generation, CliError> {
-    Ok(name.parse::<Generation>().map_err(LabError::from)?)
+    Ok(Generation::asked_for(name).map_err(LabError::from)?)
 }
 
 /// What all runs have in common.

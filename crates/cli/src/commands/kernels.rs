@@ -19,7 +19,7 @@ pub fn execute(command: KernelsCommand) -> Result<(), CliError> {
 }
 
 fn parse(name: &str) -> Result<Generation, CliError> {
-    Ok(name.parse::<Generation>().map_err(LabError::from)?)
+    Ok(Generation::asked_for(name).map_err(LabError::from)?)
 }
 
 fn list(format: Format) -> Result<(), CliError> {

@@ -42,8 +42,8 @@ fn show(args: &MachineArgs) -> Result<(), CliError> {
         return output::print(&machines::to_toml(&machine));
     }
     let newest = || Generation::releases().last().map_or_else(String::new, ToString::to_string);
-    let kernel = args.kernel.clone().unwrap_or_else(newest).parse::<Generation>();
-    let kernel = kernel.map_err(LabError::from)?;
+    let kernel = args.kernel.clone().unwrap_or_else(newest);
+    let kernel = Generation::asked_for(&kernel).map_err(LabError::from)?;
     let last = machine.topology.nr_cpus() - 1;
     if let Some(cpu) = args.cpu.filter(|&cpu| cpu as usize > last) {
         let problem = format!("machine {} has no CPU {cpu}", machine.name);

@@ -15,7 +15,7 @@ use crate::output;
 
 pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     let generation =
-        args.kernel.parse::<Generation>().map_err(|error| CliError::bad(error.problem, error.hint))?;
+        Generation::asked_for(&args.kernel).map_err(|error| CliError::bad(error.problem, error.hint))?;
     let machine = args.machine.as_deref().map(machines::find).transpose()?;
     let options = VerifyOptions { machine, misses: args.misses, clock_hz: args.clock_hz };
     let agreement = verify(&args.recording, &generation, &options)?;

@@ -66,6 +66,58 @@ impl FromStr for Generation {
     }
 }
 
+impl Generation {
+    /// Reads the name of a generation that somebody asks for: nothing may stand in it without effect.
+    ///
+    /// # Errors
+    /// The name means no generation, or it puts in or takes out a change that alters no rule there: one that is not
+    /// modelled, or one whose rule a later change sets anew.
+    pub fn asked_for(name: &str) -> Result<Generation, NameError> {
+        let generation = name.parse::<Generation>()?;
+        let (_, modifiers) = split_modifiers(name.split(',').next().unwrap_or(name));
+        let changes = modifiers.iter().filter_map(|&(sign, item)| Some((sign, find_change(item)?)));
+        for (sign, index) in changes {
+            if generation.stays_alike_without(&[index]) {
+                return generation.refuse_idle(sign, index);
+            }
+        }
+        Ok(generation)
+    }
+
+    /// Whether the rules are the same with these changes toggled.
+    fn stays_alike_without(&self, toggled: &[usize]) -> bool {
+        let plain = Generation::fold(String::new(), self.applied.clone());
+        plain.same_rules(&Generation::fold(String::new(), self.toggled(toggled)))
+    }
+
+    fn toggled(&self, changes: &[usize]) -> Vec<bool> {
+        self.applied.iter().enumerate().map(|(at, &applied)| applied != changes.contains(&at)).collect()
+    }
+
+    fn refuse_idle(&self, sign: char, index: usize) -> Result<Generation, NameError> {
+        let (name, id) = (&self.name, LOG[index].id());
+        if !LOG[index].is_modelled() {
+            return refuse(
+                format!("kernel '{name}': {id} is known but not modelled: nothing would change"),
+                "leave it out",
+            );
+        }
+        let hides = |&later: &usize| {
+            let others = Generation::fold(String::new(), self.toggled(&[later]));
+            self.applied[later] && !others.stays_alike_without(&[index])
+        };
+        let problem =
+            format!("kernel '{name}': {id} alters nothing there, for later changes set its rule anew");
+        match (index + 1..LOG.len()).find(hides).map(|later| LOG[later].id()) {
+            Some(later) if sign == '-' => {
+                refuse(problem, format!("take out {later}, which builds on it, too: '{name}-{later}'"))
+            }
+            Some(later) => refuse(problem, format!("{later} does")),
+            None => refuse(problem, "'fairlab kernels log' lists them"),
+        }
+    }
+}
+
 /// Whether two modifiers are about the same change or feature.
 fn is_same(one: &str, other: &str) -> bool {
     match (find_change(one), find_change(other)) {
@@ -241,6 +293,20 @@ mod tests {
 
     fn problem(name: &str) -> String {
         name.parse::<Generation>().expect_err(name).to_string()
+    }
+
+    #[test]
+    fn what_is_asked_for_has_an_effect() {
+        let refusal = |name: &str| Generation::asked_for(name).expect_err(name).to_string();
+        assert_eq!(
+            refusal("v6.6-fee1759e4f04"),
+            "kernel 'v6.6-fee1759e4f04': fee1759e4f04 alters nothing there, for later changes set its rule anew; take out \
+             450e749707bc, which builds on it, too: 'v6.6-fee1759e4f04-450e749707bc'"
+        );
+        assert!(refusal("v6.6-ab83f455f04d").contains("ab83f455f04d is known but not modelled"));
+        for name in ["v6.6-fee1759e4f04-450e749707bc", "v6.5+86bfbb7ce4f6", "v6.6-63304558ba5d"] {
+            assert!(Generation::asked_for(name).is_ok(), "{name}");
+        }
     }
 
     #[test]

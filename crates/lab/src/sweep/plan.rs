@@ -296,7 +296,7 @@ fn filled(text: &str, options: &[(String, Vec<String>)], values: &[String]) -> R
 
 fn kernels(name: &str, options: &[(String, Vec<String>)]) -> Result<Vec<Generation>, LabError> {
     let kernel = |combination| {
-        filled(name, options, &values(options, combination))?.parse::<Generation>().map_err(LabError::from)
+        Generation::asked_for(&filled(name, options, &values(options, combination))?).map_err(LabError::from)
     };
     (0..combinations(options)).map(kernel).collect()
 }
