@@ -7,9 +7,11 @@ use fairlab_sim::workload::cgroup::{InGroups, USAGE as CGROUP_USAGE};
 use fairlab_sim::workload::daemons::{Daemons, Options as DaemonOptions, USAGE as DAEMONS_USAGE};
 use fairlab_sim::workload::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
 use fairlab_sim::workload::jobs::{Jobs, USAGE as JOBS_USAGE};
+use fairlab_sim::workload::periodic::{Periodic, USAGE as PERIODIC_USAGE};
 use fairlab_sim::workload::pipe::{Pipe, USAGE as PIPE_USAGE};
 use fairlab_sim::workload::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use fairlab_sim::workload::schbench::{Schbench, usage as schbench_usage};
+use fairlab_sim::workload::spinners::{Spinners, USAGE as SPINNERS_USAGE};
 use fairlab_sim::workload::tbench::{Tbench, USAGE as TBENCH_USAGE};
 use fairlab_sim::workload::uperf::{USAGE as UPERF_USAGE, Uperf};
 use fairlab_sim::workload::vhost::{USAGE as VHOST_USAGE, Vhost};
@@ -74,6 +76,18 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "jobs that compute, wait for devices, for each other or for their children",
         usage: || JOBS_USAGE,
         build: |args| Ok(Box::new(Jobs::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "periodic",
+        about: "tasks that compute at the start of each period; measures how late they begin",
+        usage: || PERIODIC_USAGE,
+        build: |args| Ok(Box::new(Periodic::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "spinners",
+        about: "tasks that only compute, at nice levels and in control groups of given weights; measures who gets how much",
+        usage: || SPINNERS_USAGE,
+        build: |args| Ok(Box::new(Spinners::parse(args)?)),
     },
     WorkloadKind {
         name: "rt-app",

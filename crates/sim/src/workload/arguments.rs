@@ -41,6 +41,21 @@ impl<'a> Arguments<'a> {
         })
     }
 
+    /// The numbers between commas that belong to the option.
+    ///
+    /// # Errors
+    /// There are none, or one of them is out of range.
+    pub fn numbers(&mut self, range: RangeInclusive<i32>) -> Result<Vec<i32>, String> {
+        let list = self.rest.next().ok_or_else(|| format!("{} needs numbers between commas", self.name))?;
+        let number = |text: &str| {
+            text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
+                let (least, most) = (range.start(), range.end());
+                format!("{} '{text}' is not a whole number from {least} to {most}", self.name)
+            })
+        };
+        list.split(',').map(number).collect()
+    }
+
     /// The complaint about an option that there is not.
     pub fn unknown(&self) -> String {
         format!("unknown option '{}'", self.name)

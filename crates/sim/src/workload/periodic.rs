@@ -1,0 +1,186 @@
+//! Tasks that compute at the start of each period and sleep until the next: how late do they begin?
+//!
+//! Must not know: CPUs, schedulers.
+
+use fairlab_event::Ns;
+
+use super::arguments::Arguments;
+use super::schbench::histogram::{Extremes, Histogram};
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+
+/// What a command line gives.
+pub const USAGE: &str = "\
+usage: periodic [OPTIONS]
+  -n, --tasks N      tasks (4)
+  -c, --run-us N     how long each computes a period, us (1000)
+  -p, --period-us N  the period, us (10000)
+  -r, --runtime S    seconds (10)
+";
+
+/// A task.
+#[derive(Clone, Copy, Debug, Default)]
+struct Task {
+    /// When its next period begins; none before its first.
+    due: Option<Ns>,
+    /// It sleeps, or slept, until then.
+    sleeps: bool,
+}
+
+/// The tasks, ready to run.
+#[derive(Debug)]
+pub struct Periodic {
+    run: Ns,
+    period: Ns,
+    runtime: Ns,
+    tasks: Vec<Task>,
+    created: usize,
+    slept: bool,
+    over: bool,
+    periods: u64,
+    /// Periods that had passed before their task was done with the one before.
+    missed: u64,
+    lateness: Histogram,
+    extremes: Extremes,
+}
+
+impl Periodic {
+    /// The workload with these arguments (without its name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String]) -> Result<Periodic, String> {
+        let (mut tasks, mut run, mut period, mut runtime) = (4, 1_000, 10_000, 10);
+        let mut arguments = Arguments::new(args, USAGE);
+        while let Some(name) = arguments.next()? {
+            match name {
+                "-n" | "--tasks" => tasks = arguments.number(1..=100_000)?,
+                "-c" | "--run-us" => run = arguments.number(1..=10_000_000)?,
+                "-p" | "--period-us" => period = arguments.number(1..=10_000_000)?,
+                "-r" | "--runtime" => runtime = arguments.number(1..=100_000)?,
+                _ => return Err(arguments.unknown()),
+            }
+        }
+        Ok(Periodic {
+            run: Ns::from_us(run.into()),
+            period: Ns::from_us(period.into()),
+            runtime: Ns::from_secs(runtime.into()),
+            tasks: vec![Task::default(); tasks as usize],
+            created: 0,
+            slept: false,
+            over: false,
+            periods: 0,
+            missed: 0,
+            lateness: Histogram::default(),
+            extremes: Extremes::default(),
+        })
+    }
+
+    fn main(&mut self) -> Action {
+        if self.created < self.tasks.len() {
+            self.created += 1;
+            return Action::Spawn(ThreadSpec::new("periodic", format!("periodic {}", self.created)));
+        }
+        if !std::mem::replace(&mut self.slept, true) {
+            return Action::Sleep(self.runtime);
+        }
+        self.over = true;
+        Action::Exit
+    }
+
+    fn task(&mut self, index: usize, now: Ns) -> Action {
+        let period = self.period;
+        let task = &mut self.tasks[index];
+        let due = *task.due.get_or_insert(now);
+        if !task.sleeps && due > now {
+            task.sleeps = true;
+            return Action::Sleep(due.since(now));
+        }
+        if std::mem::take(&mut task.sleeps) {
+            let late_us = (now.since(due).0 / 1_000) as u32;
+            self.lateness.add(late_us);
+            self.extremes.add(late_us);
+        } else {
+            self.missed += u64::from(due < now);
+        }
+        task.due = Some(due + period);
+        self.periods += 1;
+        Action::Run(self.run)
+    }
+}
+
+impl Workload for Periodic {
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec::new("periodic", "periodic main")
+    }
+
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        match thread.index().checked_sub(1) {
+            None => self.main(),
+            Some(_) if self.over => Action::Exit,
+            Some(index) => self.task(index, view.now),
+        }
+    }
+
+    fn output(&self, _: Ns) -> String {
+        let us = |percent: f64| self.lateness.percentile(percent);
+        format!(
+            "{} periods, {} missed\nbegins late (usec): 50.0th {}, 99.0th {}, max {}\n",
+            self.periods,
+            self.missed,
+            us(50.0),
+            us(99.0),
+            self.extremes.max
+        )
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        Some(("periods", self.periods))
+    }
+
+    fn metrics(&self) -> Vec<(String, f64)> {
+        let us = |percent: f64| f64::from(self.lateness.percentile(percent));
+        [
+            ("periodic_lateness_us_p50", us(50.0)),
+            ("periodic_lateness_us_p99", us(99.0)),
+            ("periodic_lateness_us_max", f64::from(self.extremes.max)),
+            ("periodic_missed_share", self.missed as f64 / self.periods.max(1) as f64),
+        ]
+        .map(|(name, value)| (name.to_string(), value))
+        .into()
+    }
+
+    fn runtime(&self) -> Option<Ns> {
+        Some(self.runtime)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Machine};
+
+    fn run(line: &str, machine: &str) -> Vec<(String, f64)> {
+        let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
+        let machine = Machine::preset(machine).expect("a machine");
+        let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, 1);
+        let number = engine.start(Box::new(Periodic::parse(&args).expect("options")));
+        engine.run_until(Ns::from_secs(20), &mut ());
+        let workload = engine.workload(number);
+        let mut numbers = workload.metrics();
+        numbers.extend(workload.progress().map(|(unit, count)| (unit.to_string(), count as f64)));
+        numbers
+    }
+
+    #[test]
+    fn periods_are_kept_where_there_is_room_and_missed_where_not() {
+        let number = |numbers: &[(String, f64)], name: &str| {
+            numbers.iter().find(|(known, _)| known == name).map(|&(_, value)| value).expect(name)
+        };
+        let idle = run("-n 4 -c 1000 -p 10000 -r 5", "vm4");
+        assert!((number(&idle, "periods") - 2_000.0).abs() <= 8.0, "{idle:?}");
+        assert_eq!(number(&idle, "periodic_missed_share"), 0.0);
+        assert!((50.0..100.0).contains(&number(&idle, "periodic_lateness_us_p50")), "timer slack: {idle:?}");
+        let crowded = run("-n 8 -c 8000 -p 10000 -r 5", "vm4");
+        assert!(number(&crowded, "periodic_missed_share") > 0.5, "{crowded:?}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Tasks that only compute, at nice levels and in control groups of given weights: who gets how much?
+//!
+//! Must not know: CPUs, schedulers.
+
+use fairlab_event::Ns;
+
+use super::arguments::Arguments;
+use super::cgroup::GroupSpec;
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+
+/// What a command line gives.
+pub const USAGE: &str = "\
+usage: spinners [OPTIONS]
+  -n, --nice LIST     nice levels between commas: a task of each in each group (0)
+  -g, --weights LIST  cpu.weight of control groups, between commas (no groups)
+  -r, --runtime S     seconds (10)
+      --run-us N      how long a task computes before it counts that, us (500)
+";
+
+/// A task.
+#[derive(Clone, Copy, Debug)]
+struct Spinner {
+    group: Option<usize>,
+    nice: i32,
+    /// It has been told to compute, and that is done when it is asked again.
+    computes: bool,
+    loops: u64,
+}
+
+/// The tasks, ready to run.
+#[derive(Debug)]
+pub struct Spinners {
+    weights: Vec<u64>,
+    runtime: Ns,
+    run: Ns,
+    spinners: Vec<Spinner>,
+    created: usize,
+    slept: bool,
+    over: bool,
+}
+
+impl Spinners {
+    /// The workload with these arguments (without its name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String]) -> Result<Spinners, String> {
+        let (mut nice, mut weights, mut runtime, mut run) = (vec![0], Vec::new(), 10, 500);
+        let mut arguments = Arguments::new(args, USAGE);
+        while let Some(name) = arguments.next()? {
+            match name {
+                "-n" | "--nice" => nice = arguments.numbers(-20..=19)?,
+                "-g" | "--weights" => weights = arguments.numbers(1..=10_000)?,
+                "-r" | "--runtime" => runtime = arguments.number(1..=100_000)?,
+                "--run-us" => run = arguments.number(1..=1_000_000)?,
+                _ => return Err(arguments.unknown()),
+            }
+        }
+        let groups = if weights.is_empty() { vec![None] } else { (0..weights.len()).map(Some).collect() };
+        let of_group = |group: Option<usize>| {
+            nice.iter().map(move |&nice| Spinner { group, nice, computes: false, loops: 0 })
+        };
+        Ok(Spinners {
+            spinners: groups.into_iter().flat_map(of_group).collect(),
+            weights: weights.into_iter().map(|weight| weight as u64).collect(),
+            runtime: Ns::from_secs(runtime.into()),
+            run: Ns::from_us(run.into()),
+            created: 0,
+            slept: false,
+            over: false,
+        })
+    }
+
+    fn main(&mut self) -> Action {
+        if let Some(spinner) = self.spinners.get(self.created) {
+            self.created += 1;
+            let name = format!("spinner {}", self.created);
+            let spec = ThreadSpec::new("spinner", name);
+            return Action::Spawn(ThreadSpec { nice: spinner.nice, group: spinner.group, ..spec });
+        }
+        if !std::mem::replace(&mut self.slept, true) {
+            return Action::Sleep(self.runtime);
+        }
+        self.over = true;
+        Action::Exit
+    }
+
+    /// The part of all computation that these tasks did; 0 before any was done.
+    fn share(&self, of: impl Fn(&Spinner) -> bool) -> f64 {
+        let loops = |which: &dyn Fn(&Spinner) -> bool| -> u64 {
+            self.spinners.iter().filter(|spinner| which(spinner)).map(|spinner| spinner.loops).sum()
+        };
+        loops(&of) as f64 / loops(&|_| true).max(1) as f64
+    }
+}
+
+impl Workload for Spinners {
+    fn groups(&self) -> Vec<GroupSpec> {
+        let group = |(number, &weight): (usize, &u64)| GroupSpec {
+            weight,
+            ..GroupSpec::new(format!("spin{number}"))
+        };
+        self.weights.iter().enumerate().map(group).collect()
+    }
+
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec::new("spinners", "spinners main")
+    }
+
+    fn next(&mut self, thread: ThreadId, _: &mut View<'_>) -> Action {
+        let Some(index) = thread.index().checked_sub(1) else { return self.main() };
+        let (over, run) = (self.over, self.run);
+        let Some(spinner) = self.spinners.get_mut(index).filter(|_| !over) else { return Action::Exit };
+        spinner.loops += u64::from(std::mem::replace(&mut spinner.computes, true));
+        Action::Run(run)
+    }
+
+    fn output(&self, _: Ns) -> String {
+        let mut text =
+            format!("{:<8} {:>8} {:>6} {:>12} {:>8}\n", "group", "weight", "nice", "computed ms", "share %");
+        for spinner in &self.spinners {
+            let group = spinner.group.map_or("-".to_string(), |group| format!("spin{group}"));
+            let weight = spinner.group.map_or("-".to_string(), |group| self.weights[group].to_string());
+            let computed = Ns(spinner.loops * self.run.0).as_ms_f64();
+            let share = spinner.loops as f64 * 100.0
+                / self.spinners.iter().map(|one| one.loops).sum::<u64>().max(1) as f64;
+            text += &format!("{group:<8} {weight:>8} {:>6} {computed:>12.1} {share:>8.2}\n", spinner.nice);
+        }
+        text
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        Some(("loops", self.spinners.iter().map(|spinner| spinner.loops).sum()))
+    }
+
+    fn metrics(&self) -> Vec<(String, f64)> {
+        let of_group = (0..self.weights.len())
+            .map(|group| (format!("group{group}_share"), self.share(|spinner| spinner.group == Some(group))));
+        let mut levels = self.spinners.iter().map(|spinner| spinner.nice).collect::<Vec<_>>();
+        levels.sort_unstable();
+        levels.dedup();
+        let of_level = levels
+            .into_iter()
+            .map(|nice| (format!("nice{nice}_share"), self.share(|spinner| spinner.nice == nice)));
+        of_group.chain(of_level).collect()
+    }
+
+    fn runtime(&self) -> Option<Ns> {
+        Some(self.runtime)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Machine};
+
+    fn metrics(line: &str, machine: &str) -> Vec<(String, f64)> {
+        let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
+        let machine = Machine::preset(machine).expect("a machine");
+        let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, 1);
+        let number = engine.start(Box::new(Spinners::parse(&args).expect("options")));
+        engine.run_until(Ns::from_secs(20), &mut ());
+        engine.workload(number).metrics()
+    }
+
+    #[test]
+    fn shares_follow_weights() {
+        // Each CPU of four has one task of each level; 1024 against 335 is the kernel's weight of nice 0 against 5.
+        let shares = metrics("-n 0,0,0,0,5,5,5,5 -r 8", "vm4");
+        let expected = 1024.0 / (1024.0 + 335.0);
+        assert_eq!(shares[0].0, "nice0_share");
+        assert!((shares[0].1 - expected).abs() < 0.02, "{shares:?}");
+        let shares = metrics("-n 0,0,0,0 -g 100,300 -r 8", "vm4");
+        assert_eq!(shares[1].0, "group1_share");
+        assert!((shares[1].1 - 0.75).abs() < 0.02, "{shares:?}");
+    }
+
+    #[test]
+    fn bad_options_are_said_in_one_line() {
+        for (line, problem) in [
+            ("-n 20", "-n '20' is not a whole number from -20 to 19"),
+            ("-g 0,1", "-g '0' is not a whole number from 1 to 10000"),
+            ("-n", "-n needs numbers between commas"),
+            ("5", "unknown option '5'"),
+        ] {
+            let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
+            assert_eq!(Spinners::parse(&args).expect_err(line), problem);
+        }
+    }
+}
