@@ -2,7 +2,7 @@
 //!
 //! Definitions are those in which kernel people compare runs; each metric's name says its unit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, Switch};
 
@@ -55,6 +55,8 @@ pub struct Metrics {
     crowded_cpus: u64,
     idle_ns: u128,
     unconserved_ns: u128,
+    /// Whose latencies, switches and migrations count; everybody's without.
+    only: Option<BTreeSet<Pid>>,
 }
 
 impl Metrics {
@@ -73,7 +75,18 @@ impl Metrics {
             crowded_cpus: 0,
             idle_ns: 0,
             unconserved_ns: 0,
+            only: None,
         }
+    }
+
+    /// Counts latencies, switches and migrations of these tasks only. CPUs are busy with whatever runs there.
+    #[must_use]
+    pub fn of_tasks(self, tasks: BTreeSet<Pid>) -> Metrics {
+        Metrics { only: Some(tasks), ..self }
+    }
+
+    fn counts(&self, pid: Pid) -> bool {
+        self.only.as_ref().is_none_or(|tasks| tasks.contains(&pid))
     }
 
     /// Every metric by name, counted up to `end`. Rates are per second of the trace's time, shares lie in 0…1.
@@ -153,24 +166,25 @@ impl Metrics {
     }
 
     fn migrated(&mut self, pid: Pid, dest: Cpu) {
-        self.migrations += 1;
+        self.migrations += u64::from(self.counts(pid));
         if matches!(self.task(pid).doing, Doing::Waiting(_)) && dest.index() < self.cpus.len() {
             self.becomes(pid, Doing::Waiting(dest));
         }
     }
 
     fn switched(&mut self, switch: &Switch, cpu: Cpu, time: Ns) {
-        self.switches += 1;
+        self.switches += u64::from(self.counts(switch.prev_pid) || self.counts(switch.next_pid));
         if !switch.prev_pid.is_idle() {
             let stays = switch.prev_state.is_runnable();
-            self.involuntary += u64::from(stays);
+            self.involuntary += u64::from(stays && self.counts(switch.prev_pid));
             self.becomes(switch.prev_pid, if stays { Doing::Waiting(cpu) } else { Doing::Sleeping });
         }
         let busy = !switch.next_pid.is_idle();
         self.change_cpu(cpu, |state| state.busy = busy);
         if busy {
             self.becomes(switch.next_pid, Doing::Running);
-            if let Some(woken) = self.task(switch.next_pid).woken.take() {
+            let woken = self.task(switch.next_pid).woken.take().filter(|_| self.counts(switch.next_pid));
+            if let Some(woken) = woken {
                 self.latency.record(time.since(woken).0);
             }
         }

@@ -69,6 +69,9 @@ pub enum Command {
     Workloads(WorkloadsArgs),
 }
 
+/// The machine of whoever names none.
+pub const DEFAULT_MACHINE: &str = "laptop8";
+
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -86,7 +89,7 @@ pub struct SettingArgs {
     #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub workload: Vec<String>,
     /// A machine: a preset, host, or a TOML file.
-    #[arg(long, value_name = "M", default_value = "laptop8")]
+    #[arg(long, value_name = "M", default_value = DEFAULT_MACHINE)]
     pub machine: String,
     /// How long each run lasts, in virtual time; by default as long as the workload does, and 30s if that does not end.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -104,7 +107,8 @@ pub struct SettingArgs {
 pub struct ExperimentArgs {
     #[command(flatten)]
     pub setting: SettingArgs,
-    /// A kernel: v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000. Several are allowed.
+    /// A kernel: v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000; or host, which is this
+    /// host's own, for any workload or command. Several are allowed.
     #[arg(long = "kernel", value_name = "K")]
     pub kernels: Vec<String>,
     /// A new folder for everything: effective spec, metrics, outputs, traces.

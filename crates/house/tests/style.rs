@@ -12,7 +12,7 @@ const EMPTY_NAMES: [&str; 8] =
 
 /// Where unsafe code stands, and why it cannot be done without: small files that do nothing else.
 const UNSAFE_FILES: [(&str, &str); 1] =
-    [("crates/live/src/system.rs", "fork() and sched_setattr() have no safe interface")];
+    [("crates/live/src/system.rs", "fork(), sched_setattr() and getrusage() have no safe interface")];
 
 /// Lints that hold the house together: where one bites, the code changes, not the lint.
 const KEPT_LINTS: [&str; 3] = ["unsafe_code", "clippy::too_many_lines", "warnings"];

@@ -7,6 +7,7 @@ mod live;
 mod records;
 
 pub use live::live_sides;
+pub(crate) use records::count_tasks;
 pub use records::{Record, Side, count_trace, read_side};
 
 use fairlab_analysis::statistics::{

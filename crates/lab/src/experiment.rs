@@ -8,13 +8,36 @@ use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
-use crate::{LabError, RunResult, RunSpec, run};
+use crate::{LabError, RunResult, RunSpec, host, run};
+
+/// A kernel that is not modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RealKernel {
+    /// The one that runs here.
+    Host,
+}
+
+impl RealKernel {
+    /// The kernel that a name means, unless it is that of a modelled one.
+    pub fn parse(name: &str) -> Option<RealKernel> {
+        (name == host::NAME).then_some(RealKernel::Host)
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RealKernel::Host => host::NAME,
+        }
+    }
+}
 
 /// Kernels × seeds on one machine under one workload.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The kernels; the first is the baseline of comparisons.
+    /// The modelled kernels.
     pub kernels: Vec<Generation>,
+    /// The others.
+    pub real_kernels: Vec<RealKernel>,
     /// The machine.
     pub machine: Machine,
     /// The workload's name and its own options.
@@ -39,7 +62,7 @@ pub struct Progress {
 pub struct Stopped(pub bool);
 
 impl Experiment {
-    /// The runs, kernel by kernel, each with every seed in turn.
+    /// The runs of modelled kernels, kernel by kernel, each with every seed in turn.
     pub fn specs(&self) -> Vec<RunSpec> {
         let spec = |kernel: &Generation, seed: u64| RunSpec {
             kernel: kernel.clone(),

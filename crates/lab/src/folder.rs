@@ -154,6 +154,10 @@ fn spec(experiment: &Experiment) -> Value {
         "schema": "fairlab/spec/1",
         "fairlab": env!("CARGO_PKG_VERSION"),
         "kernels": experiment.kernels.iter().map(|kernel| kernel_spec(kernel, &experiment.machine)).collect::<Vec<_>>(),
+        "real_kernels": experiment.real_kernels.iter().map(|kernel| json!({
+            "name": kernel.name(),
+            "release": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
+        })).collect::<Vec<_>>(),
         "machine": machine_spec(&experiment.machine),
         "workload": experiment.workload,
         "seeds": experiment.seeds,

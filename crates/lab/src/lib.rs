@@ -12,6 +12,7 @@ mod error;
 mod experiment;
 pub mod fidelity;
 mod folder;
+pub mod host;
 pub mod machines;
 pub mod merge;
 pub mod record;
@@ -30,7 +31,7 @@ pub use compare::{
     live_sides, read_side,
 };
 pub use error::LabError;
-pub use experiment::{Experiment, Progress, Stopped, run_all};
+pub use experiment::{Experiment, Progress, RealKernel, Stopped, run_all};
 pub use folder::RunFolder;
 pub use run::{Onlooker, RunResult, RunSpec, run, run_watched};
 pub use trace_file::TraceFile;

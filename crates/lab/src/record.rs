@@ -65,13 +65,37 @@ pub struct RecordOptions {
     pub buffer_kb: u32,
     /// Probes that show where entities are placed.
     pub place: bool,
+    /// Where the command's standard output goes, if not to ours.
+    pub stdout: Option<PathBuf>,
+    /// How long the command may take before it is ended.
+    pub limit: Option<Duration>,
 }
+
+impl RecordOptions {
+    /// A trace of the usual events into `output`.
+    pub fn new(output: impl Into<PathBuf>) -> RecordOptions {
+        RecordOptions {
+            output: output.into(),
+            format: None,
+            events: Vec::new(),
+            buffer_kb: BUFFER_KB,
+            place: false,
+            stdout: None,
+            limit: None,
+        }
+    }
+}
+
+/// A buffer of this size a CPU holds half a second of a busy one, KiB.
+const BUFFER_KB: u32 = 8192;
 
 /// What came of it.
 #[derive(Debug)]
 pub struct Recorded {
     /// How the command ended.
     pub status: ExitStatus,
+    /// The command's process.
+    pub pid: u32,
     /// Events asked for that this kernel does not have.
     pub missing: Vec<String>,
     /// Events that buffers had no room for.
@@ -87,6 +111,14 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Between two looks at whether the command has ended.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// Whether this host can be recorded by this user.
+///
+/// # Errors
+/// Why it cannot.
+pub fn check() -> Result<(), LabError> {
+    Instance::create().map(drop)
+}
 
 /// Runs `command` and records the scheduler meanwhile. When `stop` is set the command is ended, and what was recorded is
 /// kept. Every setting is as before when this returns.
@@ -106,7 +138,7 @@ pub fn record(options: &RecordOptions, command: &[String], stop: &AtomicBool) ->
         let pages = Pages::open(&instance.folder().join(&name), &copied.0.join(&name), page_bytes);
         buffers.push(pages.map_err(|error| failed(&instance, &error))?);
     }
-    let status = run(&instance, &mut buffers, command, stop)?;
+    let (pid, status) = run(&instance, &mut buffers, options, command, stop)?;
     drop(buffers);
     let dropped = cpus.iter().map(|&cpu| instance.dropped(cpu)).sum();
     copied.describe(&instance, options).map_err(|error| failed(&instance, &error))?;
@@ -115,7 +147,7 @@ pub fn record(options: &RecordOptions, command: &[String], stop: &AtomicBool) ->
     let import = read_path(&copied.0, &ReadOptions::default(), &mut trace).map_err(|error| {
         LabError::new(format!("what was recorded cannot be read: {error}"), "record for longer")
     })?;
-    Ok(Recorded { status, missing, dropped, import, losses: trace.finish()? })
+    Ok(Recorded { status, pid, missing, dropped, import, losses: trace.finish()? })
 }
 
 /// Buffers, clock, events. Returns the events that are not there.
@@ -149,20 +181,22 @@ fn prepare(instance: &mut Instance, options: &RecordOptions) -> Result<Vec<Strin
 fn run(
     instance: &Instance,
     buffers: &mut [Pages],
+    options: &RecordOptions,
     command: &[String],
     stop: &AtomicBool,
-) -> Result<ExitStatus, LabError> {
+) -> Result<(u32, ExitStatus), LabError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(LabError::new("no command is given", "name it behind --: fairlab record -- sleep 1"));
     };
+    let mut command = prepared(program, arguments, options)?;
     instance.set("tracing_on", "1")?;
-    let mut child = Command::new(program).args(arguments).spawn().map_err(|error| {
+    let mut child = command.spawn().map_err(|error| {
         LabError::new(format!("cannot start '{program}': {error}"), "check its name and the path to it")
     })?;
     let ended = AtomicBool::new(false);
     let (status, off, copied) = thread::scope(|scope| {
         let copying = scope.spawn(|| pages::copy_until(buffers, &ended));
-        let status = wait(&mut child, stop);
+        let status = wait(&mut child, stop, options.limit);
         let off = instance.set("tracing_on", "0");
         ended.store(true, Ordering::Release);
         let copied = copying.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -172,17 +206,36 @@ fn run(
     copied.map_err(|error| {
         LabError::new(format!("cannot keep what was recorded: {error}"), "check the free space")
     })?;
-    status.map_err(|error| LabError::new(format!("cannot wait for '{program}': {error}"), "try again"))
+    let status = status
+        .map_err(|error| LabError::new(format!("cannot wait for '{program}': {error}"), "try again"))?;
+    Ok((child.id(), status))
+}
+
+/// The command, with its output where it goes.
+fn prepared(program: &str, arguments: &[String], options: &RecordOptions) -> Result<Command, LabError> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(path) = &options.stdout {
+        let file = fs::File::create(path).map_err(|error| {
+            LabError::new(format!("cannot write {}: {error}", path.display()), "check the place")
+        })?;
+        command.stdout(file);
+    }
+    Ok(command)
 }
 
 /// Waits for the command; an interrupt from the terminal has reached it, too, so it gets time to end by itself.
-fn wait(child: &mut Child, stop: &AtomicBool) -> io::Result<ExitStatus> {
+fn wait(child: &mut Child, stop: &AtomicBool, limit: Option<Duration>) -> io::Result<ExitStatus> {
+    let begin = Instant::now();
     let mut asked: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
         if stop.load(Ordering::Relaxed) && asked.get_or_insert_with(Instant::now).elapsed() > GRACE {
+            child.kill()?;
+        }
+        if limit.is_some_and(|limit| begin.elapsed() > limit) {
             child.kill()?;
         }
         thread::sleep(LOOK);
@@ -302,13 +355,7 @@ mod tests {
     fn a_command_is_recorded_or_it_is_said_why_not() {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = empty_folder("sleep");
-        let options = RecordOptions {
-            output: folder.join("sleep.dat"),
-            format: None,
-            events: Vec::new(),
-            buffer_kb: 8192,
-            place: true,
-        };
+        let options = RecordOptions { place: true, ..RecordOptions::new(folder.join("sleep.dat")) };
         let command = ["sleep", "0.05"].map(String::from);
         match record(&options, &command, &AtomicBool::new(false)) {
             Ok(recorded) => {
@@ -336,11 +383,8 @@ mod tests {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = empty_folder("mistakes");
         let options = |output: &str, events: &[&str]| RecordOptions {
-            output: folder.join(output),
-            format: None,
             events: events.iter().map(|event| (*event).to_string()).collect(),
-            buffer_kb: 8192,
-            place: false,
+            ..RecordOptions::new(folder.join(output))
         };
         let stop = AtomicBool::new(false);
         let error = record(&options("trace.doc", &[]), &["true".to_string()], &stop).expect_err("no format");

@@ -74,6 +74,11 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// Whether the model ran it, so that its seed decides everything; on a real kernel chance has its part.
+    pub fn is_modelled(&self) -> bool {
+        self.kernel != crate::host::NAME
+    }
+
     /// The metric called `name`, if it was measured.
     pub fn metric(&self, name: &str) -> Option<f64> {
         self.metrics.iter().find(|(known, _)| known == name).map(|&(_, value)| value)

@@ -23,6 +23,7 @@ fn make(path: &Path, name: &str, workload: &[&str], duration: Ns) -> PathBuf {
     let topology = Topology::regular(1, 1, 4, 2, SmtNumbering::Adjacent).expect("a machine");
     let machine = Machine { topology, ..Machine::preset("laptop8").expect("a preset") };
     let experiment = Experiment {
+        real_kernels: Vec::new(),
         kernels: vec![kernel(name)],
         machine,
         workload: workload.iter().map(ToString::to_string).collect(),

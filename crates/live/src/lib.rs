@@ -25,6 +25,7 @@ use fairlab_sim::workload::cgroup::InGroups;
 use serde_json::{Value, json};
 
 pub use clock::{Clock, Pace};
+pub use system::switches_of_children;
 
 /// How a workload is carried out.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! System calls that no safe interface has: scheduling attributes and `fork`. The only unsafe code of this crate.
+//! System calls that no safe interface has: scheduling attributes, `fork`, usage. The only unsafe code of this crate.
 //!
 //! Must not know: what anybody does with them.
 #![allow(unsafe_code)]
@@ -58,6 +58,20 @@ pub(crate) fn set_scheduling(scheduling: Scheduling) -> io::Result<()> {
     // SAFETY: the kernel reads `size` bytes from the pointer, which is valid for the time of the call.
     let status = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Context switches of this process's children that have ended and were waited for, and of theirs: (voluntary,
+/// involuntary). `None` where the kernel does not tell.
+pub fn switches_of_children() -> Option<(u64, u64)> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills the structure, which is valid for the time of the call and for which all zeros are a value.
+    let usage = unsafe {
+        if libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) != 0 {
+            return None;
+        }
+        usage.assume_init()
+    };
+    Some((u64::try_from(usage.ru_nvcsw).ok()?, u64::try_from(usage.ru_nivcsw).ok()?))
 }
 
 /// Ends the process whichever way its scope is left.

@@ -7,10 +7,10 @@ mod table;
 
 use fairlab_lab::{
     CompareOptions, Comparison, Experiment, RunFolder, RunResult, Side, compare, compare_sides, live_sides,
-    read_side, run_all,
+    read_side,
 };
 
-use super::experiment;
+use super::experiment::{self, Runs};
 use crate::args::{CompareArgs, Format, Layout};
 use crate::error::CliError;
 use crate::output;
@@ -40,10 +40,10 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("compare");
     let jobs = experiment::jobs(&args.experiment.setting);
-    let (results, stopped) = run_all(&experiment.specs(), jobs, &|done| progress.show(done), &stop)?;
+    let names = experiment::names(&args.experiment)?;
+    let (results, stopped) = Runs::of(&experiment)?.run(&names, jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
-    let kernels = experiment.kernels.iter().map(|kernel| kernel.name().to_string()).collect::<Vec<_>>();
-    let comparison = compare(&kernels, &results, &options)?;
+    let comparison = compare(&names, &results, &options)?;
     if let Some(folder) = folder {
         folder.write(&experiment, &results, &comparison.to_json())?;
         folder.finish()?;
@@ -52,7 +52,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     match args.experiment.setting.format {
         Format::Json => output::print_json(&comparison.to_json())?,
         Format::Text => {
-            output::print(&(outputs(&experiment, &results) + &to_text(&comparison, args.layout)))?;
+            output::print(&(outputs(&experiment, &names, &results) + &to_text(&comparison, args.layout)))?;
         }
     }
     if stopped.0 { Err(CliError::Interrupted) } else { Ok(()) }
@@ -104,10 +104,10 @@ fn answer(args: &CompareArgs, comparison: &Comparison, exports: &Exports) -> Res
 }
 
 /// What the programs themselves print, once a kernel.
-fn outputs(experiment: &Experiment, results: &[RunResult]) -> String {
+fn outputs(experiment: &Experiment, kernels: &[String], results: &[RunResult]) -> String {
     let mut text = experiment::describe(experiment);
-    for kernel in &experiment.kernels {
-        if let Some(run) = results.iter().find(|run| run.kernel == kernel.name()) {
+    for kernel in kernels {
+        if let Some(run) = results.iter().find(|run| run.kernel == *kernel) {
             text += &format!("\n{} seed {}\n{}", run.kernel, run.seed, run.output);
         }
     }

@@ -12,11 +12,11 @@ use crate::progress::stop_on_interrupt;
 pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
     let stop = stop_on_interrupt()?;
     let options = RecordOptions {
-        output: args.output.clone(),
         format: args.to,
         events: args.events.clone(),
         buffer_kb: args.buffer_kb,
         place: args.place,
+        ..RecordOptions::new(&args.output)
     };
     let recorded = record(&options, &args.command, &stop)?;
     let path = args.output.display();

@@ -1,8 +1,9 @@
 //! `fairlab run`: a workload on one kernel or several.
 
-use fairlab_lab::{Experiment, RunFolder, RunResult, RunSpec, run_all};
+use fairlab_lab::{Experiment, RunFolder, RunResult};
 use serde_json::{Value, json};
 
+use super::experiment::Runs;
 use super::{experiment, trace};
 use crate::args::{Format, RunArgs};
 use crate::error::CliError;
@@ -12,13 +13,14 @@ use crate::progress::{ProgressLine, stop_on_interrupt};
 
 pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds)?;
-    let mut specs = experiment.specs();
+    let mut runs = Runs::of(&experiment)?;
     let folder = args.experiment.out.as_deref().map(RunFolder::create).transpose()?;
-    place_traces(args, &mut specs, folder.as_ref())?;
+    place_traces(args, &mut runs, folder.as_ref())?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("run");
+    let jobs = experiment::jobs(&args.experiment.setting);
     let (results, stopped) =
-        run_all(&specs, experiment::jobs(&args.experiment.setting), &|done| progress.show(done), &stop)?;
+        runs.run(&experiment::names(&args.experiment)?, jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
     if let (Some(path), [run]) = (&args.trace, results.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
@@ -36,20 +38,21 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
 }
 
 /// A folder keeps the trace of each run; `--trace` is for a single one.
-fn place_traces(args: &RunArgs, specs: &mut [RunSpec], folder: Option<&RunFolder>) -> Result<(), CliError> {
+fn place_traces(args: &RunArgs, runs: &mut Runs, folder: Option<&RunFolder>) -> Result<(), CliError> {
+    let mut traces = runs.traces();
     if let Some(folder) = folder {
-        for spec in specs.iter_mut() {
-            spec.trace = Some(folder.trace_path(spec.kernel.name(), spec.seed)?);
+        for (kernel, seed, trace) in &mut traces {
+            **trace = Some(folder.trace_path(kernel, *seed)?);
         }
     }
-    match (&args.trace, specs) {
+    match (&args.trace, traces.as_mut_slice()) {
         (None, _) => Ok(()),
-        (Some(path), [spec]) => {
-            spec.trace = Some(path.clone());
+        (Some(path), [(_, _, trace)]) => {
+            **trace = Some(path.clone());
             Ok(())
         }
-        (Some(_), specs) => Err(CliError::bad(
-            format!("--trace takes one run, and these are {}", specs.len()),
+        (Some(_), traces) => Err(CliError::bad(
+            format!("--trace takes one run, and these are {}", traces.len()),
             "give one --kernel and one seed, or use --out, which keeps a trace of each",
         )),
     }
@@ -65,6 +68,12 @@ fn to_text(experiment: &Experiment, results: &[RunResult]) -> String {
         text += &format!("\n{} seed {}\n{}", run.kernel, run.seed, run.output);
         for (name, value) in &run.metrics {
             text += &format!("  {name:<28} {}\n", metric(name, *value));
+        }
+        if !run.is_modelled() {
+            let digest =
+                if run.digest.is_empty() { String::new() } else { format!("digest {}: ", run.digest) };
+            text += &format!("  {digest}{} on this host\n", duration(run.simulated_ns as f64));
+            continue;
         }
         let speed = run.simulated_ns as f64 / run.wall_ns.max(1) as f64;
         let (simulated, wall) = (duration(run.simulated_ns as f64), duration(run.wall_ns as f64));

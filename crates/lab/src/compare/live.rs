@@ -46,13 +46,7 @@ fn in_turn_and_back(sides: usize, runs: u64) -> Vec<usize> {
 }
 
 fn live_run(command: &str, trace: &Trace, stop: &AtomicBool) -> Result<Option<Record>, LabError> {
-    let options = RecordOptions {
-        output: trace.0.clone(),
-        format: None,
-        events: Vec::new(),
-        buffer_kb: BUFFER_KB,
-        place: false,
-    };
+    let options = RecordOptions { buffer_kb: BUFFER_KB, ..RecordOptions::new(&trace.0) };
     let recorded = record(&options, &["sh", "-c", command].map(String::from), stop)?;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);

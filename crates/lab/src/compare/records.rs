@@ -2,12 +2,13 @@
 //!
 //! Must not know: how they are compared.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
-use fairlab_event::{Event, Ns, Sink, System};
+use fairlab_event::{Event, EventKind, Ns, Pid, Sink, System};
 use fairlab_trace::{ReadOptions, read_path};
 use serde_json::Value;
 
@@ -37,12 +38,12 @@ pub struct Side {
 }
 
 impl Record {
-    /// A run of the model.
+    /// A run; only one that its seed decides has one.
     pub fn of_run(run: &RunResult) -> Record {
         Record {
             machine: run.machine.clone(),
             workload: run.workload.clone(),
-            seed: Some(run.seed),
+            seed: run.is_modelled().then_some(run.seed),
             metrics: run.metrics.clone(),
         }
     }
@@ -174,6 +175,8 @@ struct Extent {
     end: Ns,
     cpus: usize,
     system: System,
+    /// A process and its descendants so far.
+    family: BTreeSet<Pid>,
 }
 
 impl Sink for Extent {
@@ -185,6 +188,11 @@ impl Sink for Extent {
         self.start.get_or_insert(event.time);
         self.end = self.end.max(event.time);
         self.cpus = self.cpus.max(event.cpu.index() + 1);
+        if let EventKind::SchedProcessFork { pid, child_pid, .. } = event.kind
+            && self.family.contains(&pid)
+        {
+            self.family.insert(child_pid);
+        }
     }
 
     fn system(&mut self, system: &System) {
@@ -197,18 +205,26 @@ impl Sink for Extent {
 /// # Errors
 /// It cannot be read twice, or holds no events.
 pub fn count_trace(path: &Path) -> Result<(Group, Counts), LabError> {
+    count_tasks(path, None)
+}
+
+/// The same, but of latencies, switches and migrations only those of this process and all that descend from it.
+pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<(Group, Counts), LabError> {
     let hint = "give a trace in a file";
     let read = |sink: &mut dyn Sink| {
         read_path(path, &ReadOptions::default(), sink)
             .map_err(|error| LabError::new(format!("{}: {error}", path.display()), hint))
     };
-    let mut extent = Extent::default();
+    let mut extent = Extent { family: root.into_iter().collect(), ..Extent::default() };
     read(&mut extent)?;
     let empty = || LabError::new(format!("{}: no events in it", path.display()), hint);
     let start = extent.start.ok_or_else(empty)?;
     let known = extent.system.cpus.map_or(0, |cpus| cpus as usize);
     let cpus = extent.cpus.max(known);
     let mut metrics = Metrics::new(cpus, start);
+    if root.is_some() {
+        metrics = metrics.of_tasks(extent.family);
+    }
     read(&mut metrics)?;
     let group = Group {
         kernel: if extent.system.release.is_empty() { "unknown".to_string() } else { extent.system.release },

@@ -1,0 +1,142 @@
+//! What runs for real on this host: the benchmark itself, and `--kernel host`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_fairlab");
+
+fn fairlab(line: &str) -> Output {
+    Command::new(PROGRAM).args(line.split(' ')).output().expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn json(line: &str) -> Value {
+    serde_json::from_str(&stdout(&fairlab(line))).expect("JSON")
+}
+
+fn refusal(line: &str) -> String {
+    let output = fairlab(line);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), errors.matches('\n').count()), (Some(2), 1), "{line}: {errors}");
+    errors
+}
+
+/// Whether this user may record this host: found out without the program.
+fn may_record() -> bool {
+    ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].iter().any(|top| {
+        let probe = PathBuf::from(format!("{top}/instances/fairlab-test-{}", std::process::id()));
+        let made = fs::create_dir(&probe).is_ok();
+        made && fs::remove_dir(&probe).is_ok()
+    })
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output();
+    id.is_ok_and(|output| output.stdout == b"0\n")
+}
+
+#[test]
+fn schbench_is_the_benchmark_itself() {
+    let printed = stdout(&fairlab("schbench -m 1 -t 2 -r 1 -c 2000 -s 500 -w 0"));
+    assert!(printed.starts_with("Latency percentiles (usec) runtime 1 (s) ("), "{printed}");
+    assert_eq!(
+        printed.lines().filter(|line| line.contains("th: ") && line.ends_with(" samples)")).count(),
+        7
+    );
+    assert!(stdout(&fairlab("schbench --help")).starts_with("schbench [options]: "));
+    assert!(refusal("schbench -t none").contains("-t \"none\": not a whole number from 1"));
+}
+
+#[test]
+fn a_run_on_this_host_has_the_metrics_that_can_be_known() {
+    let answer = json("run --kernel host --format json schbench -m 1 -t 2 -r 1 -c 2000 -s 500 -w 0");
+    let run = &answer["runs"][0];
+    assert_eq!((run["kernel"].as_str(), run["machine"].as_str()), (Some("host"), Some("host")));
+    let metric = |name: &str| run["metrics"].get(name).and_then(Value::as_f64);
+    assert!(metric("throughput").is_some_and(|rate| rate > 0.0), "{answer:#}");
+    assert!(metric("switches_per_s").is_some_and(|rate| rate > 1.0), "{answer:#}");
+    assert!(metric("schbench_latency_us_p99").is_some(), "{answer:#}");
+    let known_by_events = ["wakeup_latency_ns_p99", "migrations_per_s", "idle_share", "unconserved_share"];
+    for name in known_by_events {
+        assert_eq!(metric(name).is_some(), may_record(), "{name}: {answer:#}");
+    }
+    assert_eq!(run["digest"].as_str().is_some_and(|digest| !digest.is_empty()), may_record());
+}
+
+#[test]
+fn who_may_not_record_gets_what_can_be_counted_and_is_told_what_cannot() {
+    let has_setpriv =
+        Command::new("setpriv").arg("--version").output().is_ok_and(|output| output.status.success());
+    // Only root can become somebody else; of everybody else the test before this one tells.
+    if !is_root() || !has_setpriv {
+        return;
+    }
+    // A copy that everybody may start.
+    let folder = std::env::temp_dir().join(format!("fairlab-live-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let program = folder.join("fairlab");
+    fs::copy(PROGRAM, &program).expect("a copy");
+    for path in [&folder, &program] {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(path, permissions).expect("everybody may");
+    }
+    let line = "run --kernel host --format json hackbench -g 1 -f 2 -l 500";
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+        .arg(&program)
+        .args(line.split(' '))
+        .current_dir("/")
+        .output()
+        .expect("setpriv starts");
+    fs::remove_dir_all(&folder).expect("the folder");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(errors.matches('\n').count(), 1, "{errors}");
+    assert!(
+        errors.contains("run as root") && errors.contains("no latencies, migrations, idleness"),
+        "{errors}"
+    );
+    let answer = serde_json::from_str::<Value>(&stdout(&output)).expect("JSON");
+    let metrics = &answer["runs"][0]["metrics"];
+    assert!(metrics["switches_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{answer:#}");
+    assert!(metrics["time_ns"].as_f64().is_some_and(|time| time > 0.0), "{answer:#}");
+    assert!(
+        metrics.get("wakeup_latency_ns_p99").is_none() && metrics.get("idle_share").is_none(),
+        "{answer:#}"
+    );
+}
+
+#[test]
+fn the_model_and_this_host_are_compared_in_the_same_words() {
+    let answer =
+        json("compare --kernel host --kernel v6.12 --runs 2 --format json periodic -n 1 -c 500 -r 1");
+    assert_eq!(answer["baseline"], "host");
+    let rows = answer["metrics"].as_array().expect("rows");
+    let throughput = rows.iter().find(|row| row["name"] == "throughput").expect("a row");
+    assert_eq!(
+        (throughput["kernel"].as_str(), throughput["pairing"].as_str()),
+        (Some("v6.12"), Some("unpaired"))
+    );
+}
+
+#[test]
+fn any_command_runs_on_this_host() {
+    let answer = stdout(&fairlab("run --kernel host -- echo hello there"));
+    assert!(answer.contains("\nhost seed 1\nhello there\n"), "{answer}");
+    assert!(refusal("run --kernel host -- false").contains("'false' ended with status 1"));
+}
+
+#[test]
+fn what_cannot_run_here_is_refused() {
+    assert!(refusal("run --kernel host vhost").contains("threads of the kernel"));
+    assert!(refusal("run --kernel host no-such-program").contains("or any command of this host"));
+    assert!(refusal("run --kernel host --machine vm40 pipe").contains("runs on this host, not on vm40"));
+    assert!(refusal("run --kernel host schbench -t none").contains("-t \"none\""));
+    assert!(refusal("live vhost").contains("nobody can start"));
+}

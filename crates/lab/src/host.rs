@@ -1,0 +1,315 @@
+//! The kernel that runs here, `host`: workloads carried out for real, recorded, and told in the words of the model.
+//!
+//! Must not know: how a result reaches a user.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fairlab_analysis::counts::Counts;
+use fairlab_event::{DigestSink, Ns, Pid};
+use fairlab_live::{Report, switches_of_children};
+use fairlab_trace::{Losses, ReadOptions, read_path};
+
+use crate::compare::count_tasks;
+use crate::record::{self, RecordOptions};
+use crate::{LabError, RunResult, workloads};
+
+/// The name of this kernel, and of this machine.
+pub const NAME: &str = "host";
+
+/// A buffer of this size a CPU holds a second of a busy one, KiB.
+const BUFFER_KB: u32 = 16_384;
+
+/// Time beyond its duration that a run gets to end by itself.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Workloads of the model that no user can start.
+const NOT_LIVE: [&str; 2] = ["vhost", "uperf"];
+
+/// Folders that this process has made.
+static CREATED: AtomicU32 = AtomicU32::new(0);
+
+/// What to run here.
+#[derive(Clone, Debug)]
+pub struct HostSpec {
+    /// The `fairlab` program, whose command `live` carries workloads out.
+    pub program: PathBuf,
+    /// A workload's name and its own options, or any command.
+    pub workload: Vec<String>,
+    /// The root seed of the workload's own randomness.
+    pub seed: u64,
+    /// When to stop it.
+    pub duration: Ns,
+    /// Where the trace goes, if it is wanted.
+    pub trace: Option<PathBuf>,
+}
+
+/// How runs on this host can be observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// Every event, through tracefs.
+    Recorded,
+    /// Without tracefs, for this reason: what a workload counts itself, and its context switches.
+    Counted(String),
+}
+
+impl Observation {
+    /// What this user can do on this host.
+    pub fn of_this_host() -> Observation {
+        match record::check() {
+            Ok(()) => Observation::Recorded,
+            Err(error) => Observation::Counted(error.to_string()),
+        }
+    }
+
+    /// What results lack, in a sentence for people; none where nothing is lacking.
+    pub fn lacks(&self) -> Option<String> {
+        match self {
+            Observation::Recorded => None,
+            Observation::Counted(why) => Some(format!(
+                "{why}; without that only switches and the workload's own numbers are known: no latencies, migrations, \
+                 idleness, trace"
+            )),
+        }
+    }
+}
+
+/// Checks what can be checked before anything runs.
+///
+/// # Errors
+/// The workload's options are wrong, it cannot be started by a user, or there is no such command.
+pub fn check(workload: &[String]) -> Result<(), LabError> {
+    let Some(name) = workload.first() else { return workloads::build(workload).map(drop) };
+    if NOT_LIVE.contains(&name.as_str()) {
+        return Err(LabError::new(
+            format!("{name} models threads of the kernel, which nobody can start"),
+            "run it on a modelled kernel, or another workload on this host",
+        ));
+    }
+    match workloads::find(name) {
+        Ok(_) => workloads::build(workload).map(drop),
+        Err(_) if in_path(name).is_some() => Ok(()),
+        Err(error) => {
+            Err(LabError::new(error.problem, format!("{}, or any command of this host", error.hint)))
+        }
+    }
+}
+
+/// The program of this name among those that can be called without a path, or the path itself.
+fn in_path(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Path::new(name).is_file().then(|| PathBuf::from(name));
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Runs a spec on this host. Gives `None` when `stop` was set before the end.
+///
+/// # Errors
+/// The workload fails, or the trace cannot be written.
+pub fn run(
+    spec: &HostSpec,
+    observation: &Observation,
+    stop: &AtomicBool,
+) -> Result<Option<RunResult>, LabError> {
+    let folder = Folder::create()?;
+    let command = Invocation::of(spec, &folder);
+    let begin = Instant::now();
+    let observed = match observation {
+        Observation::Recorded => recorded(spec, &command, &folder, stop)?,
+        Observation::Counted(_) => counted(spec, &command, &folder, stop)?,
+    };
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let wall_ns = begin.elapsed().as_nanos() as u64;
+    let report = command.report(&folder)?;
+    let mut metrics = observed.metrics;
+    let seconds = report.elapsed.as_secs_f64();
+    if let Some((_, count)) = report.progress.filter(|_| seconds > 0.0) {
+        metrics.push(("throughput".to_string(), count as f64 / seconds));
+    }
+    metrics.extend(report.metrics);
+    Ok(Some(RunResult {
+        kernel: NAME.to_string(),
+        machine: NAME.to_string(),
+        workload: spec.workload.join(" "),
+        seed: spec.seed,
+        digest: observed.digest,
+        simulated_ns: observed.counts.observed_ns,
+        wall_ns,
+        switches: observed.counts.switches,
+        metrics,
+        counts: observed.counts,
+        output: report.output,
+        trace_losses: observed.losses,
+        schedstat: fs::read_to_string("/proc/schedstat").unwrap_or_default(),
+        schedstat_searches: String::new(),
+    }))
+}
+
+/// What is known of a run beside what its workload says.
+struct Observed {
+    metrics: Vec<(String, f64)>,
+    counts: Counts,
+    digest: String,
+    losses: Losses,
+}
+
+fn recorded(
+    spec: &HostSpec,
+    command: &Invocation,
+    folder: &Folder,
+    stop: &AtomicBool,
+) -> Result<Observed, LabError> {
+    let trace = spec.trace.clone().unwrap_or_else(|| folder.0.join("trace.dat"));
+    let options = RecordOptions {
+        buffer_kb: BUFFER_KB,
+        stdout: Some(folder.stdout()),
+        limit: Some(Duration::from_nanos(spec.duration.0) + GRACE),
+        ..RecordOptions::new(&trace)
+    };
+    let recorded = record::record(&options, &command.words, stop)?;
+    if recorded.dropped > 0 {
+        let problem = format!("{} events were dropped for want of room", recorded.dropped);
+        return Err(LabError::new(problem, "run something shorter or less busy"));
+    }
+    command.check_status(recorded.code(), stop)?;
+    let pid = Pid(i32::try_from(recorded.pid).unwrap_or(0));
+    let (_, counts) = count_tasks(&trace, Some(pid))?;
+    let mut digest = DigestSink::default();
+    read_path(&trace, &ReadOptions::default(), &mut digest)
+        .map_err(|error| LabError::new(format!("{}: {error}", trace.display()), "record for longer"))?;
+    let metrics = counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    Ok(Observed { metrics, counts, digest: digest.digest().to_string(), losses: recorded.losses })
+}
+
+fn counted(
+    spec: &HostSpec,
+    command: &Invocation,
+    folder: &Folder,
+    stop: &AtomicBool,
+) -> Result<Observed, LabError> {
+    if let Some(path) = &spec.trace {
+        return Err(LabError::new(
+            format!("{} cannot be written: this host cannot be recorded", path.display()),
+            "'fairlab record' says why",
+        ));
+    }
+    let failed = |what: &str, error: std::io::Error| LabError::new(format!("{what}: {error}"), "try again");
+    let output = fs::File::create(folder.stdout()).map_err(|error| failed("cannot keep output", error))?;
+    let before = switches_of_children();
+    let begin = Instant::now();
+    let mut child = Command::new(&command.words[0])
+        .args(&command.words[1..])
+        .stdout(Stdio::from(output))
+        .spawn()
+        .map_err(|error| failed(&format!("cannot start '{}'", command.words[0]), error))?;
+    let limit = Duration::from_nanos(spec.duration.0) + GRACE;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(|error| failed("cannot wait", error))? {
+            break status;
+        }
+        if begin.elapsed() > limit {
+            child.kill().map_err(|error| failed("cannot end it", error))?;
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    command.check_status(status.code().unwrap_or(1), stop)?;
+    let observed_ns = begin.elapsed().as_nanos() as u64;
+    let mut counts = Counts { runs: 1, observed_ns, ..Counts::default() };
+    let mut metrics = Vec::new();
+    if let Some(((voluntary, involuntary), (voluntary_before, involuntary_before))) =
+        switches_of_children().zip(before)
+    {
+        counts.involuntary_switches = involuntary - involuntary_before;
+        counts.switches = voluntary - voluntary_before + counts.involuntary_switches;
+        let per_s = |count: u64| count as f64 * 1e9 / observed_ns.max(1) as f64;
+        metrics.push(("involuntary_switches_per_s".to_string(), per_s(counts.involuntary_switches)));
+        metrics.push(("switches_per_s".to_string(), per_s(counts.switches)));
+    }
+    Ok(Observed { metrics, counts, digest: String::new(), losses: Losses::default() })
+}
+
+/// The command that carries a workload out.
+struct Invocation {
+    words: Vec<String>,
+    /// It writes a report of its own; of others the output is all there is.
+    reports: bool,
+}
+
+impl Invocation {
+    fn of(spec: &HostSpec, folder: &Folder) -> Invocation {
+        let name = spec.workload.first().map_or("", String::as_str);
+        // The real program wins where it is installed: the file is its language.
+        let is_command = workloads::find(name).is_err() || name == "rt-app" && in_path(name).is_some();
+        if is_command {
+            return Invocation { words: spec.workload.clone(), reports: false };
+        }
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let mut words = vec![text(&spec.program), "live".to_string()];
+        words.extend(["--seed".to_string(), spec.seed.to_string()]);
+        words.extend(["--duration".to_string(), format!("{}ns", spec.duration.0)]);
+        words.extend(["--report".to_string(), text(&folder.report()), "--".to_string()]);
+        words.extend(spec.workload.iter().cloned());
+        Invocation { words, reports: true }
+    }
+
+    /// A run that was stopped may end as it likes.
+    fn check_status(&self, code: i32, stop: &AtomicBool) -> Result<(), LabError> {
+        if code == 0 || stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let problem = format!("'{}' ended with status {code}", self.words.join(" "));
+        Err(LabError::new(problem, "run something that succeeds within its --duration"))
+    }
+
+    fn report(&self, folder: &Folder) -> Result<Report, LabError> {
+        let unreadable =
+            |problem: String| LabError::new(problem, "check the free space of the temporary folder");
+        if !self.reports {
+            let output =
+                fs::read(folder.stdout()).map_err(|error| unreadable(format!("no output: {error}")))?;
+            return Ok(Report { output: String::from_utf8_lossy(&output).into_owned(), ..Report::default() });
+        }
+        let text = fs::read_to_string(folder.report());
+        let text = text.map_err(|error| unreadable(format!("the workload left no report: {error}")))?;
+        let value = serde_json::from_str(&text).ok();
+        value
+            .and_then(|value| Report::from_json(&value))
+            .ok_or_else(|| unreadable("the workload's report cannot be read".to_string()))
+    }
+}
+
+/// A folder of our own, gone when this is.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn create() -> Result<Folder, LabError> {
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("fairlab-host-run-{}-{number}", std::process::id()));
+        fs::create_dir(&path).map_err(|error| {
+            LabError::new(format!("cannot make {}: {error}", path.display()), "check the temporary folder")
+        })?;
+        Ok(Folder(path))
+    }
+
+    fn stdout(&self) -> PathBuf {
+        self.0.join("stdout")
+    }
+
+    fn report(&self) -> PathBuf {
+        self.0.join("report.json")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
