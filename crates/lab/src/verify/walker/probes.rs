@@ -28,7 +28,9 @@ impl Walker {
                 }
             }
             At::WakeupPreempt => {
-                self.cpus[record.cpu.index()].tested = probe.task();
+                let target = probe.cpu().filter(|cpu| cpu.index() < self.cpus.len());
+                let pending = target.is_some_and(|cpu| self.sched.need_resched_at_once(cpu));
+                self.cpus[record.cpu.index()].tested = probe.task().map(|task| (task, pending));
                 self.activate_tested(record, probe);
             }
             At::Nice => self.announce(probe, |info| info.renice = nice_of(probe)),

@@ -141,8 +141,9 @@ pub(super) struct CpuInfo {
     pub asked_resched: Option<Cpu>,
     /// The CPU that code on this one has last interrupted in a test for preemption, and the event of that.
     pub preempts: Option<(Cpu, u64)>,
-    /// The task whose test for preemption a probe has shown code on this CPU entering.
-    pub tested: Option<Pid>,
+    /// The task whose test for preemption a probe has shown code on this CPU entering, and whether a reschedule was pending
+    /// where it is queued: accounting follows, which may ask for one.
+    pub tested: Option<(Pid, bool)>,
     /// Its running task was moved between groups: once it has been put back, a reschedule is pending.
     pub resched_due: bool,
     /// The queue on which code on this CPU places an entity.

@@ -224,13 +224,17 @@ impl Walker {
         // Interrupts that come while a probe is being handled are not probed.
         let tested = waker.tested.take();
         let (began, seen) = (waker.waking_began, waker.waking_seen);
-        let probed = self.seen.resched_probe && tested == Some(self.pid_of(task));
+        let pid = self.pid_of(task);
+        let pending_at_test =
+            tested.filter(|(tested, _)| *tested == pid && self.seen.resched_probe).map(|(_, pending)| pending);
+        let probed = pending_at_test.is_some();
         // The target may have reported the flag that this wakeup set before the wakeup itself was reported.
         let set_meanwhile = !probed && !local && self.cpus[target.index()].pending_since > seen;
         let (pending_before, charged_at) = self.cpus[target.index()].pending_before_charge;
         // Where the task was queued already, accounting came with the test, after it had looked for a pending reschedule.
         let charged_by_test = was_queued && charged_at > began;
-        if asked || set_meanwhile || (charged_by_test && !pending_before) {
+        let asked_by_test = pending_at_test == Some(false);
+        if asked || set_meanwhile || asked_by_test || (charged_by_test && !pending_before) {
             self.sched.force_need_resched(target, false, false);
         }
         // Flags do not tell whether one that was set lazily was asked for again.
@@ -246,8 +250,19 @@ impl Walker {
             (false, false) => self.resched_shown_by(target),
         };
         if self.sched.curr(target) != task {
+            let was_pending = self.sched.need_resched(target);
             self.charge_for_test(record, task, target);
+            // Whether one is pending was asked before that charge, and flags do not tell the two apart.
+            let charge_asks = !was_pending && self.sched.need_resched(target);
+            let at_once = self.sched.need_resched_at_once(target);
+            if charge_asks {
+                self.sched.force_need_resched(target, false, false);
+            }
+            let truth = truth.filter(|_| probed || !charge_asks);
             self.judge_preempt(record, task, pending, truth);
+            if charge_asks && !self.sched.need_resched(target) {
+                self.sched.force_need_resched(target, at_once, !at_once);
+            }
         }
     }
 
