@@ -255,8 +255,11 @@ impl Walker {
 
     /// An entity that slept on its queue and would be picked leaves it.
     fn on_dequeue_entities(&mut self, record: &Record, probe: &Probe) {
+        /// `DEQUEUE_SLEEP`: without it a sleeper is moved to another CPU as it is, which is reported.
+        const SLEEP: i64 = 1;
         self.seen.dequeue_probe = true;
-        if probe.get(Key::Delayed) != Some(1) {
+        let is_moved = probe.get(Key::Flags).is_some_and(|flags| flags & SLEEP == 0);
+        if probe.get(Key::Delayed) != Some(1) || is_moved {
             return;
         }
         let Some(entity) = self.probed_entity(probe) else { return };
