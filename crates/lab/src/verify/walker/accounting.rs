@@ -48,6 +48,8 @@ impl Walker {
             }
         } else if record.cpu == cpu {
             self.after_accounting(record, task, pid, cpu, was_pending);
+        } else {
+            self.renice_running(record, task);
         }
     }
 

@@ -3,7 +3,7 @@
 use fairlab_event::{Comm, Cpu, Pid, Prio, Wakeup};
 use fairlab_kernel::TaskId;
 
-use super::super::probe::At;
+use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::Walker;
 use super::judging::Joining;
@@ -95,7 +95,7 @@ impl Walker {
         let traced = self.traced_move(pid, cpu);
         let Some(info) = self.tasks.get_mut(&pid) else { return };
         let moved = std::mem::take(&mut info.moving_group) || info.exiting || traced.is_some();
-        let announced = info.renice.take();
+        let announced = info.renice.take().map(|(nice, _)| nice);
         let ends = self.window.on_cpu(cpu).find(|record| ends_wait(record)).map_or(0, |record| record.number);
         self.cpus[cpu.index()].ahead_until = ends;
         let unannounced = shown.and_then(Prio::nice).filter(|_| !self.next_charge_fits(task));
@@ -135,6 +135,65 @@ impl Walker {
             true => self.set_known(task, false),
             false => self.force_if_shown(task),
         }
+    }
+
+    /// A probe shows a task being taken off its queue, to be put back: notes it if the task waits there.
+    pub(super) fn note_taken_off(&mut self, record: &Record, probe: &Probe) {
+        /// `DEQUEUE_SAVE` without `DEQUEUE_SLEEP`.
+        const SAVED: i64 = 2;
+        let saved = probe.get(Key::Flags).is_some_and(|flags| flags & 3 == SAVED);
+        let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
+        if saved && task.is_some_and(|task| self.waits(task)) {
+            self.cpus[record.cpu.index()].taken_off = probe.task();
+        }
+    }
+
+    fn waits(&self, task: TaskId) -> bool {
+        self.sched.is_on_queue(task) && self.sched.curr(self.sched.task(task).cpu()) != task
+    }
+
+    /// A probe shows a task joining a queue on which the core has it waiting: it has been taken off there for a change of
+    /// its nice level or of something else, and is put back.
+    pub(super) fn put_waiting_back(&mut self, record: &Record, probe: &Probe) {
+        let Some(pid) = self.cpus[record.cpu.index()].taken_off.take_if(|pid| probe.task() == Some(*pid))
+        else {
+            return;
+        };
+        let Some((task, renice)) = self.tasks.get_mut(&pid).map(|info| (info.id, info.renice.take())) else {
+            return;
+        };
+        let cpu = self.sched.task(task).cpu();
+        if !self.waits(task) || self.sched.is_delayed(task) || !self.is_fair(task) {
+            return;
+        }
+        let queue = self.queue_of(task);
+        let known = self.average_known(queue) && self.is_known(task);
+        let (entity, policy) = (self.sched.task_entity(task), self.sched.policy(task));
+        let announced = renice.map(|(nice, _)| nice);
+        let nice = announced.or_else(|| self.sched.task(task).prio().nice()).unwrap_or(0);
+        self.note_unprinted_charge(cpu);
+        self.sched.force_nice(task, nice, policy);
+        self.sched.flush_given_weights();
+        if self.by_lag {
+            let since = record.number;
+            let own = Joining { entity, case: "put back", known, stood: None, others: Vec::new(), since };
+            self.cpus[record.cpu.index()].put_back = Some(own);
+        }
+    }
+
+    /// Code on another CPU has accounted a running task whose nice level it is about to change.
+    pub(super) fn renice_running(&mut self, record: &Record, task: TaskId) {
+        let here = |(_, by): &mut (i32, Cpu)| *by == record.cpu;
+        let announced = self.info(task).and_then(|info| info.renice.take_if(here)).map(|(nice, _)| nice);
+        let old = self.sched.task(task).prio().nice();
+        let Some(nice) = announced.filter(|&nice| Some(nice) != old) else { return };
+        let ends = self.window.on_cpu(record.cpu).find(|record| ends_wait(record));
+        self.cpus[record.cpu.index()].ahead_until = ends.map_or(0, |record| record.number);
+        let policy = self.sched.policy(task);
+        self.sched.force_nice(task, nice, policy);
+        self.sched.flush_given_weights();
+        self.note_minima(task);
+        self.force_if_shown(task);
     }
 
     /// Forces a task's vruntime where it is shown later; otherwise it stays as the model has it.

@@ -33,7 +33,9 @@ impl Walker {
                 self.cpus[record.cpu.index()].tested = probe.task().map(|task| (task, pending));
                 self.activate_tested(record, probe);
             }
-            At::Nice => self.announce(probe, |info| info.renice = nice_of(probe)),
+            At::Nice => {
+                self.announce(probe, |info| info.renice = nice_of(probe).map(|nice| (nice, record.cpu)));
+            }
             At::MoveGroup => self.on_move_group(probe),
             At::Yield => self.on_yield(probe),
             At::ReweightEntity => self.on_reweight(record, probe),
@@ -48,9 +50,11 @@ impl Walker {
                     info.enqueued = Some((record.number, record.time));
                 }
                 self.compare_minimum(record, probe);
+                self.put_waiting_back(record, probe);
             }
             At::DequeueEntity | At::PutPrevEntity if probe.group_entity().is_some() => {}
             At::DequeueEntity | At::SetNextEntity | At::SetNextTask | At::PutPrevEntity => {
+                self.note_taken_off(record, probe);
                 self.compare_minimum(record, probe);
                 self.compare_entity(record, probe);
             }
@@ -59,10 +63,16 @@ impl Walker {
                 if probe.task().is_some() && probe.task() == self.cpus[record.cpu.index()].requeued => {}
             At::Remove | At::Insert => self.compare_entity(record, probe),
             At::Place => {
+                self.put_waiting_back(record, probe);
                 self.compare_minimum(record, probe);
                 self.before_place(record, probe);
             }
-            At::PlaceReturn => self.after_place(record, probe),
+            At::PlaceReturn => {
+                self.after_place(record, probe);
+                if let Some(joined) = self.cpus[record.cpu.index()].put_back.take() {
+                    self.judge_placements(record, vec![joined]);
+                }
+            }
             At::AverageReturn if probe.in_place => self.compare_average(record, probe),
             At::SelectTaskRq => {
                 self.selection_shown = true;
@@ -72,7 +82,10 @@ impl Walker {
             At::AverageReturn if probe.in_reweight || probe.in_requeue => {
                 self.learn_clock(record, probe);
             }
-            At::DequeueEntities => self.on_dequeue_entities(record, probe),
+            At::DequeueEntities => {
+                self.note_taken_off(record, probe);
+                self.on_dequeue_entities(record, probe);
+            }
             At::DequeueEntitiesReturn => self.compare_lag_at_dequeue(record, probe),
             At::LoadBalance
             | At::LoadBalanceReturn

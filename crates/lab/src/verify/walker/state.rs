@@ -11,6 +11,7 @@ use fairlab_kernel::{GroupId, TaskId, Vruntime};
 use super::super::probe::Probe;
 use super::Walker;
 use super::balancing::{Balancing, Looking};
+use super::judging::Joining;
 
 /// How many values of a queue's minimum are remembered, for reads of it without its lock.
 const MINIMA_KEPT: usize = 16;
@@ -26,8 +27,8 @@ pub(super) struct TaskInfo {
     /// It was moved to another CPU while waking: from where, and with what.
     pub moved: Option<MovedWhileWaking>,
     pub exiting: bool,
-    /// A change of nice level that was announced and is not applied yet.
-    pub renice: Option<i32>,
+    /// A change of nice level that code on a CPU has announced and that is not applied yet.
+    pub renice: Option<(i32, Cpu)>,
     /// A `sched_move_task()` that was announced and is not applied yet.
     pub moving_group: bool,
     /// It has called `sched_yield()`; and that has been applied since it was last switched.
@@ -162,6 +163,10 @@ pub(super) struct CpuInfo {
     pub pending_before_charge: (bool, u64),
     /// The task whose sleep code on this CPU has just reported as ended: it had left its queue.
     pub sleep_ended: Option<Pid>,
+    /// The task that a probe has shown code on this CPU taking off a queue to put it back; and where it comes to stand, if
+    /// the core has put back one that waits, until its place is shown.
+    pub taken_off: Option<Pid>,
+    pub put_back: Option<Joining>,
     /// The task that a probe has shown code on this CPU waking where it slept on its queue.
     pub requeued: Option<Pid>,
     /// The same, while the charge that comes before is awaited.
