@@ -300,6 +300,17 @@ impl Scheduler {
         self.average(queue.0)
     }
 
+    /// The same without an entity that waits there, the running one charged up to its runqueue's clock.
+    pub fn queue_average_without(&self, queue: QueueId, entity: Option<EntityId>) -> Vruntime {
+        let Some(entity) = entity.filter(|&entity| !self.is_current(entity)) else {
+            return self.queue_average(queue);
+        };
+        let running = self.running_at(queue, self.rq_clock(self.cpu_of(queue)));
+        let mut others = self.cfs(queue.0).clone();
+        others.remove_waiting(entity.0);
+        others.average_vruntime(running, self.generation.behaviours.average_rounding)
+    }
+
     /// How far one ns of run time moves a queue's average at most, virtual ns.
     pub fn average_step(&self, queue: QueueId) -> u64 {
         self.running_entity(queue.0).map_or(0, |curr| self.calc_delta_fair(self.se(curr).load, 1))

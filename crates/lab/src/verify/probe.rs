@@ -97,6 +97,9 @@ names! {
     }
 }
 
+/// Functions in which a lag is computed.
+const LAG_IN: [&str; 3] = ["(update_entity_lag+", "(dequeue_entity+", "(dequeue_entities+"];
+
 names! {
     /// What a probe fetched.
     Key {
@@ -192,6 +195,8 @@ pub(super) struct Probe {
     pub in_reweight: bool,
     /// The same for `requeue_delayed_entity()`.
     pub in_requeue: bool,
+    /// The same to the computation of a lag, which may be part of a dequeue.
+    pub in_lag: bool,
     values: Box<[Option<i64>]>,
     /// At a selection: what it finds on each CPU.
     pub cpus: Vec<CpuShown>,
@@ -281,6 +286,7 @@ impl Probe {
             in_place: false,
             in_reweight: false,
             in_requeue: false,
+            in_lag: false,
             values: vec![None; Key::ALL.len()].into(),
             cpus: Vec::new(),
         }
@@ -297,6 +303,7 @@ impl Probe {
             in_place: fields.text().starts_with("(place_entity+"),
             in_reweight: fields.text().starts_with("(reweight_entity+"),
             in_requeue: fields.text().starts_with("(requeue_delayed_entity+"),
+            in_lag: LAG_IN.iter().any(|function| fields.text().starts_with(function)),
             values: vec![None; Key::ALL.len()].into(),
             cpus: Vec::new(),
         };

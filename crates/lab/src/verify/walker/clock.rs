@@ -37,6 +37,11 @@ impl Walker {
         }
     }
 
+    /// Whether a lag is computed of what code on another CPU takes off a queue.
+    pub(super) fn dequeues_elsewhere(&self, record: &Record, probe: &Probe) -> bool {
+        probe.in_lag && self.cpus[record.cpu.index()].dequeues.is_some_and(|cpu| cpu != record.cpu)
+    }
+
     /// The same where a probe of `place_entity()` shows a queue's minimum.
     pub(super) fn learn_clock_from_minimum(
         &mut self,
@@ -64,7 +69,8 @@ impl Walker {
         shown: impl Fn(&Walker, Ns) -> Vruntime,
     ) -> bool {
         let cpu = self.sched.cpu_of(queue);
-        if !self.runs_group(queue) || !self.is_charged_unprinted(cpu) {
+        let charged = self.is_charged_unprinted(cpu) || self.cpus[record.cpu.index()].dequeues == Some(cpu);
+        if !self.runs_group(queue) || !charged {
             return false;
         }
         let Some(next) = self.clock_of_next_charge(cpu) else { return false };

@@ -79,14 +79,20 @@ impl Walker {
                 self.on_select(record, probe);
             }
             At::SetAffinity => self.on_set_affinity(record, probe),
-            At::AverageReturn if probe.in_reweight || probe.in_requeue => {
+            At::AverageReturn
+                if probe.in_reweight || probe.in_requeue || self.dequeues_elsewhere(record, probe) =>
+            {
                 self.learn_clock(record, probe);
             }
             At::DequeueEntities => {
+                self.cpus[record.cpu.index()].dequeues = probe.cpu();
                 self.note_taken_off(record, probe);
                 self.on_dequeue_entities(record, probe);
             }
-            At::DequeueEntitiesReturn => self.compare_lag_at_dequeue(record, probe),
+            At::DequeueEntitiesReturn => {
+                self.cpus[record.cpu.index()].dequeues = None;
+                self.compare_lag_at_dequeue(record, probe);
+            }
             At::LoadBalance
             | At::LoadBalanceReturn
             | At::FindBusiestGroupReturn
@@ -202,7 +208,10 @@ impl Walker {
         let view = self.sched.entity_view(entity);
         // One that the core has on its queue already is being taken off and put back.
         self.cpus[record.cpu.index()].placing =
-            self.probed_queue(probe).filter(|_| !view.on_rq || view.delayed);
+            self.probed_queue(probe).filter(|_| !view.on_rq || view.delayed).map(|queue| {
+                let sleeps = (view.delayed && view.on_rq).then_some(entity);
+                (queue, sleeps)
+            });
         if view.on_rq {
             return;
         }
@@ -252,10 +261,10 @@ impl Walker {
 
     /// `avg_vruntime()` returns to a placement.
     fn compare_average(&mut self, record: &Record, probe: &Probe) {
-        let Some(queue) = self.cpus[record.cpu.index()].placing else { return };
+        let Some((queue, sleeps)) = self.cpus[record.cpu.index()].placing else { return };
         let Some(kernel) = probe.unsigned(Key::Average).map(Vruntime) else { return };
-        let model = self.sched.queue_average(queue);
-        if !self.learn_clock(record, probe) {
+        let model = self.sched.queue_average_without(queue, sleeps);
+        if sleeps.is_some() || !self.learn_clock(record, probe) {
             let judged = Judged { record, kind: Kind::QueueTime, case: "average", queue };
             let tolerance = self.queue_tolerance(queue);
             self.compare(judged, self.average_known(queue), [model, kernel], tolerance, "average");

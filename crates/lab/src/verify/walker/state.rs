@@ -147,8 +147,9 @@ pub(super) struct CpuInfo {
     pub tested: Option<(Pid, bool)>,
     /// Its running task was moved between groups: once it has been put back, a reschedule is pending.
     pub resched_due: bool,
-    /// The queue on which code on this CPU places an entity.
-    pub placing: Option<QueueId>,
+    /// The queue on which code on this CPU places an entity, and that entity if it sleeps there in the core still: the
+    /// kernel has taken it off for the time.
+    pub placing: Option<(QueueId, Option<EntityId>)>,
     /// The event up to which changes of weight that code on this CPU makes have been made in the core already.
     pub weights_given: u64,
     /// The event up to which the core is ahead: its running task has been off its queue and on again already.
@@ -163,6 +164,8 @@ pub(super) struct CpuInfo {
     pub pending_before_charge: (bool, u64),
     /// The task whose sleep code on this CPU has just reported as ended: it had left its queue.
     pub sleep_ended: Option<Pid>,
+    /// The CPU from whose queues code on this one takes something off.
+    pub dequeues: Option<Cpu>,
     /// The task that a probe has shown code on this CPU taking off a queue to put it back; and where it comes to stand, if
     /// the core has put back one that waits, until its place is shown.
     pub taken_off: Option<Pid>,

@@ -225,8 +225,9 @@ impl Walker {
         let tested = waker.tested.take();
         let (began, seen) = (waker.waking_began, waker.waking_seen);
         let pid = self.pid_of(task);
-        let pending_at_test =
-            tested.filter(|(tested, _)| *tested == pid && self.seen.resched_probe).map(|(_, pending)| pending);
+        let pending_at_test = tested
+            .filter(|(tested, _)| *tested == pid && self.seen.resched_probe)
+            .map(|(_, pending)| pending);
         let probed = pending_at_test.is_some();
         // The target may have reported the flag that this wakeup set before the wakeup itself was reported.
         let set_meanwhile = !probed && !local && self.cpus[target.index()].pending_since > seen;
