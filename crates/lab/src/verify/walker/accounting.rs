@@ -42,8 +42,8 @@ impl Walker {
         let ahead = self.sched.rq_clock(cpu).0.wrapping_sub(record.time.0) as i64;
         self.cpus[cpu.index()].clock_ahead = Some(ahead);
         if self.detached_dest(record.cpu) == Some(cpu) {
-            // This was the accounting of the queue that they join; where the rest is traced, that comes first.
-            if !self.recording.traces_places {
+            // This was the accounting of the queue that they join; where the rest is shown, that comes first.
+            if !self.recording.traces_places && !self.recording.shows_weights {
                 self.attach_detached(record, record.cpu);
             }
         } else if record.cpu == cpu {
