@@ -38,6 +38,24 @@ impl Walker {
             }
             At::MoveGroup => self.on_move_group(probe),
             At::Yield => self.on_yield(probe),
+            At::SelectTaskRq => {
+                self.selection_shown = true;
+                self.on_select(record, probe);
+            }
+            At::SetAffinity => self.on_set_affinity(record, probe),
+            At::LoadBalance
+            | At::LoadBalanceReturn
+            | At::FindBusiestGroupReturn
+            | At::DetachTasks
+            | At::DetachTasksReturn
+            | At::ActiveBalance => self.on_try_probe(record, probe),
+            _ => self.on_queue_probe(record, probe),
+        }
+    }
+
+    /// A probe where entities join and leave queues, and are weighed.
+    fn on_queue_probe(&mut self, record: &Record, probe: &Probe) {
+        match probe.at {
             At::ReweightEntity => self.on_reweight(record, probe),
             At::ReweightTracepoint | At::PlaceTracepoint | At::DeadlineTracepoint => {
                 self.on_traced(record, probe);
@@ -74,11 +92,6 @@ impl Walker {
                 }
             }
             At::AverageReturn if probe.in_place => self.compare_average(record, probe),
-            At::SelectTaskRq => {
-                self.selection_shown = true;
-                self.on_select(record, probe);
-            }
-            At::SetAffinity => self.on_set_affinity(record, probe),
             At::AverageReturn
                 if probe.in_reweight || probe.in_requeue || self.dequeues_elsewhere(record, probe) =>
             {
@@ -93,12 +106,6 @@ impl Walker {
                 self.cpus[record.cpu.index()].dequeues = None;
                 self.compare_lag_at_dequeue(record, probe);
             }
-            At::LoadBalance
-            | At::LoadBalanceReturn
-            | At::FindBusiestGroupReturn
-            | At::DetachTasks
-            | At::DetachTasksReturn
-            | At::ActiveBalance => self.on_try_probe(record, probe),
             At::RequeueDelayed => self.on_requeue(record, probe),
             _ => {}
         }
