@@ -30,10 +30,11 @@ run: ## build the program and show it at work; or run it with ARGS="…"
 test: lint ## what CI runs: lint, build, all tests; ends with one summary line
 	@$(STEP) build $(CARGO) build --workspace --all-targets --locked
 	@$(STEP) test scripts/with-peers $(CARGO) test --workspace --locked --no-fail-fast
+	@$(STEP) boot $(CARGO) test --locked -p fairlab-cli --test boot -- --ignored --test-threads 1
 	@awk -v seconds=$$(($$(date +%s) - $(START))) '/^test result:/ {passed += $$4; ignored += $$8} \
 	  END {if (!passed) {print "test: FAILED, no test ran"; exit 1} \
 	  printf "all ok: formatting, clippy, build, %d tests passed, %d ignored, %d s\n", passed, ignored, seconds}' \
-	  target/log/test.log
+	  target/log/test.log target/log/boot.log
 
 lint: ## formatting and clippy, warnings are errors
 	@$(STEP) fmt $(CARGO) fmt --all --check

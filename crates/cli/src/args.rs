@@ -47,6 +47,8 @@ pub enum Command {
     Live(LiveArgs),
     /// The real benchmark on this host, with its own options: schbench --help lists them.
     Schbench(SchbenchArgs),
+    /// Boots a real kernel in QEMU, runs a workload there and records its scheduler.
+    Boot(BootArgs),
     /// Shows how long each task of a recorded trace waited for a CPU, as perf sched latency does.
     Latency(LatencyArgs),
     /// Explains the worst waits of a recorded trace: who woke the task, who ran instead, what idled, what ended it.
@@ -181,6 +183,42 @@ pub struct RecordArgs {
     /// The command that runs meanwhile.
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     pub command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct BootArgs {
+    /// The kernel: a vmlinuz, or debian:bullseye, debian:bookworm, debian:trixie, debian:sid, which are fetched once.
+    pub image: String,
+    /// Its CPUs: SOCKETSxCORESxTHREADS, or how many cores of one socket.
+    #[arg(long, value_name = "TOPOLOGY", default_value = "4")]
+    pub topology: fairlab_lab::boot::Layout,
+    /// On how many NUMA nodes.
+    #[arg(long, value_name = "NODES", default_value_t = 1)]
+    pub numa: u32,
+    /// CPUs run in turn and time is instructions: equal inputs give equal runs. The default for up to 8 CPUs.
+    #[arg(long, conflicts_with = "threads")]
+    pub deterministic: bool,
+    /// Each CPU is a thread of the host: for more CPUs, and not for times.
+    #[arg(long)]
+    pub threads: bool,
+    /// Also record what the scheduler decides by: queues, entities, loads, at each of its decisions.
+    #[arg(long)]
+    pub probes: bool,
+    /// Fetch a named kernel anew.
+    #[arg(long)]
+    pub refresh: bool,
+    /// When to give up, in seconds of the host.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub timeout: u64,
+    /// Where the recording goes: a new folder, which verify takes as it is.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// The workload and its own options.
+    #[arg(value_name = "WORKLOAD", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub workload: Vec<String>,
 }
 
 #[derive(Debug, Args)]

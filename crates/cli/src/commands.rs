@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod bisect;
+pub mod boot;
 pub mod compare;
 pub mod convert;
 pub mod experiment;

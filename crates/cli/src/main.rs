@@ -44,6 +44,7 @@ fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Record(args) => commands::record::execute(&args),
         Command::Live(args) => commands::live::execute(&args),
         Command::Schbench(args) => commands::live::schbench(&args),
+        Command::Boot(args) => commands::boot::execute(&args),
         Command::Latency(args) => commands::latency::execute(&args),
         Command::Explain(args) => commands::explain::execute(&args),
         Command::Summary(args) => commands::summary::execute(&args),

@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 9] = [
+const CRATES: [Crate; 10] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     Crate { name: "kernel", uses: &["event"], tests_use: &[] },
     // Its tests judge whole runs by the same analyses that users see.
@@ -25,7 +25,13 @@ const CRATES: [Crate; 9] = [
     Crate { name: "analysis", uses: &["event"], tests_use: &["trace"] },
     // It is linked into the first process of a booted kernel, so it uses little.
     Crate { name: "live", uses: &["event", "kernel", "sim"], tests_use: &[] },
-    Crate { name: "lab", uses: &["event", "kernel", "sim", "trace", "analysis", "live"], tests_use: &[] },
+    // The first process of a booted kernel, and its language with the host.
+    Crate { name: "guest", uses: &["sim", "live"], tests_use: &[] },
+    Crate {
+        name: "lab",
+        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "guest"],
+        tests_use: &[],
+    },
     Crate {
         name: "cli",
         uses: &["event", "kernel", "sim", "trace", "analysis", "live", "lab"],

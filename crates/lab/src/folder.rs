@@ -108,7 +108,17 @@ impl RunFolder {
     }
 
     fn file(&self, name: &str, content: &str) -> Result<(), LabError> {
-        let path = self.building.join(name);
+        self.bytes(name, content.as_bytes())
+    }
+
+    /// Where a file of this name is while the folder is made.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.building.join(name)
+    }
+
+    /// Writes a file, and the folders that it lies in.
+    pub(crate) fn bytes(&self, name: &str, content: &[u8]) -> Result<(), LabError> {
+        let path = self.path(name);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|error| self.failed(&error))?;
         }

@@ -7,6 +7,7 @@
 
 pub mod attribute;
 pub mod bisect;
+pub mod boot;
 mod compare;
 mod error;
 mod experiment;

@@ -3,6 +3,7 @@
 //! Must not know: CPUs, schedulers, costs. A program sees what user space sees: its own actions and the clock.
 
 mod arguments;
+pub mod catalogue;
 pub mod cgroup;
 pub mod daemons;
 pub mod hackbench;

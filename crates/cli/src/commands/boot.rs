@@ -1,0 +1,90 @@
+//! `fairlab boot`: a real kernel in QEMU under a workload.
+
+use std::time::Duration;
+
+use fairlab_lab::RunFolder;
+use fairlab_lab::boot::{BootOptions, Booted, Image, Mode, TURNS_CPUS_MAX, boot};
+use serde_json::json;
+
+use super::trace;
+use crate::args::{BootArgs, Format};
+use crate::error::CliError;
+use crate::output;
+use crate::progress::stop_on_interrupt;
+
+pub fn execute(args: &BootArgs) -> Result<(), CliError> {
+    let layout = args.topology.with_nodes(args.numa)?;
+    let in_turn = args.deterministic || !args.threads && layout.cpus() <= TURNS_CPUS_MAX;
+    let options = BootOptions {
+        image: Image::parse(&args.image)?,
+        refresh: args.refresh,
+        layout,
+        mode: if in_turn { Mode::Deterministic } else { Mode::Threads },
+        probes: args.probes,
+        workload: args.workload.clone(),
+        limit: Duration::from_secs(args.timeout),
+    };
+    let folder = args.out.as_deref().map(RunFolder::create).transpose()?;
+    let stop = stop_on_interrupt()?;
+    let booted = match boot(&options, &stop) {
+        Ok(Some(booted)) => booted,
+        Ok(None) => return Err(CliError::Interrupted),
+        // What was stopped on the way to the machine says so in its own words.
+        Err(_) if stop.load(std::sync::atomic::Ordering::Relaxed) => return Err(CliError::Interrupted),
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(folder) = folder {
+        booted.write(&folder)?;
+        folder.finish()?;
+    }
+    let shown = args.out.clone().unwrap_or_else(|| "the trace".into());
+    trace::warn(&shown, &booted.import, &[]);
+    if booted.dropped > 0 {
+        eprintln!(
+            "fairlab: {} events were dropped for want of room; let the workload run for less",
+            booted.dropped
+        );
+    }
+    answer(args, &options, &booted)
+}
+
+fn answer(args: &BootArgs, options: &BootOptions, booted: &Booted) -> Result<(), CliError> {
+    match args.format {
+        Format::Text => output::print(&text(args, options, booted)),
+        Format::Json => output::print_json(&json!({
+            "schema": "fairlab/boot/1",
+            "out": args.out,
+            "release": booted.release,
+            "mode": booted.mode.name(),
+            "digest": booted.digest.to_string(),
+            "events": booted.import.events,
+            "dropped": booted.dropped,
+            "status": booted.status,
+            "output": booted.output,
+            "errors": booted.errors,
+            "wall_ns": u64::try_from(booted.wall.as_nanos()).unwrap_or(u64::MAX),
+            "meta": booted.meta,
+        })),
+    }
+}
+
+fn text(args: &BootArgs, options: &BootOptions, booted: &Booted) -> String {
+    let mut text = format!(
+        "{} ({}) on {}, QEMU {}, {}: {}\n\n",
+        booted.release,
+        options.image,
+        options.layout,
+        booted.qemu.split(' ').next().unwrap_or_default(),
+        booted.mode.name(),
+        booted.mode.meaning()
+    );
+    text += &booted.output;
+    text += &booted.errors;
+    let (events, seconds) = (booted.import.events, booted.wall.as_secs_f64());
+    text += &format!("\n{} ended with status {}", args.workload[0], booted.status);
+    text += &format!("; {events} events, digest {}; {seconds:.1} s of the host\n", booted.digest);
+    if let Some(out) = &args.out {
+        text += &format!("{}: the recording; 'fairlab verify' takes it\n", out.display());
+    }
+    text
+}

@@ -1,0 +1,240 @@
+//! The types of the running kernel, as it describes them itself (`/sys/kernel/btf/vmlinux`).
+//!
+//! Source: Documentation/bpf/btf.rst of the kernel, which fixes the layout.
+//!
+//! Must not know: which of its types are of interest.
+
+use std::collections::HashMap;
+
+/// Kinds of types that matter here; others are known by how long they are.
+mod kind {
+    pub const INT: u32 = 1;
+    pub const PTR: u32 = 2;
+    pub const ARRAY: u32 = 3;
+    pub const STRUCT: u32 = 4;
+    pub const UNION: u32 = 5;
+    pub const ENUM: u32 = 6;
+    pub const TYPEDEF: u32 = 8;
+    pub const VOLATILE: u32 = 9;
+    pub const CONST: u32 = 10;
+    pub const RESTRICT: u32 = 11;
+    pub const FUNC: u32 = 12;
+    pub const FUNC_PROTO: u32 = 13;
+    pub const VAR: u32 = 14;
+    pub const DATASEC: u32 = 15;
+    pub const DECL_TAG: u32 = 17;
+    pub const TYPE_TAG: u32 = 18;
+    pub const ENUM64: u32 = 19;
+}
+
+const MAGIC: u16 = 0xeb9f;
+const HEADER_BYTES: usize = 24;
+
+/// Types refer to one another; a file that makes a ring of them is broken.
+const DEPTH_MAX: usize = 32;
+
+/// The number of a type. 0 is `void`.
+pub type TypeId = u32;
+
+/// A kernel's types.
+#[derive(Debug)]
+pub struct Types<'a> {
+    strings: &'a [u8],
+    types: Vec<Type<'a>>,
+    structs: HashMap<&'a str, TypeId>,
+    functions: HashMap<&'a str, TypeId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Type<'a> {
+    info: u32,
+    /// A size, or the type that this one refers to.
+    size_or_type: u32,
+    /// What follows the head.
+    rest: &'a [u8],
+}
+
+impl Type<'_> {
+    fn kind(&self) -> u32 {
+        self.info >> 24 & 0x1f
+    }
+
+    fn words(&self, of: usize) -> impl Iterator<Item = Vec<u32>> {
+        self.rest.chunks_exact(of * 4).map(|entry| entry.chunks_exact(4).map(word_of).collect())
+    }
+}
+
+/// A member that a path led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Bytes from the beginning of the outermost structure.
+    pub offset: u64,
+    /// Its type.
+    pub of: TypeId,
+}
+
+/// How a value is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// An integer of so many bits.
+    Integer {
+        /// 8, 16, 32 or 64.
+        bits: u32,
+        /// Whether it has a sign.
+        signed: bool,
+    },
+    /// An address, and of what.
+    Pointer(TypeId),
+    /// The first word of something longer.
+    Words,
+}
+
+impl<'a> Types<'a> {
+    /// Reads a description; `None` if it is none.
+    pub fn parse(bytes: &'a [u8]) -> Option<Types<'a>> {
+        let header = bytes.get(..HEADER_BYTES)?;
+        if u16::from_le_bytes([header[0], header[1]]) != MAGIC {
+            return None;
+        }
+        let number = |at: usize| word_of(&header[at..at + 4]) as usize;
+        let (head, types_at, types_length) = (number(4), number(8), number(12));
+        let (strings_at, strings_length) = (number(16), number(20));
+        let part = |at: usize, length: usize| {
+            let start = head.checked_add(at)?;
+            bytes.get(start..start.checked_add(length)?)
+        };
+        let strings = part(strings_at, strings_length)?;
+        let mut types = Types {
+            strings,
+            types: vec![Type { info: 0, size_or_type: 0, rest: &[] }],
+            structs: HashMap::new(),
+            functions: HashMap::new(),
+        };
+        let mut rest = part(types_at, types_length)?;
+        while !rest.is_empty() {
+            rest = types.take_type(rest)?;
+        }
+        Some(types)
+    }
+
+    /// Takes one type over and gives what follows it.
+    fn take_type(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let (head, after) = bytes.split_at_checked(12)?;
+        let [name, info, size_or_type] = [0, 4, 8].map(|at| word_of(&head[at..at + 4]));
+        let count = (info & 0xffff) as usize;
+        let length = match info >> 24 & 0x1f {
+            kind::INT | kind::VAR | kind::DECL_TAG => 4,
+            kind::ARRAY => 12,
+            kind::STRUCT | kind::UNION | kind::DATASEC | kind::ENUM64 => count * 12,
+            kind::ENUM | kind::FUNC_PROTO => count * 8,
+            _ => 0,
+        };
+        let (rest, after) = after.split_at_checked(length)?;
+        let found = Type { info, size_or_type, rest };
+        let id = self.types.len() as TypeId;
+        let text = self.string(name);
+        match found.kind() {
+            kind::STRUCT | kind::UNION if !text.is_empty() => {
+                self.structs.entry(text).or_insert(id);
+            }
+            kind::FUNC => {
+                self.functions.entry(text).or_insert(size_or_type);
+            }
+            _ => {}
+        }
+        self.types.push(found);
+        Some(after)
+    }
+
+    fn string(&self, at: u32) -> &'a str {
+        let bytes = self.strings.get(at as usize..).unwrap_or_default();
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(0);
+        std::str::from_utf8(&bytes[..end]).unwrap_or_default()
+    }
+
+    fn get(&self, id: TypeId) -> Option<Type<'a>> {
+        self.types.get(id as usize).copied()
+    }
+
+    /// What a type is without names and qualifiers.
+    fn bare(&self, mut id: TypeId) -> Option<Type<'a>> {
+        for _ in 0..DEPTH_MAX {
+            let found = self.get(id)?;
+            match found.kind() {
+                kind::TYPEDEF | kind::VOLATILE | kind::CONST | kind::RESTRICT | kind::TYPE_TAG => {
+                    id = found.size_or_type;
+                }
+                _ => return Some(found),
+            }
+        }
+        None
+    }
+
+    /// The structure of this name.
+    pub fn structure(&self, name: &str) -> Option<TypeId> {
+        self.structs.get(name).copied()
+    }
+
+    /// Parameters of a function, in order: name and type; and the type that it returns.
+    pub fn function(&self, name: &str) -> Option<(Vec<(&'a str, TypeId)>, TypeId)> {
+        let prototype = self.get(*self.functions.get(name)?)?;
+        if prototype.kind() != kind::FUNC_PROTO {
+            return None;
+        }
+        let parameters = prototype.words(2).map(|words| (self.string(words[0]), words[1])).collect();
+        Some((parameters, prototype.size_or_type))
+    }
+
+    /// The member of a structure that a path of names leads to, also through unnamed members.
+    pub fn member(&self, of: TypeId, path: &str) -> Option<Member> {
+        let mut at = Member { offset: 0, of };
+        for name in path.split('.') {
+            let inner = self.direct(at.of, name, DEPTH_MAX)?;
+            at = Member { offset: at.offset + inner.offset, of: inner.of };
+        }
+        Some(at)
+    }
+
+    fn direct(&self, of: TypeId, wanted: &str, depth: usize) -> Option<Member> {
+        let outer = self.bare(of)?;
+        if depth == 0 || !matches!(outer.kind(), kind::STRUCT | kind::UNION) {
+            return None;
+        }
+        let with_bits = outer.info >> 31 == 1;
+        for words in outer.words(3) {
+            let (name, inner) = (self.string(words[0]), words[1]);
+            let bits = if with_bits { words[2] & 0xff_ffff } else { words[2] };
+            let offset = u64::from(bits / 8);
+            if name == wanted {
+                return Some(Member { offset, of: inner });
+            }
+            if name.is_empty()
+                && let Some(found) = self.direct(inner, wanted, depth - 1)
+            {
+                return Some(Member { offset: offset + found.offset, of: found.of });
+            }
+        }
+        None
+    }
+
+    /// How a value of this type is read.
+    pub fn scalar(&self, of: TypeId) -> Option<Scalar> {
+        let found = self.bare(of)?;
+        match found.kind() {
+            kind::INT => {
+                let encoding = found.rest.get(..4).map_or(0, word_of);
+                let is_bool = encoding >> 24 & 4 != 0;
+                let signed = encoding >> 24 & 1 != 0 && !is_bool;
+                Some(Scalar::Integer { bits: found.size_or_type * 8, signed })
+            }
+            kind::ENUM => Some(Scalar::Integer { bits: found.size_or_type * 8, signed: false }),
+            kind::PTR => Some(Scalar::Pointer(found.size_or_type)),
+            kind::ARRAY | kind::STRUCT | kind::UNION => Some(Scalar::Words),
+            _ => None,
+        }
+    }
+}
+
+fn word_of(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}

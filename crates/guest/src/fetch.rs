@@ -1,0 +1,132 @@
+//! What a probe fetches, written as C would have it and resolved by the kernel's own types: `cpu=cfs_rq->rq->cpu`
+//! becomes `cpu=+2672(+304($arg1)):s32` on the kernel for which that is true.
+//!
+//! The forms: `name=parameter->member.inner->member`; `(struct)parameter->member` where the parameter has another type;
+//! `parameter<struct.member>->other` for the structure that holds what the parameter points to; `retval` for what a
+//! function returned; `:type` at the end where the type's own is not wanted; alternatives between `|`, of which the first
+//! that this kernel has is taken. What begins with `+`, `$` or `@` is passed on as it is.
+//!
+//! Must not know: what is probed.
+
+use crate::btf::{Scalar, TypeId, Types};
+
+/// A function, as far as fetching needs to know it.
+#[derive(Debug)]
+pub struct Function<'t, 'a> {
+    types: &'t Types<'a>,
+    /// Name, where it is found, and type.
+    values: Vec<(String, String, TypeId)>,
+}
+
+/// An address, and what lies there.
+struct Place {
+    address: String,
+    of: TypeId,
+}
+
+impl<'t, 'a> Function<'t, 'a> {
+    /// A function by the kernel's description; where it is not described, by `declared`: names of parameters, each after
+    /// the name of the structure that it points to (`cfs_rq *cfs_rq`).
+    pub fn new(types: &'t Types<'a>, name: &str, declared: &[&str]) -> Function<'t, 'a> {
+        let register = |index: usize| format!("$arg{}", index + 1);
+        let mut values = Vec::new();
+        if let Some((parameters, returned)) = types.function(name) {
+            let known = parameters.iter().enumerate();
+            values.extend(known.map(|(index, (name, of))| ((*name).to_string(), register(index), *of)));
+            values.push(("retval".to_string(), "$retval".to_string(), returned));
+        } else {
+            for (index, parameter) in declared.iter().enumerate() {
+                let (of, name) = parameter.split_once(" *").unwrap_or(("", parameter));
+                // Without a type only a cast or a type at the end helps.
+                let of = types.structure(of).unwrap_or(0);
+                values.push((name.to_string(), register(index), of));
+            }
+            values.push(("retval".to_string(), "$retval".to_string(), 0));
+        }
+        Function { types, values }
+    }
+
+    /// One field of a probe; `None` if this kernel has nothing of that name.
+    pub fn field(&self, field: &str) -> Option<String> {
+        let (name, alternatives) = field.split_once('=')?;
+        if alternatives.starts_with(['+', '$', '@']) {
+            return Some(field.to_string());
+        }
+        let (alternatives, wanted) = match alternatives.rsplit_once(':') {
+            Some((alternatives, wanted)) => (alternatives, Some(wanted)),
+            None => (alternatives, None),
+        };
+        let (value, of) = alternatives.split('|').find_map(|expression| self.value(expression))?;
+        let form = match wanted {
+            Some(wanted) => wanted.to_string(),
+            None => form(self.types.scalar(of)?),
+        };
+        Some(format!("{name}={value}:{form}"))
+    }
+
+    /// What is fetched, and its type.
+    fn value(&self, expression: &str) -> Option<(String, TypeId)> {
+        let mut steps = expression.split("->");
+        let (mut at, is_declared) = self.first(steps.next()?)?;
+        let mut value = None;
+        for path in steps {
+            if let Some((address, pointer)) = value.take() {
+                at = Place { address, of: self.pointed(pointer)? };
+            }
+            let member = self.types.member(at.of, path)?;
+            value = Some((fetch(member.offset.cast_signed(), &at.address), member.of));
+        }
+        // A parameter by itself.
+        Some(value.unwrap_or((at.address, is_declared)))
+    }
+
+    /// What an expression begins with: where its structure lies, and the type of the parameter itself.
+    fn first(&self, text: &str) -> Option<(Place, TypeId)> {
+        let (cast, text) = match text.strip_prefix('(').and_then(|text| text.split_once(')')) {
+            Some((structure, text)) => (Some(self.types.structure(structure)?), text),
+            None => (None, text),
+        };
+        let (name, holder) = match text.strip_suffix('>').and_then(|text| text.split_once('<')) {
+            Some((name, holder)) => (name, Some(holder)),
+            None => (text, None),
+        };
+        let (_, address, own) = self.values.iter().find(|(known, ..)| known == name)?;
+        if let Some(holder) = holder {
+            let (structure, path) = holder.split_once('.')?;
+            let of = self.types.structure(structure)?;
+            let inner = self.types.member(of, path)?.offset;
+            let address = if inner == 0 { address.clone() } else { format!("{address}-{inner}") };
+            return Some((Place { address, of }, *own));
+        }
+        let of = cast.or_else(|| self.pointed(*own)).unwrap_or(*own);
+        Some((Place { address: address.clone(), of }, *own))
+    }
+
+    fn pointed(&self, of: TypeId) -> Option<TypeId> {
+        match self.types.scalar(of)? {
+            Scalar::Pointer(of) => Some(of),
+            _ => None,
+        }
+    }
+}
+
+/// Fetches at an address, which may be one less an offset.
+fn fetch(offset: i64, address: &str) -> String {
+    let (address, offset) = match address
+        .rsplit_once('-')
+        .and_then(|(address, inner)| Some((address, inner.parse::<i64>().ok()?)))
+    {
+        Some((address, inner)) => (address, offset - inner),
+        None => (address, offset),
+    };
+    format!("{offset:+}({address})")
+}
+
+/// The type's name for a probe.
+fn form(scalar: Scalar) -> String {
+    match scalar {
+        Scalar::Integer { bits, signed: true } => format!("s{bits}"),
+        Scalar::Integer { bits, signed: false } => format!("u{bits}"),
+        Scalar::Pointer(_) | Scalar::Words => "x64".to_string(),
+    }
+}

@@ -1,0 +1,305 @@
+//! Real kernels: an image is booted in QEMU, runs a workload while its scheduler is recorded, and is gone.
+//!
+//! Must not know: what a recording is asked, how a result reaches a user.
+
+mod apt;
+mod cache;
+mod carried;
+mod emulation;
+mod image;
+mod initramfs;
+mod layout;
+mod qemu;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use fairlab_event::{Digest, DigestSink, Sink, System};
+use fairlab_guest::archive;
+use fairlab_guest::job::Job;
+use fairlab_trace::{ImportStats, ReadOptions};
+use serde_json::{Value, json};
+
+use crate::{LabError, RunFolder, TraceFile};
+use emulation::{KERNEL_ARGUMENTS, Machine, emulate};
+pub use image::{Image, SUITES};
+pub use layout::{Layout, THREADS_CPUS_MAX, TURNS_CPUS_MAX};
+pub use qemu::QEMU_VERSION;
+use qemu::Qemu;
+
+/// What is loaded into QEMU; empty where it was not made for this architecture.
+const LOCKSTEP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
+
+/// The trace's name in a recording's folder.
+const TRACE: &str = "trace.txt";
+
+/// How CPUs are emulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In turn, by one thread of the host; time is instructions. Equal inputs give equal runs.
+    Deterministic,
+    /// Each by a thread of the host; time is the host's.
+    Threads,
+}
+
+impl Mode {
+    /// The name in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Deterministic => "deterministic",
+            Mode::Threads => "threads",
+        }
+    }
+
+    /// What times mean in it, for people.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Mode::Deterministic => {
+                "time is virtual: an instruction is a nanosecond, shared by all CPUs that are busy, and idle time passes \
+                 at once; equal inputs give equal runs. Compare in ticks and slices: microseconds of kernel work grow \
+                 with the CPUs that are busy"
+            }
+            Mode::Threads => {
+                "time is the host's, and CPUs stand still while the host runs others: good for topologies and domains, \
+                 not for times"
+            }
+        }
+    }
+}
+
+/// What to boot and what to do there.
+#[derive(Clone, Debug)]
+pub struct BootOptions {
+    /// The kernel.
+    pub image: Image,
+    /// Whether to fetch the newest of a named image, though one is there.
+    pub refresh: bool,
+    /// Its CPUs.
+    pub layout: Layout,
+    /// How they are emulated.
+    pub mode: Mode,
+    /// Whether to record what the scheduler decides by, not only its events.
+    pub probes: bool,
+    /// The program and its arguments.
+    pub workload: Vec<String>,
+    /// When to give up, in time of the host.
+    pub limit: Duration,
+}
+
+/// What a booted kernel left.
+#[derive(Clone, Debug)]
+pub struct Booted {
+    /// Its release (`uname -r`).
+    pub release: String,
+    /// How CPUs were emulated.
+    pub mode: Mode,
+    /// QEMU's version.
+    pub qemu: String,
+    /// How the workload ended, as a shell would tell it.
+    pub status: i32,
+    /// What it printed.
+    pub output: String,
+    /// What it printed as errors.
+    pub errors: String,
+    /// The digest of all recorded events.
+    pub digest: Digest,
+    /// What was read of the trace.
+    pub import: ImportStats,
+    /// Events that buffers had no room for.
+    pub dropped: u64,
+    /// How long the host worked.
+    pub wall: Duration,
+    /// Everything about the run, as data.
+    pub meta: Value,
+    files: Files,
+}
+
+/// Boots, runs, brings back; `None` if `stop` was set before the end.
+///
+/// # Errors
+/// Image or QEMU cannot be had; the machine does not come up, panics, or is not done in time.
+pub fn boot(options: &BootOptions, stop: &AtomicBool) -> Result<Option<Booted>, LabError> {
+    let guest = initramfs::guest()?;
+    let qemu = Qemu::find(stop)?;
+    let kernel = options.image.file(options.refresh, stop)?;
+    let job = job(options);
+    let initramfs = initramfs::make(&guest, &job, &carried::files(&options.workload)?);
+    let machine = Machine {
+        qemu: &qemu,
+        kernel: &kernel,
+        initramfs: &initramfs,
+        layout: options.layout,
+        mode: options.mode,
+        limit: options.limit,
+    };
+    let Some(left) = emulate(&machine, stop)? else { return Ok(None) };
+    let mut files = Files::unpack(&left.archive)?;
+    let hz: Option<u64> = files.take("hz")?.parse().ok();
+    let kernel_bytes = std::fs::read(&kernel).unwrap_or_default();
+    let mut meta = json!({
+        "vcpus": options.layout.cpus(),
+        "topology": options.layout.to_string(),
+        "HZ": hz,
+        "mode": options.mode.name(),
+        "workload": options.workload,
+        "probed": options.probes,
+        "trace_clock": job.trace_clock,
+        "slice_ns": job.slice_ns,
+        "image": options.image.to_string(),
+        "image_digest": of_bytes(&kernel_bytes),
+        "initramfs_digest": of_bytes(&initramfs),
+        "qemu": qemu.version,
+        "qemu_arguments": left.arguments,
+        "kernel_arguments": KERNEL_ARGUMENTS,
+    });
+    let mut booted = Booted {
+        release: files.text("sched_info.txt")?.split_whitespace().nth(3).unwrap_or_default().to_string(),
+        mode: options.mode,
+        qemu: qemu.version.clone(),
+        status: files.take("status")?.parse().map_err(|_| broken("status"))?,
+        output: files.text("workload.txt")?,
+        errors: files.text("workload-errors.txt")?,
+        digest: Digest(0),
+        import: ImportStats::default(),
+        dropped: dropped(&files.text("trace-stats.txt")?),
+        wall: left.wall,
+        meta: Value::Null,
+        files,
+    };
+    booted.files.0.push(("console.txt".to_string(), left.console.into_bytes()));
+    meta["release"] = json!(booted.release);
+    meta["status"] = json!(booted.status);
+    booted.meta = meta;
+    let mut digest = DigestSink::default();
+    booted.import = booted.read(&mut digest)?;
+    booted.digest = digest.digest();
+    booted.meta["digest"] = json!(booted.digest.to_string());
+    Ok(Some(booted))
+}
+
+/// What a guest left, by name.
+#[derive(Clone, Debug)]
+struct Files(Vec<(String, Vec<u8>)>);
+
+impl Files {
+    fn unpack(bytes: &[u8]) -> Result<Files, LabError> {
+        let listed = archive::files(bytes).ok_or_else(|| broken("they are no archive"))?;
+        Ok(Files(listed.into_iter().map(|(name, content)| (name, content.to_vec())).collect()))
+    }
+
+    fn get(&self, name: &str) -> Option<&[u8]> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, content)| content.as_slice())
+    }
+
+    fn text(&self, name: &str) -> Result<String, LabError> {
+        let content = self.get(name).ok_or_else(|| broken(&format!("there is no {name}")))?;
+        Ok(String::from_utf8_lossy(content).into_owned())
+    }
+
+    /// The text of a file that is not kept.
+    fn take(&mut self, name: &str) -> Result<String, LabError> {
+        let text = self.text(name)?;
+        self.0.retain(|(known, _)| known != name);
+        Ok(text)
+    }
+}
+
+fn broken(what: &str) -> LabError {
+    LabError::new(format!("the guest's results are broken: {what}"), "report this")
+}
+
+fn job(options: &BootOptions) -> Job {
+    let deterministic = options.mode == Mode::Deterministic;
+    Job {
+        workload: options.workload.clone(),
+        // The text of a trace has nanoseconds of this clock only; under lockstep it ticks once a nanosecond.
+        trace_clock: if deterministic { "x86-tsc" } else { "mono" }.to_string(),
+        buffer_kb: if options.layout.cpus() > 16 { 4096 } else { 16384 },
+        probes: options.probes,
+        settle_ns: 300_000_000,
+        // What the others wait for a CPU is this, whatever their number; the emulator divides it among them.
+        slice_ns: deterministic.then_some(if options.layout.cpus() > 4 { 50_000 } else { 20_000 }),
+    }
+}
+
+/// The digest by which bytes are told apart.
+fn of_bytes(bytes: &[u8]) -> String {
+    Digest(xxhash_rust::xxh3::xxh3_128(bytes)).to_string()
+}
+
+/// What CPUs' buffers lost, by their statistics.
+fn dropped(statistics: &str) -> u64 {
+    let words: Vec<&str> = statistics.split_whitespace().collect();
+    let lost = words.windows(2).filter(|pair| matches!(pair[0], "overrun:" | "events:"));
+    lost.filter_map(|pair| pair[1].parse::<u64>().ok()).sum()
+}
+
+impl Booted {
+    /// Hands the recorded events to a sink.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn read(&self, sink: &mut dyn Sink) -> Result<ImportStats, LabError> {
+        let bytes = self.files.get(TRACE).unwrap_or_default();
+        sink.system(&System {
+            release: self.release.clone(),
+            node: "fairlab".to_string(),
+            architecture: "x86_64".to_string(),
+            cpus: self.meta["vcpus"].as_u64().and_then(|cpus| u32::try_from(cpus).ok()),
+        });
+        // Where stamps are bare numbers they are the emulated clock's, which ticks once a nanosecond.
+        let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };
+        fairlab_trace::read(Box::new(bytes), &options, sink).map_err(|error| {
+            LabError::new(format!("what the booted kernel recorded cannot be read: {error}"), "report this")
+        })
+    }
+
+    /// Writes a recording's folder, which `fairlab verify` takes as it is, with the trace also as a trace.dat.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self, folder: &RunFolder) -> Result<(), LabError> {
+        for (name, content) in &self.files.0 {
+            // What is long is packed.
+            if name == TRACE || name.starts_with("tasks-sched-") {
+                let packed = zstd::encode_all(content.as_slice(), 9)
+                    .map_err(|error| LabError::new(format!("cannot pack {name}: {error}"), "try again"))?;
+                folder.bytes(&format!("{name}.zst"), &packed)?;
+            } else {
+                folder.bytes(name, content)?;
+            }
+        }
+        folder.bytes("meta.json", format!("{:#}\n", self.meta).as_bytes())?;
+        let mut trace = TraceFile::create(&folder.path("trace.dat"), None)?;
+        self.read(&mut trace)?;
+        trace.finish().map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_of_all_cpus_are_added() {
+        let statistics = "cpu0 entries: 6546 overrun: 2 commit overrun: 0 dropped events: 1\ncpu1 entries: 9 overrun: 4 commit overrun: 0 dropped events: 0\n";
+        assert_eq!(dropped(statistics), 7);
+    }
+
+    #[test]
+    fn equal_jobs_make_equal_initramfs() {
+        let options = BootOptions {
+            image: Image::Debian("bookworm"),
+            refresh: false,
+            layout: "2".parse().expect("a layout"),
+            mode: Mode::Deterministic,
+            probes: false,
+            workload: vec!["spin".to_string()],
+            limit: Duration::from_secs(1),
+        };
+        let made = initramfs::make(b"program", &job(&options), &[]);
+        assert_eq!(made, initramfs::make(b"program", &job(&options), &[]));
+        let other = BootOptions { workload: vec!["other".to_string()], ..options };
+        assert_ne!(made, initramfs::make(b"program", &job(&other), &[]));
+    }
+}

@@ -1,0 +1,115 @@
+//! Files of this host that a workload needs in the guest: a program with its libraries, and files that are its arguments.
+//!
+//! Must not know: how they get there.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::initramfs::Carried;
+use crate::{LabError, workloads};
+
+/// Files longer than this are no configuration.
+const ARGUMENT_BYTES_MAX: u64 = 16 << 20;
+
+/// What a command needs. A workload of our own is part of the guest's program, whose options are checked here.
+pub(super) fn files(command: &[String]) -> Result<Vec<Carried>, LabError> {
+    let Some((name, arguments)) = command.split_first() else {
+        return Err(LabError::new("no workload is given", "name one behind the image"));
+    };
+    let mut carried = Vec::new();
+    if workloads::find(name).is_ok() {
+        workloads::build(command)?;
+    } else {
+        let program = program(name)?;
+        carried.push((format!("/bin/{}", file_name(&program)), read(&program)?));
+        for library in libraries(&program)? {
+            carried.push((library.display().to_string(), read(&library)?));
+        }
+    }
+    for argument in arguments {
+        let path = Path::new(argument);
+        let is_short =
+            fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= ARGUMENT_BYTES_MAX);
+        let in_place = path.components().all(|part| part.as_os_str() != "..");
+        if is_short && in_place {
+            carried.push((argument.trim_start_matches("./").to_string(), read(path)?));
+        }
+    }
+    carried.sort();
+    carried.dedup();
+    Ok(carried)
+}
+
+/// The file of a program that this host has.
+fn program(name: &str) -> Result<PathBuf, LabError> {
+    let found = if name.contains('/') {
+        Some(PathBuf::from(name)).filter(|path| path.is_file())
+    } else {
+        let path = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
+    };
+    found.ok_or_else(|| {
+        LabError::new(
+            format!("'{name}' is no workload, and no program of this host"),
+            "'fairlab workloads list' lists workloads; a program can be given by its path",
+        )
+    })
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, LabError> {
+    fs::read(path)
+        .map_err(|error| LabError::new(format!("{}: {error}", path.display()), "check who may read it"))
+}
+
+/// What a program loads when it starts, itself included, as the system's own loader tells it.
+fn libraries(program: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output();
+    let output = output.map_err(|error| {
+        LabError::new(format!("cannot ask what {} loads: {error}", program.display()), "install ldd")
+    })?;
+    // A program that loads nothing is told by an exit status.
+    Ok(listed(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x…)`, and the loader alone.
+fn listed(text: &str) -> Vec<PathBuf> {
+    let path = |line: &str| {
+        let line = line.trim();
+        let path = line.split_once(" => ").map_or(line, |(_, path)| path).split(" (").next()?;
+        path.starts_with('/').then(|| PathBuf::from(path))
+    };
+    text.lines().filter_map(path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(words: &[&str]) -> Vec<String> {
+        words.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_program_brings_its_libraries() {
+        let text = "\tlinux-vdso.so.1 (0x7f)\n\tlibc.so.6 => /lib/libc.so.6 (0x7f)\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n";
+        assert_eq!(
+            listed(text),
+            [PathBuf::from("/lib/libc.so.6"), PathBuf::from("/lib64/ld-linux-x86-64.so.2")]
+        );
+        assert_eq!(listed("\tstatically linked\n"), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn our_own_workloads_bring_nothing_and_are_checked() {
+        assert_eq!(files(&command(&["hackbench", "-g", "1"])), Ok(Vec::new()));
+        assert!(files(&command(&["hackbench", "--no-such-option"])).is_err());
+        let error = files(&command(&["no-such-program-anywhere"])).expect_err("unknown");
+        assert!(error.problem.contains("no program of this host"), "{error}");
+    }
+}

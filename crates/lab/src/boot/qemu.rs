@@ -1,0 +1,129 @@
+//! QEMU: the one installed, if it is new enough, or Debian's newest, unpacked beside the system's.
+//!
+//! Must not know: what is booted.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+use super::apt::Apt;
+use super::cache::Cache;
+use crate::LabError;
+
+/// The version from which on several emulated CPUs take turns by instructions without standing still: each got a share
+/// of its own (in 7.2, they hang when the second CPU starts; releases between have not been tried).
+pub const QEMU_VERSION: u32 = 11;
+
+const PROGRAM: &str = "qemu-system-x86_64";
+
+/// Where there is a new enough one in packages.
+const SUITE: &str = "sid";
+const PACKAGE: &str = "qemu-system-x86";
+
+/// A QEMU that can be started.
+#[derive(Clone, Debug)]
+pub(super) struct Qemu {
+    program: PathBuf,
+    /// The root of unpacked packages; none where it is installed.
+    root: Option<PathBuf>,
+    /// Its own words: `11.1.3 (Debian 1:11.1.3+ds-1)`.
+    pub version: String,
+}
+
+impl Qemu {
+    /// The installed one, or one from the cache, or one that is fetched.
+    pub fn find(stop: &AtomicBool) -> Result<Qemu, LabError> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let installed =
+            env::split_paths(&path).map(|folder| folder.join(PROGRAM)).filter(|path| path.is_file());
+        for program in installed {
+            if let Some(qemu) = (Qemu { program, root: None, version: String::new() }).asked()
+                && major(&qemu.version) >= Some(QEMU_VERSION)
+            {
+                return Ok(qemu);
+            }
+        }
+        let cache = Cache::open()?;
+        let root = cache.path("qemu");
+        if let Some(qemu) = Qemu::in_root(&root) {
+            return Ok(qemu);
+        }
+        let apt = Apt::of_suite(SUITE, &cache, stop)?;
+        let packages = apt.download_with_needs(PACKAGE)?;
+        let root =
+            cache.build("qemu", |folder| packages.iter().try_for_each(|package| unpack(package, folder)))?;
+        apt.clean();
+        Qemu::in_root(&root).ok_or_else(|| {
+            LabError::new(
+                format!("the QEMU of Debian {SUITE} was unpacked into {} and does not start", root.display()),
+                format!("install QEMU {QEMU_VERSION} or later yourself"),
+            )
+        })
+    }
+
+    fn in_root(root: &Path) -> Option<Qemu> {
+        let program = root.join("usr/bin").join(PROGRAM);
+        let qemu = Qemu { program, root: Some(root.to_path_buf()), version: String::new() };
+        qemu.program.is_file().then(|| qemu.asked()).flatten()
+    }
+
+    /// With its version; `None` if it does not start.
+    fn asked(mut self) -> Option<Qemu> {
+        let output = self.command(None).arg("--version").stderr(Stdio::null()).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        self.version = text.lines().next()?.strip_prefix("QEMU emulator version ")?.to_string();
+        Some(self)
+    }
+
+    /// A command that starts it, with a library loaded before its own. Unpacked packages bring their own C library.
+    pub fn command(&self, preloaded: Option<&Path>) -> Command {
+        let Some(root) = &self.root else {
+            let mut command = Command::new(&self.program);
+            command.envs(preloaded.map(|library| ("LD_PRELOAD", library)));
+            return command;
+        };
+        let libraries = root.join("usr/lib/x86_64-linux-gnu");
+        let mut path = libraries.clone().into_os_string();
+        path.push(":");
+        path.push(libraries.join("pulseaudio"));
+        let mut command = Command::new(root.join("usr/lib64/ld-linux-x86-64.so.2"));
+        if let Some(library) = preloaded {
+            command.arg("--preload").arg(library);
+        }
+        command.arg("--library-path").arg(path).arg(&self.program);
+        for firmware in ["qemu", "seabios"] {
+            command.arg("-L").arg(root.join("usr/share").join(firmware));
+        }
+        command.env_remove("LD_PRELOAD").env_remove("LD_LIBRARY_PATH");
+        command
+    }
+}
+
+fn unpack(package: &Path, folder: &Path) -> Result<(), LabError> {
+    let status = Command::new("dpkg-deb").arg("--extract").arg(package).arg(folder).status();
+    match status {
+        Ok(status) if status.success() => fs::remove_file(package)
+            .map_err(|error| LabError::new(format!("{}: {error}", package.display()), "check the place")),
+        _ => Err(LabError::new(
+            format!("{} cannot be unpacked into {}", package.display(), folder.display()),
+            "check the free space there",
+        )),
+    }
+}
+
+fn major(version: &str) -> Option<u32> {
+    version.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_first_number() {
+        assert_eq!(major("11.1.3 (Debian 1:11.1.3+ds-1)"), Some(11));
+        assert!(major("7.2.22") < Some(QEMU_VERSION) && major("") < Some(QEMU_VERSION));
+    }
+}

@@ -1,0 +1,171 @@
+//! The workloads that can be named, each with its options.
+//!
+//! Must not know: files; whoever asks reads those that a workload names.
+
+use std::fmt;
+
+use super::Workload;
+use super::cgroup::{InGroups, USAGE as CGROUP_USAGE};
+use super::daemons::{Daemons, Options as DaemonOptions, USAGE as DAEMONS_USAGE};
+use super::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
+use super::jobs::{Jobs, USAGE as JOBS_USAGE};
+use super::periodic::{Periodic, USAGE as PERIODIC_USAGE};
+use super::pipe::{Pipe, USAGE as PIPE_USAGE};
+use super::rtapp::{RtApp, USAGE as RT_APP_USAGE};
+use super::schbench::{Schbench, usage as schbench_usage};
+use super::spinners::{Spinners, USAGE as SPINNERS_USAGE};
+use super::tbench::{Tbench, USAGE as TBENCH_USAGE};
+use super::uperf::{USAGE as UPERF_USAGE, Uperf};
+use super::vhost::{USAGE as VHOST_USAGE, Vhost};
+
+/// Gives the text of a file that a workload names, or one line that says why it cannot be had.
+pub type Read<'r> = &'r dyn Fn(&str) -> Result<String, String>;
+
+/// A kind of workload.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadKind {
+    /// Its name: the real program's.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// Its options, as text for people.
+    pub usage: fn() -> &'static str,
+    build: Build,
+}
+
+/// From a program's own arguments to the workload, or one line that says what is wrong with them.
+type Build = fn(&[String], Read<'_>) -> Result<Box<dyn Workload>, String>;
+
+/// Every workload.
+pub const WORKLOADS: &[WorkloadKind] = &[
+    WorkloadKind {
+        name: "schbench",
+        about: "message threads wake workers that think; measures wakeup latency (the program of October 2020)",
+        usage: schbench_usage,
+        build: |args, _| Ok(Box::new(Schbench::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "hackbench",
+        about: "groups of senders and receivers that all talk to each other (perf bench sched messaging)",
+        usage: || HACKBENCH_USAGE,
+        build: |args, _| Ok(Box::new(Hackbench::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "pipe",
+        about: "two tasks pass a byte to and fro (perf bench sched pipe)",
+        usage: || PIPE_USAGE,
+        build: |args, _| Ok(Box::new(Pipe::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "vhost",
+        about: "vhost threads that poll in the kernel until kworkers have run, beside guests' CPUs, in nested groups",
+        usage: || VHOST_USAGE,
+        build: |args, _| Ok(Box::new(Vhost::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "tbench",
+        about: "clients and servers that answer each other in turn over sockets (tbench, netperf's TCP_RR, context switches)",
+        usage: || TBENCH_USAGE,
+        build: |args, _| Ok(Box::new(Tbench::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "uperf",
+        about: "chunks streamed between two guests through vhost threads that poll and kworkers (uperf str-readx30k)",
+        usage: || UPERF_USAGE,
+        build: |args, _| Ok(Box::new(Uperf::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "jobs",
+        about: "jobs that compute, wait for devices, for each other or for their children",
+        usage: || JOBS_USAGE,
+        build: |args, _| Ok(Box::new(Jobs::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "rt-app",
+        about: "threads that run, sleep and wait for each other as a JSON file says",
+        usage: || RT_APP_USAGE,
+        build: |args, read| Ok(Box::new(rt_app(args, read)?)),
+    },
+    WorkloadKind {
+        name: "periodic",
+        about: "tasks that compute at the start of each period; measures how late they begin",
+        usage: || PERIODIC_USAGE,
+        build: |args, _| Ok(Box::new(Periodic::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "spinners",
+        about: "tasks that only compute, at nice levels and in control groups of given weights; measures who gets how much",
+        usage: || SPINNERS_USAGE,
+        build: |args, _| Ok(Box::new(Spinners::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "cgroup",
+        about: "another workload in control groups with a weight, a quota, or idle",
+        usage: || CGROUP_USAGE,
+        build: in_groups,
+    },
+    WorkloadKind {
+        name: "daemons",
+        about: "another workload beside control groups whose tasks rarely run",
+        usage: || DAEMONS_USAGE,
+        build: beside_daemons,
+    },
+];
+
+fn in_groups(args: &[String], read: Read<'_>) -> Result<Box<dyn Workload>, String> {
+    let (groups, command) = InGroups::parse(args)?;
+    let inner = build(command, read).map_err(|error| error.to_string())?;
+    Ok(Box::new(InGroups::new(groups, inner)))
+}
+
+fn beside_daemons(args: &[String], read: Read<'_>) -> Result<Box<dyn Workload>, String> {
+    let (options, command) = DaemonOptions::parse(args)?;
+    let inner = build(command, read).map_err(|error| error.to_string())?;
+    Ok(Box::new(Daemons::new(options, inner)))
+}
+
+fn rt_app(args: &[String], read: Read<'_>) -> Result<RtApp, String> {
+    let [path] = args else { return Err(format!("one file is needed, and {} are given", args.len())) };
+    RtApp::parse(&read(path)?).map_err(|problem| format!("{path}: {problem}"))
+}
+
+/// Why a workload cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuildError {
+    /// Nothing is named.
+    Nothing,
+    /// There is none of this name.
+    Unknown(String),
+    /// A workload's option is wrong.
+    Wrong {
+        /// The workload.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Nothing => f.write_str("no workload is given"),
+            BuildError::Unknown(name) => write!(f, "unknown workload '{name}'"),
+            BuildError::Wrong { name, problem } => write!(f, "{name}: {problem}"),
+        }
+    }
+}
+
+/// Finds a workload by name.
+pub fn find(name: &str) -> Option<&'static WorkloadKind> {
+    WORKLOADS.iter().find(|kind| kind.name == name)
+}
+
+/// Builds the workload that a command line names: its name, then its own options.
+///
+/// # Errors
+/// The name is unknown or an option is wrong.
+pub fn build(command: &[String], read: Read<'_>) -> Result<Box<dyn Workload>, BuildError> {
+    let (name, args) = command.split_first().ok_or(BuildError::Nothing)?;
+    let kind = find(name).ok_or_else(|| BuildError::Unknown(name.clone()))?;
+    (kind.build)(args, read).map_err(|problem| BuildError::Wrong { name: name.clone(), problem })
+}
