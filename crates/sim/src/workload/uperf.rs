@@ -5,13 +5,14 @@
 //! them. A chunk goes from a CPU of the server through the vhost thread of its queue to the peer's vhost thread, which
 //! interrupts a CPU of the client: not itself, but by work for the kworker of the CPU that it runs on, which lives in the
 //! root group while the guests live four groups below. What the client has read it acknowledges by the same way back. A
-//! vhost thread works in the kernel, offers its CPU between two pieces of work, and polls until its interrupt has been
-//! delivered; then it sleeps if its rings are empty. An interrupt is sent only to a CPU that sleeps, and a vhost thread
-//! is kicked only if it sleeps, as virtio suppresses what is not needed.
+//! vhost thread works in the kernel, offers its CPU between two pieces of work, and polls until its interrupts have been
+//! delivered; then it sleeps if its rings are empty. A guest's CPU knows of what lies in its ring from its interrupt on,
+//! which comes at the end of a batch unless one is under way; a vhost thread is kicked only if it sleeps, as virtio
+//! suppresses what is not needed.
 //!
 //! Departs: connections are spread evenly over CPUs and queues; what is sent is a chunk or an acknowledgement, without
 //! TCP's windows but for a fixed number of chunks under way; computing times are assumed (see [`Options`]) but for the
-//! kworker's, which the report's trace shows.
+//! kworker's, which the report's table shows; interrupts cost the guest nothing, and it looks into its ring only then.
 //!
 //! Must not know: how a scheduler decides.
 
@@ -32,6 +33,11 @@ const CHUNK: u64 = 30_720;
 
 /// How long a vhost thread looks for more before it offers its CPU.
 const POLL: Ns = Ns(1_000);
+
+/// A vhost thread goes on with one ring until it is empty or it has passed on so many bytes (`VHOST_NET_WEIGHT`) or packets
+/// (`VHOST_NET_PKT_WEIGHT`, drivers/vhost/net.c), and tells the guest of all of it at the end (`vhost_net_signal_used()`).
+const BATCH_BYTES: u64 = 0x80000;
+const BATCH_PACKETS: u32 = 256;
 
 /// What is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +60,10 @@ enum Role {
 #[derive(Clone, Debug, Default)]
 struct GuestCpu {
     thread: u32,
+    /// What it has been told of.
     inbox: VecDeque<Packet>,
+    /// What lies in its ring without its knowing.
+    ring: VecDeque<Packet>,
     /// It computes for this one.
     current: Option<Packet>,
     sleeps: bool,
@@ -69,9 +78,37 @@ struct VhostThread {
     from_peer: VecDeque<Packet>,
     /// It copies this one; from its guest, otherwise from its peer.
     current: Option<(Packet, bool)>,
+    /// The ring of the present batch is that of its guest.
+    of_guest: bool,
+    batch_bytes: u64,
+    batch_packets: u32,
+    /// CPUs of the guest that the batch has something for.
+    readers: VecDeque<usize>,
     sleeps: bool,
     /// Interrupts that it has asked for and that are not delivered.
     outstanding: u32,
+}
+
+impl VhostThread {
+    /// Whether the present batch is done.
+    fn batch_ends(&self) -> bool {
+        let ring = if self.of_guest { &self.from_guest } else { &self.from_peer };
+        ring.is_empty() || self.batch_bytes >= BATCH_BYTES || self.batch_packets >= BATCH_PACKETS
+    }
+
+    /// The next packet of the present batch, or of the other ring's.
+    fn next_packet(&mut self) -> Option<(Packet, bool)> {
+        if self.batch_ends() {
+            let other = if self.of_guest { &self.from_peer } else { &self.from_guest };
+            self.of_guest ^= !other.is_empty();
+            (self.batch_bytes, self.batch_packets) = (0, 0);
+        }
+        let ring = if self.of_guest { &mut self.from_guest } else { &mut self.from_peer };
+        let packet = ring.pop_front()?;
+        self.batch_bytes += if packet.data { CHUNK } else { 0 };
+        self.batch_packets += 1;
+        Some((packet, self.of_guest))
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -221,15 +258,19 @@ impl Uperf {
         let me = &mut self.vhosts[guest][queue];
         me.sleeps = false;
         if let Some((packet, from_guest)) = me.current.take()
-            && let Some(action) = self.pass_on(guest, queue, packet, from_guest, view.cpu)
+            && let Some(action) = self.pass_on(guest, queue, packet, from_guest)
         {
             return action;
         }
+        if self.vhosts[guest][queue].batch_ends() {
+            while let Some(reader) = self.vhosts[guest][queue].readers.pop_front() {
+                if let Some(action) = self.interrupt(guest, queue, reader, view.cpu) {
+                    return action;
+                }
+            }
+        }
         let me = &mut self.vhosts[guest][queue];
-        let next = me.from_peer.pop_front().map(|packet| (packet, false));
-        if let Some((packet, from_guest)) =
-            next.or_else(|| me.from_guest.pop_front().map(|packet| (packet, true)))
-        {
+        if let Some((packet, from_guest)) = me.next_packet() {
             me.current = Some((packet, from_guest));
             return Action::SystemCall(Uperf::us(if packet.data { copy_us } else { ack_us }));
         }
@@ -240,29 +281,30 @@ impl Uperf {
         Action::Wait
     }
 
-    /// What was copied goes to the peer, or to the guest, whose CPU may have to be interrupted.
-    fn pass_on(
-        &mut self,
-        guest: usize,
-        queue: usize,
-        packet: Packet,
-        from_guest: bool,
-        here: Cpu,
-    ) -> Option<Action> {
+    /// What was copied goes to the peer, or to the guest.
+    fn pass_on(&mut self, guest: usize, queue: usize, packet: Packet, from_guest: bool) -> Option<Action> {
         if from_guest {
             let peer = &mut self.vhosts[1 - guest][queue];
             peer.from_peer.push_back(packet);
             return std::mem::take(&mut peer.sleeps).then_some(Action::Wake(ThreadId(peer.thread)));
         }
         let cpu = (packet.connection % self.options.guest_cpus) as usize;
-        let reader = &mut self.cpus[guest][cpu];
-        reader.inbox.push_back(packet);
-        if !reader.sleeps || std::mem::replace(&mut reader.interrupted, true) {
+        self.cpus[guest][cpu].ring.push_back(packet);
+        let readers = &mut self.vhosts[guest][queue].readers;
+        if !readers.contains(&cpu) {
+            readers.push_back(cpu);
+        }
+        None
+    }
+
+    /// The guest's CPU is told by way of the kworker of this CPU, unless that is under way already.
+    fn interrupt(&mut self, guest: usize, queue: usize, reader: usize, here: Cpu) -> Option<Action> {
+        if std::mem::replace(&mut self.cpus[guest][reader].interrupted, true) {
             return None;
         }
         self.vhosts[guest][queue].outstanding += 1;
         let pool = &mut self.pools[here.index()];
-        pool.queue.push_back((guest, cpu, queue));
+        pool.queue.push_back((guest, reader, queue));
         std::mem::take(&mut pool.sleeps).then_some(Action::Wake(ThreadId(1 + here.0)))
     }
 
@@ -275,6 +317,7 @@ impl Uperf {
             self.vhosts[guest][queue].outstanding -= 1;
             let reader = &mut self.cpus[guest][reader];
             reader.interrupted = false;
+            reader.inbox.append(&mut reader.ring);
             if std::mem::take(&mut reader.sleeps) {
                 return Action::Wake(ThreadId(reader.thread));
             }
