@@ -4,7 +4,7 @@ mod experiments;
 mod live;
 
 pub use experiments::{BisectArgs, CompareArgs, Layout, MergeArgs, QueryArgs, SweepArgs};
-pub use live::{LiveArgs, SchbenchArgs};
+pub use live::{CalibrateArgs, LiveArgs, SchbenchArgs};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -45,6 +45,8 @@ pub enum Command {
     Record(RecordArgs),
     /// Carries a workload out for real, on this host.
     Live(LiveArgs),
+    /// Measures what kernel work costs on this host, and writes a machine file with it.
+    Calibrate(CalibrateArgs),
     /// The real benchmark on this host, with its own options: schbench --help lists them.
     Schbench(SchbenchArgs),
     /// Boots a real kernel in QEMU, runs a workload there and records its scheduler.

@@ -2,6 +2,7 @@
 
 pub mod bisect;
 pub mod boot;
+pub mod calibrate;
 pub mod compare;
 pub mod convert;
 pub mod experiment;

@@ -43,6 +43,7 @@ fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Convert(args) => commands::convert::execute(&args),
         Command::Record(args) => commands::record::execute(&args),
         Command::Live(args) => commands::live::execute(&args),
+        Command::Calibrate(args) => commands::calibrate::execute(&args),
         Command::Schbench(args) => commands::live::schbench(&args),
         Command::Boot(args) => commands::boot::execute(&args),
         Command::Latency(args) => commands::latency::execute(&args),

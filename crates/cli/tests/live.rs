@@ -140,3 +140,23 @@ fn what_cannot_run_here_is_refused() {
     assert!(refusal("run --kernel host schbench -t none").contains("-t \"none\""));
     assert!(refusal("live vhost").contains("nobody can start"));
 }
+
+#[test]
+fn costs_are_measured_and_written_as_a_machine() {
+    let path = std::env::temp_dir().join(format!("fairlab-calibrate-{}.toml", std::process::id()));
+    let file = path.to_str().expect("a path");
+    let answer = json(&format!("calibrate --samples 20 --format json -o {file}"));
+    assert_eq!(answer["schema"], "fairlab/calibrate/1");
+    let measured = answer["measured"].as_array().expect("figures");
+    let syscall = measured.iter().find(|figure| figure["name"] == "syscall_ns").expect("system calls");
+    let median = syscall["median_ns"].as_u64().expect("a time");
+    assert!(syscall["low_ns"].as_u64() <= Some(median) && Some(median) <= syscall["high_ns"].as_u64());
+    let text = fs::read_to_string(&path).expect("the file");
+    assert!(text.contains(&format!("\nsyscall_ns = {median}\n")), "{text}");
+    let shown = stdout(&fairlab(&format!("machines show {file} --format toml")));
+    fs::remove_file(&path).expect("the file");
+    assert!(shown.contains(&format!("\nsyscall_ns = {median}\n")), "{shown}");
+    assert!(refusal("calibrate --samples 1").contains("a number from 10 to 100000"));
+    assert!(refusal("calibrate --samples 10 --cpus 4095").contains("CPU 4095"));
+    assert!(refusal("calibrate --samples 10 -o /nonexistent/host.toml").contains("/nonexistent/host.toml"));
+}

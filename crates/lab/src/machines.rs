@@ -1,5 +1,6 @@
 //! Finding the machine that a name means: a preset, this host, or a file.
 
+mod calibrated;
 mod file;
 mod host;
 
@@ -9,6 +10,8 @@ use fairlab_sim::Machine;
 use fairlab_sim::machine::PRESETS;
 
 use crate::LabError;
+
+pub use calibrated::{calibrated, calibrated_toml};
 
 /// The machine called `name`: a preset, `host`, or the path of a TOML file.
 ///

@@ -213,7 +213,8 @@ impl Shared {
                 Next::Wait(word, if must_wait { seen } else { seen.wrapping_sub(1) })
             }
             Action::Wake(whom) | Action::WakeSync(whom) => {
-                let word = Arc::clone(&program.words[whom.index()]);
+                // Who does not exist yet finds what it was to be woken for when it looks.
+                let word = program.words.get(whom.index()).cloned().unwrap_or_default();
                 word.fetch_add(1, Ordering::SeqCst);
                 Next::Wake(word)
             }

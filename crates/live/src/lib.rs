@@ -7,6 +7,7 @@
 //! Must not know: the engine, traces, how a result reaches a user. It is linked into the program that runs as the first
 //! process of a booted kernel, so it depends on little.
 
+pub mod calibrate;
 mod cgroup;
 mod clock;
 pub mod executor;
@@ -22,6 +23,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_event::Ns;
 use fairlab_sim::workload::Workload;
 use fairlab_sim::workload::cgroup::InGroups;
+use rustix::thread::CpuSet;
 use serde_json::{Value, json};
 
 pub use clock::{Clock, Pace};
@@ -79,6 +81,12 @@ impl Report {
             elapsed: Ns(value.get("elapsed_ns")?.as_u64()?),
         })
     }
+}
+
+/// The CPUs that the calling thread may use, in their order.
+pub fn allowed_cpus() -> Vec<usize> {
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap_or_default();
+    (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect()
 }
 
 /// The model's workload of a name with its arguments: whoever calls knows them all.

@@ -6,7 +6,7 @@ use clap::Args;
 use fairlab_event::Ns;
 
 use super::Format;
-use crate::numbers::parse_duration;
+use crate::numbers::{CpuList, parse_cpus, parse_duration};
 
 #[derive(Debug, Args)]
 pub struct LiveArgs {
@@ -25,6 +25,27 @@ pub struct LiveArgs {
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// The machine file to write; --machine reads it.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Where to measure: the first of these CPUs, and between it and the second; by default the first that may be used.
+    #[arg(long, value_name = "CPUS", value_parser = parse_cpus)]
+    pub cpus: Option<CpuList>,
+    /// Samples of each figure.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_samples)]
+    pub samples: usize,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+fn parse_samples(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (10..=100_000).contains(number));
+    number.ok_or_else(|| "a number from 10 to 100000".to_string())
 }
 
 #[derive(Debug, Args)]

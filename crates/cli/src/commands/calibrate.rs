@@ -1,0 +1,84 @@
+//! `fairlab calibrate`: what kernel work costs on this host.
+
+use std::fs;
+
+use fairlab_lab::machines::{self, calibrated_toml};
+use fairlab_live::calibrate::{Calibration, Settings, calibrate};
+use serde_json::{Value, json};
+
+use crate::args::{CalibrateArgs, Format};
+use crate::error::CliError;
+use crate::numbers::duration;
+use crate::output;
+use crate::progress::stop_on_interrupt;
+
+pub fn execute(args: &CalibrateArgs) -> Result<(), CliError> {
+    let machine = machines::find("host")?;
+    let cpus = match &args.cpus {
+        Some(list) => list.0.iter().map(|cpu| cpu.index()).collect::<Vec<_>>(),
+        None => fairlab_live::allowed_cpus(),
+    };
+    let [here, others @ ..] = cpus.as_slice() else {
+        return Err(CliError::bad("there is no CPU to measure on", "name two with --cpus"));
+    };
+    let stop = stop_on_interrupt()?;
+    let settings =
+        Settings { here: *here, there: others.first().copied(), samples: args.samples, hz: machine.hz };
+    let outcome = calibrate(&settings, &stop);
+    if stop.load(std::sync::atomic::Ordering::Relaxed) {
+        return Err(CliError::Interrupted);
+    }
+    let calibration =
+        outcome.map_err(|problem| CliError::bad(problem, "name CPUs that may be used with --cpus"))?;
+    if let Some(path) = &args.output {
+        fs::write(path, calibrated_toml(&machine, &calibration)).map_err(|error| {
+            CliError::bad(
+                format!("cannot write {}: {error}", path.display()),
+                "check the place that -o names",
+            )
+        })?;
+    }
+    match args.format {
+        Format::Json => output::print_json(&to_json(&settings, &calibration)),
+        Format::Text => output::print(&to_text(&settings, &calibration)),
+    }
+}
+
+fn to_json(settings: &Settings, calibration: &Calibration) -> Value {
+    let figure = |figure: &fairlab_live::calibrate::Measurement| {
+        json!({
+            "name": figure.name,
+            "median_ns": figure.median_ns.round() as u64,
+            "low_ns": figure.low_ns.round() as u64,
+            "high_ns": figure.high_ns.round() as u64,
+            "samples": figure.samples,
+            "how": figure.how,
+        })
+    };
+    let lacking = |(name, why): &(&str, &str)| json!({ "name": name, "why": why });
+    json!({
+        "schema": "fairlab/calibrate/1",
+        "cpus": [Some(settings.here), settings.there],
+        "measured": calibration.measured.iter().map(figure).collect::<Vec<_>>(),
+        "not_measured": calibration.lacking.iter().map(lacking).collect::<Vec<_>>(),
+    })
+}
+
+fn to_text(settings: &Settings, calibration: &Calibration) -> String {
+    let there = settings.there.map_or(String::new(), |cpu| format!(", and between it and CPU {cpu}"));
+    let mut text =
+        format!("on CPU {}{there}; medians, and between what 80 % of the samples lie\n\n", settings.here);
+    let row = |figure: &fairlab_live::calibrate::Measurement| {
+        vec![
+            figure.name.trim_end_matches("_ns").to_string(),
+            duration(figure.median_ns),
+            duration(figure.low_ns),
+            duration(figure.high_ns),
+            figure.samples.to_string(),
+        ]
+    };
+    let rows = calibration.measured.iter().map(row).collect::<Vec<_>>();
+    text += &output::table(&["cost", "median", "10 %", "90 %", "samples"], &rows);
+    let names = calibration.lacking.iter().map(|(name, _)| name.trim_end_matches("_ns")).collect::<Vec<_>>();
+    text + &format!("\nnot measured, so the model's defaults stay: {}\n", names.join(", "))
+}

@@ -1,0 +1,86 @@
+//! This host's machine file with costs that were measured, each with its source.
+//!
+//! Must not know: how they were measured.
+
+use std::fmt::Write;
+
+use fairlab_event::Ns;
+use fairlab_live::calibrate::{Calibration, Measurement};
+use fairlab_sim::Machine;
+use fairlab_sim::machine::Costs;
+
+use super::to_toml;
+
+/// The machine with these costs where they are costs of the model.
+pub fn calibrated(machine: &Machine, calibration: &Calibration) -> Machine {
+    let mut machine = machine.clone();
+    for figure in &calibration.measured {
+        machine.costs.set(figure.name, Ns(figure.median_ns.round() as u64));
+    }
+    machine
+}
+
+/// The file of that machine; `--machine` reads it. Every cost says where it comes from.
+pub fn calibrated_toml(machine: &Machine, calibration: &Calibration) -> String {
+    let plain = Machine { costs: Costs::default(), ..machine.clone() };
+    let mut text = to_toml(&plain) + "\n[costs]\n";
+    let costs = calibrated(machine, calibration).costs;
+    for cost in costs.table() {
+        let figure = calibration.measured.iter().find(|figure| figure.name == cost.name);
+        let _ = match figure {
+            Some(figure) => write!(text, "# {}\n{} = {}\n", source(figure), cost.name, cost.value.0),
+            None => {
+                let lacking = calibration.lacking.iter().find(|(name, _)| *name == cost.name);
+                let why = lacking.map_or("it was not tried", |(_, why)| why);
+                writeln!(
+                    text,
+                    "# {} is not measured ({why}); it stays {}: {}",
+                    cost.name, cost.value.0, cost.source
+                )
+            }
+        };
+    }
+    let is_cost = |figure: &&Measurement| costs.table().iter().any(|cost| cost.name == figure.name);
+    for figure in calibration.measured.iter().filter(|figure| !is_cost(figure)) {
+        let _ = writeln!(text, "# {} is {:.0}: {}", figure.name, figure.median_ns, source(figure));
+    }
+    text
+}
+
+fn source(figure: &Measurement) -> String {
+    let Measurement { samples, low_ns, high_ns, how, .. } = figure;
+    format!("measured: {how}; median of {samples}, 80 % of them from {low_ns:.0} to {high_ns:.0}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_has_every_cost_with_its_source_and_is_read_back() {
+        let figure = |name: &'static str, median_ns: f64| Measurement {
+            name,
+            samples: 9,
+            median_ns,
+            low_ns: median_ns - 5.0,
+            high_ns: median_ns + 50.0,
+            how: "by a clock",
+        };
+        let calibration = Calibration {
+            measured: vec![figure("ipi_ns", 1234.6), figure("timer_slack_ns", 50_000.0)],
+            lacking: vec![("exit_ns", "nobody sees it")],
+        };
+        let machine = Machine::preset("laptop8").expect("a machine");
+        let text = calibrated_toml(&machine, &calibration);
+        let wanted = "# measured: by a clock; median of 9, 80 % of them from 1230 to 1285\nipi_ns = 1235\n";
+        assert!(text.contains(wanted), "{text}");
+        assert!(text.contains("# exit_ns is not measured (nobody sees it); it stays 10000: "), "{text}");
+        assert!(text.contains("# timer_slack_ns is 50000: measured: "), "{text}");
+        let path = std::env::temp_dir().join(format!("fairlab-calibrated-{}.toml", std::process::id()));
+        std::fs::write(&path, &text).expect("written");
+        let read = super::super::find(path.to_str().expect("a path")).expect("a machine");
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(read, calibrated(&machine, &calibration));
+        assert_eq!(read.costs.ipi, Ns(1235));
+    }
+}

@@ -1,0 +1,249 @@
+//! What kernel work costs on this host, by benchmarks that a user can run.
+//!
+//! Each figure is the median of many samples, with the spread of the middle 80 %. A sample that something else disturbed
+//! is long, so on a busy host medians of short work hold and those of long work do not: the spread tells.
+//!
+//! Must not know: machine files, who uses the figures.
+
+mod gaps;
+mod wakeups;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::clock::Clock;
+use crate::system::{Scheduling, set_scheduling};
+use wakeups::{Load, Wakeups, ping_pong, sleeps, wakeups};
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// The name of the cost in machine files; of what these do not hold, a name of its own.
+    pub name: &'static str,
+    /// Samples.
+    pub samples: usize,
+    /// The median, ns.
+    pub median_ns: f64,
+    /// A tenth of the samples are below, ns.
+    pub low_ns: f64,
+    /// A tenth of the samples are above, ns.
+    pub high_ns: f64,
+    /// How it was measured.
+    pub how: &'static str,
+}
+
+/// All figures of a host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Calibration {
+    /// What was measured.
+    pub measured: Vec<Measurement>,
+    /// What was not, and why: (name, reason).
+    pub lacking: Vec<(&'static str, &'static str)>,
+}
+
+/// How to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The CPU of wakers.
+    pub here: usize,
+    /// The CPU of those that are woken from another one; none on a machine with one CPU.
+    pub there: Option<usize>,
+    /// Samples of each figure.
+    pub samples: usize,
+    /// Ticks a second, by which ticks are told from other interrupts.
+    pub hz: u64,
+}
+
+/// Measures everything that can be measured: some seconds.
+///
+/// # Errors
+/// A CPU cannot be used, a thread not created, or `stop` was set.
+pub fn calibrate(settings: &Settings, stop: &AtomicBool) -> Result<Calibration, String> {
+    let mut all = Calibration::default();
+    let go_on = || if stop.load(Ordering::Relaxed) { Err("stopped".to_string()) } else { Ok(()) };
+    let Settings { here, samples, hz, .. } = *settings;
+    let syscall =
+        all.add("syscall_ns", "getppid(), a hundred in a row", on(here, || system_calls(samples))?, 0.0);
+    go_on()?;
+    let (local_wakeups, turns) = ping_pong(here, samples)?;
+    let how = "FUTEX_WAKE of a thread that sleeps on the caller's CPU, without the system call";
+    all.add("local_wakeup_ns", how, local_wakeups, syscall);
+    let how = "from FUTEX_WAKE's return until the other thread of that CPU runs, without a system call";
+    all.add("context_switch_ns", how, turns, syscall);
+    go_on()?;
+    let interrupt = match settings.there {
+        Some(there) => all.remote(here, there, samples, syscall)?,
+        None => {
+            all.lack_remote();
+            0.0
+        }
+    };
+    go_on()?;
+    let watched = settings.there.unwrap_or(here);
+    let ticks = on(watched, || gaps::ticks(samples, hz))?;
+    all.add("tick_ns", "what interrupts a busy thread once a tick, less interrupt_ns", ticks, interrupt);
+    let timers = on(watched, || gaps::timers(samples))??;
+    all.add(
+        "timer_ns",
+        "what interrupts a busy thread when a timer expires that wakes nobody, less interrupt_ns",
+        timers,
+        interrupt,
+    );
+    go_on()?;
+    let (with, without) = sleeps(here, samples)?;
+    let prompt = median(&without);
+    all.add("timer_slack_ns", "lateness of nanosleep(), less that with a slack of 1 ns", with, prompt);
+    all.add("fork_ns", "creating a thread, with its stack", on(here, || threads(samples))?, 0.0);
+    all.lack(
+        &["exit_ns", "scan_cpu_ns", "newidle_ns", "softirq_ns", "blocked_cpu_ns", "blocked_queue_ns"],
+        INSIDE,
+    );
+    all.lack(&["migrate_ns", "balance_cpu_ns", "governor_cpu_ns", "frequency_switch_ns"], INSIDE);
+    Ok(all)
+}
+
+/// Why most of what the kernel does while it decides is not measured.
+const INSIDE: &str = "no program outside the kernel sees it";
+
+impl Calibration {
+    /// Adds a figure, each of its samples less what is known of its parts. Returns its median.
+    fn add(&mut self, name: &'static str, how: &'static str, mut samples: Vec<f64>, parts: f64) -> f64 {
+        if samples.is_empty() {
+            self.lacking.push((name, "nothing of the kind was seen"));
+            return 0.0;
+        }
+        samples.iter_mut().for_each(|sample| *sample = (*sample - parts).max(0.0));
+        samples.sort_by(f64::total_cmp);
+        if samples[samples.len() / 2] == 0.0 {
+            self.lacking.push((name, "it is lost in how much its parts vary"));
+            return 0.0;
+        }
+        let at = |share: f64| samples[((samples.len() - 1) as f64 * share) as usize];
+        let (low_ns, median_ns, high_ns) = (at(0.1), at(0.5), at(0.9));
+        self.measured.push(Measurement { name, samples: samples.len(), median_ns, low_ns, high_ns, how });
+        median_ns
+    }
+
+    fn lack(&mut self, names: &[&'static str], why: &'static str) {
+        self.lacking.extend(names.iter().map(|&name| (name, why)));
+    }
+
+    fn lack_remote(&mut self) {
+        let names = ["wakeup_ns", "interrupt_ns", "ipi_ns", "idle_exit_ns"];
+        self.lack(&names, "it takes a second CPU");
+    }
+
+    /// What goes between two CPUs. Returns what an interrupt costs.
+    fn remote(&mut self, here: usize, there: usize, samples: usize, syscall: f64) -> Result<f64, String> {
+        let Wakeups { in_waker, to_wakee } = wakeups(here, there, Load::Idle, samples)?;
+        self.add(
+            "wakeup_ns",
+            "FUTEX_WAKE of a thread that sleeps on another CPU, without the system call",
+            in_waker,
+            syscall,
+        );
+        let busy = wakeups(here, there, Load::Busy, samples)?.to_wakee;
+        let of_busy = median(&busy);
+        let how =
+            "from before FUTEX_WAKE until the wakee runs on another CPU that computed in the idle class";
+        self.add("wakeup_to_run_ns", how, busy, 0.0);
+        let (arrivals, lengths) = gaps::interrupts(here, there, samples)?;
+        let how = "gap in a busy thread's clock when membarrier() interrupts it";
+        let interrupt = self.add("interrupt_ns", how, lengths, 0.0);
+        let how = "from before membarrier() until the busy thread on another CPU stands still, without the system call";
+        self.add("ipi_ns", how, arrivals, syscall);
+        let how = "as wakeup_to_run_ns, of a CPU that slept, less that of one that was busy";
+        self.add("idle_exit_ns", how, to_wakee, of_busy);
+        Ok(interrupt)
+    }
+}
+
+/// Does something on a CPU, by a thread of its own.
+fn on<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> Result<T, String> {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| pin(cpu).map(|()| work()));
+        thread.join().unwrap_or_else(|_| Err("a thread of the benchmark failed".to_string()))
+    })
+}
+
+/// Keeps the calling thread on a CPU, and at the lowest nice level that it gets, for others disturb it less there.
+fn pin(cpu: usize) -> Result<(), String> {
+    let mut set = CpuSet::new();
+    if cpu < CpuSet::MAX_CPU {
+        set.set(cpu);
+    }
+    let _ = set_scheduling(Scheduling { nice: -20, ..Scheduling::default() });
+    sched_setaffinity(None, &set).map_err(|error| format!("cannot run on CPU {cpu}: {error}"))
+}
+
+/// The middle one; 0 of none.
+fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// System calls that do next to nothing, ns each.
+fn system_calls(samples: usize) -> Vec<f64> {
+    const IN_A_ROW: u32 = 100;
+    let clock = Clock::start();
+    let one = |_| {
+        let begin = clock.now();
+        for _ in 0..IN_A_ROW {
+            let _ = rustix::process::getppid();
+        }
+        clock.now().since(begin).0 as f64 / f64::from(IN_A_ROW)
+    };
+    (0..samples).map(one).collect()
+}
+
+/// Creations of threads, ns each.
+fn threads(samples: usize) -> Vec<f64> {
+    let clock = Clock::start();
+    let one = |_| {
+        let begin = clock.now();
+        let thread = thread::Builder::new().stack_size(64 << 10).spawn(|| ());
+        let took = clock.now().since(begin);
+        thread.ok()?.join().ok().map(|()| took.0 as f64)
+    };
+    (0..samples).filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_medians_less_their_parts() {
+        let mut all = Calibration::default();
+        let samples = (1..=11).map(|sample| f64::from(sample) * 100.0).collect::<Vec<_>>();
+        assert_eq!(all.add("ipi_ns", "", samples, 150.0), 450.0);
+        let figure = &all.measured[0];
+        assert_eq!((figure.samples, figure.low_ns, figure.high_ns), (11, 50.0, 850.0));
+        assert_eq!(all.add("tick_ns", "", Vec::new(), 0.0), 0.0);
+        assert_eq!(all.lacking, [("tick_ns", "nothing of the kind was seen")]);
+    }
+
+    #[test]
+    fn every_figure_is_measured_or_said_to_lack() {
+        let allowed = rustix::thread::sched_getaffinity(None).expect("this thread's CPUs");
+        let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
+        let here = cpus.next().expect("a CPU");
+        let settings = Settings { here, there: cpus.next(), samples: 20, hz: 250 };
+        let all = calibrate(&settings, &AtomicBool::new(false)).expect("figures");
+        let mut names = all.measured.iter().map(|figure| figure.name).collect::<Vec<_>>();
+        names.extend(all.lacking.iter().map(|(name, _)| *name));
+        for cost in fairlab_sim::machine::Costs::default().table() {
+            assert_eq!(names.iter().filter(|name| **name == cost.name).count(), 1, "{}: {all:?}", cost.name);
+        }
+        assert!(
+            all.measured
+                .iter()
+                .all(|figure| figure.low_ns <= figure.median_ns && figure.median_ns <= figure.high_ns)
+        );
+        let stopped = calibrate(&settings, &AtomicBool::new(true));
+        assert_eq!(stopped, Err("stopped".to_string()));
+    }
+}
