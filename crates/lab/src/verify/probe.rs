@@ -97,6 +97,9 @@ names! {
     }
 }
 
+/// Functions in which a deadline that has passed is found after a charge.
+const CHARGED_IN: [&str; 2] = ["(update_deadline+", "(update_curr+"];
+
 /// Functions in which a lag is computed.
 const LAG_IN: [&str; 3] = ["(update_entity_lag+", "(dequeue_entity+", "(dequeue_entities+"];
 
@@ -197,6 +200,8 @@ pub(super) struct Probe {
     pub in_requeue: bool,
     /// The same to the computation of a lag, which may be part of a dequeue.
     pub in_lag: bool,
+    /// The same to accounting, which has just charged the queue's running entity.
+    pub in_charge: bool,
     values: Box<[Option<i64>]>,
     /// At a selection: what it finds on each CPU.
     pub cpus: Vec<CpuShown>,
@@ -287,6 +292,7 @@ impl Probe {
             in_reweight: false,
             in_requeue: false,
             in_lag: false,
+            in_charge: false,
             values: vec![None; Key::ALL.len()].into(),
             cpus: Vec::new(),
         }
@@ -303,6 +309,7 @@ impl Probe {
             in_place: fields.text().starts_with("(place_entity+"),
             in_reweight: fields.text().starts_with("(reweight_entity+"),
             in_requeue: fields.text().starts_with("(requeue_delayed_entity+"),
+            in_charge: CHARGED_IN.iter().any(|function| fields.text().starts_with(function)),
             in_lag: LAG_IN.iter().any(|function| fields.text().starts_with(function)),
             values: vec![None; Key::ALL.len()].into(),
             cpus: Vec::new(),

@@ -312,10 +312,15 @@ impl Walker {
         if record.flags.as_bytes().is_empty() {
             return;
         }
+        let charge_asks = self.cpus[record.cpu.index()].charge_asks;
+        if charge_asks && asks_next(&record.what) && !record.flags.need_resched() {
+            return;
+        }
         // What the event led to comes after its flags were taken.
         let set_now = !was_set && self.sched.need_resched(record.cpu);
         let pending = record.flags.need_resched() || set_now;
         let cpu = &mut self.cpus[record.cpu.index()];
+        cpu.charge_asks = set_now && matches!(record.what, What::Runtime { .. });
         let was_pending = std::mem::replace(&mut cpu.need_resched, pending);
         if pending && !was_pending {
             cpu.pending_since = record.number;
@@ -418,6 +423,12 @@ fn precedes_requeue(what: &What) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a probe stands where accounting is about to ask for a reschedule, as the core has already.
+fn asks_next(what: &What) -> bool {
+    let asks = |at| matches!(at, At::AverageReturn | At::Resched | At::ReschedLazy | At::ReschedFlag);
+    matches!(what, What::Probe(probe) if asks(probe.at))
 }
 
 /// The policy that a priority and a name tell.

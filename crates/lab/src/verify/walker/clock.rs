@@ -24,7 +24,8 @@ impl Walker {
         let Some((queue, kernel)) = shown.filter(|(queue, _)| self.average_known(*queue)) else {
             return false;
         };
-        self.learn_clock_by(record, queue, kernel, |walker, clock| {
+        let charged = probe.in_charge;
+        self.learn_clock_by(record, queue, kernel, charged, |walker, clock| {
             walker.sched.queue_average_at(queue, clock)
         })
     }
@@ -37,9 +38,12 @@ impl Walker {
         }
     }
 
-    /// Whether a lag is computed of what code on another CPU takes off a queue.
-    pub(super) fn dequeues_elsewhere(&self, record: &Record, probe: &Probe) -> bool {
-        probe.in_lag && self.cpus[record.cpu.index()].dequeues.is_some_and(|cpu| cpu != record.cpu)
+    /// Whether an average is computed after a charge that may not be printed: with a deadline, a weight, or the lag of what
+    /// code on another CPU takes off a queue or what leaves late.
+    pub(super) fn tells_clock(&self, record: &Record, probe: &Probe) -> bool {
+        let by = &self.cpus[record.cpu.index()];
+        let dequeues = by.dequeues.is_some_and(|cpu| cpu != record.cpu || by.leaves_late.is_some());
+        probe.in_reweight || probe.in_requeue || probe.in_charge || (probe.in_lag && dequeues)
     }
 
     /// The same where a probe of `place_entity()` shows a queue's minimum.
@@ -55,21 +59,22 @@ impl Walker {
         if self.by_lag || probe.at != At::Place || !moved || !known {
             return false;
         }
-        self.learn_clock_by(record, queue, kernel, |walker, clock| {
+        self.learn_clock_by(record, queue, kernel, false, |walker, clock| {
             walker.sched.queue_minimum_at(queue, clock)
         })
     }
 
-    /// Finds the clock at which what `shown` tells of a queue is what the kernel had.
+    /// Finds the clock at which what `shown` tells of a queue is what the kernel had. `charged`: it has just been charged.
     fn learn_clock_by(
         &mut self,
         record: &Record,
         queue: QueueId,
         kernel: Vruntime,
+        charged: bool,
         shown: impl Fn(&Walker, Ns) -> Vruntime,
     ) -> bool {
         let cpu = self.sched.cpu_of(queue);
-        let charged = self.is_charged_unprinted(cpu) || self.cpus[record.cpu.index()].dequeues == Some(cpu);
+        let charged = charged || self.is_charged_unprinted(cpu) || self.cpus[record.cpu.index()].dequeues == Some(cpu);
         if !self.runs_group(queue) || !charged {
             return false;
         }

@@ -1,6 +1,6 @@
 //! What the recorder's probes show: announcements of what is to come, and the kernel's own values to compare with.
 
-use fairlab_event::Pid;
+use fairlab_event::{Cpu, Pid};
 use fairlab_kernel::open_loop::EntityId;
 use fairlab_kernel::{TaskId, Vruntime};
 
@@ -92,17 +92,15 @@ impl Walker {
                 }
             }
             At::AverageReturn if probe.in_place => self.compare_average(record, probe),
-            At::AverageReturn
-                if probe.in_reweight || probe.in_requeue || self.dequeues_elsewhere(record, probe) =>
-            {
-                self.learn_clock(record, probe);
-            }
+            At::AverageReturn if self.tells_clock(record, probe) => drop(self.learn_clock(record, probe)),
             At::DequeueEntities => {
+                self.leave_late(record.cpu);
                 self.cpus[record.cpu.index()].dequeues = probe.cpu();
                 self.note_taken_off(record, probe);
                 self.on_dequeue_entities(record, probe);
             }
             At::DequeueEntitiesReturn => {
+                self.leave_late(record.cpu);
                 self.cpus[record.cpu.index()].dequeues = None;
                 self.compare_lag_at_dequeue(record, probe);
             }
@@ -293,6 +291,12 @@ impl Walker {
         }
         let Some(entity) = self.probed_entity(probe) else { return };
         self.compare_entity(record, probe);
+        self.cpus[record.cpu.index()].leaves_late = Some(entity);
+    }
+
+    /// It has left: what its queues were charged and weighed meanwhile has been shown.
+    pub(super) fn leave_late(&mut self, cpu: Cpu) {
+        let Some(entity) = self.cpus[cpu.index()].leaves_late.take() else { return };
         let view = self.sched.entity_view(entity);
         let known = self.average_known(self.sched.queue_of(entity));
         self.note_unprinted_charge(self.sched.cpu_of(self.sched.queue_of(entity)));

@@ -134,6 +134,8 @@ pub(super) struct CpuInfo {
     /// Whether a reschedule was pending when this CPU last reported, and since which event.
     pub need_resched: bool,
     pub pending_since: u64,
+    /// The charge that it has just reported asks for a reschedule.
+    pub charge_asks: bool,
     /// The last event of a wakeup that code on this CPU is about, before `sched_wakeup` itself.
     pub waking_seen: u64,
     /// The event with which that wakeup began.
@@ -166,6 +168,8 @@ pub(super) struct CpuInfo {
     pub sleep_ended: Option<Pid>,
     /// The CPU from whose queues code on this one takes something off.
     pub dequeues: Option<Cpu>,
+    /// An entity that slept on its queue and that code on this CPU takes off it.
+    pub leaves_late: Option<EntityId>,
     /// The task that a probe has shown code on this CPU taking off a queue to put it back; and where it comes to stand, if
     /// the core has put back one that waits, until its place is shown.
     pub taken_off: Option<Pid>,

@@ -11,6 +11,7 @@ use super::{Judged, Walker};
 impl Walker {
     pub(super) fn on_switch(&mut self, record: &Record, switch: Switch) {
         let cpu = record.cpu;
+        self.leave_late(cpu);
         let prev = self.task(switch.prev_pid, Some(switch.prev_prio), switch.prev_comm, cpu);
         let prev = if switch.prev_pid == Pid::IDLE { self.sched.idle_task(cpu) } else { prev };
         let next = match switch.next_pid {
