@@ -74,7 +74,8 @@ impl Walker {
         shown: impl Fn(&Walker, Ns) -> Vruntime,
     ) -> bool {
         let cpu = self.sched.cpu_of(queue);
-        let charged = charged || self.is_charged_unprinted(cpu) || self.cpus[record.cpu.index()].dequeues == Some(cpu);
+        let charged =
+            charged || self.is_charged_unprinted(cpu) || self.cpus[record.cpu.index()].dequeues == Some(cpu);
         if !self.runs_group(queue) || !charged {
             return false;
         }
