@@ -206,6 +206,9 @@ pub struct BootArgs {
     /// Also record what the scheduler decides by: queues, entities, loads, at each of its decisions.
     #[arg(long)]
     pub probes: bool,
+    /// The root seed of the workload's own randomness.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
     /// Fetch a named kernel anew.
     #[arg(long)]
     pub refresh: bool,

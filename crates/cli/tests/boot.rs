@@ -132,6 +132,17 @@ fn a_machine_ends_with_its_laboratory() {
 }
 
 #[test]
+fn booted_kernels_run_on_emulated_machines() {
+    let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        .args(["run", "pipe", "--kernel", "qemu:bookworm", "--machine", "host"])
+        .output()
+        .expect("run");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors.contains("emulated machines, not on host") && errors.lines().count() == 1, "{errors}");
+}
+
+#[test]
 fn what_cannot_be_booted_is_told_in_a_line() {
     let told = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))

@@ -16,6 +16,7 @@ use crate::archive::{Archive, Kind};
 use crate::job::{ARCHIVE_AT, DONE, FAILED, JOB_FILE, Job, LENGTH_AT, STAGE_AT, Stage};
 use crate::mapping::Mapping;
 use crate::snapshot::{CGROUPS, Snapshot};
+use crate::workload::{DURATION, REPORT, SEED};
 use crate::{files, machine, slice, snapshot, tracing, workload};
 
 /// Where links to the programs of our own are.
@@ -97,7 +98,7 @@ fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> io
     thread::sleep(REST);
     reached(Stage::Workload);
     tracing::mark("WORKLOAD-BEGIN");
-    let status = run_workload(&job.workload)?;
+    let (pid, status) = run_workload(job)?;
     tracing::mark("WORKLOAD-END");
     reached(Stage::Results);
     let end = snapshot::take("end");
@@ -108,6 +109,7 @@ fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> io
             add(&name, text.as_bytes());
         }
     }
+    add("pid", pid.to_string().as_bytes());
     add("status", status.to_string().as_bytes());
     add("hz", hz.map_or_else(String::new, |hz| hz.to_string()).as_bytes());
     add("sched_info.txt", description.as_bytes());
@@ -117,6 +119,8 @@ fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> io
     add("trace-stats.txt", tracing::statistics().as_bytes());
     add("workload.txt", &files::bytes(OUTPUT)?);
     add("workload-errors.txt", &files::bytes(ERRORS)?);
+    // Other programs leave none.
+    add("report.json", &files::bytes(REPORT).unwrap_or_default());
     add("trace.txt", &files::bytes(format!("{}/trace", tracing::TRACING))?);
     Ok(())
 }
@@ -124,19 +128,25 @@ fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> io
 const OUTPUT: &str = "/tmp/output";
 const ERRORS: &str = "/tmp/errors";
 
-/// Runs the workload to its end. Returns its exit status, as a shell would tell it.
-fn run_workload(command: &[String]) -> io::Result<i32> {
-    let (name, arguments) = command.split_first().ok_or_else(|| io::Error::other("no workload is named"))?;
+/// Runs the workload to its end. Returns its process and its exit status, as a shell would tell it.
+fn run_workload(job: &Job) -> io::Result<(u32, i32)> {
+    let (name, arguments) =
+        job.workload.split_first().ok_or_else(|| io::Error::other("no workload is named"))?;
     let own = Path::new(PROGRAMS_FOLDER).join(name);
     let program = if own.exists() { own } else { PathBuf::from(name) };
     let mut command = Command::new(&program);
     command.args(arguments).stdin(Stdio::null());
     command.stdout(File::create(OUTPUT)?).stderr(File::create(ERRORS)?);
     command.env_clear().env("PATH", PROGRAMS_FOLDER).env("HOME", "/tmp");
-    let status = command
-        .status()
+    command.env(SEED, job.seed.to_string());
+    if let Some(duration_ns) = job.duration_ns {
+        command.env(DURATION, duration_ns.to_string());
+    }
+    let mut child = command
+        .spawn()
         .map_err(|error| io::Error::other(format!("cannot start '{}': {error}", program.display())))?;
-    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    let (pid, status) = (child.id(), child.wait()?);
+    Ok((pid, status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
 }
 
 /// The memory that a guest shares with its host: a device on the PCI bus (QEMU's `ivshmem-plain`).

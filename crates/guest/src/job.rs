@@ -12,6 +12,10 @@ pub const JOB_FILE: &str = "/job.json";
 pub struct Job {
     /// The program and its arguments.
     pub workload: Vec<String>,
+    /// The root seed of the workload's own randomness.
+    pub seed: u64,
+    /// When to stop a workload that has not ended by itself, ns.
+    pub duration_ns: Option<u64>,
     /// The clock of the trace, by its name in `trace_clock`.
     pub trace_clock: String,
     /// The buffer of each CPU, KiB.

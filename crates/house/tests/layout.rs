@@ -26,7 +26,7 @@ const CRATES: [Crate; 10] = [
     // It is linked into the first process of a booted kernel, so it uses little.
     Crate { name: "live", uses: &["event", "kernel", "sim"], tests_use: &[] },
     // The first process of a booted kernel, and its language with the host.
-    Crate { name: "guest", uses: &["sim", "live"], tests_use: &[] },
+    Crate { name: "guest", uses: &["event", "sim", "live"], tests_use: &[] },
     Crate {
         name: "lab",
         uses: &["event", "kernel", "sim", "trace", "analysis", "live", "guest"],

@@ -10,13 +10,15 @@ mod image;
 mod initramfs;
 mod layout;
 mod qemu;
+mod run;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use fairlab_event::{Digest, DigestSink, Sink, System};
+use fairlab_event::{Digest, DigestSink, Ns, Pid, Sink, System};
 use fairlab_guest::archive;
 use fairlab_guest::job::Job;
+use fairlab_live::Report;
 use fairlab_trace::{ImportStats, ReadOptions};
 use serde_json::{Value, json};
 
@@ -26,6 +28,7 @@ pub use image::{Image, SUITES};
 pub use layout::{Layout, THREADS_CPUS_MAX, TURNS_CPUS_MAX};
 pub use qemu::QEMU_VERSION;
 use qemu::Qemu;
+pub use run::{QemuKernel, QemuSpec, run};
 
 /// What is loaded into QEMU; empty where it was not made for this architecture.
 const LOCKSTEP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
@@ -82,6 +85,10 @@ pub struct BootOptions {
     pub probes: bool,
     /// The program and its arguments.
     pub workload: Vec<String>,
+    /// The root seed of the workload's own randomness.
+    pub seed: u64,
+    /// When to stop a workload that has not ended by itself, in time of the guest.
+    pub duration: Option<Ns>,
     /// When to give up, in time of the host.
     pub limit: Duration,
 }
@@ -97,6 +104,10 @@ pub struct Booted {
     pub qemu: String,
     /// How the workload ended, as a shell would tell it.
     pub status: i32,
+    /// Its process in the guest.
+    pub pid: Pid,
+    /// What it says of itself, if it is one of our own.
+    pub report: Option<Report>,
     /// What it printed.
     pub output: String,
     /// What it printed as errors.
@@ -142,6 +153,7 @@ pub fn boot(options: &BootOptions, stop: &AtomicBool) -> Result<Option<Booted>, 
         "HZ": hz,
         "mode": options.mode.name(),
         "workload": options.workload,
+        "seed": options.seed,
         "probed": options.probes,
         "trace_clock": job.trace_clock,
         "slice_ns": job.slice_ns,
@@ -157,6 +169,10 @@ pub fn boot(options: &BootOptions, stop: &AtomicBool) -> Result<Option<Booted>, 
         mode: options.mode,
         qemu: qemu.version.clone(),
         status: files.take("status")?.parse().map_err(|_| broken("status"))?,
+        pid: Pid(files.take("pid")?.parse().map_err(|_| broken("pid"))?),
+        report: serde_json::from_str(&files.text("report.json")?)
+            .ok()
+            .and_then(|value| Report::from_json(&value)),
         output: files.text("workload.txt")?,
         errors: files.text("workload-errors.txt")?,
         digest: Digest(0),
@@ -212,6 +228,8 @@ fn job(options: &BootOptions) -> Job {
     let deterministic = options.mode == Mode::Deterministic;
     Job {
         workload: options.workload.clone(),
+        seed: options.seed,
+        duration_ns: options.duration.map(|duration| duration.0),
         // The text of a trace has nanoseconds of this clock only; under lockstep it ticks once a nanosecond.
         trace_clock: if deterministic { "x86-tsc" } else { "mono" }.to_string(),
         buffer_kb: if options.layout.cpus() > 16 { 4096 } else { 16384 },
@@ -252,6 +270,11 @@ impl Booted {
         fairlab_trace::read(Box::new(bytes), &options, sink).map_err(|error| {
             LabError::new(format!("what the booted kernel recorded cannot be read: {error}"), "report this")
         })
+    }
+
+    /// The text of a file that it left.
+    pub(crate) fn file(&self, name: &str) -> Option<String> {
+        self.files.text(name).ok()
     }
 
     /// Writes a recording's folder, which `fairlab verify` takes as it is, with the trace also as a trace.dat.
@@ -295,6 +318,8 @@ mod tests {
             mode: Mode::Deterministic,
             probes: false,
             workload: vec!["spin".to_string()],
+            seed: 1,
+            duration: None,
             limit: Duration::from_secs(1),
         };
         let made = initramfs::make(b"program", &job(&options), &[]);

@@ -8,25 +8,35 @@ use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
+use crate::boot::QemuKernel;
 use crate::{LabError, RunResult, RunSpec, host, run};
 
 /// A kernel that is not modelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RealKernel {
     /// The one that runs here.
     Host,
+    /// One that is booted.
+    Booted(QemuKernel),
 }
 
 impl RealKernel {
     /// The kernel that a name means, unless it is that of a modelled one.
-    pub fn parse(name: &str) -> Option<RealKernel> {
-        (name == host::NAME).then_some(RealKernel::Host)
+    ///
+    /// # Errors
+    /// It is to be booted, and there is no such image.
+    pub fn parse(name: &str) -> Result<Option<RealKernel>, LabError> {
+        if name == host::NAME {
+            return Ok(Some(RealKernel::Host));
+        }
+        QemuKernel::parse(name).transpose().map(|kernel| kernel.map(RealKernel::Booted))
     }
 
     /// Its name.
-    pub const fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             RealKernel::Host => host::NAME,
+            RealKernel::Booted(kernel) => kernel.name(),
         }
     }
 }

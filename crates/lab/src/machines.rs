@@ -1,6 +1,7 @@
-//! Finding the machine that a name means: a preset, this host, or a file.
+//! Finding the machine that a name means: a preset, this host, one on which kernels are booted, or a file.
 
 mod calibrated;
+mod emulated;
 mod file;
 mod host;
 
@@ -12,8 +13,9 @@ use fairlab_sim::machine::PRESETS;
 use crate::LabError;
 
 pub use calibrated::{calibrated, calibrated_toml};
+pub use emulated::layout as emulated_layout;
 
-/// The machine called `name`: a preset, `host`, or the path of a TOML file.
+/// The machine called `name`: a preset, `host`, `emulated:LAYOUT`, or the path of a TOML file.
 ///
 /// # Errors
 /// There is no such machine, or its description is impossible.
@@ -24,13 +26,16 @@ pub fn find(name: &str) -> Result<Machine, LabError> {
     if name == "host" {
         return host::from_sysfs(Path::new("/"));
     }
+    if let Some(layout) = emulated::layout(name) {
+        return emulated::machine(layout?);
+    }
     if name.ends_with(".toml") {
         return file::read(Path::new(name));
     }
     let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
     Err(LabError::new(
         format!("unknown machine '{name}'"),
-        format!("known are {names}, host, and paths that end in .toml"),
+        format!("known are {names}, host, emulated:1x4x2 and the like, and paths that end in .toml"),
     ))
 }
 

@@ -13,6 +13,7 @@ use fairlab_kernel::{Generation, Scheduler};
 use fairlab_sim::{Engine, Machine};
 use serde::Serialize;
 
+use crate::boot::QemuKernel;
 use crate::trace_file::TraceFile;
 use crate::{LabError, workloads};
 use fairlab_trace::Losses;
@@ -76,7 +77,7 @@ pub struct RunResult {
 impl RunResult {
     /// Whether the model ran it, so that its seed decides everything; on a real kernel chance has its part.
     pub fn is_modelled(&self) -> bool {
-        self.kernel != crate::host::NAME
+        self.kernel != crate::host::NAME && !QemuKernel::is_name(&self.kernel)
     }
 
     /// The metric called `name`, if it was measured.

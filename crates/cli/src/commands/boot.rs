@@ -22,6 +22,8 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
         mode: if in_turn { Mode::Deterministic } else { Mode::Threads },
         probes: args.probes,
         workload: args.workload.clone(),
+        seed: args.seed,
+        duration: None,
         limit: Duration::from_secs(args.timeout),
     };
     let folder = args.out.as_deref().map(RunFolder::create).transpose()?;

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
 use fairlab_kernel::Generation;
+use fairlab_lab::boot::{self, Mode, QemuKernel, QemuSpec};
 use fairlab_lab::host::{self, HostSpec, Observation};
 use fairlab_lab::{
     Experiment, LabError, Progress, RealKernel, RunResult, RunSpec, Setting, Stopped, machines, run_all,
@@ -18,6 +19,9 @@ use crate::error::CliError;
 /// How long a workload runs that does not end by itself, when the user does not say.
 const DEFAULT_DURATION: Ns = Ns::from_secs(30);
 
+/// Where kernels are booted, when the user does not say.
+const BOOTED_MACHINE: &str = "emulated:1x4x1";
+
 /// How long a command of this host may take, when the user does not say.
 const COMMAND_DURATION: Ns = Ns::from_secs(600);
 
@@ -29,17 +33,28 @@ pub fn from_args(args: &ExperimentArgs, seed: u64, seeds: u64) -> Result<Experim
     if args.kernels.is_empty() {
         return Err(CliError::bad("no kernel is given", "name one with --kernel, such as --kernel v6.6"));
     }
-    let is_real = |name: &&String| RealKernel::parse(name).is_some();
-    let modelled = args.kernels.iter().filter(|name| !is_real(name));
-    let kernels = modelled.map(|name| kernel(name)).collect::<Result<Vec<_>, CliError>>()?;
-    let real_kernels = args.kernels.iter().filter_map(|name| RealKernel::parse(name)).collect::<Vec<_>>();
+    let (mut kernels, mut real_kernels) = (Vec::new(), Vec::new());
+    for name in &args.kernels {
+        match RealKernel::parse(name)? {
+            Some(real) => real_kernels.push(real),
+            None => kernels.push(kernel(name)?),
+        }
+    }
     if seeds == 0 {
         return Err(CliError::bad("an experiment needs at least one run", "give a greater number"));
     }
-    let setting = match (real_kernels.is_empty(), kernels.is_empty()) {
-        (true, _) => setting(&args.setting, seed)?,
-        (false, only_real) => real_setting(&args.setting, seed, only_real)?,
+    let on_host = real_kernels.contains(&RealKernel::Host);
+    let setting = match (on_host, real_kernels.is_empty()) {
+        (true, _) => real_setting(&args.setting, seed, kernels.is_empty())?,
+        (false, true) => setting(&args.setting, seed)?,
+        (false, false) => booted_setting(&args.setting, seed, kernels.is_empty())?,
     };
+    if on_host && real_kernels.iter().any(|kernel| *kernel != RealKernel::Host) {
+        return Err(CliError::bad(
+            "this host and booted kernels have different machines",
+            "compare each with modelled kernels, or run them one by one",
+        ));
+    }
     let Setting { machine, workload, duration, first_seed } = setting;
     let seeds = (0..seeds).map(|offset| first_seed.wrapping_add(offset)).collect();
     Ok(Experiment { kernels, real_kernels, machine, workload, seeds, duration })
@@ -47,7 +62,7 @@ pub fn from_args(args: &ExperimentArgs, seed: u64, seeds: u64) -> Result<Experim
 
 /// The kernels' own names, in the order in which the command line has them; the first is the baseline.
 pub fn names(args: &ExperimentArgs) -> Result<Vec<String>, CliError> {
-    let name = |given: &String| match RealKernel::parse(given) {
+    let name = |given: &String| match RealKernel::parse(given)? {
         Some(real) => Ok(real.name().to_string()),
         None => Ok(kernel(given)?.name().to_string()),
     };
@@ -72,6 +87,23 @@ fn real_setting(args: &SettingArgs, first_seed: u64, only_real: bool) -> Result<
     }
     let duration = time_for(args.duration, &*workloads::build(&args.workload)?);
     Ok(Setting { machine, workload: args.workload.clone(), duration, first_seed })
+}
+
+/// What runs of booted kernels have in common, and runs of the model beside them.
+fn booted_setting(args: &SettingArgs, first_seed: u64, only_real: bool) -> Result<Setting, CliError> {
+    let name = if args.machine == DEFAULT_MACHINE { BOOTED_MACHINE } else { &args.machine };
+    if machines::emulated_layout(name).is_none() {
+        return Err(CliError::bad(
+            format!("kernels are booted on emulated machines, not on {name}"),
+            format!("give --machine {BOOTED_MACHINE}, or another layout of CPUs"),
+        ));
+    }
+    if only_real && args.workload.first().is_some_and(|name| workloads::find(name).is_err()) {
+        let machine = machines::find(name)?;
+        let duration = args.duration.unwrap_or(COMMAND_DURATION);
+        return Ok(Setting { machine, workload: args.workload.clone(), duration, first_seed });
+    }
+    setting_of(name, &args.workload, args.duration, first_seed)
 }
 
 /// How long each run lasts at most.
@@ -108,11 +140,12 @@ pub fn jobs(args: &SettingArgs) -> usize {
     args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// The runs of an experiment: those of the model, and those on this host.
+/// The runs of an experiment: those of the model, those on this host, and those of booted kernels.
 #[derive(Debug)]
 pub struct Runs {
     pub modelled: Vec<RunSpec>,
     pub on_host: Vec<HostSpec>,
+    pub booted: Vec<QemuSpec>,
 }
 
 impl Runs {
@@ -128,8 +161,14 @@ impl Runs {
             duration: experiment.duration,
             trace: None,
         };
-        let on_host = experiment.real_kernels.iter().flat_map(|_| experiment.seeds.iter().map(on_host));
-        Ok(Runs { modelled: experiment.specs(), on_host: on_host.collect() })
+        let mut runs = Runs { modelled: experiment.specs(), on_host: Vec::new(), booted: Vec::new() };
+        for kernel in &experiment.real_kernels {
+            match kernel {
+                RealKernel::Host => runs.on_host.extend(experiment.seeds.iter().map(on_host)),
+                RealKernel::Booted(kernel) => runs.booted.extend(booted(experiment, kernel)?),
+            }
+        }
+        Ok(runs)
     }
 
     /// Where the traces go, with the kernel and the seed of each.
@@ -138,7 +177,9 @@ impl Runs {
         let modelled = modelled.map(|spec| (spec.kernel.name().to_string(), spec.seed, &mut spec.trace));
         let on_host =
             self.on_host.iter_mut().map(|spec| (host::NAME.to_string(), spec.seed, &mut spec.trace));
-        modelled.chain(on_host).collect()
+        let booted = self.booted.iter_mut();
+        let booted = booted.map(|spec| (spec.kernel.name().to_string(), spec.seed, &mut spec.trace));
+        modelled.chain(on_host).chain(booted).collect()
     }
 
     /// Does all of them, those on this host one by one, while nothing else runs; in the order in which `kernels` names
@@ -150,7 +191,7 @@ impl Runs {
         on_progress: &(dyn Fn(Progress) + Sync),
         stop: &AtomicBool,
     ) -> Result<(Vec<RunResult>, Stopped), CliError> {
-        let total = self.modelled.len() + self.on_host.len();
+        let total = self.modelled.len() + self.on_host.len() + self.booted.len();
         let show = |done: usize| on_progress(Progress { done, total });
         let (mut results, mut stopped) =
             run_all(&self.modelled, jobs, &|progress: Progress| show(progress.done), stop)?;
@@ -163,6 +204,12 @@ impl Runs {
                 show(self.modelled.len() + done);
                 results.extend(host::run(spec, &observation, stop)?);
             }
+        }
+        for spec in &self.booted {
+            show(results.len());
+            results.extend(boot::run(spec, stop)?);
+        }
+        if !(self.on_host.is_empty() && self.booted.is_empty()) {
             stopped = Stopped(results.len() < total);
         }
         let place = |run: &RunResult| kernels.iter().position(|name| *name == run.kernel);
@@ -171,11 +218,30 @@ impl Runs {
     }
 }
 
+/// The runs of one booted kernel.
+fn booted(experiment: &Experiment, kernel: &QemuKernel) -> Result<Vec<QemuSpec>, CliError> {
+    let name = &experiment.machine.name;
+    let layout = machines::emulated_layout(name).transpose()?.ok_or_else(|| {
+        CliError::bad(format!("kernels are not booted on {name}"), "give --machine emulated:1x4x1")
+    })?;
+    let spec = |&seed: &u64| QemuSpec {
+        kernel: kernel.clone(),
+        machine: name.clone(),
+        layout,
+        workload: experiment.workload.clone(),
+        seed,
+        duration: experiment.duration,
+        trace: None,
+    };
+    Ok(experiment.seeds.iter().map(spec).collect())
+}
+
 /// The experiment in a line, for the head of an answer.
 pub fn describe(experiment: &Experiment) -> String {
     let seeds = experiment.seeds.len();
     let plural = if seeds == 1 { "" } else { "s" };
-    let time = match (experiment.kernels.is_empty(), experiment.real_kernels.is_empty()) {
+    let on_host = experiment.real_kernels.contains(&RealKernel::Host);
+    let time = match (experiment.kernels.is_empty(), !on_host) {
         (_, true) => "virtual time",
         (true, false) => "real time",
         (false, false) => "virtual time, on this host real time",
@@ -186,7 +252,10 @@ pub fn describe(experiment: &Experiment) -> String {
         experiment.machine.name,
         experiment.duration.as_secs_f64()
     );
-    if !experiment.real_kernels.is_empty() {
+    if !on_host && !experiment.real_kernels.is_empty() {
+        text += &format!("booted kernels: {}\n", Mode::Deterministic.meaning());
+    }
+    if on_host {
         text += "host: latencies, switches and migrations are those of the workload's own tasks; a CPU is busy with whatever runs there\n";
     }
     text

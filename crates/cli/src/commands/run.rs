@@ -72,7 +72,11 @@ fn to_text(experiment: &Experiment, results: &[RunResult]) -> String {
         if !run.is_modelled() {
             let digest =
                 if run.digest.is_empty() { String::new() } else { format!("digest {}: ", run.digest) };
-            text += &format!("  {digest}{} on this host\n", duration(run.simulated_ns as f64));
+            text += &format!(
+                "  {digest}{}{}\n",
+                duration(run.simulated_ns as f64),
+                if run.kernel == "host" { " on this host" } else { "" }
+            );
             continue;
         }
         let speed = run.simulated_ns as f64 / run.wall_ns.max(1) as f64;
