@@ -121,6 +121,8 @@ pub struct Scheduler {
     pub(crate) pelt_epoch: u64,
     /// Open loop: CPUs of which it is known whether they are idle and how much is queued, whatever the state.
     pub(crate) given_cpus: Vec<GivenCpu>,
+    /// Open loop: tasks of which it is known what a selection counts of their CPU's load.
+    pub(crate) given_loads: Vec<(TaskId, u64)>,
     /// The period of real-time tasks' limit.
     pub(crate) rt_period: RtPeriod,
     /// CPUs whose slice timer has changed since the driver last asked.
@@ -159,6 +161,7 @@ impl Scheduler {
             unthrottle_calls: Vec::new(),
             pelt_epoch: UPTIME,
             given_cpus: Vec::new(),
+            given_loads: Vec::new(),
             rt_period: RtPeriod::default(),
             hrticks_moved: Vec::new(),
             given_weights: None,
@@ -227,6 +230,11 @@ impl Scheduler {
         &self.tasks[task.index()]
     }
 
+    /// Every task, in order of creation; those that have ended, too.
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.iter()
+    }
+
     /// The task that `cpu` runs.
     #[inline]
     pub fn curr(&self, cpu: Cpu) -> TaskId {
@@ -288,8 +296,9 @@ impl Scheduler {
         into.append(&mut self.marked);
     }
 
-    /// Marks `cpu`'s running task for rescheduling (`resched_curr()`).
-    pub(crate) fn resched_curr(&mut self, cpu: Cpu) {
+    /// Marks `cpu`'s running task for rescheduling (`resched_curr()`); `by` is the kernel's function that asks.
+    pub(crate) fn resched_curr(&mut self, cpu: Cpu, by: &'static str) {
+        self.probe_resched("resched", cpu, by);
         let rq = &mut self.rqs[cpu.index()];
         if !rq.need_resched {
             rq.need_resched = true;
@@ -300,10 +309,13 @@ impl Scheduler {
     /// The same for a fair task that makes way for another: no interrupt is sent for that where it is put off.
     ///
     /// Kernel: `resched_curr_lazy()`, kernel/sched/core.c (7c70cb94d29c).
-    pub(crate) fn resched_curr_lazy(&mut self, cpu: Cpu) {
+    pub(crate) fn resched_curr_lazy(&mut self, cpu: Cpu, by: &'static str) {
         match self.generation.behaviours.reschedule {
-            Reschedule::AtOnce => self.resched_curr(cpu),
-            Reschedule::Lazily => self.rqs[cpu.index()].need_resched_lazy = true,
+            Reschedule::AtOnce => self.resched_curr(cpu, by),
+            Reschedule::Lazily => {
+                self.probe_resched("resched_lazy", cpu, by);
+                self.rqs[cpu.index()].need_resched_lazy = true;
+            }
         }
     }
 

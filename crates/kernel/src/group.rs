@@ -152,8 +152,11 @@ impl Scheduler {
     /// Kernel: `update_cfs_group()`, kernel/sched/fair.c.
     pub(crate) fn update_cfs_group(&mut self, se: SeId) {
         let Some(below) = self.se(se).my_q else { return };
-        if let Some(given) = self.take_given_weight(se) {
-            if self.se(se).load.raw() != given {
+        // To v6.5 the weight is set anew even if it is the same: averages are rounded anew then.
+        let always = self.generation.behaviours.reweight == Reweight::KeepVruntime;
+        if self.weights_are_given() {
+            let kept = self.se(se).load.raw();
+            if let Some(given) = self.take_given_weight(se).filter(|&given| always || given != kept) {
                 self.reweight_entity(se, LoadWeight::from_raw(given));
             }
             return;
@@ -167,8 +170,6 @@ impl Scheduler {
             return;
         }
         let shares = calc_group_shares(self.group_load(below)) as u64;
-        // To v6.5 the weight is set anew even if it is the same: averages are rounded anew then.
-        let always = self.generation.behaviours.reweight == Reweight::KeepVruntime;
         if always || self.se(se).load.raw() != shares {
             self.reweight_entity(se, LoadWeight::from_raw(shares));
         }

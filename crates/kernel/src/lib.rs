@@ -26,6 +26,7 @@ mod group;
 mod invariant;
 pub mod open_loop;
 pub mod pelt;
+mod probe;
 #[cfg(test)]
 mod random_operations;
 mod rq;

@@ -329,7 +329,12 @@ impl Scheduler {
 
     /// Where a queue's minimum would be if the running entity were charged up to `clock`.
     pub fn queue_minimum_at(&self, queue: QueueId, clock: Ns) -> Vruntime {
-        self.cfs(queue.0).minimum_with(self.running_at(queue, clock))
+        // Where nothing is charged, nothing is looked at.
+        let charged = self.cfs(queue.0).curr.is_some_and(|curr| self.se(curr).exec_start < clock.0);
+        match charged {
+            true => self.cfs(queue.0).minimum_with(self.running_at(queue, clock)),
+            false => self.cfs(queue.0).min_vruntime,
+        }
     }
 
     /// The running entity of a queue as it would be if it were charged up to `clock`.
@@ -424,10 +429,14 @@ impl Scheduler {
         }
     }
 
-    /// The weight that an update has to give a group's entity, if weights are given.
+    /// Whether updates give groups' entities only weights that are given.
+    pub(crate) fn weights_are_given(&self) -> bool {
+        self.given_weights.is_some()
+    }
+
+    /// The weight that an update has to give a group's entity, if one is given.
     pub(crate) fn take_given_weight(&mut self, se: SeId) -> Option<u64> {
-        let kept = self.se(se).load.raw();
-        self.given_weights.as_mut().map(|given| given.0.remove(&se).unwrap_or(kept))
+        self.given_weights.as_mut()?.0.remove(&se)
     }
 
     /// Gives a group's entity that is off its queue another weight, with all that this changes.

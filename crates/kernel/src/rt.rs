@@ -99,7 +99,7 @@ impl Scheduler {
             self.report(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime: None });
         }
         if self.charge_rt_limit(cpu, runtime.0) {
-            self.resched_curr(cpu);
+            self.resched_curr(cpu, "update_curr_rt");
         }
     }
 
@@ -133,7 +133,7 @@ impl Scheduler {
             return decide(false, TickReason::Alone);
         }
         self.requeue_task_rt(task);
-        self.resched_curr(self.tasks[task.index()].cpu);
+        self.resched_curr(self.tasks[task.index()].cpu, "task_tick_rt");
         decide(true, TickReason::SliceUsed)
     }
 

@@ -178,6 +178,16 @@ impl Task {
         self.pid
     }
 
+    /// Process id.
+    pub fn tgid(&self) -> Pid {
+        self.tgid
+    }
+
+    /// Whether it is a kthread bound to its CPU.
+    pub fn is_per_cpu_kthread(&self) -> bool {
+        self.per_cpu_kthread
+    }
+
     /// The group that it is in.
     pub fn group(&self) -> GroupId {
         self.group

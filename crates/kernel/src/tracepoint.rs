@@ -3,6 +3,7 @@
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Sink, StatDelay, Wakeup};
 
 use crate::core::Scheduler;
+use crate::probe::Printed;
 use crate::task::TaskId;
 
 /// In what context kernel code runs on a CPU.
@@ -21,10 +22,22 @@ pub enum Mode {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TraceBuffer {
     pub enabled: bool,
+    /// Whether probes are printed as well.
+    pub probes: bool,
     pub here: Cpu,
     pub mode: Mode,
     pub now: Ns,
     events: Vec<Event<'static>>,
+    /// What probes have printed, each with the number of events that were reported before it.
+    printed: Vec<(usize, Place, Printed)>,
+}
+
+/// Where and when something was reported.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    time: Ns,
+    cpu: Cpu,
+    context: Context,
 }
 
 impl Scheduler {
@@ -45,12 +58,32 @@ impl Scheduler {
     /// Hands over the events reported since the last call, in order.
     #[inline]
     pub fn drain_events(&mut self, sink: &mut dyn Sink) {
+        if !self.trace.printed.is_empty() {
+            return self.drain_printed(sink);
+        }
         if self.trace.events.is_empty() {
             return;
         }
         for event in self.trace.events.drain(..) {
             sink.event(&event);
         }
+    }
+
+    fn drain_printed(&mut self, sink: &mut dyn Sink) {
+        let mut events = self.trace.events.drain(..).enumerate().peekable();
+        for (before, Place { time, cpu, context }, printed) in self.trace.printed.drain(..) {
+            while let Some((_, event)) = events.next_if(|(number, _)| *number < before) {
+                sink.event(&event);
+            }
+            sink.event(&Event { time, cpu, context, kind: printed.kind() });
+        }
+        events.for_each(|(_, event)| sink.event(&event));
+    }
+
+    /// Reports what a probe has printed from the current place.
+    pub(crate) fn print(&mut self, printed: Printed) {
+        let place = self.place();
+        self.trace.printed.push((self.trace.events.len(), place, printed));
     }
 
     /// Reports `kind` from the current place.
@@ -62,6 +95,11 @@ impl Scheduler {
     }
 
     fn push_event(&mut self, kind: EventKind<'static>) {
+        let Place { time, cpu, context } = self.place();
+        self.trace.events.push(Event { time, cpu, context, kind });
+    }
+
+    fn place(&self) -> Place {
         let rq = &self.rqs[self.trace.here.index()];
         let task = &self.tasks[rq.curr.index()];
         let pending = match (rq.need_resched, rq.need_resched_lazy) {
@@ -79,7 +117,7 @@ impl Scheduler {
         // The trace's own table of names has no entry for pid 0.
         let comm = if task.pid.is_idle() { Comm::from("<idle>") } else { task.comm };
         let context = Context { comm, pid: task.pid, tgid: task.tgid, flags };
-        self.trace.events.push(Event { time: self.trace.now, cpu: self.trace.here, context, kind });
+        Place { time: self.trace.now, cpu: self.trace.here, context }
     }
 
     pub(crate) fn wakeup_of(&self, task: TaskId) -> Wakeup {

@@ -171,6 +171,16 @@ impl Engine {
         self.kernel.set_tracing(enabled);
     }
 
+    /// Whether probes print what decisions rest on, beside the events.
+    pub fn set_probes(&mut self, enabled: bool) {
+        self.kernel.set_probes(enabled);
+    }
+
+    /// The groups of a workload, in its own order.
+    pub fn groups(&self, number: usize) -> &[GroupId] {
+        &self.programs[number].groups
+    }
+
     /// Whether every try of balancing is noted; a run without that is faster.
     pub fn set_balance_notes(&mut self, enabled: bool) {
         self.kernel.set_balance_notes(enabled);

@@ -1,6 +1,6 @@
 //! The high-resolution tick: a slice ends by a timer of its own, not by the next tick.
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::{Cpu, EventKind, Fields, Ns};
 
 use crate::core::Scheduler;
 use crate::decision::{TickDecision, TickReason};
@@ -53,7 +53,7 @@ impl Scheduler {
         let cpu = self.tasks[task.index()].cpu;
         match self.slice_end(task) {
             SliceEnd::Never => {}
-            SliceEnd::Past if self.curr(cpu) == task => self.resched_curr(cpu),
+            SliceEnd::Past if self.curr(cpu) == task => self.resched_curr(cpu, "hrtick_start_fair"),
             SliceEnd::Past => {}
             SliceEnd::After(run_time) => {
                 let expires = self.trace.now + Ns(run_time);
@@ -103,13 +103,17 @@ impl Scheduler {
     /// Kernel: `hrtick()`, kernel/sched/core.c, `entity_tick()`, kernel/sched/fair.c.
     pub fn hrtick(&mut self, cpu: Cpu) -> TickDecision {
         self.rqs[cpu.index()].hrtick = None;
+        self.report(EventKind::Other {
+            name: "hrtimer_expire_entry",
+            fields: Fields::new("hrtimer=0x0 function=hrtick now=0"),
+        });
         self.update_rq_clock(cpu);
         let task = self.curr(cpu);
         if !self.tasks[task.index()].policy.is_fair() {
             return TickDecision { resched: false, reason: TickReason::Alone };
         }
         self.account_tick(task);
-        self.resched_curr(cpu);
+        self.resched_curr(cpu, "task_tick_fair");
         TickDecision { resched: true, reason: TickReason::SliceTimer }
     }
 }
@@ -117,7 +121,7 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use crate::testbed::{Bed, MS};
-    use fairlab_event::{Cpu, Ns};
+    use fairlab_event::{Cpu, EventKind, Fields, Ns};
 
     /// From v7.1 a slice ends when the deadline is reached, not at the next tick.
     #[test]

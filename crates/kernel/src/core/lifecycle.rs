@@ -38,13 +38,26 @@ impl Scheduler {
         if is_fair {
             self.task_fork_fair(child);
         }
-        let (parent, child) = (&self.tasks[parent.index()], &self.tasks[child.index()]);
+        self.report_fork(parent, child);
+    }
+
+    /// Reports a fork, and in what the child differs from its parent from the start.
+    fn report_fork(&mut self, parent: TaskId, child: TaskId) {
+        let (old, new) = (&self.tasks[parent.index()], &self.tasks[child.index()]);
+        let regrouped = new.group != old.group;
+        let allowed = (new.allowed != old.allowed).then_some(new.allowed);
         self.report(EventKind::SchedProcessFork {
-            comm: parent.comm,
-            pid: parent.pid,
-            child_comm: child.comm,
-            child_pid: child.pid,
+            comm: old.comm,
+            pid: old.pid,
+            child_comm: new.comm,
+            child_pid: new.pid,
         });
+        if regrouped {
+            self.probe_attached(child);
+        }
+        if let Some(allowed) = allowed {
+            self.probe_affinity(child, &allowed);
+        }
     }
 
     /// Queues a new task on `cpu` for the first time.
@@ -90,6 +103,7 @@ impl Scheduler {
         if self.tasks[task.index()].nice == nice {
             return;
         }
+        self.probe_nice(task, nice);
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(cpu);
         let old_prio = self.tasks[task.index()].prio();
@@ -105,7 +119,7 @@ impl Scheduler {
         if self.curr(cpu) != task {
             self.check_preempt(task);
         } else if self.tasks[task.index()].prio() > old_prio {
-            self.resched_curr(cpu);
+            self.resched_curr(cpu, "prio_changed_fair");
         }
     }
 
@@ -140,7 +154,7 @@ impl Scheduler {
         if self.curr(cpu) != task {
             self.check_preempt(task);
         } else if less_urgent || changed_class {
-            self.resched_curr(cpu);
+            self.resched_curr(cpu, "switched_to_fair");
         }
     }
 
@@ -211,6 +225,7 @@ impl Scheduler {
     /// Kernel: `set_cpus_allowed_common()`.
     pub fn set_cpus_allowed(&mut self, task: TaskId, allowed: CpuMask) -> bool {
         assert!(!allowed.and(self.topology.online()).is_empty(), "a task must be allowed on some CPU");
+        self.probe_affinity(task, &allowed);
         self.update_rq_clock(self.tasks[task.index()].cpu);
         self.while_off_queue(task, |scheduler| scheduler.tasks[task.index()].allowed = allowed);
         let task = &self.tasks[task.index()];

@@ -104,7 +104,7 @@ impl Scheduler {
     pub fn scheduler_tick(&mut self, cpu: Cpu) -> TickDecision {
         self.update_rq_clock(cpu);
         if self.rqs[cpu.index()].need_resched_lazy {
-            self.resched_curr(cpu);
+            self.resched_curr(cpu, "sched_tick");
         }
         self.mark_idle_at_tick(cpu);
         let task = self.curr(cpu);

@@ -141,6 +141,10 @@ impl Scheduler {
         let cpu = self.tasks[task.index()].cpu;
         // Charging may itself ask for a reschedule; the test goes on all the same.
         let pending = self.need_resched_at_once(cpu);
+        let curr = self.curr(cpu);
+        if [curr, task].iter().all(|task| self.tasks[task.index()].policy.is_fair()) {
+            self.probe_test(curr, task);
+        }
         if self.wakeup_preempt_looks_at_vruntime(self.curr(cpu), task, pending) {
             self.charge_competitor(self.curr(cpu), task);
         }
@@ -161,8 +165,10 @@ impl Scheduler {
         let cpu = self.tasks[task.index()].cpu;
         match (decision.preempt, decision.reason, self.tasks[task.index()].policy.is_fair()) {
             (false, _, _) => {}
-            (true, PreemptReason::HigherClass, _) | (true, _, false) => self.resched_curr(cpu),
-            (true, _, true) => self.resched_curr_lazy(cpu),
+            (true, PreemptReason::HigherClass, _) | (true, _, false) => {
+                self.resched_curr(cpu, "wakeup_preempt");
+            }
+            (true, _, true) => self.resched_curr_lazy(cpu, "check_preempt_wakeup"),
         }
     }
 

@@ -56,7 +56,7 @@ impl Scheduler {
             && self.cfs(cfs_rq).nr_running > 1
             && (request_used || self.lost_protection(cfs_rq, curr))
         {
-            self.resched_curr_lazy(self.cfs(cfs_rq).cpu);
+            self.resched_curr_lazy(self.cfs(cfs_rq).cpu, "update_curr");
             self.clear_buddies(curr);
         }
     }

@@ -88,6 +88,7 @@ impl Scheduler {
     ///
     /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. To v7.0 it runs *without* charging the running entity.
     pub(crate) fn requeue_delayed_entity(&mut self, se: SeId) {
+        self.probe_requeue(se);
         let cfs_rq = self.se(se).cfs_rq;
         let anew = match self.generation.behaviours.delayed_lag {
             DelayedLag::NeverWorse => {

@@ -123,7 +123,11 @@ impl Scheduler {
 
     /// Places an entity and reports it.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
+        self.probe_entity("place", "place_entity", se);
         let average = self.average_for_placement(cfs_rq);
+        if self.generation.behaviours.placement == Placement::Lag {
+            self.probe_average("place_entity", cfs_rq, average);
+        }
         let placed = self.placement(cfs_rq, se, flags);
         // An entity heavier than its queue takes the zero along, so that distances from it stay small.
         let heavier =
@@ -139,6 +143,10 @@ impl Scheduler {
             entity.slice = request;
         }
         entity.relative_deadline = None;
+        if !flags.initial || self.generation.behaviours.placement == Placement::Lag {
+            // Where a new task is placed on its parent's queue is not where it will be.
+            self.probe_return("place_r", "place_entity", se);
+        }
         if self.trace.enabled {
             self.report_place(cfs_rq, se, average);
         }

@@ -105,7 +105,14 @@ impl Scheduler {
     /// Takes an entity off its queue, and its groups up to the first that still has others.
     ///
     /// Kernel: `dequeue_entities()`, kernel/sched/fair.c.
-    pub(crate) fn dequeue_entities(&mut self, se: SeId, mut flags: DequeueFlags) -> Dequeued {
+    pub(crate) fn dequeue_entities(&mut self, se: SeId, flags: DequeueFlags) -> Dequeued {
+        self.probe_dequeue(se);
+        let dequeued = self.dequeue_levels(se, flags);
+        self.probe_dequeued(se, dequeued == Dequeued::Delayed);
+        dequeued
+    }
+
+    fn dequeue_levels(&mut self, se: SeId, mut flags: DequeueFlags) -> Dequeued {
         let (of_task, sleeps) = (u32::from(self.se(se).task.is_some()), flags.sleep);
         let sleeps_on = u32::from(of_task == 1 && self.se(se).sched_delayed && !flags.delayed);
         let has_idle_policy = of_task == 1 && self.is_idle_policy(se);
@@ -163,6 +170,7 @@ impl Scheduler {
     /// entity that is still `curr` is placed before it is charged and before its group weight is updated; any other one
     /// after.
     pub(crate) fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
+        self.probe_queueing("enqe", "enqueue_entity", se);
         let is_curr = self.cfs(cfs_rq).curr == Some(se);
         let rule = self.generation.behaviours.placement;
         let comes_relative = rule != Placement::Lag && (!flags.wakeup || flags.migrated);
@@ -220,6 +228,7 @@ impl Scheduler {
 
     /// Kernel: `dequeue_entity()`, kernel/sched/fair.c. Returns whether the entity is gone.
     pub(crate) fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) -> bool {
+        self.probe_queueing("deqe", "dequeue_entity", se);
         self.update_curr(cfs_rq);
         self.clear_buddies(se);
         if !flags.delayed && self.delays_dequeue(cfs_rq, se, flags) {
@@ -343,6 +352,7 @@ impl Scheduler {
 
     fn put_prev_entity(&mut self, se: SeId) {
         let cfs_rq = self.se(se).cfs_rq;
+        self.probe_put(se);
         if self.cfs(cfs_rq).curr != Some(se) {
             return;
         }
@@ -372,6 +382,7 @@ impl Scheduler {
     }
 
     fn set_next_entity(&mut self, se: SeId, picked: bool) {
+        self.probe_entity("setn", "set_next_entity", se);
         let cfs_rq = self.se(se).cfs_rq;
         let clock = self.rqs[self.cfs(cfs_rq).cpu.index()].clock.0;
         self.clear_buddies(se);

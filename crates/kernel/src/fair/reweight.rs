@@ -16,6 +16,12 @@ impl Scheduler {
     /// 101f3498b4bd.
     /// Units: lag and deadlines in virtual ns, quotients truncated towards zero.
     pub(crate) fn reweight_entity(&mut self, se: SeId, load: LoadWeight) {
+        self.probe_reweight(se, load.raw());
+        self.change_entity_weight(se, load);
+        self.probe_return("rew_r", "reweight_entity", se);
+    }
+
+    fn change_entity_weight(&mut self, se: SeId, load: LoadWeight) {
         let cfs_rq = self.se(se).cfs_rq;
         let rule = self.generation.behaviours.reweight;
         let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));

@@ -12,6 +12,7 @@ impl Scheduler {
     ///
     /// Returns the decision of the level that took it, or else the root's. Kernel: `task_tick_fair()`, `entity_tick()`.
     pub(crate) fn task_tick_fair(&mut self, task: TaskId) -> TickDecision {
+        self.probe_tick(task);
         let mut level = Some(self.tasks[task.index()].se);
         let mut decided = TickDecision { resched: false, reason: TickReason::Alone };
         while let Some(se) = level {
@@ -93,7 +94,7 @@ impl Scheduler {
 
     fn apply_tick(&mut self, cfs_rq: CfsRqId, se: SeId, decision: TickDecision) {
         if decision.resched {
-            self.resched_curr(self.cfs(cfs_rq).cpu);
+            self.resched_curr(self.cfs(cfs_rq).cpu, "check_preempt_tick");
         }
         if decision.reason == TickReason::SliceUsed {
             // Otherwise a buddy could be picked again at once.

@@ -9,6 +9,7 @@ impl Scheduler {
     ///
     /// Kernel: `yield_task_fair()`, kernel/sched/fair.c. Variants: `SkipBuddy` to v6.5, `PushDeadline` from v6.6.
     pub(crate) fn yield_task_fair(&mut self, task: TaskId) {
+        self.probe_yield(self.tasks[task.index()].cpu);
         let (se, cpu) = (self.tasks[task.index()].se, self.tasks[task.index()].cpu);
         if self.nr_running(cpu) == 1 {
             return;

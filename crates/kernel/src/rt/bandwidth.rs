@@ -126,7 +126,7 @@ impl Scheduler {
             let idle = curr == self.rqs[cpu.index()].idle;
             let urgent = |task| idle || self.tasks[curr.index()].prio() > self.task(task).prio();
             if first.is_some_and(urgent) {
-                self.resched_curr(cpu);
+                self.resched_curr(cpu, "sched_rt_rq_enqueue");
             }
         }
         needed

@@ -79,6 +79,18 @@ impl Scheduler {
         (avg.runnable_avg, avg.util_avg) = (runnable_avg, util_avg);
     }
 
+    /// What is expected of a CPU's root queue's utilization (`util_est.enqueued`).
+    pub fn force_cpu_estimate(&mut self, cpu: Cpu, enqueued: u32) {
+        let root = self.rqs[cpu.index()].cfs;
+        self.cfs_mut(root).tracked.avg.util_est.enqueued = enqueued;
+    }
+
+    /// A task's load alone.
+    pub fn force_own_load(&mut self, task: TaskId, load: u64) {
+        let se = self.tasks[task.index()].se;
+        self.se_mut(se).avg.load_avg = load;
+    }
+
     /// How long a CPU idles on average, ns.
     pub fn force_avg_idle(&mut self, cpu: Cpu, avg_idle: u64) {
         self.rqs[cpu.index()].idle_time.avg_idle = avg_idle;
@@ -93,6 +105,14 @@ impl Scheduler {
     pub fn force_scan_limits(&mut self, cpu: Cpu, cost: u64, avg_idle: u64) {
         let idle_time = &mut self.rqs[cpu.index()].idle_time;
         (idle_time.avg_scan_cost, idle_time.avg_idle) = (cost, avg_idle);
+    }
+
+    /// What a search by `cpu` takes on average, and what is left by now of the idle time that searches may use, ns.
+    pub fn force_scan_costs(&mut self, cpu: Cpu, cost: u64, left: u64) {
+        let jiffy = self.jiffies();
+        let idle_time = &mut self.rqs[cpu.index()].idle_time;
+        idle_time.avg_scan_cost = cost;
+        (idle_time.wake_stamp, idle_time.wake_avg_idle) = (jiffy, left);
     }
 
     /// How many CPUs a search near `cpu` looks at.
@@ -120,6 +140,11 @@ impl Scheduler {
         self.given_cpus = given;
     }
 
+    /// From now on selections count this of tasks' CPUs' load (`task_h_load()`); empty: what the core's state tells.
+    pub fn give_loads(&mut self, given: Vec<(TaskId, u64)>) {
+        self.given_loads = given;
+    }
+
     /// A CPU has idled for so long; what it idles on average follows.
     pub fn end_idle_after(&mut self, cpu: Cpu, idle: Ns) {
         let clock = self.rqs[cpu.index()].clock.0.max(idle.0);
@@ -130,6 +155,11 @@ impl Scheduler {
     /// Since when a CPU idles, on a clock that all CPUs share.
     pub fn force_idle_since(&mut self, cpu: Cpu, since: Ns) {
         self.rqs[cpu.index()].idle_time.idle_stamp = Some(since);
+    }
+
+    /// The same; `None` where it is not idle.
+    pub fn force_idle_stamp(&mut self, cpu: Cpu, since: Option<Ns>) {
+        self.rqs[cpu.index()].idle_time.idle_stamp = since;
     }
 
     /// A CPU's idleness as the core's state tells.

@@ -57,13 +57,13 @@ impl Scheduler {
         let Wakee { task, here, prev } = wakee;
         let mut this_load = self.cpu_load(here) as i64;
         if sync {
-            let waker = self.task_h_load(self.curr(here)) as i64;
+            let waker = self.load_in_selection(self.curr(here)) as i64;
             if waker > this_load {
                 return Some(here);
             }
             this_load -= waker;
         }
-        let task_load = self.task_h_load(task) as i64;
+        let task_load = self.load_in_selection(task) as i64;
         let biased = self.has(Feature::WaBias);
         let (this_bias, prev_bias) = if biased { (100, 100 + (imbalance_pct - 100) / 2) } else { (1, 1) };
         let capacity = |cpu: Cpu| self.capacity_of(cpu) as i64;
@@ -73,6 +73,11 @@ impl Scheduler {
             .wrapping_mul(capacity(here))
             .wrapping_add(i64::from(sync));
         (this_effective < prev_effective).then_some(here)
+    }
+
+    fn load_in_selection(&self, task: TaskId) -> u64 {
+        let given = self.given_loads.iter().find(|(known, _)| *known == task);
+        given.map_or_else(|| self.task_h_load(task), |&(_, load)| load)
     }
 
     /// A CPU's load of fair tasks.

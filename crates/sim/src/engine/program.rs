@@ -233,7 +233,9 @@ impl Engine {
 
     /// Selects a CPU for a new task and queues it there.
     pub(super) fn queue_new_task(&mut self, task: TaskId, here: Cpu) {
+        self.kernel.probe_selection(task, WakeKind::Fork);
         let decision = self.kernel.select_task_rq(task, here, WakeKind::Fork);
+        self.kernel.probe_selected(task, decision.cpu);
         self.kernel.wake_up_new_task(task, decision.cpu);
     }
 }

@@ -74,8 +74,10 @@ impl Engine {
     fn select_and_queue(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
         let task = self.threads[thread].task;
         let prev = self.kernel.task(task).cpu();
+        self.kernel.probe_selection(task, WakeKind::Wakeup { sync });
         self.kernel.record_wakee(self.kernel.curr(cpu), task);
         let decision = self.kernel.select_task_rq(task, cpu, WakeKind::Wakeup { sync });
+        self.kernel.probe_selected(task, decision.cpu);
         self.kernel.apply_cpu(task, decision);
         let migrated = decision.cpu != prev;
         let cost = Ns(u64::from(decision.scanned) * self.machine.costs.scan_cpu.0);

@@ -40,7 +40,7 @@ impl Scheduler {
         self.count_running(cpu, -1);
         self.cfs_mut(cfs_rq).runtime.limbo.push(task);
         self.tasks[task.index()].throttled = true;
-        self.resched_curr(cpu);
+        self.resched_curr(cpu, "throttle_cfs_rq_work");
         true
     }
 

@@ -209,7 +209,7 @@ impl Scheduler {
             self.put_back_on_queue(cfs_rq);
         }
         if self.runs_idle_task(cpu) && self.cfs(self.rqs[cpu.index()].cfs).nr_running > 0 {
-            self.resched_curr(cpu);
+            self.resched_curr(cpu, "unthrottle_cfs_rq");
         }
     }
 
