@@ -133,6 +133,9 @@ pub struct RunArgs {
     /// Writes the run's trace, in the format that the name's end tells, as convert does; with one kernel and one seed.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// The trace holds what a kernel with probes would print besides: what queues, entities and CPUs hold at each decision.
+    #[arg(long)]
+    pub probes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -549,7 +552,7 @@ const OWN_OPTIONS: &[&str] = &[
 ];
 
 /// Their own options that take none.
-const OWN_FLAGS: &[&str] = &["--attribute"];
+const OWN_FLAGS: &[&str] = &["--attribute", "--probes"];
 
 /// Moves the options that are ours before the workload's own, so that both may stand in any order:
 /// `run schbench -t 20 --kernel v6.6` becomes `run --kernel v6.6 -- schbench -t 20`.

@@ -73,6 +73,7 @@ fn main() {
         duration: Ns::from_secs(a[4].parse().unwrap()),
         workload: a[6..].to_vec(),
         trace: None,
+        probes: false,
     };
     let stop = std::sync::atomic::AtomicBool::new(false);
     let mut w = W { from: Ns::from_secs(a[5].parse().unwrap()), woken: Default::default() };

@@ -81,6 +81,7 @@ impl Experiment {
             seed,
             duration: self.duration,
             trace: None,
+            probes: false,
         };
         self.kernels
             .iter()

@@ -64,6 +64,9 @@ impl RunFolder {
             self.file(&format!("{folder}/sched_info.txt"), &verify::list(&machine.topology, release))?;
             let meta = json!({ "release": release, "HZ": machine.hz, "kernel": run.kernel, "workload": run.workload });
             self.file(&format!("{folder}/meta.json"), &pretty(&meta))?;
+            for (name, list) in run.beginning.files() {
+                self.file(&format!("{folder}/{name}"), list)?;
+            }
             self.file(&format!("{folder}/output.txt"), &run.output)?;
             self.file(&format!("{folder}/{COUNTS_FILE}"), &format!("{}\n", counts(run)))?;
             self.file(&format!("{folder}/schedstat.txt"), &run.schedstat)?;

@@ -14,6 +14,7 @@ use fairlab_event::{DigestSink, Ns, Pid};
 use fairlab_live::{Report, switches_of_children};
 use fairlab_trace::{Losses, ReadOptions, read_path};
 
+use crate::beginning::Beginning;
 use crate::compare::count_tasks;
 use crate::record::{self, RecordOptions};
 use crate::{LabError, RunResult, workloads};
@@ -150,6 +151,7 @@ pub fn run(
         trace_losses: observed.losses,
         schedstat: fs::read_to_string("/proc/schedstat").unwrap_or_default(),
         schedstat_searches: String::new(),
+        beginning: Beginning::default(),
     }))
 }
 

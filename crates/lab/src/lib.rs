@@ -6,6 +6,7 @@
 //! Must not know: how a result reaches a user; nothing here prints.
 
 pub mod attribute;
+pub mod beginning;
 pub mod bisect;
 pub mod boot;
 mod compare;

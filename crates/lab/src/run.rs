@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
-use fairlab_event::{DigestSink, Event, Ns, Sink, System};
+use fairlab_event::{DigestSink, Event, EventKind, Filter, Ns, Sink, System};
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::select::IdleMaskNote;
 use fairlab_kernel::{Generation, Scheduler};
 use fairlab_sim::{Engine, Machine};
 use serde::Serialize;
 
+use crate::beginning::Beginning;
 use crate::boot::QemuKernel;
 use crate::trace_file::TraceFile;
 use crate::{LabError, workloads};
@@ -33,6 +34,8 @@ pub struct RunSpec {
     pub duration: Ns,
     /// Where the trace goes, if it is wanted; the name's end tells the format.
     pub trace: Option<PathBuf>,
+    /// Whether the trace holds what a kernel with the recorder's probes would print; the run itself stays the same.
+    pub probes: bool,
 }
 
 /// What came of a run.
@@ -72,6 +75,9 @@ pub struct RunResult {
     /// The same with the counters of searches for idle CPUs at the end of CPUs' lines.
     #[serde(skip)]
     pub schedstat_searches: String,
+    /// The control groups and the tasks at the beginning, as the recorder lists them.
+    #[serde(skip)]
+    pub beginning: Beginning,
 }
 
 impl RunResult {
@@ -161,14 +167,17 @@ pub fn run_watched(
     let workload = workloads::build(&spec.workload)?;
     let mut engine = Engine::new(spec.kernel.clone(), spec.machine.clone(), spec.seed);
     engine.set_tracing(true);
+    engine.set_probes(spec.probes);
     if let Some((problem, hint)) = engine.refusal(&*workload) {
         return Err(LabError::new(problem, hint));
     }
     let number = engine.start(workload);
+    let beginning = Beginning::of(&engine, number, spec.probes);
     let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;
     engine.set_balance_notes(onlooker.wants_balancing());
     engine.set_idle_mask_notes(onlooker.wants_idle_masks());
-    let mut sinks = ((DigestSink::default(), Metrics::new(spec.machine.topology.nr_cpus(), Ns::ZERO)), trace);
+    let measures = (DigestSink::default(), Metrics::new(spec.machine.topology.nr_cpus(), Ns::ZERO));
+    let mut sinks = (Filter { sink: measures, keep: is_typed as fn(&Event<'_>) -> bool }, trace);
     sinks.system(&system_of(spec));
     let mut until = Ns::ZERO;
     while until < spec.duration && engine.now() == until {
@@ -187,10 +196,15 @@ pub fn run_watched(
         }
     }
     onlooker.ended(&engine);
-    finish(spec, &engine, number, sinks, started)
+    Ok(Some(RunResult { beginning, ..finish(spec, &engine, number, sinks, started)? }))
 }
 
-type Sinks = ((DigestSink, Metrics), Option<TraceFile>);
+type Sinks = (Filter<(DigestSink, Metrics), fn(&Event<'_>) -> bool>, Option<TraceFile>);
+
+/// Whether an event is there without probes as well.
+fn is_typed(event: &Event<'_>) -> bool {
+    !matches!(event.kind, EventKind::Kprobe { .. } | EventKind::Other { .. })
+}
 
 fn finish(
     spec: &RunSpec,
@@ -198,8 +212,9 @@ fn finish(
     number: usize,
     sinks: Sinks,
     started: Instant,
-) -> Result<Option<RunResult>, LabError> {
-    let ((digest, metrics), trace) = sinks;
+) -> Result<RunResult, LabError> {
+    let (measures, trace) = sinks;
+    let (digest, metrics) = measures.sink;
     let trace_losses = trace.map(TraceFile::finish).transpose()?.unwrap_or_default();
     let workload = engine.workload(number);
     let seconds = engine.now().as_secs_f64();
@@ -210,7 +225,7 @@ fn finish(
         metrics.push(("throughput".to_string(), count as f64 / seconds));
     }
     metrics.extend(workload.metrics());
-    Ok(Some(RunResult {
+    Ok(RunResult {
         kernel: spec.kernel.name().to_string(),
         machine: spec.machine.name.clone(),
         workload: spec.workload.join(" "),
@@ -225,5 +240,6 @@ fn finish(
         trace_losses,
         schedstat: engine.kernel().schedstat(engine.now(), false),
         schedstat_searches: engine.kernel().schedstat(engine.now(), true),
-    }))
+        beginning: Beginning::default(),
+    })
 }

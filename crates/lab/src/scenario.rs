@@ -118,6 +118,7 @@ impl Plan {
             seed: self.seed,
             duration: self.duration,
             trace: None,
+            probes: false,
         })
     }
 }

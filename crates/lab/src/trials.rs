@@ -118,6 +118,7 @@ impl<'e> Trials<'e> {
                 seed: self.setting.first_seed.wrapping_add(number as u64),
                 duration: self.setting.duration,
                 trace: None,
+                probes: false,
             }));
         }
         if specs.is_empty() {

@@ -77,6 +77,7 @@ fn counted(kernel: &str) -> String {
         seed: 1,
         duration: Ns::from_secs(SECONDS),
         trace: None,
+        probes: false,
     };
     run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped").schedstat
 }

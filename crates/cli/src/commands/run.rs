@@ -15,6 +15,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds)?;
     let mut runs = Runs::of(&experiment)?;
     let folder = args.experiment.out.as_deref().map(RunFolder::create).transpose()?;
+    runs.modelled.iter_mut().for_each(|spec| spec.probes = args.probes);
     place_traces(args, &mut runs, folder.as_ref())?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("run");

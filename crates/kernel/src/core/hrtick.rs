@@ -121,7 +121,7 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use crate::testbed::{Bed, MS};
-    use fairlab_event::{Cpu, EventKind, Fields, Ns};
+    use fairlab_event::{Cpu, Ns};
 
     /// From v7.1 a slice ends when the deadline is reached, not at the next tick.
     #[test]

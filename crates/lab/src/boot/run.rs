@@ -12,6 +12,7 @@ use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Event, EventKind, Ns, Sink, sink_fn};
 
 use super::{BootOptions, Booted, Image, Layout, Mode, SUITES, TURNS_CPUS_MAX, boot};
+use crate::beginning::Beginning;
 use crate::{LabError, RunResult, TraceFile};
 
 /// What names of booted kernels begin with.
@@ -140,6 +141,7 @@ fn result(
         trace_losses,
         schedstat: booted.file("schedstat-after").unwrap_or_default(),
         schedstat_searches: String::new(),
+        beginning: Beginning::default(),
     })
 }
 

@@ -25,6 +25,7 @@ impl Scenario {
                 seed: setting.first_seed + seed,
                 duration: setting.duration,
                 trace: None,
+                probes: false,
             })
         };
         let each = self.pair.iter().flat_map(|kernel| (0..seeds).map(move |seed| spec(kernel, seed)));

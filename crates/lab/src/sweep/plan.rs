@@ -224,6 +224,7 @@ impl Plan {
                 seed: self.seeds[seed],
                 duration: self.duration,
                 trace: None,
+                probes: false,
             },
         }
     }

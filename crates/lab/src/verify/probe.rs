@@ -151,9 +151,11 @@ names! {
         TaskLoad = "tla",
         TaskRunnable = "tra",
         TaskUtil = "tua",
+        TaskHierarchyLoad = "thl",
         WakeeFlips = "wf_flips",
         RecentUsed = "recent",
         OtherCpu = "c",
+        Clock = "ck",
         NrIdleScan = "nis",
         HasIdleCores = "hic",
         First = "first",
@@ -183,6 +185,8 @@ pub(super) enum Caller {
     Preemption,
     /// The tick, or accounting (which the tick does, too).
     Accounting,
+    /// The tick before it accounts: a lazy request becomes one at once.
+    TickBegins,
     /// Something else: a change of group, nice level or policy.
     Other,
 }
@@ -219,6 +223,22 @@ pub(super) struct CpuShown {
     /// The task that it runs, and how often that wakes another than last time.
     pub curr: Option<Pid>,
     pub flips: Option<u32>,
+    /// Runnability, utilization and what is expected of the latter, of its root queue; the load of the task that it runs.
+    pub runnable: Option<u64>,
+    pub util: Option<u64>,
+    pub estimate: Option<u32>,
+    pub curr_load: Option<u64>,
+    /// What that is of the CPU's, its groups' weights considered.
+    pub curr_h_load: Option<u64>,
+    /// Whether it is idle, and one more than since when, on a clock that all CPUs share; 0 where it is not.
+    pub idle: Option<bool>,
+    pub idle_since: Option<u64>,
+    /// What its searches take on average, and what is left of the idle time that they may use, ns.
+    pub scan_cost: Option<u64>,
+    pub wake_idle: Option<u64>,
+    /// How far searches under its cache go, and whether that may have an idle core.
+    pub nr_idle_scan: Option<u32>,
+    pub idle_cores: Option<bool>,
 }
 
 impl Probe {
@@ -348,6 +368,17 @@ impl Probe {
             "ai" => shown.avg_idle = Some(value),
             "cp" => shown.curr = i32::try_from(value as i64).ok().map(Pid),
             "cf" => shown.flips = u32::try_from(value).ok(),
+            "ra" => shown.runnable = Some(value),
+            "ua" => shown.util = Some(value),
+            "ue" => shown.estimate = u32::try_from(value).ok(),
+            "cl" => shown.curr_load = Some(value),
+            "ch" => shown.curr_h_load = Some(value),
+            "id" => shown.idle = Some(value != 0),
+            "is" => shown.idle_since = Some(value),
+            "sc" => shown.scan_cost = Some(value),
+            "wi" => shown.wake_idle = Some(value),
+            "ni" => shown.nr_idle_scan = u32::try_from(value).ok(),
+            "hi" => shown.idle_cores = Some(value != 0),
             _ => {}
         }
     }
@@ -391,8 +422,8 @@ impl Caller {
             | "check_preempt_wakeup_fair"
             | "wakeup_preempt"
             | "wakeup_preempt_fair" => Caller::Preemption,
-            "task_tick_fair" | "update_curr" | "entity_tick" | "check_preempt_tick" | "sched_tick"
-            | "scheduler_tick" => Caller::Accounting,
+            "task_tick_fair" | "update_curr" | "entity_tick" | "check_preempt_tick" => Caller::Accounting,
+            "sched_tick" | "scheduler_tick" => Caller::TickBegins,
             _ => Caller::Other,
         }
     }

@@ -87,6 +87,9 @@ pub(super) struct Walker {
     points_shown: bool,
     /// Whether probes show how far searches go, and where CPUs are selected.
     bound_shown: bool,
+    cost_shown: bool,
+    /// Whether they show the clocks of runqueues, so that nothing is charged unseen.
+    clocks_shown: bool,
     selection_shown: bool,
     pub tally: Tally,
 }
@@ -155,6 +158,8 @@ impl Walker {
             sync_votes: BTreeMap::new(),
             points_shown,
             bound_shown: false,
+            cost_shown: false,
+            clocks_shown: false,
             selection_shown: false,
             tally: Tally::new(misses),
         };
@@ -221,7 +226,7 @@ impl Walker {
         self.settle_selections(&record);
         self.lay_dumps_until(record.time);
         self.follow_context(&record);
-        if self.recording.traces_places {
+        if self.recording.traces_places || self.clocks_shown {
             self.now = Some(record.clone());
         }
         let was_pending = self.sched.need_resched(record.cpu);
@@ -352,7 +357,9 @@ impl Walker {
             self.follow_prio(id, prio);
             return id;
         }
-        let id = self.new_task(pid, prio.unwrap_or(Prio::DEFAULT), comm, cpu);
+        let prio = prio.unwrap_or(Prio::DEFAULT);
+        let id = self.new_task(pid, prio, comm, cpu);
+        self.take_listed(id, pid, prio);
         self.sched.lay_asleep(id, cpu);
         id
     }

@@ -4,6 +4,7 @@ use fairlab_event::{Cpu, Ns, Pid, TaskState};
 use fairlab_kernel::decision::{TickDecision, TickReason};
 use fairlab_kernel::{TaskId, Vruntime};
 
+use super::super::probe::At;
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::judging::yes_no;
@@ -114,7 +115,7 @@ impl Walker {
             self.place_child(task, child, comm, cpu);
         } else if self.is_dequeue(record, pid, cpu) {
             let state = self.next_switch(cpu).map_or(TaskState::INTERRUPTIBLE, |switch| switch.prev_state);
-            self.give_coming_weights(cpu, |record| matches!(record.what, What::Switch(_)));
+            self.give_coming_weights(cpu, ends_dequeue);
             self.block(cpu, state);
         }
     }
@@ -159,6 +160,18 @@ impl Walker {
         let at_once = self.sched.need_resched_at_once(cpu);
         self.sched.force_need_resched(cpu, was_pending || (asks && !lazily), lazily && (asks || at_once));
         self.note_minima(task);
+    }
+}
+
+/// Whether a dequeue that leads to a switch is over: the switch, or another step.
+fn ends_dequeue(record: &Record) -> bool {
+    match &record.what {
+        What::Switch(_) | What::Migrate { .. } => true,
+        What::Probe(probe) if probe.cpu().is_some_and(|cpu| cpu != record.cpu) => true,
+        What::Probe(probe) => {
+            matches!(probe.at, At::DequeueEntitiesReturn | At::EnqueueEntity | At::EnqueueTask)
+        }
+        _ => false,
     }
 }
 

@@ -18,6 +18,29 @@ use super::Walker;
 const ROUNDING: u64 = 4;
 
 impl Walker {
+    /// Some probes show the clock of the runqueue itself.
+    pub(super) fn take_clock(&mut self, record: &Record, probe: &Probe) {
+        let shown = probe.cpu().zip(probe.unsigned(Key::Clock));
+        let Some((cpu, clock)) = shown.filter(|(cpu, _)| cpu.index() < self.cpus.len()) else { return };
+        self.clocks_shown = true;
+        self.cpus[cpu.index()].clock_shown = record.number;
+        let clock = Ns(clock.wrapping_add(self.behind.unwrap_or(0)));
+        if clock > self.sched.rq_clock(cpu) && !self.prints_charges(cpu, probe) {
+            self.sched.set_rq_clock(cpu, clock);
+        }
+    }
+
+    /// Whether all that the step is charged which a probe is about is printed: what runs on its queue is a task.
+    fn prints_charges(&self, cpu: Cpu, probe: &Probe) -> bool {
+        let curr = self.sched.curr(cpu);
+        let runs = match self.probed_queue(probe) {
+            Some(queue) => self.sched.current_of(queue).is_some_and(|curr| curr.task.is_some()),
+            None => self.sched.levels(curr).len() == 1,
+        };
+        // When another is picked, everything has been charged.
+        self.is_fair(curr) && runs && probe.at != At::SetNextEntity
+    }
+
     /// `avg_vruntime()` returns: where a group's entity runs on that queue, it tells the clock. Returns whether it did.
     pub(super) fn learn_clock(&mut self, record: &Record, probe: &Probe) -> bool {
         let shown = self.probed_queue(probe).zip(probe.unsigned(Key::Average).map(Vruntime));
@@ -76,7 +99,7 @@ impl Walker {
         let cpu = self.sched.cpu_of(queue);
         let charged =
             charged || self.is_charged_unprinted(cpu) || self.cpus[record.cpu.index()].dequeues == Some(cpu);
-        if !self.runs_group(queue) || !charged {
+        if self.clocks_shown || !self.runs_group(queue) || !charged {
             return false;
         }
         let Some(next) = self.clock_of_next_charge(cpu) else { return false };
@@ -132,6 +155,9 @@ impl Walker {
 
     /// Something joins or leaves queues of `cpu`: running groups' entities are charged there, by a part that is not printed.
     pub(super) fn note_unprinted_charge(&mut self, cpu: Cpu) {
+        if self.clocks_shown {
+            return;
+        }
         for entity in self.sched.levels(self.sched.curr(cpu)).into_iter().skip(1) {
             let info = self.knowledge.entity_mut(entity);
             info.unprinted = info.unprinted.saturating_add(1);

@@ -56,6 +56,8 @@ impl Walker {
         self.groups.by_inode.insert(ROOT_INODE, GroupId::ROOT);
         let mut lines: Vec<CgroupLine> = self.recording.cgroups.clone();
         lines.sort_by_key(|line| line.path.split('/').count());
+        // On a machine that has done nothing yet every average is as it was made.
+        self.averages_laid |= lines.iter().any(|line| line.path == "/" && line.unused);
         for line in lines.iter().filter(|line| line.path != "/") {
             let parent = line.path.rsplit_once('/').map_or("/", |(parent, _)| parent);
             let parent = self.groups.named(if parent.is_empty() { "/" } else { parent });
@@ -178,7 +180,8 @@ impl Walker {
             return;
         };
         let view = self.sched.entity_view(entity);
-        if view.task.is_none() && view.weight != weight {
+        // Even the same weight lets the kernel charge the entity, which shows in its rounding.
+        if view.task.is_none() && (self.clocks_shown || view.weight != weight) {
             self.sched.give_weight(entity, weight);
         }
     }
@@ -200,6 +203,16 @@ impl Walker {
             What::Exit(_) => Some(None),
             _ => None,
         })?
+    }
+
+    /// The group that a new task is in from the start, where that is not its parent's.
+    pub(super) fn group_from_start(&self, child: Pid) -> Option<GroupId> {
+        let mut coming =
+            self.window.of_task(child).take_while(|record| !matches!(record.what, What::WakeupNew(_)));
+        coming.find_map(|record| match &record.what {
+            What::CgroupAttach { inode, .. } => self.groups.with_inode(*inode),
+            _ => None,
+        })
     }
 
     /// A task that does not run is moved to another group.

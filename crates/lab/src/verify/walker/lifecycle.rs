@@ -14,7 +14,8 @@ impl Walker {
         let prio = self.prio_shown_later(child).unwrap_or_else(|| self.sched.task(parent).prio());
         let id = self.new_task(child, prio, comm, cpu);
         let known = self.is_known(parent);
-        self.sched.set_task_group(id, self.sched.group_of(parent));
+        let group = self.group_from_start(child).unwrap_or_else(|| self.sched.group_of(parent));
+        self.sched.set_task_group(id, group);
         let allowed = *self.sched.task(parent).allowed();
         self.sched.force_allowed(id, allowed);
         if self.sched.curr(cpu) == parent {

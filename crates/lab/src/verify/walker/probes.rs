@@ -13,6 +13,7 @@ use super::{Judged, Placed, Walker};
 impl Walker {
     pub(super) fn on_probe(&mut self, record: &Record, probe: &Probe) {
         self.note_averages(record, probe);
+        self.take_clock(record, probe);
         match probe.at {
             At::Tick => {
                 self.cpus[record.cpu.index()].in_tick = true;
@@ -73,7 +74,9 @@ impl Walker {
             At::DequeueEntity | At::PutPrevEntity if probe.group_entity().is_some() => {}
             At::DequeueEntity | At::SetNextEntity | At::SetNextTask | At::PutPrevEntity => {
                 self.note_taken_off(record, probe);
-                self.compare_minimum(record, probe);
+                if !self.is_done(probe) {
+                    self.compare_minimum(record, probe);
+                }
                 self.compare_entity(record, probe);
             }
             // Off the time line to be placed anew: the core has done so already.
@@ -107,6 +110,12 @@ impl Walker {
             At::RequeueDelayed => self.on_requeue(record, probe),
             _ => {}
         }
+    }
+
+    /// Whether the core has taken the entity off already whose dequeue the probe is about.
+    fn is_done(&mut self, probe: &Probe) -> bool {
+        let entity = self.probed_entity(probe).filter(|_| probe.at == At::DequeueEntity);
+        entity.is_some_and(|entity| !self.sched.entity_view(entity).on_rq)
     }
 
     fn on_yield(&mut self, probe: &Probe) {
@@ -220,6 +229,10 @@ impl Walker {
         if view.on_rq {
             return;
         }
+        if self.clocks_shown && self.sched.is_current(entity) {
+            // The core charges it as the kernel has done, and then gives it its weight.
+            return;
+        }
         // A group's entity has been given its weight before.
         self.sched.flush_given_weight(entity);
         if !self.by_lag {
@@ -258,9 +271,13 @@ impl Walker {
     fn after_place(&mut self, record: &Record, probe: &Probe) {
         let Some(vruntime) = probe.unsigned(Key::Vruntime).map(Vruntime) else { return };
         let deadline = probe.unsigned(Key::Deadline).map(Vruntime);
-        if let Some(entity) = self.probed_entity(probe) {
-            self.knowledge.entity_mut(entity).placed =
-                Some(Placed { event: record.number, vruntime, deadline });
+        let Some(entity) = self.probed_entity(probe) else { return };
+        let placed = Placed { event: record.number, vruntime, deadline };
+        let off_queue = !self.sched.entity_view(entity).on_rq;
+        if self.by_lag && self.clocks_shown && off_queue && self.sched.is_current(entity) {
+            self.judge_place_of_current(entity, placed);
+        } else {
+            self.knowledge.entity_mut(entity).placed = Some(placed);
         }
     }
 
@@ -268,7 +285,11 @@ impl Walker {
     fn compare_average(&mut self, record: &Record, probe: &Probe) {
         let Some((queue, sleeps)) = self.cpus[record.cpu.index()].placing else { return };
         let Some(kernel) = probe.unsigned(Key::Average).map(Vruntime) else { return };
-        let model = self.sched.queue_average_without(queue, sleeps);
+        let clock = self.sched.rq_clock(self.sched.cpu_of(queue));
+        let model = match sleeps {
+            None if self.clocks_shown => self.sched.queue_average_at(queue, clock),
+            _ => self.sched.queue_average_without(queue, sleeps),
+        };
         if sleeps.is_some() || !self.learn_clock(record, probe) {
             let judged = Judged { record, kind: Kind::QueueTime, case: "average", queue };
             let tolerance = self.queue_tolerance(queue);
@@ -285,13 +306,18 @@ impl Walker {
         /// `DEQUEUE_SLEEP`: without it a sleeper is moved to another CPU as it is, which is reported.
         const SLEEP: i64 = 1;
         self.seen.dequeue_probe = true;
+        let runs = self.pid_of(self.sched.curr(record.cpu));
+        self.cpus[record.cpu.index()].dequeuing = probe.task().filter(|&pid| pid == runs);
         let is_moved = probe.get(Key::Flags).is_some_and(|flags| flags & SLEEP == 0);
         if probe.get(Key::Delayed) != Some(1) || is_moved {
             return;
         }
         let Some(entity) = self.probed_entity(probe) else { return };
         self.compare_entity(record, probe);
-        self.cpus[record.cpu.index()].leaves_late = Some(entity);
+        if !probe.task().is_some_and(|pid| self.moves_next(record.cpu, pid)) {
+            // Otherwise it is taken elsewhere, asleep as it is.
+            self.cpus[record.cpu.index()].leaves_late = Some(entity);
+        }
     }
 
     /// It has left: what its queues were charged and weighed meanwhile has been shown.
@@ -312,6 +338,7 @@ impl Walker {
 
     fn compare_lag_at_dequeue(&mut self, record: &Record, probe: &Probe) {
         const DELAYED: i64 = -1;
+        self.cpus[record.cpu.index()].dequeuing = None;
         let Some(entity) = self.probed_entity(probe) else { return };
         let view = self.sched.entity_view(entity);
         let delayed = probe.get(Key::Returned) == Some(DELAYED);
@@ -351,7 +378,13 @@ impl Walker {
     fn compare_minimum(&mut self, record: &Record, probe: &Probe) {
         let Some(queue) = self.probed_queue(probe) else { return };
         let Some(kernel) = probe.unsigned(Key::MinVruntime).map(Vruntime) else { return };
-        let model = self.sched.queue_view(queue).min_vruntime;
+        let clock = self.sched.rq_clock(self.sched.cpu_of(queue));
+        // A sleeper is woken where it is before anything is charged.
+        let joins = probe.at == At::Place && probe.get(Key::OnRq) == Some(0);
+        let model = match self.clocks_shown && joins {
+            true => self.sched.queue_minimum_at(queue, clock),
+            false => self.sched.queue_view(queue).min_vruntime,
+        };
         if !self.learn_clock_from_minimum(record, probe, queue, kernel) {
             let judged = Judged { record, kind: Kind::QueueTime, case: "min_vruntime", queue };
             let tolerance = self.queue_tolerance(queue);

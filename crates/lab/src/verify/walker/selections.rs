@@ -187,7 +187,7 @@ impl Walker {
             if let Some(known) = known {
                 self.sched.force_nr_idle_scan(open.here, known);
             }
-        } else if features.enabled(Feature::SisProp) {
+        } else if features.enabled(Feature::SisProp) && !self.cost_shown {
             let (cost, idle) = (self.sched.avg_scan_cost(open.here), self.sched.avg_idle(open.here));
             for (cost, idle) in [(u64::MAX >> 16, idle), (0, u64::MAX >> 16)] {
                 self.sched.force_scan_limits(open.here, cost, idle);
@@ -234,6 +234,7 @@ impl Walker {
             self.sched.record_wakee(waker, task);
         }
         open.answer = None;
+        self.sched.give_loads(self.shown_loads(probe, task));
         for given in self.cpus_found(record.cpu, probe) {
             self.sched.give_cpus(given);
             let first = open.answer;
@@ -242,6 +243,7 @@ impl Walker {
             open.answer = first.or(open.answer);
         }
         self.sched.give_cpus(Vec::new());
+        self.sched.give_loads(Vec::new());
         self.judge_shown(record, open);
     }
 

@@ -4,9 +4,9 @@
 //! whatever did not change between the beginning and the reading is known from the first event on. Where the snapshot is
 //! older than the trace, its values are a guess until the trace shows them.
 
-use fairlab_event::{Comm, Cpu, Prio};
+use fairlab_event::{Comm, Cpu, Pid, Prio};
 use fairlab_kernel::open_loop::QueueId;
-use fairlab_kernel::{Policy, Vruntime};
+use fairlab_kernel::{Policy, TaskId, Vruntime};
 
 use super::super::record::{Marker, What};
 use super::super::sched_debug::{CpuDump, QueueDump, TaskDump};
@@ -57,23 +57,10 @@ impl Walker {
         let prio = Prio(line.prio);
         let comm = Comm::from(line.comm.as_str());
         let id = self.new_task(line.pid, prio, comm, dump.cpu);
-        let listed = self.recording.tasks.iter().find(|task| task.tid == line.pid);
-        let policy = listed.map(|task| task.policy);
-        let group = listed.map_or(line.group.as_str(), |task| task.cgroup.as_str());
-        if let Some(group) = self.groups.named(group) {
+        if let Some(group) = self.groups.named(&line.group) {
             self.sched.set_task_group(id, group);
         }
-        if let Some((allowed, kthread)) = listed.map(|task| (task.allowed, task.kthread)) {
-            self.sched.force_allowed(id, allowed);
-            self.sched.force_per_cpu_kthread(id, kthread && allowed.weight() == 1);
-        }
-        const SCHED_BATCH: u32 = 3;
-        const SCHED_IDLE: u32 = 5;
-        match policy {
-            Some(SCHED_BATCH) => self.sched.force_nice(id, prio.nice().unwrap_or(0), Policy::Batch),
-            Some(SCHED_IDLE) => self.sched.force_nice(id, prio.nice().unwrap_or(0), Policy::Idle),
-            _ => {}
-        }
+        self.take_listed(id, line.pid, prio);
         self.sched.lay_asleep(id, dump.cpu);
         let entity = self.sched.task_entity(id);
         self.sched.force_vruntime(entity, Vruntime(line.vruntime));
@@ -82,6 +69,25 @@ impl Walker {
         }
         // What runs while the snapshot is read moves; the others stand still until the trace shows them.
         self.set_known(id, dump.curr != Some(line.pid) && !line.runnable);
+    }
+
+    /// Takes over what the recorder listed of a task: its group, where it may run, its policy.
+    pub(super) fn take_listed(&mut self, id: TaskId, pid: Pid, prio: Prio) {
+        const SCHED_BATCH: u32 = 3;
+        const SCHED_IDLE: u32 = 5;
+        let Some(listed) = self.recording.tasks.iter().find(|task| task.tid == pid) else { return };
+        let (allowed, bound) = (listed.allowed, listed.kthread && listed.allowed.weight() == 1);
+        let policy = listed.policy;
+        if let Some(group) = self.groups.named(&listed.cgroup) {
+            self.sched.set_task_group(id, group);
+        }
+        self.sched.force_allowed(id, allowed);
+        self.sched.force_per_cpu_kthread(id, bound);
+        match policy {
+            SCHED_BATCH => self.sched.force_nice(id, prio.nice().unwrap_or(0), Policy::Batch),
+            SCHED_IDLE => self.sched.force_nice(id, prio.nice().unwrap_or(0), Policy::Idle),
+            _ => {}
+        }
     }
 
     /// Whether the trace holds the snapshot, and which tasks it shows before that: their values are later ones.

@@ -158,6 +158,8 @@ pub(super) struct CpuInfo {
     pub ahead_until: u64,
     /// The group's entity whose weight code on this CPU is changing, and to what.
     pub reweighting: Option<(EntityId, u64)>,
+    /// The running task, while a probe has shown it being taken off its queue and not yet the end of that.
+    pub dequeuing: Option<Pid>,
     /// The tick's probe was hit and its accounting is to come.
     pub in_tick: bool,
     /// The high-resolution tick has come, and its accounting is to come.

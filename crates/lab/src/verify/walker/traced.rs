@@ -42,6 +42,10 @@ pub(super) struct TracedStep {
 impl Walker {
     /// Code on this CPU traces a step that the core has not done yet.
     pub(super) fn on_traced(&mut self, record: &Record, probe: &Probe) {
+        if self.recording.shows_weights {
+            // Probes show the same, and more.
+            return;
+        }
         let info = &mut self.cpus[record.cpu.index()];
         if !info.traced_done.remove(&record.number) {
             info.traced.push((record.number, probe.clone()));

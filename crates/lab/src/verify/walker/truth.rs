@@ -163,6 +163,7 @@ impl Walker {
         if self.seen.resched_probe {
             // The tick asks right after it has accounted.
             let mut in_tick = self.window.on_cpu(cpu).map_while(|record| match &record.what {
+                What::Probe(probe) if probe.by == Some(Caller::TickBegins) => None,
                 What::Probe(probe) if record.flags.in_hardirq() && probe.at != At::Tick => Some(probe),
                 _ => None,
             });
@@ -214,6 +215,15 @@ impl Walker {
             }
         }
         tested.then_some(false)
+    }
+
+    /// Whether code on `cpu` takes a task off its queue to move it to another.
+    pub(super) fn moves_next(&self, cpu: Cpu, pid: Pid) -> bool {
+        let is_part = |record: &&Record| {
+            matches!(record.what, What::Probe(_) | What::OtherProbe | What::Runtime { .. })
+        };
+        let after = self.window.on_cpu(cpu).find(|record| !is_part(record));
+        after.is_some_and(|record| matches!(record.what, What::Migrate { pid: moved, .. } if moved == pid))
     }
 
     /// The next switch of a CPU.
@@ -269,6 +279,9 @@ impl Walker {
         };
         if !self.blocks(&switch) {
             return false;
+        }
+        if info.dequeuing == Some(pid) {
+            return true;
         }
         let mut pulled = false;
         for later in self.window.on_cpu(cpu) {

@@ -5,7 +5,7 @@ use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
 use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::probe::{At, Probe};
+use super::super::probe::{At, Caller, Probe};
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::judging::{Joining, yes_no};
@@ -84,6 +84,9 @@ impl Walker {
             self.sched.force_delayed_out(task);
         }
         self.follow_clock(record, self.sched.task(task).cpu());
+        // Where a group's entity runs, what it has been charged by now shows nowhere but in the clock.
+        let runs_group = self.sched.current_of(queue).is_some_and(|curr| curr.task.is_none());
+        let told = self.clocks_shown || self.recording.traces_places;
         let clock_known = self.prepare_detach(record.cpu, task);
         let known = if self.by_lag { self.is_known(task) } else { by_minimum && clock_known };
         if self.sched.is_on_queue(task) {
@@ -98,9 +101,10 @@ impl Walker {
         self.note_minimum(queue);
         let pid = self.pid_of(task);
         let info = self.knowledge.entity_mut(self.sched.task_entity(task));
-        (info.known, info.lag_known) = (known, lag_known && clock_known);
+        (info.known, info.lag_known) = (known, lag_known && clock_known && (told || !runs_group));
         let by = &mut self.cpus[record.cpu.index()];
         by.detached.push((pid, record.number));
+        by.tested = None;
         by.detached_in = contexts(record);
     }
 
@@ -114,6 +118,12 @@ impl Walker {
             What::Migrate { pid, .. } if !self.tasks.get(pid).is_some_and(|info| info.waking) => return,
             What::OtherProbe => return,
             What::Probe(probe) if !follows_attach(probe.at) => return,
+            // The outcome of the test of one of them.
+            What::Probe(probe)
+                if probe.by == Some(Caller::Preemption) && self.cpus[cpu.index()].tested.is_some() =>
+            {
+                return;
+            }
             // What is accounted in another context is no part of it; traced steps tell their own clock.
             What::Runtime { .. }
                 if contexts(record) != self.cpus[cpu.index()].detached_in
@@ -128,7 +138,13 @@ impl Walker {
             }
             _ => {}
         }
-        self.attach_detached(record, cpu);
+        match &record.what {
+            // The others are attached after it.
+            What::Probe(probe) if probe.at == At::WakeupPreempt => {
+                self.attach_until(record, cpu, probe.task());
+            }
+            _ => self.attach_detached(record, cpu),
+        }
     }
 
     /// Where what code on `cpu` has taken off queues will be queued.
@@ -149,8 +165,18 @@ impl Walker {
 
     /// Queues them in the order in which they were taken off, last first, as they hang on the balancer's list.
     pub(super) fn attach_detached(&mut self, record: &Record, by: Cpu) {
-        let detached = std::mem::take(&mut self.cpus[by.index()].detached);
-        for (pid, event) in detached.into_iter().rev() {
+        self.attach_until(record, by, None);
+    }
+
+    /// The same up to a certain one.
+    fn attach_until(&mut self, record: &Record, by: Cpu, last: Option<Pid>) {
+        let detached = &self.cpus[by.index()].detached;
+        let from = match last {
+            Some(last) => detached.iter().position(|(pid, _)| *pid == last).unwrap_or(detached.len()),
+            None => 0,
+        };
+        let detached = &mut self.cpus[by.index()].detached;
+        for (pid, event) in detached.split_off(from).into_iter().rev() {
             let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { continue };
             if self.sched.is_on_queue(task) {
                 continue;

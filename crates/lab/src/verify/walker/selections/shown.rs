@@ -2,11 +2,11 @@
 //!
 //! Must not know: how a selection is judged.
 
-use fairlab_event::{Cpu, Pid};
+use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::select::{GivenCpu, GivenLoad};
 use fairlab_kernel::{CpuMask, TaskId};
 
-use super::super::super::probe::{At, Key, Probe};
+use super::super::super::probe::{At, CpuShown, Key, Probe};
 use super::super::super::record::{Record, What};
 use super::super::Walker;
 use super::super::state::AveragesShown;
@@ -66,10 +66,49 @@ impl Walker {
             if let Some(averages) = self.averages_now(record, cpu) {
                 self.sched.force_cpu_util(cpu, averages.runnable, averages.util);
             }
+            self.show_more_of_cpu(cpu, shown);
             let curr = self.sched.curr(cpu);
             if let Some(flips) = shown.flips.filter(|_| shown.curr == Some(self.pid_of(curr))) {
                 self.sched.force_wakee_flips(curr, flips);
             }
+        }
+    }
+
+    /// What the probe shows that tasks count of their CPUs' load.
+    pub(super) fn shown_loads(&self, probe: &Probe, task: TaskId) -> Vec<(TaskId, u64)> {
+        let own = probe.unsigned(Key::TaskHierarchyLoad).map(|load| (task, load));
+        let cpus = (0..self.cpus.len()).zip(&probe.cpus);
+        let running = cpus.filter_map(|(number, shown)| {
+            let curr = self.sched.curr(Cpu(number as u32));
+            let load = shown.curr_h_load.filter(|_| shown.curr == Some(self.pid_of(curr)))?;
+            Some((curr, load))
+        });
+        own.into_iter().chain(running).collect()
+    }
+
+    /// Takes over what only some probes show.
+    fn show_more_of_cpu(&mut self, cpu: Cpu, shown: &CpuShown) {
+        if let (Some(runnable), Some(util), Some(estimate)) = (shown.runnable, shown.util, shown.estimate) {
+            self.sched.force_cpu_util(cpu, runnable, util);
+            self.sched.force_cpu_estimate(cpu, estimate);
+        }
+        if let Some(load) = shown.curr_load.filter(|_| shown.curr == Some(self.pid_of(self.sched.curr(cpu))))
+        {
+            self.sched.force_own_load(self.sched.curr(cpu), load);
+        }
+        if let Some(since) = shown.idle_since {
+            self.sched.force_idle_stamp(cpu, since.checked_sub(1).map(Ns));
+        }
+        if let (Some(cost), Some(left)) = (shown.scan_cost, shown.wake_idle) {
+            self.sched.force_scan_costs(cpu, cost, left);
+            self.cost_shown = true;
+        }
+        if let Some(scan) = shown.nr_idle_scan {
+            self.sched.force_nr_idle_scan(cpu, scan);
+            self.bound_shown = true;
+        }
+        if let Some(cores) = shown.idle_cores {
+            self.sched.force_idle_cores(cpu, cores);
         }
     }
 
@@ -81,9 +120,12 @@ impl Walker {
             let idle = shown.curr.zip(shown.nr_running).map(|(curr, queued)| {
                 curr == Pid::IDLE && queued == 0 && self.cpus[number].wakeups_coming == 0
             });
-            GivenCpu { idle, nr_running: shown.nr_running }
+            GivenCpu { idle: shown.idle.or(idle), nr_running: shown.nr_running }
         });
         let shown = shown.collect::<Vec<_>>();
+        if probe.cpus.iter().all(|cpu| cpu.idle.is_some()) {
+            return vec![shown];
+        }
         let (mut first, mut last) = (shown.clone(), shown.clone());
         let mut asked = CpuMask::EMPTY;
         let mut question = None;

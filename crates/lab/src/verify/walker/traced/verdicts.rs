@@ -77,7 +77,7 @@ impl Walker {
 
     /// An entity that is still its queue's current one is placed before it is charged and reweighted: what comes of all
     /// three is not where it was placed.
-    pub(super) fn judge_place_of_current(&mut self, entity: EntityId, kernel: Placed) {
+    pub(in super::super) fn judge_place_of_current(&mut self, entity: EntityId, kernel: Placed) {
         let queue = self.sched.queue_of(entity);
         let (vruntime, deadline) = self.sched.placement_of(entity);
         let verdict =
