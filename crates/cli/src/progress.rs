@@ -55,7 +55,16 @@ impl Drop for ProgressLine {
     }
 }
 
-/// A flag that the first Ctrl-C sets; the second one ends the program at once.
+/// A flag that Ctrl-C sets, and SIGTERM and SIGHUP. A second one changes nothing: what was set up on this host is put back
+/// first, which takes some seconds at most.
+pub fn put_back_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).map_err(|error| cannot_catch(&error))?;
+    Ok(stop)
+}
+
+/// A flag that the first Ctrl-C sets, or SIGTERM or SIGHUP; the second one ends the program at once.
 pub fn stop_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

@@ -14,7 +14,7 @@ use super::experiment::{self, Runs};
 use crate::args::{CompareArgs, Format, Layout};
 use crate::error::CliError;
 use crate::output;
-use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::progress::{ProgressLine, put_back_on_interrupt};
 use export::Exports;
 
 pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
@@ -37,7 +37,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let experiment = experiment::from_args(&args.experiment, args.seed, args.runs)?;
     let exports = Exports::create(&args.exports)?;
     let folder = args.experiment.out.as_deref().map(RunFolder::create).transpose()?;
-    let stop = stop_on_interrupt()?;
+    let stop = experiment::stop_for(&experiment)?;
     let progress = ProgressLine::new("compare");
     let jobs = experiment::jobs(&args.experiment.setting);
     let names = experiment::names(&args.experiment)?;
@@ -87,7 +87,7 @@ fn compare_live(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliE
         ));
     }
     let exports = Exports::create(&args.exports)?;
-    let stop = stop_on_interrupt()?;
+    let stop = put_back_on_interrupt()?;
     let progress = ProgressLine::new("compare");
     let sides = live_sides(&args.live, args.runs, &|done| progress.show(done), &stop)?;
     drop(progress);

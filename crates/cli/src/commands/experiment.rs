@@ -1,6 +1,7 @@
 //! What `run` and `compare` share: from arguments to an experiment.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
@@ -15,6 +16,7 @@ use fairlab_sim::workload::Workload;
 
 use crate::args::{DEFAULT_MACHINE, ExperimentArgs, SettingArgs};
 use crate::error::CliError;
+use crate::progress::{put_back_on_interrupt, stop_on_interrupt};
 
 /// How long a workload runs that does not end by itself, when the user does not say.
 const DEFAULT_DURATION: Ns = Ns::from_secs(30);
@@ -133,6 +135,11 @@ pub fn setting_of(
     let workload = workloads::build(words)?;
     let duration = time_for(duration, &*workload);
     Ok(Setting { machine, workload: words.to_vec(), duration, first_seed })
+}
+
+/// What stops an experiment early: on this host everything is put back before the program ends.
+pub fn stop_for(experiment: &Experiment) -> Result<Arc<AtomicBool>, CliError> {
+    if experiment.real_kernels.is_empty() { stop_on_interrupt() } else { put_back_on_interrupt() }
 }
 
 /// How many runs go on at once.

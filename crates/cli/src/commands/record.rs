@@ -7,10 +7,10 @@ use super::trace;
 use crate::args::{Format, RecordArgs};
 use crate::error::CliError;
 use crate::output;
-use crate::progress::stop_on_interrupt;
+use crate::progress::put_back_on_interrupt;
 
 pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
-    let stop = stop_on_interrupt()?;
+    let stop = put_back_on_interrupt()?;
     let options = RecordOptions {
         format: args.to,
         events: args.events.clone(),

@@ -9,7 +9,7 @@ use crate::args::{Format, RunArgs};
 use crate::error::CliError;
 use crate::numbers::{duration, metric};
 use crate::output;
-use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::progress::ProgressLine;
 
 pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds)?;
@@ -17,7 +17,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let folder = args.experiment.out.as_deref().map(RunFolder::create).transpose()?;
     runs.modelled.iter_mut().for_each(|spec| spec.probes = args.probes);
     place_traces(args, &mut runs, folder.as_ref())?;
-    let stop = stop_on_interrupt()?;
+    let stop = experiment::stop_for(&experiment)?;
     let progress = ProgressLine::new("run");
     let jobs = experiment::jobs(&args.experiment.setting);
     let (results, stopped) =

@@ -16,6 +16,9 @@ use crate::LabError;
 /// Where tracefs is mounted, as a rule.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
+/// How the names of our instances begin; the process's number follows.
+const PREFIX: &str = "fairlab_";
+
 /// What the probes of an instance are made of: (name, what is probed, what is fetched).
 pub(super) type Probe = (&'static str, &'static str, &'static str);
 
@@ -46,8 +49,9 @@ impl Instance {
     }
 
     fn below(top: &Path) -> Result<Instance, LabError> {
+        remove_left_behind(top);
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        let group = format!("fairlab_{}_{number}", std::process::id());
+        let group = format!("{PREFIX}{}_{number}", std::process::id());
         let folder = top.join("instances").join(&group);
         fs::create_dir(&folder).map_err(|error| {
             let hint = match error.kind() {
@@ -133,6 +137,28 @@ impl Instance {
             matches!(name.trim(), "overrun" | "dropped events").then(|| value.trim().parse::<u64>().ok())?
         };
         stats.lines().filter_map(of).sum()
+    }
+}
+
+/// Instances of ours whose process was killed before it could take them down. One that is still read cannot be removed,
+/// so nobody's is taken who is merely out of sight.
+fn remove_left_behind(top: &Path) {
+    for entry in fs::read_dir(top.join("instances")).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(process) = name.strip_prefix(PREFIX).and_then(|rest| rest.split('_').next()) else {
+            continue;
+        };
+        let is_gone = process.parse::<u32>().is_ok() && !Path::new("/proc").join(process).exists();
+        if is_gone && fs::remove_dir(entry.path()).is_ok() {
+            let events = read(&top.join("kprobe_events")).unwrap_or_default();
+            for line in String::from_utf8_lossy(&events).lines() {
+                let event =
+                    line.split([':', ' ']).nth(1).filter(|event| event.starts_with(&format!("{name}/")));
+                if let Some(event) = event {
+                    let _ = append(&top.join("kprobe_events"), &format!("-:{event}\n"));
+                }
+            }
+        }
     }
 }
 
