@@ -140,6 +140,21 @@ impl Scheduler {
         Some(self.entity_of(task).vruntime)
     }
 
+    /// Accounts the running task of `cpu` at every level up to `clock`. Where the runqueue's clock is ahead of that, it
+    /// stays there: the accounting was some time ago.
+    pub fn account_until(&mut self, cpu: Cpu, clock: Ns) {
+        let ahead = Some(self.rq_clock(cpu)).filter(|&now| now > clock);
+        match ahead {
+            Some(_) => self.rqs[cpu.index()].clock = clock,
+            None => self.set_rq_clock(cpu, clock),
+        }
+        self.stand_on(cpu);
+        self.account(cpu);
+        if let Some(now) = ahead {
+            self.rqs[cpu.index()].clock = now;
+        }
+    }
+
     /// Charges the running entity of one queue up to the time of its runqueue.
     pub fn charge_queue(&mut self, queue: QueueId) {
         self.update_curr(queue.0);

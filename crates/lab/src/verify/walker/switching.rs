@@ -120,11 +120,8 @@ impl Walker {
     fn account_levels(&mut self, cpu: Cpu) {
         // After it has blocked, time goes on without it: what was pulled meanwhile was accounted later.
         let left = self.cpus[cpu.index()].blocked;
-        if let Some(clock) = self.sched.charged_until(cpu).filter(|_| !left) {
-            self.sched.set_rq_clock(cpu, clock);
-        }
-        self.sched.stand_on(cpu);
-        self.sched.account(cpu);
+        let clock = self.sched.charged_until(cpu).filter(|_| !left);
+        self.sched.account_until(cpu, clock.unwrap_or_else(|| self.sched.rq_clock(cpu)));
     }
 
     fn judge_level(&mut self, record: &Record, level: &LevelPick, view: &QueueView) {

@@ -117,7 +117,7 @@ impl Walker {
         match &record.what {
             What::Migrate { pid, .. } if !self.tasks.get(pid).is_some_and(|info| info.waking) => return,
             What::OtherProbe => return,
-            What::Probe(probe) if !follows_attach(probe.at) => return,
+            What::Probe(probe) if !follows_attach(probe) => return,
             // The outcome of the test of one of them.
             What::Probe(probe)
                 if probe.by == Some(Caller::Preemption) && self.cpus[cpu.index()].tested.is_some() =>
@@ -470,17 +470,19 @@ fn contexts(record: &Record) -> (bool, bool) {
 }
 
 /// Whether a probe stands at what the kernel does only after it has attached what it detached.
-fn follows_attach(at: At) -> bool {
+fn follows_attach(probe: &Probe) -> bool {
+    // Accounting of the queue that it joins is part of the attach.
+    if matches!(probe.at, At::Resched | At::ReschedLazy) {
+        return probe.by != Some(Caller::Accounting);
+    }
     matches!(
-        at,
+        probe.at,
         At::Tick
             | At::SetNextEntity
             | At::SetNextTask
             | At::PutPrevEntity
             | At::PickReturn
             | At::NewidleBalanceReturn
-            | At::Resched
-            | At::ReschedLazy
             | At::WakeupPreempt
     )
 }
