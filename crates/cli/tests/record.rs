@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,14 +18,18 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The instances folder of tracefs, where this user may make instances.
-fn instances() -> Option<PathBuf> {
-    ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].iter().find_map(|top| {
-        let folder = Path::new(top).join("instances");
-        let probe = folder.join(format!("test-{}", std::process::id()));
-        let made = fs::create_dir(&probe).is_ok();
-        (made && fs::remove_dir(&probe).is_ok()).then_some(folder)
-    })
+/// The instances folder of tracefs, where this user may make instances. Looked for once: tests run beside each other.
+fn instances() -> Option<&'static Path> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let find = || {
+        ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].iter().find_map(|top| {
+            let folder = Path::new(top).join("instances");
+            let probe = folder.join(format!("test-{}", std::process::id()));
+            let made = fs::create_dir(&probe).is_ok();
+            (made && fs::remove_dir(&probe).is_ok()).then_some(folder)
+        })
+    };
+    FOUND.get_or_init(find).as_deref()
 }
 
 /// Instances of a process, by its number.
@@ -105,7 +109,7 @@ fn a_command_is_recorded_and_nothing_else_stays() {
     let summary =
         Command::new(PROGRAM).args(["latency", "-p"]).arg(&file).output().expect("the program starts");
     assert!(String::from_utf8_lossy(&summary.stdout).contains("sleep:"), "{}", errors(&summary));
-    assert_eq!(instances_of(&instances, process), Vec::<String>::new());
+    assert_eq!(instances_of(instances, process), Vec::<String>::new());
     assert_eq!(files_in(&folder), ["sleep.dat"]);
     fs::remove_dir_all(folder).expect("the folder");
 }
@@ -211,7 +215,7 @@ fn a_signal_at_any_moment_restores_everything() {
         let after = Duration::from_millis([0, 4, 10, 20, 40, 80, 150, 300, 600][round]);
         let (process, output) = interrupted(&folder, signal, after);
         let context = format!("{signal} after {after:?}: {:?}: {}", output.status, errors(&output));
-        assert_eq!(instances_of(&instances, process), Vec::<String>::new(), "{context}");
+        assert_eq!(instances_of(instances, process), Vec::<String>::new(), "{context}");
         // What was recorded by then is kept; there is nothing if it had not begun.
         let files = files_in(&folder);
         assert!(files.is_empty() || files == ["a.dat"], "{files:?}: {context}");
@@ -238,10 +242,10 @@ fn what_a_killed_recording_left_is_removed_by_the_next() {
     let _alone = alone();
     let folder = empty_folder("killed");
     let (process, _) = interrupted(&folder, "KILL", Duration::from_secs(2));
-    assert_eq!(instances_of(&instances, process).len(), 1, "nobody can clean up behind a kill");
+    assert_eq!(instances_of(instances, process).len(), 1, "nobody can clean up behind a kill");
     let next =
         Command::new(PROGRAM).args(["record", "-o"]).arg(folder.join("b.dat")).args(["--", "true"]).output();
     assert!(next.expect("the program starts").status.success());
-    assert_eq!(instances_of(&instances, process), Vec::<String>::new());
+    assert_eq!(instances_of(instances, process), Vec::<String>::new());
     fs::remove_dir_all(folder).expect("the folder");
 }

@@ -331,10 +331,14 @@ pub(crate) static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(()
 /// Whether this user may make instances here: found out without the code that is tested.
 #[cfg(test)]
 pub(crate) fn may_record() -> bool {
-    ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].iter().any(|top| {
-        let probe = PathBuf::from(format!("{top}/instances/test-{}", std::process::id()));
-        let made = fs::create_dir(&probe).is_ok();
-        made && fs::remove_dir(&probe).is_ok()
+    static MAY: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    // Looked for once: tests run beside each other.
+    *MAY.get_or_init(|| {
+        ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].iter().any(|top| {
+            let probe = PathBuf::from(format!("{top}/instances/test-{}", std::process::id()));
+            let made = fs::create_dir(&probe).is_ok();
+            made && fs::remove_dir(&probe).is_ok()
+        })
     })
 }
 
