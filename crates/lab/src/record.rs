@@ -190,6 +190,9 @@ fn run(
     };
     let mut command = prepared(program, arguments, options)?;
     instance.set("tracing_on", "1")?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(LabError::new(format!("stopped before '{program}' began"), "record again"));
+    }
     let mut child = command.spawn().map_err(|error| {
         LabError::new(format!("cannot start '{program}': {error}"), "check its name and the path to it")
     })?;

@@ -1,5 +1,7 @@
 //! `fairlab record`: this host's scheduler while a command runs.
 
+use std::sync::atomic::Ordering;
+
 use fairlab_lab::record::{RecordOptions, Recorded, record};
 use serde_json::json;
 
@@ -18,7 +20,13 @@ pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
         place: args.place,
         ..RecordOptions::new(&args.output)
     };
-    let recorded = record(&options, &args.command, &stop)?;
+    let recorded = match record(&options, &args.command, &stop) {
+        Err(error) if stop.load(Ordering::Relaxed) => {
+            eprintln!("fairlab: {error}");
+            return Err(CliError::Interrupted);
+        }
+        outcome => outcome?,
+    };
     let path = args.output.display();
     if !recorded.missing.is_empty() {
         eprintln!("fairlab: {path}: this kernel has no {}", recorded.missing.join(", "));
