@@ -59,6 +59,10 @@ fn bad_use_is_refused_in_one_line() {
     assert_refused(&["compare", "schbench", "--kernel", "v6.6"], "needs two kernels");
     assert_refused(&["kernels", "show", "v6.6", "--cpus", "0"], "0 CPUs");
     assert_refused(&["kernels", "diff", "v6.5", "nonsense"], "unknown kernel");
+    let not_there = "change 0b0695f2b34a is not there; only what a kernel holds can be reverted";
+    assert_refused(&["kernels", "show", "v5.4-0b0695f2b34a"], not_there);
+    assert_refused(&["kernels", "show", "v7.2+scale-deadline-off-rq"], "which 101f3498b4bd has replaced");
+    assert_refused(&["kernels", "show", "v6.5+eevdf"], "needs lag placement");
     assert_refused(&["machines", "show", "nonsense"], "unknown machine");
     assert_refused(&["machines", "show", "vm4", "--kernel", "v9.9"], "v9.9");
     assert_refused(&["machines", "show", "vm4", "--cpu", "4"], "machine vm4 has no CPU 4");

@@ -119,6 +119,18 @@ impl Generation {
         None
     }
 
+    /// The change whose rule for changes of weight the last such rule takes the place of, unless that is v6.6's.
+    fn replaced_reweight(&self) -> Option<&'static str> {
+        let rule = |change: &'static Change| {
+            change.effects.iter().find_map(|effect| match effect {
+                Effect::Reweight(rule) => Some((change.id(), *rule)),
+                _ => None,
+            })
+        };
+        let before = self.changes().filter_map(rule).collect::<Vec<_>>().into_iter().rev().nth(1);
+        before.filter(|(_, rule)| *rule != behaviour::Reweight::ScaleDeadline).map(|(id, _)| id)
+    }
+
     /// Why the rules contradict each other, if they do: a rule without the tunable or feature that it is made of.
     fn contradiction(&self) -> Option<String> {
         use behaviour::{Placement, TickPreemption, WakeupPreemption};
@@ -135,6 +147,13 @@ impl Generation {
             return Some(
                 "EEVDF's pick needs lag placement (86bfbb7ce4f6), which this mixture leaves out".to_string(),
             );
+        }
+        if rules.reweight == behaviour::Reweight::ScaleDeadlineAlways
+            && let Some(other) = self.replaced_reweight()
+        {
+            return Some(format!(
+                "scale-deadline-off-rq is another reweight_entity() of v6.6, which {other} has replaced"
+            ));
         }
         let placement = match rules.placement {
             Placement::MinVruntime | Placement::AverageWithCredit => {

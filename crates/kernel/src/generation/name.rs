@@ -368,6 +368,8 @@ mod tests {
             ("v7.0+HRTICK", "feature HRTICK of kernel 'v7.0+HRTICK' is known but not modelled"),
             ("v6.5+commit-to-eevdf", "needs the tunable"),
             ("v6.5+eevdf", "needs lag placement"),
+            ("v7.2+scale-deadline-off-rq", "which 101f3498b4bd has replaced"),
+            ("v5.4-0b0695f2b34a", "change 0b0695f2b34a is not there"),
         ] {
             let problem = problem(name);
             assert!(problem.contains(fragment), "{name}: {problem}");
