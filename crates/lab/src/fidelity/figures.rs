@@ -71,6 +71,9 @@ pub struct Figures {
 /// The kinds whose yes and no cases are told apart: one of the two is rare, and its misses would drown in the other.
 const APART: [Kind; 3] = [Kind::WakeupPreempt, Kind::TickPreempt, Kind::DelayedDequeue];
 
+/// The kinds whose cases are decided by rules of their own.
+const BY_RULE: [Kind; 3] = [Kind::WakeupCpu, Kind::Balance, Kind::BalanceTry];
+
 /// The columns of the written form.
 const HEADER: &str = "recording\tkernel\tprobed\tkind\tcase\tjudged\tagree\tadmissible\tnot_judged";
 
@@ -106,10 +109,12 @@ impl Figures {
             return;
         }
         self.rows.push(row("", of(tally.all, tally.admissible, not_judged)));
-        if APART.contains(&kind) {
-            let cases = tally.cases.iter().filter(|(case, _)| matches!(**case, "yes" | "no"));
-            self.rows.extend(cases.map(|(case, share)| row(case, of(*share, 0, 0))));
-        }
+        let apart = |case: &str| match case {
+            "yes" | "no" => APART.contains(&kind),
+            _ => BY_RULE.contains(&kind),
+        };
+        let cases = tally.cases.iter().filter(|(case, _)| apart(case));
+        self.rows.extend(cases.map(|(case, share)| row(case, of(*share, 0, 0))));
     }
 
     /// Sums by generation, probed or not, kind and case, in order of kernels' names.

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what the model decides.
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, FieldValue, Flags, Ns, Pid, Prio, Switch, Wakeup};
+use fairlab_event::{Comm, Cpu, Event, EventKind, FieldValue, Fields, Flags, Ns, Pid, Prio, Switch, Wakeup};
 
 use super::probe::Probe;
 
@@ -97,8 +97,14 @@ impl Record {
     }
 }
 
-/// The soft interrupt of the scheduler (`SCHED_SOFTIRQ`).
-const SCHED_SOFTIRQ: u64 = 7;
+/// Whether it is the soft interrupt of the scheduler (`SCHED_SOFTIRQ`): `vec=7 [action=SCHED]`.
+fn is_sched_softirq(fields: Fields<'_>) -> bool {
+    match fields.get("vec") {
+        Some(FieldValue::Unsigned(number)) => number == 7,
+        Some(FieldValue::Text(text)) => text.split(' ').next() == Some("7"),
+        _ => false,
+    }
+}
 
 impl What {
     fn of(kind: &EventKind<'_>) -> What {
@@ -131,11 +137,7 @@ impl What {
             {
                 What::Hrtick
             }
-            EventKind::Other { name: "softirq_entry", fields }
-                if fields.unsigned("vec") == Some(SCHED_SOFTIRQ) =>
-            {
-                What::Balances
-            }
+            EventKind::Other { name: "softirq_entry", fields } if is_sched_softirq(fields) => What::Balances,
             EventKind::Other { name: "ipi_send_cpu", fields } => {
                 let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
                 let tests = matches!(fields.get("callsite"), Some(FieldValue::Text(site)) if site.starts_with("wakeup_preempt"));
@@ -191,6 +193,22 @@ impl Marker {
             Some("SNAPSHOT-DEBUG-END") if text.ends_with("start") => Marker::DebugRead,
             Some("SNAPSHOT-END") if text.ends_with("start") => Marker::SnapshotEnds,
             _ => Marker::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schedulers_soft_interrupt_is_told_by_its_number() {
+        for (fields, expected) in
+            [("vec=7 [action=SCHED]", true), ("vec=7", true), ("vec=1 [action=TIMER]", false)]
+        {
+            let fields = Fields::new(fields);
+            let what = What::of(&EventKind::Other { name: "softirq_entry", fields });
+            assert_eq!(matches!(what, What::Balances), expected, "{fields}");
         }
     }
 }
