@@ -221,3 +221,31 @@ fn a_made_trace_with_probes_agrees_with_its_own_kernel_in_everything() {
         assert!(judged[kind] >= least, "{kind}: {} judged", judged[kind]);
     }
 }
+
+/// The same of traces with probes: made by the first, not of the second, and in which kinds that shows.
+const FOREIGN_PROBED: [(&str, &str, &[Kind]); 6] = [
+    ("v5.2", "v5.10", &[Kind::WakeupCpu]),
+    ("v5.10", "v5.2", &[Kind::WakeupCpu]),
+    ("v6.6", "v6.12", &[Kind::Placement, Kind::Lag, Kind::DelayedDequeue]),
+    ("v6.12", "v6.6", &[Kind::Placement, Kind::Lag, Kind::DelayedDequeue]),
+    ("v6.12", "v7.2", &[Kind::Placement, Kind::QueueTime]),
+    ("v7.2", "v6.12", &[Kind::Placement]),
+];
+
+#[test]
+fn a_made_trace_with_probes_tells_its_kernel_from_others() {
+    for own in ["v5.2", "v5.10", "v6.6", "v6.12", "v7.2"] {
+        let path = std::env::temp_dir().join(format!("fairlab-{}-foreign-probed-{own}", std::process::id()));
+        let made = make_on(smt8(), &path, own, WORKLOADS[0], Ns::from_ms(400), true);
+        let right = agreement(&made, own);
+        for (_, other, kinds) in FOREIGN_PROBED.iter().filter(|(made_by, ..)| *made_by == own) {
+            let wrong = agreement(&made, other);
+            for &kind in *kinds {
+                let ((_, none), (of, misses)) = (missed(&right, kind), missed(&wrong, kind));
+                assert_eq!(none, 0, "{own} by its own rules: {}", kind.name());
+                assert!(20 * misses > of, "{own} by {other}: {misses} of {of} {} missed", kind.name());
+            }
+        }
+        std::fs::remove_dir_all(&path).expect("removed");
+    }
+}
