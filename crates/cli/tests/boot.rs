@@ -132,6 +132,42 @@ fn a_machine_ends_with_its_laboratory() {
 }
 
 #[test]
+#[ignore = "boots a machine; make test asks for it"]
+fn a_kernel_that_panics_is_told_with_its_last_words() {
+    let folder = place("panic");
+    let out = folder.join("out");
+    // A program that the guest cannot start: the kernel finds no first process.
+    let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        .args(["boot", "debian:bookworm", "--timeout", LIMIT, "--out", out.to_str().expect("a path"), "pipe"])
+        .env("FAIRLAB_GUEST", "/bin/true")
+        .env("FAIRLAB_TEST", std::process::id().to_string())
+        .output()
+        .expect("run");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("the booted kernel panicked") && errors.contains("No working init"), "{errors}");
+    assert_eq!((machines(), fs::read_dir(&folder).expect("the folder").count()), (0, 0));
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+#[ignore = "boots a machine; make test asks for it"]
+fn an_interrupt_ends_the_machine() {
+    let folder = place("interrupt");
+    let out = folder.join("out");
+    let mut command = boot(&["debian:bookworm", "--out", out.to_str().expect("a path"), "jobs", "spin"]);
+    let mut laboratory = command.env("FAIRLAB_TEST", std::process::id().to_string()).spawn().expect("run");
+    while machines() == 0 {
+        thread::sleep(Duration::from_millis(50));
+    }
+    let interrupt = Command::new("kill").args(["-INT", &laboratory.id().to_string()]).status();
+    assert!(interrupt.expect("run").success());
+    assert_eq!(laboratory.wait().expect("ended").code(), Some(130));
+    assert_eq!((machines(), fs::read_dir(&folder).expect("the folder").count()), (0, 0));
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
 fn booted_kernels_run_on_emulated_machines() {
     let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
         .args(["run", "pipe", "--kernel", "qemu:bookworm", "--machine", "host"])

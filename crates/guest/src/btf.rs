@@ -238,3 +238,119 @@ impl<'a> Types<'a> {
 fn word_of(bytes: &[u8]) -> u32 {
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
+
+/// A description of a few types, as a kernel would give it.
+#[cfg(test)]
+pub(crate) mod made {
+    use super::kind;
+
+    /// Types under construction.
+    #[derive(Default)]
+    pub struct Made {
+        types: Vec<u8>,
+        strings: Vec<u8>,
+        count: u32,
+    }
+
+    impl Made {
+        pub fn new() -> Made {
+            Made { strings: vec![0], ..Made::default() }
+        }
+
+        fn name(&mut self, name: &str) -> u32 {
+            if name.is_empty() {
+                return 0;
+            }
+            let at = self.strings.len() as u32;
+            self.strings.extend_from_slice(name.as_bytes());
+            self.strings.push(0);
+            at
+        }
+
+        /// Adds a type and gives its number.
+        fn add(&mut self, name: &str, kind: u32, count: u32, size_or_type: u32, rest: &[u32]) -> u32 {
+            let name = self.name(name);
+            for word in [name, kind << 24 | count, size_or_type].iter().chain(rest) {
+                self.types.extend_from_slice(&word.to_le_bytes());
+            }
+            self.count += 1;
+            self.count
+        }
+
+        pub fn integer(&mut self, bytes: u32, signed: bool) -> u32 {
+            self.add("", kind::INT, 0, bytes, &[(u32::from(signed) << 24) | (bytes * 8)])
+        }
+
+        pub fn pointer(&mut self, of: u32) -> u32 {
+            self.add("", kind::PTR, 0, of, &[])
+        }
+
+        pub fn constant(&mut self, of: u32) -> u32 {
+            self.add("", kind::CONST, 0, of, &[])
+        }
+
+        /// Members: name, type, offset in bytes.
+        pub fn structure(&mut self, name: &str, members: &[(&str, u32, u32)]) -> u32 {
+            let words: Vec<u32> =
+                members.iter().flat_map(|(name, of, at)| [self.name(name), *of, at * 8]).collect();
+            self.add(name, kind::STRUCT, members.len() as u32, 64, &words)
+        }
+
+        pub fn function(&mut self, name: &str, parameters: &[(&str, u32)], returned: u32) {
+            let words: Vec<u32> = parameters.iter().flat_map(|(name, of)| [self.name(name), *of]).collect();
+            let prototype = self.add("", kind::FUNC_PROTO, parameters.len() as u32, returned, &words);
+            self.add(name, kind::FUNC, 0, prototype, &[]);
+        }
+
+        pub fn finish(self) -> Vec<u8> {
+            let mut bytes = Vec::from(super::MAGIC.to_le_bytes());
+            bytes.extend_from_slice(&[1, 0]);
+            let lengths = [self.types.len() as u32, self.strings.len() as u32];
+            for word in [24, 0, lengths[0], lengths[0], lengths[1]] {
+                bytes.extend_from_slice(&word.to_le_bytes());
+            }
+            [bytes, self.types, self.strings].concat()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::made::Made;
+    use super::*;
+
+    #[test]
+    fn members_are_found_also_in_what_has_no_name() {
+        let mut made = Made::new();
+        let (long, int) = (made.integer(8, false), made.integer(4, true));
+        let unnamed = made.structure("", &[("hidden", int, 4)]);
+        let load = made.structure("load", &[("weight", long, 8)]);
+        let constant = made.constant(load);
+        made.structure("queue", &[("load", constant, 16), ("", unnamed, 32)]);
+        made.function("enqueue", &[("queue", long)], int);
+        let bytes = made.finish();
+        let types = Types::parse(&bytes).expect("a description");
+        let queue = types.structure("queue").expect("a structure");
+        assert_eq!(types.member(queue, "load.weight"), Some(Member { offset: 24, of: long }));
+        assert_eq!(types.member(queue, "hidden"), Some(Member { offset: 36, of: int }));
+        assert_eq!(types.member(queue, "load.none"), None);
+        assert_eq!(types.scalar(int), Some(Scalar::Integer { bits: 32, signed: true }));
+        assert_eq!(types.function("enqueue"), Some((vec![("queue", long)], int)));
+        for length in 0..bytes.len() {
+            // Strings that are cut are none; nothing else may be missing.
+            assert!(Types::parse(&bytes[..length]).is_none(), "cut to {length}");
+        }
+    }
+
+    #[test]
+    fn types_that_refer_to_themselves_end() {
+        let mut made = Made::new();
+        let itself = made.constant(1);
+        made.structure("ring", &[("", 2, 0)]);
+        let bytes = made.finish();
+        let types = Types::parse(&bytes).expect("a description");
+        assert_eq!(types.scalar(itself), None);
+        let ring = types.structure("ring").expect("a structure");
+        assert_eq!(types.member(ring, "anything"), None);
+    }
+}

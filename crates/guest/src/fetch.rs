@@ -130,3 +130,44 @@ fn form(scalar: Scalar) -> String {
         Scalar::Pointer(_) | Scalar::Words => "x64".to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::btf::made::Made;
+
+    #[test]
+    fn what_c_would_say_becomes_what_a_probe_understands() {
+        let mut made = Made::new();
+        let (int, long) = (made.integer(4, true), made.integer(8, false));
+        let rq = made.structure("rq", &[("cpu", int, 40)]);
+        let rq = made.pointer(rq);
+        let entity = made.structure("sched_entity", &[("vruntime", long, 16), ("load", long, 0)]);
+        made.structure("task_struct", &[("pid", int, 8), ("se", entity, 100)]);
+        let queue = made.structure("cfs_rq", &[("nr_running", int, 4), ("rq", rq, 64)]);
+        let (queue, entity) = (made.pointer(queue), made.pointer(entity));
+        made.function("place_entity", &[("cfs_rq", queue), ("se", entity), ("flags", int)], entity);
+        let bytes = made.finish();
+        let types = Types::parse(&bytes).expect("a description");
+        let known = Function::new(&types, "place_entity", &[]);
+        for (field, expected) in [
+            ("cpu=cfs_rq->rq->cpu", Some("cpu=+40(+64($arg1)):s32")),
+            ("se=se:x64", Some("se=$arg2:x64")),
+            ("vr=se->vruntime:s64", Some("vr=+16($arg2):s64")),
+            ("pid=se<task_struct.se>->pid", Some("pid=-92($arg2):s32")),
+            ("nr=cfs_rq->nr_queued|cfs_rq->nr_running:u32", Some("nr=+4($arg1):u32")),
+            ("fl=flags|initial:x32", Some("fl=$arg3:x32")),
+            ("pid=(sched_entity)retval<task_struct.se>->pid", Some("pid=-92($retval):s32")),
+            ("cpu=(rq)flags->cpu", Some("cpu=+40($arg3):s32")),
+            ("by=+0($stack):symbol", Some("by=+0($stack):symbol")),
+            ("none=se->deadline", None),
+            ("none=other->vruntime", None),
+        ] {
+            assert_eq!(known.field(field).as_deref(), expected, "{field}");
+        }
+        // What the kernel does not describe is taken as it was declared.
+        let declared = Function::new(&types, "inlined", &["cfs_rq *queue", "flags"]);
+        assert_eq!(declared.field("nr=queue->nr_running").as_deref(), Some("nr=+4($arg1):s32"));
+        assert_eq!(declared.field("fl=flags:x32").as_deref(), Some("fl=$arg2:x32"));
+    }
+}

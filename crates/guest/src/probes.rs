@@ -160,6 +160,12 @@ const RARE: &[Probe] = &[
         &[TASK, &["policy=attr->sched_policy", "nice=attr->sched_nice"]],
     ),
     entry(
+        "shares",
+        &["sched_group_set_shares"],
+        &["task_group *tg", "shares"],
+        &[&["cg=tg->css.cgroup->kn->id:u64", "shares=shares:u64"]],
+    ),
+    entry(
         "movegrp",
         &["sched_move_task"],
         &["task_struct *tsk"],

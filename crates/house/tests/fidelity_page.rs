@@ -60,7 +60,7 @@ fn without_links(text: &str) -> String {
 }
 
 /// The parts of the page that are measured or written by hand, each under its heading and with what is said of it.
-const KEPT: [(&str, &str, &str); 3] = [
+const KEPT: [(&str, &str, &str); 4] = [
     (
         "shipped",
         "Agreement with the recordings in testdata/recordings",
@@ -70,6 +70,13 @@ const KEPT: [(&str, &str, &str); 3] = [
         "collection",
         "Agreement with a larger collection",
         "Written by `make fidelity TRACES=DIR`, each recording by the rules of its own kernel.",
+    ),
+    (
+        "booted",
+        "Whole runs beside booted kernels",
+        "Written by `fairlab fidelity --booted --page docs/fidelity.md --part booted`: the same workload on the model and on Debian's \
+         kernel in QEMU, the model's machine with costs measured there and as slow as the CPUs that were busy make each other \
+         ([boot.md](boot.md)). Waits are compared in ticks: a difference is a share of the booted kernel's wait, or of a tick if that is longer.",
     ),
     ("missed", "What is still missed, and why", "Written by hand, of the decisions on who runs."),
 ];

@@ -28,6 +28,7 @@ pub use image::{Image, SUITES};
 pub use layout::{Layout, THREADS_CPUS_MAX, TURNS_CPUS_MAX};
 pub use qemu::QEMU_VERSION;
 use qemu::Qemu;
+pub(crate) use run::run_and_keep;
 pub use run::{QemuKernel, QemuSpec, run};
 
 /// What is loaded into QEMU; empty where it was not made for this architecture.

@@ -5,6 +5,7 @@
 //!
 //! Must not know: how a decision is judged, and how the answer is shown.
 
+pub mod beside;
 mod figures;
 mod kernel;
 pub mod page;

@@ -14,6 +14,7 @@ use crate::LabError;
 
 pub use calibrated::{calibrated, calibrated_toml};
 pub use emulated::layout as emulated_layout;
+pub(crate) use emulated::machine as emulated_machine;
 
 /// The machine called `name`: a preset, `host`, `emulated:LAYOUT`, or the path of a TOML file.
 ///
@@ -27,7 +28,7 @@ pub fn find(name: &str) -> Result<Machine, LabError> {
         return host::from_sysfs(Path::new("/"));
     }
     if let Some(layout) = emulated::layout(name) {
-        return emulated::machine(layout?);
+        return emulated::machine(layout?, 1.0);
     }
     if name.ends_with(".toml") {
         return file::read(Path::new(name));

@@ -1,5 +1,7 @@
 //! `fairlab fidelity`: how well the model agrees with a whole collection of recordings.
 
+mod beside;
+
 use std::fs;
 use std::path::Path;
 
@@ -13,11 +15,12 @@ use crate::output;
 use crate::progress::ProgressLine;
 
 pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
+    let Some(folder) = &args.folder else { return beside::execute(args) };
     // What is asked to be written is checked before the long walk.
     let text = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let progress = ProgressLine::of("fidelity", "recordings");
-    let fidelity = measure(&args.folder, jobs, 0, &|done| progress.show(done))?;
+    let fidelity = measure(folder, jobs, 0, &|done| progress.show(done))?;
     drop(progress);
     let figures = fidelity.figures();
     if let (Some(path), Some(text)) = (&args.page, text) {

@@ -13,7 +13,7 @@ use fairlab_event::{Event, EventKind, Ns, Sink, sink_fn};
 
 use super::{BootOptions, Booted, Image, Layout, Mode, SUITES, TURNS_CPUS_MAX, boot};
 use crate::beginning::Beginning;
-use crate::{LabError, RunResult, TraceFile};
+use crate::{LabError, RunFolder, RunResult, TraceFile};
 
 /// What names of booted kernels begin with.
 const PREFIX: &str = "qemu:";
@@ -74,6 +74,23 @@ pub struct QemuSpec {
 /// # Errors
 /// The machine does not get to its end, the workload fails, or the trace cannot be written.
 pub fn run(spec: &QemuSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
+    Ok(run_kept(spec, None, stop)?.map(|(result, _)| result))
+}
+
+/// The same, and puts the recording into a folder. Gives also the kernel's release.
+pub(crate) fn run_and_keep(
+    spec: &QemuSpec,
+    folder: &RunFolder,
+    stop: &AtomicBool,
+) -> Result<Option<(RunResult, String)>, LabError> {
+    run_kept(spec, Some(folder), stop)
+}
+
+fn run_kept(
+    spec: &QemuSpec,
+    folder: Option<&RunFolder>,
+    stop: &AtomicBool,
+) -> Result<Option<(RunResult, String)>, LabError> {
     let options = BootOptions {
         image: spec.kernel.image.clone(),
         refresh: false,
@@ -94,8 +111,12 @@ pub fn run(spec: &QemuSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabE
             trace.finish()?
         }
     };
+    if let Some(folder) = folder {
+        booted.write(folder)?;
+    }
     let counts = counted(&booted)?;
-    Ok(Some(result(spec, &booted, counts, trace_losses)?))
+    let release = booted.release.clone();
+    Ok(Some((result(spec, &booted, counts, trace_losses)?, release)))
 }
 
 fn result(
@@ -146,7 +167,7 @@ fn result(
 }
 
 /// What happened between the marks around the workload: of latencies, switches and migrations those of its own tasks.
-pub(crate) fn counted(booted: &Booted) -> Result<Counts, LabError> {
+fn counted(booted: &Booted) -> Result<Counts, LabError> {
     let mut family = BTreeSet::from([booted.pid]);
     let (mut begin, mut end) = (None, Ns::ZERO);
     let mut extent = sink_fn(|event: &Event<'_>| match event.kind {

@@ -20,10 +20,23 @@ const HZ: u64 = 250;
 /// How far a node is from another one, as QEMU is told.
 const DISTANCE: u32 = 20;
 
-/// Kernel work on an emulated CPU, in hundredths of what it is on the machines that default costs are of, when that CPU is
-/// the only busy one. Instructions are nanoseconds there: `perf bench sched pipe` under trixie's kernel on one CPU,
-/// recorded as booted kernels are, takes 20.15 us a round trip; the model with default costs on one CPU takes 12.6 us.
-const COST_PERCENT: u64 = 160;
+/// Costs on an emulated CPU that is alone busy, ns: what `fairlab calibrate` measures under trixie's kernel on two CPUs,
+/// recorded as booted kernels are. Instructions are nanoseconds there, so every sample is the same but where CPUs take turns.
+///
+/// `fairlab boot debian:trixie --topology 2 -- fairlab calibrate --samples 200`
+const MEASURED: [(&str, u64); 8] = [
+    ("syscall_ns", 462),
+    ("wakeup_ns", 2_010),
+    ("context_switch_ns", 5_570),
+    ("ipi_ns", 3_890),
+    ("interrupt_ns", 2_380),
+    ("idle_exit_ns", 326),
+    ("tick_ns", 2_470),
+    ("fork_ns", 27_800),
+];
+
+/// What was not measured, in hundredths of the default: the middle of what was, against its defaults.
+const OTHERS_PERCENT: u64 = 185;
 
 /// The layout in a machine's name; `None` for machines of other kinds.
 ///
@@ -33,8 +46,8 @@ pub fn layout(name: &str) -> Option<Result<Layout, LabError>> {
     name.strip_prefix(PREFIX).map(str::parse)
 }
 
-/// The machine as the model has it.
-pub(super) fn machine(layout: Layout) -> Result<Machine, LabError> {
+/// The machine as the model has it, where `busy` CPUs share the emulator in the mean: each is slower for that.
+pub(crate) fn machine(layout: Layout, busy: f64) -> Result<Machine, LabError> {
     let wrong = |problem: String| LabError::new(problem, "name another layout");
     let llcs_a_node = layout.sockets.div_ceil(layout.nodes);
     let nodes = layout.sockets / llcs_a_node;
@@ -48,7 +61,9 @@ pub(super) fn machine(layout: Layout) -> Result<Machine, LabError> {
     }
     let mut costs = Costs::default();
     for cost in Costs::default().table() {
-        costs.set(cost.name, Ns(cost.default.0 * COST_PERCENT / 100));
+        let measured = MEASURED.iter().find(|(name, _)| *name == cost.name).map(|&(_, ns)| ns);
+        let alone = measured.unwrap_or(cost.default.0 * OTHERS_PERCENT / 100);
+        costs.set(cost.name, Ns((alone as f64 * busy.max(1.0)).round() as u64));
     }
     Ok(Machine {
         name: format!("{PREFIX}{layout}"),
@@ -68,11 +83,14 @@ mod tests {
 
     #[test]
     fn layouts_become_machines() {
-        let made = machine("1x4x2".parse().expect("a layout")).expect("a machine");
+        let made = machine("1x4x2".parse().expect("a layout"), 1.0).expect("a machine");
         assert_eq!((made.topology.nr_cpus(), made.topology.has_smt(), made.hz), (8, true, HZ));
         let far: Layout = "2x2x1".parse().expect("a layout");
-        let far = machine(far.with_nodes(2).expect("two nodes")).expect("a machine");
+        let far = machine(far.with_nodes(2).expect("two nodes"), 2.0).expect("a machine");
         assert_eq!((far.topology.nr_nodes(), far.topology.distance(0, 1)), (2, DISTANCE));
+        assert_eq!(far.costs.syscall, Ns(made.costs.syscall.0 * 2));
+        let names = Costs::default().table().into_iter().map(|cost| cost.name).collect::<Vec<_>>();
+        assert!(MEASURED.iter().all(|(name, _)| names.contains(name)));
         assert!(layout("laptop8").is_none() && layout("emulated:x").is_some_and(|layout| layout.is_err()));
     }
 }

@@ -1,0 +1,143 @@
+//! `fairlab fidelity --booted`: whole runs of booted and of modelled kernels, side by side.
+
+use fairlab_lab::fidelity::beside::{Beside, Measure, Pair, side_by_side, summaries};
+use fairlab_lab::fidelity::page;
+use serde_json::{Value, json};
+
+use super::{read_page, write};
+use crate::args::{FidelityArgs, Format};
+use crate::error::CliError;
+use crate::numbers::metric;
+use crate::output;
+use crate::progress::{ProgressLine, stop_on_interrupt};
+
+pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
+    let page = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
+    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let stop = stop_on_interrupt()?;
+    let progress = ProgressLine::new("fidelity");
+    let only = args.booted.as_deref().unwrap_or_default();
+    let all = side_by_side(only, jobs, &|done| progress.show(done), &stop)?;
+    drop(progress);
+    let Some(all) = all else { return Err(CliError::Interrupted) };
+    if let (Some(path), Some(text)) = (&args.page, page) {
+        write(path, &page::replace(&text, &args.part, &markdown(&all))?)?;
+    }
+    match args.format {
+        Format::Text => output::print(&text(&all)),
+        Format::Json => output::print_json(&to_json(&all)),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// The cells of one metric: booted, modelled, how far apart.
+fn cells(pair: &Pair) -> [String; 5] {
+    let value = |value: f64| metric(&pair.metric, value).trim().to_string();
+    let [middle, least, greatest] = pair.modelled;
+    [
+        pair.metric.clone(),
+        value(pair.booted),
+        value(middle),
+        format!("{} to {}", value(least), value(greatest)),
+        percent(pair.error),
+    ]
+}
+
+fn closing(all: &[Beside]) -> Vec<String> {
+    let lines = summaries(all).into_iter().map(|summary| {
+        let verdict = if summary.median <= summary.measure.bar() { "within" } else { "beyond" };
+        format!(
+            "{}: median error {} of {}, {verdict} {}; greatest {}",
+            summary.measure.name(),
+            percent(summary.median),
+            summary.pairs,
+            percent(summary.measure.bar()),
+            percent(summary.greatest)
+        )
+    });
+    lines.collect()
+}
+
+fn text(all: &[Beside]) -> String {
+    let mut rows = Vec::new();
+    for beside in all {
+        for (number, pair) in beside.pairs.iter().enumerate() {
+            let first = |text: &str| if number == 0 { text.to_string() } else { String::new() };
+            let mut row = vec![first(beside.kernel), first(beside.workload)];
+            row.extend(cells(pair));
+            rows.push(row);
+        }
+    }
+    let header = ["kernel", "workload", "metric", "booted", "modelled", "of five seeds", "error"];
+    let mut text = output::table(&header, &rows);
+    text.push('\n');
+    for beside in all {
+        let (judged, agree) = beside.verified;
+        text += &format!(
+            "{} {}: {agree} of {judged} decisions of {} are the model's\n",
+            beside.kernel, beside.workload, beside.release
+        );
+    }
+    text.push('\n');
+    text + &closing(all).join("\n") + "\n"
+}
+
+fn markdown(all: &[Beside]) -> String {
+    let mut text = closing(all).iter().map(|line| format!("* {line}\n")).collect::<String>();
+    text += "\n| kernel | workload | metric | booted | modelled | of five seeds | error |\n|---|---|---|---:|---:|---|---:|\n";
+    for beside in all {
+        for pair in &beside.pairs {
+            text += &format!("| {} | {} | {} |\n", beside.kernel, beside.workload, cells(pair).join(" | "));
+        }
+    }
+    text += "\n| kernel | recorded | workload | judged | agree |\n|---|---|---|---:|---:|\n";
+    for beside in all {
+        let (judged, agree) = beside.verified;
+        text += &format!(
+            "| {} | {} | `{}` | {judged} | {agree} |\n",
+            beside.kernel, beside.release, beside.command
+        );
+    }
+    text
+}
+
+fn to_json(all: &[Beside]) -> Value {
+    let pair = |pair: &Pair| {
+        json!({
+            "metric": pair.metric,
+            "booted": pair.booted,
+            "modelled": pair.modelled[0],
+            "low": pair.modelled[1],
+            "high": pair.modelled[2],
+            "error": pair.error,
+            "bar": Measure::bar(pair.measure),
+        })
+    };
+    let beside = |beside: &Beside| {
+        json!({
+            "kernel": beside.kernel,
+            "release": beside.release,
+            "workload": beside.command,
+            "metrics": beside.pairs.iter().map(pair).collect::<Vec<_>>(),
+            "judged": beside.verified.0,
+            "agree": beside.verified.1,
+        })
+    };
+    let summary = summaries(all).into_iter().map(|summary| {
+        json!({
+            "measure": summary.measure.name(),
+            "pairs": summary.pairs,
+            "median_error": summary.median,
+            "greatest_error": summary.greatest,
+            "bar": summary.measure.bar(),
+        })
+    });
+    json!({
+        "schema": "fairlab/fidelity-booted/1",
+        "runs": all.iter().map(beside).collect::<Vec<_>>(),
+        "summary": summary.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,328 @@
+//! Whole runs side by side: the same workload on a booted kernel and on the modelled one of the same generation.
+//!
+//! A walk along a recording says how often the model decides as the kernel did; this says whether runs that follow their own
+//! decisions come to the same numbers.
+//!
+//! Must not know: how a kernel is booted, how the answer is shown.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::{env, fs, thread};
+
+use fairlab_kernel::Generation;
+
+use crate::boot::{QemuKernel, QemuSpec, run_and_keep};
+use crate::machines::{emulated_layout, emulated_machine};
+use crate::verify::{VerifyOptions, verify};
+use crate::{LabError, Progress, RunFolder, RunResult, RunSpec, run};
+
+/// A booted kernel and its generation.
+const KERNELS: [(&str, &str); 4] = [
+    ("qemu:bullseye", "debian-5.10"),
+    ("qemu:bookworm", "debian-6.1"),
+    ("qemu:trixie", "debian-6.12"),
+    ("qemu:sid", "debian-7.2"),
+];
+
+/// What runs, and on which machine: short, since a second of a guest takes many of the host. Tasks that compute for a given
+/// time do so on one CPU, where an instruction takes its nanosecond whoever else is busy.
+const WORKLOADS: [(&str, &str, &str); 5] = [
+    ("hackbench", "hackbench -g 1 -f 4 -l 60", "emulated:4"),
+    ("schbench", "schbench -m 1 -t 4 -r 1", "emulated:4"),
+    ("periodic", "periodic -n 3 -c 2000 -p 10000 -r 1", "emulated:1"),
+    ("weights", "spinners -n 0,0 -g 100,200,400 -r 2", "emulated:1"),
+    ("nice", "spinners -n -10,-5,0,0,5,10,19 -r 2", "emulated:1"),
+];
+
+/// Seeds of the modelled runs. A booted run has one: its own.
+const SEEDS: u64 = 5;
+
+/// In what a difference is expressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// A share of what the booted kernel shows, or of a tick where that is longer: what is shorter than a tick is the
+    /// emulated work of the kernel, which the scheduler does not decide.
+    Wait,
+    /// A share of what the booted kernel shows.
+    Rate,
+    /// The difference of two shares of the whole.
+    Share,
+}
+
+impl Measure {
+    /// How a metric is judged; `None` for metrics that are not.
+    fn of(metric: &str) -> Option<Measure> {
+        match metric {
+            "wakeup_latency_ns_p50" | "wakeup_latency_ns_p99" => Some(Measure::Wait),
+            "switches_per_s" | "migrations_per_s" => Some(Measure::Rate),
+            "idle_share" => Some(Measure::Share),
+            _ if metric.ends_with("_share")
+                && (metric.starts_with("nice") || metric.starts_with("group")) =>
+            {
+                Some(Measure::Share)
+            }
+            _ => None,
+        }
+    }
+
+    /// How far the median of all errors may go.
+    pub const fn bar(self) -> f64 {
+        match self {
+            Measure::Wait => 0.25,
+            Measure::Rate => 0.15,
+            Measure::Share => 0.02,
+        }
+    }
+
+    /// The name in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Measure::Wait => "waits, in ticks",
+            Measure::Rate => "switches and migrations",
+            Measure::Share => "shares",
+        }
+    }
+
+    fn error(self, booted: f64, modelled: f64, tick_ns: f64) -> f64 {
+        let difference = (modelled - booted).abs();
+        match self {
+            Measure::Wait => difference / booted.max(tick_ns),
+            Measure::Rate if booted == 0.0 && difference == 0.0 => 0.0,
+            Measure::Rate => difference / booted,
+            Measure::Share => difference,
+        }
+    }
+}
+
+/// One metric of one workload on both.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// The metric.
+    pub metric: String,
+    /// How it is judged.
+    pub measure: Measure,
+    /// On the booted kernel.
+    pub booted: f64,
+    /// On the modelled one: the middle of its runs, the least and the greatest.
+    pub modelled: [f64; 3],
+    /// How far the middle is off.
+    pub error: f64,
+}
+
+/// One workload on one kernel, booted and modelled.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// The modelled kernel.
+    pub kernel: &'static str,
+    /// The booted one's release.
+    pub release: String,
+    /// The workload's short name.
+    pub workload: &'static str,
+    /// Its command line.
+    pub command: &'static str,
+    /// The metrics.
+    pub pairs: Vec<Pair>,
+    /// Decisions of the booted run that were judged, and those that the model shares.
+    pub verified: (u64, u64),
+}
+
+/// The errors of one measure, in the middle.
+#[derive(Clone, Copy, Debug)]
+pub struct Summary {
+    /// What was measured.
+    pub measure: Measure,
+    /// Of how many.
+    pub pairs: usize,
+    /// The middle of the errors.
+    pub median: f64,
+    /// The greatest.
+    pub greatest: f64,
+}
+
+/// Runs every workload on both kernels of each pair whose name holds `only`, `jobs` at a time. Gives `None` when `stop` was
+/// set before the end.
+///
+/// # Errors
+/// A kernel cannot be booted, or a run fails.
+pub fn side_by_side(
+    only: &str,
+    jobs: usize,
+    on_progress: &(dyn Fn(Progress) + Sync),
+    stop: &AtomicBool,
+) -> Result<Option<Vec<Beside>>, LabError> {
+    let cases: Vec<_> = KERNELS
+        .into_iter()
+        .filter(|(booted, modelled)| booted.contains(only) || modelled.contains(only))
+        .flat_map(|kernels| WORKLOADS.into_iter().map(move |workload| (kernels, workload)))
+        .collect();
+    if cases.is_empty() {
+        let known = KERNELS.map(|(booted, _)| booted).join(", ");
+        return Err(LabError::new(format!("no kernel is called '{only}'"), format!("there are {known}")));
+    }
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let found = Mutex::new(vec![None; cases.len()]);
+    let total = cases.len();
+    let work = || {
+        while let Some((index, case)) = cases.get(next.load(Ordering::Relaxed)).and_then(|_| {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            Some((index, cases.get(index)?))
+        }) {
+            let beside = one(case.0, case.1, stop);
+            stop.fetch_or(beside.is_err(), Ordering::Relaxed);
+            let Some(beside) = beside? else { break };
+            found.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(beside);
+            on_progress(Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
+        }
+        Ok::<(), LabError>(())
+    };
+    on_progress(Progress { done: 0, total });
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs.clamp(1, total)).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })?;
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(found.into_iter().collect())
+}
+
+type Kernels = (&'static str, &'static str);
+type Workload = (&'static str, &'static str, &'static str);
+
+fn one(
+    (booted, modelled): Kernels,
+    (name, command, machine): Workload,
+    stop: &AtomicBool,
+) -> Result<Option<Beside>, LabError> {
+    let unknown = || LabError::new(format!("{booted} on {machine} cannot be booted"), "report this");
+    let layout = emulated_layout(machine).ok_or_else(unknown)??;
+    let generation: Generation = modelled.parse()?;
+    let workload: Vec<String> = command.split(' ').map(str::to_string).collect();
+    let spec = QemuSpec {
+        kernel: QemuKernel::parse(booted).ok_or_else(unknown)??,
+        machine: machine.to_string(),
+        layout,
+        workload: workload.clone(),
+        seed: 1,
+        duration: fairlab_event::Ns::from_secs(30),
+        trace: None,
+    };
+    let place = Place::new();
+    let folder = RunFolder::create(&place.0)?;
+    let Some((real, release)) = run_and_keep(&spec, &folder, stop)? else { return Ok(None) };
+    folder.finish()?;
+    let agreement = verify(
+        &place.0,
+        &generation,
+        &VerifyOptions { machine: None, misses: 0, clock_hz: Some(1_000_000_000) },
+    )?;
+    let kinds = agreement.kinds.iter();
+    let verified = kinds.fold((0, 0), |sum, (_, kind)| (sum.0 + kind.all.judged, sum.1 + kind.all.agree));
+    // CPUs that are busy share the emulator: each is as fast as the others leave it.
+    let busy = f64::from(layout.cpus()) * (1.0 - real.metric("idle_share").unwrap_or(0.0));
+    let machine = emulated_machine(layout, busy.max(1.0))?;
+    let tick_ns = machine.tick().0 as f64;
+    let mut runs = Vec::new();
+    for seed in 1..=SEEDS {
+        let spec = RunSpec {
+            kernel: generation.clone(),
+            machine: machine.clone(),
+            workload: workload.clone(),
+            seed,
+            duration: spec.duration,
+            trace: None,
+            probes: false,
+        };
+        let Some(result) = run(&spec, stop)? else { return Ok(None) };
+        runs.push(result);
+    }
+    Ok(Some(Beside {
+        kernel: modelled,
+        release,
+        workload: name,
+        command,
+        pairs: pairs(&real, &runs, tick_ns),
+        verified,
+    }))
+}
+
+fn pairs(real: &RunResult, runs: &[RunResult], tick_ns: f64) -> Vec<Pair> {
+    let pair = |(metric, booted): &(String, f64)| {
+        let measure = Measure::of(metric)?;
+        let mut values: Vec<f64> = runs.iter().filter_map(|run| run.metric(metric)).collect();
+        values.sort_by(f64::total_cmp);
+        let (least, greatest) = (*values.first()?, *values.last()?);
+        let middle = values[values.len() / 2];
+        Some(Pair {
+            metric: metric.clone(),
+            measure,
+            booted: *booted,
+            modelled: [middle, least, greatest],
+            error: measure.error(*booted, middle, tick_ns),
+        })
+    };
+    real.metrics.iter().filter_map(pair).collect()
+}
+
+/// The errors of all workloads on all kernels, by measure.
+pub fn summaries(all: &[Beside]) -> Vec<Summary> {
+    let of = |measure: Measure| {
+        let pairs = all.iter().flat_map(|beside| &beside.pairs).filter(|pair| pair.measure == measure);
+        let mut errors: Vec<f64> = pairs.map(|pair| pair.error).collect();
+        errors.sort_by(f64::total_cmp);
+        let greatest = *errors.last()?;
+        Some(Summary { measure, pairs: errors.len(), median: errors[errors.len() / 2], greatest })
+    };
+    [Measure::Wait, Measure::Rate, Measure::Share].into_iter().filter_map(of).collect()
+}
+
+/// A folder's name that is free, and is removed with this.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Place {
+        static CREATED: AtomicU32 = AtomicU32::new(0);
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        Place(env::temp_dir().join(format!("fairlab-beside-{}-{number}", std::process::id())))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_compared_in_ticks_and_shares_as_they_are() {
+        let tick = 4e6;
+        let wait = Measure::of("wakeup_latency_ns_p99").expect("judged");
+        assert!(wait.error(20_000.0, 5_000.0, tick) < 0.01);
+        assert!((wait.error(8e6, 4e6, tick) - 0.5).abs() < 1e-9);
+        assert!((Measure::Rate.error(100.0, 120.0, tick) - 0.2).abs() < 1e-9);
+        assert!(
+            Measure::Rate.error(0.0, 0.0, tick) == 0.0 && Measure::Rate.error(0.0, 1.0, tick).is_infinite()
+        );
+        assert!((Measure::Share.error(0.5, 0.49, tick) - 0.01).abs() < 1e-9);
+        assert_eq!(Measure::of("nice-5_share"), Some(Measure::Share));
+        assert_eq!(Measure::of("unconserved_share"), None);
+    }
+
+    #[test]
+    fn every_kernel_and_workload_is_known() {
+        for (booted, modelled) in KERNELS {
+            assert!(QemuKernel::is_name(booted) && modelled.parse::<Generation>().is_ok(), "{booted}");
+        }
+        for (name, command, machine) in WORKLOADS {
+            let words: Vec<String> = command.split(' ').map(str::to_string).collect();
+            assert!(crate::workloads::build(&words).is_ok(), "{name}");
+            assert!(emulated_layout(machine).is_some_and(|layout| layout.is_ok()), "{machine}");
+        }
+    }
+}
