@@ -113,6 +113,9 @@ pub(super) fn ping_pong(cpu: usize, samples: usize) -> Result<(Vec<f64>, Vec<f64
     let (clock, turn, left) = (Clock::start(), AtomicU32::new(0), AtomicU64::new(0));
     let turns = |mine: u32| {
         move |turn: &AtomicU32, left: &AtomicU64, clock: &Clock| {
+            // A batch thread does not preempt who wakes it, so that waking and switching come one after the other.
+            let batch = Scheduling { policy: Policy::Batch, nice: 0, request_ns: 0 };
+            let _ = set_scheduling(batch);
             let (mut woke, mut switched) = (Vec::with_capacity(samples), Vec::with_capacity(samples));
             for _ in 0..samples {
                 while turn.load(Ordering::SeqCst) != mine {
