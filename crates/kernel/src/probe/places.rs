@@ -82,7 +82,7 @@ impl Scheduler {
         }
     }
 
-    /// The pick of one queue returns.
+    /// `put_prev_entity()` is entered.
     #[inline]
     pub(crate) fn probe_put(&mut self, se: SeId) {
         self.probe("putp", |scheduler| {

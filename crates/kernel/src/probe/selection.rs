@@ -17,7 +17,7 @@ impl Scheduler {
     /// A CPU is about to be selected for `task` by code on this one: prints what is found, if probes are wanted. A driver
     /// says so before it asks.
     ///
-    /// Kernel: `select_task_rq_fair()` is entered; it is not for tasks that may use one CPU only.
+    /// For tasks that may use one CPU only, `select_task_rq_fair()` is not entered.
     #[inline]
     pub fn probe_selection(&mut self, task: TaskId, kind: WakeKind) {
         if self.trace.probes && self.selects_cpu_of(task) {
