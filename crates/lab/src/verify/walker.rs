@@ -282,6 +282,9 @@ impl Walker {
         if ends_asking {
             cpu.asked_resched = None;
         }
+        if !matches!(record.what, What::Runtime { .. } | What::Migrate { .. } | What::WaitEnds(_)) {
+            cpu.charged = None;
+        }
         if matches!(record.what, What::WaitEnds(_)) && std::mem::take(&mut cpu.resched_due) {
             cpu.need_resched = true;
             self.sched.force_need_resched(record.cpu, true, false);

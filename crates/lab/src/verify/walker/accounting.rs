@@ -42,6 +42,7 @@ impl Walker {
         self.requeue_after_charge(record.cpu);
         let ahead = self.sched.rq_clock(cpu).0.wrapping_sub(record.time.0) as i64;
         self.cpus[cpu.index()].clock_ahead = Some(ahead);
+        self.cpus[record.cpu.index()].charged = Some(cpu);
         if self.detached_dest(record.cpu) == Some(cpu) {
             // This was the accounting of the queue that they join; where the rest is shown, that comes first.
             if !self.recording.traces_places && !self.recording.shows_weights {

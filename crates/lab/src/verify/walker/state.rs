@@ -134,6 +134,8 @@ pub(super) struct CpuInfo {
     /// Whether a reschedule was pending when this CPU last reported, and since which event.
     pub need_resched: bool,
     pub pending_since: u64,
+    /// The CPU whose running task code on this one has just charged.
+    pub charged: Option<Cpu>,
     /// The charge that it has just reported asks for a reschedule.
     pub charge_asks: bool,
     /// The last event of a wakeup that code on this CPU is about, before `sched_wakeup` itself.

@@ -84,6 +84,7 @@ impl Walker {
             self.sched.force_delayed_out(task);
         }
         self.follow_clock(record, self.sched.task(task).cpu());
+        self.advance_moves_clock(record, self.sched.task(task).cpu());
         // Where a group's entity runs, what it has been charged by now shows nowhere but in the clock.
         let runs_group = self.sched.current_of(queue).is_some_and(|curr| curr.task.is_none());
         let told = self.clocks_shown || self.recording.traces_places;
@@ -422,6 +423,21 @@ impl Walker {
             self.note_unprinted_charge(target);
             self.sched.stand_on(target);
             self.sched.charge_queue(self.sched.queue_of(running.id));
+        }
+    }
+
+    /// The same for a queue that code on this CPU takes something off, or puts it on, where no probe shows more.
+    fn advance_moves_clock(&mut self, record: &Record, cpu: Cpu) {
+        let shown = self.recording.shows_weights || self.recording.traces_places || self.groups_hidden;
+        let charged = self.cpus[record.cpu.index()].charged == Some(cpu);
+        if shown || charged || !self.is_fair(self.sched.curr(cpu)) {
+            return;
+        }
+        let Some(ahead) = self.cpus[cpu.index()].clock_ahead else { return };
+        let next = self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX);
+        let clock = record.time.0.wrapping_add(ahead as u64).min(next.0);
+        if clock > self.sched.rq_clock(cpu).0 {
+            self.sched.set_rq_clock(cpu, Ns(clock));
         }
     }
 
