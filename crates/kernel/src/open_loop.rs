@@ -7,6 +7,7 @@
 //! Must not know: traces, and what counts as agreement.
 
 mod averages;
+mod bandwidth;
 
 pub use averages::RecordedAverages;
 

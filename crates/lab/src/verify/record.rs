@@ -62,6 +62,10 @@ pub(super) enum What {
     OtherProbe,
     /// The high-resolution tick that ends a slice.
     Hrtick,
+    /// A timer of a group with a quota, or another one.
+    Timer {
+        of_group: bool,
+    },
     /// The soft interrupt in which a CPU balances, and ages what sleepers left on its queues.
     Balances,
     /// Code on this CPU interrupts another one, or the test for preemption of a task queued there does.
@@ -137,6 +141,12 @@ impl What {
             {
                 What::Hrtick
             }
+            EventKind::Other { name: "hrtimer_expire_entry", fields } => What::Timer {
+                of_group: matches!(
+                    fields.get("function"),
+                    Some(FieldValue::Text("sched_cfs_period_timer" | "sched_cfs_slack_timer"))
+                ),
+            },
             EventKind::Other { name: "softirq_entry", fields } if is_sched_softirq(fields) => What::Balances,
             EventKind::Other { name: "ipi_send_cpu", fields } => {
                 let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);

@@ -83,6 +83,8 @@ pub(crate) struct CgroupLine {
     /// `cpu.weight`; the root has none.
     pub weight: Option<u64>,
     pub idle: bool,
+    /// It has a quota (`cpu.max`).
+    pub limited: bool,
     /// Nothing had run in it yet.
     pub unused: bool,
 }
@@ -166,6 +168,7 @@ impl Recording {
             path,
             inode,
             weight: Some(100),
+            limited: false,
             idle: false,
             unused: true,
         };
@@ -296,6 +299,7 @@ fn cgroups(text: &str) -> Vec<CgroupLine> {
             inode: column(1)?.parse().ok()?,
             weight: column(2).and_then(|weight| weight.parse().ok()),
             idle: column(4) == Some("1"),
+            limited: column(3).is_some_and(|limit| limit.starts_with(|first: char| first.is_ascii_digit())),
             unused: columns.iter().any(|column| column.starts_with("usage_usec 0 ")),
         })
     };
@@ -319,8 +323,11 @@ mod tests {
         assert_eq!((found.len(), found[0].tid, found[0].computed), (2, Pid(7), 99));
         assert_eq!((found[0].charged, found[1].charged), (Some(1_000_099), None));
         assert_eq!((found[0].averages.load, found[0].averages.estimates), (12, [0, 5]));
-        let groups = cgroups("#path\n/\t1\t-\t-\t-\t(rest)\n/c/x\t127\t100\tmax 100000\t1\t-\n");
+        let listed =
+            "#path\n/\t1\t-\t-\t-\t(rest)\n/c/x\t127\t100\tmax 100000\t1\t-\n/q\t9\t100\t6000 20000\t0\t-\n";
+        let groups = cgroups(listed);
         assert_eq!((groups[1].inode, groups[1].weight, groups[1].idle), (127, Some(100), true));
+        assert_eq!((groups[1].limited, groups[2].limited), (false, true));
         assert_eq!(groups[0].weight, None);
     }
 }

@@ -9,6 +9,7 @@
 mod accounting;
 mod averages;
 mod balancing;
+mod bandwidth;
 mod clock;
 mod groups;
 mod judging;
@@ -231,6 +232,7 @@ impl Walker {
         }
         let was_pending = self.sched.need_resched(record.cpu);
         self.attach_before(&record);
+        self.settle_returned(&record);
         if !precedes_requeue(&record.what) {
             self.learn_requeue_clock(&record);
             self.requeue_after_charge(record.cpu);
@@ -258,6 +260,7 @@ impl Walker {
                 cpu.sleep_ended = Some(*pid);
             }
             What::Balances => self.on_balances(&record),
+            What::Timer { of_group } => self.cpus[record.cpu.index()].in_group_timer = *of_group,
             What::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
             What::Interrupts { cpu, preempts } => {
                 self.cpus[record.cpu.index()].preempts = Some((*cpu, record.number)).filter(|_| *preempts);

@@ -35,13 +35,19 @@ impl Scheduler {
             return false;
         }
         self.update_rq_clock(cpu);
-        let flags = DequeueFlags { sleep: true, throttle: true, ..DequeueFlags::default() };
-        self.dequeue_task_fair(task, flags);
-        self.count_running(cpu, -1);
-        self.cfs_mut(cfs_rq).runtime.limbo.push(task);
-        self.tasks[task.index()].throttled = true;
+        self.enter_limbo(task);
         self.resched_curr(cpu, "throttle_cfs_rq_work");
         true
+    }
+
+    /// A task leaves its queue, and waits for its group.
+    pub(crate) fn enter_limbo(&mut self, task: TaskId) {
+        let cfs_rq = self.entity_of(task).cfs_rq;
+        let flags = DequeueFlags { sleep: true, throttle: true, ..DequeueFlags::default() };
+        self.dequeue_task_fair(task, flags);
+        self.count_running(self.tasks[task.index()].cpu, -1);
+        self.cfs_mut(cfs_rq).runtime.limbo.push(task);
+        self.tasks[task.index()].throttled = true;
     }
 
     /// A throttled task is queued: where its group is throttled, too, it only waits. Returns whether it does.
@@ -88,14 +94,19 @@ impl Scheduler {
                 waiting.push(task);
                 break;
             }
-            self.tasks[task.index()].throttled = false;
-            let wakeup = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
-            if self.enqueue_task_fair(task, wakeup) {
-                self.count_running(self.tasks[task.index()].cpu, 1);
-            }
+            self.come_back(task);
         }
         let joined_meanwhile = std::mem::replace(&mut self.cfs_mut(cfs_rq).runtime.limbo, waiting);
         self.cfs_mut(cfs_rq).runtime.limbo.extend(joined_meanwhile);
+    }
+
+    /// A task that waited for its group is queued as if it woke.
+    pub(crate) fn come_back(&mut self, task: TaskId) {
+        self.tasks[task.index()].throttled = false;
+        let wakeup = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
+        if self.enqueue_task_fair(task, wakeup) {
+            self.count_running(self.tasks[task.index()].cpu, 1);
+        }
     }
 
     /// A new group's queue is throttled as the one above it. Kernel: `sync_throttle()`, kernel/sched/fair.c.

@@ -82,11 +82,7 @@ impl Scheduler {
         if asks && self.assign_cfs_rq_runtime(cfs_rq, target) {
             return false;
         }
-        self.throttle_down(group, cpu);
-        if rules.throttling == Throttling::WholeQueue {
-            self.take_off_queue(cfs_rq);
-        }
-        self.cfs_mut(cfs_rq).runtime.throttled = true;
+        self.leave_for_want_of_runtime(cfs_rq);
         let waiting = &mut self.pool_mut(group).throttled;
         let first = waiting.is_empty();
         match rules.throttled_order {
@@ -100,6 +96,16 @@ impl Scheduler {
             self.set_throttle_work(self.curr(cpu));
         }
         true
+    }
+
+    /// A queue is throttled; its group's entity leaves, where groups leave as a whole.
+    pub(crate) fn leave_for_want_of_runtime(&mut self, cfs_rq: CfsRqId) {
+        let (group, cpu) = (self.cfs(cfs_rq).group, self.cfs(cfs_rq).cpu);
+        self.throttle_down(group, cpu);
+        if self.generation.bandwidth.throttling == Throttling::WholeQueue {
+            self.take_off_queue(cfs_rq);
+        }
+        self.cfs_mut(cfs_rq).runtime.throttled = true;
     }
 
     /// The clocks of averages of a group and of all below it stand still on a CPU while it is throttled there.
@@ -187,7 +193,7 @@ impl Scheduler {
     /// Lets a throttled queue run again, if it has runtime.
     ///
     /// Kernel: `unthrottle_cfs_rq()`, kernel/sched/fair.c.
-    pub(super) fn unthrottle_cfs_rq(&mut self, cfs_rq: CfsRqId) {
+    pub(crate) fn unthrottle_cfs_rq(&mut self, cfs_rq: CfsRqId) {
         let rules = self.generation.bandwidth;
         let (group, cpu) = (self.cfs(cfs_rq).group, self.cfs(cfs_rq).cpu);
         if rules.throttle_point == ThrottlePoint::Accounting {

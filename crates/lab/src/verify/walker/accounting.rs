@@ -96,7 +96,9 @@ impl Walker {
     fn after_accounting(&mut self, record: &Record, task: TaskId, pid: Pid, cpu: Cpu, was_pending: bool) {
         let in_tick = std::mem::take(&mut self.cpus[cpu.index()].in_tick);
         let in_hrtick = std::mem::take(&mut self.cpus[cpu.index()].in_hrtick);
-        let is_tick = record.flags.in_hardirq() && !self.queues_woken_next(cpu);
+        let in_group_timer =
+            self.cpus[cpu.index()].in_group_timer || self.cpus[cpu.index()].returning.is_some();
+        let is_tick = record.flags.in_hardirq() && !in_group_timer && !self.queues_woken_next(cpu);
         if (is_tick || in_tick) && in_hrtick {
             self.count(Kind::TickPreempt, "hrtick", Verdict::NotJudged("the timer at the end of a slice"));
             self.tick_levels(cpu);
@@ -142,6 +144,9 @@ impl Walker {
         let pick_seen = self.by_lag || self.cpus[cpu.index()].pick_seen;
         let verdict = match truth {
             _ if was_pending => Verdict::NotJudged("a reschedule is already pending"),
+            _ if self.groups.is_limited(self.sched.group_of(task)) => {
+                Verdict::NotJudged("its group may have used its runtime")
+            }
             None => Verdict::NotJudged("the trace does not show it"),
             Some(_) if !known => Verdict::NotJudged("queue not known"),
             Some(_) if !pick_seen && depends_on_pick(decision.reason) => {

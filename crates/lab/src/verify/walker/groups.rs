@@ -1,6 +1,6 @@
 //! Task groups: which there are, how probes name them, and the weights that the kernel gave their entities.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Cpu, Pid};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
@@ -21,6 +21,8 @@ pub(super) struct Groups {
     /// Groups' entities by address, and the other way round.
     entities: BTreeMap<u64, EntityId>,
     addresses: BTreeMap<EntityId, u64>,
+    /// Groups with a quota, and those in them.
+    limited: BTreeSet<GroupId>,
 }
 
 /// Inode of the root cgroup.
@@ -41,6 +43,11 @@ impl Groups {
         groups.sort();
         groups.dedup();
         groups
+    }
+
+    /// Whether a group can run out of runtime.
+    pub fn is_limited(&self, group: GroupId) -> bool {
+        self.limited.contains(&group)
     }
 
     /// The address of a group's entity.
@@ -69,6 +76,9 @@ impl Walker {
             };
             self.groups.by_path.insert(line.path.clone(), group);
             self.groups.by_inode.insert(line.inode, group);
+            if line.limited || parent.is_some_and(|parent| self.groups.is_limited(parent)) {
+                self.groups.limited.insert(group);
+            }
             if line.unused {
                 self.know_fresh_group(group);
             }

@@ -149,7 +149,8 @@ impl Walker {
     pub(super) fn joining(&self, task: TaskId, cpu: Cpu, own: Joining) -> Vec<Joining> {
         let mut joining = vec![own];
         for entity in self.sched.levels_on(task, cpu).into_iter().skip(1) {
-            if self.sched.entity_view(entity).on_rq {
+            let below = joining.last().map(|below: &Joining| self.sched.queue_of(below.entity));
+            if self.sched.entity_view(entity).on_rq || below.is_some_and(|below| self.sched.ends_at(below)) {
                 break;
             }
             let queue = self.sched.queue_of(entity);

@@ -117,6 +117,7 @@ impl Walker {
                 let left = self.sched.take_running_off(cpu, moved);
                 self.sched.flush_given_weights();
                 self.give_coming_weights(cpu, ends_wait);
+                self.throttle_before(cpu, ends_wait);
                 if left {
                     self.sched.put_running_back(cpu, group);
                 }

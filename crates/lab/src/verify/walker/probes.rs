@@ -68,6 +68,7 @@ impl Walker {
                 {
                     info.enqueued = Some((record.number, record.time));
                 }
+                self.note_return_of_task(record, probe);
                 self.compare_minimum(record, probe);
                 self.put_waiting_back(record, probe);
             }
@@ -87,12 +88,16 @@ impl Walker {
                 self.put_waiting_back(record, probe);
                 self.compare_minimum(record, probe);
                 self.before_place(record, probe);
+                if !self.by_lag {
+                    self.return_if_placed(record);
+                }
             }
             At::PlaceReturn => {
                 self.after_place(record, probe);
                 if let Some(joined) = self.cpus[record.cpu.index()].put_back.take() {
                     self.judge_placements(record, vec![joined]);
                 }
+                self.return_if_placed(record);
             }
             At::AverageReturn if probe.in_place => self.compare_average(record, probe),
             At::AverageReturn if self.tells_clock(record, probe) => drop(self.learn_clock(record, probe)),
@@ -100,13 +105,17 @@ impl Walker {
                 self.leave_late(record.cpu);
                 self.cpus[record.cpu.index()].dequeues = probe.cpu();
                 self.note_taken_off(record, probe);
+                self.note_throttled_leave(record, probe);
                 self.on_dequeue_entities(record, probe);
             }
             At::DequeueEntitiesReturn => {
                 self.leave_late(record.cpu);
                 self.cpus[record.cpu.index()].dequeues = None;
+                self.leave_throttled(record);
                 self.compare_lag_at_dequeue(record, probe);
             }
+            At::Throttle => self.on_throttle(record, probe),
+            At::Unthrottle => self.on_unthrottle(record, probe),
             At::RequeueDelayed => self.on_requeue(record, probe),
             _ => {}
         }

@@ -11,6 +11,7 @@ use fairlab_kernel::{GroupId, TaskId, Vruntime};
 use super::super::probe::Probe;
 use super::Walker;
 use super::balancing::{Balancing, Looking};
+use super::bandwidth::Returning;
 use super::judging::Joining;
 
 /// How many values of a queue's minimum are remembered, for reads of it without its lock.
@@ -166,6 +167,8 @@ pub(super) struct CpuInfo {
     pub in_tick: bool,
     /// The high-resolution tick has come, and its accounting is to come.
     pub in_hrtick: bool,
+    /// The timer that expired last here is that of a group with a quota: what is accounted in it is no tick.
+    pub in_group_timer: bool,
     /// Whether a reschedule was pending before the queue's last accounting, and the event of that.
     pub pending_before_charge: (bool, u64),
     /// The task whose sleep code on this CPU has just reported as ended: it had left its queue.
@@ -182,6 +185,10 @@ pub(super) struct CpuInfo {
     pub requeued: Option<Pid>,
     /// The same, while the charge that comes before is awaited.
     pub requeue_due: Option<TaskId>,
+    /// What code on this CPU lets back after it was throttled, until it is placed.
+    pub returning: Option<Returning>,
+    /// The task that a probe has shown leaving since its group is throttled.
+    pub leaving_throttled: Option<TaskId>,
     /// The last that a probe has shown a task being queued here: the event, and when.
     pub enqueued: Option<(u64, Ns)>,
     /// The event that last told its runqueue's clock where no accounting was printed.

@@ -120,7 +120,7 @@ impl Walker {
     }
 
     /// Charges the levels above the running task up to where the task itself has been charged, which was printed.
-    fn account_levels(&mut self, cpu: Cpu) {
+    pub(super) fn account_levels(&mut self, cpu: Cpu) {
         // After it has blocked, time goes on without it: what was pulled meanwhile was accounted later.
         let left = self.cpus[cpu.index()].blocked;
         let clock = self.sched.charged_until(cpu).filter(|_| !left);
@@ -237,6 +237,9 @@ impl Walker {
     /// A CPU that goes idle has nothing queued: what the core has there is wrong, and from now on all is known.
     fn forget_queued(&mut self, cpu: Cpu) {
         for task in self.sched.fair_tasks(cpu) {
+            if self.sched.is_throttled(self.queue_of(task)) {
+                continue;
+            }
             if !self.sched.is_delayed(task) {
                 self.seen.lost += 1;
             }

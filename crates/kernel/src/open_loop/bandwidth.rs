@@ -1,0 +1,71 @@
+//! Bandwidth control in open loop: the recorded kernel says what is throttled, and no run time is counted.
+//!
+//! Must not know: quotas, pools, timers.
+
+use super::QueueId;
+use crate::core::Scheduler;
+use crate::fair::bandwidth::Throttling;
+use crate::task::TaskId;
+
+impl Scheduler {
+    /// Whether tasks leave one by one while their group is throttled, and not the group as a whole.
+    pub fn throttles_tasks(&self) -> bool {
+        self.generation.bandwidth.throttling == Throttling::TasksAtUserReturn
+    }
+
+    /// A group's queue is throttled.
+    ///
+    /// Kernel: `throttle_cfs_rq()` once nothing is left to be had.
+    pub fn force_throttled(&mut self, queue: QueueId) {
+        if !self.cfs(queue.0).runtime.throttled {
+            self.stand_on(self.cfs(queue.0).cpu);
+            self.bandwidth_used = true;
+            self.leave_for_want_of_runtime(queue.0);
+        }
+    }
+
+    /// It runs again.
+    ///
+    /// Kernel: `unthrottle_cfs_rq()`.
+    pub fn force_unthrottled(&mut self, queue: QueueId) {
+        if self.cfs(queue.0).runtime.throttled {
+            self.stand_on(self.cfs(queue.0).cpu);
+            self.unthrottle_cfs_rq(queue.0);
+        }
+    }
+
+    /// Whether a queue's group, or one that it is in, is throttled on its CPU.
+    pub fn is_throttled(&self, queue: QueueId) -> bool {
+        self.throttled_hierarchy(queue.0)
+    }
+
+    /// Whether a queue's own group is throttled, so that its entity is off the queue above.
+    pub fn ends_at(&self, queue: QueueId) -> bool {
+        self.cuts_off(queue.0)
+    }
+
+    /// Whether a task waits for its throttled group.
+    pub fn is_in_limbo(&self, task: TaskId) -> bool {
+        self.task(task).throttled
+    }
+
+    /// A task leaves its queue since its group is throttled.
+    ///
+    /// Kernel: `throttle_cfs_rq_work()`.
+    pub fn force_into_limbo(&mut self, task: TaskId) {
+        if self.is_on_queue(task) && !self.is_in_limbo(task) {
+            self.stand_on(self.task(task).cpu);
+            self.enter_limbo(task);
+        }
+    }
+
+    /// It comes back.
+    pub fn force_out_of_limbo(&mut self, task: TaskId) {
+        if self.is_in_limbo(task) {
+            self.stand_on(self.task(task).cpu);
+            let queue = self.entity_of(task).cfs_rq;
+            self.cfs_mut(queue).runtime.limbo.retain(|&waiting| waiting != task);
+            self.come_back(task);
+        }
+    }
+}

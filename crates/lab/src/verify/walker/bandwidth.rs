@@ -1,0 +1,197 @@
+//! Groups with a quota: which are throttled, as probes show. Runtime itself is not followed.
+//!
+//! Must not know: quotas, periods, pools.
+
+use fairlab_event::Cpu;
+use fairlab_kernel::TaskId;
+use fairlab_kernel::open_loop::{EntityId, QueueId};
+
+use super::super::probe::{At, Key, Probe};
+use super::super::record::{Record, What};
+use super::Walker;
+use super::judging::Joining;
+
+/// What comes back after it was throttled.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Returning {
+    /// A queue, with the entities of its groups.
+    Queue(QueueId),
+    /// A task that waited for its group, where tasks leave one by one.
+    Task(TaskId),
+}
+
+impl Walker {
+    /// A queue is about to be throttled. Where tasks leave one by one, that shows in themselves.
+    pub(super) fn on_throttle(&mut self, record: &Record, probe: &Probe) {
+        let Some(queue) = self.probed_queue(probe).filter(|_| !self.sched.throttles_tasks()) else { return };
+        let levels = self.levels_above(queue);
+        let cpu = self.sched.cpu_of(queue);
+        if levels.first().is_some_and(|&entity| self.sched.is_current(entity)) {
+            self.account_levels(cpu);
+        }
+        let lags =
+            levels.iter().map(|&entity| self.average_known(self.sched.queue_of(entity))).collect::<Vec<_>>();
+        self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
+        self.sched.force_throttled(queue);
+        self.sched.flush_given_weights();
+        for (entity, known) in levels.into_iter().zip(lags) {
+            if !self.sched.entity_view(entity).on_rq {
+                let info = self.knowledge.entity_mut(entity);
+                info.lag_known = known && info.known;
+            }
+            self.note_minimum(self.sched.queue_of(entity));
+        }
+    }
+
+    /// Queues that are throttled when a task of `cpu` joins them, in a step that begins here and that `ends` ends.
+    pub(super) fn throttle_before(&mut self, cpu: Cpu, ends: impl Fn(&Record) -> bool) {
+        if self.sched.throttles_tasks() {
+            return;
+        }
+        let coming = self.window.on_cpu(cpu).take_while(|record| !ends(record));
+        let throttled = coming.filter_map(|record| match &record.what {
+            What::Probe(probe) if probe.at == At::Throttle => self.probed_queue(probe),
+            _ => None,
+        });
+        for queue in throttled.collect::<Vec<_>>() {
+            self.sched.force_throttled(queue);
+        }
+    }
+
+    /// A throttled queue is about to run again: what it queues is queued once its place is shown.
+    pub(super) fn on_unthrottle(&mut self, record: &Record, probe: &Probe) {
+        if let Some(queue) = self.probed_queue(probe).filter(|_| !self.sched.throttles_tasks()) {
+            self.return_throttled(record);
+            self.cpus[record.cpu.index()].returning = Some(Returning::Queue(queue));
+            let there = self.sched.cpu_of(queue);
+            self.cpus[there.index()].enqueued = Some((record.number, record.time));
+        }
+    }
+
+    /// A task that waited for its group is about to be queued.
+    pub(super) fn note_return_of_task(&mut self, record: &Record, probe: &Probe) {
+        let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
+        if let Some(task) = task.filter(|&task| self.sched.is_in_limbo(task)) {
+            self.return_throttled(record);
+            self.cpus[record.cpu.index()].returning = Some(Returning::Task(task));
+        }
+    }
+
+    /// A task leaves its queue; a flag says whether that is because its group is throttled.
+    pub(super) fn note_throttled_leave(&mut self, record: &Record, probe: &Probe) {
+        /// `DEQUEUE_THROTTLE`.
+        const THROTTLE: u64 = 1 << 17;
+        let throttled = probe.unsigned(Key::Flags).is_some_and(|flags| flags & THROTTLE != 0);
+        let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
+        self.cpus[record.cpu.index()].leaving_throttled =
+            task.filter(|_| throttled && self.sched.throttles_tasks());
+    }
+
+    /// It has been charged, and has left.
+    pub(super) fn leave_throttled(&mut self, record: &Record) {
+        let Some(task) = self.cpus[record.cpu.index()].leaving_throttled.take() else { return };
+        let levels = self.sched.levels(task);
+        let lags =
+            levels.iter().map(|&entity| self.average_known(self.sched.queue_of(entity))).collect::<Vec<_>>();
+        self.account_levels(self.sched.task(task).cpu());
+        self.sched.force_into_limbo(task);
+        self.sched.flush_given_weights();
+        for (entity, known) in levels.into_iter().zip(lags) {
+            if !self.sched.entity_view(entity).on_rq {
+                let info = self.knowledge.entity_mut(entity);
+                info.lag_known = known && info.known;
+            }
+        }
+    }
+
+    /// A place is shown of what code on this CPU lets back: after the last one it is queued.
+    pub(super) fn return_if_placed(&mut self, record: &Record) {
+        let places = |later: &Record| matches!(&later.what, What::Probe(probe) if probe.at == At::Place);
+        let is_last = {
+            let mut coming = self.window.on_cpu(record.cpu).take_while(|later| is_part_of_step(later));
+            !coming.any(places)
+        };
+        if is_last {
+            self.return_throttled(record);
+        }
+    }
+
+    /// What code on this CPU lets back is queued now, and its places are compared.
+    fn return_throttled(&mut self, record: &Record) {
+        let Some(returning) = self.cpus[record.cpu.index()].returning.take() else { return };
+        let (cpu, entities) = match returning {
+            Returning::Queue(queue) => (self.sched.cpu_of(queue), self.levels_above(queue)),
+            Returning::Task(task) => (self.sched.task(task).cpu(), self.sched.levels(task)),
+        };
+        let joining = self.returning(record, entities);
+        self.follow_clock(record, cpu);
+        self.charge_before_return(record, cpu);
+        self.note_unprinted_charge(cpu);
+        self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
+        match returning {
+            Returning::Queue(queue) => self.sched.force_unthrottled(queue),
+            Returning::Task(task) => self.sched.force_out_of_limbo(task),
+        }
+        self.sched.flush_given_weights();
+        self.judge_placements(record, joining);
+    }
+
+    /// The clock of a busy CPU, where the charge that comes before a return was printed.
+    fn charge_before_return(&mut self, record: &Record, cpu: Cpu) {
+        if self.is_fair(self.sched.curr(cpu)) {
+            self.advance_clock(record, cpu);
+        }
+    }
+
+    fn returning(&self, record: &Record, entities: Vec<EntityId>) -> Vec<Joining> {
+        let waiting = entities.into_iter().take_while(|&entity| !self.sched.entity_view(entity).on_rq);
+        let since = record.number.saturating_sub(1);
+        waiting
+            .map(|entity| {
+                let queue = self.sched.queue_of(entity);
+                let known = match self.by_lag {
+                    true => self.place_known(entity, queue),
+                    false => self.is_entity_known(entity) && self.min_known(queue),
+                };
+                let stood = Some(self.sched.entity_view(entity).vruntime);
+                let case = "after throttling";
+                Joining { entity, case, known, stood, others: Vec::new(), since }
+            })
+            .collect()
+    }
+
+    /// Where nothing had to be placed, a throttled queue has come back once the step is over.
+    pub(super) fn settle_returned(&mut self, record: &Record) {
+        if !is_part_of_step(record) {
+            self.return_throttled(record);
+        }
+    }
+
+    /// The entities above a queue, from its own group's up to the root.
+    fn levels_above(&self, queue: QueueId) -> Vec<EntityId> {
+        let up = |entity: &EntityId| self.sched.entity_above(self.sched.queue_of(*entity));
+        std::iter::successors(self.sched.entity_above(queue), up).collect()
+    }
+}
+
+/// Whether an event is part of a step that takes entities off queues or puts them there, and not what follows.
+fn is_part_of_step(record: &Record) -> bool {
+    match &record.what {
+        What::Runtime { .. } | What::OtherProbe => true,
+        What::Probe(probe) => !matches!(
+            probe.at,
+            At::Tick
+                | At::WakeupPreempt
+                | At::Throttle
+                | At::Unthrottle
+                | At::PickReturn
+                | At::PutPrevEntity
+                | At::SetNextEntity
+                | At::SetNextTask
+                | At::SelectTaskRq
+                | At::DequeueEntities
+                | At::NewidleBalanceReturn
+        ),
+        _ => false,
+    }
+}
