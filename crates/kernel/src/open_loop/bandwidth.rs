@@ -5,6 +5,7 @@
 use super::QueueId;
 use crate::core::Scheduler;
 use crate::fair::bandwidth::Throttling;
+use crate::group::GroupId;
 use crate::task::TaskId;
 
 impl Scheduler {
@@ -37,6 +38,11 @@ impl Scheduler {
     /// Whether a queue's group, or one that it is in, is throttled on its CPU.
     pub fn is_throttled(&self, queue: QueueId) -> bool {
         self.throttled_hierarchy(queue.0)
+    }
+
+    /// The group that a queue is one of.
+    pub fn group_of_queue(&self, queue: QueueId) -> GroupId {
+        self.cfs(queue.0).group
     }
 
     /// Whether a queue's own group is throttled, so that its entity is off the queue above.

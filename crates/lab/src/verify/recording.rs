@@ -47,6 +47,8 @@ pub(crate) struct Recording {
     pub moves: BTreeMap<u64, (Pid, String)>,
     /// Whether the trace shows each weight that the kernel gives a group's entity.
     pub shows_weights: bool,
+    /// Probes show when a group with a quota is throttled.
+    pub shows_throttling: bool,
 }
 
 /// One thread at the time of the snapshot.
@@ -123,6 +125,8 @@ impl Recording {
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
             list.iter().filter_map(|text| text.as_str().map(str::to_string)).collect()
         };
+        let listed = beside("probes.txt").unwrap_or_default();
+        let probes = |name: &str| listed.lines().any(|line| line.starts_with(&format!("ok p:lab/{name} ")));
         Ok(Recording {
             trace,
             release: release.or_else(|| release_of(&info)),
@@ -139,8 +143,8 @@ impl Recording {
             debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
             tasks: beside("tasks-start.txt").map_or_else(Vec::new, |text| tasks(&text)),
             averages: beside("tasks-sched-start.txt").map_or_else(Vec::new, |text| averages(&text)),
-            shows_weights: beside("probes.txt")
-                .is_some_and(|probes| probes.lines().any(|line| line.starts_with("ok p:lab/rew "))),
+            shows_weights: probes("rew"),
+            shows_throttling: probes("thr") && probes("unthr"),
             cgroups: beside("cgroups-start.txt").map_or_else(Vec::new, |text| cgroups(&text)),
         })
     }

@@ -8,6 +8,7 @@ use fairlab_kernel::open_loop::{EntityId, QueueId};
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
+use super::super::tally::Kind;
 use super::Walker;
 use super::judging::Joining;
 
@@ -21,6 +22,51 @@ pub(super) enum Returning {
 }
 
 impl Walker {
+    /// Whether a decision hangs on whether a group with a quota is throttled, and nothing shows that: the group has tasks
+    /// on the queue's CPU, or, where CPUs are compared, on any.
+    pub(super) fn hides_throttling(&self, kind: Kind, queue: QueueId) -> bool {
+        let all = match kind {
+            _ if self.recording.shows_throttling => return false,
+            Kind::Vruntime => return false,
+            Kind::WakeupCpu | Kind::Balance | Kind::BalanceTry => true,
+            _ => false,
+        };
+        let here = self.sched.cpu_of(queue);
+        let cpus = (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32)).filter(|&cpu| all || cpu == here);
+        let has_tasks = |group, cpu| {
+            let queue = self.sched.group_queue(group, cpu);
+            queue.is_some_and(|queue| self.sched.queue_view(queue).entities().next().is_some())
+        };
+        cpus.into_iter().any(|cpu| self.groups.limited().any(|group| has_tasks(group, cpu)))
+    }
+
+    /// Whether a task that is queued on a CPU that goes idle waits for its throttled group: where nothing else shows that,
+    /// it shows it now.
+    pub(super) fn is_throttled_by_now(&mut self, task: TaskId) -> bool {
+        if !self.sched.is_throttled(self.queue_of(task)) && !self.recording.shows_throttling {
+            let limited = |queue: &QueueId| self.groups.is_limited_itself(self.sched.group_of_queue(*queue));
+            let queues = self.sched.levels(task).into_iter().map(|entity| self.sched.queue_of(entity));
+            if let Some(queue) = queues.collect::<Vec<_>>().into_iter().find(limited) {
+                self.sched.force_throttled(queue);
+            }
+        }
+        self.sched.is_throttled(self.queue_of(task))
+    }
+
+    /// A task that gets the CPU is not throttled any more: where nothing has shown that, its groups are back, somewhere.
+    pub(super) fn return_unseen(&mut self, next: TaskId) {
+        if self.recording.shows_throttling || !self.sched.is_throttled(self.queue_of(next)) {
+            return;
+        }
+        for entity in self.sched.levels(next) {
+            self.sched.force_unthrottled(self.sched.queue_of(entity));
+        }
+        for entity in self.sched.levels(next).into_iter().skip(1) {
+            let info = self.knowledge.entity_mut(entity);
+            (info.known, info.lag_known) = (false, false);
+        }
+    }
+
     /// A queue is about to be throttled. Where tasks leave one by one, that shows in themselves.
     pub(super) fn on_throttle(&mut self, record: &Record, probe: &Probe) {
         let Some(queue) = self.probed_queue(probe).filter(|_| !self.sched.throttles_tasks()) else { return };

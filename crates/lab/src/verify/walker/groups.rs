@@ -21,7 +21,8 @@ pub(super) struct Groups {
     /// Groups' entities by address, and the other way round.
     entities: BTreeMap<u64, EntityId>,
     addresses: BTreeMap<EntityId, u64>,
-    /// Groups with a quota, and those in them.
+    /// Groups with a quota; and with them those that are in one.
+    with_quota: BTreeSet<GroupId>,
     limited: BTreeSet<GroupId>,
 }
 
@@ -43,6 +44,16 @@ impl Groups {
         groups.sort();
         groups.dedup();
         groups
+    }
+
+    /// Whether a group has a quota of its own.
+    pub fn is_limited_itself(&self, group: GroupId) -> bool {
+        self.with_quota.contains(&group)
+    }
+
+    /// Groups that can run out of runtime.
+    pub fn limited(&self) -> impl Iterator<Item = GroupId> {
+        self.limited.iter().copied()
     }
 
     /// Whether a group can run out of runtime.
@@ -76,6 +87,9 @@ impl Walker {
             };
             self.groups.by_path.insert(line.path.clone(), group);
             self.groups.by_inode.insert(line.inode, group);
+            if line.limited {
+                self.groups.with_quota.insert(group);
+            }
             if line.limited || parent.is_some_and(|parent| self.groups.is_limited(parent)) {
                 self.groups.limited.insert(group);
             }

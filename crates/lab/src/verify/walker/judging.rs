@@ -57,6 +57,13 @@ impl Walker {
         verdict: Verdict,
         circumstances: impl FnOnce(&Walker) -> [String; 2],
     ) {
+        let verdict = match verdict {
+            Verdict::NotJudged(_) => verdict,
+            _ if self.hides_throttling(judged.kind, judged.queue) => {
+                Verdict::NotJudged("a group may be throttled")
+            }
+            verdict => verdict,
+        };
         let counted = self.count(judged.kind, judged.case, verdict);
         let Verdict::Miss(reason) = verdict else { return };
         if !counted || !self.tally.keeps_misses() {

@@ -19,6 +19,7 @@ impl Walker {
             pid => self.task(pid, Some(switch.next_prio), switch.next_comm, cpu),
         };
         self.attach_task(record, next);
+        self.return_unseen(next);
         if self.blocks(&switch) {
             if !self.cpus[cpu.index()].blocked && self.sched.curr(cpu) == prev {
                 self.block(cpu, switch.prev_state);
@@ -237,7 +238,7 @@ impl Walker {
     /// A CPU that goes idle has nothing queued: what the core has there is wrong, and from now on all is known.
     fn forget_queued(&mut self, cpu: Cpu) {
         for task in self.sched.fair_tasks(cpu) {
-            if self.sched.is_throttled(self.queue_of(task)) {
+            if self.is_throttled_by_now(task) {
                 continue;
             }
             if !self.sched.is_delayed(task) {
