@@ -40,9 +40,10 @@ lint: ## formatting and clippy, warnings are errors
 	@$(STEP) fmt $(CARGO) fmt --all --check
 	@$(STEP) clippy $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-fidelity: ## agreement with real kernels: of testdata, or of TRACES=DIR, whose figures go into docs/fidelity.md
+fidelity: ## agreement with real kernels: of testdata, or of TRACES=DIR, whose figures go into docs/fidelity.md; and runs in QEMU
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
 	@$(FAIRLAB) fidelity --sums $(if $(TRACES),"$(TRACES)" --page docs/fidelity.md,testdata/recordings)
+	@$(FAIRLAB) fidelity --booted $(if $(TRACES),--page docs/fidelity.md --part booted)
 
 bench: ## benchmarks of every crate, optimised
 	@$(CARGO) bench --workspace --bench '*' --locked
