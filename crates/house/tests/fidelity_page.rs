@@ -76,7 +76,9 @@ const KEPT: [(&str, &str, &str); 4] = [
         "Whole runs beside booted kernels",
         "Written by `fairlab fidelity --booted --page docs/fidelity.md --part booted`: the same workload on the model and on Debian's \
          kernel in QEMU, the model's machine with costs measured there and as slow as the CPUs that were busy make each other \
-         ([boot.md](boot.md)). Waits are compared in ticks: a difference is a share of the booted kernel's wait, or of a tick if that is longer.",
+         ([boot.md](boot.md)). Waits are compared in ticks: a difference is a share of the booted kernel's wait, or of a tick if that is longer. \
+         The medians are kind: where waits are shorter than a tick a difference hardly counts, and on one CPU nothing can migrate. \
+         Of groups that a workload makes while it is recorded `verify` does not learn the weights, so it agrees less in `weights`.",
     ),
     ("missed", "What is still missed, and why", "Written by hand, of the decisions on who runs."),
 ];
