@@ -2,6 +2,7 @@
 //!
 //! Must not know: how CPUs are searched; counters and notes tell.
 
+mod large_machine;
 mod mask_log;
 mod published;
 
@@ -109,7 +110,7 @@ impl Onlooker for Fullness {
 fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let Some(()) = tbench(bench, report)? else { return Ok(None) };
     let Some(()) = overcommit(bench, report)? else { return Ok(None) };
-    let Some(()) = large_machine(bench, report)? else { return Ok(None) };
+    let Some(()) = large_machine::conduct(bench, report)? else { return Ok(None) };
     mainline(bench, report)
 }
 
@@ -295,65 +296,6 @@ fn overcommit(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabE
         Some(looked[1] / looked[0].max(1e-9)),
         "times",
         |ratio| ratio <= 0.1,
-    );
-    Ok(Some(()))
-}
-
-/// "No regression found" on 4 sockets.
-fn large_machine(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
-    const WORKLOADS: [(&str, &str, bool); 3] = [
-        ("hackbench", "hackbench -g 10 -l 60", false),
-        ("schbench", "schbench -m 2 -t 32 -c 3000 -s 1000 -r 1 -w 0", false),
-        ("uperf", "tbench -c 128 --client-us 10 --server-us 10 --run-ms 30", true),
-    ];
-    const SEEDS: u64 = 3;
-    let of = |workload: &'static str| {
-        let all = [BASE, PATCHED].into_iter().flat_map(|kernel| (1..=SEEDS).map(move |seed| (kernel, seed)));
-        all.map(move |(kernel, seed)| plan(kernel, "xeon-4s192", workload.to_string(), 2500, seed))
-    };
-    let plans = WORKLOADS.iter().flat_map(|(_, workload, _)| of(workload)).collect::<Vec<_>>();
-    let Some(results) = bench.watch(&plans, |_| ())? else { return Ok(None) };
-    report.heading("4 sockets, 192 CPUs");
-    report.text(
-        "Three of the five benchmarks with which the patch's author found no regression; sysbench's mysql and kbuild are not \
-         modelled.",
-    );
-    let mut rows = Vec::new();
-    let mut worst = 1.0_f64;
-    for ((name, workload, higher_is_better), results) in
-        WORKLOADS.iter().zip(results.chunks(2 * SEEDS as usize))
-    {
-        let value = |run: &RunResult| match *name {
-            "hackbench" => run.simulated_ns as f64 / 1e6,
-            "schbench" => run.metric("schbench_latency_us_p99").unwrap_or(0.0),
-            _ => run.metric("megabytes_per_s").unwrap_or(0.0),
-        };
-        let (base, other) = results.split_at(SEEDS as usize);
-        let values = |side: &[(RunResult, ())]| side.iter().map(|(run, ())| value(run)).collect::<Vec<_>>();
-        let (base, other) = (values(base), values(other));
-        let better = if *higher_is_better { Better::Higher } else { Better::Lower };
-        let means = [&base, &other].map(|side| mmtests_mean(side, better));
-        let gain = if *higher_is_better { means[1] / means[0] } else { means[0] / means[1] };
-        worst = worst.min(gain);
-        let unit =
-            ["ms", "us at p99", "MB/s"][usize::from(*name == "schbench") + 2 * usize::from(*name == "uperf")];
-        let estimate = paired(&base, &other);
-        let real = estimate.p.is_some_and(|p| p < 0.05);
-        let verdict = judge(&estimate, better, 0.05, real).name();
-        rows.push(vec![
-            format!("{name} ({workload})"),
-            format!("{} {unit}", number(means[0])),
-            format!("{} {unit}", number(means[1])),
-            verdict.to_string(),
-        ]);
-    }
-    report.table(&["benchmark", BASE, "idle-cpumask-v7", "verdict, margin 5 %"], rows);
-    report.claim(
-        "192 CPUs: no regression (nothing loses more than 5 %)",
-        Published::Said("no regression found"),
-        Some(worst),
-        "times",
-        |gain| gain >= 0.95,
     );
     Ok(Some(()))
 }
