@@ -12,6 +12,7 @@ pub mod periodic;
 pub mod pipe;
 pub mod rtapp;
 pub mod schbench;
+pub mod sessions;
 pub mod spinners;
 pub mod tbench;
 pub mod uperf;

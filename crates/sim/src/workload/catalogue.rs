@@ -13,6 +13,7 @@ use super::periodic::{Periodic, USAGE as PERIODIC_USAGE};
 use super::pipe::{Pipe, USAGE as PIPE_USAGE};
 use super::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use super::schbench::{Schbench, usage as schbench_usage};
+use super::sessions::{Sessions, USAGE as SESSIONS_USAGE};
 use super::spinners::{Spinners, USAGE as SPINNERS_USAGE};
 use super::tbench::{Tbench, USAGE as TBENCH_USAGE};
 use super::uperf::{USAGE as UPERF_USAGE, Uperf};
@@ -79,6 +80,12 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "jobs that compute, wait for devices, for each other or for their children",
         usage: || JOBS_USAGE,
         build: |args, _| Ok(Box::new(Jobs::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "sessions",
+        about: "users' programs in control groups of their own, with few tasks or many",
+        usage: || SESSIONS_USAGE,
+        build: |args, _| Ok(Box::new(Sessions::parse(args)?)),
     },
     WorkloadKind {
         name: "rt-app",
