@@ -14,8 +14,8 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-const NAMES: [&str; 5] =
-    ["load-balance-rework", "idle-cpumask", "lb-bias", "nohz-blocked-load", "eevdf-vhost"];
+const NAMES: [&str; 6] =
+    ["load-balance-rework", "idle-cpumask", "lb-bias", "nohz-blocked-load", "eevdf-vhost", "wasted-cores"];
 
 #[test]
 fn every_report_is_listed_and_shown() {

@@ -21,6 +21,7 @@ mod render;
 mod report;
 mod schbench_table;
 mod waits;
+mod wasted_cores;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -57,6 +58,7 @@ pub const SCENARIOS: &[Scenario] = &[
     lb_bias::SCENARIO,
     nohz_blocked_load::SCENARIO,
     eevdf_vhost::SCENARIO,
+    wasted_cores::SCENARIO,
 ];
 
 /// The scenario called `name`.

@@ -163,6 +163,10 @@ impl Engine {
         engine.newidle = vec![Newidle::default(); engine.cpus.len()];
         engine.create_stoppers();
         engine.note_speeds();
+        // The machine has been up for a while, and every CPU idles without a tick.
+        for cpu in engine.machine.topology.cpus() {
+            engine.kernel.nohz_balance_enter_idle(cpu);
+        }
         engine
     }
 

@@ -10,6 +10,7 @@ use super::{Script, machine, spec};
 use crate::engine::{Engine, FIRST_PID};
 use crate::machine::Machine;
 use crate::rng::Stream;
+use crate::workload::sessions::Sessions;
 use crate::workload::{Action, ThreadSpec};
 
 const KERNELS: [&str; 9] = ["v4.18", "v5.2", "v5.4", "v5.5", "v5.10", "v6.1", "v6.6", "v6.12", "v7.2"];
@@ -164,4 +165,20 @@ fn the_stopper_moves_a_task_off_a_cpu_that_it_forbids_itself() {
         let (to_1, to_0) = ((Cpu(0), Cpu(0), Cpu(1)), (Cpu(1), Cpu(1), Cpu(0)));
         assert_eq!((moves, stops, sleeps), (vec![to_1, to_0, to_1, to_0], 4, 0), "{kernel}");
     }
+}
+
+/// Forks of a group stay on the node, since its load is small; CPUs of the other node, which never ran anything, are asked
+/// to balance all the same.
+#[test]
+fn cpus_that_never_ran_a_task_are_kicked_to_balance() {
+    let machine = || Machine {
+        topology: Topology::regular(2, 1, 8, 1, SmtNumbering::Adjacent).expect("a machine"),
+        ..machine(16)
+    };
+    let mut engine = Engine::new("v5.4".parse().expect("a kernel"), machine(), 1);
+    let sessions = Sessions::parse(&["16:5000:300".to_string()]).expect("a session");
+    let number = engine.start(Box::new(sessions));
+    engine.run_until(Ns::from_secs(2), &mut ());
+    let operations = engine.workload(number).progress().expect("operations").1;
+    assert!(operations > 16 * 2000 * 10 / 53 * 9 / 10, "{operations} operations of 5.3 ms on 16 CPUs in 2 s");
 }
