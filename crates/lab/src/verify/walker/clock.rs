@@ -144,28 +144,18 @@ impl Walker {
     }
 
     /// A CPU balances: first it ages what sleepers left on its queues (`update_blocked_averages()`). Where a task runs, its
-    /// charges and the tick do so as well.
+    /// charges and the tick do so as well. Left out where groups' weights are the model's own: at
+    /// another moment than the kernel's they would become others.
     pub(super) fn on_balances(&mut self, record: &Record) {
-        if !self.is_fair(self.sched.curr(record.cpu)) {
-            self.age_averages(record);
-        }
-    }
-
-    fn age_averages(&mut self, record: &Record) {
         let cpu = record.cpu;
+        if self.is_fair(self.sched.curr(cpu)) || self.weights_simulated(self.root_queue(cpu)) {
+            return;
+        }
         let ahead = self.cpus[cpu.index()].clock_ahead.unwrap_or(0);
         let now = Ns(record.time.0.wrapping_add(ahead as u64));
         let latest = self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX);
         let clock = now.min(latest).max(self.sched.rq_clock(cpu));
         self.sched.age_blocked(cpu, clock);
-    }
-
-    /// A CPU has run out of work: before it looks for some elsewhere, it ages what sleepers left on its queues.
-    pub(super) fn age_before_idling(&mut self, record: &Record) {
-        let prev = self.sched.curr(record.cpu);
-        if self.is_fair(prev) && self.sched.newidle_searches(record.cpu) {
-            self.age_averages(record);
-        }
     }
 
     /// Something joins or leaves queues of `cpu`: running groups' entities are charged there, by a part that is not printed.

@@ -33,9 +33,6 @@ impl Walker {
             self.sched.finish_delayed_dequeues(cpu);
         }
         self.judge_pick(record, next);
-        if switch.next_pid == Pid::IDLE {
-            self.age_before_idling(record);
-        }
         self.switch_to(record, next, switch.prev_state);
         if self.info(prev).is_some_and(|info| info.exiting) && !self.sched.is_on_queue(prev) {
             self.sched.leave_averages_for_good(prev);
