@@ -83,6 +83,13 @@ fn missed(agreement: &Agreement, kind: Kind) -> (u64, u64) {
     (tally.all.judged, tally.all.judged - tally.all.agree - tally.admissible)
 }
 
+/// What was judged of each kind is enough to mean something.
+fn assert_judged(judged: &BTreeMap<&str, u64>, least: &[(&str, u64)]) {
+    for &(kind, least) in least {
+        assert!(judged[kind] >= least, "{kind}: {} judged", judged[kind]);
+    }
+}
+
 /// Kernels whose traces show all that their decisions rest on.
 const SHOWN: [&str; 5] = ["v4.18", "v5.2", "v5.5", "v5.10", "v6.1"];
 
@@ -110,7 +117,7 @@ fn a_made_trace_agrees_with_its_own_kernel() {
             *judged.entry(kind.name()).or_default() += of;
         }
     });
-    for (kind, least) in [
+    let least = [
         ("vruntime", 10_000),
         ("placement", 10_000),
         ("pick", 3_000),
@@ -118,9 +125,8 @@ fn a_made_trace_agrees_with_its_own_kernel() {
         ("tick_preempt", 2_000),
         ("wakeup_cpu", 10_000),
         ("balance", 5),
-    ] {
-        assert!(judged[kind] >= least, "{kind}: {} judged", judged[kind]);
-    }
+    ];
+    assert_judged(&judged, &least);
 }
 
 /// Where rules differ: by what kind of decision a trace made by the first shows that it is not of the second.
@@ -206,7 +212,7 @@ fn a_made_trace_with_probes_agrees_with_its_own_kernel_in_everything() {
     check_probed(&smt8(), "groups", &groups, &mut judged);
     std::fs::remove_file(&json).expect("removed");
     assert!(10 * judged["agreed"] >= 9 * judged["balance"], "{judged:?}");
-    for (kind, least) in [
+    let least = [
         ("vruntime", 10_000),
         ("placement", 10_000),
         ("pick", 3_000),
@@ -217,9 +223,8 @@ fn a_made_trace_with_probes_agrees_with_its_own_kernel_in_everything() {
         ("delayed_dequeue", 2_000),
         ("wakeup_cpu", 10_000),
         ("balance", 1_000),
-    ] {
-        assert!(judged[kind] >= least, "{kind}: {} judged", judged[kind]);
-    }
+    ];
+    assert_judged(&judged, &least);
 }
 
 /// The same of traces with probes: made by the first, not of the second, and in which kinds that shows.

@@ -178,16 +178,11 @@ fn send(to: &OwnedFd, message: &[u8]) -> Result<(), Errno> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
+    use crate::testbed;
 
     fn hackbench(line: &str, stop: bool) -> (Report, String) {
-        let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
-        let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(stop) };
-        let mut printed = String::new();
-        let report = run(&args, &conditions, &mut |text| printed += text).expect(line);
-        (report, printed)
+        testbed::run(run, line, stop)
     }
 
     #[test]

@@ -17,6 +17,8 @@ mod pipe;
 mod processes;
 mod schbench;
 mod system;
+#[cfg(test)]
+mod testbed;
 
 use std::sync::atomic::AtomicBool;
 

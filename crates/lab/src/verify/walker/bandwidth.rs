@@ -75,16 +75,12 @@ impl Walker {
         if levels.first().is_some_and(|&entity| self.sched.is_current(entity)) {
             self.account_levels(cpu);
         }
-        let lags =
-            levels.iter().map(|&entity| self.average_known(self.sched.queue_of(entity))).collect::<Vec<_>>();
+        let averages = self.averages_known(&levels);
         self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
         self.sched.force_throttled(queue);
         self.sched.flush_given_weights();
-        for (entity, known) in levels.into_iter().zip(lags) {
-            if !self.sched.entity_view(entity).on_rq {
-                let info = self.knowledge.entity_mut(entity);
-                info.lag_known = known && info.known;
-            }
+        self.know_lags_of_gone(&levels, &averages);
+        for entity in levels {
             self.note_minimum(self.sched.queue_of(entity));
         }
     }
@@ -137,17 +133,11 @@ impl Walker {
     pub(super) fn leave_throttled(&mut self, record: &Record) {
         let Some(task) = self.cpus[record.cpu.index()].leaving_throttled.take() else { return };
         let levels = self.sched.levels(task);
-        let lags =
-            levels.iter().map(|&entity| self.average_known(self.sched.queue_of(entity))).collect::<Vec<_>>();
+        let averages = self.averages_known(&levels);
         self.account_levels(self.sched.task(task).cpu());
         self.sched.force_into_limbo(task);
         self.sched.flush_given_weights();
-        for (entity, known) in levels.into_iter().zip(lags) {
-            if !self.sched.entity_view(entity).on_rq {
-                let info = self.knowledge.entity_mut(entity);
-                info.lag_known = known && info.known;
-            }
-        }
+        self.know_lags_of_gone(&levels, &averages);
     }
 
     /// A place is shown of what code on this CPU lets back: after the last one it is queued.
@@ -171,7 +161,9 @@ impl Walker {
         };
         let joining = self.returning(record, entities);
         self.follow_clock(record, cpu);
-        self.charge_before_return(record, cpu);
+        if self.is_fair(self.sched.curr(cpu)) {
+            self.advance_clock(record, cpu);
+        }
         self.note_unprinted_charge(cpu);
         self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
         match returning {
@@ -182,23 +174,13 @@ impl Walker {
         self.judge_placements(record, joining);
     }
 
-    /// The clock of a busy CPU, where the charge that comes before a return was printed.
-    fn charge_before_return(&mut self, record: &Record, cpu: Cpu) {
-        if self.is_fair(self.sched.curr(cpu)) {
-            self.advance_clock(record, cpu);
-        }
-    }
-
     fn returning(&self, record: &Record, entities: Vec<EntityId>) -> Vec<Joining> {
         let waiting = entities.into_iter().take_while(|&entity| !self.sched.entity_view(entity).on_rq);
         let since = record.number.saturating_sub(1);
         waiting
             .map(|entity| {
                 let queue = self.sched.queue_of(entity);
-                let known = match self.by_lag {
-                    true => self.place_known(entity, queue),
-                    false => self.is_entity_known(entity) && self.min_known(queue),
-                };
+                let known = self.group_place_known(entity, queue);
                 let stood = Some(self.sched.entity_view(entity).vruntime);
                 let case = "after throttling";
                 Joining { entity, case, known, stood, others: Vec::new(), since }

@@ -161,15 +161,20 @@ impl Walker {
                 break;
             }
             let queue = self.sched.queue_of(entity);
-            let known = match self.by_lag {
-                true => self.place_known(entity, queue),
-                false => self.is_entity_known(entity) && self.min_known(queue),
-            };
+            let known = self.group_place_known(entity, queue);
             let since = joining[0].since;
             let stood = Some(self.sched.entity_view(entity).vruntime);
             joining.push(Joining { entity, case: "group entity", known, stood, others: Vec::new(), since });
         }
         joining
+    }
+
+    /// Whether where a group's entity, which never stands relative to a minimum, would be placed is known.
+    pub(super) fn group_place_known(&self, entity: EntityId, queue: QueueId) -> bool {
+        match self.by_lag {
+            true => self.place_known(entity, queue),
+            false => self.is_entity_known(entity) && self.min_known(queue),
+        }
     }
 
     /// Whether where an entity would be placed by its lag is known.

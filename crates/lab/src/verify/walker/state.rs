@@ -316,6 +316,21 @@ impl Walker {
         }
     }
 
+    /// Whether the averages of entities' queues are known, before some of them leave.
+    pub(super) fn averages_known(&self, entities: &[EntityId]) -> Vec<bool> {
+        entities.iter().map(|&entity| self.average_known(self.sched.queue_of(entity))).collect()
+    }
+
+    /// Of entities that have left, the lag is known if they were and their queue's average was.
+    pub(super) fn know_lags_of_gone(&mut self, entities: &[EntityId], averages: &[bool]) {
+        for (&entity, &average) in entities.iter().zip(averages) {
+            if !self.sched.entity_view(entity).on_rq {
+                let info = self.knowledge.entity_mut(entity);
+                info.lag_known = average && info.known;
+            }
+        }
+    }
+
     /// Notes a queue's minimum after something may have moved it.
     pub(super) fn note_minimum(&mut self, queue: QueueId) {
         let minimum = self.sched.queue_view(queue).min_vruntime;

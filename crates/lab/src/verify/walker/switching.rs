@@ -57,17 +57,11 @@ impl Walker {
         }
         self.sched.stand_on(cpu);
         let levels = self.sched.levels(task);
-        let lags =
-            levels.iter().map(|&entity| self.average_known(self.sched.queue_of(entity))).collect::<Vec<_>>();
+        let averages = self.averages_known(&levels);
         self.sched.deactivate_task(cpu, state);
         self.sched.flush_given_weights();
         self.cpus[cpu.index()].blocked = true;
-        for (entity, known) in levels.into_iter().zip(lags) {
-            if !self.sched.entity_view(entity).on_rq {
-                let info = self.knowledge.entity_mut(entity);
-                info.lag_known = known && info.known;
-            }
-        }
+        self.know_lags_of_gone(&levels, &averages);
         self.note_minima(task);
     }
 
