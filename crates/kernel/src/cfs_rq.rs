@@ -6,7 +6,7 @@ use crate::entity::SeId;
 use crate::fair::bandwidth::LocalRuntime;
 use crate::generation::behaviour::{AverageRounding, TimelineOrder};
 use crate::group::GroupId;
-use crate::pelt::{CfsRqClock, CfsRqLoad};
+use crate::pelt::{CfsRqClock, CfsRqLoad, QueueState};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
@@ -162,6 +162,21 @@ impl CfsRq {
         CfsRq { group, entity: Some(entity), ..CfsRq::new(cpu, order) }
     }
 
+    /// What its averages are aged by.
+    pub fn tracked_state(&self) -> QueueState {
+        QueueState {
+            weight: self.load.scaled_down(),
+            runnable_weight: LoadWeight::from_raw(self.tracked.runnable_weight).scaled_down(),
+            runnable_tasks: u64::from(self.h_nr_running - self.h_nr_delayed),
+            running: self.curr.is_some(),
+        }
+    }
+
+    /// Whether an entity is preferred or passed over.
+    pub fn has_buddies(&self) -> bool {
+        self.next.is_some() || self.last.is_some() || self.skip.is_some()
+    }
+
     /// Puts an entity on the time line (`__enqueue_entity()`).
     pub fn insert_waiting(&mut self, entry: Waiting) {
         self.avg_vruntime =
@@ -225,9 +240,9 @@ impl CfsRq {
 
     /// Moves `min_vruntime` up to the least vruntime on the queue; never back.
     ///
-    /// `curr` is the running entity if it is still on the queue. Kernel: `update_min_vruntime()`,
+    /// `curr` is the running entity's vruntime if it is still on the queue. Kernel: `update_min_vruntime()`,
     /// `avg_vruntime_update()`, kernel/sched/fair.c.
-    pub fn update_min_vruntime(&mut self, curr: Option<Running>) {
+    pub fn update_min_vruntime(&mut self, curr: Option<Vruntime>) {
         let minimum = self.minimum_with(curr);
         if minimum != self.min_vruntime {
             self.move_zero_to(minimum);
@@ -235,9 +250,9 @@ impl CfsRq {
     }
 
     /// Where `min_vruntime` would move.
-    pub fn minimum_with(&self, curr: Option<Running>) -> Vruntime {
+    pub fn minimum_with(&self, curr: Option<Vruntime>) -> Vruntime {
         let waiting = self.timeline.least_vruntime();
-        match (curr.map(|curr| curr.vruntime), waiting) {
+        match (curr, waiting) {
             (Some(curr), Some(waiting)) => curr.earliest(waiting).latest(self.min_vruntime),
             (Some(one), None) | (None, Some(one)) => one.latest(self.min_vruntime),
             (None, None) => self.min_vruntime,
@@ -296,7 +311,7 @@ mod tests {
         queue.update_min_vruntime(None);
         assert_eq!(queue.min_vruntime, Vruntime::QUEUE_START.plus(700));
         assert_eq!(queue.average_vruntime(None, AverageRounding::Down), before);
-        let behind = Running { vruntime: Vruntime::QUEUE_START.plus(100), weight: 1024 };
+        let behind = Vruntime::QUEUE_START.plus(100);
         queue.update_min_vruntime(Some(behind));
         assert_eq!(queue.min_vruntime, Vruntime::QUEUE_START.plus(700), "never back");
     }

@@ -1,6 +1,6 @@
 //! A schedulable entity: a task, or a group's share of one CPU (`struct sched_entity`).
 
-use crate::pelt::SchedAvg;
+use crate::pelt::{EntityState, EntityWeight, SchedAvg};
 use crate::task::TaskId;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
@@ -88,6 +88,28 @@ impl SchedEntity {
             my_q: None,
             task: Some(task),
         }
+    }
+
+    /// The weights by which its averages are made.
+    pub fn tracked_weight(&self) -> EntityWeight {
+        let weight = self.load.scaled_down();
+        match self.task {
+            Some(_) => EntityWeight::of_task(weight),
+            None => {
+                let runnable_weight = LoadWeight::from_raw(self.runnable_weight).scaled_down();
+                EntityWeight { weight, runnable_weight }
+            }
+        }
+    }
+
+    /// What its averages are aged by; `running`: it is its queue's `curr`.
+    pub fn tracked_state(&self, running: bool) -> EntityState {
+        let runnable_tasks = match self.task {
+            _ if self.sched_delayed => 0,
+            Some(_) => u64::from(self.on_rq),
+            None => self.runnable_weight,
+        };
+        EntityState { weight: self.tracked_weight(), on_rq: self.on_rq, runnable_tasks, running }
     }
 
     /// A group's entity on one CPU: it stands for the queue `below` on `cfs_rq`, under `parent`.

@@ -43,10 +43,7 @@ impl Scheduler {
 
     /// Virtual time of `run_time` ns at weight `load`, virtual ns.
     pub(crate) fn calc_delta_fair(&self, load: LoadWeight, run_time: u64) -> u64 {
-        match self.generation.behaviours.arithmetic {
-            Arithmetic::InverseTable => load.virtual_time(run_time),
-            Arithmetic::WholeWeight => load.virtual_time_exact(run_time),
-        }
+        self.generation.behaviours.arithmetic.calc_delta_fair(load, run_time)
     }
 
     /// What a weight counts in a queue's averages (`avg_vruntime_weight()`).
@@ -54,6 +51,15 @@ impl Scheduler {
         match self.generation.behaviours.arithmetic {
             Arithmetic::InverseTable => load.scaled_down() as i64,
             Arithmetic::WholeWeight => load.raw() as i64,
+        }
+    }
+}
+
+impl Arithmetic {
+    fn calc_delta_fair(self, load: LoadWeight, run_time: u64) -> u64 {
+        match self {
+            Arithmetic::InverseTable => load.virtual_time(run_time),
+            Arithmetic::WholeWeight => load.virtual_time_exact(run_time),
         }
     }
 }

@@ -152,12 +152,9 @@ impl Scheduler {
     /// Kernel: `update_cfs_group()`, kernel/sched/fair.c.
     pub(crate) fn update_cfs_group(&mut self, se: SeId) {
         let Some(below) = self.se(se).my_q else { return };
-        // To v6.5 the weight is set anew even if it is the same: averages are rounded anew then.
-        let always = self.generation.behaviours.reweight == Reweight::KeepVruntime;
         if self.weights_are_given() {
-            let kept = self.se(se).load.raw();
-            if let Some(given) = self.take_given_weight(se).filter(|&given| always || given != kept) {
-                self.reweight_entity(se, LoadWeight::from_raw(given));
+            if let Some(given) = self.take_given_weight(se) {
+                self.take_shares(se, given);
             }
             return;
         }
@@ -169,7 +166,12 @@ impl Scheduler {
         if is_empty && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight {
             return;
         }
-        let shares = calc_group_shares(self.group_load(below)) as u64;
+        self.take_shares(se, calc_group_shares(self.group_load(below)) as u64);
+    }
+
+    fn take_shares(&mut self, se: SeId, shares: u64) {
+        // To v6.5 the weight is set anew even if it is the same: averages are rounded anew then.
+        let always = self.generation.behaviours.reweight == Reweight::KeepVruntime;
         if always || self.se(se).load.raw() != shares {
             self.reweight_entity(se, LoadWeight::from_raw(shares));
         }

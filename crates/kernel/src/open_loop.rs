@@ -348,7 +348,7 @@ impl Scheduler {
         // Where nothing is charged, nothing is looked at.
         let charged = self.cfs(queue.0).curr.is_some_and(|curr| self.se(curr).exec_start < clock.0);
         match charged {
-            true => self.cfs(queue.0).minimum_with(self.running_at(queue, clock)),
+            true => self.cfs(queue.0).minimum_with(self.running_at(queue, clock).map(|curr| curr.vruntime)),
             false => self.cfs(queue.0).min_vruntime,
         }
     }

@@ -97,11 +97,8 @@ impl LoadWeight {
 
     /// The weight without the kernel's 10 extra bits; never below 2 unless there is none (`scale_load_down()`).
     pub const fn scaled_down(self) -> u64 {
-        if self.weight == 0 {
-            return 0;
-        }
         let weight = self.weight >> FIXEDPOINT_SHIFT;
-        if weight < 2 { 2 } else { weight }
+        if self.weight != 0 && weight < 2 { 2 } else { weight }
     }
 
     /// A weight in the kernel's scaled-up units, its inverse to be taken when needed (`update_load_set()`).

@@ -1,5 +1,7 @@
 //! `try_to_wake_up()` in its steps, so that a driver can let time pass between them.
 
+use std::cmp::Ordering;
+
 use fairlab_event::{EventKind, Ns};
 
 use crate::core::{EnqueueFlags, Scheduler};
@@ -121,18 +123,21 @@ impl Scheduler {
 
     /// The same, with a reschedule `pending` or not.
     fn wakeup_preempt_when(&self, task: TaskId, pending: bool) -> PreemptDecision {
-        let woken = &self.tasks[task.index()];
-        let rq = &self.rqs[woken.cpu.index()];
-        let curr = &self.tasks[rq.curr.index()];
-        let decide = |preempt, reason| PreemptDecision { preempt, reason };
-        match woken.policy.class_rank().cmp(&curr.policy.class_rank()) {
-            std::cmp::Ordering::Greater => decide(true, PreemptReason::HigherClass),
-            std::cmp::Ordering::Less => decide(false, PreemptReason::LowerClass),
-            std::cmp::Ordering::Equal if woken.policy.is_fair() => {
-                self.check_preempt_wakeup(rq.curr, task, pending)
-            }
-            std::cmp::Ordering::Equal if woken.policy.is_rt() => self.wakeup_preempt_rt(rq.curr, task),
-            std::cmp::Ordering::Equal => decide(false, PreemptReason::SameEntity),
+        let curr = self.curr(self.tasks[task.index()].cpu);
+        let early = self.wakeup_preempt_early(curr, task, pending);
+        early.unwrap_or_else(|| self.check_preempt_wakeup(curr, task))
+    }
+
+    /// What is decided without a look at virtual times; only two fair tasks may need one.
+    fn wakeup_preempt_early(&self, curr: TaskId, task: TaskId, pending: bool) -> Option<PreemptDecision> {
+        let [running, woken] = [curr, task].map(|task| self.tasks[task.index()].policy);
+        let decide = |preempt, reason| Some(PreemptDecision { preempt, reason });
+        match woken.class_rank().cmp(&running.class_rank()) {
+            Ordering::Greater => decide(true, PreemptReason::HigherClass),
+            Ordering::Less => decide(false, PreemptReason::LowerClass),
+            Ordering::Equal if woken.is_fair() => self.preempts_without_vruntime(curr, task, pending),
+            Ordering::Equal if woken.is_rt() => Some(self.wakeup_preempt_rt(curr, task)),
+            Ordering::Equal => decide(false, PreemptReason::SameEntity),
         }
     }
 
@@ -145,10 +150,13 @@ impl Scheduler {
         if [curr, task].iter().all(|task| self.tasks[task.index()].policy.is_fair()) {
             self.probe_test(curr, task);
         }
-        if self.wakeup_preempt_looks_at_vruntime(self.curr(cpu), task, pending) {
-            self.charge_competitor(self.curr(cpu), task);
-        }
-        let mut decision = self.wakeup_preempt_when(task, pending);
+        let mut decision = match self.wakeup_preempt_early(curr, task, pending) {
+            Some(decision) => decision,
+            None => {
+                self.charge_competitor(curr, task);
+                self.check_preempt_wakeup(curr, task)
+            }
+        };
         while self.dequeue_delayed_in_test(task, decision) {
             decision = self.wakeup_preempt_when(task, pending);
         }

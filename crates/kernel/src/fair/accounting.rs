@@ -28,26 +28,34 @@ impl Scheduler {
     /// Kernel: `update_curr()`, kernel/sched/fair.c.
     /// Units: run time in ns of the CPU's task clock; vruntime in virtual ns, truncated as the kernel truncates.
     /// Departs: interrupt and steal time are not taken off the task clock.
+    #[inline]
     pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
-        let Some(curr) = self.cfs(cfs_rq).curr else { return };
-        let now = self.rqs[self.cfs(cfs_rq).cpu.index()].clock.0;
-        let started = self.se(curr).exec_start;
-        if now <= started {
-            return;
+        let queue = self.cfs(cfs_rq);
+        let Some(curr) = queue.curr else { return };
+        let now = self.rqs[queue.cpu.index()].clock.0;
+        if now > self.se(curr).exec_start {
+            self.charge_curr(cfs_rq, curr, now);
         }
-        let delta = now - started;
-        let virtual_delta = self.calc_delta_fair(self.se(curr).load, delta) as i64;
-        let entity = self.se_mut(curr);
+    }
+
+    #[inline(never)]
+    fn charge_curr(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
+        let behaviours = self.generation.behaviours;
+        let entity = &mut self.entities[curr.0 as usize];
+        let delta = now - entity.exec_start;
+        let virtual_delta = behaviours.arithmetic.calc_delta_fair(entity.load, delta) as i64;
         entity.exec_start = now;
         entity.sum_exec_runtime += delta;
         entity.vruntime = entity.vruntime.plus(virtual_delta);
-        let by_deadline = self.generation.behaviours.tick_preemption == TickPreemption::Deadline;
+        let (of_task, vruntime, on_rq) = (entity.task, entity.vruntime, entity.on_rq);
+        let by_deadline = behaviours.tick_preemption == TickPreemption::Deadline;
         let request_used = by_deadline && self.update_deadline(cfs_rq, curr);
-        self.update_min_vruntime(cfs_rq);
-        if let (true, Some(task)) = (self.trace.enabled, self.se(curr).task) {
-            let vruntime = Some(self.se(curr).vruntime.0);
+        if behaviours.virtual_zero != VirtualZero::Average {
+            self.cfs_mut(cfs_rq).update_min_vruntime(on_rq.then_some(vruntime));
+        }
+        if let (true, Some(task)) = (self.trace.enabled, of_task) {
             let task = &self.tasks[task.index()];
-            let (comm, pid) = (task.comm, task.pid);
+            let (comm, pid, vruntime) = (task.comm, task.pid, Some(vruntime.0));
             self.report(EventKind::SchedStatRuntime { comm, pid, runtime: Ns(delta), vruntime });
         }
         self.account_cfs_rq_runtime(cfs_rq, delta);
@@ -98,7 +106,7 @@ impl Scheduler {
         if self.generation.behaviours.virtual_zero == VirtualZero::Average {
             return;
         }
-        let curr = self.running(cfs_rq);
+        let curr = self.running_entity(cfs_rq).map(|curr| self.se(curr).vruntime);
         self.cfs_mut(cfs_rq).update_min_vruntime(curr);
     }
 }

@@ -12,6 +12,12 @@ impl Scheduler {
     ///
     /// Kernel: `clear_buddies()`: each kind of buddy is cleared upwards as long as the level's buddy is this entity.
     pub(crate) fn clear_buddies(&mut self, se: SeId) {
+        if self.cfs(self.se(se).cfs_rq).has_buddies() {
+            self.clear_buddies_upwards(se);
+        }
+    }
+
+    fn clear_buddies_upwards(&mut self, se: SeId) {
         let mut level = Some(se);
         while let Some(se) = level {
             let queue = self.entities[se.0 as usize].cfs_rq;

@@ -11,9 +11,8 @@ use crate::generation::Feature;
 use crate::generation::behaviour::GovernorHook;
 use crate::group::GroupId;
 use crate::pelt::{
-    AttachPoint, CpuScale, DetachPoint, EntityState, EntityWeight, FairInitialUtil, GroupEntity,
-    IdleCpuTimes, LostIdleCheck, PeltRules, QueueState, RqTime, RunnableKind, UtilEstFeatures,
-    calc_group_runnable,
+    AttachPoint, CpuScale, DetachPoint, EntityWeight, FairInitialUtil, GroupEntity, IdleCpuTimes, Invariance,
+    LostIdleCheck, PeltRules, RqTime, RunnableKind, UtilEstFeatures, calc_group_runnable,
 };
 use crate::task::{Policy, TaskId};
 use crate::weight::LoadWeight;
@@ -81,8 +80,14 @@ impl Scheduler {
     /// The time for averages of a queue, ns (`cfs_rq_clock_pelt()`).
     fn cfs_rq_clock_pelt(&self, cfs_rq: CfsRqId) -> u64 {
         let queue = self.cfs(cfs_rq);
-        let rq_now = self.rqs[queue.cpu.index()].pelt.now(&self.generation.pelt, self.rq_time(queue.cpu));
-        queue.pelt_clock.now(rq_now)
+        queue.pelt_clock.now(self.rq_clock_pelt(queue.cpu))
+    }
+
+    /// The time for averages of a CPU, ns (`rq_clock_pelt()`).
+    fn rq_clock_pelt(&self, cpu: Cpu) -> u64 {
+        let rq = &self.rqs[cpu.index()];
+        let clock = self.pelt_epoch + rq.clock.0;
+        rq.pelt.now(&self.generation.pelt, RqTime { clock, clock_task: clock })
     }
 
     /// Averages of a queue stand still while its group is throttled.
@@ -104,60 +109,70 @@ impl Scheduler {
     }
 
     fn entity_weight(&self, se: SeId) -> EntityWeight {
-        let entity = self.se(se);
-        let weight = entity.load.scaled_down();
-        match entity.task {
-            Some(_) => EntityWeight::of_task(weight),
-            None => EntityWeight {
-                weight,
-                runnable_weight: LoadWeight::from_raw(entity.runnable_weight).scaled_down(),
-            },
-        }
-    }
-
-    fn entity_state(&self, se: SeId) -> EntityState {
-        let entity = self.se(se);
-        let runnable_tasks = match entity.task {
-            _ if entity.sched_delayed => 0,
-            Some(_) => u64::from(entity.on_rq),
-            None => entity.runnable_weight,
-        };
-        let running = self.cfs(entity.cfs_rq).curr == Some(se);
-        EntityState { weight: self.entity_weight(se), on_rq: entity.on_rq, runnable_tasks, running }
-    }
-
-    fn queue_state(&self, cfs_rq: CfsRqId) -> QueueState {
-        let queue = self.cfs(cfs_rq);
-        QueueState {
-            weight: queue.load.scaled_down(),
-            runnable_weight: LoadWeight::from_raw(queue.tracked.runnable_weight).scaled_down(),
-            runnable_tasks: u64::from(queue.h_nr_running - queue.h_nr_delayed),
-            running: queue.curr.is_some(),
-        }
+        self.se(se).tracked_weight()
     }
 
     /// Ages an entity and its queue, passes up what changed below it, and lets it join or leave.
     ///
     /// Kernel: `update_load_avg()`, kernel/sched/fair.c.
     pub(crate) fn update_load_avg(&mut self, se: SeId, update: LoadUpdate) {
+        let entity = self.se(se);
+        let (cfs_rq, queue) = (entity.cfs_rq, self.cfs(entity.cfs_rq));
+        let now = queue.pelt_clock.now(self.rq_clock_pelt(queue.cpu));
+        let passes_up = entity.my_q.is_some_and(|below| self.cfs(below).tracked.propagate);
+        let moves = entity.avg.last_update_time == 0 || update.detach;
+        if passes_up || moves || queue.tracked.removed.nr > 0 || !self.grow_sums(se, cfs_rq, now) {
+            self.update_load_avg_at(now, se, passes_up, update);
+        }
+    }
+
+    /// Mostly nothing is to be done but to let sums grow. Returns whether it was so, and done.
+    #[inline]
+    fn grow_sums(&mut self, se: SeId, cfs_rq: CfsRqId, now: u64) -> bool {
+        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
+        let units = |avg| rules.units_within_period(avg, now);
+        let (Some(of_entity), Some(of_queue)) = (units(&entity.avg), units(&queue.tracked.avg)) else {
+            return false;
+        };
+        if of_entity > 0 {
+            let state = entity.tracked_state(queue.curr == Some(se));
+            rules.grow_se(&mut entity.avg, of_entity, state);
+        }
+        if of_queue > 0 {
+            let state = queue.tracked_state();
+            rules.grow_cfs_rq(&mut queue.tracked.avg, of_queue, state);
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn update_load_avg_at(&mut self, now: u64, se: SeId, passes_up: bool, update: LoadUpdate) {
         let cfs_rq = self.se(se).cfs_rq;
-        let now = self.cfs_rq_clock_pelt(cfs_rq);
-        let (avg, below) = (&self.se(se).avg, self.se(se).my_q);
-        let attached = avg.last_update_time != 0;
-        let (entity_is_due, tracked) = (attached && avg.is_due(now), &self.cfs(cfs_rq).tracked);
-        let queue_is_due = tracked.removed.nr > 0 || tracked.avg.is_due(now);
-        let passes_up = below.is_some_and(|below| self.cfs(below).tracked.propagate);
-        if attached && !entity_is_due && !queue_is_due && !passes_up && !update.detach {
-            // Twice at one time: nothing has changed since.
-            return;
+        let scale = self.contribution_scale(cfs_rq);
+        let (entity, queue) = (&mut self.entities[se.0 as usize], &mut self.cfs_rqs[cfs_rq.0 as usize]);
+        let (rules, attached) = (&self.generation.pelt, entity.avg.last_update_time != 0);
+        if attached {
+            let state = entity.tracked_state(queue.curr == Some(se));
+            let estimates = self.generation.features.enabled(Feature::UtilEst);
+            rules.update_se(now, scale, &mut entity.avg, state, estimates);
         }
-        if entity_is_due {
-            let (state, estimates) = (self.entity_state(se), self.has(Feature::UtilEst));
-            let (scale, avg) = (self.scale_of_queue(cfs_rq), &mut self.entities[se.0 as usize].avg);
-            self.generation.pelt.update_se(now, scale, avg, state, estimates);
+        let state = queue.tracked_state();
+        let mut decayed = rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
+        if decayed {
+            self.governor_after_decay(cfs_rq);
         }
-        let decayed =
-            (queue_is_due && self.update_cfs_rq_load_avg(cfs_rq)) | self.propagate_entity_load_avg(se);
+        if passes_up {
+            decayed |= self.propagate_entity_load_avg(se);
+        }
+        if decayed || !attached || update.detach {
+            self.follow_new_averages(se, attached, decayed, update);
+        }
+    }
+
+    /// What is done when a queue's averages have changed, or an entity joins or leaves it.
+    fn follow_new_averages(&mut self, se: SeId, attached: bool, decayed: bool, update: LoadUpdate) {
+        let cfs_rq = self.se(se).cfs_rq;
         let joins = !attached && update.attach;
         if decayed
             && !joins
@@ -166,7 +181,7 @@ impl Scheduler {
         {
             self.cfs_rq_util_change(cfs_rq);
         }
-        if !attached && update.attach {
+        if joins {
             self.attach_entity_load_avg(se);
         } else if update.detach {
             self.detach_entity_load_avg(se);
@@ -176,13 +191,21 @@ impl Scheduler {
     }
 
     pub(crate) fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
-        let (now, state) = (self.cfs_rq_clock_pelt(cfs_rq), self.queue_state(cfs_rq));
-        let (scale, tracked) = (self.scale_of_queue(cfs_rq), &mut self.cfs_rqs[cfs_rq.0 as usize].tracked);
-        let decayed = self.generation.pelt.update_cfs_rq_load_avg(now, scale, tracked, state);
-        if decayed && self.generation.behaviours.governor_hook == GovernorHook::EveryQueueUpdate {
-            self.cfs_rq_util_change(cfs_rq);
+        let now = self.cfs_rq_clock_pelt(cfs_rq);
+        let scale = self.contribution_scale(cfs_rq);
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
+        let state = queue.tracked_state();
+        let decayed = self.generation.pelt.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
+        if decayed {
+            self.governor_after_decay(cfs_rq);
         }
         decayed
+    }
+
+    fn governor_after_decay(&mut self, cfs_rq: CfsRqId) {
+        if self.generation.behaviours.governor_hook == GovernorHook::EveryQueueUpdate {
+            self.cfs_rq_util_change(cfs_rq);
+        }
     }
 
     /// Asks the governor if the queue is a root queue (`cfs_rq_util_change()`).
@@ -208,15 +231,17 @@ impl Scheduler {
         self.domains.cpu_capacity_orig(cpu)
     }
 
-    fn scale_of_queue(&self, cfs_rq: CfsRqId) -> CpuScale {
-        self.cpu_scale(self.cfs(cfs_rq).cpu)
+    /// What contributions to a queue are scaled by; where the clock is scaled instead, nobody asks.
+    fn contribution_scale(&self, cfs_rq: CfsRqId) -> CpuScale {
+        match self.generation.pelt.invariance {
+            Invariance::Contribution => self.cpu_scale(self.cfs(cfs_rq).cpu),
+            Invariance::PeltClock => CpuScale::FULL,
+        }
     }
 
+    /// What changed below a group's entity is passed up to it and to its queue.
     fn propagate_entity_load_avg(&mut self, se: SeId) -> bool {
         let (cfs_rq, Some(below)) = (self.se(se).cfs_rq, self.se(se).my_q) else { return false };
-        if !self.cfs(below).tracked.propagate {
-            return false;
-        }
         let entity = GroupEntity {
             weight: self.entity_weight(se),
             on_rq: self.se(se).on_rq,
@@ -250,13 +275,13 @@ impl Scheduler {
 
     /// Tells a group what one of its queues weighs now (`update_tg_load_avg()`).
     pub(crate) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId) {
-        let (group, cpu) = (self.cfs(cfs_rq).group, self.cfs(cfs_rq).cpu);
-        if group == GroupId::ROOT {
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
+        if queue.group == GroupId::ROOT {
             return;
         }
-        let (now, rules) = (self.rq_time(cpu).clock, self.generation.pelt);
-        let delta = rules.update_tg_load_avg(now, &mut self.cfs_mut(cfs_rq).tracked);
-        self.groups[group.0 as usize].load_avg += delta;
+        let now = self.pelt_epoch + self.rqs[queue.cpu.index()].clock.0;
+        let delta = self.generation.pelt.update_tg_load_avg(now, &mut queue.tracked);
+        self.groups[queue.group.0 as usize].load_avg += delta;
     }
 
     /// The entity joins its queue outside of an enqueue (`attach_entity_cfs_rq()`).
@@ -362,7 +387,7 @@ impl Scheduler {
     pub(crate) fn se_update_runnable(&mut self, se: SeId) {
         let Some(below) = self.se(se).my_q else { return };
         if self.generation.pelt.runnable == RunnableKind::TaskCount {
-            self.se_mut(se).runnable_weight = self.queue_state(below).runnable_tasks;
+            self.se_mut(se).runnable_weight = self.cfs(below).tracked_state().runnable_tasks;
         }
     }
 
@@ -396,14 +421,37 @@ impl Scheduler {
     /// An entity's weight changes, and a group's runnable weight with it: its averages leave the queue with the old ones
     /// and join with the new ones (`reweight_entity()`).
     pub(crate) fn set_entity_weight(&mut self, se: SeId, load: LoadWeight) {
+        if self.generation.pelt.runnable == RunnableKind::LoadWeighted {
+            return self.set_runnable_weight(se, load);
+        }
+        let entity = &mut self.entities[se.0 as usize];
+        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
+        let weight = |load: LoadWeight| EntityWeight::of_task(load.scaled_down());
+        self.generation.pelt.reweight_entity(queue, &mut entity.avg, weight(entity.load), weight(load));
+        entity.load = load;
+    }
+
+    /// The same with the weight that the entity has.
+    #[inline]
+    pub(crate) fn keep_entity_weight(&mut self, se: SeId) {
+        let entity = &mut self.entities[se.0 as usize];
+        if self.generation.pelt.runnable == RunnableKind::LoadWeighted {
+            let load = entity.load;
+            return self.set_runnable_weight(se, load);
+        }
+        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
+        self.generation.pelt.rejoin(queue, &mut entity.avg, entity.load.scaled_down());
+    }
+
+    /// The same to v5.6, where a group has a runnable weight beside its weight.
+    #[inline(never)]
+    fn set_runnable_weight(&mut self, se: SeId, load: LoadWeight) {
         let (cfs_rq, old, queued) = (self.se(se).cfs_rq, self.entity_weight(se), self.se(se).on_rq);
         if queued {
             self.dequeue_runnable_load_avg(se);
         }
         self.se_mut(se).load = load;
-        if self.generation.pelt.runnable == RunnableKind::LoadWeighted {
-            self.se_mut(se).runnable_weight = self.group_runnable(se, load.raw());
-        }
+        self.se_mut(se).runnable_weight = self.group_runnable(se, load.raw());
         let (new, rules) = (self.entity_weight(se), self.generation.pelt);
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
         rules.reweight_entity(queue, &mut self.entities[se.0 as usize].avg, old, new);

@@ -35,21 +35,16 @@ impl Scheduler {
         }
     }
 
-    /// Whether the test for `task`'s preemption of `curr` gets as far as comparing virtual times; only then is `curr`
-    /// charged.
-    pub(crate) fn wakeup_preempt_looks_at_vruntime(&self, curr: TaskId, task: TaskId, pending: bool) -> bool {
-        let [running, woken] = [curr, task].map(|task| self.tasks[task.index()].policy);
-        running.is_fair() && woken.is_fair() && self.preempts_without_vruntime(curr, task, pending).is_none()
-    }
-
     /// Charges the entity that `task` competes with; its groups' and those below it are charged when they are looked at.
     pub(crate) fn charge_competitor(&mut self, curr: TaskId, task: TaskId) {
         let (curr, _) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
         self.update_curr(self.se(curr).cfs_rq);
     }
 
-    /// What is decided before virtual times are compared. Pure.
-    fn preempts_without_vruntime(
+    /// What is decided before virtual times are compared; only then is `curr` charged. Pure.
+    ///
+    /// `pending`: a reschedule was asked for before the running task was charged for this test.
+    pub(crate) fn preempts_without_vruntime(
         &self,
         curr: TaskId,
         task: TaskId,
@@ -68,17 +63,12 @@ impl Scheduler {
         self.preempts_by_policy(curr, task)
     }
 
-    /// Whether a fair task that was just queued takes the CPU from a running fair task. Pure.
+    /// Whether a fair task that was just queued takes the CPU from a running fair task, where nothing else has decided. Pure.
     ///
     /// Kernel: `check_preempt_wakeup()` (v6.7: `check_preempt_wakeup_fair()`), kernel/sched/fair.c. Variants:
     /// `Granularity` to v6.5, `PickDecides` from v6.6.
-    ///
-    /// `pending`: a reschedule was asked for before the running task was charged for this test.
-    pub(crate) fn check_preempt_wakeup(&self, curr: TaskId, task: TaskId, pending: bool) -> PreemptDecision {
+    pub(crate) fn check_preempt_wakeup(&self, curr: TaskId, task: TaskId) -> PreemptDecision {
         let decide = |preempt, reason| PreemptDecision { preempt, reason };
-        if let Some(decision) = self.preempts_without_vruntime(curr, task, pending) {
-            return decision;
-        }
         let (curr, woken) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
         match self.generation.behaviours.wakeup_preemption {
             WakeupPreemption::Granularity => match self.wakeup_preempt_entity(curr, woken) {
@@ -244,7 +234,15 @@ impl Scheduler {
     }
 
     /// The two entities, or those of their groups, that share a queue (`find_matching_se()`).
-    pub(crate) fn find_matching_se(&self, mut one: SeId, mut other: SeId) -> (SeId, SeId) {
+    #[inline]
+    pub(crate) fn find_matching_se(&self, one: SeId, other: SeId) -> (SeId, SeId) {
+        match self.se(one).cfs_rq == self.se(other).cfs_rq {
+            true => (one, other),
+            false => self.find_matching_groups(one, other),
+        }
+    }
+
+    fn find_matching_groups(&self, mut one: SeId, mut other: SeId) -> (SeId, SeId) {
         let depth = |se: SeId| self.se(se).depth;
         let up = |se: SeId| self.se(se).parent.expect("entities of one CPU meet at its root queue");
         while depth(one) > depth(other) {

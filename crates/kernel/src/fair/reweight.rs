@@ -17,22 +17,30 @@ impl Scheduler {
     /// Units: lag and deadlines in virtual ns, quotients truncated towards zero.
     pub(crate) fn reweight_entity(&mut self, se: SeId, load: LoadWeight) {
         self.probe_reweight(se, load.raw());
-        self.change_entity_weight(se, load);
+        let keeps_place = self.generation.behaviours.reweight == Reweight::KeepVruntime;
+        match keeps_place && self.se(se).load.raw() == load.raw() {
+            true => self.round_averages_anew(se),
+            false => self.change_entity_weight(se, load),
+        }
         self.probe_return("rew_r", "reweight_entity", se);
     }
 
+    /// The weight is the one that the entity has: nothing moves, but it is charged and its averages are rounded.
+    fn round_averages_anew(&mut self, se: SeId) {
+        let entity = self.se(se);
+        let cfs_rq = entity.cfs_rq;
+        if entity.on_rq && self.cfs(cfs_rq).curr == Some(se) {
+            self.update_curr(cfs_rq);
+        }
+        self.keep_entity_weight(se);
+    }
+
+    #[inline(never)]
     fn change_entity_weight(&mut self, se: SeId, load: LoadWeight) {
         let cfs_rq = self.se(se).cfs_rq;
         let rule = self.generation.behaviours.reweight;
         let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
         let ratio = Ratio { old: self.se(se).load, new: load };
-        if rule == Reweight::KeepVruntime && ratio.old.raw() == load.raw() {
-            // Nothing moves, but averages are rounded anew.
-            if queued && is_curr {
-                self.update_curr(cfs_rq);
-            }
-            return self.set_entity_weight(se, load);
-        }
         if queued {
             if is_curr || self.generation.groups.reweight_charge == ReweightCharge::Queued {
                 self.update_curr(cfs_rq);

@@ -131,6 +131,13 @@ impl SchedAvg {
             }
             Invariance::PeltClock => 1 << CAPACITY_SHIFT,
         };
+        self.accrue(rules, contrib, capacity, what);
+        periods
+    }
+
+    /// Adds a contribution to the sums; `capacity` scales utilization.
+    #[inline(always)]
+    fn accrue(&mut self, rules: &PeltRules, contrib: u32, capacity: u32, what: Accrual) {
         let shift = match rules.runnable {
             RunnableKind::LoadWeighted => 0,
             RunnableKind::TaskCount => CAPACITY_SHIFT,
@@ -141,7 +148,6 @@ impl SchedAvg {
         if what.running {
             self.util_sum = self.util_sum.wrapping_add(contrib.wrapping_mul(capacity));
         }
-        periods
     }
 
     /// Brings the sums up to `now` and says whether a period ended, so that averages are due.
@@ -150,7 +156,36 @@ impl SchedAvg {
     /// went back is followed without any accrual.
     ///
     /// Kernel: `___update_load_sum()`, kernel/sched/pelt.c.
-    fn update_load_sum(&mut self, rules: &PeltRules, now: u64, scale: CpuScale, mut what: Accrual) -> bool {
+    #[inline]
+    fn update_load_sum(&mut self, rules: &PeltRules, now: u64, scale: CpuScale, what: Accrual) -> bool {
+        match rules.units_within_period(self, now) {
+            Some(units) => {
+                self.grow(rules, units, what);
+                false
+            }
+            None => self.update_load_sum_across(rules, now, scale, what),
+        }
+    }
+
+    /// Lets sums grow by units that [`PeltRules::units_within_period`] has told.
+    #[inline(always)]
+    fn grow(&mut self, rules: &PeltRules, units: u32, what: Accrual) {
+        self.last_update_time = self.last_update_time.wrapping_add(u64::from(units) << 10);
+        self.period_contrib += units;
+        if what.load != 0 {
+            self.accrue(rules, units, 1 << CAPACITY_SHIFT, what);
+        }
+    }
+
+    /// The same wherever the time since the last update lies in its period, and whatever is scaled.
+    #[inline(never)]
+    fn update_load_sum_across(
+        &mut self,
+        rules: &PeltRules,
+        now: u64,
+        scale: CpuScale,
+        mut what: Accrual,
+    ) -> bool {
         let delta = now.wrapping_sub(self.last_update_time);
         if (delta as i64) < 0 {
             self.last_update_time = now;
@@ -170,6 +205,7 @@ impl SchedAvg {
     /// Makes the averages anew from the sums.
     ///
     /// Kernel: `___update_load_avg()`, kernel/sched/pelt.c.
+    #[inline(never)]
     fn update_load_avg(&mut self, rules: &PeltRules, weight: EntityWeight) {
         let divider = u64::from(self.divider());
         self.load_avg = weight.weight.wrapping_mul(self.load_sum) / divider;
@@ -203,6 +239,7 @@ impl PeltRules {
     /// `util_est_enabled` (the feature UTIL_EST), an estimate is due.
     ///
     /// Kernel: `__update_load_avg_se()`, kernel/sched/pelt.c. Units: `now` in ns of its queue's clock.
+    #[inline]
     pub fn update_se(
         &self,
         now: u64,
@@ -211,12 +248,7 @@ impl PeltRules {
         se: EntityState,
         util_est_enabled: bool,
     ) -> bool {
-        let load = u64::from(se.on_rq);
-        let runnable = match self.runnable {
-            RunnableKind::LoadWeighted => load,
-            RunnableKind::TaskCount => se.runnable_tasks,
-        };
-        let due = avg.update_load_sum(self, now, scale, Accrual { load, runnable, running: se.running });
+        let due = avg.update_load_sum(self, now, scale, self.accrual_of_se(se));
         if due {
             avg.update_load_avg(self, se.weight);
             if util_est_enabled {
@@ -229,13 +261,50 @@ impl PeltRules {
     /// Ages a queue's averages. True if averages were made anew.
     ///
     /// Kernel: `__update_load_avg_cfs_rq()`, kernel/sched/pelt.c. Units: `now` in ns of the queue's clock.
+    #[inline]
     pub fn update_cfs_rq(&self, now: u64, scale: CpuScale, avg: &mut SchedAvg, queue: QueueState) -> bool {
+        self.update_whole(now, scale, avg, self.accrual_of_queue(queue))
+    }
+
+    /// How many units lie between the last update and `now`, ns, if no period ends there: averages stay then, and
+    /// nothing but the sums grows. None where contributions are scaled.
+    #[inline(always)]
+    pub fn units_within_period(&self, avg: &SchedAvg, now: u64) -> Option<u32> {
+        // A clock that went back gives a number of units beyond any period.
+        let units = now.wrapping_sub(avg.last_update_time) >> 10;
+        let within = units + u64::from(avg.period_contrib) < u64::from(PERIOD);
+        (within && self.invariance == Invariance::PeltClock).then_some(units as u32)
+    }
+
+    /// [`PeltRules::update_se`] where no period ends.
+    #[inline(always)]
+    pub fn grow_se(&self, avg: &mut SchedAvg, units: u32, se: EntityState) {
+        avg.grow(self, units, self.accrual_of_se(se));
+    }
+
+    /// [`PeltRules::update_cfs_rq`] where no period ends.
+    #[inline(always)]
+    pub fn grow_cfs_rq(&self, avg: &mut SchedAvg, units: u32, queue: QueueState) {
+        avg.grow(self, units, self.accrual_of_queue(queue));
+    }
+
+    #[inline(always)]
+    fn accrual_of_se(&self, se: EntityState) -> Accrual {
+        let load = u64::from(se.on_rq);
+        let runnable = match self.runnable {
+            RunnableKind::LoadWeighted => load,
+            RunnableKind::TaskCount => se.runnable_tasks,
+        };
+        Accrual { load, runnable, running: se.running }
+    }
+
+    #[inline(always)]
+    fn accrual_of_queue(&self, queue: QueueState) -> Accrual {
         let runnable = match self.runnable {
             RunnableKind::LoadWeighted => queue.runnable_weight,
             RunnableKind::TaskCount => queue.runnable_tasks,
         };
-        let what = Accrual { load: queue.weight, runnable, running: queue.running };
-        self.update_whole(now, scale, avg, what)
+        Accrual { load: queue.weight, runnable, running: queue.running }
     }
 
     /// Ages the averages of a CPU's real-time or deadline class; `running`: its task is the one that runs.
@@ -266,6 +335,7 @@ impl PeltRules {
         due
     }
 
+    #[inline]
     fn update_whole(&self, now: u64, scale: CpuScale, avg: &mut SchedAvg, what: Accrual) -> bool {
         let due = avg.update_load_sum(self, now, scale, what);
         if due {

@@ -111,6 +111,7 @@ impl PeltRules {
     /// Kernel: `update_cfs_rq_load_avg()`, kernel/sched/fair.c. Variants: what is removed, by `Difference` to v5.13,
     /// `FromAverage` from v5.14 (1c35b07e6d39), `FlooredNarrow` from v5.17 (98b0d890220d, 95246d1ec80b, 2d02fa8cc21a),
     /// `Floored` from v7.0 (089d84203ad4). Units: `now` in ns of the queue's clock.
+    #[inline]
     pub fn update_cfs_rq_load_avg(
         &self,
         now: u64,
@@ -267,6 +268,23 @@ impl PeltRules {
             se.runnable_avg = new.runnable_weight.wrapping_mul(se.runnable_sum) / divider;
         }
         self.enqueue_load_avg(&mut cfs_rq.avg, se, new.weight);
+    }
+
+    /// [`PeltRules::reweight_entity`] to the weight that the entity has, scaled down; from task counts on.
+    #[inline]
+    pub fn rejoin(&self, cfs_rq: &mut CfsRqLoad, se: &mut SchedAvg, weight: u64) {
+        let (sum, queue) = (weight.wrapping_mul(se.load_sum), &cfs_rq.avg);
+        // What leaves and joins again by difference leaves no trace, unless more would leave than is there.
+        let by_difference =
+            self.detach.load == SumSync::Difference && self.attach_load == SumSync::Difference;
+        let is_there = queue.load_avg >= se.load_avg && queue.load_sum >= sum;
+        let divider = u64::from(se.divider());
+        let rest = sum.wrapping_sub(se.load_avg.wrapping_mul(divider));
+        // The average is the same if what it does not account for is less than one.
+        if !(by_difference && is_there && rest < divider) {
+            let weight = EntityWeight::of_task(weight);
+            self.reweight_entity(cfs_rq, se, weight, weight);
+        }
     }
 }
 
