@@ -429,10 +429,10 @@ impl Scheduler {
         }
     }
 
-    /// Gives the weights that no update has taken.
-    pub fn flush_given_weights(&mut self) {
-        let left =
-            self.given_weights.as_ref().map_or_else(Vec::new, |given| given.0.keys().copied().collect());
+    /// Gives the weights that no update has taken, of entities on queues of `cpu`.
+    pub fn flush_given_weights(&mut self, cpu: Cpu) {
+        let given = self.given_weights.iter().flat_map(|given| given.0.keys().copied());
+        let left = given.filter(|&se| self.cfs(self.se(se).cfs_rq).cpu == cpu).collect::<Vec<_>>();
         for se in left {
             self.update_cfs_group(se);
         }

@@ -4,7 +4,7 @@
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, FieldValue, Fields, Flags, Ns, Pid, Prio, Switch, Wakeup};
 
-use super::probe::Probe;
+use super::probe::{At, Key, Probe};
 
 /// One event.
 #[derive(Clone, Debug)]
@@ -171,9 +171,10 @@ impl What {
         }
     }
 
-    /// The address of the group's entity that a probe is about.
+    /// The address of the group's entity that a probe is about; what is picked may be a task's as well.
     pub fn group_entity(&self) -> Option<u64> {
         match self {
+            What::Probe(probe) if probe.at == At::PickReturn => probe.unsigned(Key::Entity),
             What::Probe(probe) => probe.group_entity(),
             _ => None,
         }

@@ -227,7 +227,7 @@ impl Walker {
         self.settle_selections(&record);
         self.lay_dumps_until(record.time);
         self.follow_context(&record);
-        if self.recording.traces_places || self.clocks_shown {
+        if self.recording.traces_places || self.recording.shows_weights {
             self.now = Some(record.clone());
         }
         let was_pending = self.sched.need_resched(record.cpu);

@@ -129,8 +129,25 @@ impl Walker {
             !(record.flags.in_hardirq() && matches!(record.what, What::Probe(_) | What::OtherProbe))
         });
         let decision = self.sched.tick_here(cpu);
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(cpu);
         decision
+    }
+
+    /// A slice has been used up and nothing makes way: what sleeps on these queues in the core has left them in the kernel.
+    fn leave_unseen(&mut self, task: TaskId) {
+        for running in self.sched.levels(task) {
+            let view = self.sched.queue_view(self.sched.queue_of(running));
+            if view.waiting.iter().any(|waiting| !waiting.delayed) {
+                continue;
+            }
+            for gone in view.waiting {
+                match gone.task {
+                    Some(gone) => self.sched.force_delayed_out(gone),
+                    None => self.sched.force_delayed_group_out(gone.id),
+                }
+                self.knowledge.entity_mut(gone.id).lag_known = false;
+            }
+        }
     }
 
     /// The tick: accounts the levels above the task's, and asks at each whether the CPU is taken away.
@@ -161,6 +178,9 @@ impl Walker {
         self.judge(judged, verdict, |_| {
             [format!("{}: {}", yes_no(model), decision.reason.describe()), case.to_string()]
         });
+        if verdict == Verdict::Miss(TickReason::SliceUsed.describe()) && self.by_lag {
+            self.leave_unseen(task);
+        }
         let asks = truth.unwrap_or(model);
         let lazily = self.sched.reschedules_lazily();
         let at_once = self.sched.need_resched_at_once(cpu);
@@ -170,7 +190,7 @@ impl Walker {
 }
 
 /// Whether a dequeue that leads to a switch is over: the switch, or another step.
-fn ends_dequeue(record: &Record) -> bool {
+pub(super) fn ends_dequeue(record: &Record) -> bool {
     match &record.what {
         What::Switch(_) | What::Migrate { .. } => true,
         What::Probe(probe) if probe.cpu().is_some_and(|cpu| cpu != record.cpu) => true,

@@ -78,7 +78,7 @@ impl Walker {
         let averages = self.averages_known(&levels);
         self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
         self.sched.force_throttled(queue);
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(cpu);
         self.know_lags_of_gone(&levels, &averages);
         for entity in levels {
             self.note_minimum(self.sched.queue_of(entity));
@@ -103,7 +103,7 @@ impl Walker {
     /// A throttled queue is about to run again: what it queues is queued once its place is shown.
     pub(super) fn on_unthrottle(&mut self, record: &Record, probe: &Probe) {
         if let Some(queue) = self.probed_queue(probe).filter(|_| !self.sched.throttles_tasks()) {
-            self.return_throttled(record);
+            self.return_throttled(record, false);
             self.cpus[record.cpu.index()].returning = Some(Returning::Queue(queue));
             let there = self.sched.cpu_of(queue);
             self.cpus[there.index()].enqueued = Some((record.number, record.time));
@@ -114,7 +114,7 @@ impl Walker {
     pub(super) fn note_return_of_task(&mut self, record: &Record, probe: &Probe) {
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
         if let Some(task) = task.filter(|&task| self.sched.is_in_limbo(task)) {
-            self.return_throttled(record);
+            self.return_throttled(record, false);
             self.cpus[record.cpu.index()].returning = Some(Returning::Task(task));
         }
     }
@@ -136,7 +136,7 @@ impl Walker {
         let averages = self.averages_known(&levels);
         self.account_levels(self.sched.task(task).cpu());
         self.sched.force_into_limbo(task);
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(self.sched.task(task).cpu());
         self.know_lags_of_gone(&levels, &averages);
     }
 
@@ -148,12 +148,13 @@ impl Walker {
             !coming.any(places)
         };
         if is_last {
-            self.return_throttled(record);
+            self.return_throttled(record, true);
         }
     }
 
-    /// What code on this CPU lets back is queued now, and its places are compared.
-    fn return_throttled(&mut self, record: &Record) {
+    /// What code on this CPU lets back is queued now, and its places are compared. `weights_come`: the step goes on, and
+    /// with it what gives groups' entities their weights.
+    fn return_throttled(&mut self, record: &Record, weights_come: bool) {
         let Some(returning) = self.cpus[record.cpu.index()].returning.take() else { return };
         let (cpu, entities) = match returning {
             Returning::Queue(queue) => (self.sched.cpu_of(queue), self.levels_above(queue)),
@@ -165,12 +166,14 @@ impl Walker {
             self.advance_clock(record, cpu);
         }
         self.note_unprinted_charge(cpu);
-        self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
+        if weights_come {
+            self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
+        }
         match returning {
             Returning::Queue(queue) => self.sched.force_unthrottled(queue),
             Returning::Task(task) => self.sched.force_out_of_limbo(task),
         }
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(cpu);
         self.judge_placements(record, joining);
     }
 
@@ -191,7 +194,7 @@ impl Walker {
     /// Where nothing had to be placed, a throttled queue has come back once the step is over.
     pub(super) fn settle_returned(&mut self, record: &Record) {
         if !is_part_of_step(record) {
-            self.return_throttled(record);
+            self.return_throttled(record, false);
         }
     }
 
@@ -209,6 +212,7 @@ fn is_part_of_step(record: &Record) -> bool {
         What::Probe(probe) => !matches!(
             probe.at,
             At::Tick
+                | At::EnqueueTask
                 | At::WakeupPreempt
                 | At::Throttle
                 | At::Unthrottle

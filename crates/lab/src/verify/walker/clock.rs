@@ -7,8 +7,8 @@
 //! Must not know: how a decision is judged.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::Vruntime;
 use fairlab_kernel::open_loop::{EntityId, QueueId};
+use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
@@ -16,6 +16,9 @@ use super::Walker;
 
 /// How far from what a probe shows the state at the best clock may be, virtual ns: rounding of earlier charges.
 const ROUNDING: u64 = 4;
+
+/// How many events ahead a probe of a queue is looked for.
+const SHOWN_WITHIN: usize = 256;
 
 impl Walker {
     /// Some probes show the clock of the runqueue itself.
@@ -67,6 +70,184 @@ impl Walker {
         let by = &self.cpus[record.cpu.index()];
         let dequeues = by.dequeues.is_some_and(|cpu| cpu != record.cpu || by.leaves_late.is_some());
         probe.in_reweight || probe.in_requeue || probe.in_charge || (probe.in_lag && dequeues)
+    }
+
+    /// A group's entity that is still its queue's current one joins it again: it has been placed, then charged, and is about
+    /// to be given its weight. How much it was charged tells the clock.
+    pub(super) fn learn_clock_of_placed(&mut self, record: &Record, probe: &Probe) {
+        let Some(entity) = self.probed_entity(probe).filter(|_| self.by_lag && !self.clocks_shown) else {
+            return;
+        };
+        let joins = !self.sched.entity_view(entity).on_rq && self.sched.is_current(entity);
+        let placed = self.knowledge.entity(entity).placed.filter(|_| joins);
+        let Some((placed, vruntime)) = placed.zip(probe.unsigned(Key::Vruntime)) else { return };
+        self.follow_weight(entity, probe);
+        self.learn_clock_by_gain(record, entity, Vruntime(vruntime).minus(placed.vruntime));
+    }
+
+    /// Another task is looked for on `cpu`: before, the running groups' entities are charged, up to where the task below them
+    /// will be.
+    pub(super) fn charge_for_pick(&mut self, cpu: Cpu) {
+        let curr = self.sched.curr(cpu);
+        if self.clocks_shown || self.cpus[cpu.index()].blocked || !self.is_fair(curr) {
+            return;
+        }
+        let Some(clock) = self.clock_of_charge_at_pick(cpu) else { return };
+        if clock > self.sched.rq_clock(cpu) {
+            self.sched.set_rq_clock(cpu, clock);
+        }
+        self.sched.stand_on(cpu);
+        for entity in self.sched.levels(curr).into_iter().skip(1) {
+            if self.sched.entity_view(entity).on_rq {
+                self.sched.charge_queue(self.sched.queue_of(entity));
+            }
+        }
+    }
+
+    /// A group's entity that ran is put back on its queue's time line when another is picked: it has been charged.
+    pub(super) fn learn_clock_of_put(&mut self, record: &Record, entity: EntityId, vruntime: Vruntime) {
+        let view = self.sched.entity_view(entity);
+        let is_put = view.task.is_none() && self.by_lag && self.sched.is_current(entity);
+        if is_put && !self.clocks_shown && self.is_entity_known(entity) {
+            self.learn_clock_by_gain(record, entity, vruntime.minus(view.vruntime));
+        }
+    }
+
+    /// A group's entity that is still its queue's current one joins it again, by a kernel that has charged it up to
+    /// `vruntime` before it places it.
+    pub(super) fn charge_current(&mut self, record: &Record, entity: EntityId, vruntime: Vruntime) {
+        let (known, queue) = (self.is_entity_known(entity), self.sched.queue_of(entity));
+        if known && !self.clocks_shown {
+            let gained = vruntime.minus(self.sched.entity_view(entity).vruntime);
+            self.learn_clock_by_gain(record, entity, gained);
+        }
+        self.sched.stand_on(self.sched.cpu_of(queue));
+        self.sched.charge_queue(queue);
+    }
+
+    /// Something is about to join or leave a queue on which a group's entity runs, which is charged then: the queue's minimum
+    /// is shown next by a probe of something else.
+    pub(super) fn learn_clock_of_next_minimum(&mut self, record: &Record, queue: QueueId) {
+        let known = self.min_known(queue) && self.all_known(queue);
+        if self.by_lag || self.clocks_shown || !self.runs_group(queue) || !known {
+            return;
+        }
+        let cpu = self.sched.cpu_of(queue);
+        let shown = self.minimum_shown_next(queue, cpu);
+        let moved = shown.filter(|&shown| shown != self.sched.queue_view(queue).min_vruntime);
+        let Some((shown, next)) = moved.zip(self.clock_of_next_charge(cpu)) else { return };
+        if let Some(clock) = self.clock_of_minimum(queue, shown, next) {
+            self.sched.set_rq_clock(cpu, clock);
+            self.cpus[cpu.index()].clock_shown = record.number;
+        }
+    }
+
+    /// The clock at which a queue's minimum comes to `shown`, with what leaves the queue or without it.
+    fn clock_of_minimum(&self, queue: QueueId, shown: Vruntime, latest: Ns) -> Option<Ns> {
+        let reached = |clock| !self.sched.queue_minimum_at(queue, clock).is_before(shown);
+        let clock = first_clock(self.sched.rq_clock(self.sched.cpu_of(queue)), latest, reached);
+        if self.sched.queue_minimum_at(queue, clock) == shown {
+            return Some(clock);
+        }
+        let view = self.sched.queue_view(queue);
+        let curr = view.curr.filter(|_| view.waiting.iter().all(|waiting| waiting.vruntime != shown))?;
+        self.sched.clock_after(curr.id, shown.minus(curr.vruntime), latest, false)
+    }
+
+    /// A task whose place is a distance from its queue's minimum is about to join a queue: learns how far the group's entity
+    /// that runs there, if one does, is charged first. Returns whether something else than the place of the task tells it,
+    /// or nothing hangs on it.
+    pub(super) fn learn_clock_of_join(&mut self, record: &Record, task: TaskId, queue: QueueId) -> bool {
+        self.learn_clock_of_next_minimum(record, queue);
+        let cpu = self.sched.cpu_of(queue);
+        let told = self.clocks_shown || self.cpus[cpu.index()].clock_shown == record.number;
+        if self.by_lag || told || !self.recording.shows_weights || !self.runs_group(queue) {
+            return true;
+        }
+        let Some(next) = self.clock_of_next_charge(cpu) else { return true };
+        let latest = next.min(record.time);
+        if self.sched.queue_minimum_at(queue, latest) == self.sched.queue_view(queue).min_vruntime {
+            return true;
+        }
+        let relative = self.sched.entity_view(self.sched.task_entity(task)).vruntime;
+        let minimum = self.vruntime_shown_later(task).map(|shown| Vruntime(shown.0.wrapping_sub(relative.0)));
+        if let Some(clock) = minimum.and_then(|minimum| self.clock_of_minimum(queue, minimum, latest)) {
+            self.sched.set_rq_clock(cpu, clock);
+            self.cpus[cpu.index()].clock_shown = record.number;
+        }
+        false
+    }
+
+    /// The minimum of a queue that a probe shows before anything else is charged on its CPU.
+    fn minimum_shown_next(&self, queue: QueueId, cpu: Cpu) -> Option<Vruntime> {
+        for later in self.window.all().take(SHOWN_WITHIN) {
+            match &later.what {
+                What::Switch(_) if later.cpu == cpu => return None,
+                What::Runtime { pid, .. } => {
+                    let task = self.tasks.get(pid).map(|info| info.id);
+                    if task.is_some_and(|task| self.sched.task(task).cpu() == cpu) {
+                        return None;
+                    }
+                }
+                What::Probe(probe) if self.probed_queue(probe) == Some(queue) => {
+                    if let Some(minimum) = probe.unsigned(Key::MinVruntime) {
+                        return Some(Vruntime(minimum));
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn learn_clock_by_gain(&mut self, record: &Record, entity: EntityId, gained: i64) {
+        let cpu = self.sched.cpu_of(self.sched.queue_of(entity));
+        let latest =
+            record.time.0.wrapping_add(self.cpus[cpu.index()].clock_ahead.unwrap_or(0).max(0) as u64);
+        let clock = self.sched.clock_after(entity, gained, Ns(latest), true);
+        // A printed charge is exact; this is the earliest of some that lead there.
+        let told = self.sched.rq_clock(cpu) + Ns(ROUNDING);
+        if let Some(clock) = clock.filter(|&clock| clock > told) {
+            self.sched.set_rq_clock(cpu, clock);
+            self.cpus[cpu.index()].clock_shown = record.number;
+        }
+    }
+
+    /// The task that leaves a CPU had left its queue before, since its group is throttled: time went on until the next one
+    /// was looked for, and what its groups have been charged since shows only later, if they run on.
+    pub(super) fn follow_clock_after_limbo(&mut self, record: &Record, cpu: Cpu, next: TaskId) {
+        if self.clocks_shown || !self.sched.is_in_limbo(self.sched.curr(cpu)) {
+            return;
+        }
+        if let Some(clock) = self.clock_of_start(record, cpu, next) {
+            self.sched.set_rq_clock(cpu, clock.max(self.sched.rq_clock(cpu)));
+        }
+    }
+
+    /// The runqueue's clock when a task gets the CPU: where it is charged first, an average tells it.
+    fn clock_of_start(&self, record: &Record, cpu: Cpu, task: TaskId) -> Option<Ns> {
+        let pid = self.pid_of(task);
+        let ahead = self.cpus[cpu.index()].clock_ahead.unwrap_or(0);
+        let began = self.time_of_start(task)?.min(record.time);
+        let about = Ns(began.0.wrapping_add(ahead as u64));
+        let mut coming = self.window.on_cpu(cpu).take_while(|later| !matches!(later.what, What::Switch(_)));
+        let runtime = coming.find_map(|later| match &later.what {
+            What::Runtime { pid: charged, runtime, .. } if *charged == pid => Some(*runtime),
+            _ => None,
+        })?;
+        let shown = coming.find_map(|later| match &later.what {
+            What::Probe(probe) if probe.at == At::AverageReturn => {
+                let queue = self.probed_queue(probe).filter(|&queue| self.runs_group(queue))?;
+                Some((queue, Vruntime(probe.unsigned(Key::Average)?)))
+            }
+            _ => None,
+        });
+        let exact = shown.filter(|(queue, _)| self.average_known(*queue)).and_then(|(queue, average)| {
+            let clock = self.clock_of_average(queue, average, began + runtime + runtime);
+            let off = self.sched.queue_average_at(queue, clock).minus(average).unsigned_abs();
+            (off <= ROUNDING).then(|| Ns(clock.0.saturating_sub(runtime.0)))
+        });
+        Some(exact.unwrap_or(about))
     }
 
     /// The same where a probe of `place_entity()` shows a queue's minimum.

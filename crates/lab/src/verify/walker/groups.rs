@@ -163,6 +163,7 @@ impl Walker {
         let entity = probe.group_entity().and_then(|_| self.probed_entity(probe));
         let entity = entity.filter(|_| probe.get(Key::OnRq) == Some(1));
         self.cpus[record.cpu.index()].reweighting = entity.zip(probe.unsigned(Key::NewWeight));
+        self.learn_clock_of_placed(record, probe);
         if record.number > self.cpus[record.cpu.index()].weights_given {
             self.give_weight(probe);
         }
@@ -204,8 +205,8 @@ impl Walker {
             return;
         };
         let view = self.sched.entity_view(entity);
-        // Even the same weight lets the kernel charge the entity, which shows in its rounding.
-        if view.task.is_none() && (self.clocks_shown || view.weight != weight) {
+        // Even the same weight lets the kernel charge the entity.
+        if view.task.is_none() {
             self.sched.give_weight(entity, weight);
         }
     }
@@ -256,7 +257,8 @@ impl Walker {
     pub(super) fn group_vruntime_shown_later(&self, entity: EntityId) -> Option<Vruntime> {
         let address = self.groups.address(entity)?;
         let next = self.window.of_entity(address).find_map(|record| match &record.what {
-            What::Probe(probe) if matches!(probe.at, At::SetNextEntity | At::Remove | At::PickReturn) => {
+            What::Probe(probe) if matches!(probe.at, At::SetNextEntity | At::Remove) => Some(probe),
+            What::Probe(probe) if probe.at == At::PickReturn && probe.get(Key::Vruntime).is_some() => {
                 Some(probe)
             }
             _ => None,

@@ -196,6 +196,7 @@ impl Walker {
             return;
         }
         if std::mem::take(&mut self.knowledge.entity_mut(joined.entity).place_judged) {
+            self.knowledge.entity_mut(joined.entity).placed = None;
             return;
         }
         let model = view.vruntime;

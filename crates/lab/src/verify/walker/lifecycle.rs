@@ -51,19 +51,20 @@ impl Walker {
         self.prepare_enqueue(record.cpu, task, target);
         let (entity, orig) = (self.sched.task_entity(task), self.queue_of(task));
         let queue = self.sched.task_queue_on(task, target);
+        self.follow_clock(record, target);
+        let told = self.learn_clock_of_join(record, task, queue);
         let known = match self.by_lag {
             true => self.average_known(queue),
             false => {
-                let shown = self.clock_told(orig) && self.clock_told(queue);
+                let shown = told && self.clock_told(orig) && self.clock_told(queue);
                 self.is_known(task) && self.min_known(orig) && self.min_known(queue) && shown
             }
         };
         let own = Joining { entity, case: "fork", known, stood: None, others: Vec::new(), since: 0 };
         let joining = self.joining(task, target, own);
         self.note_unprinted_charge(target);
-        self.follow_clock(record, target);
         self.sched.activate_new(task, target);
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(target);
         self.judge_placements(record, joining);
         let pending = self.sched.need_resched(target);
         let truth = match self.asks_resched_next(record.cpu, wakeup.pid, target) {
@@ -115,7 +116,7 @@ impl Walker {
             _ => {
                 self.give_coming_weights(cpu, |record| joins(record) || ends_wait(record));
                 let left = self.sched.take_running_off(cpu, moved);
-                self.sched.flush_given_weights();
+                self.sched.flush_given_weights(cpu);
                 self.give_coming_weights(cpu, ends_wait);
                 self.throttle_before(cpu, ends_wait);
                 if left {
@@ -123,7 +124,7 @@ impl Walker {
                 }
             }
         }
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(cpu);
         if moved {
             // The group may be throttled: sched_move_task() has the task picked again.
             self.cpus[cpu.index()].resched_due = true;
@@ -175,7 +176,7 @@ impl Walker {
         let nice = announced.or_else(|| self.sched.task(task).prio().nice()).unwrap_or(0);
         self.note_unprinted_charge(cpu);
         self.sched.force_nice(task, nice, policy);
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(cpu);
         if self.by_lag {
             let since = record.number;
             let own = Joining { entity, case: "put back", known, stood: None, others: Vec::new(), since };
@@ -193,15 +194,21 @@ impl Walker {
         self.cpus[record.cpu.index()].ahead_until = ends.map_or(0, |record| record.number);
         let policy = self.sched.policy(task);
         self.sched.force_nice(task, nice, policy);
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(self.sched.task(task).cpu());
         self.note_minima(task);
         self.force_if_shown(task);
     }
 
-    /// Forces a task's vruntime where it is shown later; otherwise it stays as the model has it.
+    /// Forces a task's vruntime where it is shown later, its deadline as far from it as it was; otherwise they stay as the
+    /// model has them.
     fn force_if_shown(&mut self, task: TaskId) {
         if let Some(shown) = self.vruntime_shown_later(task) {
-            self.force_vruntime(self.sched.task_entity(task), shown);
+            let entity = self.sched.task_entity(task);
+            let view = self.sched.entity_view(entity);
+            if self.by_lag && self.is_entity_known(entity) {
+                self.sched.force_deadline(entity, view.deadline.plus(shown.minus(view.vruntime)));
+            }
+            self.force_vruntime(entity, shown);
         }
     }
 }

@@ -67,6 +67,7 @@ impl Walker {
                     && let Some(info) = self.cpus.get_mut(cpu.index())
                 {
                     info.enqueued = Some((record.number, record.time));
+                    self.cpus[record.cpu.index()].queues = probe.task();
                 }
                 self.note_return_of_task(record, probe);
                 self.compare_minimum(record, probe);
@@ -79,6 +80,9 @@ impl Walker {
                     self.compare_minimum(record, probe);
                 }
                 self.compare_entity(record, probe);
+                if probe.at == At::DequeueEntity && !self.by_lag {
+                    self.block_uncharged(record, probe);
+                }
             }
             // Off the time line to be placed anew: the core has done so already.
             At::Remove
@@ -114,6 +118,7 @@ impl Walker {
                 self.leave_throttled(record);
                 self.compare_lag_at_dequeue(record, probe);
             }
+            At::PickReturn if !self.by_lag => self.charge_for_pick(record.cpu),
             At::Throttle => self.on_throttle(record, probe),
             At::Unthrottle => self.on_unthrottle(record, probe),
             At::RequeueDelayed => self.on_requeue(record, probe),
@@ -198,6 +203,9 @@ impl Walker {
         }
         if probe.at == At::Insert && (view.task.is_none() || !runs) {
             // Put on the time line by a step that the core has not done yet.
+            if let Some(vruntime) = probe.unsigned(Key::Vruntime) {
+                self.learn_clock_of_put(record, entity, Vruntime(vruntime));
+            }
             return;
         }
         self.follow_weight(entity, probe);
@@ -242,13 +250,17 @@ impl Walker {
             // The core charges it as the kernel has done, and then gives it its weight.
             return;
         }
+        // A group's entity never leaves its queue's time line where that has a minimum: its vruntime is never relative.
+        let absolute = probe.unsigned(Key::Vruntime).filter(|_| !self.by_lag && view.task.is_none());
+        if let Some(vruntime) = absolute.map(Vruntime).filter(|_| self.sched.is_current(entity)) {
+            self.charge_current(record, entity, vruntime);
+        }
         // A group's entity has been given its weight before.
         self.sched.flush_given_weight(entity);
+        if let Some(vruntime) = absolute {
+            self.force_vruntime(entity, Vruntime(vruntime));
+        }
         if !self.by_lag {
-            // A group's entity never leaves its queue's time line, so that its vruntime is never relative.
-            if let Some(vruntime) = probe.unsigned(Key::Vruntime).filter(|_| view.task.is_none()) {
-                self.force_vruntime(entity, Vruntime(vruntime));
-            }
             return;
         }
         let Some(lag) = probe.get(Key::Lag) else { return };
@@ -283,11 +295,10 @@ impl Walker {
         let Some(entity) = self.probed_entity(probe) else { return };
         let placed = Placed { event: record.number, vruntime, deadline };
         let off_queue = !self.sched.entity_view(entity).on_rq;
-        if self.by_lag && self.clocks_shown && off_queue && self.sched.is_current(entity) {
+        if self.by_lag && off_queue && self.sched.is_current(entity) {
             self.judge_place_of_current(entity, placed);
-        } else {
-            self.knowledge.entity_mut(entity).placed = Some(placed);
         }
+        self.knowledge.entity_mut(entity).placed = Some(placed);
     }
 
     /// `avg_vruntime()` returns to a placement.
@@ -340,7 +351,7 @@ impl Walker {
             None if view.delayed => self.sched.force_delayed_group_out(entity),
             _ => return,
         }
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(self.sched.cpu_of(self.sched.queue_of(entity)));
         let info = self.knowledge.entity_mut(entity);
         info.lag_known = known && info.known;
     }

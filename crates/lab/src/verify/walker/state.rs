@@ -189,6 +189,8 @@ pub(super) struct CpuInfo {
     pub returning: Option<Returning>,
     /// The task that a probe has shown leaving since its group is throttled.
     pub leaving_throttled: Option<TaskId>,
+    /// The task that a probe has shown code on this CPU queueing last.
+    pub queues: Option<Pid>,
     /// The last that a probe has shown a task being queued here: the event, and when.
     pub enqueued: Option<(u64, Ns)>,
     /// The event that last told its runqueue's clock where no accounting was printed.

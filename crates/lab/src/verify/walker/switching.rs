@@ -4,8 +4,10 @@ use fairlab_event::{Cpu, Pid, Switch, TaskState};
 use fairlab_kernel::open_loop::{EntityId, LevelPick, QueueView};
 use fairlab_kernel::{Policy, TaskId};
 
-use super::super::record::Record;
+use super::super::probe::{At, Key, Probe};
+use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
+use super::accounting::ends_dequeue;
 use super::{Judged, Walker};
 
 impl Walker {
@@ -32,6 +34,7 @@ impl Walker {
         if self.by_lag && !self.seen.dequeue_probe && asks_fair {
             self.sched.finish_delayed_dequeues(cpu);
         }
+        self.follow_clock_after_limbo(record, cpu, next);
         self.judge_pick(record, next);
         self.switch_to(record, next, switch.prev_state);
         if self.info(prev).is_some_and(|info| info.exiting) && !self.sched.is_on_queue(prev) {
@@ -59,10 +62,47 @@ impl Walker {
         let levels = self.sched.levels(task);
         let averages = self.averages_known(&levels);
         self.sched.deactivate_task(cpu, state);
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(cpu);
         self.cpus[cpu.index()].blocked = true;
         self.know_lags_of_gone(&levels, &averages);
         self.note_minima(task);
+    }
+
+    /// A probe shows the running task going to sleep: where no time has passed on its runqueue's clock, it leaves its queue
+    /// without being charged.
+    pub(super) fn block_uncharged(&mut self, record: &Record, probe: &Probe) {
+        /// `DEQUEUE_SLEEP`.
+        const SLEEP: i64 = 1;
+        let cpu = record.cpu;
+        let curr = self.sched.curr(cpu);
+        let sleeps = probe.get(Key::Flags).is_some_and(|flags| flags & SLEEP != 0);
+        let pid = probe.task().filter(|&pid| sleeps && pid == self.pid_of(curr));
+        if pid.is_none() || self.cpus[cpu.index()].blocked || !self.charges_nothing_more(cpu, curr) {
+            return;
+        }
+        let Some(switch) = self.next_switch(cpu).filter(|switch| Some(switch.prev_pid) == pid) else {
+            return;
+        };
+        if self.blocks(&switch) {
+            self.give_coming_weights(cpu, ends_dequeue);
+            self.block(cpu, switch.prev_state);
+        }
+    }
+
+    /// Whether the running task of `cpu` is not charged before another is looked for.
+    fn charges_nothing_more(&self, cpu: Cpu, curr: TaskId) -> bool {
+        let pid = self.pid_of(curr);
+        for later in self.window.on_cpu(cpu) {
+            match &later.what {
+                What::Runtime { pid: charged, .. } if *charged == pid => return false,
+                What::Probe(probe) if !matches!(probe.at, At::DequeueEntity | At::ReweightEntity) => {
+                    return true;
+                }
+                What::Probe(_) | What::OtherProbe => {}
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// A task that leaves runnable without a pending reschedule has yielded.
@@ -114,7 +154,7 @@ impl Walker {
     /// Charges the levels above the running task up to where the task itself has been charged, which was printed.
     pub(super) fn account_levels(&mut self, cpu: Cpu) {
         // After it has blocked, time goes on without it: what was pulled meanwhile was accounted later.
-        let left = self.cpus[cpu.index()].blocked;
+        let left = self.cpus[cpu.index()].blocked || self.sched.is_in_limbo(self.sched.curr(cpu));
         let clock = self.sched.charged_until(cpu).filter(|_| !left);
         self.sched.account_until(cpu, clock.unwrap_or_else(|| self.sched.rq_clock(cpu)));
     }

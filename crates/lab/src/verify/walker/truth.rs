@@ -42,6 +42,19 @@ impl Walker {
         Some(Ns(self.sched.charged_until(cpu)?.0 + runtime.0))
     }
 
+    /// The same where that is part of the pick that `cpu` has begun.
+    pub(super) fn clock_of_charge_at_pick(&self, cpu: Cpu) -> Option<Ns> {
+        let pid = self.pid_of(self.sched.curr(cpu));
+        let is_part = |record: &&Record| match &record.what {
+            What::OtherProbe => true,
+            What::Probe(probe) => matches!(probe.at, At::PickReturn | At::PutPrevEntity | At::SetNextEntity),
+            _ => false,
+        };
+        let next = self.window.on_cpu(cpu).find(|record| !is_part(record))?;
+        let charges = matches!(next.what, What::Runtime { pid: charged, .. } if charged == pid);
+        (charges && !in_interrupt(next)).then(|| self.clock_of_next_charge(cpu))?
+    }
+
     /// When a task that gets the CPU begins to run: so much before its first accounting as that charges.
     pub(super) fn time_of_start(&self, task: TaskId) -> Option<Ns> {
         let pid = self.pid_of(task);

@@ -75,7 +75,7 @@ impl Walker {
     /// Code on this CPU takes a waiting task off its queue, to queue it on another soon.
     fn detach(&mut self, record: &Record, task: TaskId, dest: Cpu) {
         let levels = self.sched.levels(task);
-        let queue = self.queue_of(task);
+        let (orig, queue) = (self.sched.task(task).cpu(), self.queue_of(task));
         let lag_known = self.average_known(queue) && self.is_known(task);
         let by_minimum = self.is_known(task) && self.min_known(queue);
         self.note_unprinted_charge(self.sched.task(task).cpu());
@@ -85,6 +85,7 @@ impl Walker {
         }
         self.follow_clock(record, self.sched.task(task).cpu());
         self.advance_moves_clock(record, self.sched.task(task).cpu());
+        self.learn_clock_of_next_minimum(record, queue);
         // Where a group's entity runs, what it has been charged by now shows nowhere but in the clock.
         let runs_group = self.sched.current_of(queue).is_some_and(|curr| curr.task.is_none());
         let told = self.clocks_shown || self.recording.traces_places;
@@ -95,7 +96,7 @@ impl Walker {
         } else {
             self.sched.migrate_waking(task, dest, record.time);
         }
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(orig);
         for entity in levels {
             self.note_minimum(self.sched.queue_of(entity));
         }
@@ -144,6 +145,13 @@ impl Walker {
             What::Probe(probe) if probe.at == At::WakeupPreempt => {
                 self.attach_until(record, cpu, probe.task());
             }
+            // An idle CPU is asked without a test, once for each.
+            What::Probe(probe) if probe.by == Some(Caller::Preemption) => {
+                let queued = self.cpus[cpu.index()].queues;
+                let detached = &self.cpus[cpu.index()].detached;
+                let last = queued.filter(|pid| detached.iter().any(|(detached, _)| detached == pid));
+                self.attach_until(record, cpu, last);
+            }
             _ => self.attach_detached(record, cpu),
         }
     }
@@ -185,16 +193,17 @@ impl Walker {
             let dest = self.sched.task(task).cpu();
             self.prepare_enqueue(by, task, dest);
             let (entity, queue) = (self.sched.task_entity(task), self.queue_of(task));
+            self.follow_clock(record, dest);
+            let told = self.learn_clock_of_join(record, task, queue) && self.clock_told(queue);
             let known = match self.by_lag {
                 true => self.place_known(entity, queue),
-                false => self.is_known(task) && self.min_known(queue) && self.clock_told(queue),
+                false => self.is_known(task) && self.min_known(queue) && told,
             };
             let own = Joining { entity, case: "moved", known, stood: None, others: Vec::new(), since: event };
             let joining = self.joining(task, dest, own);
             self.note_unprinted_charge(dest);
-            self.follow_clock(record, dest);
             self.sched.attach(task);
-            self.sched.flush_given_weights();
+            self.sched.flush_given_weights(dest);
             self.judge_placements(record, joining);
             self.judge_traced(record);
             if self.cpus[dest.index()].pending_since > event {
@@ -327,7 +336,7 @@ impl Walker {
             let known = self.average_known(self.queue_of(task));
             self.note_unprinted_charge(self.sched.task(task).cpu());
             self.sched.force_delayed_awake(task);
-            self.sched.flush_given_weights();
+            self.sched.flush_given_weights(self.sched.task(task).cpu());
             if let Some(info) = self.info(task) {
                 info.requeued = Some(known);
             }
@@ -411,7 +420,7 @@ impl Walker {
         self.follow_clock(record, target);
         self.note_unprinted_charge(target);
         self.sched.activate_woken(task, moved.is_some());
-        self.sched.flush_given_weights();
+        self.sched.flush_given_weights(target);
         self.judge_placements(record, joining);
     }
 
