@@ -133,10 +133,18 @@ impl Scheduler {
     ///
     /// Kernel: the loop in `pick_task_fair()` around `pick_next_entity()`.
     pub fn finish_delayed_dequeues(&mut self, cpu: Cpu) {
+        self.finish_delayed_dequeues_but(cpu, |_| false);
+    }
+
+    /// The same, until it would be the turn of a task that `stays`: for a driver that knows when the kernel did it.
+    pub fn finish_delayed_dequeues_but(&mut self, cpu: Cpu, stays: impl Fn(TaskId) -> bool) {
         if !self.has_delayed(cpu) {
             return;
         }
         while let Some(se) = self.delayed_candidate(self.rqs[cpu.index()].cfs) {
+            if self.se(se).task.is_some_and(&stays) {
+                break;
+            }
             self.finish_delayed(se);
         }
     }

@@ -11,6 +11,7 @@ mod averages;
 mod balancing;
 mod bandwidth;
 mod clock;
+mod delaying;
 mod groups;
 mod judging;
 mod lifecycle;
@@ -114,6 +115,8 @@ struct Seen {
     resched_probe: bool,
     /// Interrupts of other CPUs, with what asks for them.
     preempting_interrupts: bool,
+    /// How long tasks have slept, when they are woken.
+    sleeps_end: bool,
     /// A probe at `dequeue_entities()`: delayed dequeues are shown.
     dequeue_probe: bool,
     /// Places where the state had to be set right without a decision that explains it.
@@ -174,6 +177,7 @@ impl Walker {
     pub fn push(&mut self, record: Record) {
         self.learn_addresses(&record);
         self.seen.preempting_interrupts |= matches!(record.what, What::Interrupts { preempts: true, .. });
+        self.seen.sleeps_end |= matches!(record.what, What::SleepEnds(_));
         self.window.push(record);
         if self.window.len() > LOOK_AHEAD {
             self.step();
@@ -271,6 +275,7 @@ impl Walker {
         self.reconsider_selections(&record);
         self.follow_flags(&record, was_pending);
         self.after(&record);
+        self.settle_sleeper(&record);
         self.judge_traced(&record);
         self.look_around(&record);
     }

@@ -119,7 +119,7 @@ impl Walker {
         } else if self.is_dequeue(record, pid, cpu) {
             let state = self.next_switch(cpu).map_or(TaskState::INTERRUPTIBLE, |switch| switch.prev_state);
             self.give_coming_weights(cpu, ends_dequeue);
-            self.block(cpu, state);
+            self.block(record, cpu, state);
         }
     }
 

@@ -41,6 +41,8 @@ pub(super) struct TaskInfo {
     pub printed: bool,
     /// It has been woken where it slept on its queue, and whether that queue was known then.
     pub requeued: Option<bool>,
+    /// The trace shows when it leaves the queue on which it sleeps.
+    pub stay_shown: bool,
     /// A probe has shown it queued by the wakeup that is under way.
     pub activated: bool,
     /// The CPU to which that wakeup was left.
@@ -62,6 +64,7 @@ impl TaskInfo {
             seen: false,
             printed: false,
             requeued: None,
+            stay_shown: false,
             activated: false,
             coming_to: None,
         }
@@ -126,6 +129,11 @@ pub(super) struct CpuInfo {
     pub queue_known: bool,
     /// Its running task has left the queue and the switch is to come.
     pub blocked: bool,
+    /// Its running task, which the core has sleeping on the queue and the kernel not, once it has switched; and whether what
+    /// that rests on was known.
+    pub leaves_by_switch: Option<(TaskId, bool)>,
+    /// The sleeper that leaves its queue in the test for preemption of a task that code on this CPU is waking.
+    pub leaves_in_test: Option<TaskId>,
     /// The task that code on this CPU is waking.
     pub waking: Option<Pid>,
     /// Tasks that code on this CPU has taken off a queue and not yet put on another, each with the event of that.

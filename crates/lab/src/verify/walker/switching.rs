@@ -24,15 +24,15 @@ impl Walker {
         self.return_unseen(next);
         if self.blocks(&switch) {
             if !self.cpus[cpu.index()].blocked && self.sched.curr(cpu) == prev {
-                self.block(cpu, switch.prev_state);
+                self.block(record, cpu, switch.prev_state);
             }
         } else {
             self.apply_unseen_yield(record, &switch, prev);
         }
         // A task of a higher class goes before fair ones are looked at.
         let asks_fair = self.is_fair(next) || switch.next_pid == Pid::IDLE;
-        if self.by_lag && !self.seen.dequeue_probe && asks_fair {
-            self.sched.finish_delayed_dequeues(cpu);
+        if asks_fair {
+            self.finish_delayed_dequeues(record, cpu);
         }
         self.follow_clock_after_limbo(record, cpu, next);
         self.judge_pick(record, next);
@@ -51,7 +51,7 @@ impl Walker {
     }
 
     /// The running task of `cpu` leaves its queue.
-    pub(super) fn block(&mut self, cpu: Cpu, state: TaskState) {
+    pub(super) fn block(&mut self, record: &Record, cpu: Cpu, state: TaskState) {
         // A kernel up to v5.17 may have shown the state of a task that is being woken.
         let state = if state.is_runnable() { TaskState::INTERRUPTIBLE } else { state };
         let task = self.sched.curr(cpu);
@@ -61,7 +61,9 @@ impl Walker {
         self.sched.stand_on(cpu);
         let levels = self.sched.levels(task);
         let averages = self.averages_known(&levels);
+        let known = averages.first() == Some(&true) && self.is_known(task);
         self.sched.deactivate_task(cpu, state);
+        self.follow_delay(record, task, state, known);
         self.sched.flush_given_weights(cpu);
         self.cpus[cpu.index()].blocked = true;
         self.know_lags_of_gone(&levels, &averages);
@@ -85,7 +87,7 @@ impl Walker {
         };
         if self.blocks(&switch) {
             self.give_coming_weights(cpu, ends_dequeue);
-            self.block(cpu, switch.prev_state);
+            self.block(record, cpu, switch.prev_state);
         }
     }
 
@@ -214,18 +216,45 @@ impl Walker {
     /// The wait of a sleeper that does not get the CPU ends: it leaves the queue on which it was left, and how far it was
     /// behind is forgotten.
     pub(super) fn on_wait_ends(&mut self, record: &Record, pid: Pid) {
-        let Some(task) = self.tasks.get(&pid).filter(|info| !info.waking).map(|info| info.id) else { return };
-        let cpu = self.sched.task(task).cpu();
-        let sleeps = self.sched.is_delayed(task) || !self.sched.is_on_queue(task);
-        let gets_cpu = self.next_switch(record.cpu).is_none_or(|switch| switch.next_pid == pid);
-        if !self.by_lag || !sleeps || self.seen.dequeue_probe || cpu != record.cpu || gets_cpu {
+        let Some(info) = self.tasks.get(&pid) else { return };
+        let (task, shown) = (info.id, info.stay_shown);
+        if info.waking && !shown {
             return;
         }
+        let cpu = self.sched.task(task).cpu();
+        let sleeps = self.sched.is_delayed(task) || !self.sched.is_on_queue(task);
+        let gets_cpu = matches!(
+            self.window.of_task(pid).next().map(|next| &next.what),
+            Some(What::Switch(switch)) if switch.next_pid == pid
+        );
+        // Code on another CPU that queues a task there looks for the one to pick as well.
+        let tells = cpu == record.cpu || shown;
+        if !self.by_lag || !sleeps || self.seen.dequeue_probe || !tells || gets_cpu {
+            return;
+        }
+        let by = &mut self.cpus[record.cpu.index()];
+        if by.sleep_ended.is_some() {
+            // It leaves in the test for preemption of a task that is queued before that.
+            by.leaves_in_test = Some(task);
+            return;
+        }
+        self.leave_unpicked(task);
+    }
+
+    /// A sleeper leaves its queue late, and how far it was behind is forgotten.
+    fn leave_unpicked(&mut self, task: TaskId) {
         self.sched.force_delayed_out(task);
         if self.sched.forgets_delayed_lag() {
             let entity = self.sched.task_entity(task);
             self.sched.force_vlag(entity, 0);
             self.knowledge.entity_mut(entity).lag_known = true;
+        }
+    }
+
+    /// A woken task has been queued, and the test for its preemption is to come: sleepers that would win it leave before.
+    pub(super) fn leave_in_test(&mut self, by: Cpu) {
+        if let Some(task) = self.cpus[by.index()].leaves_in_test.take() {
+            self.leave_unpicked(task);
         }
     }
 
@@ -284,9 +313,7 @@ impl Walker {
     pub(super) fn kept_running(&mut self, record: &Record, curr: TaskId) {
         let cpu = record.cpu;
         self.account_levels(cpu);
-        if self.by_lag && !self.seen.dequeue_probe {
-            self.sched.finish_delayed_dequeues(cpu);
-        }
+        self.finish_delayed_dequeues(record, cpu);
         self.sched.context_switch(cpu, curr, TaskState::RUNNABLE);
     }
 }

@@ -242,6 +242,7 @@ impl Walker {
         } else if !activated {
             self.activate(record, task, target);
         }
+        self.leave_in_test(record.cpu);
         self.judge_wakeup_preempt(record, task, target, was_queued);
         self.cpus[record.cpu.index()].waking = None;
         if let Some(info) = self.info(task) {
@@ -308,7 +309,9 @@ impl Walker {
         let cpu = &mut self.cpus[record.cpu.index()];
         let (ended, requeued) = (cpu.sleep_ended.take() == Some(pid), cpu.requeued.take() == Some(pid));
         let shown = if self.seen.dequeue_probe { requeued } else { !ended };
-        if !self.seen.dequeue_probe && self.sched.may_delay_dequeues() && self.is_fair(task) {
+        let judged_then = self.info(task).is_some_and(|info| std::mem::take(&mut info.stay_shown));
+        let may_stay = self.sched.may_delay_dequeues() && self.is_fair(task);
+        if may_stay && !self.seen.dequeue_probe && !judged_then {
             let model = self.sched.is_delayed(task);
             let known = self.lag_known(task);
             let verdict = match (known, model == shown) {

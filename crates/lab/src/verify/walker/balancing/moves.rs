@@ -102,7 +102,7 @@ impl Walker {
         let leaves = self.next_switch(cpu).filter(|switch| self.blocks(switch));
         let runs = leaves.filter(|switch| self.pid_of(self.sched.curr(cpu)) == switch.prev_pid);
         if let Some(switch) = runs.filter(|_| pulls && !self.cpus[cpu.index()].blocked) {
-            self.block(cpu, switch.prev_state);
+            self.block(record, cpu, switch.prev_state);
         }
     }
 
