@@ -18,6 +18,7 @@ use crate::cfs_rq::CfsRq;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::domain::Domains;
+use crate::energy::EnergyModel;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::GroupTimer;
 use crate::fair::load::UPTIME;
@@ -101,6 +102,8 @@ pub struct Scheduler {
     pub(crate) tasks: Vec<Task>,
     pub(crate) groups: Vec<TaskGroup>,
     pub(crate) cpufreq: Cpufreq,
+    /// What CPUs draw, where tasks are placed by it.
+    pub(crate) energy: Option<Box<EnergyModel>>,
     /// Of each last-level cache, by what its CPUs share: those marked idle (the RFC `idle-cpumask-v7`).
     pub(crate) idle_masks: Vec<CpuMask>,
     /// What becomes of them, if that is wanted.
@@ -150,6 +153,7 @@ impl Scheduler {
             tasks: Vec::new(),
             groups: vec![TaskGroup::root(topology.nr_cpus())],
             cpufreq: Cpufreq::default(),
+            energy: None,
             idle_masks: Vec::new(),
             idle_mask_notes: None,
             trace: TraceBuffer::default(),

@@ -85,7 +85,7 @@ impl Cpufreq {
 
 impl Headroom {
     /// The frequency that goes with `util` of `capacity` (`map_util_freq()`), kHz.
-    const fn map(self, util: u64, max_khz: u64, capacity: u64) -> u64 {
+    pub(crate) const fn map(self, util: u64, max_khz: u64, capacity: u64) -> u64 {
         match self {
             Headroom::OnFrequency => (max_khz + (max_khz >> 2)) * util / capacity,
             Headroom::OnUtilization => max_khz * (util + (util >> 2)) / capacity,
@@ -140,6 +140,11 @@ impl Scheduler {
             u64::from(policy.current) * CpuScale::FULL.frequency / u64::from(policy.domain.max())
         });
         CpuScale { frequency, capacity: self.arch_scale_cpu_capacity(cpu) }
+    }
+
+    /// Whether a governor sets the clock of `cpu`.
+    pub(crate) fn has_governor(&self, cpu: Cpu) -> bool {
+        self.cpufreq.policy_of.get(cpu.index()).copied().flatten().is_some()
     }
 
     /// The CPUs of a policy.

@@ -93,6 +93,8 @@ reasons! {
         NoIdle = "no idle CPU was found: the target",
         LessUrgentThere = "what runs where it was is less urgent",
         LeastUrgent = "it runs the least urgent task",
+        LeastEnergy = "the roomiest CPU of its clock domain, where the task takes the least energy",
+        PrevEnergy = "the CPU it last ran on: nowhere else does the task take enough less energy",
         NotAffine = "the waker wakes too many: the CPU it last ran on",
         FittingIdle = "an idle CPU that is big enough",
         BiggestIdle = "the biggest idle CPU, as none is big enough",

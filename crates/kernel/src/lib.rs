@@ -19,6 +19,7 @@ pub mod cpufreq;
 mod cpumask;
 pub mod decision;
 pub mod domain;
+pub mod energy;
 mod entity;
 mod fair;
 pub mod generation;

@@ -3,6 +3,7 @@
 mod bound;
 mod capacity;
 mod changes;
+mod energy;
 mod given;
 mod idle_sibling;
 mod idle_time;
@@ -48,7 +49,8 @@ impl Scheduler {
     /// The CPU on which `task` should be queued, asked on `here` by its running task. Pure.
     ///
     /// Kernel: `select_task_rq()`, kernel/sched/core.c; `select_task_rq_fair()`, kernel/sched/fair.c.
-    /// Departs: no energy-aware placement (v5.0, 732cd75b8c92); tasks whose migration is disabled do not exist.
+    /// Variants: by energy, where there is a model of it, from v5.0 (732cd75b8c92).
+    /// Departs: tasks whose migration is disabled do not exist.
     pub fn select_task_rq(&self, task: TaskId, here: Cpu, kind: WakeKind) -> CpuDecision {
         let woken = &self.tasks[task.index()];
         let prev = woken.cpu;
@@ -86,6 +88,11 @@ impl Scheduler {
             WakeKind::Exec => (SdFlags::BALANCE_EXEC, None),
             WakeKind::Wakeup { sync } => (SdFlags::BALANCE_WAKE, Some(sync)),
         };
+        if sync.is_some()
+            && let Some(decision) = self.find_energy_efficient_cpu(wakee)
+        {
+            return decision;
+        }
         let affine = sync.is_some()
             && !self.wake_wide(self.curr(here), task, here)
             && !self.wake_cap(wakee)

@@ -3,8 +3,10 @@
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, TaskState, sink_fn};
 
 use crate::core::{Mode, Scheduler, WakeKind, WakeStart};
+use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, PickDecision, TickDecision};
+use crate::energy::{PerfDomain, PerfState};
 use crate::entity::SchedEntity;
 use crate::fair::bandwidth::{Bandwidth, GroupTimer};
 use crate::group::GroupId;
@@ -36,6 +38,48 @@ impl Bed {
         let mut scheduler = Scheduler::new(kernel, topology, Ns::from_ms(1));
         scheduler.set_tracing(true);
         Bed { scheduler, now: Ns::ZERO, next_pid: 100, timers: Vec::new(), calls: Vec::new() }
+    }
+
+    /// A bench of four small CPUs and two of over twice their capacity, with clocks, governors and an energy model: the middle one
+    /// of three speeds takes the least energy, the highest the most, and the big ones draw four times as much.
+    pub fn with_energy_model(kernel: &str) -> Bed {
+        let topology = Topology::regular(1, 1, 6, 1, SmtNumbering::Adjacent).expect("a machine");
+        let topology = topology.with_capacities(&[446, 446, 446, 446, 1024, 1024]).expect("capacities");
+        let mut bed = Bed::on(kernel, topology);
+        let clock = |cpus: &str| FrequencyDomain {
+            cpus: CpuMask::parse_list(cpus).expect("a list"),
+            frequencies: vec![500_000, 750_000, 1_000_000],
+            rate_limit: Ns(1 << 50),
+            fast_switch: true,
+        };
+        bed.scheduler.set_frequency_domains(vec![clock("0-3"), clock("4-5")]);
+        let state = |khz, milliwatts| PerfState { khz, milliwatts };
+        let domain = |cpus: &str, times: u32| PerfDomain {
+            cpus: CpuMask::parse_list(cpus).expect("a list"),
+            states: vec![
+                state(500_000, 30 * times),
+                state(750_000, 40 * times),
+                state(1_000_000, 90 * times),
+            ],
+        };
+        let can_place = bed.scheduler.set_energy_model(&[domain("0-3", 1), domain("4-5", 4)]);
+        assert!(can_place, "{kernel}");
+        bed
+    }
+
+    /// Gives `cpu` fair use without any task, as if one had slept there.
+    pub fn use_cpu(&mut self, cpu: u32, util: u64) {
+        let root = self.scheduler.rqs[cpu as usize].cfs;
+        let avg = &mut self.scheduler.cfs_mut(root).tracked.avg;
+        (avg.util_avg, avg.runnable_avg) = (util, util);
+    }
+
+    /// Gives a task this use, estimates included.
+    pub fn use_task(&mut self, task: TaskId, util: u64) {
+        let se = self.scheduler.tasks[task.index()].se;
+        let avg = &mut self.scheduler.se_mut(se).avg;
+        (avg.util_avg, avg.runnable_avg) = (util, util);
+        (avg.util_est.enqueued, avg.util_est.ewma) = (util as u32, util as u32);
     }
 
     /// What follows happens on `cpu`, now.

@@ -81,6 +81,7 @@ fn machine(cpus: u32) -> Machine {
         jitter_percent: 0,
         costs: Costs::default(),
         frequency_domains: Vec::new(),
+        energy_model: Vec::new(),
     }
 }
 

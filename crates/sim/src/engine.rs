@@ -140,6 +140,7 @@ impl Engine {
     pub fn new(generation: Generation, machine: Machine, seed: u64) -> Engine {
         let mut kernel = Scheduler::new(generation, machine.topology.clone(), machine.tick());
         kernel.set_frequency_domains(machine.frequency_domains.clone());
+        kernel.set_energy_model(&machine.energy_model);
         let cpus = machine.topology.cpus().map(|_| CpuState::default()).collect();
         let queue = Queue::new(machine.topology.nr_cpus());
         let mut engine = Engine {

@@ -9,6 +9,7 @@ pub use presets::{PRESETS, Preset};
 use fairlab_event::Ns;
 use fairlab_kernel::Topology;
 use fairlab_kernel::cpufreq::FrequencyDomain;
+use fairlab_kernel::energy::PerfDomain;
 
 /// A machine that can run a workload in virtual time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct Machine {
     pub jitter_percent: u32,
     /// CPUs that share a clock whose frequency schedutil chooses; all others run at full speed.
     pub frequency_domains: Vec<FrequencyDomain>,
+    /// What CPUs draw at each of their frequencies, where wakeups go by that; of all CPUs or of none.
+    pub energy_model: Vec<PerfDomain>,
 }
 
 impl Machine {

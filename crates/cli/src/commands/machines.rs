@@ -75,9 +75,12 @@ fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Va
     let nodes = topology.nr_nodes() as u32;
     let row = |from| (0..nodes).map(|to| topology.distance(from, to)).collect::<Vec<_>>();
     let clocks = machine.frequency_domains.iter().map(|clock| {
+        let model = machine.energy_model.iter().find(|domain| domain.cpus == clock.cpus);
+        let powers =
+            model.map(|domain| domain.states.iter().map(|state| state.milliwatts).collect::<Vec<_>>());
         json!({
             "cpus": clock.cpus.to_string(), "khz": clock.frequencies,
-            "rate_limit_ns": clock.rate_limit.0, "fast_switch": clock.fast_switch,
+            "rate_limit_ns": clock.rate_limit.0, "fast_switch": clock.fast_switch, "milliwatts": powers,
         })
     });
     let costs = machine.costs.table();
@@ -156,6 +159,14 @@ fn parts(machine: &Machine) -> String {
             highest / 1000,
             clock.rate_limit.0 / 1000
         );
+    }
+    for domain in &machine.energy_model {
+        if let (Some(lowest), Some(highest)) = (domain.states.first(), domain.states.last()) {
+            text += &format!(
+                "energy model: CPUs {} draw {} to {} mW each\n",
+                domain.cpus, lowest.milliwatts, highest.milliwatts
+            );
+        }
     }
     text
 }

@@ -8,7 +8,9 @@ use crate::balance::detach::Pull;
 use crate::balance::imbalance::{Balancing, Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
 use crate::balance::reasons::{Balanced, TaskReason};
-use crate::balance::rules::{AllPinned, Balancer, CountedFailures, PendingWakeup, PushFailures};
+use crate::balance::rules::{
+    AllPinned, Balancer, CountedFailures, EnergyBalance, PendingWakeup, PushFailures,
+};
 use crate::balance::statistics::{GroupType, SdLbStats};
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
@@ -72,6 +74,8 @@ pub struct BalanceDecision {
     pub scanned: u32,
     /// Some runqueue of the machine has two tasks or more; told by the highest level only.
     overload: Option<bool>,
+    /// Some runqueue is overutilized, where there is an energy model; told by the highest level, or by any that sees one.
+    overutilized: Option<bool>,
     /// Σ utilization of the last-level cache, where this is its level.
     cache_util: Option<u64>,
     /// Affinity left something to move.
@@ -100,6 +104,7 @@ impl BalanceDecision {
             push: false,
             scanned: 0,
             overload: None,
+            overutilized: None,
             cache_util: None,
             left_pinned: false,
             all_pinned: false,
@@ -227,6 +232,7 @@ impl Scheduler {
         let rules = &self.generation.balance;
         let mut sds = self.update_sd_lb_stats(attempt);
         self.note_domain(attempt, &sds, decision);
+        self.leaves_to_wakeups(decision)?;
         rules.is_unbalanced(&mut sds, attempt.idle, attempt.imbalance_pct(self))?;
         let Some(busiest) = sds.busiest else { return Err(Balanced::NothingToTake) };
         let sd = self.domain(attempt.cpu, attempt.level);
@@ -259,11 +265,26 @@ impl Scheduler {
         Ok(source)
     }
 
+    /// Whether tasks are left where wakeups by energy have put them.
+    ///
+    /// Kernel: `find_busiest_group()`, kernel/sched/fair.c, from v5.0 (2802bf3cd936).
+    fn leaves_to_wakeups(&self, decision: &BalanceDecision) -> Result<(), Balanced> {
+        if self.energy.is_none() || self.generation.balance.energy == EnergyBalance::Moved {
+            return Ok(());
+        }
+        match decision.overutilized.unwrap_or(self.domains.root().overutilized) {
+            true => Ok(()),
+            false => Err(Balanced::LeftToWakeups),
+        }
+    }
+
     /// What looking at a domain tells beside its imbalance.
     fn note_domain(&self, attempt: &Attempt, sds: &SdLbStats, decision: &mut BalanceDecision) {
         decision.scanned += sds.scanned;
         let sd = self.domain(attempt.cpu, attempt.level);
         decision.overload = sd.parent.is_none().then_some(sds.overload);
+        let tells = self.energy.is_some() && (sd.parent.is_none() || sds.overutilized);
+        decision.overutilized = tells.then_some(sds.overutilized);
         let spans_cache = sd.span_weight == self.domains.of_cpu(attempt.cpu).sd_llc_size;
         let tells = spans_cache && attempt.idle != CpuIdleType::NewlyIdle;
         decision.cache_util = tells.then_some(sds.total_util);
@@ -330,6 +351,9 @@ impl Scheduler {
         let moved = decision.moved();
         if let Some(overload) = decision.overload {
             self.domains.root_mut().overloaded = overload;
+        }
+        if let Some(overutilized) = decision.overutilized {
+            self.domains.root_mut().overutilized = overutilized;
         }
         if let Some(util) = decision.cache_util {
             let percent = self.domain(decision.cpu, decision.level).imbalance_pct;

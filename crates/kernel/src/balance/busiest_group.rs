@@ -89,7 +89,7 @@ impl BalanceRules {
 
     /// Whether something should be taken from the busiest group.
     ///
-    /// Kernel: `find_busiest_group()`, kernel/sched/fair.c. Departs: no energy model.
+    /// Kernel: `find_busiest_group()`, kernel/sched/fair.c.
     ///
     /// # Errors
     /// Why nothing should be.

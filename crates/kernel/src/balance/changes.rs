@@ -3,14 +3,14 @@
 //! Must not know: what the rules do.
 
 use super::rules::{
-    ActiveBalance, AffinityMark, AllPinned, BackOff, BalanceEffect, BalanceLoad, Balancer, BiggerCpus,
-    BlockedLimit, BlockedTells, BusyInterval, CapacityMargin, Comparison, CoreSpreading, CostBump, CostDecay,
-    CountedFailures, CountedTasks, DelayedCount, DelayedMoves, EmptyQueue, FullTie, GroupRunnable, Halving,
-    IdlePolicyBusy, IlbAbort, IlbChoice, IlbOrder, IlbUpdate, Ineligible, LoadStep, LocalAverage, LookLimit,
-    Misfit, MisfitSize, MisfitTie, NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidleStats,
-    NewidleUpdate, NextKick, NextUpdate, NoLoad, NumaAllowance, PendingWakeup, PercpuKthreads, PushFailures,
-    PushInterval, SiblingPreference, SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity, SpareTie,
-    UtilSource, UtilStep,
+    ActiveBalance, AffinityMark, AllPinned, ArrivalUse, BackOff, BalanceEffect, BalanceLoad, Balancer,
+    BiggerCpus, BlockedLimit, BlockedTells, BusyInterval, CapacityMargin, Comparison, CoreSpreading,
+    CostBump, CostDecay, CountedFailures, CountedTasks, DelayedCount, DelayedMoves, EmptyQueue,
+    EnergyBalance, EnergyOverload, FullTie, GroupRunnable, Halving, IdlePolicyBusy, IlbAbort, IlbChoice,
+    IlbOrder, IlbUpdate, Ineligible, LoadStep, LocalAverage, LookLimit, Misfit, MisfitSize, MisfitTie,
+    NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidleStats, NewidleUpdate, NextKick, NextUpdate,
+    NoLoad, NumaAllowance, PendingWakeup, PercpuKthreads, PushFailures, PushInterval, SiblingPreference,
+    SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity, SpareTie, UtilSource, UtilStep,
 };
 use crate::generation::{Change, Effect, Feature, Release};
 
@@ -44,6 +44,7 @@ const fn noted(
 pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("3b1baa6496e6", "misfit", (4, 20), "sched/fair: Add 'group_misfit_task' load-balance type", [Misfit::GroupType]),
     change!("4ad3831a9d4a", "spare-bigger-cpus", (4, 20), "sched/fair: Don't move tasks to lower capacity CPUs unless necessary", [BiggerCpus::SparedByQueue]),
+    change!("2802bf3cd936", "overutilized", (5, 0), "sched/fair: Add over-utilization/tipping point indicator", [EnergyBalance::Stay]),
     change!("3f130a37c442", "newidle-interval", (5, 0), "sched/fair: Don't increase sd->balance_interval on newidle balance", [BackOff::NotNewidle]),
     change!("46a745d90585", "voluntary-interval", (5, 1), "sched/fair: Fix unnecessary increase of balance interval", [PushInterval::BacksOffUnlessVoluntary]),
     change!("9b019acb72e4", "ilb-first-idle", (5, 2), "sched/nohz: Run NOHZ idle load balancer on HK_FLAG_MISC CPUs", [IlbChoice::FirstIdle]),
@@ -69,6 +70,7 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("ec73240b1627", "smt-heat", (5, 10), "sched/fair: Ignore cache hotness for SMT migration", [SmtHeat::ColdBetweenThreads]),
     change!("5a7f55590467", "load-doubling", (5, 10), "sched/fair: Relax constraint on task's load during load balance", [LoadStep::DoublingWithFailures]),
     change!("e4d32e4d5444", "less-a-tick", (5, 10), "sched/fair: Minimize concurrent LBs between domain level", [BusyInterval::LessATick]),
+    change!("8e1ac4299a6e", "overutilized-arrival", (5, 10), "sched/fair: Fix overutilized update in enqueue_task_fair()", [ArrivalUse::CountsAtTick]),
     change!("16b0a7a1a0af", "spread-in-llc", (5, 10), "sched/fair: Ensure tasks spreading in LLC during LB", [SpareCapacity::BeyondCache]),
     noted("45da7a2b0af8", "ilb-other", (5, 11), "sched/fair: Exclude the current CPU from find_new_ilb()", &[Effect::Groundwork("a CPU that kicks another is busy, and was never found idle")]),
     change!("7d2b5dd0bcc4", "numa-quarter", (5, 11), "sched/numa: Allow a floating imbalance between NUMA nodes", [NumaAllowance::QuarterOfSource]),
@@ -103,6 +105,7 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     ]),
     change!("b0defa7ae03e", "look-further", (6, 1), "sched/fair: Make sure to try to detach at least one movable task", [LookLimit::UntilOneAllowed]),
     change!("91dcf1e8068e", "imbalance-overflow", (6, 3), "sched/fair: Fix imbalance overflow", [LocalAverage::BelowDomain]),
+    noted("e5ed0550c04c", "misfit-under-energy", (6, 3), "sched/fair: unlink misfit task from cpu overutilized", &[Effect::Groundwork("without clamps a CPU whose task is too large for it is overutilized")]),
     change!("5fd6d7f43958", "full-smt-tie", (6, 5), "sched/fair: Keep a fully_busy SMT sched group as busiest", [FullTie::LastUnlessSmt]),
     change!("43726bdedd29", "busiest-sibling", (6, 5), "sched/fair: Use the busiest group to set prefer_sibling", [SiblingPreference::OfBusiest]),
     change!("fee1759e4f04", "smt-groups", (6, 6), "sched/fair: Determine active load balance for SMT sched groups", [SmtGroups::Relieved]),
@@ -129,9 +132,7 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
         Effect::NotModelled("a level that one CPU at a time may balance"),
     ]),
     noted("45e09225085f", "newidle-lock", (7, 0), "sched/fair: Avoid rq->lock bouncing in sched_balance_newidle()", &[Effect::Groundwork("a lock is taken and released less often")]),
-    noted("d3d663faa1d4", "eas-overload", (7, 1), "sched/fair: Filter false overloaded_group case for EAS", &[
-        Effect::NotModelled("energy-aware placement"),
-    ]),
+    change!("d3d663faa1d4", "eas-overload", (7, 1), "sched/fair: Filter false overloaded_group case for EAS", [EnergyOverload::WithOverutilizedCpu]),
     change!("9fe89f022c05", "newidle-rate", (7, 1), "sched/fair: More complex proportional newidle balance", [NewidleChance::BySuccessAndRate], Effect::AddFeature(Feature::NiRate, true)),
     Change {
         commit: "",

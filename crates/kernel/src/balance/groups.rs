@@ -6,7 +6,8 @@ use fairlab_event::Cpu;
 
 use crate::balance::attempt::Attempt;
 use crate::balance::rules::{
-    BiggerCpus, CapacityMargin, Comparison, CountedTasks, DelayedCount, Misfit, SiblingPreference,
+    BiggerCpus, CapacityMargin, Comparison, CountedTasks, DelayedCount, EnergyOverload, Misfit,
+    SiblingPreference,
 };
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
 use crate::core::Scheduler;
@@ -73,6 +74,7 @@ impl Scheduler {
             group_capacity: shared.capacity,
             ..SgLbStats::default()
         };
+        let mut overutilized = false;
         for cpu in group.span.iter().filter(|&cpu| attempt.cpus.contains(cpu)) {
             sds.scanned += 1;
             let load = self.balanced_load(cpu);
@@ -84,6 +86,7 @@ impl Scheduler {
             let (fair, all) = (self.cfs(self.rqs[cpu.index()].cfs).h_nr_running, self.nr_running(cpu));
             sums.sum_nr_running += if rules.counted == CountedTasks::AllClasses { all } else { fair };
             sds.overload |= all > 1;
+            overutilized |= self.cpu_overutilized(cpu);
             if all == 0 && self.idle_cpu(cpu) {
                 sums.idle_cpus += 1;
             } else if asym && (!is_local || rules.comparison != Comparison::GroupTypes) {
@@ -91,6 +94,9 @@ impl Scheduler {
             }
         }
         sds.overload |= sums.misfit_load > 0;
+        sds.overutilized |= overutilized;
+        let needs_one = rules.energy_overload == EnergyOverload::WithOverutilizedCpu;
+        sums.within_capacity = needs_one && self.energy.is_some() && !overutilized;
         self.classify(attempt, &mut sums, is_local);
         sums
     }

@@ -7,8 +7,10 @@ use crate::Generation;
 use crate::ablation::{Place, before, place};
 use crate::balance::{BalanceDecision, BalanceWork};
 use crate::core::{Mode, Scheduler, WakeKind, WakeStart};
+use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::decision::PickReason;
+use crate::energy::{PerfDomain, PerfState};
 use crate::generation::{Change, LOG};
 use crate::group::GroupId;
 use crate::schedstat::CpuIdleType;
@@ -16,6 +18,9 @@ use crate::task::{OnRq, Policy, TaskId, TaskSpec};
 use crate::topology::{CpuPlace, SmtNumbering, Topology};
 
 const TICK: u64 = 4_000_000;
+
+/// From this seed on, machines of several kinds of CPUs have an energy model.
+const PLAIN_SEEDS: u64 = 210;
 
 /// A machine of one of several shapes.
 fn machine(shape: u64) -> Topology {
@@ -37,6 +42,24 @@ fn machine(shape: u64) -> Topology {
     }
 }
 
+/// Gives a machine of three kinds of CPUs clocks, governors and an energy model.
+fn model_energy(scheduler: &mut Scheduler) {
+    let cpus = |first: u32| [Cpu(first), Cpu(first + 1)].into_iter().collect::<CpuMask>();
+    let clock = |first| FrequencyDomain {
+        cpus: cpus(first),
+        frequencies: vec![1_000_000],
+        rate_limit: Ns(TICK),
+        fast_switch: true,
+    };
+    scheduler.set_frequency_domains([0, 2, 4].map(clock).to_vec());
+    let domain = |(first, milliwatts): (u32, u32)| {
+        let states = [(500_000, 1), (1_000_000, 3)];
+        let states = states.map(|(khz, times)| PerfState { khz, milliwatts: milliwatts * times });
+        PerfDomain { cpus: cpus(first), states: states.to_vec() }
+    };
+    scheduler.set_energy_model(&[(0, 200), (2, 120), (4, 30)].map(domain));
+}
+
 /// A machine in time, without costs; what happens is chosen by a seed.
 struct Driver {
     scheduler: Scheduler,
@@ -50,7 +73,10 @@ struct Driver {
 
 impl Driver {
     fn new(generation: Generation, seed: u64) -> Driver {
-        let scheduler = Scheduler::new(generation, machine(seed), Ns(TICK));
+        let mut scheduler = Scheduler::new(generation, machine(seed), Ns(TICK));
+        if seed >= PLAIN_SEEDS && seed % 7 == 4 {
+            model_energy(&mut scheduler);
+        }
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut driver = Driver {
             scheduler,
@@ -348,7 +374,8 @@ fn every_change_of_balancing_is_felt() {
     let unfelt = LOG.iter().enumerate().filter(|(_, change)| here(change)).filter(|(index, _)| {
         let after = Generation::prefix(index + 1);
         let is_felt = |before: &Generation| {
-            (0..210).any(|seed| run(before.clone(), seed, 2_400) != run(after.clone(), seed, 2_400))
+            (0..PLAIN_SEEDS + 42)
+                .any(|seed| run(before.clone(), seed, 2_400) != run(after.clone(), seed, 2_400))
         };
         !before(*index).iter().any(is_felt)
     });

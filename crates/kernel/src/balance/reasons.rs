@@ -19,6 +19,7 @@ reasons! {
         NoImbalance = "what there is to move is nothing",
         NoQueue = "no queue of the busiest group fits",
         AllPinned = "every task of the busiest queues is pinned",
+        LeftToWakeups = "no CPU has more to do than it can: tasks stay where wakeups have put them by energy",
     }
 
     /// What becomes of a task that balancing looks at.

@@ -246,6 +246,21 @@ rules! {
         LastOfEquals: "the one with the greatest, the last of equals",
         FirstOfEquals: "the one with the greatest, the first of equals",
     }
+    /// Whether tasks stay where wakeups by energy have put them, while no CPU has more to do than it can.
+    energy: EnergyBalance {
+        Moved: "no",
+        Stay: "they stay",
+    }
+    /// Whether a task that comes to a CPU otherwise than by waking can make the CPU count as overutilized at once.
+    arrival: ArrivalUse {
+        Counts: "it can",
+        CountsAtTick: "only at the next tick or wakeup",
+    }
+    /// When a group is overloaded, where wakeups go by energy.
+    energy_overload: EnergyOverload {
+        LikeOthers: "as elsewhere",
+        WithOverutilizedCpu: "only if it has a CPU that is overutilized by itself",
+    }
     /// When new-idle balancing searches at all.
     newidle_gate: NewidleGate {
         MigrationCost: "if idle times exceed sched_migration_cost",

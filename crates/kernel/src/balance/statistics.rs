@@ -85,6 +85,8 @@ pub struct SgLbStats {
     pub imbalanced: bool,
     /// It is a core that runs several tasks.
     pub smt_balance: bool,
+    /// No CPU of it is overutilized, and that keeps it from being overloaded (d3d663faa1d4).
+    pub within_capacity: bool,
 }
 
 impl SgLbStats {
@@ -115,6 +117,8 @@ pub struct SdLbStats {
     pub prefer_sibling: bool,
     /// Some runqueue has two tasks or more.
     pub overload: bool,
+    /// Some runqueue is used more than leaves it a fifth of its capacity, where there is an energy model.
+    pub overutilized: bool,
     /// Runqueues looked at.
     pub scanned: u32,
 }
@@ -148,7 +152,7 @@ impl BalanceRules {
     ///
     /// Kernel: `group_is_overloaded()`, kernel/sched/fair.c; by waiting time from v5.7 (070f5e860ee2).
     pub(crate) fn group_is_overloaded(&self, imbalance_pct: u64, group: &SgLbStats) -> bool {
-        if group.sum_nr_running <= group.group_weight {
+        if group.sum_nr_running <= group.group_weight || group.within_capacity {
             return false;
         }
         group.group_capacity * 100 < group.group_util * imbalance_pct

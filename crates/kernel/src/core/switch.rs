@@ -2,6 +2,7 @@
 
 use fairlab_event::{Cpu, EventKind, Switch, TaskState};
 
+use crate::balance::ArrivalUse;
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
 use crate::fair::Dequeued;
@@ -109,7 +110,9 @@ impl Scheduler {
         self.mark_idle_at_tick(cpu);
         let task = self.curr(cpu);
         if self.tasks[task.index()].policy.is_fair() {
-            return self.task_tick_fair(task);
+            let decision = self.task_tick_fair(task);
+            self.update_overutilized_status(cpu);
+            return decision;
         }
         if self.tasks[task.index()].policy.is_rt() {
             return self.task_tick_rt(task);
@@ -179,7 +182,15 @@ impl Scheduler {
                 !self.rqs[cpu.index()].rt.is_throttled()
             }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
-            _ => self.enqueue_task_fair(task, flags),
+            _ => {
+                let counts = self.enqueue_task_fair(task, flags);
+                if self.energy.is_some()
+                    && (flags.wakeup || self.generation.balance.arrival == ArrivalUse::Counts)
+                {
+                    self.update_overutilized_status(cpu);
+                }
+                counts
+            }
         };
         if !self.entity_of(task).sched_delayed {
             self.tasks[task.index()].on_rq = OnRq::Queued;

@@ -3,10 +3,10 @@
 //! Must not know: what the rules do.
 
 use super::rules::{
-    AffineIdle, Asymmetric, Cluster, CoreScan, ForkNuma, IdleAverage, IdleEnds, IdleMask, IdlestCounts,
-    IdlestGroup, IdlestLoad, IdlestSelf, IdlestTie, KthreadStacking, LeavingWakee, OwnEstimate, RecentUsed,
-    ScanCost, ScanCounts, ScanIdleTime, ScanStart, SchedIdleCpu, SelectRules, SiblingScan, SyncAlone,
-    WakeList, WakeListAllowed, WakeLoad,
+    AffineIdle, Asymmetric, Cluster, CoreScan, EnergyAware, EnergyCandidates, EnergyCost, EnergyGain,
+    EnergyUtil, ForkNuma, IdleAverage, IdleEnds, IdleMask, IdlestCounts, IdlestGroup, IdlestLoad, IdlestSelf,
+    IdlestTie, KthreadStacking, LeavingWakee, OwnEstimate, RecentUsed, ScanCost, ScanCounts, ScanIdleTime,
+    ScanStart, SchedIdleCpu, SelectRules, SiblingScan, SyncAlone, WakeList, WakeListAllowed, WakeLoad,
 };
 use crate::balance::{BalanceEffect, NumaAllowance};
 use crate::domain::{DomainEffect, NumaImbalance};
@@ -67,6 +67,16 @@ pub enum SelectEffect {
     IdlestCounts(IdlestCounts),
     /// Another [`OwnEstimate`].
     OwnEstimate(OwnEstimate),
+    /// Another [`EnergyAware`].
+    EnergyAware(EnergyAware),
+    /// Another [`EnergyCandidates`].
+    EnergyCandidates(EnergyCandidates),
+    /// Another [`EnergyGain`].
+    EnergyGain(EnergyGain),
+    /// Another [`EnergyUtil`].
+    EnergyUtil(EnergyUtil),
+    /// Another [`EnergyCost`].
+    EnergyCost(EnergyCost),
     /// Another [`IdleMask`].
     IdleMask(IdleMask),
 }
@@ -101,6 +111,11 @@ impl SelectEffect {
             SelectEffect::ForkNuma(rule) => rules.fork_numa = rule,
             SelectEffect::IdlestCounts(rule) => rules.idlest_counts = rule,
             SelectEffect::OwnEstimate(rule) => rules.own_estimate = rule,
+            SelectEffect::EnergyAware(rule) => rules.energy_aware = rule,
+            SelectEffect::EnergyCandidates(rule) => rules.energy_candidates = rule,
+            SelectEffect::EnergyGain(rule) => rules.energy_gain = rule,
+            SelectEffect::EnergyUtil(rule) => rules.energy_util = rule,
+            SelectEffect::EnergyCost(rule) => rules.energy_cost = rule,
             SelectEffect::IdleMask(rule) => rules.idle_mask = rule,
         }
     }
@@ -134,6 +149,11 @@ impl SelectEffect {
             SelectEffect::ForkNuma(rule) => ("fork numa", rule.describe()),
             SelectEffect::IdlestCounts(rule) => ("idlest counts", rule.describe()),
             SelectEffect::OwnEstimate(rule) => ("own estimate", rule.describe()),
+            SelectEffect::EnergyAware(rule) => ("energy aware", rule.describe()),
+            SelectEffect::EnergyCandidates(rule) => ("energy candidates", rule.describe()),
+            SelectEffect::EnergyGain(rule) => ("energy gain", rule.describe()),
+            SelectEffect::EnergyUtil(rule) => ("energy util", rule.describe()),
+            SelectEffect::EnergyCost(rule) => ("energy cost", rule.describe()),
             SelectEffect::IdleMask(rule) => ("idle mask", rule.describe()),
         }
     }
@@ -169,6 +189,11 @@ impl SelectRules {
             SelectEffect::ForkNuma(self.fork_numa),
             SelectEffect::IdlestCounts(self.idlest_counts),
             SelectEffect::OwnEstimate(self.own_estimate),
+            SelectEffect::EnergyAware(self.energy_aware),
+            SelectEffect::EnergyCandidates(self.energy_candidates),
+            SelectEffect::EnergyGain(self.energy_gain),
+            SelectEffect::EnergyUtil(self.energy_util),
+            SelectEffect::EnergyCost(self.energy_cost),
             SelectEffect::IdleMask(self.idle_mask),
         ]
         .into_iter()
@@ -191,7 +216,16 @@ pub const SELECT_CHANGES: &[Change] = &[
         rule!(OwnEstimate, TakenOff),
     ]),
     change("732cd75b8c92", "energy-aware-wakeup", (5, 0), "sched/fair: Select an energy-efficient CPU on task wake-up", &[
-        Effect::NotModelled("energy-aware placement, which needs an energy model of the machine"),
+        rule!(EnergyAware, WholeMachine),
+    ]),
+    change("af24bde8df20", "energy-real-time", (5, 3), "sched/uclamp: Add uclamp support to energy_compute()", &[
+        rule!(EnergyUtil, RealTimeDrives),
+    ]),
+    change("eb92692b2544", "energy-by-domain", (5, 4), "sched/fair: Speed-up energy-aware wake-ups", &[
+        rule!(EnergyAware, ByDomain),
+    ]),
+    change("4892f51ad54d", "energy-any-cpu", (5, 4), "sched/fair: Avoid redundant EAS calculation", &[
+        rule!(EnergyCandidates, AnyCpu),
     ]),
     change("3c29e651e16d", "sched-idle-fallback", (5, 4), "sched/fair: Fall back to sched-idle CPU if idle CPU isn't found", &[
         rule!(SchedIdleCpu, SecondChoice),
@@ -265,6 +299,9 @@ pub const SELECT_CHANGES: &[Change] = &[
     change("9fe1f127b913", "one-scan", (5, 12), "sched/fair: Merge select_idle_core/cpu()", &[
         rule!(CoreScan, WithFallback),
     ]),
+    change("0372e1cf70c2", "energy-task-apart", (5, 12), "sched/fair: Fix task utilization accountability in compute_energy()", &[
+        rule!(EnergyUtil, TaskApart),
+    ]),
     change("c722f35b513f", "sibling-scan-of-prev", (5, 13), "sched/fair: Bring back select_idle_smt(), but differently", &[
         rule!(SiblingScan, PrevFirst),
     ]),
@@ -274,11 +311,23 @@ pub const SELECT_CHANGES: &[Change] = &[
     change("97886d9dcd86", "core-scheduling", (5, 14), "sched: Migration changes for core scheduling", &[
         Effect::NotModelled("core scheduling: tasks have no cookies"),
     ]),
+    change("8d4c97c105ca", "energy-counted-domains", (5, 14), "sched/fair: Only compute base_energy_pd if necessary", &[
+        rule!(EnergyCandidates, OfCountedDomains),
+    ]),
+    change("619e090c8e40", "energy-not-negative", (5, 14), "sched/fair: Fix negative energy delta in find_energy_efficient_cpu()", &[
+        rule!(EnergyGain, SixteenthOfMore),
+    ]),
+    change("7fcc17d0cb12", "energy-precision", (5, 15), "PM: EM: Increase energy calculation precision", &[
+        rule!(EnergyCost, Microwatts),
+    ]),
     change("89aafd67f28c", "recent-is-prev", (5, 15), "sched/fair: Use prev instead of new target as recent_used_cpu", &[
         rule!(RecentUsed, WhenSeen),
     ]),
     change("56498cfb045d", "scan-after-target", (5, 15), "sched/fair: Avoid a second scan of target in select_idle_cpu", &[
         rule!(ScanStart, AfterTarget),
+    ]),
+    change("8354eb9eb3dd", "energy-inefficient", (5, 16), "PM: EM: Allow skipping inefficient states", &[
+        Effect::NotModelled("performance states that draw more than a faster one, which governor and estimate then skip"),
     ]),
     change("8b4e74ccb582", "kthread-in-task", (5, 17), "sched/fair: Fix detection of per-CPU kthreads waking a task", &[
         rule!(KthreadStacking, TaskContext),
@@ -291,6 +340,12 @@ pub const SELECT_CHANGES: &[Change] = &[
         Effect::Domain(DomainEffect::NumaImbalance(NumaImbalance::QuarterOrLlcs)),
         Effect::Balance(BalanceEffect::NumaAllowance(NumaAllowance::PerCache)),
         rule!(ForkNuma, ImbNumaNr),
+    ]),
+    change("3e8c6c9aac42", "energy-busy-time", (6, 0), "sched/fair: Remove task_util from effective utilization in feec()", &[
+        Effect::Groundwork("where no time goes to interrupts, the sums are the same"),
+    ]),
+    change("b812fc9768e0", "energy-any-gain", (6, 0), "sched/fair: Remove the energy margin in feec()", &[
+        rule!(EnergyGain, Any),
     ]),
     change("f5b2eeb49991", "fork-numa-affinity", (6, 0), "sched/fair: Consider CPU affinity when allowing NUMA imbalance in find_idlest_group()", &[
         rule!(ForkNuma, SmallDifference),
@@ -314,6 +369,9 @@ pub const SELECT_CHANGES: &[Change] = &[
     change("d6962c4fe8f9", "pending-until-queued", (6, 2), "sched: Clear ttwu_pending after enqueue_task()", &[
         Effect::NotModelled("before, a CPU looked idle between an interrupt's arrival and the enqueue of what it brings"),
     ]),
+    change("ad841e569f5c", "energy-roomier", (6, 2), "sched/fair: Check if prev_cpu has highest spare cap in feec()", &[
+        rule!(EnergyCandidates, RoomierThanPrev),
+    ]),
     change("ab83f455f04d", "wake-on-this-cpu", (6, 6), "sched: add WF_CURRENT_CPU and externise ttwu", &[
         Effect::NotModelled("wakeups that ask for the waker's CPU (seccomp notifications)"),
     ]),
@@ -326,11 +384,17 @@ pub const SELECT_CHANGES: &[Change] = &[
     change("984ffb6a4366", "no-sis-prop", (6, 7), "sched/fair: Remove SIS_PROP", &[
         Effect::RemoveFeature(Feature::SisProp),
     ]),
+    change("6b00a4014765", "energy-full-cpus", (6, 7), "sched/fair: Set max_spare_cap_cpu even if max_spare_cap is 0 in feec()", &[
+        Effect::Groundwork("without clamps a CPU that fits has room left"),
+    ]),
     change("23d04d8c6b8e", "core-in-domain", (6, 9), "sched/fair: Take the scheduling domain into account in select_idle_core()", &[
         Effect::NotModelled("isolated CPUs"),
     ]),
     change("8aeaffef8c6e", "sibling-in-domain", (6, 9), "sched/fair: Take the scheduling domain into account in select_idle_smt()", &[
         Effect::NotModelled("isolated CPUs"),
+    ]),
+    change("1b600da51073", "energy-per-performance", (6, 9), "PM: EM: Optimize em_cpu_energy() and remove division", &[
+        rule!(EnergyCost, PerPerformance),
     ]),
     change("aa3ee4f0b754", "sync-beside-delayed", (6, 16), "sched/fair: Fixup wake_up_sync() vs DELAYED_DEQUEUE", &[
         rule!(SyncAlone, Runnable),

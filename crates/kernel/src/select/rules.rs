@@ -245,6 +245,58 @@ behaviours! {
         TakenOff = "its own estimate is taken off its CPU",
     }
 
+    /// Whether a wakeup goes by energy, where there is an energy model and no CPU has more to do than it can.
+    EnergyAware {
+        /// No.
+        No = "wakeups do not go by energy",
+        /// The energy of all CPUs is computed for each candidate.
+        WholeMachine = "the energy of all CPUs is computed for each candidate",
+        /// The energy that each candidate adds to its domain is.
+        ByDomain = "the energy that each candidate adds to its domain is computed",
+    }
+
+    /// Which CPUs a wakeup weighs by energy, beside the previous one.
+    EnergyCandidates {
+        /// The roomiest other one of each domain.
+        OtherThanPrev = "the roomiest of each domain but the previous one",
+        /// The roomiest one of each domain, even if that is the previous one.
+        AnyCpu = "the roomiest of each domain, the previous one among them",
+        /// The roomiest other one; a domain without any counts nothing.
+        OfCountedDomains = "the roomiest of each domain but the previous one; domains without a candidate count nothing",
+        /// The same, if it has more room.
+        RoomierThanPrev = "the roomiest of each domain, if it has more room than the previous one there",
+    }
+
+    /// How much energy must be saved to leave the previous CPU.
+    EnergyGain {
+        /// A sixteenth.
+        Sixteenth = "more than a sixteenth",
+        /// A sixteenth, and no candidate may seem to take less than nothing.
+        SixteenthOfMore = "more than a sixteenth, unless some candidate seems to take less than nothing",
+        /// Any.
+        Any = "any, unless some candidate seems to take less than nothing",
+    }
+
+    /// How much of a domain's CPUs is used when energy is computed.
+    EnergyUtil {
+        /// As the governor would see it, without real-time tasks.
+        Alike = "the same for time and frequency",
+        /// A runnable real-time task asks for full speed.
+        RealTimeDrives = "a runnable real-time task asks for the full frequency",
+        /// And the task's estimate is added to what its CPU is used without it.
+        TaskApart = "for time, the task's estimate is added to what its CPU is used without it",
+    }
+
+    /// In what measure energy is computed.
+    EnergyCost {
+        /// Milliwatts.
+        Milliwatts = "in mW at the highest frequency, rounded down",
+        /// Thousandths of that.
+        Microwatts = "in thousandths of that",
+        /// For each unit of performance.
+        PerPerformance = "in uW for each unit of performance, without a division",
+    }
+
     /// Whether idle CPUs are marked in a mask.
     IdleMask {
         /// No.
@@ -309,6 +361,16 @@ pub struct SelectRules {
     pub idlest_counts: IdlestCounts,
     /// See [`OwnEstimate`].
     pub own_estimate: OwnEstimate,
+    /// See [`EnergyAware`].
+    pub energy_aware: EnergyAware,
+    /// See [`EnergyCandidates`].
+    pub energy_candidates: EnergyCandidates,
+    /// See [`EnergyGain`].
+    pub energy_gain: EnergyGain,
+    /// See [`EnergyUtil`].
+    pub energy_util: EnergyUtil,
+    /// See [`EnergyCost`].
+    pub energy_cost: EnergyCost,
     /// See [`IdleMask`].
     pub idle_mask: IdleMask,
 }
@@ -342,6 +404,11 @@ impl SelectRules {
         fork_numa: ForkNuma::AnyIdle,
         idlest_counts: IdlestCounts::EveryCpu,
         own_estimate: OwnEstimate::Counted,
+        energy_aware: EnergyAware::No,
+        energy_candidates: EnergyCandidates::OtherThanPrev,
+        energy_gain: EnergyGain::Sixteenth,
+        energy_util: EnergyUtil::Alike,
+        energy_cost: EnergyCost::Milliwatts,
         idle_mask: IdleMask::None,
     };
 }

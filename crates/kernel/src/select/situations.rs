@@ -1,7 +1,7 @@
 //! A situation for each change of CPU selection that random operations do not feel: the machines are larger or more
 //! uneven than theirs, or a moment is met that they never do.
 
-use super::{bound, capacity, idle_sibling, idle_time, idlest, scan, wake_list};
+use super::{bound, capacity, energy, idle_sibling, idle_time, idlest, scan, wake_list};
 use crate::ablation::{Situation, switched};
 use crate::cpumask::CpuMask;
 use fairlab_event::Cpu;
@@ -42,6 +42,17 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
         bound::tests::reach_of_costly_search(&format!("{}+NO_SIS_UTIL", switched(kernel, "SIS_PROP")))
     }),
     ("scan-cost-sis-prop", |kernel| bound::tests::searches_from_alone(kernel).into()),
+    ("energy-aware-wakeup", energy::tests::placements),
+    ("energy-real-time", energy::tests::placements),
+    ("energy-by-domain", energy::tests::placements),
+    ("energy-any-cpu", energy::tests::placements),
+    ("energy-task-apart", energy::tests::placements),
+    ("energy-counted-domains", energy::tests::placements),
+    ("energy-not-negative", energy::tests::placements),
+    ("energy-precision", energy::tests::placements),
+    ("energy-any-gain", energy::tests::placements),
+    ("energy-roomier", energy::tests::placements),
+    ("energy-per-performance", energy::tests::near_tie),
     ("queue-allowed", |kernel| wake_list::tests::left_across_caches(kernel, CpuMask::single(Cpu(0))).into()),
     ("leaving-wakee", |kernel| wake_list::tests::left_where_leaving(kernel).into()),
     ("idle-stamp-valid", idle_time::tests::after_idling_unnoted),

@@ -74,6 +74,7 @@ pub(crate) fn machine(layout: Layout, busy: f64) -> Result<Machine, LabError> {
         costs,
         jitter_percent: 0,
         frequency_domains: Vec::new(),
+        energy_model: Vec::new(),
     })
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use fairlab_event::Ns;
 use fairlab_kernel::cpufreq::FrequencyDomain;
+use fairlab_kernel::energy::{PerfDomain, PerfState};
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
@@ -91,6 +92,8 @@ struct ClockTable {
     rate_limit_us: u64,
     #[serde(default)]
     fast_switch: bool,
+    /// What a CPU draws at each frequency; for all clocks or for none.
+    milliwatts: Option<Vec<u32>>,
 }
 
 const fn yes() -> bool {
@@ -138,6 +141,7 @@ fn parse(text: &str) -> Result<Machine, LabError> {
         return Err(LabError::new(problem, "use the kernel's CONFIG_HZ: 100, 250 or 1000"));
     }
     let frequency_domains = file.frequency_domains(&topology).map_err(impossible)?;
+    let energy_model = file.energy_model(&topology).map_err(impossible)?;
     let mut costs = Costs::default();
     for (name, value) in file.costs {
         if !costs.set(&name, Ns(value)) {
@@ -154,6 +158,7 @@ fn parse(text: &str) -> Result<Machine, LabError> {
         jitter_percent: file.jitter_percent.min(100),
         costs,
         frequency_domains,
+        energy_model,
     })
 }
 
@@ -204,6 +209,29 @@ impl MachineFile {
             })
         };
         self.clock.iter().map(&mut domain).collect()
+    }
+
+    fn energy_model(&self, topology: &Topology) -> Result<Vec<PerfDomain>, String> {
+        let known =
+            self.clock.iter().filter_map(|clock| clock.milliwatts.as_ref().map(|powers| (clock, powers)));
+        let domain = |(clock, powers): (&ClockTable, &Vec<u32>)| {
+            if powers.len() != clock.khz.len() || powers.contains(&0) {
+                return Err(format!("the clock of CPUs {} needs a power for each frequency", clock.cpus));
+            }
+            let states = clock.khz.iter().zip(powers);
+            Ok(PerfDomain {
+                cpus: present("clock", &clock.cpus, topology)?,
+                states: states.map(|(&khz, &milliwatts)| PerfState { khz, milliwatts }).collect(),
+            })
+        };
+        let model = known.map(domain).collect::<Result<Vec<_>, _>>()?;
+        let covered = model.iter().fold(CpuMask::EMPTY, |cpus, domain| cpus.or(&domain.cpus));
+        match topology.online().and_not(&covered).lowest() {
+            Some(cpu) if !model.is_empty() => {
+                Err(format!("CPU {cpu} has no clock with powers (milliwatts), but others have"))
+            }
+            _ => Ok(model),
+        }
     }
 }
 
@@ -293,6 +321,16 @@ mod tests {
             ("'0-1' = 512", "'0-1' = 5120", "CPU 0 cannot have capacity 5120"),
             ("cpus = '0-1'", "cpus = '0-7'", "clock: '0-7' names CPU 4"),
             ("[500000, 1000000]", "[2, 1]", "needs frequencies in kHz that rise"),
+            (
+                "fast_switch = true",
+                "milliwatts = [1]",
+                "the clock of CPUs 0-1 needs a power for each frequency",
+            ),
+            (
+                "fast_switch = true",
+                "milliwatts = [1, 2]",
+                "CPU 2 has no clock with powers (milliwatts), but others have",
+            ),
             ("[[10, 31], [31, 10]]", "[[10, 31]]", "1 rows of 2 distances are given for 2 nodes"),
             ("nodes = ['0-1', '2-3']", "nodes = ['0-2', '3']", "CPUs 2 and 3 share cache 1 but no NUMA node"),
             ("'2-3']\ncaches", "'2', '3']\ncaches", "the core of CPU 2 is in two clusters"),

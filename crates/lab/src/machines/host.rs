@@ -54,6 +54,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         jitter_percent: 0,
         costs: Costs::default(),
         frequency_domains,
+        energy_model: Vec::new(),
     })
 }
 

@@ -43,8 +43,17 @@ const PUBLISHED_WITH: SchbenchTable = SchbenchTable {
     min: None,
 };
 
-/// The kernels: the report's two, and those that cured it in another way.
-const KERNELS: [&str; 4] = ["v5.4", "v5.4+nohz-blocked-rate-limit", "v5.13", "v5.16"];
+/// The kernels: the report's two, those that cured it in another way, and the first one without wakeups by energy.
+const KERNELS: [&str; 5] = [
+    "v5.4",
+    "v5.4+nohz-blocked-rate-limit",
+    "v5.13",
+    "v5.16",
+    "v5.4-732cd75b8c92-eb92692b2544-4892f51ad54d-af24bde8df20-2802bf3cd936",
+];
+
+/// A wait for a spinning worker's slice, and for the tick that ends it, us.
+const SLICE_AND_TICK: std::ops::RangeInclusive<u64> = 12_000..=13_500;
 
 /// Groups of a browser's kind of background, whose tasks run for 100 us ten times a second on each CPU. The report counts
 /// neither groups nor tasks; a trace of its device has 35 to 40 queues with load on each CPU.
@@ -82,6 +91,8 @@ impl Onlooker for Counted {
 struct Medians {
     table: SchbenchTable,
     counted: Counted,
+    /// Of how many runs p99, p99.5 or p99.9 is a slice and at most a tick.
+    stacked: usize,
 }
 
 impl Medians {
@@ -94,7 +105,10 @@ impl Medians {
         let of_runs = |figure: fn(&Counted) -> f64| {
             median(&runs.iter().map(|(_, counted)| figure(counted)).collect::<Vec<_>>())
         };
+        let is_stacked =
+            |table: &&SchbenchTable| table.percentiles[4..].iter().any(|us| SLICE_AND_TICK.contains(us));
         Medians {
+            stacked: tables.iter().filter(is_stacked).count(),
             table: SchbenchTable {
                 runtime_s: of_tables(&|table| table.runtime_s),
                 samples: of_tables(&|table| table.samples),
@@ -143,14 +157,16 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Opt
         "v5.4+nohz-blocked-rate-limit\n{}",
         side_by_side(&PUBLISHED_WITH, &medians[1].table)
     ));
-    let rows = KERNELS.iter().zip(&medians).map(|(kernel, Medians { table, counted })| {
-        let mut row = vec![(*kernel).to_string()];
+    let rows = KERNELS.iter().zip(&medians).map(|(kernel, Medians { table, counted, stacked })| {
+        let name = if kernel.contains("732cd75b8c92") { "v5.4, not by energy" } else { kernel };
+        let mut row = vec![name.to_string()];
         row.extend(table.percentiles.map(|us| us.to_string()));
         row.extend([
             table.max.to_string(),
             number(counted.updates),
             number(counted.mean),
             number(counted.longest),
+            format!("{stacked} of {seeds}"),
         ]);
         row
     });
@@ -167,11 +183,21 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Opt
         "updates/s",
         "mean",
         "longest",
+        "stacked",
     ];
     report.table(&header, rows.collect());
     report.text(
         "Latencies in us. \"updates/s\": how often a second others age an idle CPU's load without being kicked. \"mean\", \
-         \"longest\": new-idle balances, us; while one lasts, its CPU does not look idle and takes no interrupt.",
+         \"longest\": new-idle balances, us; while one lasts, its CPU does not look idle and takes no interrupt. \"stacked\": \
+         runs with a p99, p99.5 or p99.9 of 12.0 to 13.5 ms. \"not by energy\": without 732cd75b8c92 and what follows it.",
+    );
+    report.text(
+        "The machine has an energy model, so a wakeup goes where the task takes the least energy, and whether that CPU is idle \
+         is not asked: a worker may be put beside a spinning one and wait for its slice. That happens with and without the \
+         patch; what a single run of 5 s shows of it is chance. The middle of the published tables, 188 us and more with \
+         the patch, too, is beyond what the model's costs make: leaving an idle state is not among them, for the device tree \
+         names only the worst case (1.45 ms and more from the shallowest state that powers a CPU down), seven times the \
+         published median.",
     );
     claims(report, &medians);
     report.runs.extend(results.into_iter().map(|(run, _)| (format!("{}/{}", run.kernel, run.seed), run)));
@@ -230,6 +256,13 @@ fn claims(report: &mut Report, medians: &[Medians]) {
         "us",
         |us| us < 1000.0,
     );
+    report.claim(
+        "some run without the patch has waits of a slice of 12 ms and at most a tick among its slowest hundredth",
+        Published::Figure(1.0),
+        Some(without.stacked as f64),
+        "runs",
+        |runs| runs >= 1.0,
+    );
     let mainline = v5_13.counted.mean.max(v5_16.counted.mean) / without.counted.mean;
     report.claim(
         "v5.13 and v5.16, which age load elsewhere, take at least half of that time away, too",
@@ -251,7 +284,7 @@ fn slope(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()
     report.text(format!("New-idle balances, mean and longest in us, and p99. Medians of {seeds} runs."));
     let rows = SLOPE.iter().zip(medians.chunks(kernels.len())).map(|(groups, row)| {
         let mut cells = vec![groups.to_string()];
-        for Medians { table, counted } in row {
+        for Medians { table, counted, .. } in row {
             cells.extend([number(counted.mean), number(counted.longest), table.p99().to_string()]);
         }
         cells

@@ -84,6 +84,7 @@ fn machine(cores: u32) -> Machine {
         jitter_percent: 0,
         costs,
         frequency_domains: Vec::new(),
+        energy_model: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@ mod table;
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Topology;
 use fairlab_kernel::cpufreq::FrequencyDomain;
+use fairlab_kernel::energy::{PerfDomain, PerfState};
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 
 pub use table::PRESETS;
@@ -48,6 +49,8 @@ struct Speed {
     khz: &'static [u32],
     rate_limit_us: u64,
     fast_switch: bool,
+    /// What a CPU draws at each of the frequencies, mW; empty if that is not known.
+    milliwatts: &'static [u32],
 }
 
 impl Preset {
@@ -66,6 +69,15 @@ impl Preset {
             rate_limit: Ns::from_us(speed.rate_limit_us),
             fast_switch: speed.fast_switch,
         };
+        let power = |speed: &Speed| {
+            let states = speed.khz.iter().zip(speed.milliwatts);
+            PerfDomain {
+                cpus: (speed.first..=speed.last).map(Cpu).collect(),
+                states: states.map(|(&khz, &milliwatts)| PerfState { khz, milliwatts }).collect(),
+            }
+        };
+        let has_powers = self.speeds.iter().all(|speed| speed.milliwatts.len() == speed.khz.len());
+        let speeds_with_power = if has_powers { self.speeds } else { &[] };
         Machine {
             name: self.name.to_string(),
             description: self.description.to_string(),
@@ -75,6 +87,7 @@ impl Preset {
             costs,
             jitter_percent: self.jitter_percent,
             frequency_domains: self.speeds.iter().map(domain).collect(),
+            energy_model: speeds_with_power.iter().map(power).collect(),
         }
     }
 
@@ -122,6 +135,10 @@ mod tests {
                 assert!(machine.topology.online().contains_all(&domain.cpus), "{}", preset.name);
                 assert!(domain.frequencies.is_sorted() && !domain.frequencies.is_empty(), "{}", preset.name);
             }
+            for (clock, power) in machine.frequency_domains.iter().zip(&machine.energy_model) {
+                assert_eq!(clock.frequencies.len(), power.states.len(), "{}", preset.name);
+                assert!(power.states.is_sorted_by_key(|state| state.milliwatts), "{}", preset.name);
+            }
         }
         assert_eq!(Machine::preset("nonsense"), None);
     }
@@ -144,7 +161,7 @@ mod tests {
         assert_eq!(shape("chromebook8"), (8, 1, 8, 1));
         assert_eq!(shape("s390-lpar24"), (24, 1, 24, 2));
         let chromebook = Machine::preset("chromebook8").expect("a machine");
-        assert_eq!(chromebook.topology.capacity(Cpu(5)), 293);
+        assert_eq!(chromebook.topology.capacity(Cpu(5)), 425);
         assert_eq!(chromebook.frequency_domains[1].cpus.to_string(), "6-7");
     }
 }

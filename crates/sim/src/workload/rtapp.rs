@@ -403,6 +403,7 @@ mod tests {
             jitter_percent: 0,
             costs,
             frequency_domains: Vec::new(),
+            energy_model: Vec::new(),
         };
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
         engine.set_tracing(true);

@@ -31,6 +31,10 @@ pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
             clock.rate_limit.0 / 1000,
             clock.fast_switch
         );
+        if let Some(domain) = machine.energy_model.iter().find(|domain| domain.cpus == clock.cpus) {
+            let powers = domain.states.iter().map(|state| state.milliwatts.to_string()).collect::<Vec<_>>();
+            let _ = writeln!(text, "milliwatts = [{}]", powers.join(", "));
+        }
     }
     text + &costs(&machine.costs)
 }

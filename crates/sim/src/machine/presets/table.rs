@@ -277,13 +277,14 @@ pub const PRESETS: &[Preset] = &[
             Speed {
                 first: 0,
                 last: 5,
-                capacity: 293,
+                capacity: 425,
                 khz: &[
                     300_000, 576_000, 768_000, 1_017_600, 1_248_000, 1_324_800, 1_516_800, 1_612_800,
                     1_708_800, 1_804_800,
                 ],
                 rate_limit_us: 1000,
                 fast_switch: true,
+                milliwatts: &[38, 57, 69, 78, 99, 106, 118, 130, 137, 156],
             },
             Speed {
                 first: 6,
@@ -295,6 +296,7 @@ pub const PRESETS: &[Preset] = &[
                 ],
                 rate_limit_us: 1000,
                 fast_switch: true,
+                milliwatts: &[53, 116, 136, 163, 183, 221, 295, 345, 388, 404, 449, 520, 545, 593, 613, 652],
             },
         ],
         sources: &[
@@ -306,13 +308,21 @@ pub const PRESETS: &[Preset] = &[
             ),
             (
                 "capacity",
-                "that device tree: capacity-dmips-mhz 415 and 1024 at 1804.8 and 2553.6 MHz, normalised as \
-                          drivers/base/arch_topology.c does",
+                "that device tree as it stood at the time of the report (January 2021): capacity-dmips-mhz 1024 and 1740 \
+                          at 1804.8 and 2553.6 MHz, normalised as drivers/base/arch_topology.c does; measured values, 415 \
+                          and 1024, came with 82ea7d411d43 in September 2021",
             ),
             (
                 "clock",
                 "that device tree's operating points; qcom-cpufreq-hw switches at once and names no latency, so \
                        schedutil waits LATENCY_MULTIPLIER, 1000 us",
+            ),
+            (
+                "power",
+                "the chip's own device tree for Android (atoll.dtsi, Qualcomm's msm-4.14): busy-cost-data of each CPU. It names \
+                       no power for 300, 2400 and 2553.6 MHz of the big CPUs: taken to be in proportion to the nearest \
+                       frequency; 288 at 1843.2 MHz, between 345 and 404, is taken for 388. The report's kernel computed \
+                       powers from dynamic-power-coefficient (100 and 405) and voltages that only the firmware knows",
             ),
             ("hz", "assumed: tails of 12.7 to 13.4 ms are a slice of 12 ms and at most one tick of 1 ms"),
         ],

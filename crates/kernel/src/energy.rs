@@ -1,0 +1,193 @@
+//! The energy model: what CPUs draw at each of their performance states, and what running so much would take.
+//!
+//! CPUs that share a clock form a *performance domain*. The busiest of them sets the state of all; each draws that state's
+//! power for the part of the time in which it runs.
+//!
+//! Must not know: tasks, queues, who asks.
+
+use fairlab_event::Cpu;
+
+use crate::core::Scheduler;
+use crate::cpumask::CpuMask;
+use crate::generation::behaviour::Headroom;
+use crate::select::rules::EnergyCost;
+
+/// A performance state: what one CPU draws while it runs at this frequency (`struct em_perf_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerfState {
+    /// The frequency, kHz.
+    pub khz: u32,
+    /// The power, mW.
+    pub milliwatts: u32,
+}
+
+/// CPUs whose performance is scaled together (`struct em_perf_domain`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PerfDomain {
+    /// The CPUs, all of one capacity.
+    pub cpus: CpuMask,
+    /// Their states, by rising frequency.
+    pub states: Vec<PerfState>,
+}
+
+/// A domain with what its states cost.
+#[derive(Clone, Debug)]
+pub(crate) struct CostedDomain {
+    pub cpus: CpuMask,
+    /// Of each CPU.
+    capacity: u64,
+    max_khz: u64,
+    states: Vec<CostedState>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CostedState {
+    khz: u64,
+    /// What a CPU can do in this state.
+    performance: u64,
+    /// Energy for each unit of utilization; in what measure depends on the rule.
+    cost: u64,
+}
+
+/// The domains of a machine in the order of the kernel's list: the last that was found comes first.
+#[derive(Clone, Debug)]
+pub(crate) struct EnergyModel {
+    pub domains: Vec<CostedDomain>,
+}
+
+impl EnergyCost {
+    /// What running at `state` costs for each unit of utilization.
+    ///
+    /// Kernel: `em_create_pd()`, from v6.9 `em_compute_costs()`, kernel/power/energy_model.c.
+    fn of_state(self, state: PerfState, performance: u64, max_khz: u64) -> u64 {
+        let (khz, milliwatts) = (u64::from(state.khz).max(1), u64::from(state.milliwatts));
+        match self {
+            EnergyCost::Milliwatts => max_khz * milliwatts / khz,
+            EnergyCost::Microwatts => max_khz * milliwatts * 1000 / khz,
+            EnergyCost::PerPerformance => milliwatts * 1000 * 10 / performance.max(1),
+        }
+    }
+}
+
+impl CostedDomain {
+    fn new(domain: &PerfDomain, capacity: u64, rule: EnergyCost) -> CostedDomain {
+        let max_khz = domain.states.last().map_or(1, |state| u64::from(state.khz)).max(1);
+        let states = domain.states.iter().map(|&state| {
+            let performance = capacity * u64::from(state.khz) / max_khz;
+            let cost = rule.of_state(state, performance, max_khz);
+            CostedState { khz: state.khz.into(), performance, cost }
+        });
+        CostedDomain { cpus: domain.cpus, capacity, max_khz, states: states.collect() }
+    }
+
+    /// What the domain takes if its busiest CPU is used to `max_util` and all together to `sum_util`.
+    ///
+    /// Kernel: `em_pd_energy()`, from v5.8 `em_cpu_energy()`, include/linux/energy_model.h. Variants: in mW to v5.14, in
+    /// thousandths of that from v5.15 (7fcc17d0cb12), without a division from v6.9 (1b600da51073); headroom as the
+    /// governor's.
+    /// Departs: states that draw more than a faster one are not skipped (v5.16, 8354eb9eb3dd); heat takes nothing.
+    pub fn energy(&self, rule: EnergyCost, headroom: Headroom, max_util: u64, sum_util: u64) -> u64 {
+        let last = self.states.len() - 1;
+        let state = match rule {
+            EnergyCost::Milliwatts | EnergyCost::Microwatts => {
+                let khz = headroom.map(max_util, self.max_khz, self.capacity);
+                self.states.iter().find(|state| state.khz >= khz)
+            }
+            EnergyCost::PerPerformance => {
+                let wanted = (max_util + (max_util >> 2)).min(self.capacity);
+                self.states.iter().find(|state| state.performance >= wanted)
+            }
+        };
+        let cost = state.unwrap_or(&self.states[last]).cost;
+        match rule {
+            EnergyCost::Milliwatts | EnergyCost::Microwatts => cost * sum_util / self.capacity,
+            EnergyCost::PerPerformance => cost * sum_util,
+        }
+    }
+
+    /// Of each CPU.
+    pub const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+}
+
+impl Scheduler {
+    /// Tells what the CPUs draw, after their clocks ([`Scheduler::set_frequency_domains`]). Returns whether tasks can be
+    /// placed by it: CPUs differ in capacity, have no threads, and each has a state and a governor.
+    ///
+    /// Kernel: `build_perf_domains()`, kernel/sched/topology.c.
+    /// Departs: without a limit to the number of domains and states (2048 to v6.7).
+    pub fn set_energy_model(&mut self, domains: &[PerfDomain]) -> bool {
+        self.energy = None;
+        let online = *self.topology.online();
+        let known = |cpu: Cpu| {
+            let has_states =
+                domains.iter().any(|domain| domain.cpus.contains(cpu) && !domain.states.is_empty());
+            has_states && self.has_governor(cpu)
+        };
+        let first = online.lowest().and_then(|cpu| self.domains.of_cpu(cpu).sd_asym_cpucapacity);
+        if first.is_none() || self.topology.has_smt() || !online.iter().all(known) {
+            return false;
+        }
+        let rule = self.generation.select.energy_cost;
+        let costed = |domain: &PerfDomain| {
+            let cpus = domain.cpus.and(&online);
+            let capacity = cpus.lowest().map(|cpu| self.arch_scale_cpu_capacity(cpu).max(1))?;
+            Some(CostedDomain::new(&PerfDomain { cpus, states: domain.states.clone() }, capacity, rule))
+        };
+        let mut costed = domains.iter().filter_map(costed).collect::<Vec<_>>();
+        costed.sort_by_key(|domain| std::cmp::Reverse(domain.cpus.lowest()));
+        self.energy = Some(Box::new(EnergyModel { domains: costed }));
+        true
+    }
+
+    /// Whether fair tasks use more of a CPU than leaves it a fifth of its capacity; never without an energy model.
+    ///
+    /// Kernel: `cpu_overutilized()`, kernel/sched/fair.c.
+    pub(crate) fn cpu_overutilized(&self, cpu: Cpu) -> bool {
+        self.energy.is_some() && self.cpu_util(cpu, false) * 1280 >= self.capacity_of(cpu) * 1024
+    }
+
+    /// Notes that some CPU has more to do than it can, if this one has.
+    ///
+    /// Kernel: `update_overutilized_status()`, from v6.10 `check_update_overutilized_status()`, kernel/sched/fair.c.
+    pub(crate) fn update_overutilized_status(&mut self, cpu: Cpu) {
+        if self.energy.is_some() && !self.domains.root().overutilized && self.cpu_overutilized(cpu) {
+            self.domains.root_mut().overutilized = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A domain like a phone's small CPUs: twice the speed at thrice the power.
+    fn domain(rule: EnergyCost) -> CostedDomain {
+        let state = |khz, milliwatts| PerfState { khz, milliwatts };
+        let states = vec![state(500_000, 50), state(1_000_000, 150)];
+        CostedDomain::new(&PerfDomain { cpus: CpuMask::first(4), states }, 400, rule)
+    }
+
+    #[test]
+    fn the_busiest_cpu_sets_the_state_of_all() {
+        let energy = |max, sum| {
+            domain(EnergyCost::Milliwatts).energy(EnergyCost::Milliwatts, Headroom::OnFrequency, max, sum)
+        };
+        // Half speed is enough for 160 of 400 with a quarter on top: 100 mW for each full second of full speed.
+        assert_eq!(energy(160, 400), 100);
+        assert_eq!(energy(161, 400), 150);
+        assert_eq!(energy(400, 400), 150, "no state is fast enough for the headroom");
+        assert_eq!(energy(160, 0), 0);
+    }
+
+    #[test]
+    fn later_kernels_lose_less_to_rounding() {
+        let energy = |rule: EnergyCost, sum| domain(rule).energy(rule, Headroom::OnUtilization, 10, sum);
+        let steps =
+            |rule| (1..20).map(|sum| energy(rule, sum)).collect::<std::collections::BTreeSet<_>>().len();
+        assert_eq!(steps(EnergyCost::Milliwatts), 5);
+        assert_eq!(steps(EnergyCost::Microwatts), 19);
+        assert_eq!(energy(EnergyCost::PerPerformance, 1), 2500, "50 mW for 200 units");
+    }
+}
