@@ -58,7 +58,9 @@ impl Scheduler {
             let (comm, pid, vruntime) = (task.comm, task.pid, Some(vruntime.0));
             self.report(EventKind::SchedStatRuntime { comm, pid, runtime: Ns(delta), vruntime });
         }
-        self.account_cfs_rq_runtime(cfs_rq, delta);
+        if self.bandwidth_used {
+            self.account_cfs_rq_runtime(cfs_rq, delta);
+        }
         // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
         if by_deadline
             && self.cfs(cfs_rq).nr_running > 1

@@ -248,7 +248,12 @@ impl Scheduler {
     }
 
     /// Whether an entity is a `SCHED_IDLE` task's or an idle group's (`se_is_idle()`).
+    #[inline]
     pub(crate) fn is_idle_policy(&self, se: SeId) -> bool {
+        self.idle_policy_used && self.has_idle_policy(se)
+    }
+
+    fn has_idle_policy(&self, se: SeId) -> bool {
         match (self.se(se).task, self.se(se).my_q) {
             (Some(task), _) => self.tasks[task.index()].policy == Policy::Idle,
             (None, Some(below)) => self.groups[self.cfs(below).group.0 as usize].idle,

@@ -8,7 +8,9 @@ use crate::entity::{CfsRqId, SeId};
 use crate::fair::bandwidth::{ThrottlePoint, Throttling};
 use crate::fair::load::LoadUpdate;
 use crate::generation::Feature;
-use crate::generation::behaviour::{DelayedLag, Placement, ProtectionStart, Request, VirtualZero};
+use crate::generation::behaviour::{
+    DelayedLag, Placement, ProtectionStart, Request, SliceProtection, VirtualZero,
+};
 use crate::pelt::{DetachPoint, UtilEstDequeue};
 use crate::task::{Policy, TaskId};
 use crate::vruntime::Vruntime;
@@ -42,6 +44,7 @@ impl Scheduler {
         let mut level = Some(self.tasks[task.index()].se);
         let mut request = None;
         let (mut joined, mut idle) = (false, u32::from(self.tasks[task.index()].policy == Policy::Idle));
+        self.idle_policy_used |= idle != 0;
         while let Some(se) = level {
             let cfs_rq = self.se(se).cfs_rq;
             if !joined && self.se(se).on_rq {
@@ -70,7 +73,6 @@ impl Scheduler {
             idle |= u32::from(self.counts_as_idle(cfs_rq));
             level = self.se(se).parent;
         }
-        self.idle_policy_used |= idle != 0;
         self.rqs[cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
         self.hrtick_update(cpu);
         level.is_none()
@@ -156,7 +158,7 @@ impl Scheduler {
 
     /// Whether what is on a queue counts as `SCHED_IDLE` above it (`cfs_rq_is_idle()`).
     fn counts_as_idle(&self, cfs_rq: CfsRqId) -> bool {
-        self.groups[self.cfs(cfs_rq).group.0 as usize].idle
+        self.idle_policy_used && self.groups[self.cfs(cfs_rq).group.0 as usize].idle
     }
 
     /// What a group that stays queued does when something below it came or went.
@@ -391,10 +393,12 @@ impl Scheduler {
             self.remove_waiting(cfs_rq, se);
             self.update_load_avg(se, LoadUpdate::TELL);
         }
-        let protects = match self.generation.behaviours.protection_start {
-            ProtectionStart::SetNext => true,
-            ProtectionStart::Pick => picked && self.se(se).on_rq,
-        };
+        let behaviours = &self.generation.behaviours;
+        let protects = behaviours.slice_protection == SliceProtection::UntilShortestRequest
+            && match behaviours.protection_start {
+                ProtectionStart::SetNext => true,
+                ProtectionStart::Pick => picked && self.se(se).on_rq,
+            };
         let protected_until = protects.then(|| self.protection(cfs_rq, se));
         let entity = self.se_mut(se);
         entity.deadline_at_pick = entity.on_rq.then_some(entity.deadline);
