@@ -241,21 +241,29 @@ impl Ord for Arranged {
     }
 }
 
-/// Places that each hold a key, and the least key of all: a tree in which each node holds the lesser of the two below it.
+/// Places that each hold a key, and the least key of all: a tree in which each node holds the least of the four below it.
 #[derive(Debug)]
 struct Tournament {
-    /// Nodes from the root (1) down; the last half are the places.
+    /// The root is at [`ROOT`](Self::ROOT); the four below node `n` begin at `4n − 8`, so that siblings begin at a
+    /// multiple of four. The last level are the places.
     nodes: Vec<Key>,
+    /// Where the places begin.
+    places: usize,
     /// The place that was taken last; what it holds is over, unless it has been arranged anew since. Most of the time it
     /// has, and one way up the tree is saved.
     taken: Option<usize>,
 }
 
 impl Tournament {
+    const ROOT: usize = 3;
+
     fn new(places: usize) -> Tournament {
-        let size = places.next_power_of_two().max(2);
-        assert!(size <= 1 << Key::PLACE_BITS, "more places than a key can tell apart");
-        Tournament { nodes: vec![Key::NEVER; 2 * size], taken: None }
+        assert!(places <= 1 << Key::PLACE_BITS, "more places than a key can tell apart");
+        let (mut begin, mut level) = (4, 4);
+        while level < places {
+            (begin, level) = (begin + level, 4 * level);
+        }
+        Tournament { nodes: vec![Key::NEVER; begin + level], places: begin, taken: None }
     }
 
     fn set(&mut self, place: usize, key: Key) {
@@ -264,11 +272,13 @@ impl Tournament {
     }
 
     fn put(&mut self, place: usize, key: Key) {
-        let mut node = self.nodes.len() / 2 + place;
+        let mut node = self.places + place;
         self.nodes[node] = key;
-        while node > 1 {
-            let least = self.nodes[node].min(self.nodes[node ^ 1]);
-            node /= 2;
+        while node != Self::ROOT {
+            let begin = node & !3;
+            let siblings: &[Key; 4] = self.nodes[begin..begin + 4].try_into().expect("four of them");
+            let least = siblings[0].min(siblings[1]).min(siblings[2].min(siblings[3]));
+            node = node / 4 + 2;
             // Where the least is the same as before, nothing changes further up.
             if std::mem::replace(&mut self.nodes[node], least) == least {
                 return;
@@ -281,12 +291,12 @@ impl Tournament {
         if let Some(place) = self.taken.take() {
             self.put(place, Key::NEVER);
         }
-        self.nodes[1]
+        self.nodes[Self::ROOT]
     }
 
     /// The least is over.
     fn take_first(&mut self) {
-        self.taken = Some(self.nodes[1].place());
+        self.taken = Some(self.nodes[Self::ROOT].place());
     }
 }
 
