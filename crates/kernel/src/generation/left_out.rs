@@ -18,6 +18,12 @@ pub(super) const LEFT_OUT_CHANGES: &[Change] = &[
     change("87e867b4269f", "divider-name", (5, 8), "sched/pelt: Cleanup PELT divider", &[
         Effect::Groundwork("one function instead of copies of one expression"),
     ]),
+    change("ab2dde5e98db", "ilb-result", (5, 13), "sched/fair: Remove unused return of _nohz_idle_balance", &[
+        Effect::Groundwork("a result that nobody reads is no longer returned"),
+    ]),
+    change("39b6a429c304", "ilb-tick-noted-first", (5, 13), "sched/fair: Reduce the window for duplicated update", &[
+        Effect::Groundwork("the tick of an update is noted before it and no longer after it: here no other CPU looks meanwhile"),
+    ]),
     change("829c1651e9c4", "long-sleepers", (6, 3), "sched/fair: sanitize vruntime of entity being placed", &[
         Effect::NotModelled("sleepers of more than 104 days"),
     ]),
