@@ -22,6 +22,7 @@ mod newidle;
 mod nohz;
 mod notes;
 mod open_loop;
+mod packing;
 mod periodic;
 #[cfg(test)]
 mod random;

@@ -13,7 +13,7 @@ mod changes;
 mod files;
 mod flags;
 mod level;
-mod rules;
+pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 

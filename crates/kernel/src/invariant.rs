@@ -138,9 +138,9 @@ impl Scheduler {
     }
 
     /// A task's utilization is not beyond that of one that has always run. Its load may be: it is kept while the weight
-    /// changes in another class.
+    /// changes in another class. A sum made from an average may be beyond by what rounding that average hides.
     fn check_tracking(&self, avg: &SchedAvg) -> Result<(), String> {
-        if avg.util_sum > LOAD_AVG_MAX << 10 || avg.util_avg > 1024 {
+        if avg.util_sum > (LOAD_AVG_MAX + 1) << 10 || avg.util_avg > 1024 {
             return Err(format!("utilization of {}, its sum {}", avg.util_avg, avg.util_sum));
         }
         Ok(())

@@ -69,7 +69,7 @@ fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Va
         json!({
             "cpu": cpu.0, "core": place.core, "llc": place.llc, "node": place.node,
             "cluster": topology.cluster_mask(cpu).to_string(), "package": topology.package_mask(cpu).to_string(),
-            "capacity": topology.capacity(cpu),
+            "capacity": topology.capacity(cpu), "priority": topology.core_priority(cpu),
         })
     });
     let nodes = topology.nr_nodes() as u32;
@@ -147,6 +147,15 @@ fn parts(machine: &Machine) -> String {
         };
         for cpu in topology.cpus().filter(|&cpu| alike(cpu).lowest() == Some(cpu)) {
             text += &format!("capacity {} of 1024: CPUs {}\n", topology.capacity(cpu), alike(cpu));
+        }
+    }
+    if topology.has_preferred_cpus() {
+        let alike = |cpu: Cpu| {
+            let same = |other: &Cpu| topology.core_priority(*other) == topology.core_priority(cpu);
+            topology.cpus().filter(same).collect::<CpuMask>()
+        };
+        for cpu in topology.cpus().filter(|&cpu| alike(cpu).lowest() == Some(cpu)) {
+            text += &format!("priority {}: CPUs {}\n", topology.core_priority(cpu), alike(cpu));
         }
     }
     for clock in &machine.frequency_domains {

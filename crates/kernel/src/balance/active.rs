@@ -22,6 +22,7 @@ impl Scheduler {
         let gains = there * attempt.imbalance_pct(self) < here * 100;
         let alone = self.waiting_tasks(source) == 1;
         (idle && alone && self.has_reduced_capacity(attempt, source) && gains)
+            || self.asym_active_balance(attempt, source)
             || attempt.migration == MigrationType::Misfit
             || attempt.takes_misfit
     }

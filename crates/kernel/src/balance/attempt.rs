@@ -221,7 +221,7 @@ impl Scheduler {
     }
 
     /// Whether the other threads of a CPU's core are idle (`is_core_idle()`).
-    fn is_core_idle_but(&self, cpu: Cpu) -> bool {
+    pub(super) fn is_core_idle_but(&self, cpu: Cpu) -> bool {
         self.topology.smt_mask(cpu).iter().all(|thread| thread == cpu || self.idle_cpu(thread))
     }
 
@@ -233,7 +233,10 @@ impl Scheduler {
         let mut sds = self.update_sd_lb_stats(attempt);
         self.note_domain(attempt, &sds, decision);
         self.leaves_to_wakeups(decision)?;
-        rules.is_unbalanced(&mut sds, attempt.idle, attempt.imbalance_pct(self))?;
+        let packed = self.check_asym_packing(attempt, &sds);
+        if packed.is_none() {
+            rules.is_unbalanced(&mut sds, attempt.idle, attempt.imbalance_pct(self))?;
+        }
         let Some(busiest) = sds.busiest else { return Err(Balanced::NothingToTake) };
         let sd = self.domain(attempt.cpu, attempt.level);
         let here = self.cfs(self.rqs[attempt.dest.index()].cfs);
@@ -246,7 +249,7 @@ impl Scheduler {
                 .checked_div(here.h_nr_running.into())
                 .unwrap_or(0),
         };
-        let imbalance = rules.calculate_imbalance(&mut sds, how);
+        let imbalance = packed.unwrap_or_else(|| rules.calculate_imbalance(&mut sds, how));
         if imbalance.amount == 0 {
             return Err(Balanced::NoImbalance);
         }

@@ -43,7 +43,9 @@ impl BalanceRules {
         let busiest = &sds.busiest_stat;
         match group.group_type {
             GroupType::Overloaded => group.avg_load > busiest.avg_load,
-            GroupType::Imbalanced | GroupType::AsymPacking => false,
+            GroupType::Imbalanced => false,
+            // Tasks of the least preferred CPUs are moved first.
+            GroupType::AsymPacking => group.priority <= busiest.priority,
             GroupType::MisfitTask => match self.misfit_tie {
                 MisfitTie::LastOfEquals => group.misfit_load >= busiest.misfit_load,
                 MisfitTie::FirstOfEquals => group.misfit_load > busiest.misfit_load,

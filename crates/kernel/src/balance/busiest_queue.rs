@@ -54,7 +54,7 @@ impl Scheduler {
         }
         // Before 0b0695f2b34a tasks of all classes were counted.
         let alone = if by_types { tasks == 1 } else { self.nr_running(cpu) == 1 };
-        if alone && self.spares_bigger_cpu(attempt, cpu) {
+        if alone && (self.spares_bigger_cpu(attempt, cpu) || self.spares_preferred_cpu(attempt, cpu)) {
             return false;
         }
         match imbalance.migration {

@@ -9,8 +9,8 @@ use super::rules::{
     EnergyBalance, EnergyOverload, FullTie, GroupRunnable, Halving, IdlePolicyBusy, IlbAbort, IlbChoice,
     IlbOrder, IlbUpdate, Ineligible, LoadStep, LocalAverage, LookLimit, Misfit, MisfitSize, MisfitTie,
     NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidleStats, NewidleUpdate, NextKick, NextUpdate,
-    NoLoad, NumaAllowance, PendingWakeup, PercpuKthreads, PushFailures, PushInterval, SiblingPreference,
-    SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity, SpareTie, UtilSource, UtilStep,
+    NoLoad, NumaAllowance, Packing, PackingPush, PendingWakeup, PercpuKthreads, PushFailures, PushInterval,
+    SiblingPreference, SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity, SpareTie, UtilSource, UtilStep,
 };
 use crate::generation::{Change, Effect, Feature, Release};
 
@@ -46,11 +46,12 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("4ad3831a9d4a", "spare-bigger-cpus", (4, 20), "sched/fair: Don't move tasks to lower capacity CPUs unless necessary", [BiggerCpus::SparedByQueue]),
     change!("2802bf3cd936", "overutilized", (5, 0), "sched/fair: Add over-utilization/tipping point indicator", [EnergyBalance::Stay]),
     change!("3f130a37c442", "newidle-interval", (5, 0), "sched/fair: Don't increase sd->balance_interval on newidle balance", [BackOff::NotNewidle]),
+    change!("", "packing-when-idle", (5, 1), "sched/fair: Trigger asym_packing during idle load balance", [PackingPush::Idle]),
     change!("46a745d90585", "voluntary-interval", (5, 1), "sched/fair: Fix unnecessary increase of balance interval", [PushInterval::BacksOffUnlessVoluntary]),
     change!("9b019acb72e4", "ilb-first-idle", (5, 2), "sched/nohz: Run NOHZ idle load balancer on HK_FLAG_MISC CPUs", [IlbChoice::FirstIdle]),
     change!("f6cad8df6b30", "pinned-imbalance", (5, 4), "sched/fair: Fix imbalance due to CPU affinity", [AffinityMark::ClearedUnlessAllPinned]),
     noted("490ba971d8b4", "asym-packing", (5, 5), "sched/fair: Clean up asym packing", &[
-        Effect::NotModelled("packing of tasks on preferred CPUs"),
+        Effect::Groundwork("what 0b0695f2b34a takes up; no functional change by itself"),
     ]),
     change!("fcf0553db6f4", "no-small-imbalance", (5, 5), "sched/fair: Remove meaningless imbalance calculation", [Comparison::Load]),
     change!("0b0695f2b34a", "rework", (5, 5), "sched/fair: Rework load_balance()", [Comparison::GroupTypes]),
@@ -93,9 +94,7 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("9d783c8dd112", "newidle-lowest-cost", (5, 16), "sched/fair: Skip update_blocked_averages if we are defering load balance", [NewidleGate::MigrationAndDomainCost]),
     change!("e60b56e46b38", "cost-decay", (5, 16), "sched/fair: Wait before decaying max_newidle_lb_cost", [CostDecay::AfterQuietSecond]),
     change!("c5b0a7eefc70", "no-migration-cost", (5, 16), "sched/fair: Remove sysctl_sched_migration_cost condition", [NewidleGate::DomainCost]),
-    noted("4006a72bdd93", "asym-smt", (5, 16), "sched/fair: Consider SMT in ASYM_PACKING load balance", &[
-        Effect::NotModelled("packing of tasks on preferred CPUs"),
-    ]),
+    change!("4006a72bdd93", "asym-smt", (5, 16), "sched/fair: Consider SMT in ASYM_PACKING load balance", [Packing::BySiblings]),
     noted("efd984c481ab", "next-kick-flag", (5, 16), "sched/fair: Add NOHZ balancer flag for nohz.next_balance updates", &[Effect::Groundwork("a flag that 7fd7a9e0caba is the first to set")]),
     change!("7fd7a9e0caba", "next-update", (5, 16), "sched/fair: Trigger nohz.next_balance updates when a CPU goes NOHZ-idle", [NextUpdate::Kicked]),
     change!("792b9f65a568", "newidle-bails", (6, 0), "sched: Allow newidle balancing to bail out of load_balance", [PendingWakeup::EndsEverywhere]),
@@ -106,6 +105,10 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("b0defa7ae03e", "look-further", (6, 1), "sched/fair: Make sure to try to detach at least one movable task", [LookLimit::UntilOneAllowed]),
     change!("91dcf1e8068e", "imbalance-overflow", (6, 3), "sched/fair: Fix imbalance overflow", [LocalAverage::BelowDomain]),
     noted("e5ed0550c04c", "misfit-under-energy", (6, 3), "sched/fair: unlink misfit task from cpu overutilized", &[Effect::Groundwork("without clamps a CPU whose task is too large for it is overutilized")]),
+    change!("eefefa716c9f", "packing-idle-cores", (6, 5), "sched/fair: Only do asym_packing load balancing from fully idle SMT cores", [Packing::FromIdleCores]),
+    noted("ef7657d4d2d6", "packing-simpler", (6, 5), "sched/fair: Simplify asym_packing logic for SMT cores", &[Effect::NotModelled("taken as a part of eefefa716c9f")]),
+    noted("18ad34532755", "packing-helps", (6, 5), "sched/fair: Let low-priority cores help high-priority busy SMT cores", &[Effect::NotModelled("taken as a part of eefefa716c9f")]),
+    noted("c9ca07886aaa", "packing-not-even", (6, 5), "sched/fair: Do not even the number of busy CPUs via asym_packing", &[Effect::NotModelled("taken as a part of eefefa716c9f")]),
     change!("5fd6d7f43958", "full-smt-tie", (6, 5), "sched/fair: Keep a fully_busy SMT sched group as busiest", [FullTie::LastUnlessSmt]),
     change!("43726bdedd29", "busiest-sibling", (6, 5), "sched/fair: Use the busiest group to set prefer_sibling", [SiblingPreference::OfBusiest]),
     change!("fee1759e4f04", "smt-groups", (6, 6), "sched/fair: Determine active load balance for SMT sched groups", [SmtGroups::Relieved]),

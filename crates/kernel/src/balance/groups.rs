@@ -33,7 +33,10 @@ impl Scheduler {
                 sds.local_stat = sums;
             } else {
                 self.relieve_sibling(attempt, &sds, &mut sums, child_prefers);
-                if self.can_take_from(attempt, &sds, group, &sums) && rules.is_busier(&sds, &sums) {
+                if self.can_take_from(attempt, &sds, group, &sums)
+                    && self.packing_allows(attempt, &sds, &sums)
+                    && rules.is_busier(&sds, &sums)
+                {
                     (sds.busiest, sds.busiest_stat) = (Some(id), sums);
                 }
             }
@@ -93,6 +96,7 @@ impl Scheduler {
                 sums.misfit_load = sums.misfit_load.max(self.misfit_task_load(cpu));
             }
         }
+        self.note_packing(attempt, is_local, sds, &mut sums, &group.span);
         sds.overload |= sums.misfit_load > 0;
         sds.overutilized |= overutilized;
         let needs_one = rules.energy_overload == EnergyOverload::WithOverutilizedCpu;

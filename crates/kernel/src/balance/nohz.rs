@@ -136,6 +136,9 @@ impl Scheduler {
         if self.nr_running(cpu) >= 2 {
             return true;
         }
+        if self.preferred_cpu_idles(cpu) {
+            return true;
+        }
         let domains = self.domains.of_cpu(cpu);
         if domains.sd_asym_cpucapacity.is_some() {
             return self.misfit_task_load(cpu) > 0;

@@ -246,6 +246,17 @@ rules! {
         LastOfEquals: "the one with the greatest, the last of equals",
         FirstOfEquals: "the one with the greatest, the first of equals",
     }
+    /// When tasks are moved to a preferred CPU (`SD_ASYM_PACKING`).
+    packing: Packing {
+        ByPriority: "if the CPU that balances is preferred to every CPU of the other group",
+        BySiblings: "the same; where cores have threads, by how many of them are busy",
+        FromIdleCores: "the same, if its core is idle and the other group's core runs on one thread only",
+    }
+    /// When a running task is pushed to a preferred CPU.
+    packing_push: PackingPush {
+        NewlyIdle: "when that goes idle",
+        Idle: "when that is or goes idle",
+    }
     /// Whether tasks stay where wakeups by energy have put them, while no CPU has more to do than it can.
     energy: EnergyBalance {
         Moved: "no",

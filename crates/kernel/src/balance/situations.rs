@@ -1,10 +1,16 @@
 //! A situation for each change of balancing that random balancing does not feel.
 
-use super::{detach, newidle};
+use super::{detach, newidle, packing};
 use crate::ablation::Situation;
 use crate::testbed::MS;
 
 pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("load-shift", detach::tests::moved_after_64_failures),
+    ("packing-when-idle", packing::tests::all_decisions),
+    ("asym-smt", packing::tests::all_decisions),
+    ("sibling-priority", packing::tests::all_decisions),
+    ("packing-idle-cores", packing::tests::all_decisions),
+    ("packing-cores-only", packing::tests::all_decisions),
+    ("core-priority", packing::tests::all_decisions),
     ("newidle-rate", |kernel| newidle::tests::ratio_after(kernel, MS).into()),
 ];

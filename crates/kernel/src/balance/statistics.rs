@@ -85,6 +85,10 @@ pub struct SgLbStats {
     pub imbalanced: bool,
     /// It is a core that runs several tasks.
     pub smt_balance: bool,
+    /// Its tasks should be moved to the preferred CPU that balances (`group_asym_packing`).
+    pub asym_packing: bool,
+    /// The priority of its most preferred CPU, where some are preferred.
+    pub priority: u32,
     /// No CPU of it is overutilized, and that keeps it from being overloaded (d3d663faa1d4).
     pub within_capacity: bool,
 }
@@ -167,7 +171,7 @@ impl BalanceRules {
     /// The state of a group.
     ///
     /// Kernel: `group_classify()`, kernel/sched/fair.c. Variants: three states to v5.4, then six (0b0695f2b34a), from v6.6
-    /// seven (fee1759e4f04). Departs: no CPU is preferred to others (ASYM_PACKING).
+    /// seven (fee1759e4f04).
     pub(crate) fn group_classify(&self, imbalance_pct: u64, group: &SgLbStats) -> GroupType {
         let by_types = self.comparison == Comparison::GroupTypes;
         let overloaded =
@@ -176,6 +180,8 @@ impl BalanceRules {
             GroupType::Overloaded
         } else if group.imbalanced {
             GroupType::Imbalanced
+        } else if group.asym_packing {
+            GroupType::AsymPacking
         } else if group.smt_balance {
             GroupType::SmtBalance
         } else if group.misfit_load > 0 {

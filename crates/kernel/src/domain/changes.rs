@@ -5,7 +5,7 @@
 use super::rules::{
     AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainRules, FilesPlace, FilesShown, FlagsShown,
     GroupFlags, NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity, OverlapGroups, PackageName,
-    ReclaimDistance, SchedstatLayout, SmtCapacity, SmtLevel,
+    PackingLevels, ReclaimDistance, SchedstatLayout, SiblingPriority, SmtCapacity, SmtLevel,
 };
 use crate::generation::{Change, Effect, change};
 
@@ -28,6 +28,10 @@ pub enum DomainEffect {
     AsymDetection(AsymDetection),
     /// Another [`AsymWakeup`].
     AsymWakeup(AsymWakeup),
+    /// Another [`PackingLevels`].
+    PackingLevels(PackingLevels),
+    /// Another [`SiblingPriority`].
+    SiblingPriority(SiblingPriority),
     /// Another [`ReclaimDistance`].
     ReclaimDistance(ReclaimDistance),
     /// Another [`NumaLevels`].
@@ -70,6 +74,8 @@ impl DomainEffect {
             DomainEffect::AsymSpreading(rule) => rules.asym_spreading = rule,
             DomainEffect::AsymDetection(rule) => rules.asym_detection = rule,
             DomainEffect::AsymWakeup(rule) => rules.asym_wakeup = rule,
+            DomainEffect::PackingLevels(rule) => rules.packing_levels = rule,
+            DomainEffect::SiblingPriority(rule) => rules.sibling_priority = rule,
             DomainEffect::ReclaimDistance(rule) => rules.reclaim_distance = rule,
             DomainEffect::NumaLevels(rule) => rules.numa_levels = rule,
             DomainEffect::OverlapGroups(rule) => rules.overlap_groups = rule,
@@ -100,6 +106,8 @@ impl DomainEffect {
             DomainEffect::AsymSpreading(rule) => rule.describe().to_string(),
             DomainEffect::AsymDetection(rule) => format!("different capacities: {}", rule.describe()),
             DomainEffect::AsymWakeup(rule) => rule.describe().to_string(),
+            DomainEffect::PackingLevels(rule) => format!("tasks are packed {}", rule.describe()),
+            DomainEffect::SiblingPriority(rule) => format!("priority of threads: {}", rule.describe()),
             DomainEffect::ReclaimDistance(rule) => format!("reclaim distance: {}", rule.describe()),
             DomainEffect::NumaLevels(rule) => format!("NUMA levels: {}", rule.describe()),
             DomainEffect::OverlapGroups(rule) => format!("groups of nodes: {}", rule.describe()),
@@ -176,6 +184,9 @@ pub const DOMAIN_CHANGES: &[Change] = &[
     change("c744dc4ab58d", "asym-classes", (5, 14), "sched/topology: Rework CPU capacity asymmetry detection", &[
         Effect::Domain(DomainEffect::AsymDetection(AsymDetection::EachDomain)),
     ]),
+    change("183b8ec38f1e", "sibling-priority", (5, 16), "x86/sched: Decrease further the priorities of SMT siblings", &[
+        Effect::Domain(DomainEffect::SiblingPriority(SiblingPriority::DividedBySquare)),
+    ]),
     change("16d364ba6ef2", "group-flags", (5, 16), "sched/topology: Introduce sched_group::flags", &[
         Effect::Domain(DomainEffect::GroupFlags(GroupFlags::OfBuiltChild)),
     ]),
@@ -184,6 +195,15 @@ pub const DOMAIN_CHANGES: &[Change] = &[
     ]),
     change("026b98a93bbd", "numa-imbalance-channels", (6, 0), "sched/numa: Adjust imb_numa_nr to a better approximation of memory channels", &[
         Effect::Domain(DomainEffect::NumaImbalance(NumaImbalance::EighthOrLlcs)),
+    ]),
+    change("995998ebdebd", "packing-cores-only", (6, 5), "x86/sched: Remove SD_ASYM_PACKING from the SMT domain flags", &[
+        Effect::Domain(DomainEffect::PackingLevels(PackingLevels::Cores)),
+    ]),
+    change("046a5a95c3b0", "core-priority", (6, 5), "x86/sched/itmt: Give all SMT siblings of a core the same priority", &[
+        Effect::Domain(DomainEffect::SiblingPriority(SiblingPriority::OfCore)),
+    ]),
+    change("044f0e27dec6", "packing-packages", (6, 5), "x86/sched: Add the SD_ASYM_PACKING flag to the die domain of hybrid processors", &[
+        Effect::NotModelled("packing of tasks beyond one cache"),
     ]),
     change("bf2dc42d6beb", "group-smt-flag", (6, 5), "sched/topology: Propagate SMT flags when removing degenerate domain", &[
         Effect::Domain(DomainEffect::GroupFlags(GroupFlags::SmtKept)),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fairlab_event::Cpu;
 
 use super::flags::SdFlags;
-use super::rules::{Clusters, DomainRules, NumaLevels, PackageName, SmtLevel};
+use super::rules::{Clusters, DomainRules, NumaLevels, PackageName, PackingLevels, SmtLevel};
 use crate::cpumask::CpuMask;
 use crate::topology::{Platform, Topology};
 
@@ -56,12 +56,21 @@ impl Level {
 /// Kernel: `default_topology[]` and `sched_init_numa()`, kernel/sched/topology.c; `x86_topology[]`,
 /// arch/x86/kernel/smpboot.c; `s390_topology[]`, arch/s390/kernel/topology.c. Variants: clusters from v5.16 (778c558f49a2);
 /// no level for threads without threads from v6.17 (f79c9aa446d6).
-/// Departs: no preferred CPUs (`SD_ASYM_PACKING`); books and drawers of s390 span the node; Intel's regrouping of distances
+/// Departs: preferred CPUs (`SD_ASYM_PACKING`) on x86 only, and only within a cache; books and drawers of s390 span the node; Intel's regrouping of distances
 /// under sub-NUMA clustering (v6.18) is not followed.
 pub(super) fn levels(topology: &Topology, rules: &DomainRules) -> Vec<Level> {
     let mut levels = Vec::new();
-    let mut add = |name, kind, flags| levels.push(Level { name, kind, flags });
     let platform = topology.platform();
+    let packs = platform == Platform::X86 && topology.has_preferred_cpus();
+    let mut add = |name, kind, flags: SdFlags| {
+        let packed = match kind {
+            Kind::Threads => rules.packing_levels == PackingLevels::ThreadsAndCores,
+            Kind::Cluster | Kind::Cache => true,
+            Kind::Node | Kind::Distance(_) => false,
+        };
+        let flags = if packs && packed { flags | SdFlags::ASYM_PACKING } else { flags };
+        levels.push(Level { name, kind, flags });
+    };
     // Only x86 builds its list at run time; elsewhere the level goes away when domains are attached.
     let drops_smt = platform == Platform::X86 && rules.smt_level == SmtLevel::IfThreads;
     if topology.has_smt() || !drops_smt {

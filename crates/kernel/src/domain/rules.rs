@@ -39,6 +39,19 @@ behaviours! {
         EachDomain: "each domain with CPUs of two capacities; told apart if it has all that there are",
     }
 
+    /// At which levels tasks are packed on preferred CPUs, where there are any.
+    PackingLevels {
+        ThreadsAndCores: "between threads of a core, cores and clusters",
+        Cores: "between cores and clusters",
+    }
+
+    /// How preferred the threads of a core with several are.
+    SiblingPriority {
+        Divided: "the core's priority times the number of threads, divided by the thread's place",
+        DividedBySquare: "the same, divided by the square of its place",
+        OfCore: "all as their core",
+    }
+
     /// Whether wakeups search domains below one with CPUs of different capacity.
     AsymWakeup {
         Searches: "wakeups search for the idlest CPU in domains with different capacities and below",
@@ -156,6 +169,10 @@ pub struct DomainRules {
     pub asym_spreading: AsymSpreading,
     /// See [`AsymDetection`].
     pub asym_detection: AsymDetection,
+    /// See [`PackingLevels`].
+    pub packing_levels: PackingLevels,
+    /// See [`SiblingPriority`].
+    pub sibling_priority: SiblingPriority,
     /// See [`AsymWakeup`].
     pub asym_wakeup: AsymWakeup,
     /// See [`ReclaimDistance`].
@@ -198,6 +215,8 @@ impl DomainRules {
         smt_capacity: SmtCapacity::SharedGain,
         asym_spreading: AsymSpreading::LikeOthers,
         asym_detection: AsymDetection::ByPlatform,
+        packing_levels: PackingLevels::ThreadsAndCores,
+        sibling_priority: SiblingPriority::Divided,
         asym_wakeup: AsymWakeup::Searches,
         reclaim_distance: ReclaimDistance::Fixed,
         numa_levels: NumaLevels::SeenByFirstNode,
@@ -226,6 +245,8 @@ impl DomainRules {
             ("capacity of threads", text(self.smt_capacity.describe())),
             ("spreading over capacities", text(self.asym_spreading.describe())),
             ("different capacities", text(self.asym_detection.describe())),
+            ("packing on preferred CPUs", text(self.packing_levels.describe())),
+            ("priority of threads", text(self.sibling_priority.describe())),
             ("wakeups below different capacities", text(self.asym_wakeup.describe())),
             ("reclaim distance", text(self.reclaim_distance.describe())),
             ("NUMA levels", text(self.numa_levels.describe())),

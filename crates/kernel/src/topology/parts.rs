@@ -49,6 +49,8 @@ pub(super) struct Parts {
     distances: Vec<Vec<u32>>,
     reclaim_distance: u32,
     capacity: Vec<u32>,
+    /// Of each CPU's core; empty where none is preferred.
+    priority: Vec<u32>,
 }
 
 impl Parts {
@@ -67,6 +69,7 @@ impl Parts {
             distances: (0..=last).map(row).collect(),
             reclaim_distance: RECLAIM_DISTANCE,
             capacity: vec![CAPACITY_SCALE; places.len()],
+            priority: Vec::new(),
         })
     }
 }
@@ -190,6 +193,28 @@ impl Topology {
         Ok(self)
     }
 
+    /// The same machine with some CPUs preferred to others: one priority a CPU, the higher the better, threads of a core
+    /// alike (x86's ITMT; `sched_set_itmt_core_prio()`).
+    ///
+    /// # Errors
+    /// A sentence that says what is impossible: too few numbers, a priority beyond 10,000, threads of a core that differ.
+    pub fn with_priorities(mut self, priorities: &[u32]) -> Result<Topology, String> {
+        const MOST: u32 = 10_000;
+        self.one_number_a_cpu("priorities", priorities)?;
+        for (cpu, &priority) in priorities.iter().enumerate() {
+            if priority > MOST {
+                return Err(format!("CPU {cpu} cannot have priority {priority}: the highest is {MOST}"));
+            }
+            let sibling = self.smt[cpu].iter().find(|sibling| priorities[sibling.index()] != priority);
+            if let Some(sibling) = sibling {
+                return Err(format!("CPUs {cpu} and {sibling} share a core but differ in priority"));
+            }
+        }
+        let differ = priorities.windows(2).any(|pair| pair[0] != pair[1]);
+        self.parts.priority = if differ { priorities.to_vec() } else { Vec::new() };
+        Ok(self)
+    }
+
     /// Whose architecture code sets it up.
     pub fn platform(&self) -> Platform {
         self.parts.platform
@@ -223,6 +248,16 @@ impl Topology {
     /// `cpu`'s capacity at its highest frequency, 1 to 1024 (`arch_scale_cpu_capacity()`).
     pub fn capacity(&self, cpu: Cpu) -> u32 {
         self.parts.capacity[cpu.index()]
+    }
+
+    /// The priority of `cpu`'s core, where tasks are packed on preferred CPUs.
+    pub fn core_priority(&self, cpu: Cpu) -> u32 {
+        self.parts.priority.get(cpu.index()).copied().unwrap_or(0)
+    }
+
+    /// Whether some CPUs are preferred to others.
+    pub fn has_preferred_cpus(&self) -> bool {
+        !self.parts.priority.is_empty()
     }
 
     /// Whether CPUs differ in capacity.
@@ -281,7 +316,9 @@ mod tests {
         refused(machine().with_capacities(&[0; 8]), "CPU 0 cannot have capacity 0");
         let threads = Topology::regular(1, 1, 2, 2, SmtNumbering::Adjacent).expect("a machine");
         refused(threads.clone().with_clusters(&[0, 1, 2, 2]), "the core of CPU 0 is in two clusters");
-        refused(threads.with_capacities(&[1024, 512, 512, 512]), "CPUs 0 and 1 share a core");
+        refused(threads.clone().with_capacities(&[1024, 512, 512, 512]), "CPUs 0 and 1 share a core");
+        refused(threads.clone().with_priorities(&[2, 1, 1, 1]), "CPUs 0 and 1 share a core");
+        refused(threads.with_priorities(&[1, 1, 20_000, 20_000]), "CPU 2 cannot have priority 20000");
         let far = CpuPlace { core: 0, llc: 0, node: 5000 };
         refused(Topology::new(vec![far]), "node 5000 is no node");
     }

@@ -43,6 +43,9 @@ struct MachineFile {
     /// Capacities of lists of CPUs; 1024 where nothing is said.
     #[serde(default)]
     capacities: BTreeMap<String, u32>,
+    /// Priorities of lists of CPUs, where some are preferred to others; 0 where nothing is said.
+    #[serde(default)]
+    priorities: BTreeMap<String, u32>,
     #[serde(default)]
     numa: NumaTable,
     /// CPUs that share a clock.
@@ -187,7 +190,16 @@ impl MachineFile {
             let cpus = present("capacities", list, &topology)?;
             cpus.iter().for_each(|cpu| capacities[cpu.index()] = capacity);
         }
-        topology.with_capacities(&capacities)
+        topology = topology.with_capacities(&capacities)?;
+        if self.priorities.is_empty() {
+            return Ok(topology);
+        }
+        let mut priorities = vec![0; topology.nr_cpus()];
+        for (list, &priority) in &self.priorities {
+            let cpus = present("priorities", list, &topology)?;
+            cpus.iter().for_each(|cpu| priorities[cpu.index()] = priority);
+        }
+        topology.with_priorities(&priorities)
     }
 
     fn frequency_domains(&self, topology: &Topology) -> Result<Vec<FrequencyDomain>, String> {

@@ -6,7 +6,7 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Topology;
 use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::energy::{PerfDomain, PerfState};
-use fairlab_kernel::topology::{Platform, SmtNumbering};
+use fairlab_kernel::topology::{CpuPlace, Platform, SmtNumbering};
 
 pub use table::PRESETS;
 
@@ -25,6 +25,10 @@ pub struct Preset {
     cores_an_llc: u32,
     threads_a_core: u32,
     numbering: SmtNumbering,
+    /// Cores of one thread behind the others, under the last cache, in clusters of four.
+    small_cores: u32,
+    /// First CPU, last CPU and priority, where some CPUs are preferred to others.
+    priorities: &'static [(u32, u32, u32)],
     /// The distance between any two nodes.
     distance: u32,
     /// CPUs that are slower than the fastest, or whose clock schedutil sets.
@@ -95,14 +99,37 @@ impl Preset {
         let (nodes, llcs, cores, threads) =
             (self.nodes, self.llcs_a_node, self.cores_an_llc, self.threads_a_core);
         let regular = Topology::regular(nodes, llcs, cores, threads, self.numbering)?;
+        let regular = if self.small_cores == 0 { regular } else { self.with_small_cores(&regular)? };
         let distance = |from, to| if from == to { 10 } else { self.distance };
         let distances = (0..nodes).map(|from| (0..nodes).map(|to| distance(from, to)).collect());
         let mut capacities = vec![1024; regular.nr_cpus()];
         for speed in self.speeds {
             (speed.first..=speed.last).for_each(|cpu| capacities[cpu as usize] = speed.capacity);
         }
-        let topology = regular.with_distances(distances.collect())?.with_capacities(&capacities)?;
+        let mut topology = regular.with_distances(distances.collect())?.with_capacities(&capacities)?;
+        if !self.priorities.is_empty() {
+            let of_cpu = |cpu: u32| {
+                let found = self.priorities.iter().find(|(first, last, _)| (*first..=*last).contains(&cpu));
+                found.map_or(0, |(.., priority)| *priority)
+            };
+            let priorities = (0..topology.nr_cpus() as u32).map(of_cpu).collect::<Vec<_>>();
+            topology = topology.with_priorities(&priorities)?;
+        }
         Ok(topology.of_platform(self.platform))
+    }
+
+    /// The regular machine and its small cores, every big core a cluster of its own.
+    fn with_small_cores(&self, regular: &Topology) -> Result<Topology, String> {
+        const CLUSTER: u32 = 4;
+        let mut places = regular.cpus().map(|cpu| regular.place(cpu)).collect::<Vec<_>>();
+        let last = *places.last().ok_or("a machine needs CPUs")?;
+        let cores = 1 + places.iter().map(|place| place.core).max().unwrap_or(0);
+        let mut clusters = places.iter().map(|place| place.core).collect::<Vec<_>>();
+        for small in 0..self.small_cores {
+            places.push(CpuPlace { core: cores + small, ..last });
+            clusters.push(cores + small / CLUSTER);
+        }
+        Topology::new(places)?.with_clusters(&clusters)
     }
 
     /// The costs that differ from the defaults: name, ns, reason.
@@ -160,6 +187,11 @@ mod tests {
         assert_eq!(shape("lkp-avoton3"), (8, 1, 2, 1));
         assert_eq!(shape("chromebook8"), (8, 1, 8, 1));
         assert_eq!(shape("s390-lpar24"), (24, 1, 24, 2));
+        assert_eq!(shape("alder-lake24"), (24, 1, 24, 2));
+        let hybrid = Machine::preset("alder-lake24").expect("a machine").topology;
+        assert_eq!(hybrid.smt_mask(Cpu(20)).to_string(), "20");
+        assert_eq!(hybrid.cluster_mask(Cpu(20)).to_string(), "20-23");
+        assert!(hybrid.has_preferred_cpus() && hybrid.core_priority(Cpu(8)) > hybrid.core_priority(Cpu(0)));
         let chromebook = Machine::preset("chromebook8").expect("a machine");
         assert_eq!(chromebook.topology.capacity(Cpu(5)), 425);
         assert_eq!(chromebook.frequency_domains[1].cpus.to_string(), "6-7");

@@ -1,5 +1,6 @@
 //! A machine as the TOML file that describes it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use fairlab_event::Cpu;
@@ -21,6 +22,7 @@ pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
     );
     text += &cpus(topology);
     text += &capacities(topology);
+    text += &priorities(topology);
     text += &numa(topology);
     for clock in &machine.frequency_domains {
         let khz = clock.frequencies.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
@@ -75,16 +77,26 @@ fn cpus(topology: &Topology) -> String {
 }
 
 fn capacities(topology: &Topology) -> String {
-    if !topology.has_asymmetric_capacity() {
-        return String::new();
+    match topology.has_asymmetric_capacity() {
+        true => by_value("capacities", topology, |cpu| topology.capacity(cpu)),
+        false => String::new(),
     }
-    let mut all = topology.cpus().map(|cpu| topology.capacity(cpu)).collect::<Vec<_>>();
-    all.sort_unstable();
-    all.dedup();
-    let mut text = String::from("\n[capacities]\n");
-    for capacity in all {
-        let cpus = topology.cpus().filter(|&cpu| topology.capacity(cpu) == capacity).collect::<CpuMask>();
-        let _ = writeln!(text, "\"{cpus}\" = {capacity}");
+}
+
+fn priorities(topology: &Topology) -> String {
+    match topology.has_preferred_cpus() {
+        true => by_value("priorities", topology, |cpu| topology.core_priority(cpu)),
+        false => String::new(),
+    }
+}
+
+/// A table of the lists of CPUs that have the same number.
+fn by_value(table: &str, topology: &Topology, number: impl Fn(Cpu) -> u32) -> String {
+    let all = topology.cpus().map(&number).collect::<BTreeSet<_>>();
+    let mut text = format!("\n[{table}]\n");
+    for value in all {
+        let cpus = topology.cpus().filter(|&cpu| number(cpu) == value).collect::<CpuMask>();
+        let _ = writeln!(text, "\"{cpus}\" = {value}");
     }
     text
 }

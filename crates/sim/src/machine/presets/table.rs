@@ -14,6 +14,8 @@ const PLAIN: Preset = Preset {
     cores_an_llc: 1,
     threads_a_core: 1,
     numbering: SmtNumbering::Spread,
+    small_cores: 0,
+    priorities: &[],
     distance: 21,
     speeds: &[],
     hz: 1000,
@@ -325,6 +327,35 @@ pub const PRESETS: &[Preset] = &[
                        powers from dynamic-power-coefficient (100 and 405) and voltages that only the firmware knows",
             ),
             ("hz", "assumed: tails of 12.7 to 13.4 ms are a slice of 12 ms and at most one tick of 1 ms"),
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "alder-lake24",
+        description: "Intel Core i9-12900K: 24 CPUs, 8 cores of two threads and 8 of one, the former preferred (ITMT), HZ 250",
+        cores_an_llc: 8,
+        threads_a_core: 2,
+        small_cores: 8,
+        numbering: SmtNumbering::Adjacent,
+        priorities: &[(0, 7, 51), (8, 11, 52), (12, 15, 51), (16, 23, 39)],
+        hz: 250,
+        sources: &[
+            (
+                "topology",
+                "Intel's specification of the i9-12900K: 8 performance cores with two threads, 8 efficient cores in clusters of \
+                       four, one L3",
+            ),
+            (
+                "priority",
+                "that specification's highest frequencies in 100 MHz: 52 by Turbo Boost Max 3.0 on two cores, 51, and 39 on \
+                       efficient cores, as intel_pstate takes each core's highest performance; which two cores are the best \
+                       differs from chip to chip",
+            ),
+            ("hz", "assumed: Debian's and Ubuntu's choice on a desktop at the time"),
+            (
+                "capacity",
+                "x86 tells none before v6.12, and none where cores have threads after it: 1024 everywhere",
+            ),
         ],
         ..PLAIN
     },
