@@ -8,6 +8,7 @@
 
 mod active;
 mod attempt;
+mod bias;
 mod blocked;
 mod busiest_group;
 mod busiest_queue;
@@ -39,6 +40,7 @@ use crate::domain::{BalanceState, DomainId, SchedDomain, SchedGroup};
 use crate::pelt::CpuLoad;
 
 pub use attempt::{BalanceDecision, BusiestGroup};
+pub use bias::BiasEffect;
 pub use blocked::BlockedUpdate;
 pub(crate) use changes::BALANCE_CHANGES;
 pub use detach::{Pull, TaskLook};

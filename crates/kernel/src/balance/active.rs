@@ -78,6 +78,7 @@ impl Scheduler {
             imbalance: 0,
             pushes: true,
             takes_misfit: false,
+            lb_bias: false,
         })
     }
 

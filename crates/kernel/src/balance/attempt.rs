@@ -15,6 +15,7 @@ use crate::balance::statistics::{GroupType, SdLbStats};
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::domain::SdFlags;
+use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
 
 /// What a try goes by (`struct lb_env`).
@@ -34,6 +35,8 @@ pub(super) struct Attempt {
     pub pushes: bool,
     /// To v5.4: the source is chosen by its misfit task.
     pub takes_misfit: bool,
+    /// Loads of the past count, too (LB_BIAS).
+    pub lb_bias: bool,
 }
 
 /// The group that is taken from.
@@ -138,6 +141,17 @@ impl Scheduler {
     /// Kernel: `load_balance()` (v6.10: `sched_balance_rq()`), kernel/sched/fair.c.
     /// Departs: the queues stand still while they are looked at, and levels with SD_SERIALIZE never wait.
     pub fn decide_balance(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> BalanceDecision {
+        self.decide_balance_by(cpu, level, idle, self.has(Feature::LbBias))
+    }
+
+    /// The same, with loads of the past or without.
+    pub(super) fn decide_balance_by(
+        &self,
+        cpu: Cpu,
+        level: usize,
+        idle: CpuIdleType,
+        lb_bias: bool,
+    ) -> BalanceDecision {
         let cpus = self.domain(cpu, level).span;
         let mut attempt = Attempt {
             cpu,
@@ -149,6 +163,7 @@ impl Scheduler {
             imbalance: 0,
             pushes: false,
             takes_misfit: false,
+            lb_bias,
         };
         let mut decision = BalanceDecision::new(&attempt);
         loop {

@@ -12,8 +12,6 @@ use crate::balance::rules::{
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
 use crate::core::Scheduler;
 use crate::domain::{SchedGroup, SchedGroupId, SdFlags};
-use crate::generation::Feature;
-use crate::pelt::{source_load, target_load};
 use crate::schedstat::CpuIdleType;
 
 impl Scheduler {
@@ -64,11 +62,7 @@ impl Scheduler {
         let (shared, group) = (self.domains.capacity_of_group(group), self.domains.group(group));
         let (rules, sd) = (&self.generation.balance, self.domain(attempt.cpu, attempt.level));
         let asym = sd.flags.has(SdFlags::ASYM_CPUCAPACITY) && rules.misfit == Misfit::GroupType;
-        let index = match attempt.idle {
-            CpuIdleType::NotIdle => sd.load_index.busy,
-            CpuIdleType::Idle => sd.load_index.idle,
-            CpuIdleType::NewlyIdle => 0,
-        } as usize;
+        let index = self.load_index(attempt.cpu, attempt.level, attempt.idle);
         let mut sums = SgLbStats {
             group_weight: group.weight,
             cores: group.cores,
@@ -82,7 +76,7 @@ impl Scheduler {
             sds.scanned += 1;
             let load = self.balanced_load(cpu);
             sums.unbiased_load += load;
-            sums.group_load += self.biased_load(cpu, load, index, is_local);
+            sums.group_load += self.biased_load(attempt, cpu, load, index, is_local);
             sums.group_util += self.cpu_util(cpu, false);
             sums.group_runnable += self.cpu_runnable(cpu);
             sums.sum_h_nr_running += self.waiting_tasks(cpu);
@@ -212,16 +206,6 @@ impl Scheduler {
         match self.generation.balance.delayed_count {
             DelayedCount::All => queue.h_nr_running,
             DelayedCount::Runnable => queue.h_nr_running - queue.h_nr_delayed,
-        }
-    }
-
-    /// A CPU's load with the bias of LB_BIAS towards leaving things as they are (to v5.2).
-    fn biased_load(&self, cpu: Cpu, load: u64, index: usize, is_local: bool) -> u64 {
-        let bias = self.has(Feature::LbBias);
-        let history = &self.balance.cpus[cpu.index()].cpu_load;
-        match is_local {
-            true => target_load(history, load, index, bias),
-            false => source_load(history, load, index, bias),
         }
     }
 }

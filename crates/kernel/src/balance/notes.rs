@@ -5,6 +5,7 @@
 use fairlab_event::Ns;
 
 use crate::balance::attempt::BalanceDecision;
+use crate::balance::bias::BiasEffect;
 use crate::core::Scheduler;
 
 /// A try that was applied.
@@ -16,6 +17,8 @@ pub struct BalanceNote {
     pub decision: BalanceDecision,
     /// The level's name: `SMT`, `MC`, …
     pub level: &'static str,
+    /// What LB_BIAS made of it; `None` where it has no part.
+    pub bias: Option<BiasEffect>,
 }
 
 impl Scheduler {
@@ -34,7 +37,8 @@ impl Scheduler {
             return;
         }
         let level = self.domain(decision.cpu, decision.level).name;
-        let note = BalanceNote { time: self.trace.now, decision: decision.clone(), level };
+        let bias = self.bias_effect(decision);
+        let note = BalanceNote { time: self.trace.now, decision: decision.clone(), level, bias };
         self.balance.notes.get_or_insert_default().push(note);
     }
 }

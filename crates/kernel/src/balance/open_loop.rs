@@ -9,6 +9,7 @@ use crate::balance::detach::Pull;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
 use crate::core::Scheduler;
+use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
 use crate::task::TaskId;
 
@@ -32,6 +33,7 @@ impl Scheduler {
             imbalance: imbalance.amount,
             pushes: false,
             takes_misfit: imbalance.migration == MigrationType::Misfit,
+            lb_bias: self.has(Feature::LbBias),
         };
         let mut queue = self.source_queue(source);
         self.detach_tasks(&mut attempt, &mut queue, &mut Pinned::default())
