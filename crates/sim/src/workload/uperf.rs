@@ -7,7 +7,7 @@
 //! root group while the guests live four groups below. What the client has read it acknowledges by the same way back. A
 //! vhost thread works in the kernel, offers its CPU between two pieces of work, and polls until its interrupts have been
 //! delivered; then it sleeps if its rings are empty. A guest's CPU knows of what lies in its ring from its interrupt on,
-//! which comes at the end of a batch unless one is under way; a vhost thread is kicked only if it sleeps, as virtio
+//! which comes when a batch is told of unless one is under way; a vhost thread is kicked only if it sleeps, as virtio
 //! suppresses what is not needed.
 //!
 //! Departs: connections are spread evenly over CPUs and queues; what is sent is a chunk or an acknowledgement, without
@@ -25,6 +25,7 @@ use fairlab_kernel::CpuMask;
 
 use super::cgroup::GroupSpec;
 use super::vhost::{groups_a_guest, guest_groups};
+use crate::rng::Stream;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 pub use options::{Options, USAGE};
 
@@ -34,10 +35,20 @@ const CHUNK: u64 = 30_720;
 /// How long a vhost thread looks for more before it offers its CPU.
 const POLL: Ns = Ns(1_000);
 
-/// A vhost thread goes on with one ring until it is empty or it has passed on so many bytes (`VHOST_NET_WEIGHT`) or packets
-/// (`VHOST_NET_PKT_WEIGHT`, drivers/vhost/net.c), and tells the guest of all of it at the end (`vhost_net_signal_used()`).
+/// A vhost thread goes on with one ring until it is empty or it has passed on so many bytes or packets.
+///
+/// Kernel: `VHOST_NET_WEIGHT`, `VHOST_NET_PKT_WEIGHT`, `handle_rx()`, `handle_tx_copy()`, drivers/vhost/net.c, v5.10.
 const BATCH_BYTES: u64 = 0x80000;
 const BATCH_PACKETS: u32 = 256;
+
+/// It tells the guest of what it has filled (`vhost_net_signal_used()`) at the end of that, and before as soon as that is
+/// more than so many buffers.
+///
+/// Kernel: `VHOST_NET_BATCH`, `handle_rx()`, drivers/vhost/net.c, v5.10.
+const USED_BUFFERS: u64 = 64;
+
+/// A guest's buffers are pages (mergeable buffers of virtio-net).
+const BUFFER: u64 = 4096;
 
 /// What is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +95,8 @@ struct VhostThread {
     batch_packets: u32,
     /// CPUs of the guest that the batch has something for.
     readers: VecDeque<usize>,
+    /// Buffers that were filled for them and that they have not been told of.
+    used_buffers: u64,
     sleeps: bool,
     /// Interrupts that it has asked for and that are not delivered.
     outstanding: u32,
@@ -94,6 +107,11 @@ impl VhostThread {
     fn batch_ends(&self) -> bool {
         let ring = if self.of_guest { &self.from_guest } else { &self.from_peer };
         ring.is_empty() || self.batch_bytes >= BATCH_BYTES || self.batch_packets >= BATCH_PACKETS
+    }
+
+    /// Whether the guest is told of what was filled.
+    fn tells(&self) -> bool {
+        self.batch_ends() || self.used_buffers > USED_BUFFERS
     }
 
     /// The next packet of the present batch, or of the other ring's.
@@ -223,11 +241,14 @@ impl Uperf {
         }
     }
 
-    fn us(us: u32) -> Ns {
-        Ns::from_us(u64::from(us))
+    /// So many µs, more or less.
+    fn about(&self, us: u32, random: &mut Stream) -> Ns {
+        let (ns, percent) = (u64::from(us) * 1000, u64::from(self.options.vary_percent));
+        let spread = ns * percent / 100;
+        Ns(ns - spread + if spread > 0 { random.below(2 * spread + 1) } else { 0 })
     }
 
-    fn guest_cpu(&mut self, guest: usize, cpu: usize) -> Action {
+    fn guest_cpu(&mut self, guest: usize, cpu: usize, random: &mut Stream) -> Action {
         let Options { queues, send_us, receive_us, .. } = self.options;
         let me = &mut self.cpus[guest][cpu];
         me.sleeps = false;
@@ -244,7 +265,7 @@ impl Uperf {
         match me.inbox.pop_front() {
             Some(packet) => {
                 me.current = Some(packet);
-                Action::Run(Uperf::us(if packet.data { receive_us } else { send_us }))
+                Action::Run(self.about(if packet.data { receive_us } else { send_us }, random))
             }
             None => {
                 me.sleeps = true;
@@ -253,7 +274,7 @@ impl Uperf {
         }
     }
 
-    fn vhost(&mut self, guest: usize, queue: usize, view: &View<'_>) -> Action {
+    fn vhost(&mut self, guest: usize, queue: usize, view: &mut View<'_>) -> Action {
         let Options { copy_us, ack_us, .. } = self.options;
         let me = &mut self.vhosts[guest][queue];
         me.sleeps = false;
@@ -262,17 +283,18 @@ impl Uperf {
         {
             return action;
         }
-        if self.vhosts[guest][queue].batch_ends() {
+        if self.vhosts[guest][queue].tells() {
             while let Some(reader) = self.vhosts[guest][queue].readers.pop_front() {
                 if let Some(action) = self.interrupt(guest, queue, reader, view.cpu) {
                     return action;
                 }
             }
+            self.vhosts[guest][queue].used_buffers = 0;
         }
         let me = &mut self.vhosts[guest][queue];
         if let Some((packet, from_guest)) = me.next_packet() {
             me.current = Some((packet, from_guest));
-            return Action::SystemCall(Uperf::us(if packet.data { copy_us } else { ack_us }));
+            return Action::SystemCall(self.about(if packet.data { copy_us } else { ack_us }, view.random));
         }
         if me.outstanding > 0 {
             return Action::SystemCall(POLL);
@@ -290,7 +312,9 @@ impl Uperf {
         }
         let cpu = (packet.connection % self.options.guest_cpus) as usize;
         self.cpus[guest][cpu].ring.push_back(packet);
-        let readers = &mut self.vhosts[guest][queue].readers;
+        let me = &mut self.vhosts[guest][queue];
+        me.used_buffers += if packet.data { CHUNK.div_ceil(BUFFER) } else { 1 };
+        let readers = &mut me.readers;
         if !readers.contains(&cpu) {
             readers.push_back(cpu);
         }
@@ -308,7 +332,7 @@ impl Uperf {
         std::mem::take(&mut pool.sleeps).then_some(Action::Wake(ThreadId(1 + here.0)))
     }
 
-    fn kworker(&mut self, cpu: usize) -> Action {
+    fn kworker(&mut self, cpu: usize, random: &mut Stream) -> Action {
         let pool = &mut self.pools[cpu];
         pool.sleeps = false;
         if std::mem::take(&mut pool.busy)
@@ -328,7 +352,7 @@ impl Uperf {
             return Action::Wait;
         }
         pool.busy = true;
-        Action::SystemCall(Uperf::us(self.options.work_us))
+        Action::SystemCall(self.about(self.options.work_us, random))
     }
 
     fn gigabits_per_s(&self, now: Ns) -> f64 {
@@ -357,8 +381,8 @@ impl Workload for Uperf {
         }
         match self.roles.get(thread.index()).copied() {
             Some(Role::Main) => self.main(view.now),
-            Some(Role::Kworker(cpu)) => self.kworker(cpu),
-            Some(Role::GuestCpu(guest, cpu)) => self.guest_cpu(guest, cpu),
+            Some(Role::Kworker(cpu)) => self.kworker(cpu, view.random),
+            Some(Role::GuestCpu(guest, cpu)) => self.guest_cpu(guest, cpu, view.random),
             Some(Role::Vhost(guest, queue)) => self.vhost(guest, queue, view),
             None => Action::Exit,
         }

@@ -17,6 +17,7 @@ usage: uperf [OPTIONS]
       --copy-us N      what a vhost thread does with a chunk (8)
       --ack-us N       what a vhost thread does with an acknowledgement (1)
       --work-us N      what a kworker does to deliver an interrupt (2)
+      --vary N         by how many percent more or less each of these times varies (25)
       --run-ms N       how long all of it lasts (2000)
 ";
 
@@ -46,6 +47,8 @@ pub struct Options {
     pub ack_us: u32,
     /// What a kworker does to deliver an interrupt, µs.
     pub work_us: u32,
+    /// By how many percent more or less each of these times varies.
+    pub vary_percent: u32,
     /// How long all of it lasts, ms.
     pub run_ms: u32,
 }
@@ -63,6 +66,7 @@ impl Options {
             copy_us: 8,
             ack_us: 1,
             work_us: 2,
+            vary_percent: 25,
             run_ms: 2000,
         };
         let mut arguments = Arguments::new(args, USAGE);
@@ -78,6 +82,7 @@ impl Options {
                 "--copy-us" => (&mut options.copy_us, 0..=1_000_000),
                 "--ack-us" => (&mut options.ack_us, 0..=1_000_000),
                 "--work-us" => (&mut options.work_us, 0..=1_000_000),
+                "--vary" => (&mut options.vary_percent, 0..=100),
                 "--run-ms" => (&mut options.run_ms, 1..=10_000_000),
                 _ => return Err(arguments.unknown()),
             };
