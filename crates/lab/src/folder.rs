@@ -202,6 +202,7 @@ fn machine_spec(machine: &Machine) -> Value {
         "name": machine.name,
         "hz": machine.hz,
         "high_res_timers": machine.high_res_timers,
+        "nohz_idle": machine.nohz_idle,
         "jitter_percent": machine.jitter_percent,
         "cpus_core_llc_node": machine.topology.cpus().map(place).collect::<Vec<_>>(),
         "costs": costs.collect::<serde_json::Map<_, _>>(),

@@ -78,6 +78,7 @@ fn machine(cpus: u32) -> Machine {
         topology: Topology::regular(llcs, 1, cores_an_llc, 2, SmtNumbering::Spread).expect("a machine"),
         hz: 1000,
         high_res_timers: true,
+        nohz_idle: true,
         jitter_percent: 0,
         costs: Costs::default(),
         frequency_domains: Vec::new(),

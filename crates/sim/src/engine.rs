@@ -164,9 +164,9 @@ impl Engine {
         engine.newidle = vec![Newidle::default(); engine.cpus.len()];
         engine.create_stoppers();
         engine.note_speeds();
-        // The machine has been up for a while, and every CPU idles without a tick.
-        for cpu in engine.machine.topology.cpus() {
-            engine.kernel.nohz_balance_enter_idle(cpu);
+        // The machine has been up for a while, and every CPU idles.
+        for cpu in (0..engine.cpus.len() as u32).map(Cpu) {
+            engine.stop_or_keep_tick(cpu);
         }
         engine
     }

@@ -25,6 +25,8 @@ pub struct Machine {
     /// Sleep timers expire when they are due (`CONFIG_HIGH_RES_TIMERS`, and a clock good enough for it); without, at the
     /// next tick.
     pub high_res_timers: bool,
+    /// An idle CPU stops its tick (`CONFIG_NO_HZ_IDLE`, and a clock good enough for it); without, every CPU ticks always.
+    pub nohz_idle: bool,
     /// What kernel work costs.
     pub costs: Costs,
     /// By how much the cost of each piece of kernel work varies, drawn anew each time: up to so many percent more or

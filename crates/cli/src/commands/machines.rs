@@ -92,6 +92,7 @@ fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Va
         "platform": topology.platform().name(),
         "hz": machine.hz,
         "high_res_timers": machine.high_res_timers,
+        "nohz_idle": machine.nohz_idle,
         "jitter_percent": machine.jitter_percent,
         "cpus": cpus.collect::<Vec<_>>(),
         "distances": (0..nodes).map(row).collect::<Vec<_>>(),

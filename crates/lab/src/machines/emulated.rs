@@ -71,6 +71,7 @@ pub(crate) fn machine(layout: Layout, busy: f64) -> Result<Machine, LabError> {
         topology,
         hz: HZ,
         high_res_timers: true,
+        nohz_idle: true,
         costs,
         jitter_percent: 0,
         frequency_domains: Vec::new(),

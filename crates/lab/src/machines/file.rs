@@ -30,6 +30,9 @@ struct MachineFile {
     /// Sleep timers expire when they are due, not at the next tick.
     #[serde(default = "yes")]
     high_res_timers: bool,
+    /// Idle CPUs stop their tick.
+    #[serde(default = "yes")]
+    nohz_idle: bool,
     /// By how many percent the cost of kernel work varies.
     #[serde(default)]
     jitter_percent: u32,
@@ -158,6 +161,7 @@ fn parse(text: &str) -> Result<Machine, LabError> {
         topology,
         hz: file.hz,
         high_res_timers: file.high_res_timers,
+        nohz_idle: file.nohz_idle,
         jitter_percent: file.jitter_percent.min(100),
         costs,
         frequency_domains,

@@ -51,6 +51,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         topology,
         hz,
         high_res_timers: true,
+        nohz_idle: true,
         jitter_percent: 0,
         costs: Costs::default(),
         frequency_domains,

@@ -160,8 +160,17 @@ impl Engine {
         if cost > Ns::ZERO {
             return self.enter_kernel(cpu, cost, Then::IdleLoop);
         }
-        self.kernel.nohz_balance_enter_idle(cpu);
+        self.stop_or_keep_tick(cpu);
         self.enter_phase(cpu, Phase::Idle, Ns::MAX);
+    }
+
+    /// An idle CPU's tick stops, and it is balanced for by others; or it goes on ticking.
+    pub(super) fn stop_or_keep_tick(&mut self, cpu: Cpu) {
+        if self.machine.nohz_idle {
+            self.kernel.nohz_balance_enter_idle(cpu);
+        } else {
+            self.arm_tick(cpu);
+        }
     }
 
     /// Wakes the stoppers of CPUs whose running task is to be pushed.

@@ -66,6 +66,7 @@ impl Engine {
             Interrupt::Timer { thread } => {
                 costs.interrupt + costs.timer + self.timer_expires(cpu, thread as usize)
             }
+            Interrupt::Tick => self.tick_work(cpu),
         };
         self.interrupt_marked(Some(cpu));
         cost
@@ -90,6 +91,8 @@ impl Engine {
     pub(super) fn handle_pending(&mut self, cpu: Cpu) {
         let mut cost = Ns::ZERO;
         let mut pending = std::mem::take(&mut self.cpus[cpu.index()].pending);
+        // Without timers of their own, sleeps end in the tick's interrupt, before the scheduler's part of it.
+        pending.sort_by_key(|&interrupt| interrupt == Interrupt::Tick);
         for interrupt in pending.drain(..) {
             cost += self.handle_interrupt(cpu, interrupt);
         }
@@ -105,16 +108,25 @@ impl Engine {
     }
 
     pub(super) fn tick(&mut self, cpu: Cpu) {
-        if self.cpus[cpu.index()].phase == Phase::Idle {
+        let idles = self.cpus[cpu.index()].phase == Phase::Idle;
+        if idles && self.machine.nohz_idle {
             self.cpus[cpu.index()].tick_armed = false;
             return;
         }
         self.queue.arrange_tick(cpu, self.now + self.machine.tick());
+        if idles {
+            return self.interrupt_arrives(cpu, Interrupt::Tick);
+        }
         self.kernel.set_here(cpu, Mode::Hardirq, self.now);
-        self.kernel.scheduler_tick(cpu);
-        let balance = self.balance_at_tick(cpu);
+        let cost = self.tick_work(cpu);
         self.interrupt_marked(Some(cpu));
-        self.leave_interrupt(cpu, self.machine.costs.tick + balance);
+        self.leave_interrupt(cpu, cost);
+    }
+
+    /// The scheduler's part of a tick. Returns what it costs.
+    fn tick_work(&mut self, cpu: Cpu) -> Ns {
+        self.kernel.scheduler_tick(cpu);
+        self.machine.costs.tick + self.balance_at_tick(cpu)
     }
 
     /// The timer that ends the running slice has expired.

@@ -38,7 +38,7 @@ impl Occurrence {
     }
 }
 
-/// An interrupt other than the tick.
+/// An interrupt other than the tick of a busy CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interrupt {
     /// Reschedule.
@@ -53,6 +53,8 @@ pub(super) enum Interrupt {
     Unthrottle,
     /// A thread's sleep timer expires here.
     Timer { thread: u32 },
+    /// The tick of a CPU that idles.
+    Tick,
 }
 
 /// When something happens: earliest first; of several at one time the one that was arranged first.

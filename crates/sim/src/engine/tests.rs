@@ -81,6 +81,7 @@ fn machine(cores: u32) -> Machine {
         topology: Topology::regular(1, 1, cores, 1, SmtNumbering::Adjacent).expect("a machine"),
         hz: 1000,
         high_res_timers: true,
+        nohz_idle: true,
         jitter_percent: 0,
         costs,
         frequency_domains: Vec::new(),

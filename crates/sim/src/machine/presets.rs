@@ -35,6 +35,7 @@ pub struct Preset {
     speeds: &'static [Speed],
     hz: u64,
     high_res_timers: bool,
+    nohz_idle: bool,
     /// Costs that differ from the defaults, with the reason.
     costs: &'static [(&'static str, u64, &'static str)],
     jitter_percent: u32,
@@ -88,6 +89,7 @@ impl Preset {
             topology: self.topology().expect("presets are possible machines"),
             hz: self.hz,
             high_res_timers: self.high_res_timers,
+            nohz_idle: self.nohz_idle,
             costs,
             jitter_percent: self.jitter_percent,
             frequency_domains: self.speeds.iter().map(domain).collect(),

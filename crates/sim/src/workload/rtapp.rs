@@ -400,6 +400,7 @@ mod tests {
             topology: Topology::regular(1, 1, cpus, 1, SmtNumbering::Adjacent).expect("a machine"),
             hz: 1000,
             high_res_timers: true,
+            nohz_idle: true,
             jitter_percent: 0,
             costs,
             frequency_domains: Vec::new(),

@@ -12,11 +12,12 @@ use fairlab_sim::machine::Costs;
 pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
     let topology = &machine.topology;
     let mut text = format!(
-        "name = {}\ndescription = {}\nhz = {}\nhigh_res_timers = {}\njitter_percent = {}\nplatform = \"{}\"\n\n",
+        "name = {}\ndescription = {}\nhz = {}\nhigh_res_timers = {}\nnohz_idle = {}\njitter_percent = {}\nplatform = \"{}\"\n\n",
         quoted(&machine.name),
         quoted(&machine.description),
         machine.hz,
         machine.high_res_timers,
+        machine.nohz_idle,
         machine.jitter_percent,
         topology.platform().name()
     );

@@ -182,3 +182,19 @@ fn cpus_that_never_ran_a_task_are_kicked_to_balance() {
     let operations = engine.workload(number).progress().expect("operations").1;
     assert!(operations > 16 * 2000 * 10 / 53 * 9 / 10, "{operations} operations of 5.3 ms on 16 CPUs in 2 s");
 }
+
+/// A hog that may run nowhere else on CPU 0, and CPU 1 without work.
+#[test]
+fn a_cpu_that_ticks_while_it_idles_balances_for_itself() {
+    let tries = |nohz_idle: bool| {
+        let hog = vec![Action::Run(Ns::from_secs(1))];
+        let mut engine =
+            Engine::new("v6.5".parse().expect("a kernel"), Machine { nohz_idle, ..machine(2) }, 1);
+        engine.set_balance_notes(true);
+        engine.start(Script::new(vec![(spec(0, "0"), hog)]));
+        engine.run_until(Ns::from_ms(200), &mut ());
+        engine.take_balance_notes().iter().filter(|note| note.decision.cpu == Cpu(1)).count()
+    };
+    let (stopped, ticking) = (tries(true), tries(false));
+    assert!(ticking > 20 && stopped < ticking / 5, "{stopped} {ticking}");
+}

@@ -20,6 +20,7 @@ const PLAIN: Preset = Preset {
     speeds: &[],
     hz: 1000,
     high_res_timers: true,
+    nohz_idle: true,
     costs: &[],
     jitter_percent: 0,
     sources: &[],
@@ -44,6 +45,7 @@ const SKYLAKE_LINE: &str =
 const INSTRUCTIONS_AS_TIME: Preset = Preset {
     numbering: SmtNumbering::Adjacent,
     high_res_timers: false,
+    nohz_idle: false,
     costs: &[
         ("wakeup_ns", 9_000, "recordings: wakeups of a burst are 9 to 15 us apart (medians of four kernels)"),
         ("syscall_ns", 2_000, "the same, less the wakeup itself"),
@@ -69,7 +71,8 @@ const INSTRUCTIONS_AS_TIME: Preset = Preset {
         ("hz", "the recorded kernels' configuration"),
         (
             "timers",
-            "in those recordings every sleep ends at a tick: the clock source is tsc-early, not fit for more",
+            "in those recordings, but that of v5.2.1, every sleep ends at a tick and idle CPUs tick, too: the clock source is \
+             tsc-early, not fit for more",
         ),
         (
             "jitter",
@@ -78,6 +81,12 @@ const INSTRUCTIONS_AS_TIME: Preset = Preset {
     ],
     ..PLAIN
 };
+
+const HRES_SOURCES: &[(&str, &str)] = &[
+    ("topology", "as without high-resolution timers"),
+    ("hz", "the recorded kernel's configuration"),
+    ("timers", "the recording of v5.2.1: sleeps end between ticks, and idle CPUs do not tick"),
+];
 
 /// Every preset.
 pub const PRESETS: &[Preset] = &[
@@ -130,6 +139,27 @@ pub const PRESETS: &[Preset] = &[
         description: "virtual machine with 16 CPUs that counts instructions as time: 8 cores of 2 threads, HZ 1000",
         cores_an_llc: 8,
         threads_a_core: 2,
+        ..INSTRUCTIONS_AS_TIME
+    },
+    Preset {
+        name: "qemu8-hres",
+        description: "as qemu8, 8 CPUs, with a clock that is good enough for timers and to stop ticks",
+        cores_an_llc: 4,
+        threads_a_core: 2,
+        jitter_percent: 20,
+        high_res_timers: true,
+        nohz_idle: true,
+        sources: HRES_SOURCES,
+        ..INSTRUCTIONS_AS_TIME
+    },
+    Preset {
+        name: "qemu16-hres",
+        description: "as qemu16, 16 CPUs, with a clock that is good enough for timers and to stop ticks",
+        cores_an_llc: 8,
+        threads_a_core: 2,
+        high_res_timers: true,
+        nohz_idle: true,
+        sources: HRES_SOURCES,
         ..INSTRUCTIONS_AS_TIME
     },
     Preset {
