@@ -83,6 +83,9 @@ impl RunFolder {
         let name = report.name;
         self.file(&format!("{name}/report.txt"), &report.to_text())?;
         self.file(&format!("{name}/report.json"), &pretty(&report.to_json()))?;
+        for (file, picture) in report.pictures() {
+            self.file(&format!("{name}/{file}"), &picture.to_svg())?;
+        }
         for (label, run) in &report.runs {
             let folder = format!("{name}/{label}");
             self.file(&format!("{folder}/output.txt"), &run.output)?;

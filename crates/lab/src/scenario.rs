@@ -17,6 +17,7 @@ mod load_balance_rework;
 mod nohz_blocked_load;
 mod own;
 mod passes;
+mod picture;
 mod render;
 mod report;
 mod schbench_table;
@@ -29,6 +30,7 @@ use std::thread;
 
 use fairlab_event::Ns;
 
+pub use picture::{Bar, Picture};
 pub use report::{Claim, Part, Published, Report};
 
 use crate::{LabError, Onlooker, Progress, RunResult, RunSpec, machines, run_watched};

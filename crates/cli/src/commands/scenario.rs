@@ -133,11 +133,17 @@ fn keep(args: &ScenarioRunArgs, folder: Option<&RunFolder>, report: &Report) -> 
     let Some(pages) = &args.pages else { return Ok(()) };
     let quick = if args.quick { " --quick" } else { "" };
     let command = format!("fairlab scenario run {}{quick} --pages {}", report.name, pages.display());
-    let path = pages.join(format!("{}.md", report.name));
-    fs::write(&path, report.to_markdown(&command)).map_err(|error| {
-        CliError::bad(
-            format!("cannot write {}: {error}", path.display()),
-            "name a folder for --pages that is there",
-        )
-    })
+    let write = |name: String, text: String| {
+        let path = pages.join(name);
+        fs::write(&path, text).map_err(|error| {
+            CliError::bad(
+                format!("cannot write {}: {error}", path.display()),
+                "name a folder for --pages that is there",
+            )
+        })
+    };
+    for (name, picture) in report.pictures() {
+        write(name, picture.to_svg())?;
+    }
+    write(format!("{}.md", report.name), report.to_markdown(&command))
 }

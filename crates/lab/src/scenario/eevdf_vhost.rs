@@ -2,11 +2,14 @@
 //!
 //! Must not know: how entities are placed; it is only asked where they were.
 
+mod published;
+
+use fairlab_analysis::statistics::mean;
 use fairlab_event::Ns;
 
 use super::kworkers::{Excerpt, KworkerWatch, ended_by_migration};
 use super::render::number;
-use super::{Bench, Plan, Published, Report, Scenario};
+use super::{Bar, Bench, Plan, Published, Report, Scenario};
 use crate::{LabError, RunResult};
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -31,8 +34,11 @@ const ONE_TICK: f64 = 13.0;
 /// eab03c23c2a1 came with v6.7-rc2.
 const V6_7_RC1: &str = "v6.7-eab03c23c2a1";
 
+/// The same without the change that brings some of the throughput back.
+const V6_7_RC1_WITHOUT: &str = "v6.7-eab03c23c2a1-1528c661c24b";
+
 /// Kernels, and what the report measured on them, Gb/s.
-const KERNELS: [(&str, Option<f64>); 9] = [
+const KERNELS: [(&str, Option<f64>); 10] = [
     ("v6.5", Some(78.0)),
     ("e0c2ff903c32", None),
     ("86bfbb7ce4f6", Some(29.0)),
@@ -40,6 +46,7 @@ const KERNELS: [(&str, Option<f64>); 9] = [
     ("v6.6", None),
     ("v6.6+scale-deadline-off-rq", None),
     (V6_7_RC1, Some(41.0)),
+    (V6_7_RC1_WITHOUT, None),
     ("v6.12", None),
     ("v6.12+NO_DELAY_DEQUEUE", None),
 ];
@@ -79,40 +86,78 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
     beside_real_kernels(bench, report)
 }
 
-fn plan(kernel: &'static str, milliseconds: u64) -> Plan {
+/// A run of the report's; `window` is how many chunks are under way on each connection.
+fn plan(kernel: &'static str, window: u32, milliseconds: u64, seed: u64) -> Plan {
     Plan {
         kernel,
         machine: "s390-lpar24",
-        workload: format!("uperf --run-ms {milliseconds}"),
+        workload: format!("uperf --window {window} --run-ms {milliseconds}"),
         duration: Ns::from_ms(milliseconds + 1000),
-        seed: 1,
+        seed,
     }
 }
 
+/// Chunks under way on each connection, where nothing else is said.
+const WINDOW: u32 = 2;
+
 type Watched = (RunResult, KworkerWatch);
 
+/// The runs of one kernel, one a seed.
+struct OfKernel {
+    runs: Vec<Watched>,
+}
+
+impl OfKernel {
+    /// Gb/s.
+    fn speed(&self) -> f64 {
+        mean(&self.runs.iter().map(|(run, _)| speed(run)).collect::<Vec<_>>())
+    }
+
+    fn sum(&self, count: impl Fn(&KworkerWatch) -> u64) -> u64 {
+        self.runs.iter().map(|(_, watch)| count(watch)).sum()
+    }
+
+    /// The longest wait of a kworker in any of them, ms.
+    fn longest_ms(&self) -> Option<f64> {
+        self.runs.iter().filter_map(|(_, watch)| watch.longest_ms()).max_by(f64::total_cmp)
+    }
+
+    /// The run with that wait.
+    fn worst(self) -> Option<Watched> {
+        let length = |watched: &Watched| watched.1.longest.map(|wait| wait.length());
+        self.runs.into_iter().max_by_key(length)
+    }
+}
+
+fn speed(run: &RunResult) -> f64 {
+    run.metric("gigabits_per_s").unwrap_or(0.0)
+}
+
 fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
-    let milliseconds = bench.choose(4000, 700);
-    let plans = KERNELS.map(|(kernel, _)| plan(kernel, milliseconds));
-    let Some(results) = bench.watch(&plans, |_| KworkerWatch::new(TICK))? else { return Ok(None) };
+    let (milliseconds, seeds) = bench.choose((2000, 5), (400, 2));
+    let of_kernel = |(kernel, _)| (1..=seeds).map(move |seed| plan(kernel, WINDOW, milliseconds, seed));
+    let plans = KERNELS.into_iter().flat_map(of_kernel).collect::<Vec<_>>();
+    let Some(watched) = bench.watch(&plans, |_| KworkerWatch::new(TICK))? else { return Ok(None) };
+    let mut watched = watched.into_iter();
+    let results = KERNELS.map(|_| OfKernel { runs: watched.by_ref().take(seeds as usize).collect() });
     report.heading("The report's run");
-    report.text(
+    report.text(format!(
         "uperf str-readx30k with 50 connections between two guests of 8 CPUs and 4 queues each, on s390-lpar24: 24 CPUs, \
-         HZ 100. How long guests and vhost threads compute is assumed. What can be held against the report's table of the good \
-         kernel (below): its vhost threads run for 42 and 68 us a switch, its kworkers for 5.4 us.",
-    );
-    let base = results.first().and_then(|(run, _)| run.metric("gigabits_per_s")).unwrap_or(0.0);
-    let rows = KERNELS.iter().zip(&results).map(|((kernel, published), (run, watch))| {
-        let speed = run.metric("gigabits_per_s").unwrap_or(0.0);
+         HZ 100; {milliseconds} ms, {seeds} seeds. How long guests and vhost threads compute is assumed. What can be held \
+         against the report's table of the good kernel (below): its vhost threads run for 42 and 68 us a switch, its kworkers \
+         for 5.4 us."
+    ));
+    let base = results[0].speed();
+    let rows = KERNELS.iter().zip(&results).map(|((kernel, published), of_kernel)| {
         vec![
             (*kernel).to_string(),
             published.map_or("-".to_string(), number),
             published.map_or("-".to_string(), |speed| number(speed / 78.0)),
-            number(speed),
-            number(speed / base.max(1e-9)),
-            watch.longest_ms().map_or("-".to_string(), number),
-            watch.long.to_string(),
-            watch.far_placements.to_string(),
+            number(of_kernel.speed()),
+            number(of_kernel.speed() / base.max(1e-9)),
+            of_kernel.longest_ms().map_or("-".to_string(), number),
+            of_kernel.sum(|watch| watch.long).to_string(),
+            of_kernel.sum(|watch| watch.far_placements).to_string(),
         ]
     });
     let header = [
@@ -126,25 +171,56 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, Lab
         "far deadlines",
     ];
     report.table(&header, rows.collect());
-    report.text(
-        "147f3efaa241 brings the choice by deadline. In the model it is what recovers part of the throughput; e8f331bcc270, \
-         which places what other CPUs give away by its lag, takes it back in v6.6, and nothing in v6.7-rc1 changes that.",
-    );
+    let bars = KERNELS.iter().zip(&results).map(|((kernel, published), of_kernel)| {
+        Bar::new(*kernel, published.map(|speed| speed / 78.0), Some(of_kernel.speed() / base.max(1e-9)))
+    });
+    report.picture("throughput, of v6.5", false, bars.collect());
     report.text("\"far deadlines\": placements of a group's entity with a deadline more than 20 ms of virtual time ahead.");
-    claims_of_report(report, &results, base);
+    report.text(
+        "The model's lowest point is v6.6, the report's is 86bfbb7ce4f6, and it has no figure of v6.6. What brings some of it \
+         back by v6.7-rc1 is 1528c661c24b (\"sched/fair: Ratelimit update to tg->load_avg\"): a group's shares follow its \
+         load no more than once a millisecond, so fewer placements are made at a share that has just collapsed.",
+    );
+    claims_of_report(report, &results);
     claims_of_waits(report, &results);
+    let Some(()) = windows(bench, report, milliseconds)? else { return Ok(None) };
     tell(bench, report, results, milliseconds)
+}
+
+/// How the ratio hangs on what is assumed of the guests.
+fn windows(bench: &Bench<'_>, report: &mut Report, milliseconds: u64) -> Result<Option<()>, LabError> {
+    const COMPARED: [&str; 3] = ["v6.5", "86bfbb7ce4f6", V6_7_RC1];
+    const WINDOWS: [u32; 4] = [1, 2, 4, 8];
+    let of_window = |window| COMPARED.map(|kernel| plan(kernel, window, milliseconds / 2, 1));
+    let plans = WINDOWS.into_iter().flat_map(of_window).collect::<Vec<_>>();
+    let Some(runs) = bench.each(&plans, |plan| crate::run(&plan.spec()?, bench.stop))? else {
+        return Ok(None);
+    };
+    let speeds = runs.iter().map(speed).collect::<Vec<_>>();
+    report.keep(runs);
+    report.text(format!(
+        "How many chunks are under way on a connection is assumed, too ({WINDOW} above). The same with other windows, one run \
+         of {} ms each; published: 0.37 and 0.53.",
+        milliseconds / 2
+    ));
+    let rows = WINDOWS.iter().zip(speeds.chunks(COMPARED.len())).map(|(window, speeds)| {
+        let ratio = |index: usize| number(speeds[index] / speeds[0].max(1e-9));
+        vec![window.to_string(), number(speeds[0]), ratio(1), ratio(2)]
+    });
+    report.table(&["window", "v6.5 Gb/s", "86bfbb7ce4f6 of v6.5", "v6.7-rc1 of v6.5"], rows.collect());
+    Ok(Some(()))
 }
 
 fn of(kernel: &str) -> usize {
     KERNELS.iter().position(|(name, _)| *name == kernel).unwrap_or(0)
 }
 
-fn claims_of_report(report: &mut Report, results: &[Watched], base: f64) {
-    let ratio = |kernel: &str| {
-        let speed = results[of(kernel)].0.metric("gigabits_per_s");
-        speed.filter(|_| base > 0.0).map(|speed| speed / base)
+fn claims_of_report(report: &mut Report, results: &[OfKernel]) {
+    let between = |kernel: &str, base: &str| {
+        let base = results[of(base)].speed();
+        (base > 0.0).then(|| results[of(kernel)].speed() / base)
     };
+    let ratio = |kernel: &str| between(kernel, "v6.5");
     report.claim(
         "throughput falls by half or more with 86bfbb7ce4f6",
         Published::Figure(29.0 / 78.0),
@@ -159,13 +235,26 @@ fn claims_of_report(report: &mut Report, results: &[Watched], base: f64) {
         "of v6.5",
         |ratio| ratio <= 0.7,
     );
-    let recovers = ratio(V6_7_RC1).zip(ratio("86bfbb7ce4f6")).map(|(new, old)| new / old);
     report.claim(
-        "it recovers partly on v6.7-rc1",
+        "it recovers partly from 86bfbb7ce4f6 to v6.7-rc1",
         Published::Figure(41.0 / 29.0),
-        recovers,
+        between(V6_7_RC1, "86bfbb7ce4f6"),
         "times",
         |ratio| ratio >= 1.1,
+    );
+    report.claim(
+        "it recovers partly from v6.6 to v6.7-rc1",
+        Published::Nothing,
+        between(V6_7_RC1, "v6.6"),
+        "times",
+        |ratio| ratio > 1.0,
+    );
+    report.claim(
+        "ablation: without 1528c661c24b v6.7-rc1 is as slow as v6.6, within 2 %",
+        Published::Nothing,
+        between(V6_7_RC1_WITHOUT, "v6.6"),
+        "times",
+        |ratio| (ratio - 1.0).abs() <= 0.02,
     );
     report.claim(
         "ablation: the commit before 86bfbb7ce4f6 is as fast as v6.5",
@@ -186,8 +275,8 @@ fn claims_of_report(report: &mut Report, results: &[Watched], base: f64) {
     });
 }
 
-fn claims_of_waits(report: &mut Report, results: &[Watched]) {
-    let longest = |kernel: &str| results[of(kernel)].1.longest_ms();
+fn claims_of_waits(report: &mut Report, results: &[OfKernel]) {
+    let longest = |kernel: &str| results[of(kernel)].longest_ms();
     report.claim(
         "on the good kernel no kworker waits longer than a tick",
         Published::Figure(1.88),
@@ -202,18 +291,19 @@ fn claims_of_waits(report: &mut Report, results: &[Watched]) {
         "ms",
         |ms| (30.0..2000.0).contains(&ms),
     );
-    let bad = &results[of("v6.6")].1;
+    let bad = &results[of("v6.6")];
+    let (long, with_lag) = (bad.sum(|watch| watch.long), bad.sum(|watch| watch.long_with_lag));
     report.claim(
         "the waiter had no positive lag when it was placed, in all waits of two ticks and more",
         Published::Said("the problem occurs only if lag <= 0"),
-        (bad.long > 0).then(|| (bad.long - bad.long_with_lag) as f64 * 100.0 / bad.long as f64),
+        (long > 0).then(|| (long - with_lag) as f64 * 100.0 / long as f64),
         "%",
         |share| share >= 100.0,
     );
     report.claim(
         "groups' entities are placed with a deadline far ahead, at a tiny weight",
         Published::Said("+614.4 ms at the root"),
-        Some(bad.far_placements as f64),
+        Some(bad.sum(|watch| watch.far_placements) as f64),
         "times",
         |times| times > 0.0,
     );
@@ -226,25 +316,33 @@ fn claims_of_waits(report: &mut Report, results: &[Watched]) {
     );
 }
 
-/// The table of the good and the bad kernel, the worst wait as lines of the trace, and its story.
+/// The table of the good and the bad kernel beside the report's, the worst wait as lines of the trace, and its story.
 fn tell(
     bench: &Bench<'_>,
     report: &mut Report,
-    results: Vec<Watched>,
+    results: [OfKernel; KERNELS.len()],
     milliseconds: u64,
 ) -> Result<Option<()>, LabError> {
-    let longest = results[of("v6.6")].1.longest;
     let mut stories = Vec::new();
-    for ((kernel, _), (run, watch)) in KERNELS.iter().zip(results) {
+    let (mut longest, mut seed) = (None, 1);
+    for ((kernel, _), of_kernel) in KERNELS.iter().zip(results) {
+        report.keep(of_kernel.runs.iter().map(|(run, _)| run.clone()));
+        let Some((run, watch)) = of_kernel.worst() else { continue };
+        let wait = watch.longest;
         let (table, told) = watch.tell(9);
-        if matches!(*kernel, "v6.5" | "v6.6") {
-            report.heading(format!("{kernel} --> perf sched latency -s max"));
+        let printed = match *kernel {
+            "v6.5" => Some(("last good commit", published::GOOD)),
+            "v6.6" => Some(("6.6 rc7", published::BAD)),
+            _ => None,
+        };
+        if let Some((name, rows)) = printed {
+            report.heading(format!("{name} --> perf sched latency -s max, and {kernel} here"));
+            report.verbatim(published::table(rows));
             report.verbatim(table);
         }
         if *kernel == "v6.6" {
-            stories = told;
+            (stories, longest, seed) = (told, wait, run.seed);
         }
-        report.runs.push((format!("s390-lpar24/{kernel}"), run));
     }
     let by_migration = stories.iter().filter(|story| ended_by_migration(story)).count();
     report.claim(
@@ -264,7 +362,7 @@ fn tell(
          the one at the root far ahead. It ends when balancing takes the vhost thread away, or at that deadline.",
     );
     if let Some(wait) = longest {
-        let plans = [plan("v6.6", milliseconds)];
+        let plans = [plan("v6.6", WINDOW, milliseconds, seed)];
         let Some(excerpts) = bench.watch(&plans, |_| Excerpt::new(wait))? else { return Ok(None) };
         report.text(
             "The longest wait of a kworker on v6.6, on its CPU, from the placement with the far deadline on:",
@@ -292,11 +390,12 @@ fn beside_real_kernels(bench: &Bench<'_>, report: &mut Report) -> Result<Option<
         JOBS.iter().flat_map(move |job| (1..=seeds).map(move |seed| plan(real, job, seed)))
     };
     let plans = REAL.iter().flat_map(each).collect::<Vec<_>>();
-    let watch = |plan: &Plan| {
-        let result = crate::run(&plan.spec()?, bench.stop)?;
-        Ok(result.map(|run| run.metric("kworker_wait_ns_max").unwrap_or(0.0) / 1e6))
+    let Some(runs) = bench.each(&plans, |plan| crate::run(&plan.spec()?, bench.stop))? else {
+        return Ok(None);
     };
-    let Some(longest) = bench.each(&plans, watch)? else { return Ok(None) };
+    let longest = runs.iter().map(|run| run.metric("kworker_wait_ns_max").unwrap_or(0.0) / 1e6);
+    let longest = longest.collect::<Vec<_>>();
+    report.keep(runs);
     report.heading("Beside real kernels");
     report.text(format!(
         "Two guests with a vhost thread and three CPUs each on 4 CPUs, HZ 100, without high-resolution timers; two sets of \
@@ -335,7 +434,7 @@ mod tests {
     fn only_a_deadline_left_behind_makes_kworkers_wait_many_ticks() {
         let stop = AtomicBool::new(false);
         let bench = Bench { quick: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
-        let plans = ["v6.5", "v6.6", "v6.6+scale-deadline-off-rq"].map(|kernel| plan(kernel, 500));
+        let plans = ["v6.5", "v6.6", "v6.6+scale-deadline-off-rq"].map(|kernel| plan(kernel, WINDOW, 500, 1));
         let results = bench.watch(&plans, |_| KworkerWatch::new(TICK)).expect("runs").expect("not stopped");
         let waits = results.iter().map(|(_, watch)| watch.longest_ms().expect("waits")).collect::<Vec<_>>();
         assert!(waits[0] <= ONE_TICK && waits[2] <= ONE_TICK && waits[1] > 20.0, "{waits:?}");

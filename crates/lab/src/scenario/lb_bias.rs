@@ -12,9 +12,9 @@ use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::BalanceNote;
 
 use super::render::number;
-use super::{Bench, Plan, Published, Report, Scenario};
+use super::{Bar, Bench, Plan, Published, Report, Scenario};
 use crate::{CompareOptions, Comparison, ComparisonRow, LabError, Onlooker, RunResult, compare};
-use catalogue::{CATALOGUE, Test};
+use catalogue::{CATALOGUE, Figures, Test};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "lb-bias",
@@ -29,11 +29,32 @@ pub(super) const SCENARIO: Scenario = Scenario {
 /// Before and after.
 const KERNELS: [&str; 2] = ["v4.18", "v4.18+NO_LB_BIAS"];
 
-/// How many tasks balancing moved.
-#[derive(Clone, Copy, Debug, Default)]
-struct Moved(u64);
+/// What balancing did, and what the bias made of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Balanced {
+    /// Tasks that were moved.
+    moved: u64,
+    /// Tries in which the bias has a part, and those of them that it changed in anything.
+    biased: u64,
+    changed: u64,
+    /// Tasks that it left where they were, and tasks that were moved because of it only.
+    suppressed: u64,
+    brought: u64,
+}
 
-impl Onlooker for Moved {
+impl Balanced {
+    fn and(self, other: Balanced) -> Balanced {
+        Balanced {
+            moved: self.moved + other.moved,
+            biased: self.biased + other.biased,
+            changed: self.changed + other.changed,
+            suppressed: self.suppressed + other.suppressed,
+            brought: self.brought + other.brought,
+        }
+    }
+}
+
+impl Onlooker for Balanced {
     fn event(&mut self, _: &Event<'_>) {}
 
     fn wants_balancing(&self) -> bool {
@@ -41,7 +62,12 @@ impl Onlooker for Moved {
     }
 
     fn balanced(&mut self, note: &BalanceNote, _: &Scheduler) {
-        self.0 += u64::from(note.decision.moved());
+        self.moved += u64::from(note.decision.moved());
+        let Some(bias) = note.bias else { return };
+        self.biased += 1;
+        self.changed += u64::from(bias.differs);
+        self.suppressed += u64::from(bias.suppressed());
+        self.brought += u64::from(bias.brought());
     }
 }
 
@@ -49,8 +75,8 @@ impl Onlooker for Moved {
 #[derive(Clone, Debug)]
 struct Outcome {
     row: ComparisonRow,
-    /// Tasks moved in all runs, before and after.
-    moved: [u64; 2],
+    /// What balancing did in all runs, before and after.
+    balanced: [Balanced; 2],
 }
 
 fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
@@ -74,18 +100,19 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
             plans.extend((1..=seeds).map(|seed| plan(kernel, machine, workload, milliseconds, seed)));
         }
     }
-    let Some(results) = bench.watch(&plans, |_| Moved::default())? else { return Ok(None) };
+    let Some(results) = bench.watch(&plans, |_| Balanced::default())? else { return Ok(None) };
     let mut outcomes = BTreeMap::new();
     for (cell, runs) in cells.keys().zip(results.chunks(2 * seeds as usize)) {
         outcomes.insert(cell.clone(), outcome(runs, seeds as usize)?);
     }
+    report.keep(results.into_iter().map(|(run, _)| run));
     judge_as_a_family(&mut outcomes);
     tell(report, &outcomes, seeds);
     claims(report, &outcomes);
     Ok(Some(()))
 }
 
-fn outcome(runs: &[(RunResult, Moved)], seeds: usize) -> Result<Outcome, LabError> {
+fn outcome(runs: &[(RunResult, Balanced)], seeds: usize) -> Result<Outcome, LabError> {
     let results = runs.iter().map(|(run, _)| run.clone()).collect::<Vec<_>>();
     let metric = ["throughput", "wakeup_latency_ns_p99"].into_iter();
     let metric = metric.filter(|name| results.iter().all(|run| run.metric(name).is_some())).take(1);
@@ -94,8 +121,10 @@ fn outcome(runs: &[(RunResult, Moved)], seeds: usize) -> Result<Outcome, LabErro
     let row = rows.into_iter().next().ok_or_else(|| {
         LabError::new(format!("'{}' measures nothing", results[0].workload), "let it run longer")
     })?;
-    let moved = |runs: &[(RunResult, Moved)]| runs.iter().map(|(_, moved)| moved.0).sum();
-    Ok(Outcome { row, moved: [moved(&runs[..seeds]), moved(&runs[seeds..])] })
+    let sum = |runs: &[(RunResult, Balanced)]| {
+        runs.iter().fold(Balanced::default(), |sum, (_, balanced)| sum.and(*balanced))
+    };
+    Ok(Outcome { row, balanced: [sum(&runs[..seeds]), sum(&runs[seeds..])] })
 }
 
 /// All workloads are one family: each verdict takes account of how many there are.
@@ -119,8 +148,9 @@ fn tell(report: &mut Report, outcomes: &Outcomes, seeds: u64) {
     report.text(format!(
         "v4.18 against v4.18+NO_LB_BIAS, {seeds} runs of each, paired by seed. In LKP's manner: mean and spread before, \
          change, mean and spread after (operations a second; where a program has none, the 99th percentile of wakeup \
-         latencies, ns). Then tasks moved by balancing in all runs, before and after, our verdict, and what the commit's \
-         text prints. Tests that a scheduler cannot tell apart are run once and have equal rows: a loop of system calls is a \
+         latencies, ns). Then tasks moved by balancing in all runs, before and after; pulls that the bias suppressed: tasks \
+         left where they were that the same try would have moved by present loads alone (each try of the biased kernel is \
+         decided in both ways); our verdict, and what the commit's text prints. Tests that a scheduler cannot tell apart are run once and have equal rows: a loop of system calls is a \
          hog to it, whatever the calls do. {} tests, {} workloads.",
         CATALOGUE.len(),
         outcomes.len(),
@@ -131,31 +161,50 @@ fn tell(report: &mut Report, outcomes: &Outcomes, seeds: u64) {
         report.text(format!("{machine}:"));
         let tests = CATALOGUE.iter().filter(|test| test.machine == machine);
         let rows = tests.filter_map(|test| outcome_of(outcomes, test).map(|outcome| row(test, outcome)));
-        let header =
-            ["test", "before", "change", "after", "moved", "after", "verdict", "published", "seen as"];
+        let header = [
+            "test",
+            "before",
+            "change",
+            "after",
+            "moved",
+            "after",
+            "suppressed",
+            "verdict",
+            "published",
+            "seen as",
+        ];
         report.table(&header, rows.collect());
     }
 }
 
-fn row(test: &Test, Outcome { row, moved }: &Outcome) -> Vec<String> {
+fn row(test: &Test, Outcome { row, balanced }: &Outcome) -> Vec<String> {
     let value = |values: &[f64]| {
         let spread = rivals::lkp_spread(values);
         let mark = if spread >= 2.0 { format!(" ± {spread:.0}%") } else { String::new() };
         number(mean(values)) + &mark
     };
-    let published =
-        test.published.iter().map(|(_, before, after)| format!("{:+.0}%", (after / before - 1.0) * 100.0));
+    let published = test.published.iter().map(printed);
     vec![
         test.name.trim_end_matches("-performance").to_string(),
         value(&row.baseline),
         row.estimate.ratio.map_or("-".to_string(), |ratio| format!("{:+.1}%", (ratio - 1.0) * 100.0)),
         value(&row.values),
-        moved[0].to_string(),
-        moved[1].to_string(),
+        balanced[0].moved.to_string(),
+        balanced[1].moved.to_string(),
+        balanced[0].suppressed.to_string(),
         row.verdict.name().to_string(),
-        published.collect::<Vec<_>>().join(" "),
+        published.collect::<Vec<_>>().join("; "),
         test.seen.abstraction().split([':', ';', ',']).next().unwrap_or_default().to_string(),
     ]
+}
+
+/// What the commit's text prints, in its own layout.
+fn printed((metric, before, after): &Figures) -> String {
+    let value = |(mean, spread): (f64, u32)| {
+        let mark = if spread > 0 { format!(" ± {spread}%") } else { String::new() };
+        if mean < 100.0 { format!("{mean:.2}{mark}") } else { format!("{mean:.0}{mark}") }
+    };
+    format!("{} {:+.0}% {} {metric}", value(*before), (after.0 / before.0 - 1.0) * 100.0, value(*after))
 }
 
 fn claims(report: &mut Report, outcomes: &Outcomes) {
@@ -188,22 +237,51 @@ fn claims(report: &mut Report, outcomes: &Outcomes) {
         "%",
         |percent| percent.abs() <= 2.0,
     );
-    let moved = outcomes
-        .values()
-        .fold([0, 0], |sum: [u64; 2], outcome| [sum[0] + outcome.moved[0], sum[1] + outcome.moved[1]]);
-    let other = outcomes.values().filter(|outcome| outcome.moved[0] != outcome.moved[1]).count();
+    claim_of_pulls(report, outcomes);
+    let starred = CATALOGUE.iter().filter_map(|test| {
+        let (_, before, after) = test.published.first()?;
+        let name = test.name.trim_end_matches("-performance");
+        let measured = outcome_of(outcomes, test)?.row.estimate.ratio.map(|ratio| (ratio - 1.0) * 100.0);
+        Some(Bar::new(name, Some((after.0 / before.0 - 1.0) * 100.0), measured))
+    });
+    report.picture("tests whose change the commit prints, % (length: its size)", false, starred.collect());
+}
+
+/// The sums over all workloads, and the claim that the bias is conservative.
+fn claim_of_pulls(report: &mut Report, outcomes: &Outcomes) {
+    let sum = |side: usize| {
+        let each = outcomes.values().map(|outcome| outcome.balanced[side]);
+        each.fold(Balanced::default(), Balanced::and)
+    };
+    let [with, without] = [sum(0), sum(1)];
+    let touched = outcomes.values().filter(|outcome| outcome.balanced[0].suppressed > 0).count();
     report.text(format!(
-        "Balancing moved {} tasks with the bias and {} without; the numbers differ in {other} of {} workloads.",
-        moved[0],
-        moved[1],
-        outcomes.len()
+        "Balancing moved {} tasks with the bias and {} without. It has a part in {} tries (busy and idle CPUs above the \
+         threads of a core) and changed {} of them in queue, amount or tasks. It suppressed {} pulls of tasks, in {touched} of \
+         {} workloads, and brought about {}. A task that is left is mostly pulled a try later: this is why the numbers of \
+         moved tasks hardly differ.",
+        with.moved,
+        without.moved,
+        with.biased,
+        with.changed,
+        with.suppressed,
+        outcomes.len(),
+        with.brought,
     ));
+    let pulls = with.suppressed + with.brought;
     report.claim(
-        "the bias makes balancing conservative: without it more tasks are moved",
+        "the bias makes balancing conservative: where it changes what is moved, it leaves tasks (at least 80 % of pulls)",
         Published::Said("allows the adjustment on how conservative load should be balanced"),
-        (moved[0] > 0).then(|| moved[1] as f64 / moved[0] as f64),
-        "times",
-        |ratio| ratio > 1.0,
+        (pulls > 0).then(|| with.suppressed as f64 * 100.0 / pulls as f64),
+        "%",
+        |share| share >= 80.0,
+    );
+    report.claim(
+        "ablation: without the feature nothing is suppressed",
+        Published::Nothing,
+        Some((without.biased + without.suppressed) as f64),
+        "pulls",
+        |pulls| pulls == 0.0,
     );
 }
 
@@ -213,8 +291,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs of some hogs and sleepers on each side of a change.
-    fn moved(kernels: [&'static str; 2]) -> Vec<(String, u64)> {
+    /// Runs of sleepers on each side of a change.
+    fn balanced(kernels: [&'static str; 2]) -> Vec<(String, Balanced)> {
         let stop = AtomicBool::new(false);
         let bench = Bench { quick: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let plan = |kernel| Plan {
@@ -225,16 +303,19 @@ mod tests {
             seed: 1,
         };
         let results =
-            bench.watch(&kernels.map(plan), |_| Moved::default()).expect("runs").expect("not stopped");
-        results.into_iter().map(|(run, moved)| (run.digest, moved.0)).collect()
+            bench.watch(&kernels.map(plan), |_| Balanced::default()).expect("runs").expect("not stopped");
+        results.into_iter().map(|(run, balanced)| (run.digest, balanced)).collect()
     }
 
     #[test]
     fn the_bias_changes_what_is_moved_and_nothing_does_where_it_has_no_effect() {
-        let with_effect = moved(["v4.18", "v4.18+NO_LB_BIAS"]);
-        assert!(with_effect.iter().all(|(_, moved)| *moved > 100), "{with_effect:?}");
-        assert_ne!(with_effect[0], with_effect[1]);
-        let same = moved(["v4.18+NO_LB_BIAS", "v4.18+fdf5f315d5cf"]);
+        let with_effect = balanced(["v4.18", "v4.18+NO_LB_BIAS"]);
+        assert!(with_effect.iter().all(|(_, balanced)| balanced.moved > 100), "{with_effect:?}");
+        assert_ne!(with_effect[0].0, with_effect[1].0);
+        let (with, without) = (with_effect[0].1, with_effect[1].1);
+        assert!(with.suppressed > 10 * with.brought.max(1) && with.changed <= with.biased, "{with:?}");
+        assert_eq!((without.biased, without.suppressed), (0, 0));
+        let same = balanced(["v4.18+NO_LB_BIAS", "v4.18+fdf5f315d5cf"]);
         assert_eq!(same[0], same[1], "switching it off is all that the commit does");
     }
 

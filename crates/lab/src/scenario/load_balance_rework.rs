@@ -13,7 +13,7 @@ use super::passes::{PassTally, Witness};
 use super::render::number;
 use super::schbench_table::{SchbenchTable, side_by_side};
 use super::waits::TaskWaits;
-use super::{Bench, Plan, Published, Report, Scenario};
+use super::{Bar, Bench, Plan, Published, Report, Scenario};
 use crate::bisect::{BisectSpec, Question, bisect};
 use crate::{LabError, Onlooker, RunResult, Setting, Trials};
 
@@ -153,12 +153,21 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, Lab
         "unconserved",
     ];
     report.table(&header, rows.collect());
+    let published = |kernel: &str| match kernel {
+        "v5.2" => Some(PUBLISHED_GOOD.p99() as f64),
+        "v5.4+0b0695f2b34a" => Some(PUBLISHED_BAD.p99() as f64),
+        _ => None,
+    };
+    let bars = KERNELS.iter().zip(&tables);
+    let bars =
+        bars.map(|((kernel, _), table)| Bar::new(*kernel, published(kernel), Some(table.p99() as f64)));
+    report.picture("schbench's 99th percentile, us (logarithmic)", true, bars.collect());
     report.text(
         "Latencies in us. \"> 2 ms\": share of workers' wakeups that waited longer. \"inv. sw./s\": involuntary switches. \
          \"unconserved\": share of time in which some CPU idled while a task waited elsewhere.",
     );
     claims_of_report(report, &results, &tables, of);
-    report.runs.extend(results.into_iter().map(|(run, _)| (format!("vm40/{}", run.kernel), run)));
+    report.keep(results.into_iter().map(|(run, _)| run));
     Ok(Some(()))
 }
 
@@ -207,14 +216,6 @@ fn claims_of_report(
         Some(bad.p99() as f64),
         "us",
         one_slice,
-    );
-    let good = &tables[of("v5.2")];
-    report.claim(
-        "the good kernel's tail is 1.5 to 3.3 ms: p99.9 above 1 ms",
-        Published::Figure(3132.0),
-        Some(good.percentiles[6] as f64),
-        "us",
-        |us| us >= 1000.0,
     );
     let metric = |kernel: &str, name: &str| results[of(kernel)].0.metric(name);
     let ratio_of = |name: &str| Some(metric("v5.4+0b0695f2b34a", name)? / metric("v5.4", name)?.max(1e-12));
@@ -329,8 +330,9 @@ mod tests {
             bench.watch(&plans, |_| Watch::from(Ns::from_secs(2))).expect("runs").expect("not stopped");
         let shares = results.iter().map(|(_, watch)| watch.waits.above(LONG_WAIT).value().expect("waits"));
         let shares = shares.collect::<Vec<_>>();
-        assert!(shares[0] < 0.005 && shares[3] < 0.005, "{shares:?}");
-        assert!(shares[1] > 0.03 && shares[2] > 0.03, "{shares:?}");
+        // A worker in hundreds is stacked under the mended kernel, too, where no CPU goes idle after it.
+        assert!(shares[0] < 0.01 && shares[3] < 0.01, "{shares:?}");
+        assert!(shares[1] > 0.05 && shares[2] > 0.05, "{shares:?}");
         let mut pool = beside_real::Pool::default();
         pool.add(&results[2].1.waits);
         let mode = pool.slice_us().expect("some wait for a slice");

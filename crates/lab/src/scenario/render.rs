@@ -16,8 +16,12 @@ impl Report {
             text += "Quick form: fewer and shorter runs.\n";
         }
         for part in &self.parts {
+            if matches!(part, Part::Picture(_)) {
+                continue;
+            }
             text.push('\n');
             match part {
+                Part::Picture(_) => {}
                 Part::Heading(heading) => text += &format!("== {heading} ==\n"),
                 Part::Text(paragraph) => text += &format!("{}\n", wrap(paragraph)),
                 Part::Table { header, rows } => text += &aligned(header, rows),
@@ -45,9 +49,14 @@ impl Report {
             "# {}\n\n{}.\n\nReport: {}.\n\nThis page is written by `{command}`.\n",
             self.name, self.about, self.source
         );
+        let mut pictures = self.pictures().into_iter();
         for part in &self.parts {
             text.push('\n');
             match part {
+                Part::Picture(picture) => {
+                    let file = pictures.next().map_or(String::new(), |(file, _)| file);
+                    text += &format!("![{}]({file})\n", picture.title);
+                }
                 Part::Heading(heading) => text += &format!("## {heading}\n"),
                 Part::Text(paragraph) => text += &format!("{paragraph}\n"),
                 Part::Table { header, rows } => text += &pipes(header, rows),

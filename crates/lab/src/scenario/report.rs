@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::Scenario;
+use super::{Bar, Picture, Scenario};
 use crate::RunResult;
 
 /// A figure or a statement of the report.
@@ -49,6 +49,8 @@ pub enum Part {
     },
     /// Lines that keep their layout.
     Verbatim(String),
+    /// A picture, on pages only.
+    Picture(Picture),
 }
 
 /// What came of a scenario.
@@ -98,6 +100,29 @@ impl Report {
         self.parts.push(Part::Verbatim(text.into()));
     }
 
+    /// Keeps what came of runs, each under machine, workload, kernel and seed.
+    pub(super) fn keep(&mut self, runs: impl IntoIterator<Item = RunResult>) {
+        let label = |run: &RunResult| {
+            let workload = run.workload.replace([' ', '/'], "_");
+            format!("{}/{workload}/{}/seed-{}", run.machine, run.kernel, run.seed)
+        };
+        self.runs.extend(runs.into_iter().map(|run| (label(&run), run)));
+    }
+
+    pub(super) fn picture(&mut self, title: impl Into<String>, logarithmic: bool, bars: Vec<Bar>) {
+        self.parts.push(Part::Picture(Picture { title: title.into(), logarithmic, bars }));
+    }
+
+    /// The pictures, each with the name of its file.
+    pub fn pictures(&self) -> Vec<(String, &Picture)> {
+        let pictures = self.parts.iter().filter_map(|part| match part {
+            Part::Picture(picture) => Some(picture),
+            _ => None,
+        });
+        let named = |(index, picture)| (format!("{}-{}.svg", self.name, index + 1), picture);
+        pictures.enumerate().map(named).collect()
+    }
+
     pub(super) fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) {
         let header = header.iter().map(|&cell| cell.to_string()).collect::<Vec<_>>();
         assert!(rows.iter().all(|row| row.len() == header.len()), "a table's rows are as long as its header");
@@ -139,6 +164,10 @@ impl Report {
             })
         });
         let runs = self.runs.iter().map(|(label, run)| json!({ "label": label, "run": run }));
+        let tables = self.parts.iter().filter_map(|part| match part {
+            Part::Table { header, rows } => Some(json!({ "header": header, "rows": rows })),
+            _ => None,
+        });
         json!({
             "schema": "fairlab/scenario/1",
             "name": self.name,
@@ -148,6 +177,7 @@ impl Report {
             "quick": self.quick,
             "holds": self.holds(),
             "claims": claims.collect::<Vec<_>>(),
+            "tables": tables.collect::<Vec<_>>(),
             "runs": runs.collect::<Vec<_>>(),
         })
     }

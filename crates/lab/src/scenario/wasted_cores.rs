@@ -6,7 +6,7 @@ use fairlab_analysis::statistics::mean;
 use fairlab_event::Ns;
 
 use super::render::number;
-use super::{Bench, Plan, Published, Report, Scenario};
+use super::{Bar, Bench, Plan, Published, Report, Scenario};
 use crate::{LabError, RunResult};
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -83,6 +83,13 @@ fn group_imbalance(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>,
     });
     let header = ["kernel", "a CPU idles beside a waiting task: two users", "one user"];
     report.table(&header, rows.collect());
+    let bars = KERNELS.iter().zip(two).map(|((kernel, _), share)| Bar::new(*kernel, None, Some(*share)));
+    report.picture(
+        "two users: share of time in which a CPU idles beside a waiting task, %",
+        false,
+        bars.collect(),
+    );
+    report.keep(results.into_iter().map(|(run, ())| run));
     let of = |wastes: bool| {
         KERNELS
             .iter()

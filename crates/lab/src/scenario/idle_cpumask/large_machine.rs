@@ -106,6 +106,7 @@ pub(super) fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<(
             verdict.to_string(),
         ]);
     }
+    report.keep(results.into_iter().map(|(run, ())| run));
     report.table(&["benchmark", BASE, "idle-cpumask-v7", "verdict, margin 5 %"], rows);
     report.claim(
         "192 CPUs: no regression (nothing loses more than 5 %)",

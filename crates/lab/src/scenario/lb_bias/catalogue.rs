@@ -22,6 +22,9 @@ pub(super) enum Seen {
     Itself(&'static str, u64),
 }
 
+/// A metric, before and after: mean and spread in percent.
+pub(super) type Figures = (&'static str, (f64, u32), (f64, u32));
+
 /// One line of the catalogue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
@@ -29,8 +32,8 @@ pub(super) struct Test {
     /// Its name in LKP.
     pub name: &'static str,
     pub seen: Seen,
-    /// What the commit's text prints: metric, before, after.
-    pub published: &'static [(&'static str, f64, f64)],
+    /// What the commit's text prints.
+    pub published: &'static [Figures],
 }
 
 impl Seen {
@@ -68,12 +71,7 @@ impl Seen {
     }
 }
 
-const fn test(
-    machine: &'static str,
-    name: &'static str,
-    seen: Seen,
-    published: &'static [(&'static str, f64, f64)],
-) -> Test {
+const fn test(machine: &'static str, name: &'static str, seen: Seen, published: &'static [Figures]) -> Test {
     Test { machine, name, seen, published }
 }
 
@@ -96,7 +94,7 @@ pub(super) const CATALOGUE: &[Test] = &[
         "lkp-bdw-ep3",
         "fsmark/1x-1t-1HDD-btrfs-nfsv4-4M-60G-NoSync-performance",
         Devices { jobs: 1, run_us: 300, wait_us: 1500 },
-        &[("fsmark.files_per_sec", 7.50, 8.00)],
+        &[("fsmark.files_per_sec", (7.50, 0), (8.00, 6))],
     ),
     test(
         "lkp-bdw-ep3",
@@ -209,7 +207,7 @@ pub(super) const CATALOGUE: &[Test] = &[
         "lkp-bdw-ep6",
         "unixbench/300s-1-context1-performance",
         Pairs { pairs: 1, run_us: 2, answer_us: 2 },
-        &[("unixbench.score", 312.0, 315.0)],
+        &[("unixbench.score", (312.0, 0), (315.0, 0))],
     ),
     test(
         "lkp-bdw-ep6",
@@ -257,7 +255,7 @@ pub(super) const CATALOGUE: &[Test] = &[
         "lkp-bdw-ep6",
         "unixbench/300s-100%-syscall-performance",
         Hogs(88),
-        &[("unixbench.score", 3571.0, 3183.0)],
+        &[("unixbench.score", (3571.0, 3), (3183.0, 4))],
     ),
     test("lkp-bdw-ep6", "unixbench/300s-100%-dhry2reg-performance", Hogs(88), &[]),
     test("lkp-bdw-ep6", "unixbench/300s-100%-fstime-performance", Hogs(88), &[]),
@@ -284,13 +282,13 @@ pub(super) const CATALOGUE: &[Test] = &[
         "lkp-bdw-ep6",
         "will-it-scale/brk1-performance",
         Hogs(44),
-        &[("will-it-scale.per_thread_ops", 365004.0, 360387.0)],
+        &[("will-it-scale.per_thread_ops", (365004.0, 0), (360387.0, 0))],
     ),
     test(
         "lkp-bdw-ep6",
         "will-it-scale/dup1-performance",
         Hogs(44),
-        &[("will-it-scale.per_thread_ops", 432401.0, 437596.0)],
+        &[("will-it-scale.per_thread_ops", (432401.0, 0), (437596.0, 0))],
     ),
     test("lkp-bdw-ep6", "will-it-scale/eventfd1-performance", Hogs(44), &[]),
     test("lkp-bdw-ep6", "will-it-scale/futex1-performance", Hogs(44), &[]),
@@ -306,8 +304,8 @@ pub(super) const CATALOGUE: &[Test] = &[
         "will-it-scale/malloc1-performance",
         Hogs(44),
         &[
-            ("will-it-scale.per_thread_ops", 47025.0, 45817.0),
-            ("will-it-scale.per_process_ops", 77499.0, 76529.0),
+            ("will-it-scale.per_thread_ops", (47025.0, 0), (45817.0, 0)),
+            ("will-it-scale.per_process_ops", (77499.0, 0), (76529.0, 0)),
         ],
     ),
     test("lkp-bdw-ep6", "will-it-scale/malloc2-performance", Hogs(44), &[]),
@@ -316,8 +314,8 @@ pub(super) const CATALOGUE: &[Test] = &[
         "will-it-scale/mmap1-performance",
         Hogs(44),
         &[
-            ("will-it-scale.per_thread_ops", 123399.0, 120815.0),
-            ("will-it-scale.per_process_ops", 152219.0, 149833.0),
+            ("will-it-scale.per_thread_ops", (123399.0, 0), (120815.0, 0)),
+            ("will-it-scale.per_process_ops", (152219.0, 0), (149833.0, 0)),
         ],
     ),
     test(
@@ -325,8 +323,8 @@ pub(super) const CATALOGUE: &[Test] = &[
         "will-it-scale/mmap2-performance",
         Hogs(44),
         &[
-            ("will-it-scale.per_thread_ops", 107327.0, 104714.0),
-            ("will-it-scale.per_process_ops", 136405.0, 133765.0),
+            ("will-it-scale.per_thread_ops", (107327.0, 0), (104714.0, 0)),
+            ("will-it-scale.per_process_ops", (136405.0, 0), (133765.0, 0)),
         ],
     ),
     test("lkp-bdw-ep6", "will-it-scale/open1-performance", Hogs(44), &[]),
@@ -335,8 +333,8 @@ pub(super) const CATALOGUE: &[Test] = &[
         "will-it-scale/open2-performance",
         Hogs(44),
         &[
-            ("will-it-scale.per_thread_ops", 171570.0, 168805.0),
-            ("will-it-scale.per_process_ops", 532644.0, 526202.0),
+            ("will-it-scale.per_thread_ops", (171570.0, 0), (168805.0, 0)),
+            ("will-it-scale.per_process_ops", (532644.0, 0), (526202.0, 0)),
         ],
     ),
     test("lkp-bdw-ep6", "will-it-scale/page_fault1-performance", Hogs(44), &[]),
@@ -349,8 +347,8 @@ pub(super) const CATALOGUE: &[Test] = &[
         "will-it-scale/poll2-performance",
         Hogs(44),
         &[
-            ("will-it-scale.per_thread_ops", 176134.0, 172848.0),
-            ("will-it-scale.per_process_ops", 281361.0, 275053.0),
+            ("will-it-scale.per_thread_ops", (176134.0, 0), (172848.0, 0)),
+            ("will-it-scale.per_process_ops", (281361.0, 0), (275053.0, 0)),
         ],
     ),
     test("lkp-bdw-ep6", "will-it-scale/posix_semaphore1-performance", Hogs(44), &[]),
@@ -366,27 +364,27 @@ pub(super) const CATALOGUE: &[Test] = &[
         "lkp-bdw-ep6",
         "will-it-scale/read1-performance",
         Hogs(44),
-        &[("will-it-scale.per_thread_ops", 1190563.0, 1174833.0)],
+        &[("will-it-scale.per_thread_ops", (1190563.0, 0), (1174833.0, 0))],
     ),
     test(
         "lkp-bdw-ep6",
         "will-it-scale/read2-performance",
         Hogs(44),
-        &[("will-it-scale.per_thread_ops", 1105369.0, 1080427.0)],
+        &[("will-it-scale.per_thread_ops", (1105369.0, 0), (1080427.0, 0))],
     ),
     test("lkp-bdw-ep6", "will-it-scale/readseek1-performance", Hogs(44), &[]),
     test(
         "lkp-bdw-ep6",
         "will-it-scale/readseek2-performance",
         Hogs(44),
-        &[("will-it-scale.per_thread_ops", 261818.0, 259040.0)],
+        &[("will-it-scale.per_thread_ops", (261818.0, 0), (259040.0, 0))],
     ),
     test("lkp-bdw-ep6", "will-it-scale/readseek3-performance", Hogs(44), &[]),
     test(
         "lkp-bdw-ep6",
         "will-it-scale/sched_yield-performance",
         Yields(44),
-        &[("will-it-scale.per_thread_ops", 2408059.0, 2382034.0)],
+        &[("will-it-scale.per_thread_ops", (2408059.0, 0), (2382034.0, 0))],
     ),
     test("lkp-bdw-ep6", "will-it-scale/signal1-performance", Hogs(44), &[]),
     test("lkp-bdw-ep6", "will-it-scale/unix1-performance", Hogs(44), &[]),
@@ -396,25 +394,25 @@ pub(super) const CATALOGUE: &[Test] = &[
         "lkp-bdw-ep6",
         "will-it-scale/write1-performance",
         Hogs(44),
-        &[("will-it-scale.per_thread_ops", 976701.0, 961588.0)],
+        &[("will-it-scale.per_thread_ops", (976701.0, 0), (961588.0, 0))],
     ),
     test(
         "lkp-bdw-ep6",
         "will-it-scale/writeseek1-performance",
         Hogs(44),
-        &[("will-it-scale.per_thread_ops", 831898.0, 822448.0)],
+        &[("will-it-scale.per_thread_ops", (831898.0, 0), (822448.0, 0))],
     ),
     test(
         "lkp-bdw-ep6",
         "will-it-scale/writeseek2-performance",
         Hogs(44),
-        &[("will-it-scale.per_thread_ops", 228248.0, 225065.0)],
+        &[("will-it-scale.per_thread_ops", (228248.0, 0), (225065.0, 0))],
     ),
     test(
         "lkp-bdw-ep6",
         "will-it-scale/writeseek3-performance",
         Hogs(44),
-        &[("will-it-scale.per_thread_ops", 226670.0, 224058.0)],
+        &[("will-it-scale.per_thread_ops", (226670.0, 0), (224058.0, 0))],
     ),
     test(
         "lkp-bdw-ep6",
@@ -432,7 +430,7 @@ pub(super) const CATALOGUE: &[Test] = &[
         "lkp-bdw-ep6",
         "aim7/performance-brk_test-3000",
         Hogs(3000),
-        &[("aim7.jobs-per-min", 74869.0, 76676.0)],
+        &[("aim7.jobs-per-min", (74869.0, 0), (76676.0, 0))],
     ),
     test(
         "lkp-bdw-ep6",
