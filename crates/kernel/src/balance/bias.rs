@@ -80,7 +80,7 @@ mod tests {
     fn after(kernel: &str, ticks: u32) -> Option<BiasEffect> {
         let mut bed = Bed::new(kernel, 2, 1);
         bed.spawn(0, 0);
-        let mut pass = |bed: &mut Bed, ticks| {
+        let pass = |bed: &mut Bed, ticks| {
             for _ in 0..ticks {
                 bed.pass(MS);
                 for cpu in 0..2 {
