@@ -150,6 +150,50 @@ fn a_kernel_that_panics_is_told_with_its_last_words() {
     fs::remove_dir_all(folder).expect("removed");
 }
 
+/// Debian's kernel has the probes; the program of this test records itself in the guest, and another of its workloads.
+#[test]
+#[ignore = "boots a machine; make test asks for it"]
+fn placement_is_recorded_by_probes_in_a_guest() {
+    let program = env!("CARGO_BIN_EXE_fairlab");
+    let line = "record --place --format json -o /tmp/a.dat -- fairlab live --duration 1s jobs sleep -n 2";
+    let output = boot(&["debian:trixie", "--topology", "2", "--timeout", LIMIT, "--format", "json", program])
+        .args(line.split(' '))
+        .output()
+        .expect("run");
+    let booted = json(&output);
+    assert_eq!(booted["status"], Value::from(0), "{booted:#}");
+    // The recorded workload has its say first.
+    let said = booted["output"].as_str().expect("text");
+    let answer = serde_json::from_str::<Value>(&said[said.find("{\n").expect("JSON")..]).expect("JSON");
+    for probe in ["place_entity", "set_next_entity"] {
+        // A job sleeps for 1 ms and runs for 1 ms, a second long, and there are two.
+        assert!(answer["probes"][probe].as_u64().is_some_and(|count| count > 500), "{probe}: {answer:#}");
+    }
+}
+
+#[test]
+#[ignore = "boots machines; make test asks for it"]
+fn an_interrupt_at_any_moment_ends_everything() {
+    for after_ms in [0, 5, 20, 60, 200, 700, 2_000, 5_000] {
+        let folder = place("moment");
+        let out = folder.join("out");
+        let mut command = boot(&["debian:bookworm", "--out", out.to_str().expect("a path"), "jobs", "spin"]);
+        command.env("FAIRLAB_TEST", std::process::id().to_string()).env("TMPDIR", &folder);
+        let mut laboratory = command.stderr(Stdio::null()).spawn().expect("run");
+        thread::sleep(Duration::from_millis(after_ms));
+        let interrupt = Command::new("kill").args(["-INT", &laboratory.id().to_string()]).status();
+        assert!(interrupt.expect("run").success(), "it does not end by itself");
+        let asked = Instant::now();
+        // In the first instants nobody hears it: that ends the program, too.
+        let status = laboratory.wait().expect("ended");
+        assert!(status.code() == Some(130) || status.code().is_none(), "after {after_ms} ms: {status}");
+        assert!(asked.elapsed() < Duration::from_secs(20), "after {after_ms} ms: {:?}", asked.elapsed());
+        let left = fs::read_dir(&folder).expect("the folder").count();
+        assert_eq!((machines(), left), (0, 0), "after {after_ms} ms");
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}
+
 #[test]
 #[ignore = "boots a machine; make test asks for it"]
 fn an_interrupt_ends_the_machine() {
@@ -200,4 +244,59 @@ fn what_cannot_be_booted_is_told_in_a_line() {
         let errors = told(arguments);
         assert!(errors.contains(expected) && errors.lines().count() == 1, "{arguments:?}: {errors}");
     }
+}
+
+/// `sh` as root of namespaces of its own; `$1` is the program, `$2` an empty folder, where its cache is.
+fn in_namespaces(kinds: &[&str], script: &str, folder: &Path) -> Output {
+    let mut command = Command::new("unshare");
+    command.args(kinds).args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_fairlab")]).arg(folder);
+    command.env("XDG_CACHE_HOME", folder).env("FAIRLAB_GUEST", "/bin/true").output().expect("unshare starts")
+}
+
+/// Files below a folder that are no part of apt's own state, and no lock.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    let below = |path: PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };
+    let all = entries.filter(|path| path.file_name().is_some_and(|name| name != "apt")).flat_map(below);
+    all.filter(|path| path.file_name().is_some_and(|name| name != "lock")).collect()
+}
+
+#[test]
+fn without_network_apt_or_room_it_is_told_what_lacks_and_nothing_is_left() {
+    let exec = r#"exec "$1" boot debian:bookworm --out "$2/out" pipe"#;
+    for (name, kinds, script, expected) in [
+        ("network", &["--net"][..], exec.to_string(), "debian"),
+        ("apt", &["--mount"], format!("PATH=/nowhere; {exec}"), "apt"),
+        ("disk", &["--mount"], format!(r#"mount -t tmpfs -o size=64k none "$2"; {exec}"#), "space"),
+    ] {
+        let folder = place(name);
+        let output = in_namespaces(kinds, &script, &folder);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), errors.lines().count()), (Some(2), 1), "{name}: {errors}");
+        assert!(errors.contains(expected), "{name}: {errors}");
+        assert_eq!(files_below(&folder), Vec::<PathBuf>::new(), "{name}");
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}
+
+#[test]
+fn a_cache_that_belongs_to_somebody_else_is_named() {
+    let folder = place("rights");
+    let program = folder.join("fairlab");
+    fs::copy(env!("CARGO_BIN_EXE_fairlab"), &program).expect("a copy");
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&folder, permissions).expect("everybody may look");
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+        .arg(&program)
+        .args(["boot", "debian:bookworm", "pipe"])
+        .env("XDG_CACHE_HOME", &folder)
+        .env("FAIRLAB_GUEST", "/bin/true")
+        .current_dir("/")
+        .output()
+        .expect("setpriv starts");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), errors.lines().count()), (Some(2), 1), "{errors}");
+    assert!(errors.contains(folder.to_str().expect("a path")) && errors.contains("ermission"), "{errors}");
+    fs::remove_dir_all(folder).expect("removed");
 }

@@ -1,5 +1,4 @@
-//! `fairlab record` and its faults. Each test says what it takes from the host, looks for that without the program, and then
-//! expects one thing.
+//! `fairlab record` and its faults. They take root, tracefs, `setpriv` and `unshare`; where one of these is missing they fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,8 +17,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The instances folder of tracefs, where this user may make instances. Looked for once: tests run beside each other.
-fn instances() -> Option<&'static Path> {
+/// The instances folder of tracefs. Looked for once, without the program: tests run beside each other.
+fn instances() -> &'static Path {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
         ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].iter().find_map(|top| {
@@ -29,7 +28,7 @@ fn instances() -> Option<&'static Path> {
             (made && fs::remove_dir(&probe).is_ok()).then_some(folder)
         })
     };
-    FOUND.get_or_init(find).as_deref()
+    FOUND.get_or_init(find).as_deref().expect("root and tracefs, where instances can be made")
 }
 
 /// Instances of a process, by its number.
@@ -37,14 +36,6 @@ fn instances_of(folder: &Path, process: u32) -> Vec<String> {
     let names = fs::read_dir(folder).expect("instances").flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with(&format!("fairlab_{process}_"))).collect()
-}
-
-fn has(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
-}
-
-fn is_root() -> bool {
-    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
 }
 
 /// An empty folder of this name, which everybody may use.
@@ -75,14 +66,9 @@ fn in_own_mounts(script: &str, folder: &Path) -> Output {
     command.output().expect("unshare starts")
 }
 
-fn may_unshare() -> bool {
-    is_root()
-        && Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success())
-}
-
 #[test]
 fn a_command_is_recorded_and_nothing_else_stays() {
-    let Some(instances) = instances() else { return };
+    let instances = instances();
     let _alone = alone();
     let folder = empty_folder("whole");
     let file = folder.join("sleep.dat");
@@ -116,9 +102,6 @@ fn a_command_is_recorded_and_nothing_else_stays() {
 
 #[test]
 fn who_has_no_rights_is_told_whom_to_ask() {
-    if !is_root() || !has("setpriv") {
-        return;
-    }
     let folder = empty_folder("rights");
     let program = folder.join("fairlab");
     fs::copy(PROGRAM, &program).expect("a copy");
@@ -139,9 +122,6 @@ fn who_has_no_rights_is_told_whom_to_ask() {
 
 #[test]
 fn a_host_without_tracefs_is_told_how_to_mount_it() {
-    if !may_unshare() {
-        return;
-    }
     let folder = empty_folder("unmounted");
     let script = r#"for place in /sys/kernel/debug /sys/kernel/tracing; do
         if [ -d $place ]; then mount -t tmpfs none $place || exit 9; fi; done
@@ -155,9 +135,6 @@ fn a_host_without_tracefs_is_told_how_to_mount_it() {
 
 #[test]
 fn tracefs_that_may_only_be_read_is_named() {
-    if !may_unshare() || instances().is_none() {
-        return;
-    }
     let _alone = alone();
     let folder = empty_folder("locked");
     let script = r#"for place in /sys/kernel/tracing /sys/kernel/debug/tracing; do
@@ -172,9 +149,6 @@ fn tracefs_that_may_only_be_read_is_named() {
 
 #[test]
 fn a_full_disk_ends_a_recording_and_leaves_nothing() {
-    if !may_unshare() || instances().is_none() {
-        return;
-    }
     let _alone = alone();
     let folder = empty_folder("full");
     // Pages of this many switches do not fit.
@@ -208,7 +182,7 @@ fn interrupted(folder: &Path, signal: &str, after: Duration) -> (u32, Output) {
 
 #[test]
 fn a_signal_at_any_moment_restores_everything() {
-    let Some(instances) = instances() else { return };
+    let instances = instances();
     let _alone = alone();
     for (round, signal) in ["INT", "TERM", "HUP"].iter().cycle().take(9).enumerate() {
         let folder = empty_folder("signal");
@@ -225,7 +199,6 @@ fn a_signal_at_any_moment_restores_everything() {
 
 #[test]
 fn what_an_interrupted_recording_has_is_kept() {
-    let Some(_) = instances() else { return };
     let _alone = alone();
     let folder = empty_folder("kept");
     let (_, output) = interrupted(&folder, "INT", Duration::from_secs(2));
@@ -238,7 +211,7 @@ fn what_an_interrupted_recording_has_is_kept() {
 
 #[test]
 fn what_a_killed_recording_left_is_removed_by_the_next() {
-    let Some(instances) = instances() else { return };
+    let instances = instances();
     let _alone = alone();
     let folder = empty_folder("killed");
     let (process, _) = interrupted(&folder, "KILL", Duration::from_secs(2));

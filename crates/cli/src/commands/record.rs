@@ -43,17 +43,22 @@ pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
 fn answer(args: &RecordArgs, recorded: &Recorded) -> Result<(), CliError> {
     let (path, events) = (args.output.display(), recorded.import.events);
     match args.format {
-        Format::Text => output::print(&format!(
-            "{path}: {events} events; {} ended with status {}\n",
-            args.command[0],
-            recorded.code()
-        )),
+        Format::Text => {
+            let probes = recorded.probes.iter().map(|(name, count)| format!(", {count} of {name}"));
+            output::print(&format!(
+                "{path}: {events} events{}; {} ended with status {}\n",
+                probes.collect::<String>(),
+                args.command[0],
+                recorded.code()
+            ))
+        }
         Format::Json => output::print_json(&json!({
             "schema": "fairlab/record/1",
             "output": args.output,
             "events": events,
             "dropped": recorded.dropped,
             "missing": recorded.missing,
+            "probes": recorded.probes,
             "status": recorded.code(),
         })),
     }
