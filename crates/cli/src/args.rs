@@ -408,6 +408,10 @@ pub struct ScenarioRunArgs {
     /// The machine for that; by default the report's.
     #[arg(long, value_name = "M", requires = "workload")]
     pub machine: Option<String>,
+    /// A kernel that stands beside the report's two under that workload: host, qemu:bookworm, or a modelled one. Several are
+    /// allowed.
+    #[arg(long = "kernel", value_name = "K", conflicts_with_all = ["pages", "out"])]
+    pub kernels: Vec<String>,
     /// When to stop each of its runs, in virtual time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "workload")]
     pub duration: Option<Ns>,

@@ -42,6 +42,14 @@ fn bad_use_is_refused_before_anything_runs() {
         (&["scenario", "run", "lb-bias", "--pages", "/nonexistent"][..], "/nonexistent is no folder"),
         (&["scenario", "run", "lb-bias", "--workload", "nonsense -x"], "unknown workload 'nonsense'"),
         (&["scenario", "run", "lb-bias", "--machine", "vm4"], "--workload"),
+        (
+            &["scenario", "run", "lb-bias", "--kernel", "qemu:sid"],
+            "it claims of v4.18 and v4.18+NO_LB_BIAS, not of qemu:sid",
+        ),
+        (
+            &["scenario", "run", "lb-bias", "--kernel", "host", "--workload", "pipe", "--machine", "vm4"],
+            "not on vm4",
+        ),
     ] {
         let output = fairlab(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -59,4 +67,13 @@ fn another_workload_runs_on_the_kernels_of_a_report() {
         serde_json::from_str(&stdout(&[&own[..], &["--format", "json"]].concat())).expect("JSON");
     assert_eq!(json["claims"].as_array().map(Vec::len), Some(0));
     assert_eq!(json["runs"].as_array().map(Vec::len), Some(10));
+}
+
+#[test]
+fn this_hosts_kernel_stands_beside_those_of_a_report() {
+    let own = ["scenario", "run", "lb-bias", "--quick", "--kernel", "host", "--workload", "pipe -T -l 500"];
+    let json: Value =
+        serde_json::from_str(&stdout(&[&own[..], &["--format", "json"]].concat())).expect("JSON");
+    let rows = json["metrics"].as_array().expect("rows");
+    assert!(rows.iter().any(|row| row["kernel"] == "host" && row["name"] == "throughput"), "{json:#}");
 }

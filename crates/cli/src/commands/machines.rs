@@ -21,17 +21,28 @@ pub fn execute(command: MachinesCommand) -> Result<(), CliError> {
     }
 }
 
+/// Machines without a name of their own: the beginning of a name, and its end.
+const OTHERS: [(&str, &str); 3] = [
+    ("host", "this host, read from sysfs"),
+    (
+        "emulated:*",
+        "what a booted kernel sees: emulated:4 is four CPUs, emulated:1x4x2 sockets, cores and threads",
+    ),
+    ("*.toml", "a TOML file"),
+];
+
 fn list(format: Format) -> Result<(), CliError> {
     if format == Format::Json {
         let presets =
             PRESETS.iter().map(|preset| json!({ "name": preset.name, "description": preset.description }));
+        let others = OTHERS.map(|(name, description)| json!({ "name": name, "description": description }));
         return output::print_json(&json!({
             "schema": "fairlab/machines/1",
-            "machines": presets.collect::<Vec<_>>(),
+            "machines": presets.chain(others).collect::<Vec<_>>(),
         }));
     }
     let mut lines = PRESETS.iter().map(|preset| (preset.name, preset.description)).collect::<Vec<_>>();
-    lines.extend([("host", "this host, read from sysfs"), ("*.toml", "a TOML file")]);
+    lines.extend(OTHERS);
     let lines = lines.into_iter().map(|(name, description)| format!("{name:<13} {description}\n"));
     output::print(&lines.collect::<String>())
 }
@@ -94,6 +105,7 @@ fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Va
         "high_res_timers": machine.high_res_timers,
         "nohz_idle": machine.nohz_idle,
         "jitter_percent": machine.jitter_percent,
+        "in_turn": machine.in_turn,
         "cpus": cpus.collect::<Vec<_>>(),
         "distances": (0..nodes).map(row).collect::<Vec<_>>(),
         "clocks": clocks.collect::<Vec<_>>(),

@@ -2,12 +2,13 @@
 
 use std::fs;
 
+use clap::Parser;
 use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario};
 use fairlab_lab::{RunFolder, Setting};
 use serde_json::{Value, json};
 
 use super::experiment;
-use crate::args::{Format, ScenarioCommand, ScenarioRunArgs};
+use crate::args::{Cli, Command, Format, ScenarioCommand, ScenarioRunArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -71,6 +72,9 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
 }
 
 fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
+    if !args.kernels.is_empty() {
+        return beside(args, scenario::find(&args.name)?);
+    }
     let chosen = match args.name.as_str() {
         "all" => SCENARIOS.iter().collect::<Vec<_>>(),
         name => vec![scenario::find(name)?],
@@ -116,13 +120,55 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
 /// The user's own workload, if there is one.
 fn own_setting(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<Option<Setting>, CliError> {
     let Some(workload) = &args.workload else { return Ok(None) };
-    let words = if workload.ends_with(".json") {
-        vec!["rt-app".to_string(), workload.clone()]
-    } else {
-        workload.split_whitespace().map(String::from).collect()
-    };
+    let words = words_of(workload);
     let machine = args.machine.as_deref().unwrap_or(scenario.machine);
     experiment::setting_of(machine, &words, args.duration, 1).map(Some)
+}
+
+/// Other kernels beside the report's two, under a workload of the user's own: a comparison.
+fn beside(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<(), CliError> {
+    let Some(workload) = &args.workload else {
+        return Err(CliError::bad(
+            format!(
+                "what '{}' claims, it claims of {} and {}, not of {}",
+                scenario.name,
+                scenario.pair[0],
+                scenario.pair[1],
+                args.kernels.join(", ")
+            ),
+            "name a workload that runs on all of them with --workload",
+        ));
+    };
+    let booted = args.kernels.iter().any(|kernel| kernel.starts_with("qemu:"));
+    let live = args.kernels.iter().any(|kernel| kernel == "host");
+    let machine = args.machine.as_deref().unwrap_or(match (booted, live) {
+        (true, _) => "emulated:4",
+        (false, true) => "host",
+        (false, false) => scenario.machine,
+    });
+    let mut words = ["fairlab", "compare", "--machine", machine].map(String::from).to_vec();
+    for kernel in scenario.pair.into_iter().chain(args.kernels.iter().map(String::as_str)) {
+        words.extend(["--kernel".to_string(), kernel.to_string()]);
+    }
+    let runs = if args.quick { 3 } else { 10 };
+    words.push(format!("--runs={runs}"));
+    words.extend(args.jobs.map(|jobs| format!("--jobs={jobs}")));
+    words.extend(args.duration.map(|duration| format!("--duration={}ns", duration.0)));
+    words.extend((args.format == Format::Json).then(|| "--format=json".to_string()));
+    words.extend(words_of(workload));
+    let cli = Cli::try_parse_from(words).map_err(|error| CliError::from_usage(&error))?;
+    match cli.command {
+        Command::Compare(args) => super::compare::execute(&args),
+        _ => unreachable!("it is a comparison"),
+    }
+}
+
+/// A workload's words; a file is one of rt-app.
+fn words_of(workload: &str) -> Vec<String> {
+    if workload.ends_with(".json") {
+        return vec!["rt-app".to_string(), workload.to_string()];
+    }
+    workload.split_whitespace().map(String::from).collect()
 }
 
 /// Writes what was asked for beside the printed answer.
