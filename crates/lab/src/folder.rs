@@ -207,6 +207,7 @@ fn machine_spec(machine: &Machine) -> Value {
         "high_res_timers": machine.high_res_timers,
         "nohz_idle": machine.nohz_idle,
         "jitter_percent": machine.jitter_percent,
+        "in_turn": machine.in_turn,
         "cpus_core_llc_node": machine.topology.cpus().map(place).collect::<Vec<_>>(),
         "costs": costs.collect::<serde_json::Map<_, _>>(),
     })

@@ -11,6 +11,8 @@ mod wakeups;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use rustix::io::{read, write};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock::Clock;
@@ -66,6 +68,11 @@ pub fn calibrate(settings: &Settings, stop: &AtomicBool) -> Result<Calibration, 
     let Settings { here, samples, hz, .. } = *settings;
     let syscall =
         all.add("syscall_ns", "getppid(), a hundred in a row", on(here, || system_calls(samples))?, 0.0);
+    let (sent, received) = on(here, || messages(samples))?;
+    let how = "write() of 100 bytes into a stream socket, fifty in a row, without the system call";
+    all.add("send_ns", how, sent, syscall);
+    let how = "read() of 100 bytes that are in a stream socket, fifty in a row, without the system call";
+    all.add("receive_ns", how, received, syscall);
     go_on()?;
     let (local_wakeups, turns) = ping_pong(here, samples)?;
     let how = "FUTEX_WAKE of a thread that sleeps on the caller's CPU, without the system call";
@@ -197,6 +204,24 @@ fn system_calls(samples: usize) -> Vec<f64> {
         clock.now().since(begin).0 as f64 / f64::from(IN_A_ROW)
     };
     (0..samples).map(one).collect()
+}
+
+/// Messages into a socket, and out of it, by one thread, so that nobody waits; ns each. None where there are no sockets.
+fn messages(samples: usize) -> (Vec<f64>, Vec<f64>) {
+    const IN_A_ROW: u32 = 50;
+    let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None);
+    let Ok((from, to)) = pair else { return (Vec::new(), Vec::new()) };
+    let (clock, mut message) = (Clock::start(), [b'-'; 100]);
+    let mut timed = |copy: &mut dyn FnMut(&mut [u8]) -> bool| {
+        let begin = clock.now();
+        let all = (0..IN_A_ROW).all(|_| copy(&mut message));
+        all.then(|| clock.now().since(begin).0 as f64 / f64::from(IN_A_ROW))
+    };
+    let one = |_| {
+        let sent = timed(&mut |message| write(&to, message).is_ok());
+        Some((sent?, timed(&mut |message| read(&from, message).is_ok())?))
+    };
+    (0..samples).filter_map(one).unzip()
 }
 
 /// Creations of threads, ns each.

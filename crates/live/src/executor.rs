@@ -242,6 +242,10 @@ impl Shared {
                     let _ = rustix::process::getppid();
                 }
             }
+            // Who sends messages, hackbench, is a program of its own here.
+            Action::Send | Action::Receive => {
+                let _ = rustix::process::getppid();
+            }
             Action::Yield => sched_yield(),
             Action::SetScheduler { policy, nice, request, allowed } => {
                 scheduling.policy = policy.unwrap_or(scheduling.policy);

@@ -80,6 +80,7 @@ fn machine(cpus: u32) -> Machine {
         high_res_timers: true,
         nohz_idle: true,
         jitter_percent: 0,
+        in_turn: false,
         costs: Costs::default(),
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),

@@ -69,6 +69,8 @@ pub struct Engine {
     /// What the costs' variation is drawn from.
     jitter: Stream,
     counters: Counters,
+    /// How many CPUs share the speed of one and are busy; 1 where each has its own.
+    sharers: u64,
     marked: Vec<Cpu>,
     newidle: Vec<Newidle>,
     frequency_requests: Vec<FrequencyRequest>,
@@ -155,6 +157,7 @@ impl Engine {
             seed,
             jitter: Stream::new(seed, "jitter"),
             counters: Counters::default(),
+            sharers: 1,
             marked: Vec::new(),
             newidle: Vec::new(),
             frequency_requests: Vec::new(),

@@ -2,6 +2,7 @@
 
 mod costs;
 mod presets;
+pub mod turns;
 
 pub use costs::{Cost, Costs};
 pub use presets::{PRESETS, Preset};
@@ -32,6 +33,9 @@ pub struct Machine {
     /// By how much the cost of each piece of kernel work varies, drawn anew each time: up to so many percent more or
     /// less. 0: never.
     pub jitter_percent: u32,
+    /// One thread of a host carries out its CPUs in turn, and time is what it has carried out: CPUs that are busy share
+    /// the speed of one ([`turns`]). Time on the clock passes for all alike.
+    pub in_turn: bool,
     /// CPUs that share a clock whose frequency schedutil chooses; all others run at full speed.
     pub frequency_domains: Vec<FrequencyDomain>,
     /// What CPUs draw at each of their frequencies, where wakeups go by that; of all CPUs or of none.

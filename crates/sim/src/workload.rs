@@ -89,6 +89,11 @@ pub enum Action {
     WakeSync(ThreadId),
     /// Works in the kernel for this long: a system call that neither sleeps nor wakes. It is not preempted.
     SystemCall(Ns),
+    /// A system call that writes a message of about a hundred bytes into a socket or pipe; who is woken by that is another
+    /// action.
+    Send,
+    /// A system call that reads such a message, which is there.
+    Receive,
     /// Creates a thread. It gets the next number at once; it exists when the action is done.
     Spawn(ThreadSpec),
     /// Offers the CPU (`sched_yield`).

@@ -25,18 +25,24 @@ const KERNELS: [(&str, &str); 4] = [
     ("qemu:sid", "debian-7.2"),
 ];
 
-/// What runs, and on which machine: short, since a second of a guest takes many of the host. Tasks that compute for a given
-/// time do so on one CPU, where an instruction takes its nanosecond whoever else is busy.
+/// What runs, and on which machine: so long that neither the start nor a single wait decides, and no longer, since a second
+/// of a guest takes many of the host.
 const WORKLOADS: [(&str, &str, &str); 5] = [
-    ("hackbench", "hackbench -g 1 -f 4 -l 60", "emulated:4"),
-    ("schbench", "schbench -m 1 -t 4 -r 1", "emulated:4"),
-    ("periodic", "periodic -n 3 -c 2000 -p 10000 -r 1", "emulated:1"),
-    ("weights", "spinners -n 0,0 -g 100,200,400 -r 2", "emulated:1"),
-    ("nice", "spinners -n -10,-5,0,0,5,10,19 -r 2", "emulated:1"),
+    ("hackbench", "hackbench -g 1 -f 4 -l 1000", "emulated:4"),
+    ("schbench", "schbench -m 1 -t 4 -r 5", "emulated:4"),
+    ("periodic", "periodic -n 3 -c 2000 -p 10000 -r 3", "emulated:2"),
+    ("weights", "spinners -n 0,0 -g 100,200,400 --run-us 3000 -s 1000 -r 4", "emulated:2"),
+    ("nice", "spinners -n -10,-5,0,0,5,10,19 --run-us 3000 -s 1000 -r 4", "emulated:2"),
 ];
 
 /// Seeds of the modelled runs. A booted run has one: its own.
 const SEEDS: u64 = 5;
+
+/// Waits from here on are compared without regard to ticks, too, ns.
+const LONG_WAIT_NS: f64 = 1e6;
+
+/// As many events differ from run to run by 15 % as a rule (their number's square root).
+const EVENTS_LEAST: f64 = 45.0;
 
 /// In what a difference is expressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +50,10 @@ pub enum Measure {
     /// A share of what the booted kernel shows, or of a tick where that is longer: what is shorter than a tick is the
     /// emulated work of the kernel, which the scheduler does not decide.
     Wait,
-    /// A share of what the booted kernel shows.
+    /// A share of the wait that the booted kernel shows, however short; judged of those from [`LONG_WAIT_NS`] on.
+    LongWait,
+    /// A share of what the booted kernel shows, or of [`EVENTS_LEAST`] in the run where there are fewer: of those, chance alone
+    /// takes or adds more than the bar.
     Rate,
     /// The difference of two shares of the whole.
     Share,
@@ -69,7 +78,7 @@ impl Measure {
     /// How far the median of all errors may go.
     pub const fn bar(self) -> f64 {
         match self {
-            Measure::Wait => 0.25,
+            Measure::Wait | Measure::LongWait => 0.25,
             Measure::Rate => 0.15,
             Measure::Share => 0.02,
         }
@@ -79,20 +88,29 @@ impl Measure {
     pub const fn name(self) -> &'static str {
         match self {
             Measure::Wait => "waits, in ticks",
+            Measure::LongWait => "waits of a millisecond or more, as they are",
             Measure::Rate => "switches and migrations",
             Measure::Share => "shares",
         }
     }
 
-    fn error(self, booted: f64, modelled: f64, tick_ns: f64) -> f64 {
+    fn error(self, booted: f64, modelled: f64, run: Run) -> f64 {
         let difference = (modelled - booted).abs();
         match self {
-            Measure::Wait => difference / booted.max(tick_ns),
-            Measure::Rate if booted == 0.0 && difference == 0.0 => 0.0,
-            Measure::Rate => difference / booted,
+            Measure::Wait => difference / booted.max(run.tick_ns),
+            Measure::LongWait => difference / booted,
+            Measure::Rate => difference / booted.max(EVENTS_LEAST / run.seconds),
             Measure::Share => difference,
         }
     }
+}
+
+/// What differences are measured against.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    tick_ns: f64,
+    /// How long the booted one took.
+    seconds: f64,
 }
 
 /// One metric of one workload on both.
@@ -220,10 +238,8 @@ fn one(
     )?;
     let kinds = agreement.kinds.iter();
     let verified = kinds.fold((0, 0), |sum, (_, kind)| (sum.0 + kind.all.judged, sum.1 + kind.all.agree));
-    // CPUs that are busy share the emulator: each is as fast as the others leave it.
-    let busy = f64::from(layout.cpus()) * (1.0 - real.metric("idle_share").unwrap_or(0.0));
-    let machine = emulated_machine(layout, busy.max(1.0))?;
-    let tick_ns = machine.tick().0 as f64;
+    let machine = emulated_machine(layout)?;
+    let of_run = Run { tick_ns: machine.tick().0 as f64, seconds: real.simulated_ns as f64 / 1e9 };
     let mut runs = Vec::new();
     for seed in 1..=SEEDS {
         let spec = RunSpec {
@@ -243,12 +259,12 @@ fn one(
         release,
         workload: name,
         command,
-        pairs: pairs(&real, &runs, tick_ns),
+        pairs: pairs(&real, &runs, of_run),
         verified,
     }))
 }
 
-fn pairs(real: &RunResult, runs: &[RunResult], tick_ns: f64) -> Vec<Pair> {
+fn pairs(real: &RunResult, runs: &[RunResult], run: Run) -> Vec<Pair> {
     let pair = |(metric, booted): &(String, f64)| {
         let measure = Measure::of(metric)?;
         let mut values: Vec<f64> = runs.iter().filter_map(|run| run.metric(metric)).collect();
@@ -260,7 +276,7 @@ fn pairs(real: &RunResult, runs: &[RunResult], tick_ns: f64) -> Vec<Pair> {
             measure,
             booted: *booted,
             modelled: [middle, least, greatest],
-            error: measure.error(*booted, middle, tick_ns),
+            error: measure.error(*booted, middle, run),
         })
     };
     real.metrics.iter().filter_map(pair).collect()
@@ -268,14 +284,20 @@ fn pairs(real: &RunResult, runs: &[RunResult], tick_ns: f64) -> Vec<Pair> {
 
 /// The errors of all workloads on all kernels, by measure.
 pub fn summaries(all: &[Beside]) -> Vec<Summary> {
+    let error = |pair: &Pair, measure: Measure| match measure {
+        Measure::LongWait if pair.measure == Measure::Wait && pair.booted >= LONG_WAIT_NS => {
+            Some((pair.modelled[0] - pair.booted).abs() / pair.booted)
+        }
+        _ => (pair.measure == measure).then_some(pair.error),
+    };
     let of = |measure: Measure| {
-        let pairs = all.iter().flat_map(|beside| &beside.pairs).filter(|pair| pair.measure == measure);
-        let mut errors: Vec<f64> = pairs.map(|pair| pair.error).collect();
+        let pairs = all.iter().flat_map(|beside| &beside.pairs);
+        let mut errors: Vec<f64> = pairs.filter_map(|pair| error(pair, measure)).collect();
         errors.sort_by(f64::total_cmp);
         let greatest = *errors.last()?;
         Some(Summary { measure, pairs: errors.len(), median: errors[errors.len() / 2], greatest })
     };
-    [Measure::Wait, Measure::Rate, Measure::Share].into_iter().filter_map(of).collect()
+    [Measure::Wait, Measure::LongWait, Measure::Rate, Measure::Share].into_iter().filter_map(of).collect()
 }
 
 /// A folder's name that is free, and is removed with this.
@@ -301,15 +323,15 @@ mod tests {
 
     #[test]
     fn waits_are_compared_in_ticks_and_shares_as_they_are() {
-        let tick = 4e6;
+        let run = Run { tick_ns: 4e6, seconds: 3.0 };
         let wait = Measure::of("wakeup_latency_ns_p99").expect("judged");
-        assert!(wait.error(20_000.0, 5_000.0, tick) < 0.01);
-        assert!((wait.error(8e6, 4e6, tick) - 0.5).abs() < 1e-9);
-        assert!((Measure::Rate.error(100.0, 120.0, tick) - 0.2).abs() < 1e-9);
-        assert!(
-            Measure::Rate.error(0.0, 0.0, tick) == 0.0 && Measure::Rate.error(0.0, 1.0, tick).is_infinite()
-        );
-        assert!((Measure::Share.error(0.5, 0.49, tick) - 0.01).abs() < 1e-9);
+        assert!(wait.error(20_000.0, 5_000.0, run) < 0.01);
+        assert!((wait.error(8e6, 4e6, run) - 0.5).abs() < 1e-9);
+        assert!((Measure::LongWait.error(2e6, 1e6, run) - 0.5).abs() < 1e-9);
+        assert!((Measure::Rate.error(100.0, 120.0, run) - 0.2).abs() < 1e-9);
+        // Three events and none, of the 45 that tell anything.
+        assert!((Measure::Rate.error(0.0, 1.0, run) - 3.0 / 45.0).abs() < 1e-9);
+        assert!((Measure::Share.error(0.5, 0.49, run) - 0.01).abs() < 1e-9);
         assert_eq!(Measure::of("nice-5_share"), Some(Measure::Share));
         assert_eq!(Measure::of("unconserved_share"), None);
     }

@@ -24,15 +24,17 @@ const DISTANCE: u32 = 20;
 /// recorded as booted kernels are. Instructions are nanoseconds there, so every sample is the same but where CPUs take turns.
 ///
 /// `fairlab boot debian:trixie --topology 2 -- fairlab calibrate --samples 200`
-const MEASURED: [(&str, u64); 8] = [
-    ("syscall_ns", 462),
-    ("wakeup_ns", 2_010),
-    ("context_switch_ns", 5_570),
-    ("ipi_ns", 3_890),
+const MEASURED: [(&str, u64); 10] = [
+    ("syscall_ns", 442),
+    ("send_ns", 2_120),
+    ("receive_ns", 1_900),
+    ("wakeup_ns", 2_020),
+    ("context_switch_ns", 5_550),
+    ("ipi_ns", 4_170),
     ("interrupt_ns", 2_380),
-    ("idle_exit_ns", 326),
-    ("tick_ns", 2_470),
-    ("fork_ns", 27_800),
+    ("idle_exit_ns", 321),
+    ("tick_ns", 2_480),
+    ("fork_ns", 27_700),
 ];
 
 /// What was not measured, in hundredths of the default: the middle of what was, against its defaults.
@@ -46,8 +48,8 @@ pub fn layout(name: &str) -> Option<Result<Layout, LabError>> {
     name.strip_prefix(PREFIX).map(str::parse)
 }
 
-/// The machine as the model has it, where `busy` CPUs share the emulator in the mean: each is slower for that.
-pub(crate) fn machine(layout: Layout, busy: f64) -> Result<Machine, LabError> {
+/// The machine as the model has it.
+pub(crate) fn machine(layout: Layout) -> Result<Machine, LabError> {
     let wrong = |problem: String| LabError::new(problem, "name another layout");
     let llcs_a_node = layout.sockets.div_ceil(layout.nodes);
     let nodes = layout.sockets / llcs_a_node;
@@ -62,8 +64,7 @@ pub(crate) fn machine(layout: Layout, busy: f64) -> Result<Machine, LabError> {
     let mut costs = Costs::default();
     for cost in Costs::default().table() {
         let measured = MEASURED.iter().find(|(name, _)| *name == cost.name).map(|&(_, ns)| ns);
-        let alone = measured.unwrap_or(cost.default.0 * OTHERS_PERCENT / 100);
-        costs.set(cost.name, Ns((alone as f64 * busy.max(1.0)).round() as u64));
+        costs.set(cost.name, Ns(measured.unwrap_or(cost.default.0 * OTHERS_PERCENT / 100)));
     }
     Ok(Machine {
         name: format!("{PREFIX}{layout}"),
@@ -74,6 +75,7 @@ pub(crate) fn machine(layout: Layout, busy: f64) -> Result<Machine, LabError> {
         nohz_idle: true,
         costs,
         jitter_percent: 0,
+        in_turn: true,
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),
     })
@@ -85,12 +87,12 @@ mod tests {
 
     #[test]
     fn layouts_become_machines() {
-        let made = machine("1x4x2".parse().expect("a layout"), 1.0).expect("a machine");
+        let made = machine("1x4x2".parse().expect("a layout")).expect("a machine");
         assert_eq!((made.topology.nr_cpus(), made.topology.has_smt(), made.hz), (8, true, HZ));
         let far: Layout = "2x2x1".parse().expect("a layout");
-        let far = machine(far.with_nodes(2).expect("two nodes"), 2.0).expect("a machine");
+        let far = machine(far.with_nodes(2).expect("two nodes")).expect("a machine");
         assert_eq!((far.topology.nr_nodes(), far.topology.distance(0, 1)), (2, DISTANCE));
-        assert_eq!(far.costs.syscall, Ns(made.costs.syscall.0 * 2));
+        assert!(far.in_turn && far.costs == made.costs);
         let names = Costs::default().table().into_iter().map(|cost| cost.name).collect::<Vec<_>>();
         assert!(MEASURED.iter().all(|(name, _)| names.contains(name)));
         assert!(layout("laptop8").is_none() && layout("emulated:x").is_some_and(|layout| layout.is_err()));

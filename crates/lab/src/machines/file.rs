@@ -36,6 +36,9 @@ struct MachineFile {
     /// By how many percent the cost of kernel work varies.
     #[serde(default)]
     jitter_percent: u32,
+    /// CPUs that are busy share the speed of one.
+    #[serde(default)]
+    in_turn: bool,
     /// Whose architecture code it is: x86, arm64 or s390.
     #[serde(default)]
     platform: Option<String>,
@@ -163,6 +166,7 @@ fn parse(text: &str) -> Result<Machine, LabError> {
         high_res_timers: file.high_res_timers,
         nohz_idle: file.nohz_idle,
         jitter_percent: file.jitter_percent.min(100),
+        in_turn: file.in_turn,
         costs,
         frequency_domains,
         energy_model,

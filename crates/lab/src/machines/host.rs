@@ -53,6 +53,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         high_res_timers: true,
         nohz_idle: true,
         jitter_percent: 0,
+        in_turn: false,
         costs: Costs::default(),
         frequency_domains,
         energy_model: Vec::new(),

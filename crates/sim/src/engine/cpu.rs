@@ -6,6 +6,7 @@ use fairlab_kernel::TaskId;
 use super::frequency::FULL_SPEED;
 use super::occurrence::Interrupt;
 use super::{Engine, Segment};
+use crate::machine::turns;
 
 /// What a CPU is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,7 +54,9 @@ pub(super) struct CpuState {
     pub tick_armed: bool,
     /// A task that may no longer use this CPU, until the stopper has moved it.
     pub banned: Option<TaskId>,
-    /// Capacity times frequency, each a part of 1024.
+    /// Its part of the time of what carries out all CPUs, of [`turns::WHOLE`]: all of it on a machine of its own.
+    pub share: u64,
+    /// Capacity times frequency, each a part of 1024, and of that its share.
     pub speed: u64,
 }
 
@@ -65,6 +68,7 @@ impl Default for CpuState {
             pending: Vec::new(),
             tick_armed: false,
             banned: None,
+            share: turns::WHOLE,
             speed: FULL_SPEED,
         }
     }
@@ -85,11 +89,14 @@ impl Engine {
 
     pub(super) fn enter_phase(&mut self, cpu: Cpu, phase: Phase, until: Ns) {
         let state = &mut self.cpus[cpu.index()];
-        state.phase = phase;
+        let was_idle = std::mem::replace(&mut state.phase, phase) == Phase::Idle;
         state.until = until;
         match phase {
             Phase::Idle => self.queue.cancel_phase_end(cpu),
             Phase::Kernel(_) | Phase::User => self.queue.arrange_phase_end(cpu, until),
+        }
+        if self.machine.in_turn && was_idle != (phase == Phase::Idle) {
+            self.share_speed();
         }
     }
 

@@ -1,14 +1,17 @@
-//! How fast CPUs are: work takes longer on a small CPU and at a low frequency, the kernel's own work too.
+//! How fast CPUs are: work takes longer on a small CPU, at a low frequency, and where CPUs share the speed of one, the
+//! kernel's own work too.
 //!
 //! Governors are the scheduler core's; here their requests are carried out, at once or after the time that the hardware
 //! takes, and what a CPU is in the middle of is stretched or shortened.
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::CpuMask;
 use fairlab_kernel::core::Mode;
 use fairlab_kernel::cpufreq::FrequencyRequest;
 
 use super::Engine;
 use super::cpu::Phase;
+use crate::machine::turns;
 
 /// The speed of a biggest CPU at its highest frequency: capacity times frequency, each a part of 1024.
 pub(super) const FULL_SPEED: u64 = 1024 * 1024;
@@ -24,6 +27,23 @@ impl Engine {
         scale(time, self.cpus[cpu.index()].speed, FULL_SPEED)
     }
 
+    /// On a machine that carries out its CPUs in turn, one has begun or ceased to be busy: the others' turns change, and
+    /// what they are in the middle of takes longer or shorter.
+    pub(super) fn share_speed(&mut self) {
+        let mut busy = CpuMask::EMPTY;
+        for cpu in self.machine.topology.cpus() {
+            if self.cpus[cpu.index()].phase != Phase::Idle {
+                busy.set(cpu);
+            }
+        }
+        self.sharers = busy.weight().max(1) as u64;
+        let shares = turns::shares(&busy, self.cpus.len());
+        for (cpu, share) in self.machine.topology.cpus().zip(shares) {
+            self.cpus[cpu.index()].share = share;
+            self.change_speed(cpu);
+        }
+    }
+
     /// Notes how fast every CPU is at the start.
     pub(super) fn note_speeds(&mut self) {
         for cpu in self.machine.topology.cpus() {
@@ -33,7 +53,8 @@ impl Engine {
 
     fn speed_of(&self, cpu: Cpu) -> u64 {
         let scale = self.kernel.cpu_scale(cpu);
-        (scale.capacity * scale.frequency).max(1)
+        let alone = scale.capacity * scale.frequency;
+        (alone * self.cpus[cpu.index()].share / turns::WHOLE).max(1)
     }
 
     /// Carries out what governors have asked for in what `cpu` just did, which is charged for their work.
@@ -77,7 +98,9 @@ impl Engine {
             return;
         }
         let left = scale(state.until.since(self.now), before, speed);
-        self.enter_phase(cpu, state.phase, self.now + left);
+        let until = self.now + left;
+        self.cpus[cpu.index()].until = until;
+        self.queue.arrange_phase_end(cpu, until);
     }
 }
 

@@ -23,7 +23,8 @@ impl Engine {
 
     /// Sends an interrupt to another CPU.
     pub(super) fn send(&mut self, cpu: Cpu, interrupt: Interrupt) {
-        self.queue.arrange_interrupt(cpu, self.now + self.machine.costs.ipi, interrupt);
+        let ipi = Ns(self.machine.costs.ipi.0 * self.sharers);
+        self.queue.arrange_interrupt(cpu, self.now + ipi, interrupt);
     }
 
     pub(super) fn interrupt_arrives(&mut self, cpu: Cpu, interrupt: Interrupt) {

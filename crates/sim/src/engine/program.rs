@@ -57,10 +57,9 @@ impl Engine {
             Action::WakeSync(target) => {
                 self.enter_system_call(cpu, index, SystemCall::Wake { target, sync: true });
             }
-            Action::SystemCall(work) => {
-                self.threads[index].pending = Some(SystemCall::Work);
-                self.enter_kernel(cpu, self.machine.costs.syscall + work, Then::CarryOut);
-            }
+            Action::SystemCall(work) => self.work_in_kernel(cpu, index, work),
+            Action::Send => self.work_in_kernel(cpu, index, self.machine.costs.send),
+            Action::Receive => self.work_in_kernel(cpu, index, self.machine.costs.receive),
             Action::Sleep(least) => self.enter_system_call(cpu, index, SystemCall::Nanosleep(least)),
             Action::Spawn(spec) => {
                 let numbers = &mut self.programs[thread.program].threads;
@@ -76,6 +75,12 @@ impl Engine {
             Action::EnterGroup(group) => self.enter_system_call(cpu, index, SystemCall::EnterGroup(group)),
             Action::Exit => self.enter_system_call(cpu, index, SystemCall::Exit),
         }
+    }
+
+    /// A system call that takes `work` beside its entry and exit.
+    fn work_in_kernel(&mut self, cpu: Cpu, index: usize, work: Ns) {
+        self.threads[index].pending = Some(SystemCall::Work);
+        self.enter_kernel(cpu, self.machine.costs.syscall + work, Then::CarryOut);
     }
 
     fn enter_system_call(&mut self, cpu: Cpu, index: usize, call: SystemCall) {

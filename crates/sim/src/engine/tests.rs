@@ -83,6 +83,7 @@ fn machine(cores: u32) -> Machine {
         high_res_timers: true,
         nohz_idle: true,
         jitter_percent: 0,
+        in_turn: false,
         costs,
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),
@@ -417,4 +418,47 @@ fn the_kernels_own_work_is_slow_on_a_slow_clock() {
     }]);
     let full = busy(Vec::new());
     assert!(slow < full, "a switch takes longer, so there are fewer: {slow} and {full}");
+}
+
+/// Two CPUs carried out in turn: both compute for 10 ms of instructions, and the first gets five turns of eight.
+#[test]
+fn cpus_that_are_carried_out_in_turn_share_the_speed_of_one() {
+    let ended = |in_turn: bool| {
+        let machine = Machine { in_turn, ..machine(2) };
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        let worker = vec![Action::Run(Ns::from_ms(10)), Action::Exit];
+        engine.set_tracing(true);
+        let threads = vec![(spec(0, "0"), worker.clone()), (spec(0, "1"), worker)];
+        engine.start(Script::new(threads));
+        let mut ends = [0; 2];
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            if let EventKind::SchedProcessExit { .. } = event.kind {
+                ends[event.cpu.index()] = event.time.0 / 1_000_000;
+            }
+        });
+        engine.run_until(Ns::from_secs(1), &mut sink);
+        drop(sink);
+        ends
+    };
+    assert_eq!(ended(false), [10, 10]);
+    assert_eq!(ended(true), [16, 20], "10 of 16 ms; then the second has all");
+}
+
+/// The clock is nobody's to slow down: who polls it ends on time.
+#[test]
+fn polling_ends_on_time_whoever_else_is_busy() {
+    let machine = Machine { in_turn: true, ..machine(2) };
+    let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+    engine.set_tracing(true);
+    let polls = vec![Action::SpinUntil(Ns::from_ms(5)), Action::Exit];
+    engine.start(Script::new(vec![(spec(0, "0"), hog()), (spec(0, "1"), polls)]));
+    let mut end = Ns::ZERO;
+    let mut sink = sink_fn(|event: &Event<'_>| {
+        if let EventKind::SchedProcessExit { .. } = event.kind {
+            end = event.time;
+        }
+    });
+    engine.run_until(Ns::from_ms(20), &mut sink);
+    drop(sink);
+    assert_eq!(end.0 / 100_000, 50, "{end:?}");
 }

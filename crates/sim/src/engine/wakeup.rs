@@ -55,7 +55,7 @@ impl Engine {
         let prev = self.kernel.task(self.threads[thread].task).cpu();
         let switched = self.cpus[prev.index()].until.max(self.now) + Ns(1);
         self.queue.arrange_wakeup(cpu, switched, thread as u32, sync);
-        switched.since(self.now)
+        self.work_in(cpu, switched.since(self.now))
     }
 
     /// A task that a waker on `cpu` waited for may have been switched out by now.

@@ -83,6 +83,10 @@ costs! {
         "a few cache misses inside a socket";
     frequency_switch, "frequency_switch_ns", 200_000, "From asking for a frequency to its being in force, where a thread switches",
         "order of magnitude: a wakeup, a message to the power controller, and the ramp of a regulator";
+    send, "send_ns", 800, "Writing a message of a hundred bytes into a socket or pipe, beside the system call and who is woken",
+        "order of magnitude: a message of perf bench sched messaging takes 2 to 4 us in all, with two system calls";
+    receive, "receive_ns", 800, "Reading such a message that is there, beside the system call",
+        "order of magnitude: as send_ns";
     fork, "fork_ns", 15_000, "Creating a thread",
         "order of magnitude of clone() for a thread";
     exit, "exit_ns", 10_000, "Ending a thread",

@@ -92,6 +92,7 @@ impl Preset {
             nohz_idle: self.nohz_idle,
             costs,
             jitter_percent: self.jitter_percent,
+            in_turn: false,
             frequency_domains: self.speeds.iter().map(domain).collect(),
             energy_model: speeds_with_power.iter().map(power).collect(),
         }

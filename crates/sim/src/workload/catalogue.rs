@@ -101,7 +101,7 @@ pub const WORKLOADS: &[WorkloadKind] = &[
     },
     WorkloadKind {
         name: "spinners",
-        about: "tasks that only compute, at nice levels and in control groups of given weights; measures who gets how much",
+        about: "tasks that compute, and may sleep, at nice levels and in control groups of given weights; measures who gets how much",
         usage: || SPINNERS_USAGE,
         build: |args, _| Ok(Box::new(Spinners::parse(args)?)),
     },

@@ -11,7 +11,7 @@
 //! about to sleep (`WF_SYNC`).
 //!
 //! Departs: what a task does between system calls takes no time; a system call that copies a message takes
-//! [`Options::io`].
+//! [`Options::io`], or what it takes on the machine.
 //!
 //! Must not know: CPUs, schedulers.
 
@@ -40,7 +40,7 @@ usage: hackbench [OPTIONS]
   -l, --nr_loops N  messages from each sender to each receiver of its group (100)
   -p, --pipe        pipes, not socket pairs
   -t, --thread      threads, not processes
-      --io-ns N     what the copying of a message costs beside the system call, ns (800)
+      --io-ns N     what the copying of a message costs beside the system call, ns (as on the machine)
 ";
 
 /// What the command line asks for.
@@ -56,8 +56,8 @@ pub struct Options {
     pub pipe: bool,
     /// Threads, not processes.
     pub threads: bool,
-    /// What the copying of a message costs beside the system call.
-    pub io: Ns,
+    /// What the copying of a message costs beside the system call; where nothing is said, what it costs on the machine.
+    pub io: Option<Ns>,
 }
 
 impl Options {
@@ -66,8 +66,7 @@ impl Options {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Options, String> {
-        let mut options =
-            Options { groups: 10, fds: 20, loops: 100, pipe: false, threads: false, io: Ns(800) };
+        let mut options = Options { groups: 10, fds: 20, loops: 100, pipe: false, threads: false, io: None };
         let mut arguments = Arguments::new(args, USAGE);
         while let Some(name) = arguments.next()? {
             match name {
@@ -77,7 +76,7 @@ impl Options {
                 "-p" | "--pipe" => options.pipe = true,
                 "-t" | "--thread" | "--threads" => options.threads = true,
                 "-P" | "--process" => options.threads = false,
-                "--io-ns" => options.io = Ns(u64::from(arguments.number(1..=1_000_000)?)),
+                "--io-ns" => options.io = Some(Ns(u64::from(arguments.number(1..=1_000_000)?))),
                 _ => return Err(arguments.unknown()),
             }
         }
@@ -90,6 +89,14 @@ impl Options {
     /// Senders and receivers in all.
     pub const fn tasks(&self) -> u32 {
         self.groups * self.fds * 2
+    }
+
+    fn send(&self) -> Action {
+        self.io.map_or(Action::Send, Action::SystemCall)
+    }
+
+    fn receive(&self) -> Action {
+        self.io.map_or(Action::Receive, Action::SystemCall)
     }
 
     /// What the program prints before it starts.
@@ -198,7 +205,7 @@ impl Hackbench {
             self.started = Some(now);
             self.to_wake[0] = (1..=created).rev().map(ThreadId).collect();
             self.tasks.iter_mut().for_each(|task| task.waits = false);
-            return Action::SystemCall(self.options.io);
+            return self.options.send();
         }
         if self.ended == created {
             self.finished = Some(now);
@@ -233,11 +240,7 @@ impl Hackbench {
                 self.tasks[index].stage = Stage::Message;
                 self.tasks[index].waits = true;
                 self.ready += 1;
-                if self.ready == self.options.tasks() {
-                    self.wake_main()
-                } else {
-                    Action::SystemCall(self.options.io)
-                }
+                if self.ready == self.options.tasks() { self.wake_main() } else { self.options.send() }
             }
             Stage::Message if self.messages_left(index) == 0 => {
                 self.tasks[index].stage = Stage::Done;
@@ -276,7 +279,7 @@ impl Hackbench {
             self.tasks[reader.index() - 1].waits = false;
             self.to_wake[id.index()].push(reader);
         }
-        Action::SystemCall(self.options.io)
+        self.options.send()
     }
 
     /// Reads one message of its own.
@@ -297,7 +300,7 @@ impl Hackbench {
                 self.to_wake[id.index()].insert(0, writer);
             }
         }
-        Action::SystemCall(self.options.io)
+        self.options.receive()
     }
 }
 
@@ -373,7 +376,8 @@ mod tests {
 
     #[test]
     fn a_full_socket_blocks_its_writers_until_a_quarter_is_left() {
-        let options = Options { groups: 1, fds: 1, loops: 1000, pipe: false, threads: false, io: Ns(1) };
+        let options =
+            Options { groups: 1, fds: 1, loops: 1000, pipe: false, threads: false, io: Some(Ns(1)) };
         let mut bench = Hackbench::new(options);
         bench.create(0);
         bench.create(1);

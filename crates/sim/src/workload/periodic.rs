@@ -1,4 +1,5 @@
-//! Tasks that compute at the start of each period and sleep until the next: how late do they begin?
+//! Tasks that compute at the start of each period, which is the same for all, and sleep until the next: how late do they
+//! begin?
 //!
 //! Must not know: CPUs, schedulers.
 
@@ -32,6 +33,8 @@ pub struct Periodic {
     run: Ns,
     period: Ns,
     runtime: Ns,
+    /// When the main thread began: periods count from there.
+    began: Option<Ns>,
     tasks: Vec<Task>,
     created: usize,
     slept: bool,
@@ -64,6 +67,7 @@ impl Periodic {
             run: Ns::from_us(run.into()),
             period: Ns::from_us(period.into()),
             runtime: Ns::from_secs(runtime.into()),
+            began: None,
             tasks: vec![Task::default(); tasks as usize],
             created: 0,
             slept: false,
@@ -75,7 +79,8 @@ impl Periodic {
         })
     }
 
-    fn main(&mut self) -> Action {
+    fn main(&mut self, now: Ns) -> Action {
+        self.began.get_or_insert(now);
         if self.created < self.tasks.len() {
             self.created += 1;
             return Action::Spawn(ThreadSpec::new("periodic", format!("periodic {}", self.created)));
@@ -88,9 +93,10 @@ impl Periodic {
     }
 
     fn task(&mut self, index: usize, now: Ns) -> Action {
-        let period = self.period;
+        let (period, began) = (self.period, self.began.unwrap_or(now));
         let task = &mut self.tasks[index];
-        let due = *task.due.get_or_insert(now);
+        let next_period = || began + Ns(now.since(began).0.next_multiple_of(period.0));
+        let due = *task.due.get_or_insert_with(next_period);
         if !task.sleeps && due > now {
             task.sleeps = true;
             return Action::Sleep(due.since(now));
@@ -115,7 +121,7 @@ impl Workload for Periodic {
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
         match thread.index().checked_sub(1) {
-            None => self.main(),
+            None => self.main(view.now),
             Some(_) if self.over => Action::Exit,
             Some(index) => self.task(index, view.now),
         }

@@ -402,6 +402,7 @@ mod tests {
             high_res_timers: true,
             nohz_idle: true,
             jitter_percent: 0,
+            in_turn: false,
             costs,
             frequency_domains: Vec::new(),
             energy_model: Vec::new(),

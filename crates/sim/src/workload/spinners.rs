@@ -1,4 +1,4 @@
-//! Tasks that only compute, at nice levels and in control groups of given weights: who gets how much?
+//! Tasks that compute, and may sleep in between, at nice levels and in control groups of given weights: who gets how much?
 //!
 //! Must not know: CPUs, schedulers.
 
@@ -15,6 +15,7 @@ usage: spinners [OPTIONS]
   -g, --weights LIST  cpu.weight of control groups, between commas (no groups)
   -r, --runtime S     seconds (10)
       --run-us N      how long a task computes before it counts that, us (500)
+  -s, --sleep-us N    how long it then sleeps, us (0: it only computes)
 ";
 
 /// A task.
@@ -24,6 +25,8 @@ struct Spinner {
     nice: i32,
     /// It has been told to compute, and that is done when it is asked again.
     computes: bool,
+    /// It has computed, and slept since then.
+    slept: bool,
     loops: u64,
 }
 
@@ -33,6 +36,7 @@ pub struct Spinners {
     weights: Vec<u64>,
     runtime: Ns,
     run: Ns,
+    sleep: Ns,
     spinners: Vec<Spinner>,
     created: usize,
     slept: bool,
@@ -45,7 +49,7 @@ impl Spinners {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Spinners, String> {
-        let (mut nice, mut weights, mut runtime, mut run) = (vec![0], Vec::new(), 10, 500);
+        let (mut nice, mut weights, mut runtime, mut run, mut sleep) = (vec![0], Vec::new(), 10, 500, 0);
         let mut arguments = Arguments::new(args, USAGE);
         while let Some(name) = arguments.next()? {
             match name {
@@ -53,18 +57,20 @@ impl Spinners {
                 "-g" | "--weights" => weights = arguments.numbers(1..=10_000)?,
                 "-r" | "--runtime" => runtime = arguments.number(1..=100_000)?,
                 "--run-us" => run = arguments.number(1..=1_000_000)?,
+                "-s" | "--sleep-us" => sleep = arguments.number(0..=1_000_000)?,
                 _ => return Err(arguments.unknown()),
             }
         }
         let groups = if weights.is_empty() { vec![None] } else { (0..weights.len()).map(Some).collect() };
         let of_group = |group: Option<usize>| {
-            nice.iter().map(move |&nice| Spinner { group, nice, computes: false, loops: 0 })
+            nice.iter().map(move |&nice| Spinner { group, nice, computes: false, slept: true, loops: 0 })
         };
         Ok(Spinners {
             spinners: groups.into_iter().flat_map(of_group).collect(),
             weights: weights.into_iter().map(|weight| weight as u64).collect(),
             runtime: Ns::from_secs(runtime.into()),
             run: Ns::from_us(run.into()),
+            sleep: Ns::from_us(sleep.into()),
             created: 0,
             slept: false,
             over: false,
@@ -109,9 +115,14 @@ impl Workload for Spinners {
 
     fn next(&mut self, thread: ThreadId, _: &mut View<'_>) -> Action {
         let Some(index) = thread.index().checked_sub(1) else { return self.main() };
-        let (over, run) = (self.over, self.run);
+        let (over, run, sleep) = (self.over, self.run, self.sleep);
         let Some(spinner) = self.spinners.get_mut(index).filter(|_| !over) else { return Action::Exit };
-        spinner.loops += u64::from(std::mem::replace(&mut spinner.computes, true));
+        spinner.loops += u64::from(std::mem::take(&mut spinner.computes));
+        spinner.slept = !spinner.slept && sleep > Ns::ZERO;
+        if spinner.slept {
+            return Action::Sleep(sleep);
+        }
+        spinner.computes = true;
         Action::Run(run)
     }
 
@@ -174,6 +185,13 @@ mod tests {
         let shares = metrics("-n 0,0,0,0 -g 100,300 -r 8", "vm4");
         assert_eq!(shares[1].0, "group1_share");
         assert!((shares[1].1 - 0.75).abs() < 0.02, "{shares:?}");
+    }
+
+    #[test]
+    fn a_task_that_sleeps_leaves_the_rest_to_the_others() {
+        // Alone on its CPU each would compute a third of the time; there is room for all of them.
+        let shares = metrics("-n 0,19 --run-us 1000 -s 2000 -r 4", "vm4");
+        assert!(shares.iter().all(|(_, share)| (share - 0.5).abs() < 0.01), "{shares:?}");
     }
 
     #[test]

@@ -12,13 +12,15 @@ use fairlab_sim::machine::Costs;
 pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
     let topology = &machine.topology;
     let mut text = format!(
-        "name = {}\ndescription = {}\nhz = {}\nhigh_res_timers = {}\nnohz_idle = {}\njitter_percent = {}\nplatform = \"{}\"\n\n",
+        "name = {}\ndescription = {}\nhz = {}\nhigh_res_timers = {}\nnohz_idle = {}\njitter_percent = {}\n\
+         in_turn = {}\nplatform = \"{}\"\n\n",
         quoted(&machine.name),
         quoted(&machine.description),
         machine.hz,
         machine.high_res_timers,
         machine.nohz_idle,
         machine.jitter_percent,
+        machine.in_turn,
         topology.platform().name()
     );
     text += &cpus(topology);

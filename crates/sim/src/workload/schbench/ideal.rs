@@ -160,7 +160,9 @@ impl<W: Workload> Ideal<W> {
                 self.create(&spec.stream, spec.comm == fairlab_event::Comm::from("schbench"));
                 self.queue(now, thread, What::Continue);
             }
-            Action::WakeSync(_) | Action::SystemCall(_) => unreachable!("schbench uses futexes"),
+            Action::WakeSync(_) | Action::SystemCall(_) | Action::Send | Action::Receive => {
+                unreachable!("schbench uses futexes")
+            }
             Action::Yield | Action::SetScheduler { .. } | Action::EnterGroup(_) => {
                 self.queue(now, thread, What::Continue);
             }
