@@ -125,28 +125,33 @@ fn with_calls_saved(mut successions: Successions) -> Successions {
 }
 
 /// With one worker everything is a strict turn, so the sequences are equal, call by call. On a busy machine a wakeup may
-/// come before its sleep, which saves a call: one of several runs must be undisturbed.
+/// come before its sleep, which saves a call: of the hundreds of turns of a run, three in a row must be undisturbed.
 #[test]
 fn one_worker_and_its_message_thread_take_turns_as_in_the_model() {
     let line = "-m 1 -t 1 -r 1 -c 3000 -s 1000 -w 0";
-    let first = |calls: &Calls| {
-        calls
-            .iter()
-            .map(|calls| calls.iter().copied().map(anonymous).take(12).collect::<Vec<_>>())
-            .collect::<Vec<_>>()
+    let named = |calls: &Calls| {
+        calls.iter().map(|calls| calls.iter().copied().map(anonymous).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
-    let expected = first(&modelled(line));
-    assert_eq!(expected.len(), 2);
-    assert_eq!(expected[0][..5], [Call::Wait, Call::Compute, Call::Sleep, Call::Wake(Some(0)), Call::Wait]);
-    assert_eq!(expected[1][..4], [Call::Compute, Call::Wake(None), Call::Wait, Call::Compute]);
+    let model = named(&modelled(line));
+    assert_eq!(model.len(), 2);
+    let turn_of_message = [Call::Wait, Call::Compute, Call::Sleep, Call::Wake(Some(0))];
+    let turn_of_worker = [Call::Compute, Call::Wake(None), Call::Wait];
+    assert!(model[0].starts_with(&turn_of_message.repeat(3)), "{:?}", &model[0][..12]);
+    assert!(model[1].starts_with(&turn_of_worker.repeat(3)), "{:?}", &model[1][..12]);
     let mut seen = Vec::new();
     for _ in 0..10 {
-        seen = first(&lived(line));
-        if seen == expected {
+        seen = named(&lived(line));
+        assert_eq!(seen.len(), 2);
+        let has =
+            |calls: &[Call], turn: &[Call]| calls.windows(3 * turn.len()).any(|some| some == turn.repeat(3));
+        if has(&seen[0], &turn_of_message) && has(&seen[1], &turn_of_worker) {
             return;
         }
     }
-    assert_eq!(seen, expected);
+    panic!(
+        "never three turns in a row: {:?}",
+        seen.iter().map(|calls| &calls[..calls.len().min(40)]).collect::<Vec<_>>()
+    );
 }
 
 #[test]
