@@ -52,7 +52,6 @@ fn mount_all() -> io::Result<()> {
         ("proc", "/proc"),
         ("sysfs", "/sys"),
         ("devtmpfs", "/dev"),
-        ("tmpfs", "/tmp"),
         ("tracefs", tracing::TRACING),
         ("debugfs", "/sys/kernel/debug"),
         ("cgroup2", CGROUPS),

@@ -74,8 +74,17 @@ fn libraries(program: &Path) -> Result<Vec<PathBuf>, LabError> {
         LabError::new(format!("cannot ask what {} loads: {error}", program.display()), "install ldd")
     })?;
     // A program that loads nothing is told by an exit status.
-    Ok(listed(&String::from_utf8_lossy(&output.stdout)))
+    let mut all = listed(&String::from_utf8_lossy(&output.stdout));
+    // The C library loads it at the end of a thread.
+    let unwinder =
+        all.iter().find(|path| path.ends_with("libc.so.6")).map(|libc| libc.with_file_name(UNWINDER));
+    let lacks = unwinder.filter(|path| path.is_file() && !all.contains(path));
+    all.extend(lacks);
+    Ok(all)
 }
+
+/// What the C library needs for `pthread_exit()`, and no program names.
+const UNWINDER: &str = "libgcc_s.so.1";
 
 /// `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x…)`, and the loader alone.
 fn listed(text: &str) -> Vec<PathBuf> {
@@ -103,6 +112,8 @@ mod tests {
             [PathBuf::from("/lib/libc.so.6"), PathBuf::from("/lib64/ld-linux-x86-64.so.2")]
         );
         assert_eq!(listed("\tstatically linked\n"), Vec::<PathBuf>::new());
+        let of_shell = libraries(Path::new("/bin/sh")).expect("libraries");
+        assert!(of_shell.iter().any(|path| path.ends_with(UNWINDER)), "{of_shell:?}");
     }
 
     #[test]
