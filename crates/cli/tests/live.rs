@@ -2,7 +2,6 @@
 //! of these is missing they fail.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
