@@ -290,7 +290,7 @@ fn a_cache_that_belongs_to_somebody_else_is_named() {
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
         .arg(&program)
         .args(["boot", "debian:bookworm", "pipe"])
-        .env("XDG_CACHE_HOME", &folder)
+        .env("XDG_CACHE_HOME", folder.join("cache"))
         .env("FAIRLAB_GUEST", "/bin/true")
         .current_dir("/")
         .output()

@@ -35,6 +35,7 @@ impl<'s> Apt<'s> {
     /// Prepares and reads the lists of a suite (`bookworm`).
     pub fn of_suite(suite: &str, cache: &Cache, stop: &'s AtomicBool) -> Result<Apt<'s>, LabError> {
         let apt = Apt { folder: cache.path(&format!("apt/{suite}")), suite: suite.to_string(), stop };
+        cache.has_room()?;
         apt.configure().map_err(|error| failed(&apt.folder, &error))?;
         apt.run(Command::new("apt-get").args(["--quiet", "update"]), "read the archive's lists")?;
         Ok(apt)

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 use crate::LabError;
 
+/// What lists, packages and what is unpacked of them take at most, MiB: sid's QEMU with its libraries, 72 packages.
+const ROOM_MIB: u64 = 400;
+
 /// The folder, locked against other runs until this is dropped.
 #[derive(Debug)]
 pub(super) struct Cache {
@@ -32,6 +35,22 @@ impl Cache {
         let lock =
             made.and_then(|lock| lock.lock().map(|()| lock)).map_err(|error| failed(folder, &error))?;
         Ok(Cache { folder: folder.to_path_buf(), _lock: lock })
+    }
+
+    /// Looks whether what is fetched has room there.
+    pub fn has_room(&self) -> Result<(), LabError> {
+        let about = rustix::fs::statvfs(&self.folder).map_err(|error| failed(&self.folder, &error.into()))?;
+        let free_mib = about.f_bavail.saturating_mul(about.f_frsize) >> 20;
+        if free_mib >= ROOM_MIB {
+            return Ok(());
+        }
+        Err(LabError::new(
+            format!(
+                "what is fetched needs {ROOM_MIB} MiB of free space in {}, which has {free_mib}",
+                self.folder.display()
+            ),
+            "make room there, or set XDG_CACHE_HOME to another place",
+        ))
     }
 
     /// A path in it.
