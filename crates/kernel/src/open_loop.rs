@@ -21,7 +21,7 @@ use crate::decision::{PickReason, PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::load::LoadUpdate;
 use crate::generation::Feature;
-use crate::generation::behaviour::{DelayedLag, ForkPlacement, Reschedule, Reweight};
+use crate::generation::behaviour::{DelayedLag, ForkPlacement, Reschedule, Reweight, SliceProtection};
 use crate::group::GroupId;
 use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
@@ -504,6 +504,26 @@ impl Scheduler {
             }
             entity.deadline = deadline;
         });
+    }
+
+    /// Gives an entity a new request, as if it had used up the one that it has.
+    ///
+    /// Kernel: the second half of `update_deadline()`.
+    pub fn force_new_request(&mut self, entity: EntityId) {
+        let request = self.request(entity.0);
+        let distance = self.calc_delta_fair(self.se(entity.0).load, request) as i64;
+        let deadline = self.se(entity.0).vruntime.plus(distance);
+        self.change_entity(entity, |entity| (entity.slice, entity.deadline) = (request, deadline));
+    }
+
+    /// Whether a slice is protected until its deadline, whatever wakes meanwhile.
+    pub fn protects_until_deadline(&self) -> bool {
+        self.generation.behaviours.slice_protection == SliceProtection::UntilNewDeadline
+    }
+
+    /// Whether slices end by a timer of their own.
+    pub fn has_slice_timer(&self) -> bool {
+        self.has(Feature::Hrtick)
     }
 
     /// Sets the lag with which an entity left its queue.

@@ -7,6 +7,9 @@
 
 use fairlab_event::{Cpu, FieldValue, Fields, Pid, Place};
 
+/// Names that older recordings have for the same.
+const OTHER_NAMES: [(&str, &str); 2] = [("setnext", "setn"), ("flags", "fl")];
+
 /// Declares an enum of names with the text of each.
 macro_rules! names {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
@@ -22,6 +25,7 @@ macro_rules! names {
             }
 
             fn named(text: &str) -> Option<$name> {
+                let text = OTHER_NAMES.iter().find(|(other, _)| *other == text).map_or(text, |(_, name)| name);
                 $name::ALL.iter().copied().find(|name| name.text() == text)
             }
         }
@@ -302,6 +306,11 @@ impl Probe {
             probe.set(key, value);
         }
         probe
+    }
+
+    /// Notes whose entity it is about, where it does not say so itself.
+    pub fn name_task(&mut self, task: Pid) {
+        self.set(Key::Pid, i64::from(task.0));
     }
 
     fn empty(at: At) -> Probe {

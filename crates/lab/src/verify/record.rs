@@ -62,6 +62,8 @@ pub(super) enum What {
     OtherProbe,
     /// The high-resolution tick that ends a slice.
     Hrtick,
+    /// The interrupt of a CPU's own timer: the tick's, or another one.
+    TimerInterrupt,
     /// A timer of a group with a quota, or another one.
     Timer {
         of_group: bool,
@@ -141,6 +143,7 @@ impl What {
             {
                 What::Hrtick
             }
+            EventKind::Other { name: "local_timer_entry", .. } => What::TimerInterrupt,
             EventKind::Other { name: "hrtimer_expire_entry", fields } => What::Timer {
                 of_group: matches!(
                     fields.get("function"),

@@ -21,8 +21,10 @@ mod snapshot;
 mod start;
 mod state;
 mod switching;
+mod timers;
 mod traced;
 mod truth;
+mod unnamed;
 mod waiting;
 mod wakeups;
 
@@ -43,6 +45,7 @@ use judging::Judged;
 use selections::{Selection, SyncVotes};
 use state::{CpuInfo, Knowledge, MovedWhileWaking, Placed, TaskInfo};
 use traced::TracedStep;
+use unnamed::Unnamed;
 
 /// How many events are looked ahead at. A task that has been placed may wait this long before its place is printed.
 const LOOK_AHEAD: usize = 1 << 17;
@@ -61,12 +64,15 @@ pub(super) struct Walker {
     cpus: Vec<CpuInfo>,
     knowledge: Knowledge,
     groups: Groups,
+    unnamed: Unnamed,
     /// Steps whose placements and changes of weight are traced, until they have been judged.
     steps: Vec<TracedStep>,
     /// The event that is being walked.
     now: Option<Record>,
     recording: Recording,
     rules: TraceRules,
+    /// The tick's period.
+    tick: Ns,
     /// Whether decisions are judged yet.
     warm: bool,
     /// When the trace begins.
@@ -146,10 +152,12 @@ impl Walker {
             cpus,
             knowledge: Knowledge::default(),
             groups: Groups::default(),
+            unnamed: Unnamed::default(),
             steps: Vec::new(),
             now: None,
             recording,
             rules,
+            tick,
             warm: false,
             began: None,
             has_markers: false,
@@ -174,7 +182,8 @@ impl Walker {
     }
 
     /// Takes the next event of the trace.
-    pub fn push(&mut self, record: Record) {
+    pub fn push(&mut self, mut record: Record) {
+        self.name_task(&mut record);
         self.learn_addresses(&record);
         self.seen.preempting_interrupts |= matches!(record.what, What::Interrupts { preempts: true, .. });
         self.seen.sleeps_end |= matches!(record.what, What::SleepEnds(_));
@@ -209,6 +218,7 @@ impl Walker {
     fn step(&mut self) {
         if self.seen.events == 0 {
             self.look_for_markers();
+            self.find_tick_phases();
             self.align_clocks();
             self.find_dumps();
             if !self.has_markers {
@@ -241,43 +251,52 @@ impl Walker {
             self.learn_requeue_clock(&record);
             self.requeue_after_charge(record.cpu);
         }
-        match &record.what {
-            What::Switch(switch) => self.on_switch(&record, *switch),
-            What::Waking(wakeup) => self.on_waking(&record, *wakeup),
-            What::Wakeup(wakeup) => self.on_wakeup(&record, *wakeup),
-            What::WakeupNew(wakeup) => self.on_wakeup_new(&record, *wakeup),
-            What::Migrate { pid, prio, orig, dest, .. } => {
-                self.on_migrate(&record, *pid, *prio, *orig, *dest);
-            }
-            What::Fork { parent, child, comm } => self.on_fork(&record, *parent, *child, *comm),
-            What::Exit(pid) => self.on_exit(*pid),
-            What::Runtime { pid, runtime, vruntime, .. } => {
-                self.on_runtime(&record, *pid, *runtime, *vruntime);
-            }
-            What::CgroupAttach { .. } => {}
-            What::Marker(marker) => self.on_marker(*marker),
-            What::YieldCall => self.on_yield_call(&record),
-            What::Probe(probe) => self.on_probe(&record, probe),
-            What::SleepEnds(pid) => {
-                let cpu = &mut self.cpus[record.cpu.index()];
-                cpu.waking_seen = record.number;
-                cpu.sleep_ended = Some(*pid);
-            }
-            What::Balances => self.on_balances(&record),
-            What::Timer { of_group } => self.cpus[record.cpu.index()].in_group_timer = *of_group,
-            What::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
-            What::Interrupts { cpu, preempts } => {
-                self.cpus[record.cpu.index()].preempts = Some((*cpu, record.number)).filter(|_| *preempts);
-            }
-            What::WaitEnds(pid) => self.on_wait_ends(&record, *pid),
-            What::OtherProbe | What::Other => {}
-        }
+        self.walk(&record);
         self.reconsider_selections(&record);
         self.follow_flags(&record, was_pending);
         self.after(&record);
         self.settle_sleeper(&record);
         self.judge_traced(&record);
         self.look_around(&record);
+    }
+
+    /// What the event itself says.
+    fn walk(&mut self, record: &Record) {
+        match &record.what {
+            What::Switch(switch) => self.on_switch(record, *switch),
+            What::Waking(wakeup) => self.on_waking(record, *wakeup),
+            What::Wakeup(wakeup) => self.on_wakeup(record, *wakeup),
+            What::WakeupNew(wakeup) => self.on_wakeup_new(record, *wakeup),
+            What::Migrate { pid, prio, orig, dest, .. } => {
+                self.on_migrate(record, *pid, *prio, *orig, *dest);
+            }
+            What::Fork { parent, child, comm } => self.on_fork(record, *parent, *child, *comm),
+            What::Exit(pid) => self.on_exit(*pid),
+            What::Runtime { pid, runtime, vruntime, .. } => {
+                self.on_runtime(record, *pid, *runtime, *vruntime);
+            }
+            What::CgroupAttach { .. } => {}
+            What::Marker(marker) => self.on_marker(*marker),
+            What::YieldCall => self.on_yield_call(record),
+            What::Probe(probe) => self.on_probe(record, probe),
+            What::SleepEnds(pid) => {
+                let cpu = &mut self.cpus[record.cpu.index()];
+                cpu.waking_seen = record.number;
+                cpu.sleep_ended = Some(*pid);
+            }
+            What::Balances => self.on_balances(record),
+            What::Timer { of_group } => self.cpus[record.cpu.index()].in_group_timer = *of_group,
+            What::TimerInterrupt => self.on_timer_interrupt(record),
+            What::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
+            What::Interrupts { cpu, preempts } => {
+                self.cpus[record.cpu.index()].preempts = Some((*cpu, record.number)).filter(|_| *preempts);
+            }
+            What::WaitEnds(pid) => {
+                self.renice_waiting(record, *pid);
+                self.on_wait_ends(record, *pid);
+            }
+            What::OtherProbe | What::Other => {}
+        }
     }
 
     /// What holds from an event on until the CPU's next one.
@@ -293,7 +312,9 @@ impl Walker {
         if !matches!(record.what, What::Runtime { .. } | What::Migrate { .. } | What::WaitEnds(_)) {
             cpu.charged = None;
         }
-        if matches!(record.what, What::WaitEnds(_)) && std::mem::take(&mut cpu.resched_due) {
+        let put_back = matches!(record.what, What::WaitEnds(_)) && std::mem::take(&mut cpu.resched_due);
+        // A probe of it comes before the flag.
+        if put_back && !self.seen.resched_probe {
             cpu.need_resched = true;
             self.sched.force_need_resched(record.cpu, true, false);
         }
@@ -399,6 +420,11 @@ impl Walker {
     fn follow_prio(&mut self, task: TaskId, prio: Option<Prio>) {
         let Some(prio) = prio.filter(|&prio| prio != self.sched.task(task).prio()) else { return };
         let old = self.sched.policy(task);
+        // Since when it has had another weight nothing has told.
+        let queued = self.sched.is_on_queue(task);
+        let info = self.knowledge.entity_mut(self.sched.task_entity(task));
+        info.request_known = false;
+        info.known &= !(self.by_lag && queued);
         match prio.nice() {
             Some(nice) if old.is_fair() => self.sched.force_nice(task, nice, old),
             Some(nice) => self.sched.force_nice(task, nice, Policy::Normal),

@@ -51,7 +51,7 @@ impl Walker {
         } else if record.cpu == cpu {
             self.after_accounting(record, task, pid, cpu, was_pending);
         } else {
-            self.renice_running(record, task);
+            self.requeue_from_elsewhere(record, task);
         }
     }
 
@@ -133,6 +133,38 @@ impl Walker {
         decision
     }
 
+    /// Whether the tick's answer hangs on the running task's own request alone, and that is known: others wait on the only
+    /// queue, and its slice has been protected since it got the CPU.
+    fn knows_request(&self, task: TaskId) -> bool {
+        let entity = self.sched.task_entity(task);
+        self.hangs_on_request(task) && self.knowledge.entity(entity).request_known
+    }
+
+    fn hangs_on_request(&self, task: TaskId) -> bool {
+        let cpu = &self.cpus[self.sched.task(task).cpu().index()];
+        let view = self.sched.queue_view(self.queue_of(task));
+        let others_wait = view.waiting.iter().any(|waiting| !waiting.delayed);
+        let runs_protected = cpu.queue_known && cpu.pick_seen && !cpu.picked_again;
+        let by_deadline = self.by_lag && self.sched.protects_until_deadline();
+        by_deadline
+            && !self.groups_hidden
+            && others_wait
+            && runs_protected
+            && self.sched.levels(task).len() == 1
+    }
+
+    /// The tick takes the CPU from a task: its request is used up, and it has just got a new one.
+    fn learn_request(&mut self, task: TaskId, model: TickReason) {
+        let entity = self.sched.task_entity(task);
+        if !self.hangs_on_request(task) || self.knowledge.entity(entity).request_known {
+            return;
+        }
+        if model != TickReason::SliceUsed {
+            self.sched.force_new_request(entity);
+        }
+        self.knowledge.entity_mut(entity).request_known = true;
+    }
+
     /// A slice has been used up and nothing makes way: what sleeps on these queues in the core has left them in the kernel.
     fn leave_unseen(&mut self, task: TaskId) {
         for running in self.sched.levels(task) {
@@ -155,7 +187,7 @@ impl Walker {
         let truth = self.tick_asks(cpu);
         let queues =
             self.sched.levels(task).into_iter().map(|entity| self.sched.queue_of(entity)).collect::<Vec<_>>();
-        let known = queues.iter().all(|&queue| self.all_known(queue));
+        let known = queues.iter().all(|&queue| self.all_known(queue)) || self.knows_request(task);
         let decision = self.tick_levels(cpu);
         let model = self.sched.need_resched(cpu);
         let pick_seen = self.by_lag || self.cpus[cpu.index()].pick_seen;
@@ -180,6 +212,9 @@ impl Walker {
         });
         if verdict == Verdict::Miss(TickReason::SliceUsed.describe()) && self.by_lag {
             self.leave_unseen(task);
+        }
+        if truth == Some(true) && !was_pending {
+            self.learn_request(task, decision.reason);
         }
         let asks = truth.unwrap_or(model);
         let lazily = self.sched.reschedules_lazily();

@@ -289,6 +289,8 @@ impl Walker {
         if shown(self, clock).minus(kernel).unsigned_abs() > ROUNDING {
             return false;
         }
+        // The earliest of some that lead there.
+        self.note_unprinted_charge(cpu);
         self.sched.set_rq_clock(cpu, clock);
         self.cpus[cpu.index()].clock_shown = record.number;
         true

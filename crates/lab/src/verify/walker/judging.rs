@@ -211,6 +211,7 @@ impl Walker {
             None => self.group_vruntime_shown_later(joined.entity),
         });
         let deadline = placed.and_then(|placed| placed.deadline).filter(|_| self.by_lag);
+        self.note_request(joined, &view);
         let tolerance = 2 * self.queue_tolerance(self.sched.queue_of(joined.entity));
         let verdict = match shown {
             None => Verdict::NotJudged("vruntime not shown"),
@@ -230,7 +231,9 @@ impl Walker {
         let queue = self.sched.queue_of(joined.entity);
         let judged = Judged { record, kind: Kind::Placement, case: joined.case, queue };
         self.judge(judged, verdict, |walker| describe_placement(walker, &view, shown, deadline));
-        if let Some(deadline) = deadline {
+        let beside = shown.filter(|&kernel| self.by_lag && kernel != model);
+        let beside = beside.map(|kernel| view.deadline.plus(kernel.minus(model)));
+        if let Some(deadline) = deadline.or(beside) {
             self.sched.force_deadline(joined.entity, deadline);
         }
         match shown {
@@ -239,6 +242,16 @@ impl Walker {
                 self.force_vruntime(joined.entity, kernel);
             }
             None => self.knowledge.entity_mut(joined.entity).known = joined.known,
+        }
+    }
+
+    /// What joins its queue gets a request of its own, unless it brings one from the queue that it was on.
+    fn note_request(&mut self, joined: &Joining, view: &EntityView) {
+        let keeps = joined.case == "moved";
+        if view.task.is_some() && !keeps {
+            // A sleeper that is woken on its queue gets one only if it is past the average.
+            let known = joined.known || joined.case != "delayed requeue";
+            self.knowledge.entity_mut(joined.entity).request_known = known;
         }
     }
 

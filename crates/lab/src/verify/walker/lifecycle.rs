@@ -184,17 +184,36 @@ impl Walker {
         }
     }
 
-    /// Code on another CPU has accounted a running task whose nice level it is about to change.
-    pub(super) fn renice_running(&mut self, record: &Record, task: TaskId) {
+    /// The wait of a task that waits and goes on waiting ends: where no probe shows it being taken off its queue and put
+    /// back, that is the change of its nice level that was announced.
+    pub(super) fn renice_waiting(&mut self, record: &Record, pid: Pid) {
+        let here = |(_, by): &mut (i32, Cpu)| *by == record.cpu;
+        let Some(info) = self.tasks.get_mut(&pid).filter(|_| !self.recording.shows_weights) else { return };
+        let Some((nice, _)) = info.renice.take_if(here) else { return };
+        let task = info.id;
+        if self.waits(task) && !self.sched.is_delayed(task) && self.is_fair(task) {
+            self.sched.force_nice(task, nice, self.sched.policy(task));
+            self.note_minima(task);
+        }
+    }
+
+    /// Code on another CPU has accounted a running task whose nice level or affinity it is about to change.
+    pub(super) fn requeue_from_elsewhere(&mut self, record: &Record, task: TaskId) {
         let here = |(_, by): &mut (i32, Cpu)| *by == record.cpu;
         let announced = self.info(task).and_then(|info| info.renice.take_if(here)).map(|(nice, _)| nice);
-        let old = self.sched.task(task).prio().nice();
-        let Some(nice) = announced.filter(|&nice| Some(nice) != old) else { return };
+        let (cpu, old) = (self.sched.task(task).cpu(), self.sched.task(task).prio().nice());
+        let nice = announced.filter(|&nice| Some(nice) != old);
+        if nice.is_none() && !self.is_requeued_next(self.pid_of(task)) {
+            return;
+        }
         let ends = self.window.on_cpu(record.cpu).find(|record| ends_wait(record));
         self.cpus[record.cpu.index()].ahead_until = ends.map_or(0, |record| record.number);
-        let policy = self.sched.policy(task);
-        self.sched.force_nice(task, nice, policy);
-        self.sched.flush_given_weights(self.sched.task(task).cpu());
+        match nice {
+            Some(nice) => self.sched.force_nice(task, nice, self.sched.policy(task)),
+            None if self.sched.take_running_off(cpu, false) => self.sched.put_running_back(cpu, None),
+            None => {}
+        }
+        self.sched.flush_given_weights(cpu);
         self.note_minima(task);
         self.force_if_shown(task);
     }

@@ -265,8 +265,9 @@ impl Walker {
         }
         let Some(lag) = probe.get(Key::Lag) else { return };
         self.compare_lag(record, entity, "kept", lag);
-        let relative = probe.get(Key::RelativeDeadline) == Some(1);
-        self.sched.force_relative_deadline(entity, probe.get(Key::Deadline).filter(|_| relative));
+        if let Some(relative) = probe.get(Key::RelativeDeadline) {
+            self.sched.force_relative_deadline(entity, probe.get(Key::Deadline).filter(|_| relative == 1));
+        }
     }
 
     fn compare_lag(&mut self, record: &Record, entity: EntityId, case: &'static str, kernel: i64) {

@@ -90,6 +90,8 @@ pub(super) struct EntityInfo {
     pub known: bool,
     /// Whether its lag of when it last left a queue is the kernel's.
     pub lag_known: bool,
+    /// Whether its distance to its deadline is the kernel's, wherever it stands.
+    pub request_known: bool,
     /// How far the core's lag may be from the kernel's, because the weights that scaled it are not shown to the last bit;
     /// virtual ns.
     pub lag_slack: u64,
@@ -214,6 +216,11 @@ pub(super) struct CpuInfo {
     /// What was shown last of its root queue's averages, and how far their clock is behind the trace's.
     pub averages: Option<AveragesShown>,
     pub averages_behind: i64,
+    /// Its running task was picked again since it last got the CPU: whether its slice is still protected hangs on more than
+    /// itself.
+    pub picked_again: bool,
+    /// When in the tick's period the tick comes, where only that tells it from other timers, ns.
+    pub tick_phase: Option<u64>,
     /// Since when it idles, until a task is woken there.
     pub idle_since: Option<Ns>,
     /// Wakeups that were left to this CPU and have not arrived.
@@ -334,9 +341,14 @@ impl Walker {
     /// Of entities that have left, the lag is known if they were and their queue's average was.
     pub(super) fn know_lags_of_gone(&mut self, entities: &[EntityId], averages: &[bool]) {
         for (&entity, &average) in entities.iter().zip(averages) {
-            if !self.sched.entity_view(entity).on_rq {
+            let view = self.sched.entity_view(entity);
+            if !view.on_rq || view.delayed {
                 let info = self.knowledge.entity_mut(entity);
                 info.lag_known = average && info.known;
+                let queue = self.sched.queue_of(entity);
+                let is_empty = self.sched.queue_view(queue).entities().next().is_none();
+                // An empty queue's zero is where its average was.
+                self.knowledge.queue_mut(queue).min_known |= self.by_lag && average && is_empty;
             }
         }
     }

@@ -289,6 +289,7 @@ impl Walker {
         self.cpus[cpu.index()].blocked = false;
         self.cpus[cpu.index()].need_resched = false;
         self.cpus[cpu.index()].pick_seen = true;
+        self.cpus[cpu.index()].picked_again = false;
         self.cpus[cpu.index()].traced.clear();
         if self.is_fair(next) {
             self.note_minima(next);
@@ -315,5 +316,6 @@ impl Walker {
         self.account_levels(cpu);
         self.finish_delayed_dequeues(record, cpu);
         self.sched.context_switch(cpu, curr, TaskState::RUNNABLE);
+        self.cpus[cpu.index()].picked_again = true;
     }
 }

@@ -222,7 +222,7 @@ impl Walker {
                         return Some(true);
                     }
                 }
-                What::Probe(_) | What::OtherProbe | What::Other => {}
+                What::Probe(_) | What::OtherProbe | What::TimerInterrupt | What::Other => {}
                 What::Runtime { .. } if tested => {}
                 _ => break,
             }

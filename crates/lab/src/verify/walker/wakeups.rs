@@ -206,7 +206,8 @@ impl Walker {
             self.sched.flush_given_weights(dest);
             self.judge_placements(record, joining);
             self.judge_traced(record);
-            if self.cpus[dest.index()].pending_since > event {
+            let shown = by == dest && self.seen.resched_probe;
+            if !shown && self.cpus[dest.index()].pending_since > event {
                 // The destination has reported the flag before this CPU reported anything again.
                 self.sched.force_need_resched(dest, false, false);
             }
@@ -459,8 +460,12 @@ impl Walker {
         let (_, charged_at) = info.pending_before_charge;
         let began = self.cpus[record.cpu.index()].waking_began;
         let told = charged_at.max(info.clock_shown) > began;
+        // What a task is charged that runs on the root queue itself is printed.
+        let curr = self.sched.curr(target);
+        let printed = self.is_fair(curr) && self.sched.levels(curr).len() == 1;
         // Where groups are hidden, what is accounted without a word is not what the core has there.
-        let Some(ahead) = info.clock_ahead.filter(|_| !told && !self.groups_hidden) else { return };
+        let silent = !told && !printed && !self.groups_hidden;
+        let Some(ahead) = info.clock_ahead.filter(|_| silent) else { return };
         // Not beyond where the next accounting puts it.
         let next = self.clock_of_next_charge(target).unwrap_or(Ns::MAX);
         let enqueued =

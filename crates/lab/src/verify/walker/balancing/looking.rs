@@ -155,7 +155,9 @@ impl Walker {
     fn is_aside(&self, record: &Record, cpu: Cpu) -> bool {
         match record.what {
             What::Runtime { pid, .. } => self.pid_of(self.sched.curr(cpu)) != pid,
-            What::Other | What::OtherProbe => record.flags.in_hardirq() == record.flags.in_softirq(),
+            What::Other | What::TimerInterrupt | What::OtherProbe => {
+                record.flags.in_hardirq() == record.flags.in_softirq()
+            }
             _ => false,
         }
     }

@@ -95,7 +95,8 @@ impl Walker {
         self.sched.pass_over_until(source, task);
     }
 
-    /// A CPU takes work for want of its own: its task has left the queue, even if nothing was charged for that.
+    /// A CPU takes work for want of its own: its task has left the queue, even if nothing was charged for that, and so have
+    /// sleepers.
     pub(in super::super) fn leave_before_pull(&mut self, record: &Record, dest: Cpu) {
         let cpu = record.cpu;
         let pulls = self.occasion(record, dest) == Some(Occasion::Newidle);
@@ -103,6 +104,10 @@ impl Walker {
         let runs = leaves.filter(|switch| self.pid_of(self.sched.curr(cpu)) == switch.prev_pid);
         if let Some(switch) = runs.filter(|_| pulls && !self.cpus[cpu.index()].blocked) {
             self.block(record, cpu, switch.prev_state);
+        }
+        if pulls && self.cpus[cpu.index()].blocked && self.by_lag && !self.seen.dequeue_probe {
+            // Whoever slept on its queues was picked first, and has left them.
+            self.sched.finish_delayed_dequeues(cpu);
         }
     }
 
