@@ -93,7 +93,7 @@ pub struct BalanceDecision {
 }
 
 impl BalanceDecision {
-    fn new(attempt: &Attempt) -> BalanceDecision {
+    pub(super) fn new(attempt: &Attempt) -> BalanceDecision {
         BalanceDecision {
             cpu: attempt.cpu,
             level: attempt.level,
@@ -331,7 +331,7 @@ impl Scheduler {
     }
 
     /// Nothing or something was moved: whether the running task is to be pushed, and what is remembered.
-    fn decide_push(&self, attempt: &Attempt, source: Cpu, decision: &mut BalanceDecision) {
+    pub(super) fn decide_push(&self, attempt: &Attempt, source: Cpu, decision: &mut BalanceDecision) {
         let rules = &self.generation.balance;
         if decision.moved() > 0 {
             return;

@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::Attempt;
+use crate::balance::attempt::{Attempt, BalanceDecision};
 use crate::balance::detach::Pull;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
@@ -23,7 +23,28 @@ impl Scheduler {
         source: Cpu,
         imbalance: Imbalance,
     ) -> Pull {
-        let mut attempt = Attempt {
+        let mut attempt = self.given_attempt(cpu, level, idle, imbalance);
+        let mut queue = self.source_queue(source);
+        self.detach_tasks(&mut attempt, &mut queue, &mut Pinned::default())
+    }
+
+    /// Whether `cpu`, after it has moved nothing from the queue of `source`, has its stopper push the running task. Pure.
+    pub fn decide_push_after(
+        &self,
+        cpu: Cpu,
+        level: usize,
+        idle: CpuIdleType,
+        source: Cpu,
+        imbalance: Imbalance,
+    ) -> bool {
+        let attempt = self.given_attempt(cpu, level, idle, imbalance);
+        let mut decision = BalanceDecision::new(&attempt);
+        self.decide_push(&attempt, source, &mut decision);
+        decision.push
+    }
+
+    fn given_attempt(&self, cpu: Cpu, level: usize, idle: CpuIdleType, imbalance: Imbalance) -> Attempt {
+        Attempt {
             cpu,
             level,
             idle,
@@ -34,9 +55,7 @@ impl Scheduler {
             pushes: false,
             takes_misfit: imbalance.migration == MigrationType::Misfit,
             lb_bias: self.has(Feature::LbBias),
-        };
-        let mut queue = self.source_queue(source);
-        self.detach_tasks(&mut attempt, &mut queue, &mut Pinned::default())
+        }
     }
 
     /// Which task the stopper of `source` would push to `dest`. Pure.
@@ -54,6 +73,11 @@ impl Scheduler {
             list.push_newest(&mut self.tasks, task);
         }
         self.rqs[cpu.index()].cfs_tasks = list;
+    }
+
+    /// The stopper of `source` has been asked to push a task to that CPU, or is done.
+    pub fn force_push(&mut self, source: Cpu, dest: Option<Cpu>) {
+        self.balance.cpus[source.index()].push_cpu = dest;
     }
 
     /// How often balancing of a domain has failed in a row, as a real kernel counted.

@@ -264,7 +264,10 @@ impl Walker {
     fn walk(&mut self, record: &Record) {
         match &record.what {
             What::Switch(switch) => self.on_switch(record, *switch),
-            What::Waking(wakeup) => self.on_waking(record, *wakeup),
+            What::Waking(wakeup) => {
+                self.note_push(record);
+                self.on_waking(record, *wakeup);
+            }
             What::Wakeup(wakeup) => self.on_wakeup(record, *wakeup),
             What::WakeupNew(wakeup) => self.on_wakeup_new(record, *wakeup),
             What::Migrate { pid, prio, orig, dest, .. } => {

@@ -15,7 +15,7 @@ use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType};
 use fairlab_kernel::schedstat::CpuIdleType;
 
 use super::super::probe::{At, Key, Probe};
-use super::super::record::Record;
+use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::judging::yes_no;
 use super::{Judged, Walker};
@@ -25,6 +25,9 @@ use moves::{Batch, Occasion};
 
 /// What an average began with is forgotten after so long: `LOAD_AVG_MAX_N` periods of 2^20 ns.
 const FORGOTTEN: Ns = Ns(345 << 20);
+
+/// How many events later another CPU may report that it asks the same stopper at the same time.
+const ASKED_WITHIN: usize = 16;
 
 /// What code on a CPU balances.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +45,9 @@ struct Try {
     cpu: Cpu,
     level: usize,
     idle: CpuIdleType,
-    /// What is to be moved, where that is shown.
+    /// What is to be moved, and from where, where that is shown.
     imbalance: Option<Imbalance>,
+    source: Option<Cpu>,
     /// What the model does, when the kernel looks for the busiest group or begins the pass.
     found: Found,
     /// Whether that moves something: the likely, and then all that it may do.
@@ -73,7 +77,8 @@ impl Walker {
             let domains = self.sched.domains().domains_of(cpu);
             let level = domains.iter().position(|sd| i64::from(sd.level) == level)?;
             let idle = self.rules.idle_type(idle)?;
-            Some(Try { cpu, level, idle, imbalance: None, found: Found::default(), moves: Vec::new() })
+            let found = Found::default();
+            Some(Try { cpu, level, idle, imbalance: None, source: None, found, moves: Vec::new() })
         });
         if let (Some(shown), Some(failed)) = (&shown, probe.get(Key::Failures)) {
             self.sched.force_balance_failures(shown.cpu, shown.level, failed as u32);
@@ -131,6 +136,44 @@ impl Walker {
         };
         let judged = Judged { record, kind: Kind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
         self.judge(judged, verdict, |_| [yes_no(likely).to_string(), format!("{moved}")]);
+        if moved == 0 {
+            self.judge_push(record, &shown);
+        }
+    }
+
+    /// Nothing was moved: compares whether the stopper of the source is woken to push the running task. The queue is locked
+    /// when that is decided, so it is as it is now; of two CPUs that fail at the same time only one asks, and not always the
+    /// one that reports its pass first.
+    fn judge_push(&mut self, record: &Record, shown: &Try) {
+        let Some((source, imbalance)) = shown.source.zip(shown.imbalance) else { return };
+        let finds = self.as_balancing_finds(record.time, mode_of(record), shown.cpu);
+        let model = finds.decide_push_after(shown.cpu, shown.level, shown.idle, source, imbalance);
+        let next = self.window.on_cpu(record.cpu).find(|next| !matches!(next.what, What::OtherProbe));
+        let kernel = next.and_then(wakes_stopper) == Some(source);
+        let asks_as_well = |other: &Record| other.cpu != record.cpu && wakes_stopper(other) == Some(source);
+        let races = model && self.window.all().take(ASKED_WITHIN).any(asks_as_well);
+        let case = if kernel { "pushes" } else { "does not push" };
+        let verdict = match self.cannot_balance(record, shown.cpu, shown.level) {
+            Some(why) => Verdict::NotJudged(why),
+            None if model == kernel => Verdict::Hit,
+            None if races => Verdict::Admissible,
+            None => Verdict::Miss(case),
+        };
+        let judged = Judged { record, kind: Kind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
+        self.judge(judged, verdict, |_| [yes_no(model).to_string(), yes_no(kernel).to_string()]);
+    }
+
+    /// Balancing wakes a CPU's stopper: it is to push that CPU's running task.
+    pub(super) fn note_push(&mut self, record: &Record) {
+        let stopper = wakes_stopper(record).filter(|cpu| cpu.index() < self.cpus.len());
+        if let Some(source) = stopper {
+            self.sched.force_push(source, Some(record.cpu));
+        }
+    }
+
+    /// A CPU's stopper is done.
+    pub(super) fn end_push(&mut self, cpu: Cpu) {
+        self.sched.force_push(cpu, None);
     }
 
     /// Whether something is moved by what the model does: the likely, and then all that it may do. The queue that it takes
@@ -160,6 +203,7 @@ impl Walker {
             level,
             idle: self.rules.idle_type(idle)?,
             imbalance,
+            source: Some(source),
             found: Found::default(),
             moves: Vec::new(),
         })
@@ -205,6 +249,14 @@ impl Walker {
         let cpu = u32::try_from(number).ok().map(Cpu)?;
         (cpu.index() < self.cpus.len()).then_some(cpu)
     }
+}
+
+/// The CPU whose stopper code that balances wakes.
+fn wakes_stopper(record: &Record) -> Option<Cpu> {
+    let What::Waking(wakeup) = &record.what else { return None };
+    let is_stopper = wakeup.comm.as_bytes().starts_with(b"migration/");
+    let balances = record.flags.in_softirq() && !record.flags.in_hardirq();
+    (is_stopper && balances).then_some(wakeup.target_cpu)
 }
 
 /// What a probe shows is to be moved.

@@ -20,6 +20,9 @@ impl Walker {
             Pid::IDLE => self.sched.idle_task(cpu),
             pid => self.task(pid, Some(switch.next_prio), switch.next_comm, cpu),
         };
+        if switch.prev_comm.as_bytes().starts_with(b"migration/") {
+            self.end_push(cpu);
+        }
         self.attach_task(record, next);
         self.return_unseen(next);
         if self.blocks(&switch) {

@@ -115,7 +115,8 @@ impl Walker {
     pub(super) fn occasion(&self, record: &Record, dest: Cpu) -> Option<Occasion> {
         let info = &self.cpus[record.cpu.index()];
         if record.comm.as_bytes().starts_with(b"migration/") {
-            return info.balancing.pushes.then_some(Occasion::Push);
+            let asked = self.sched.push_cpu(record.cpu).is_some();
+            return (info.balancing.pushes || asked).then_some(Occasion::Push);
         }
         if let Some(shown) = &info.balancing.shown {
             return Some(match shown.idle {
