@@ -39,6 +39,8 @@ pub(crate) struct Rq {
     /// For `/proc/schedstat`.
     pub counters: RqCounters,
     pub idle_time: IdleTime,
+    /// How long the CPU takes to leave the idle state that it is in, ns (`idle_state->exit_latency`); where states are told.
+    pub exit_latency: Option<u64>,
     /// Groups' entities that are asleep on its queues.
     pub nr_delayed_groups: u32,
     /// When the timer expires that ends the running slice, if it runs.
@@ -66,6 +68,7 @@ impl Rq {
             leaf_cfs_rqs: Vec::new(),
             counters: RqCounters::default(),
             idle_time,
+            exit_latency: None,
             nr_delayed_groups: 0,
             hrtick: None,
             unthrottle: Vec::new(),

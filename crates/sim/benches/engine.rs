@@ -84,6 +84,7 @@ fn machine(cpus: u32) -> Machine {
         costs: Costs::default(),
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),
+        idle_states: Vec::new(),
     }
 }
 

@@ -10,6 +10,7 @@ mod balance;
 mod cpu;
 mod frequency;
 mod group;
+mod idle;
 mod interrupt;
 mod occurrence;
 mod program;
@@ -30,6 +31,7 @@ use crate::rng::Stream;
 use crate::workload::{ThreadId, ThreadSpec, Workload};
 use balance::Newidle;
 use cpu::CpuState;
+use idle::CpuIdle;
 use occurrence::{Occurrence, Queue};
 
 /// The timer slack of ordinary tasks: a sleep may end this much late so that interrupts coalesce
@@ -73,6 +75,8 @@ pub struct Engine {
     sharers: u64,
     marked: Vec<Cpu>,
     newidle: Vec<Newidle>,
+    /// Per CPU what its governor of idle states remembers; empty on machines without such states.
+    idle: Vec<CpuIdle>,
     frequency_requests: Vec<FrequencyRequest>,
     group_timers: Vec<GroupTimer>,
     unthrottle_calls: Vec<Cpu>,
@@ -160,11 +164,15 @@ impl Engine {
             sharers: 1,
             marked: Vec::new(),
             newidle: Vec::new(),
+            idle: Vec::new(),
             frequency_requests: Vec::new(),
             group_timers: Vec::new(),
             unthrottle_calls: Vec::new(),
         };
         engine.newidle = vec![Newidle::default(); engine.cpus.len()];
+        if !engine.machine.idle_states.is_empty() {
+            engine.idle = vec![CpuIdle::default(); engine.cpus.len()];
+        }
         engine.create_stoppers();
         engine.note_speeds();
         // The machine has been up for a while, and every CPU idles.

@@ -1,10 +1,12 @@
 //! Machines: topology, tick rate, and what kernel work costs there.
 
 mod costs;
+mod idle;
 mod presets;
 pub mod turns;
 
 pub use costs::{Cost, Costs};
+pub use idle::IdleState;
 pub use presets::{PRESETS, Preset};
 
 use fairlab_event::Ns;
@@ -40,6 +42,8 @@ pub struct Machine {
     pub frequency_domains: Vec<FrequencyDomain>,
     /// What CPUs draw at each of their frequencies, where wakeups go by that; of all CPUs or of none.
     pub energy_model: Vec<PerfDomain>,
+    /// Idle states, for each CPU by rising depth; without any, leaving idle always takes `idle_exit_ns`.
+    pub idle_states: Vec<IdleState>,
 }
 
 impl Machine {

@@ -182,6 +182,15 @@ fn parts(machine: &Machine) -> String {
             clock.rate_limit.0 / 1000
         );
     }
+    for state in &machine.idle_states {
+        let together = if state.together { ", all of them together" } else { "" };
+        text += &format!(
+            "idle state: CPUs {}, left in {} us, for {} us and more{together}\n",
+            state.cpus,
+            state.exit.0 / 1000,
+            state.residency.0 / 1000
+        );
+    }
     for domain in &machine.energy_model {
         if let (Some(lowest), Some(highest)) = (domain.states.first(), domain.states.last()) {
             text += &format!(

@@ -1,6 +1,6 @@
 //! Which CPUs have nothing to do.
 
-use fairlab_event::Cpu;
+use fairlab_event::{Cpu, Ns};
 
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
@@ -20,6 +20,13 @@ impl Scheduler {
             let rq = &self.rqs[cpu.index()];
             rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
         }
+    }
+
+    /// `cpu` has gone into an idle state that takes so long to leave; `None`: it is in none, or nothing is known.
+    ///
+    /// Kernel: `idle_set_state()`, kernel/sched/sched.h.
+    pub fn idle_set_state(&mut self, cpu: Cpu, exit_latency: Option<Ns>) {
+        self.rqs[cpu.index()].exit_latency = exit_latency.map(|latency| latency.0);
     }
 
     /// The idle CPUs as a set, where a search cannot meet anything else that it would take.

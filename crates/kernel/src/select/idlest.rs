@@ -74,11 +74,11 @@ impl Scheduler {
         }
     }
 
-    /// The idlest allowed CPU of a group: the one that went idle last, or else the least loaded one.
+    /// The idlest allowed CPU of a group: of those that wake the soonest the one that went idle last, or else the least loaded
+    /// one.
     ///
     /// Kernel: `find_idlest_group_cpu()`, kernel/sched/fair.c. Variants: SCHED_IDLE CPUs from v5.4 (3c29e651e16d), before
     /// idle ones from v5.6 (17346452b25b).
-    /// Departs: idle states have no exit latencies.
     fn find_idlest_group_cpu(
         &self,
         group: SchedGroupId,
@@ -92,6 +92,7 @@ impl Scheduler {
         }
         let second_choice = self.generation.select.sched_idle_cpu == SchedIdleCpu::SecondChoice;
         let (mut latest, mut idle, mut sched_idle) = (0, None, None);
+        let mut soonest = u64::MAX;
         let (mut least, mut least_loaded) = (u64::MAX, this_cpu);
         for cpu in span.and(&self.tasks[seeker.wakee.task.index()].allowed).iter() {
             *scanned += 1;
@@ -101,7 +102,10 @@ impl Scheduler {
             }
             if self.idle_cpu(cpu) {
                 let stamp = self.rqs[cpu.index()].idle_time.idle_stamp.map_or(1, |stamp| stamp.0 + 2);
-                if stamp > latest {
+                let exit = self.rqs[cpu.index()].exit_latency;
+                let is_sooner = exit.is_some_and(|exit| exit < soonest);
+                if is_sooner || (exit.is_none_or(|exit| exit == soonest) && stamp > latest) {
+                    soonest = exit.unwrap_or(soonest);
                     (latest, idle) = (stamp, Some(cpu));
                 }
             } else if idle.is_none() && sched_idle.is_none() {
@@ -190,6 +194,20 @@ pub(super) mod tests {
         for kernel in ["v4.18", "v5.4", "v5.5", "v5.10", "v6.6", "v7.2"] {
             assert!(forked_to(kernel, (1, 2, 2), &[0, 1], "0-3") >= 2, "{kernel}");
             assert_eq!(forked_to(kernel, (1, 1, 4), &[0, 1, 3], "0-3"), 2, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn of_idle_cpus_the_one_that_wakes_the_soonest_is_taken() {
+        for kernel in ["v5.10", "v6.6", "v7.2"] {
+            let mut bed = machine(kernel, (1, 2, 4));
+            for cpu in 0..4 {
+                bed.spawn(0, cpu);
+            }
+            for (cpu, exit_us) in [(4, 900), (5, 900), (6, 50), (7, 50)] {
+                bed.scheduler.idle_set_state(Cpu(cpu), Some(Ns::from_us(exit_us)));
+            }
+            assert_eq!(fork(&mut bed, Policy::Normal, CpuMask::ALL).cpu, Cpu(6), "{kernel}");
         }
     }
 

@@ -78,6 +78,7 @@ pub(crate) fn machine(layout: Layout) -> Result<Machine, LabError> {
         in_turn: true,
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),
+        idle_states: Vec::new(),
     })
 }
 

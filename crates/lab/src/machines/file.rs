@@ -12,7 +12,7 @@ use fairlab_kernel::energy::{PerfDomain, PerfState};
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::Costs;
+use fairlab_sim::machine::{Costs, IdleState};
 use serde::Deserialize;
 
 use crate::LabError;
@@ -57,6 +57,9 @@ struct MachineFile {
     /// CPUs that share a clock.
     #[serde(default)]
     clock: Vec<ClockTable>,
+    /// Idle states, for each CPU by rising depth.
+    #[serde(default)]
+    idle_state: Vec<IdleStateTable>,
     /// Costs in ns that differ from the defaults.
     #[serde(default)]
     costs: BTreeMap<String, u64>,
@@ -105,6 +108,16 @@ struct ClockTable {
     milliwatts: Option<Vec<u32>>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IdleStateTable {
+    cpus: String,
+    exit_us: u64,
+    residency_us: u64,
+    #[serde(default)]
+    together: bool,
+}
+
 const fn yes() -> bool {
     true
 }
@@ -150,6 +163,7 @@ fn parse(text: &str) -> Result<Machine, LabError> {
         return Err(LabError::new(problem, "use the kernel's CONFIG_HZ: 100, 250 or 1000"));
     }
     let frequency_domains = file.frequency_domains(&topology).map_err(impossible)?;
+    let idle_states = file.idle_states(&topology).map_err(impossible)?;
     let energy_model = file.energy_model(&topology).map_err(impossible)?;
     let mut costs = Costs::default();
     for (name, value) in file.costs {
@@ -170,6 +184,7 @@ fn parse(text: &str) -> Result<Machine, LabError> {
         costs,
         frequency_domains,
         energy_model,
+        idle_states,
     })
 }
 
@@ -229,6 +244,23 @@ impl MachineFile {
             })
         };
         self.clock.iter().map(&mut domain).collect()
+    }
+
+    fn idle_states(&self, topology: &Topology) -> Result<Vec<IdleState>, String> {
+        const LONGEST_US: u64 = 1_000_000;
+        let state = |table: &IdleStateTable| {
+            let cpus = present("idle_state", &table.cpus, topology)?;
+            if table.exit_us > LONGEST_US || table.residency_us > LONGEST_US {
+                return Err(format!("an idle state of CPUs {cpus} takes longer than a second"));
+            }
+            Ok(IdleState {
+                cpus,
+                exit: Ns::from_us(table.exit_us),
+                residency: Ns::from_us(table.residency_us),
+                together: table.together,
+            })
+        };
+        self.idle_state.iter().map(state).collect()
     }
 
     fn energy_model(&self, topology: &Topology) -> Result<Vec<PerfDomain>, String> {
@@ -291,7 +323,8 @@ mod tests {
     const LISTED: &str = "name = 'odd'\nhz = 1000\nplatform = 'arm64'\n[cpus]\ncores = ['0', '1', '2-3']\n\
                           clusters = ['0-1', '2-3']\ncaches = ['0-1', '2-3']\nnodes = ['0-1', '2-3']\n\
                           [capacities]\n'0-1' = 512\n[numa]\ndistances = [[10, 31], [31, 10]]\n\
-                          [[clock]]\ncpus = '0-1'\nkhz = [500000, 1000000]\nfast_switch = true\n";
+                          [[clock]]\ncpus = '0-1'\nkhz = [500000, 1000000]\nfast_switch = true\n\
+                          [[idle_state]]\ncpus = '0-3'\nexit_us = 900\nresidency_us = 2000\ntogether = true\n";
 
     #[test]
     fn a_file_gives_topology_tick_and_costs() {
@@ -351,6 +384,8 @@ mod tests {
                 "milliwatts = [1, 2]",
                 "CPU 2 has no clock with powers (milliwatts), but others have",
             ),
+            ("cpus = '0-3'\nexit", "cpus = '3-4'\nexit", "idle_state: '3-4' names CPU 4"),
+            ("exit_us = 900", "exit_us = 9000000", "an idle state of CPUs 0-3 takes longer than a second"),
             ("[[10, 31], [31, 10]]", "[[10, 31]]", "1 rows of 2 distances are given for 2 nodes"),
             ("nodes = ['0-1', '2-3']", "nodes = ['0-2', '3']", "CPUs 2 and 3 share cache 1 but no NUMA node"),
             ("'2-3']\ncaches", "'2', '3']\ncaches", "the core of CPU 2 is in two clusters"),

@@ -57,6 +57,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         costs: Costs::default(),
         frequency_domains,
         energy_model: Vec::new(),
+        idle_states: Vec::new(),
     })
 }
 

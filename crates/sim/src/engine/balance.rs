@@ -162,6 +162,7 @@ impl Engine {
         }
         self.stop_or_keep_tick(cpu);
         self.enter_phase(cpu, Phase::Idle, Ns::MAX);
+        self.enter_idle_state(cpu);
     }
 
     /// An idle CPU's tick stops, and it is balanced for by others; or it goes on ticking.

@@ -31,7 +31,12 @@ impl Engine {
         match self.cpus[cpu.index()].phase {
             Phase::Idle => {
                 self.cpus[cpu.index()].pending.push(interrupt);
-                self.enter_kernel(cpu, self.machine.costs.idle_exit, Then::HandleInterrupts);
+                match self.leave_idle_state(cpu) {
+                    Some(exit) => {
+                        self.enter_phase(cpu, Phase::Kernel(Then::HandleInterrupts), self.now + exit);
+                    }
+                    None => self.enter_kernel(cpu, self.machine.costs.idle_exit, Then::HandleInterrupts),
+                }
             }
             // Interrupts are off while a CPU that runs out of work looks around.
             Phase::Kernel(

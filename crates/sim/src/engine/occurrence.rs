@@ -119,6 +119,17 @@ impl Queue {
         Key::new(time, self.arranged)
     }
 
+    /// When the next timer of `cpu` expires, if any is armed there.
+    pub fn next_timer(&self, cpu: Cpu) -> Option<Ns> {
+        let is_timer = |arranged: &&Arranged| match arranged.occurrence {
+            Occurrence::Interrupt { cpu: there, interrupt } => {
+                there == cpu && matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_))
+            }
+            _ => false,
+        };
+        self.others.iter().filter(is_timer).map(|arranged| arranged.key.time()).min()
+    }
+
     /// Arranges the end of `cpu`'s phase, instead of what was arranged for it before.
     pub fn arrange_phase_end(&mut self, cpu: Cpu, time: Ns) {
         let key = self.key(time);

@@ -10,7 +10,7 @@ use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 
 use super::Engine;
-use crate::machine::{Costs, Machine};
+use crate::machine::{Costs, IdleState, Machine};
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
@@ -87,6 +87,7 @@ fn machine(cores: u32) -> Machine {
         costs,
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),
+        idle_states: Vec::new(),
     }
 }
 
@@ -194,6 +195,38 @@ fn weights_decide_shares() {
                 "{kernel}: {ran} ns, {fair} ns would be fair, of {total}"
             );
         }
+    }
+}
+
+#[test]
+fn a_cpu_that_expects_to_idle_for_long_takes_long_to_wake() {
+    let state = |exit_us, residency_us| IdleState {
+        cpus: CpuMask::first(1),
+        exit: Ns::from_us(exit_us),
+        residency: Ns::from_us(residency_us),
+        together: false,
+    };
+    let cycle_us = |idle_states: Vec<IdleState>, sleep_ms| {
+        let machine = Machine { idle_states, ..machine(1) };
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        engine.set_tracing(true);
+        let sleeps = vec![Action::Sleep(Ns::from_ms(sleep_ms)), Action::Run(Ns::from_us(200))];
+        engine.start(Script::new(vec![(spec(0, "0"), sleeps)]));
+        let mut times = Vec::new();
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            if let EventKind::SchedWaking(_) = event.kind {
+                times.push(event.time.0 / 1000);
+            }
+        });
+        engine.run_until(Ns::from_ms(200), &mut sink);
+        drop(sink);
+        // By then it knows how long it idles.
+        times[12] - times[11]
+    };
+    for (sleep_ms, later_us) in [(1, 5), (10, 300)] {
+        let plain = cycle_us(Vec::new(), sleep_ms);
+        let with_states = cycle_us(vec![state(5, 5), state(300, 2000)], sleep_ms);
+        assert_eq!(with_states - plain, later_us, "after {sleep_ms} ms");
     }
 }
 

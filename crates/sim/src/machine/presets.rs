@@ -10,7 +10,7 @@ use fairlab_kernel::topology::{CpuPlace, Platform, SmtNumbering};
 
 pub use table::PRESETS;
 
-use super::{Costs, Machine};
+use super::{Costs, IdleState, Machine};
 
 /// A machine as data.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct Preset {
     distance: u32,
     /// CPUs that are slower than the fastest, or whose clock schedutil sets.
     speeds: &'static [Speed],
+    /// First CPU, last CPU, what leaving it takes, us, how long it must last, us, and whether all of them must be in it.
+    idle_states: &'static [(u32, u32, u64, u64, bool)],
     hz: u64,
     high_res_timers: bool,
     nohz_idle: bool,
@@ -81,6 +83,12 @@ impl Preset {
                 states: states.map(|(&khz, &milliwatts)| PerfState { khz, milliwatts }).collect(),
             }
         };
+        let idle_state = |&(first, last, exit, residency, together): &(u32, u32, u64, u64, bool)| IdleState {
+            cpus: (first..=last).map(Cpu).collect(),
+            exit: Ns::from_us(exit),
+            residency: Ns::from_us(residency),
+            together,
+        };
         let has_powers = self.speeds.iter().all(|speed| speed.milliwatts.len() == speed.khz.len());
         let speeds_with_power = if has_powers { self.speeds } else { &[] };
         Machine {
@@ -95,6 +103,7 @@ impl Preset {
             in_turn: false,
             frequency_domains: self.speeds.iter().map(domain).collect(),
             energy_model: speeds_with_power.iter().map(power).collect(),
+            idle_states: self.idle_states.iter().map(idle_state).collect(),
         }
     }
 

@@ -406,6 +406,7 @@ mod tests {
             costs,
             frequency_domains: Vec::new(),
             energy_model: Vec::new(),
+            idle_states: Vec::new(),
         };
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
         engine.set_tracing(true);

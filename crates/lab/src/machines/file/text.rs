@@ -41,6 +41,16 @@ pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
             let _ = writeln!(text, "milliwatts = [{}]", powers.join(", "));
         }
     }
+    for state in &machine.idle_states {
+        let _ = write!(
+            text,
+            "\n[[idle_state]]\ncpus = \"{}\"\nexit_us = {}\nresidency_us = {}\ntogether = {}\n",
+            state.cpus,
+            state.exit.0 / 1000,
+            state.residency.0 / 1000,
+            state.together
+        );
+    }
     text + &costs(&machine.costs)
 }
 

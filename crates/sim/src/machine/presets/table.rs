@@ -16,6 +16,7 @@ const PLAIN: Preset = Preset {
     numbering: SmtNumbering::Spread,
     small_cores: 0,
     priorities: &[],
+    idle_states: &[],
     distance: 21,
     speeds: &[],
     hz: 1000,
@@ -87,6 +88,70 @@ const HRES_SOURCES: &[(&str, &str)] = &[
     ("hz", "the recorded kernel's configuration"),
     ("timers", "the recording of v5.2.1: sleeps end between ticks, and idle CPUs do not tick"),
 ];
+
+/// The report on blocked load's.
+const CHROMEBOOK: Preset = Preset {
+    name: "chromebook8",
+    description: "Chromebook with 8 arm64 CPUs under one cache: 6 little ones and 2 big ones, each kind with one clock, \
+                      HZ 1000",
+    platform: Platform::Arm64,
+    cores_an_llc: 8,
+    numbering: SmtNumbering::Adjacent,
+    speeds: &[
+        Speed {
+            first: 0,
+            last: 5,
+            capacity: 425,
+            khz: &[
+                300_000, 576_000, 768_000, 1_017_600, 1_248_000, 1_324_800, 1_516_800, 1_612_800, 1_708_800,
+                1_804_800,
+            ],
+            rate_limit_us: 1000,
+            fast_switch: true,
+            milliwatts: &[38, 57, 69, 78, 99, 106, 118, 130, 137, 156],
+        },
+        Speed {
+            first: 6,
+            last: 7,
+            capacity: 1024,
+            khz: &[
+                300_000, 652_800, 825_600, 979_200, 1_113_600, 1_267_200, 1_555_200, 1_708_800, 1_843_200,
+                1_900_800, 1_996_800, 2_112_000, 2_208_000, 2_323_200, 2_400_000, 2_553_600,
+            ],
+            rate_limit_us: 1000,
+            fast_switch: true,
+            milliwatts: &[53, 116, 136, 163, 183, 221, 295, 345, 388, 404, 449, 520, 545, 593, 613, 652],
+        },
+    ],
+    sources: &[
+        (
+            "topology",
+            "the patch that limits update_blocked_averages(): an octacore ARM64 device with ChromeOS and v5.4, many \
+                          CPUs in a cluster with a shared frequency domain; taken to be Qualcomm's SC7180, whose device tree has \
+                          6 + 2 cores in one cluster under one L3",
+        ),
+        (
+            "capacity",
+            "that device tree as it stood at the time of the report (January 2021): capacity-dmips-mhz 1024 and 1740 \
+                          at 1804.8 and 2553.6 MHz, normalised as drivers/base/arch_topology.c does; measured values, 415 \
+                          and 1024, came with 82ea7d411d43 in September 2021",
+        ),
+        (
+            "clock",
+            "that device tree's operating points; qcom-cpufreq-hw switches at once and names no latency, so \
+                       schedutil waits LATENCY_MULTIPLIER, 1000 us",
+        ),
+        (
+            "power",
+            "the chip's own device tree for Android (atoll.dtsi, Qualcomm's msm-4.14): busy-cost-data of each CPU. It names \
+                       no power for 300, 2400 and 2553.6 MHz of the big CPUs: taken to be in proportion to the nearest \
+                       frequency; 288 at 1843.2 MHz, between 345 and 404, is taken for 388. The report's kernel computed \
+                       powers from dynamic-power-coefficient (100 and 405) and voltages that only the firmware knows",
+        ),
+        ("hz", "assumed: tails of 12.7 to 13.4 ms are a slice of 12 ms and at most one tick of 1 ms"),
+    ],
+    ..PLAIN
+};
 
 /// Every preset.
 pub const PRESETS: &[Preset] = &[
@@ -298,67 +363,28 @@ pub const PRESETS: &[Preset] = &[
         ],
         ..PLAIN
     },
+    CHROMEBOOK,
     Preset {
-        name: "chromebook8",
-        description: "Chromebook with 8 arm64 CPUs under one cache: 6 little ones and 2 big ones, each kind with one clock, \
-                      HZ 1000",
-        platform: Platform::Arm64,
-        cores_an_llc: 8,
-        numbering: SmtNumbering::Adjacent,
-        speeds: &[
-            Speed {
-                first: 0,
-                last: 5,
-                capacity: 425,
-                khz: &[
-                    300_000, 576_000, 768_000, 1_017_600, 1_248_000, 1_324_800, 1_516_800, 1_612_800,
-                    1_708_800, 1_804_800,
-                ],
-                rate_limit_us: 1000,
-                fast_switch: true,
-                milliwatts: &[38, 57, 69, 78, 99, 106, 118, 130, 137, 156],
-            },
-            Speed {
-                first: 6,
-                last: 7,
-                capacity: 1024,
-                khz: &[
-                    300_000, 652_800, 825_600, 979_200, 1_113_600, 1_267_200, 1_555_200, 1_708_800,
-                    1_843_200, 1_900_800, 1_996_800, 2_112_000, 2_208_000, 2_323_200, 2_400_000, 2_553_600,
-                ],
-                rate_limit_us: 1000,
-                fast_switch: true,
-                milliwatts: &[53, 116, 136, 163, 183, 221, 295, 345, 388, 404, 449, 520, 545, 593, 613, 652],
-            },
+        name: "chromebook8-idle",
+        description: "the same Chromebook with 8 CPUs, which leave their idle states as slowly as its device tree allows",
+        idle_states: &[
+            (0, 7, 1, 1, false),
+            (0, 5, 1450, 1774, false),
+            (6, 7, 1767, 2207, false),
+            (0, 5, 1617, 4001, false),
+            (6, 7, 2380, 5555, false),
+            (0, 7, 9825, 9926, true),
         ],
         sources: &[
+            ("topology", "as chromebook8, and so is all that is not named here"),
+            ("hz", "as chromebook8"),
             (
-                "topology",
-                "the patch that limits update_blocked_averages(): an octacore ARM64 device with ChromeOS and v5.4, many \
-                          CPUs in a cluster with a shared frequency domain; taken to be Qualcomm's SC7180, whose device tree has \
-                          6 + 2 cores in one cluster under one L3",
+                "idle",
+                "the same device tree: entry-latency-us and exit-latency-us, which the kernel adds up, and min-residency-us; \
+                       the binding calls them the worst case. The shallowest state is WFI with 1 us, as the driver has it",
             ),
-            (
-                "capacity",
-                "that device tree as it stood at the time of the report (January 2021): capacity-dmips-mhz 1024 and 1740 \
-                          at 1804.8 and 2553.6 MHz, normalised as drivers/base/arch_topology.c does; measured values, 415 \
-                          and 1024, came with 82ea7d411d43 in September 2021",
-            ),
-            (
-                "clock",
-                "that device tree's operating points; qcom-cpufreq-hw switches at once and names no latency, so \
-                       schedutil waits LATENCY_MULTIPLIER, 1000 us",
-            ),
-            (
-                "power",
-                "the chip's own device tree for Android (atoll.dtsi, Qualcomm's msm-4.14): busy-cost-data of each CPU. It names \
-                       no power for 300, 2400 and 2553.6 MHz of the big CPUs: taken to be in proportion to the nearest \
-                       frequency; 288 at 1843.2 MHz, between 345 and 404, is taken for 388. The report's kernel computed \
-                       powers from dynamic-power-coefficient (100 and 405) and voltages that only the firmware knows",
-            ),
-            ("hz", "assumed: tails of 12.7 to 13.4 ms are a slice of 12 ms and at most one tick of 1 ms"),
         ],
-        ..PLAIN
+        ..CHROMEBOOK
     },
     Preset {
         name: "alder-lake24",
