@@ -150,8 +150,14 @@ impl Scheduler {
     /// Gives a group's entity the weight that its queue's share of the group's load earns. Nothing for a task's entity.
     ///
     /// Kernel: `update_cfs_group()`, kernel/sched/fair.c.
+    #[inline]
     pub(crate) fn update_cfs_group(&mut self, se: SeId) {
-        let Some(below) = self.se(se).my_q else { return };
+        if let Some(below) = self.se(se).my_q {
+            self.update_group_entity(se, below);
+        }
+    }
+
+    fn update_group_entity(&mut self, se: SeId, below: CfsRqId) {
         if self.weights_are_given() {
             if let Some(given) = self.take_given_weight(se) {
                 self.take_shares(se, given);

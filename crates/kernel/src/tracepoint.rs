@@ -94,6 +94,7 @@ impl Scheduler {
         }
     }
 
+    #[inline(never)]
     fn push_event(&mut self, kind: EventKind<'static>) {
         let Place { time, cpu, context } = self.place();
         self.trace.events.push(Event { time, cpu, context, kind });

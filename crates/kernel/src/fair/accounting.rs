@@ -6,6 +6,8 @@ use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
 use crate::generation::behaviour::{SliceProtection, TickPreemption, VirtualZero};
+use crate::task::TaskId;
+use crate::vruntime::Vruntime;
 
 impl Scheduler {
     /// Accounts the run time of `cpu`'s running fair task at every level.
@@ -54,9 +56,7 @@ impl Scheduler {
             self.cfs_mut(cfs_rq).update_min_vruntime(on_rq.then_some(vruntime));
         }
         if let (true, Some(task)) = (self.trace.enabled, of_task) {
-            let task = &self.tasks[task.index()];
-            let (comm, pid, vruntime) = (task.comm, task.pid, Some(vruntime.0));
-            self.report(EventKind::SchedStatRuntime { comm, pid, runtime: Ns(delta), vruntime });
+            self.report_runtime(task, Ns(delta), vruntime);
         }
         if self.bandwidth_used {
             self.account_cfs_rq_runtime(cfs_rq, delta);
@@ -69,6 +69,13 @@ impl Scheduler {
             self.resched_curr_lazy(self.cfs(cfs_rq).cpu, "update_curr");
             self.clear_buddies(curr);
         }
+    }
+
+    #[inline(never)]
+    fn report_runtime(&mut self, task: TaskId, runtime: Ns, vruntime: Vruntime) {
+        let task = &self.tasks[task.index()];
+        let (comm, pid, vruntime) = (task.comm, task.pid, Some(vruntime.0));
+        self.report(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime });
     }
 
     /// Gives an entity that has used its request a new one. Returns whether it has.
