@@ -3,12 +3,15 @@
 //! Must not know: that it is recorded.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::{env, fs};
 
 use fairlab_event::Ns;
 use fairlab_live::{Conditions, carry_out};
 use fairlab_sim::workload::catalogue::{self, WORKLOADS};
+
+use crate::tracing::TRACING;
 
 /// Variables that say under which conditions a workload runs.
 pub const SEED: &str = "FAIRLAB_SEED";
@@ -28,7 +31,8 @@ pub fn run(name: &str, arguments: &[String]) -> i32 {
     let command: Vec<String> = std::iter::once(name.to_string()).chain(arguments.iter().cloned()).collect();
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let (seed, duration) = (number(SEED).unwrap_or(1), number(DURATION).map(Ns));
-    let conditions = Conditions { seed, duration, stop: &AtomicBool::new(false) };
+    let marker = Path::new(TRACING).join("trace_marker");
+    let conditions = Conditions { seed, duration, stop: &AtomicBool::new(false), marker: Some(&marker) };
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     let build = |command: &[String]| catalogue::build(command, &read).map_err(|error| error.to_string());
     let mut print = |text: &str| {

@@ -35,7 +35,7 @@ fn main() {
 /// Carries a workload out, and writes what it measured.
 fn work(path: &str, workload: &[String]) {
     let build = |command: &[String]| workloads::build(command).map_err(|error| error.problem);
-    let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(false) };
+    let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
     let report = carry_out(workload, &conditions, &build, &mut |_| ()).expect("a report");
     std::fs::write(path, report.to_json().to_string()).expect("written");
 }

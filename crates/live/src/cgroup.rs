@@ -3,6 +3,7 @@
 //! Must not know: who runs in them.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -32,27 +33,33 @@ pub(crate) struct Groups {
     base: PathBuf,
     /// By the workload's numbers, parents before their children.
     folders: Vec<PathBuf>,
+    /// Where a recording takes remarks.
+    marker: Option<PathBuf>,
 }
 
 impl Groups {
-    /// Makes these groups.
+    /// Makes these groups, each with a remark to the recording at `marker`.
     ///
     /// # Errors
     /// No hierarchy has the cpu controller, or this user may not.
-    pub fn create(specs: &[GroupSpec]) -> Result<Groups, String> {
-        Groups::below(Path::new(MOUNT), specs)
+    pub fn create(specs: &[GroupSpec], marker: Option<&Path>) -> Result<Groups, String> {
+        Groups::below(Path::new(MOUNT), specs, marker)
     }
 
-    fn below(mount: &Path, specs: &[GroupSpec]) -> Result<Groups, String> {
+    fn below(mount: &Path, specs: &[GroupSpec], marker: Option<&Path>) -> Result<Groups, String> {
         let (version, top) = find(mount).ok_or_else(|| {
             format!("no control group hierarchy with the cpu controller is mounted at {}", mount.display())
         })?;
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
         let base = top.join(format!("fairlab-{}-{number}", std::process::id()));
         make(&base)?;
-        let mut groups = Groups { version, top, base, folders: Vec::new() };
+        let marker = marker.map(Path::to_path_buf);
+        let mut groups = Groups { version, top, base, folders: Vec::new(), marker };
         if version == Version::Two {
             groups.allow_cpu(&groups.top)?;
+        }
+        groups.tell(&groups.base, &GroupSpec::new(""));
+        if version == Version::Two {
             // A controller is passed on before there is a process in the group, or to threaded groups only.
             write(&groups.base.join("cgroup.procs"), &std::process::id().to_string())?;
         }
@@ -87,7 +94,22 @@ impl Groups {
                 }
             }
         }
-        if spec.idle { set("cpu.idle", "1".to_string()) } else { Ok(()) }
+        if spec.idle {
+            set("cpu.idle", "1".to_string())?;
+        }
+        self.tell(&folder, spec);
+        Ok(())
+    }
+
+    /// Tells the recording of a group before anybody enters it: in the columns of the snapshot's list of groups. Who enters
+    /// it the kernel's own events tell.
+    fn tell(&self, folder: &Path, spec: &GroupSpec) {
+        let (Some(marker), Ok(about)) = (&self.marker, fs::metadata(folder)) else { return };
+        let path = folder.strip_prefix(&self.top).unwrap_or(folder).display();
+        let quota = spec.max.quota().map_or("max".to_string(), |quota| (quota.0 / 1_000).to_string());
+        let (period_us, idle) = (spec.max.period().0 / 1_000, u32::from(spec.idle));
+        let line = format!("CGROUP\t/{path}\t{}\t{}\t{quota} {period_us}\t{idle}", about.ino(), spec.weight);
+        let _ = fs::write(marker, line);
     }
 
     fn allow_cpu(&self, folder: &Path) -> Result<(), String> {
@@ -153,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_host_without_the_controller_is_told_so() {
-        let error = Groups::below(Path::new("/nowhere"), &[]).expect_err("nothing is mounted there");
+        let error = Groups::below(Path::new("/nowhere"), &[], None).expect_err("nothing is mounted there");
         assert_eq!(error, "no control group hierarchy with the cpu controller is mounted at /nowhere");
     }
 
@@ -180,11 +202,14 @@ mod tests {
             GroupSpec { parent: Some(0), ..GroupSpec::new("inner") },
         ];
         if !may_make_groups() {
-            let error = Groups::create(&specs).expect_err("this user may not");
+            let error = Groups::create(&specs, None).expect_err("this user may not");
             assert!(error.contains("control group"), "{error}");
             return;
         }
-        let groups = Groups::create(&specs).expect("groups");
+        let marker = std::env::temp_dir().join(format!("fairlab-marker-{}", std::process::id()));
+        let groups = Groups::create(&specs, Some(&marker)).expect("groups");
+        let told = fs::read_to_string(&marker).expect("a remark");
+        let _ = fs::remove_file(&marker);
         std::thread::scope(|scope| {
             let entered = scope.spawn(|| {
                 groups.enter(1).expect("a place in the inner group");
@@ -195,6 +220,10 @@ mod tests {
         });
         let base = groups.base.clone();
         assert!(base.join("outer/inner").is_dir());
+        // A file holds the last one.
+        let inode = fs::metadata(base.join("outer/inner")).expect("the group").ino();
+        assert!(told.starts_with("CGROUP\t/fairlab-"), "{told}");
+        assert!(told.ends_with(&format!("/outer/inner\t{inode}\t100\tmax 100000\t0")), "{told}");
         assert_eq!(groups.enter(2), Err("there is no group 2".to_string()));
         drop(groups);
         assert!(!base.exists());

@@ -77,7 +77,7 @@ enum Next {
 /// One line that says what this kernel or this user cannot do.
 pub fn carry_out(workload: Box<dyn Workload>, conditions: &Conditions<'_>) -> Result<Report, String> {
     let specs = workload.groups();
-    let groups = if specs.is_empty() { None } else { Some(Groups::create(&specs)?) };
+    let groups = if specs.is_empty() { None } else { Some(Groups::create(&specs, conditions.marker)?) };
     let main = workload.main_thread();
     let pace = Pace::measure();
     let shared = Arc::new(Shared {
@@ -308,7 +308,8 @@ mod tests {
 
     fn carried_out(workload: impl Workload + 'static, duration_ms: u64) -> Result<Report, String> {
         let duration = (duration_ms > 0).then(|| Ns::from_ms(duration_ms));
-        carry_out(Box::new(workload), &Conditions { seed: 1, duration, stop: &AtomicBool::new(false) })
+        let conditions = Conditions { seed: 1, duration, stop: &AtomicBool::new(false), marker: None };
+        carry_out(Box::new(workload), &conditions)
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod system;
 #[cfg(test)]
 mod testbed;
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
@@ -40,6 +41,8 @@ pub struct Conditions<'a> {
     pub duration: Option<Ns>,
     /// Set by somebody else to stop it early. A signal makes the calling thread look at it at once.
     pub stop: &'a AtomicBool,
+    /// Where a recording takes remarks (tracefs' `trace_marker`): told of each control group that is made.
+    pub marker: Option<&'a Path>,
 }
 
 /// What came of a workload.
@@ -113,7 +116,7 @@ pub fn carry_out(
         "pipe" => pipe::run(args, conditions, print).map_err(called),
         "cgroup" => {
             let (groups, inner) = InGroups::parse(args).map_err(called)?;
-            let made = cgroup::Groups::create(&groups).map_err(called)?;
+            let made = cgroup::Groups::create(&groups, conditions.marker).map_err(called)?;
             made.enter(groups.len() - 1).map_err(called)?;
             carry_out(inner, conditions, build, print)
         }

@@ -106,7 +106,8 @@ mod tests {
     fn every_round_trip_is_made() {
         for kind in ["-l 500", "-l 500 -T"] {
             let args = kind.split(' ').map(str::to_string).collect::<Vec<_>>();
-            let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(false) };
+            let conditions =
+                Conditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
             let report = run(&args, &conditions, &mut |_| ()).expect(kind);
             assert_eq!(report.progress, Some(("operations".to_string(), 500)));
             assert!(

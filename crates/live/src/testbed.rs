@@ -10,7 +10,7 @@ type Run = fn(&[String], &Conditions<'_>, &mut dyn FnMut(&str)) -> Result<Report
 /// Runs a workload with the arguments of a line, stopped from the beginning or not. What it reports, and what it printed.
 pub(crate) fn run(workload: Run, line: &str, stop: bool) -> (Report, String) {
     let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
-    let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(stop) };
+    let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(stop), marker: None };
     let mut printed = String::new();
     let report = workload(&args, &conditions, &mut |text| printed += text).expect(line);
     (report, printed)

@@ -60,7 +60,7 @@ fn carry_out_here(
         }
     };
     let build = |command: &[String]| workloads::build(command).map_err(|error: LabError| error.problem);
-    let report = carry_out(command, &Conditions { seed, duration, stop }, &build, &mut print);
+    let report = carry_out(command, &Conditions { seed, duration, stop, marker: None }, &build, &mut print);
     printed?;
     report
         .map_err(|problem| CliError::bad(problem, "'fairlab workloads show NAME' lists a workload's options"))

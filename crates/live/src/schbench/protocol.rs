@@ -82,7 +82,7 @@ fn modelled(line: &str) -> Calls {
 
 fn lived(line: &str) -> Calls {
     let mut program = Program::new(Options::parse(&options(line)).expect("options"), 1, true);
-    let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(false) };
+    let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
     program.main(&conditions, &mut |_| ()).expect("a report");
     program.diaries.iter_mut().map(|diary| diary.0.take().expect("it is kept")).collect()
 }
