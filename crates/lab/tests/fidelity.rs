@@ -134,3 +134,34 @@ fn the_rule_of_reweighting_is_told_apart() {
     assert!(missed_share(&right, Kind::Reweight) < 0.005);
     assert!(missed_share(&before, Kind::Reweight) > 0.2, "{}", missed_share(&before, Kind::Reweight));
 }
+
+/// What was judged of a kind, and the share that agreed.
+fn agreed_share(agreement: &Agreement, kind: Kind) -> (u64, f64) {
+    let share = agreement.kind(kind).map(|tally| tally.all).unwrap_or_default();
+    (share.judged, share.agree as f64 / share.judged.max(1) as f64)
+}
+
+/// Groups that a workload makes while it is recorded are known by what markers tell of them, and by nothing else.
+#[test]
+fn groups_made_during_a_recording_are_told_by_markers() {
+    const NAME: &str = "6.1-weights-2";
+    let folder = env::temp_dir().join(format!("fairlab-untold-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    for file in fs::read_dir(recordings().join(NAME)).expect("the recording").flatten() {
+        fs::copy(file.path(), folder.join(file.file_name())).expect("copied");
+    }
+    let packed = fs::File::open(folder.join("trace.txt.zst")).expect("the trace");
+    let text = String::from_utf8(zstd::decode_all(packed).expect("unpacked")).expect("text");
+    fs::remove_file(folder.join("trace.txt.zst")).expect("removed");
+    let silent = text.replace("tracing_mark_write: CGROUP", "tracing_mark_write: silence");
+    fs::write(folder.join("trace.txt"), silent).expect("written");
+    let told = agreement(NAME, "debian-6.1");
+    // A path of its own takes the place of the recordings'.
+    let untold = agreement(folder.to_str().expect("a path"), "debian-6.1");
+    fs::remove_dir_all(&folder).expect("removed");
+    for kind in [Kind::Placement, Kind::Pick, Kind::WakeupPreempt, Kind::TickPreempt] {
+        let ((judged, share), (_, without)) = (agreed_share(&told, kind), agreed_share(&untold, kind));
+        assert!(judged > 200 && share > 0.98, "{kind:?}: {share} of {judged}");
+        assert!(without < 0.9, "{kind:?}: {without} without markers");
+    }
+}

@@ -5,6 +5,7 @@
 use fairlab_event::{Comm, Cpu, Event, EventKind, FieldValue, Fields, Flags, Ns, Pid, Prio, Switch, Wakeup};
 
 use super::probe::{At, Key, Probe};
+use super::recording::CgroupLine;
 
 /// One event.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub(super) enum What {
     SleepEnds(Pid),
     /// The recorder's marks.
     Marker(Marker),
+    /// Who made a control group, or changed it, says what it is now.
+    Group(CgroupLine),
     /// `sched_yield()` begins, for the running task.
     YieldCall,
     /// A task is now in the cgroup of that inode.
@@ -112,6 +115,11 @@ fn is_sched_softirq(fields: Fields<'_>) -> bool {
     }
 }
 
+/// A group that a remark tells of: `CGROUP`, then a line as the snapshot's list has it.
+fn group_told(text: &str) -> Option<CgroupLine> {
+    CgroupLine::parse(text.strip_prefix("CGROUP\t")?.trim_end())
+}
+
 impl What {
     fn of(kind: &EventKind<'_>) -> What {
         match *kind {
@@ -133,7 +141,9 @@ impl What {
             EventKind::SchedStatSleep(delay)
             | EventKind::SchedStatBlocked(delay)
             | EventKind::SchedStatIowait(delay) => What::SleepEnds(delay.pid),
-            EventKind::Marker { text } => What::Marker(Marker::of(text)),
+            EventKind::Marker { text } => {
+                group_told(text).map_or_else(|| What::Marker(Marker::of(text)), What::Group)
+            }
             EventKind::Kprobe { name, fields } => {
                 Probe::read(name, fields).map_or(What::OtherProbe, What::Probe)
             }
@@ -223,6 +233,17 @@ mod tests {
             let fields = Fields::new(fields);
             let what = What::of(&EventKind::Other { name: "softirq_entry", fields });
             assert_eq!(matches!(what, What::Balances), expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_marker_tells_of_a_group() {
+        let of = |text| What::of(&EventKind::Marker { text });
+        let What::Group(line) = of("CGROUP\t/a b/c\t61\t200\t6000 20000\t0\n") else { panic!("a group") };
+        assert_eq!((line.path.as_str(), line.inode, line.weight), ("/a b/c", 61, Some(200)));
+        assert!(line.limited && !line.idle);
+        for other in ["CGROUP\tno path\t61\t200", "CGROUP\t/a\tx\t200", "CGROUP /a 61 200", "CGROUPS"] {
+            assert!(matches!(of(other), What::Marker(Marker::Other)), "{other}");
         }
     }
 }

@@ -295,7 +295,12 @@ impl TaskAverages {
 
 /// Tab-separated: path inode cpu.weight cpu.max cpu.idle ….
 fn cgroups(text: &str) -> Vec<CgroupLine> {
-    let line = |line: &str| {
+    text.lines().filter(|line| !line.starts_with('#')).filter_map(CgroupLine::parse).collect()
+}
+
+impl CgroupLine {
+    /// A line of the list: path, inode, `cpu.weight`, `cpu.max`, `cpu.idle`, and what is not needed.
+    pub fn parse(line: &str) -> Option<CgroupLine> {
         let columns = line.split('\t').collect::<Vec<_>>();
         let column = |index: usize| columns.get(index).copied();
         Some(CgroupLine {
@@ -306,8 +311,7 @@ fn cgroups(text: &str) -> Vec<CgroupLine> {
             limited: column(3).is_some_and(|limit| limit.starts_with(|first: char| first.is_ascii_digit())),
             unused: columns.iter().any(|column| column.starts_with("usage_usec 0 ")),
         })
-    };
-    text.lines().filter(|line| !line.starts_with('#')).filter_map(line).collect()
+    }
 }
 
 #[cfg(test)]

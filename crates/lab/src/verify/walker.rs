@@ -184,6 +184,7 @@ impl Walker {
     /// Takes the next event of the trace.
     pub fn push(&mut self, mut record: Record) {
         self.name_task(&mut record);
+        self.learn_group(&record);
         self.learn_addresses(&record);
         self.seen.preempting_interrupts |= matches!(record.what, What::Interrupts { preempts: true, .. });
         self.seen.sleeps_end |= matches!(record.what, What::SleepEnds(_));
@@ -280,6 +281,7 @@ impl Walker {
             }
             What::CgroupAttach { .. } => {}
             What::Marker(marker) => self.on_marker(*marker),
+            What::Group(line) => self.follow_group(line),
             What::YieldCall => self.on_yield_call(record),
             What::Probe(probe) => self.on_probe(record, probe),
             What::SleepEnds(pid) => {

@@ -77,28 +77,45 @@ impl Walker {
         // On a machine that has done nothing yet every average is as it was made.
         self.averages_laid |= lines.iter().any(|line| line.path == "/" && line.unused);
         for line in lines.iter().filter(|line| line.path != "/") {
-            let parent = line.path.rsplit_once('/').map_or("/", |(parent, _)| parent);
-            let parent = self.groups.named(if parent.is_empty() { "/" } else { parent });
-            // Without the cpu controller a cgroup is no task group: its tasks are its parent's.
-            let group = match (parent, line.weight) {
-                (Some(parent), Some(weight)) => self.sched.new_group(parent, weight.clamp(1, 10_000)),
-                (Some(parent), None) => parent,
-                (None, _) => continue,
-            };
-            self.groups.by_path.insert(line.path.clone(), group);
-            self.groups.by_inode.insert(line.inode, group);
-            if line.limited {
-                self.groups.with_quota.insert(group);
-            }
-            if line.limited || parent.is_some_and(|parent| self.groups.is_limited(parent)) {
-                self.groups.limited.insert(group);
-            }
-            if line.unused {
-                self.know_fresh_group(group);
-            }
+            self.create_group(line);
         }
         if self.recording.shows_weights || self.recording.traces_places {
             self.sched.take_weights_as_given();
+        }
+    }
+
+    fn create_group(&mut self, line: &CgroupLine) {
+        let parent = line.path.rsplit_once('/').map_or("/", |(parent, _)| parent);
+        let Some(parent) = self.groups.named(if parent.is_empty() { "/" } else { parent }) else { return };
+        // Without the cpu controller a cgroup is no task group: its tasks are its parent's.
+        let group =
+            line.weight.map_or(parent, |weight| self.sched.new_group(parent, weight.clamp(1, 10_000)));
+        self.groups.by_path.insert(line.path.clone(), group);
+        self.groups.by_inode.insert(line.inode, group);
+        if line.limited {
+            self.groups.with_quota.insert(group);
+        }
+        if line.limited || self.groups.is_limited(parent) {
+            self.groups.limited.insert(group);
+        }
+        if line.unused {
+            self.know_fresh_group(group);
+        }
+    }
+
+    /// A group that is made during the recording is there from when it is read of: events that are looked ahead at name it,
+    /// and while nobody is in it, it changes nothing.
+    pub(super) fn learn_group(&mut self, record: &Record) {
+        let What::Group(line) = &record.what else { return };
+        if self.groups.with_inode(line.inode).is_none() {
+            self.create_group(&CgroupLine { unused: true, ..line.clone() });
+        }
+    }
+
+    /// A group has the weight from now on that its maker says.
+    pub(super) fn follow_group(&mut self, line: &CgroupLine) {
+        if let (Some(group), Some(weight)) = (self.groups.with_inode(line.inode), line.weight) {
+            self.sched.set_group_weight(group, weight.clamp(1, 10_000));
         }
     }
 
