@@ -71,7 +71,8 @@ impl Walker {
         }
     }
 
-    fn judge_stay(&mut self, record: &Record, task: TaskId, kernel: bool, known: bool) {
+    /// Compares whether a task that goes to sleep stays on its queue. `known`: the state that this rests on is.
+    pub(super) fn judge_stay(&mut self, record: &Record, task: TaskId, kernel: bool, known: bool) {
         let model = self.sched.is_delayed(task);
         let verdict = match (known, model == kernel) {
             (false, _) => Verdict::NotJudged("state before not known"),

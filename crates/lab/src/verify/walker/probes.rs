@@ -7,7 +7,6 @@ use fairlab_kernel::{TaskId, Vruntime};
 use super::super::probe::{At, Caller, Key, Probe};
 use super::super::record::Record;
 use super::super::tally::{Kind, Verdict};
-use super::judging::yes_no;
 use super::{Judged, Placed, Walker};
 
 impl Walker {
@@ -378,16 +377,7 @@ impl Walker {
     fn judge_delay(&mut self, record: &Record, task: TaskId, kernel: bool) {
         let cpu = self.sched.task(task).cpu();
         let model = self.sched.is_delayed(task);
-        let verdict = match (self.lag_known(task) || model, model == kernel) {
-            (false, _) => Verdict::NotJudged("state before not known"),
-            (true, true) => Verdict::Hit,
-            (true, false) => Verdict::Miss("eligibility"),
-        };
-        let case = yes_no(kernel);
-        let judged = Judged { record, kind: Kind::DelayedDequeue, case, queue: self.queue_of(task) };
-        self.judge(judged, verdict, |walker| {
-            [format!("{} for {}", yes_no(model), walker.name_of(task)), case.to_string()]
-        });
+        self.judge_stay(record, task, kernel, self.lag_known(task) || model);
         match (model, kernel) {
             (true, false) => self.sched.force_delayed_out(task),
             (false, true) => self.sched.lay_delayed(task, cpu),
