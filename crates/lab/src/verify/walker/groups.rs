@@ -90,6 +90,9 @@ impl Walker {
         // Without the cpu controller a cgroup is no task group: its tasks are its parent's.
         let group =
             line.weight.map_or(parent, |weight| self.sched.new_group(parent, weight.clamp(1, 10_000)));
+        if line.idle && line.weight.is_some() {
+            self.sched.set_group_idle(group, true);
+        }
         self.groups.by_path.insert(line.path.clone(), group);
         self.groups.by_inode.insert(line.inode, group);
         if line.limited {
@@ -112,9 +115,10 @@ impl Walker {
         }
     }
 
-    /// A group has the weight from now on that its maker says.
+    /// A group has the weight from now on that its maker says, and is idle or not.
     pub(super) fn follow_group(&mut self, line: &CgroupLine) {
         if let (Some(group), Some(weight)) = (self.groups.with_inode(line.inode), line.weight) {
+            self.sched.set_group_idle(group, line.idle);
             self.sched.set_group_weight(group, weight.clamp(1, 10_000));
         }
     }
