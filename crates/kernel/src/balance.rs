@@ -48,6 +48,7 @@ pub use imbalance::{Imbalance, MigrationType};
 pub use newidle::NewidleSearch;
 pub use nohz::{Kick, NohzKind};
 pub use notes::BalanceNote;
+pub use open_loop::FoundTask;
 pub use periodic::BalanceWork;
 pub use reasons::{Balanced, PullEnd, TaskReason};
 pub use rules::*;

@@ -2,10 +2,11 @@
 //!
 //! A recorder of real kernels puts kprobes at these functions and fetches these values; names and fields are the same, so
 //! that whoever reads the one reads the other. Addresses are made up. Beside the recorder's, `ck` is the clock of the
-//! runqueue, and a selection shows more of each CPU.
+//! runqueue, and a selection shows more of each CPU, as a try of balancing does.
 //!
 //! Must not know: who reads them.
 
+mod balancing;
 mod places;
 mod selection;
 

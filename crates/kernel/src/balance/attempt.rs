@@ -363,6 +363,7 @@ impl Scheduler {
     /// were moved. A push that was begun is the driver's to carry out, by the source's stopper.
     pub fn apply_balance(&mut self, decision: &BalanceDecision) -> u32 {
         self.note_balance(decision);
+        self.probe_busiest_group(decision);
         for pull in &decision.pulls {
             self.apply_pull(pull);
         }
@@ -387,6 +388,7 @@ impl Scheduler {
         }
         self.remember(decision, moved);
         self.count(decision, moved);
+        self.probe_balanced(decision);
         moved
     }
 

@@ -9,9 +9,25 @@ use crate::balance::detach::Pull;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
 use crate::core::Scheduler;
+use crate::cpumask::CpuMask;
 use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
 use crate::task::TaskId;
+
+/// A task of a queue as balancing finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundTask {
+    /// Which one.
+    pub task: TaskId,
+    /// `load_avg`.
+    pub load: u64,
+    /// `util_avg`.
+    pub util: u64,
+    /// `util_est.enqueued` and `util_est.ewma`.
+    pub estimates: [u32; 2],
+    /// `exec_start`: the clock of its runqueue up to which it was charged, ns.
+    pub exec_start: u64,
+}
 
 impl Scheduler {
     /// What a pass over the queue of `source` would take to move `imbalance` to `cpu`, whatever made it the busiest. Pure.
@@ -83,6 +99,40 @@ impl Scheduler {
     /// How often balancing of a domain has failed in a row, as a real kernel counted.
     pub fn force_balance_failures(&mut self, cpu: Cpu, level: usize, failures: u32) {
         self.domain_state_mut(cpu, level).nr_balance_failed = failures;
+    }
+
+    /// The tasks of `cpu`'s queue in the order in which balancing passes over them, as a real kernel's try found them. Those
+    /// that the core has elsewhere are left out.
+    pub fn force_found_tasks(&mut self, cpu: Cpu, found: &[FoundTask]) {
+        let mut list = self.rqs[cpu.index()].cfs_tasks;
+        for given in found {
+            if !list.oldest_first(&self.tasks).any(|task| task == given.task) {
+                continue;
+            }
+            list.remove(&mut self.tasks, given.task);
+            list.push_newest(&mut self.tasks, given.task);
+            let se = self.tasks[given.task.index()].se;
+            let entity = self.se_mut(se);
+            entity.exec_start = given.exec_start;
+            (entity.avg.load_avg, entity.avg.util_avg) = (given.load, given.util);
+            let estimate = &mut entity.avg.util_est;
+            [estimate.enqueued, estimate.ewma] = given.estimates;
+        }
+        self.rqs[cpu.index()].cfs_tasks = list;
+    }
+
+    /// Which groups of a domain affinity kept from being evened out, by their first CPUs.
+    pub fn force_group_marks(&mut self, cpu: Cpu, level: usize, marked: &CpuMask) {
+        let groups = self.domains.groups(self.domain_id(cpu, level)).collect::<Vec<_>>();
+        for id in groups {
+            let first = self.domains.group(id).span.lowest();
+            self.domains.capacity_of_group_mut(id).imbalance = first.is_some_and(|cpu| marked.contains(cpu));
+        }
+    }
+
+    /// So many wakeups are on their way to `cpu`.
+    pub fn force_ttwu_pending(&mut self, cpu: Cpu, pending: u32) {
+        self.rqs[cpu.index()].ttwu_pending = pending;
     }
 
     /// Load, waiting and utilization of a CPU as balancing sees them, and how many tasks are queued there.

@@ -172,7 +172,7 @@ impl Scheduler {
     /// entity that is still `curr` is placed before it is charged and before its group weight is updated; any other one
     /// after.
     pub(crate) fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
-        self.probe_queueing("enqe", "enqueue_entity", se);
+        self.probe_queueing(se);
         let is_curr = self.cfs(cfs_rq).curr == Some(se);
         let rule = self.generation.behaviours.placement;
         let comes_relative = rule != Placement::Lag && (!flags.wakeup || flags.migrated);
@@ -230,7 +230,7 @@ impl Scheduler {
 
     /// Kernel: `dequeue_entity()`, kernel/sched/fair.c. Returns whether the entity is gone.
     pub(crate) fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) -> bool {
-        self.probe_queueing("deqe", "dequeue_entity", se);
+        self.probe_unqueueing(se, flags);
         self.update_curr(cfs_rq);
         self.clear_buddies(se);
         if !flags.delayed && self.delays_dequeue(cfs_rq, se, flags) {

@@ -93,6 +93,14 @@ impl Scheduler {
         lay(&mut self.se_mut(entity.0).avg, given, computed, weight);
     }
 
+    /// Load of a group's queue, and that of the entity which stands for it.
+    pub fn force_group_load(&mut self, queue: QueueId, load: u64, of_entity: u64) {
+        self.cfs_mut(queue.0).tracked.avg.load_avg = load;
+        if let Some(entity) = self.cfs(queue.0).entity {
+            self.se_mut(entity).avg.load_avg = of_entity;
+        }
+    }
+
     /// A task's averages up to `clock`; those that the model has of a later time stay.
     pub fn lay_task_averages(&mut self, task: TaskId, given: RecordedAverages, clock: Ns) {
         let se = self.tasks[task.index()].se;

@@ -3,7 +3,7 @@
 use fairlab_event::Cpu;
 
 use super::address_of_queue;
-use crate::core::Scheduler;
+use crate::core::{DequeueFlags, Scheduler};
 use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
@@ -13,6 +13,10 @@ use crate::vruntime::Vruntime;
 /// What `dequeue_entities()` returns where the entity stays on its queue, and where it has left.
 const DELAYED: i32 = -1;
 const LEFT: i32 = 1;
+
+/// Flags of a dequeue.
+const DEQUEUE_SLEEP: u32 = 0x1;
+const DEQUEUE_SAVE: u32 = 0x2;
 
 impl Scheduler {
     /// A function is entered that is about one entity and its queue.
@@ -24,14 +28,30 @@ impl Scheduler {
         });
     }
 
-    /// The same where the queue's averages are fetched as well.
+    /// `enqueue_entity()` is entered.
     #[inline]
-    pub(crate) fn probe_queueing(&mut self, name: &'static str, function: &'static str, se: SeId) {
-        self.probe(name, |scheduler| {
-            let cfs_rq = scheduler.se(se).cfs_rq;
-            let (queue, averages) = (scheduler.queue_fields(cfs_rq), scheduler.average_fields(cfs_rq));
-            format!("({function}+0x0/0x0) {queue} {averages} {}", scheduler.entity_fields(se))
+    pub(crate) fn probe_queueing(&mut self, se: SeId) {
+        self.probe("enqe", |scheduler| format!("(enqueue_entity+0x0/0x0) {}", scheduler.queueing_fields(se)));
+    }
+
+    /// `dequeue_entity()` is entered; of the flags it shows whether the entity goes to sleep or is to be put back.
+    #[inline]
+    pub(crate) fn probe_unqueueing(&mut self, se: SeId, flags: DequeueFlags) {
+        self.probe("deqe", |scheduler| {
+            let leaves = flags.sleep || flags.delayed || flags.throttle;
+            let shown = match flags.migrating {
+                _ if leaves => DEQUEUE_SLEEP,
+                true => 0,
+                false => DEQUEUE_SAVE,
+            };
+            format!("(dequeue_entity+0x0/0x0) {} fl={shown:#x}", scheduler.queueing_fields(se))
         });
+    }
+
+    fn queueing_fields(&self, se: SeId) -> String {
+        let cfs_rq = self.se(se).cfs_rq;
+        let (queue, averages) = (self.queue_fields(cfs_rq), self.average_fields(cfs_rq));
+        format!("{queue} {averages} {}", self.entity_fields(se))
     }
 
     /// A function that is about one entity returns.

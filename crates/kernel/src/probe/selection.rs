@@ -67,7 +67,7 @@ impl Scheduler {
     }
 
     /// What there is of one CPU: the recorder's fields, and what else a selection goes by.
-    fn add_cpu_text(&self, text: &mut String, cpu: Cpu) {
+    pub(super) fn add_cpu_text(&self, text: &mut String, cpu: Cpu) {
         let rq = &self.rqs[cpu.index()];
         let (avg, curr) = (&self.cfs(rq.cfs).tracked.avg, self.task(rq.curr));
         let _ = write!(

@@ -174,6 +174,11 @@ names! {
         ImbalancePct = "pct",
         ShortFailures = "fail",
         Count = "n",
+        /// Wakeups on their way to the CPU that balances.
+        Coming = "tp",
+        /// Groups that affinity kept from being evened out, by their first CPUs.
+        Marked = "im",
+        PushCpu = "push",
         Depth = "depth",
         /// Whether it asked for a reschedule.
         Asks = "resched",
@@ -211,8 +216,20 @@ pub(super) struct Probe {
     /// The same to accounting, which has just charged the queue's running entity.
     pub in_charge: bool,
     values: Box<[Option<i64>]>,
-    /// At a selection: what it finds on each CPU.
+    /// At a selection, and at a try of balancing: what it finds on each CPU.
     pub cpus: Vec<CpuShown>,
+    /// At a try: tasks and queues of groups, by CPU.
+    pub listed: Vec<Listed>,
+}
+
+/// What a probe lists of a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Listed {
+    /// Its fair tasks, in the order in which balancing passes over them: pid, load, utilization, what is expected of that
+    /// last and on average, and the clock up to which it was charged.
+    Tasks(Cpu, Vec<[u64; 6]>),
+    /// Its queues of groups: inode, load, load of the entity that stands for it.
+    Groups(Cpu, Vec<[u64; 3]>),
 }
 
 /// What a probe at a selection shows of a CPU.
@@ -324,6 +341,7 @@ impl Probe {
             in_charge: false,
             values: vec![None; Key::ALL.len()].into(),
             cpus: Vec::new(),
+            listed: Vec::new(),
         }
     }
 
@@ -342,6 +360,7 @@ impl Probe {
             in_lag: LAG_IN.iter().any(|function| fields.text().starts_with(function)),
             values: vec![None; Key::ALL.len()].into(),
             cpus: Vec::new(),
+            listed: Vec::new(),
         };
         for (name, value) in fields.iter() {
             if let Some(key) = Key::named(name) {
@@ -352,8 +371,9 @@ impl Probe {
                 };
             } else if let ("by", FieldValue::Text(symbol)) = (name, value) {
                 probe.by = Some(Caller::of(symbol));
-            } else if at == At::SelectTaskRq {
+            } else if matches!(at, At::SelectTaskRq | At::LoadBalance | At::ActiveBalance) {
                 probe.note_cpu(name, value);
+                probe.note_list(name, value);
             }
         }
         probe
@@ -392,6 +412,18 @@ impl Probe {
         }
     }
 
+    /// A list that is about one CPU: a letter and its number.
+    fn note_list(&mut self, name: &str, value: FieldValue<'_>) {
+        let FieldValue::Text(list) = value else { return };
+        let Some((what, number)) = name.split_at_checked(1) else { return };
+        let Ok(cpu) = number.parse::<u32>().map(Cpu) else { return };
+        match what {
+            "q" => self.listed.push(Listed::Tasks(cpu, entries(list))),
+            "g" => self.listed.push(Listed::Groups(cpu, entries(list))),
+            _ => {}
+        }
+    }
+
     /// A fetched value, as signed 64 bits.
     pub fn get(&self, key: Key) -> Option<i64> {
         self.values[key as usize]
@@ -420,6 +452,13 @@ impl Probe {
         }
         self.get(Key::Pid).and_then(|pid| i32::try_from(pid).ok()).map(Pid)
     }
+}
+
+/// The entries of a list, `1:2:3,4:5:6`; those that are not of so many numbers are left out.
+fn entries<const N: usize>(list: &str) -> Vec<[u64; N]> {
+    let numbers =
+        |entry: &str| entry.split(':').map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>();
+    list.split(',').filter_map(|entry| numbers(entry)?.try_into().ok()).collect()
 }
 
 impl Caller {

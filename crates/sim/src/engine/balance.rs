@@ -88,6 +88,7 @@ impl Engine {
     pub(super) fn take_from_level(&mut self, cpu: Cpu) {
         self.kernel.set_here(cpu, Mode::Task, self.now);
         let level = self.newidle[cpu.index()].level;
+        self.kernel.probe_balance(cpu, level, CpuIdleType::NewlyIdle);
         let decision = self.kernel.decide_balance(cpu, level, CpuIdleType::NewlyIdle);
         self.kernel.apply_balance(&decision);
         let mut work = BalanceWork::default();

@@ -9,8 +9,10 @@
 
 mod looking;
 mod moves;
+mod shown;
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType};
 use fairlab_kernel::schedstat::CpuIdleType;
 
@@ -50,6 +52,8 @@ struct Try {
     source: Option<Cpu>,
     /// What the model does, when the kernel looks for the busiest group or begins the pass.
     found: Found,
+    /// The state that the kernel found, where the probe shows all of it.
+    exact: Option<Box<Scheduler>>,
     /// Whether that moves something: the likely, and then all that it may do.
     moves: Vec<bool>,
 }
@@ -65,7 +69,10 @@ impl Walker {
             At::FindBusiestGroupReturn => self.judge_found(record, probe),
             At::DetachTasks => self.judge_detach(record, probe),
             At::DetachTasksReturn => self.judge_detached(record, probe),
-            At::ActiveBalance => self.cpus[record.cpu.index()].balancing.pushes = true,
+            At::ActiveBalance => {
+                self.show_push_state(probe);
+                self.cpus[record.cpu.index()].balancing.pushes = true;
+            }
             _ => self.cpus[record.cpu.index()].balancing = Balancing::default(),
         }
     }
@@ -78,19 +85,23 @@ impl Walker {
             let level = domains.iter().position(|sd| i64::from(sd.level) == level)?;
             let idle = self.rules.idle_type(idle)?;
             let found = Found::default();
-            Some(Try { cpu, level, idle, imbalance: None, source: None, found, moves: Vec::new() })
+            let (imbalance, source, exact, moves) = (None, None, None, Vec::new());
+            Some(Try { cpu, level, idle, imbalance, source, found, exact, moves })
         });
         if let (Some(shown), Some(failed)) = (&shown, probe.get(Key::Failures)) {
             self.sched.force_balance_failures(shown.cpu, shown.level, failed as u32);
         }
         self.cpus[record.cpu.index()].balancing = Balancing { shown, ..Balancing::default() };
+        self.show_try_state(record, probe);
     }
 
     /// The kernel has looked for the busiest group.
     fn judge_found(&mut self, record: &Record, probe: &Probe) {
         let Some(mut shown) = self.cpus[record.cpu.index()].balancing.shown.take() else { return };
         let Some(mask) = probe.get(Key::Mask) else { return };
-        shown.found = self.has_found(record, shown.cpu, shown.idle, Some(shown.level));
+        if shown.exact.is_none() {
+            shown.found = self.has_found(record, shown.cpu, shown.idle, Some(shown.level));
+        }
         let case = if mask != 0 { "something to take" } else { "nothing to take" };
         let kernel = format!("CPUs {mask:#x}");
         self.judge_try(record, &shown, case, &kernel, |decision| decision.group.is_some() == (mask != 0));
@@ -205,6 +216,7 @@ impl Walker {
             imbalance,
             source: Some(source),
             found: Found::default(),
+            exact: None,
             moves: Vec::new(),
         })
     }

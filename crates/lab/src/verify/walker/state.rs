@@ -173,6 +173,8 @@ pub(super) struct CpuInfo {
     pub reweighting: Option<(EntityId, u64)>,
     /// The running task, while a probe has shown it being taken off its queue and not yet the end of that.
     pub dequeuing: Option<Pid>,
+    /// The same of one that a probe has shown going to sleep, until it has left.
+    pub falling_asleep: Option<Pid>,
     /// The tick's probe was hit and its accounting is to come.
     pub in_tick: bool,
     /// The high-resolution tick has come, and its accounting is to come.

@@ -82,6 +82,7 @@ impl Walker {
         let curr = self.sched.curr(cpu);
         let sleeps = probe.get(Key::Flags).is_some_and(|flags| flags & SLEEP != 0);
         let pid = probe.task().filter(|&pid| sleeps && pid == self.pid_of(curr));
+        self.cpus[cpu.index()].falling_asleep = pid;
         if pid.is_none() || self.cpus[cpu.index()].blocked || !self.charges_nothing_more(cpu, curr) {
             return;
         }
@@ -290,6 +291,7 @@ impl Walker {
         self.sched.stand_on(cpu);
         self.sched.context_switch(cpu, next, prev_state);
         self.cpus[cpu.index()].blocked = false;
+        self.cpus[cpu.index()].falling_asleep = None;
         self.cpus[cpu.index()].need_resched = false;
         self.cpus[cpu.index()].pick_seen = true;
         self.cpus[cpu.index()].picked_again = false;

@@ -293,7 +293,7 @@ impl Walker {
         if !self.blocks(&switch) {
             return false;
         }
-        if info.dequeuing == Some(pid) {
+        if info.dequeuing == Some(pid) || info.falling_asleep == Some(pid) {
             return true;
         }
         let mut pulled = false;

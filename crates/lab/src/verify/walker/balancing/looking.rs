@@ -41,6 +41,11 @@ pub(in super::super) struct Looking {
 pub(super) struct Found(Vec<(Ns, BalanceDecision)>);
 
 impl Found {
+    /// What it does in the only state that it can find.
+    pub fn only(since: Ns, decision: BalanceDecision) -> Found {
+        Found(vec![(since, decision)])
+    }
+
     fn add(&mut self, since: Ns, decision: BalanceDecision) {
         self.0.push((since, decision));
     }

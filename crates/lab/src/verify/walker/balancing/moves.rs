@@ -100,14 +100,22 @@ impl Walker {
     pub(in super::super) fn leave_before_pull(&mut self, record: &Record, dest: Cpu) {
         let cpu = record.cpu;
         let pulls = self.occasion(record, dest) == Some(Occasion::Newidle);
-        let leaves = self.next_switch(cpu).filter(|switch| self.blocks(switch));
-        let runs = leaves.filter(|switch| self.pid_of(self.sched.curr(cpu)) == switch.prev_pid);
-        if let Some(switch) = runs.filter(|_| pulls && !self.cpus[cpu.index()].blocked) {
-            self.block(record, cpu, switch.prev_state);
+        if pulls {
+            self.leave_before_search(record);
         }
         if pulls && self.cpus[cpu.index()].blocked && self.by_lag && !self.seen.dequeue_probe {
             // Whoever slept on its queues was picked first, and has left them.
             self.sched.finish_delayed_dequeues(cpu);
+        }
+    }
+
+    /// A CPU looks for work for want of its own: its task has left the queue.
+    pub(super) fn leave_before_search(&mut self, record: &Record) {
+        let cpu = record.cpu;
+        let leaves = self.next_switch(cpu).filter(|switch| self.blocks(switch));
+        let runs = leaves.filter(|switch| self.pid_of(self.sched.curr(cpu)) == switch.prev_pid);
+        if let Some(switch) = runs.filter(|_| !self.cpus[cpu.index()].blocked) {
+            self.block(record, cpu, switch.prev_state);
         }
     }
 
@@ -141,7 +149,10 @@ impl Walker {
         let shown = self.cpus[record.cpu.index()].balancing.shown.clone();
         let shown = shown.as_ref();
         let cpu = shown.map_or(dest, |shown| shown.cpu);
-        let mut finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
+        let mut finds = match shown.and_then(|shown| shown.exact.as_deref()) {
+            Some(exact) => exact.clone(),
+            None => self.as_balancing_finds(record.time, mode_of(record), cpu),
+        };
         let found = match shown.filter(|shown| !shown.found.is_empty()) {
             Some(shown) => shown.found.clone(),
             None => {

@@ -87,7 +87,7 @@ impl Walker {
     }
 
     /// Takes over what only some probes show.
-    fn show_more_of_cpu(&mut self, cpu: Cpu, shown: &CpuShown) {
+    pub(in super::super) fn show_more_of_cpu(&mut self, cpu: Cpu, shown: &CpuShown) {
         if let (Some(runnable), Some(util), Some(estimate)) = (shown.runnable, shown.util, shown.estimate) {
             self.sched.force_cpu_util(cpu, runnable, util);
             self.sched.force_cpu_estimate(cpu, estimate);
