@@ -26,8 +26,10 @@ fn guest() -> String {
 }
 
 fn boot(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fairlab"));
-    command.arg("boot").args(arguments).env("FAIRLAB_GUEST", guest()).stdin(Stdio::null());
+    // Whoever runs the tests may ignore interrupts, as shells let programs in the background do.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_fairlab"), "boot"]).args(arguments);
+    command.env("FAIRLAB_GUEST", guest()).stdin(Stdio::null());
     command
 }
 
