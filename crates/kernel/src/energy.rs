@@ -10,6 +10,7 @@ use fairlab_event::Cpu;
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::generation::behaviour::Headroom;
+use crate::select::fits_capacity;
 use crate::select::rules::EnergyCost;
 
 /// A performance state: what one CPU draws while it runs at this frequency (`struct em_perf_state`).
@@ -145,7 +146,7 @@ impl Scheduler {
     ///
     /// Kernel: `cpu_overutilized()`, kernel/sched/fair.c.
     pub(crate) fn cpu_overutilized(&self, cpu: Cpu) -> bool {
-        self.energy.is_some() && self.cpu_util(cpu, false) * 1280 >= self.capacity_of(cpu) * 1024
+        self.energy.is_some() && !fits_capacity(self.cpu_util(cpu, false), self.capacity_of(cpu))
     }
 
     /// Notes that some CPU has more to do than it can, if this one has.

@@ -17,6 +17,7 @@ mod statistics;
 mod wake_affine;
 mod wake_list;
 
+pub(crate) use capacity::fits_capacity;
 pub use changes::{SELECT_CHANGES, SelectEffect};
 pub use given::{GivenCpu, GivenLoad};
 pub(crate) use idle_time::IdleTime;

@@ -1,15 +1,13 @@
 //! Many runs: every kernel with every seed, on all cores.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
 use crate::boot::QemuKernel;
-use crate::{LabError, RunResult, RunSpec, host, run};
+use crate::{LabError, RunResult, RunSpec, host, run, workers};
 
 /// A kernel that is not modelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,34 +99,8 @@ pub fn run_all(
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<(Vec<RunResult>, Stopped), LabError> {
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results = Mutex::new(vec![None; specs.len()]);
-    on_progress(Progress { done: 0, total: specs.len() });
-    let work = || {
-        while let Some((index, spec)) = take(&next, specs) {
-            let outcome = run(spec, stop);
-            stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
-            let Some(result) = outcome? else { break };
-            results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result);
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            on_progress(Progress { done, total: specs.len() });
-        }
-        Ok::<(), LabError>(())
-    };
-    thread::scope(|scope| {
-        let threads = (0..jobs.clamp(1, specs.len().max(1))).map(|_| scope.spawn(work)).collect::<Vec<_>>();
-        threads.into_iter().try_for_each(|thread| match thread.join() {
-            Ok(outcome) => outcome,
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
-    })?;
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let results = workers::for_each(specs, jobs, on_progress, stop, |spec| run(spec, stop))?;
     let finished = results.into_iter().flatten().collect::<Vec<_>>();
     let stopped = Stopped(finished.len() < specs.len());
     Ok((finished, stopped))
-}
-
-fn take<'s>(next: &AtomicUsize, specs: &'s [RunSpec]) -> Option<(usize, &'s RunSpec)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    specs.get(index).map(|spec| (index, spec))
 }

@@ -10,15 +10,14 @@ mod figures;
 mod kernel;
 pub mod page;
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::{fs, thread};
+use std::sync::atomic::AtomicBool;
 
 pub use figures::{Counts, Fall, Figure, Figures};
 
 use crate::verify::{Agreement, Recording, VerifyOptions, holds_trace, verify};
-use crate::{LabError, Progress};
+use crate::{LabError, Progress, workers};
 
 /// How deep below the given folder recordings are looked for.
 const DEPTH_MAX: usize = 8;
@@ -124,7 +123,7 @@ pub fn measure(
         ));
     }
     let name = |place: &Place| name_below(folder, &place.path);
-    let outcomes = judge_all(&found, jobs, misses, on_progress);
+    let outcomes = judge_all(&found, jobs, misses, on_progress)?;
     let entries = found.iter().zip(outcomes).map(|(place, outcome)| Entry { name: name(place), outcome });
     Ok(Fidelity { entries: entries.collect() })
 }
@@ -170,31 +169,12 @@ fn judge_all(
     jobs: usize,
     misses: usize,
     on_progress: &(dyn Fn(Progress) + Sync),
-) -> Vec<Outcome> {
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let total = places.len();
-    let outcomes = Mutex::new(vec![Outcome::NoRecording; total]);
-    on_progress(Progress { done: 0, total });
-    let work = || {
-        while let Some((index, place)) = take(&next, places) {
-            if place.recording {
-                let outcome = judge(&place.path, misses);
-                outcomes.lock().unwrap_or_else(PoisonError::into_inner)[index] = outcome;
-            }
-            on_progress(Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, total.max(1)) {
-            scope.spawn(work);
-        }
-    });
-    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn take<'p>(next: &AtomicUsize, places: &'p [Place]) -> Option<(usize, &'p Place)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    places.get(index).map(|place| (index, place))
+) -> Result<Vec<Outcome>, LabError> {
+    let never = AtomicBool::new(false);
+    let outcomes = workers::for_each(places, jobs, on_progress, &never, |place| {
+        Ok(Some(if place.recording { judge(&place.path, misses) } else { Outcome::NoRecording }))
+    })?;
+    Ok(outcomes.into_iter().flatten().collect())
 }
 
 fn judge(path: &Path, misses: usize) -> Outcome {

@@ -26,6 +26,7 @@ mod tracks;
 mod trials;
 pub mod verify;
 mod way;
+mod workers;
 pub mod workloads;
 
 pub use compare::{

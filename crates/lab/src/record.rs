@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairlab_event::{Event, EventKind, Sink, System};
+use fairlab_event::{Event, EventKind, Sink, System, sink_fn};
 use fairlab_trace::{ImportStats, Losses, OutputFormat, ReadOptions, read_path};
 
 use crate::{LabError, TraceFile};
@@ -147,25 +147,17 @@ pub fn record(options: &RecordOptions, command: &[String], stop: &AtomicBool) ->
     copied.describe(&instance, options).map_err(|error| failed(&instance, &error))?;
     drop(instance);
     trace.system(&this_system(cpus.len()));
-    let import = read_path(&copied.0, &ReadOptions::default(), &mut trace).map_err(|error| {
-        LabError::new(format!("what was recorded cannot be read: {error}"), "record for longer")
-    })?;
-    let probes = if options.place { probe_counts(&copied.0) } else { BTreeMap::new() };
-    Ok(Recorded { status, pid, missing, dropped, probes, import, losses: trace.finish()? })
-}
-
-/// How many events of each probe there are.
-fn probe_counts(folder: &Path) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    let mut sink = fairlab_event::sink_fn(|event: &Event<'_>| {
+    let mut probes = BTreeMap::new();
+    let count = sink_fn(|event: &Event<'_>| {
         if let EventKind::Kprobe { name, .. } = event.kind {
-            *counts.entry(name.to_string()).or_insert(0) += 1;
+            *probes.entry(name.to_string()).or_insert(0) += 1;
         }
     });
-    // It has been read once already, and its troubles are told.
-    let _ = read_path(folder, &ReadOptions::default(), &mut sink);
-    drop(sink);
-    counts
+    let import =
+        read_path(&copied.0, &ReadOptions::default(), &mut (&mut trace, count)).map_err(|error| {
+            LabError::new(format!("what was recorded cannot be read: {error}"), "record for longer")
+        })?;
+    Ok(Recorded { status, pid, missing, dropped, probes, import, losses: trace.finish()? })
 }
 
 /// Buffers, clock, events. Returns the events that are not there.
@@ -394,7 +386,7 @@ mod tests {
         let recorded = record(&options, &command, &AtomicBool::new(false)).expect("a recording");
         assert_eq!((recorded.code(), recorded.dropped), (0, 0));
         let mut slept = 0;
-        let mut sink = fairlab_event::sink_fn(|event: &Event<'_>| {
+        let mut sink = sink_fn(|event: &Event<'_>| {
             let EventKind::SchedSwitch(switch) = event.kind else { return };
             slept += u32::from(switch.prev_comm.to_str() == "sleep" && !switch.prev_state.is_runnable());
         });

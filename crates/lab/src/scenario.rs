@@ -24,16 +24,14 @@ mod schbench_table;
 mod waits;
 mod wasted_cores;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
 
 pub use picture::{Bar, Picture};
 pub use report::{Claim, Part, Published, Report};
 
-use crate::{LabError, Onlooker, Progress, RunResult, RunSpec, machines, run_watched};
+use crate::{LabError, Onlooker, Progress, RunResult, RunSpec, machines, run_watched, workers};
 
 /// A published report that can be reproduced.
 #[derive(Debug)]
@@ -153,33 +151,7 @@ impl Bench<'_> {
         items: &[I],
         work: impl Fn(&I) -> Result<Option<T>, LabError> + Sync,
     ) -> Result<Option<Vec<T>>, LabError> {
-        let (next, done, total) = (AtomicUsize::new(0), AtomicUsize::new(0), items.len());
-        let results = Mutex::new(items.iter().map(|_| None).collect::<Vec<_>>());
-        (self.on_progress)(Progress { done: 0, total });
-        let labour = || {
-            while let Some((index, item)) = take(&next, items) {
-                let outcome = work(item);
-                self.stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
-                let Some(result) = outcome? else { break };
-                results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result);
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                (self.on_progress)(Progress { done, total });
-            }
-            Ok::<(), LabError>(())
-        };
-        thread::scope(|scope| {
-            let threads =
-                (0..self.jobs.clamp(1, total.max(1))).map(|_| scope.spawn(labour)).collect::<Vec<_>>();
-            threads.into_iter().try_for_each(|thread| match thread.join() {
-                Ok(outcome) => outcome,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-        })?;
-        Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect())
+        let results = workers::for_each(items, self.jobs, self.on_progress, self.stop, work)?;
+        Ok(results.into_iter().collect())
     }
-}
-
-fn take<'s, I>(next: &AtomicUsize, items: &'s [I]) -> Option<(usize, &'s I)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    items.get(index).map(|item| (index, item))
 }

@@ -8,6 +8,7 @@ use crate::balance::rules::BalanceLoad;
 use crate::core::Scheduler;
 use crate::generation::Feature;
 use crate::pelt::{CpuUtil, RunnableKind};
+use crate::select::fits_capacity;
 use crate::task::TaskId;
 
 impl Scheduler {
@@ -52,7 +53,7 @@ impl Scheduler {
 
     /// Whether a task leaves a CPU a fifth of its capacity (`task_fits_capacity()`).
     pub(crate) fn task_fits_capacity(&self, task: TaskId, cpu: Cpu) -> bool {
-        self.task_util_est(task) * 1280 < self.capacity_of(cpu) * 1024
+        fits_capacity(self.task_util_est(task), self.capacity_of(cpu))
     }
 
     /// What a task is expected to use (`task_util_est()`).

@@ -56,8 +56,8 @@ impl Level {
 /// Kernel: `default_topology[]` and `sched_init_numa()`, kernel/sched/topology.c; `x86_topology[]`,
 /// arch/x86/kernel/smpboot.c; `s390_topology[]`, arch/s390/kernel/topology.c. Variants: clusters from v5.16 (778c558f49a2);
 /// no level for threads without threads from v6.17 (f79c9aa446d6).
-/// Departs: preferred CPUs (`SD_ASYM_PACKING`) on x86 only, and only within a cache; books and drawers of s390 span the node; Intel's regrouping of distances
-/// under sub-NUMA clustering (v6.18) is not followed.
+/// Departs: preferred CPUs (`SD_ASYM_PACKING`) on x86 only, and only within a cache; books and drawers of s390 span the
+/// node; Intel's regrouping of distances under sub-NUMA clustering (v6.18) is not followed.
 pub(super) fn levels(topology: &Topology, rules: &DomainRules) -> Vec<Level> {
     let mut levels = Vec::new();
     let platform = topology.platform();

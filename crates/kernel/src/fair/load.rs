@@ -85,9 +85,7 @@ impl Scheduler {
 
     /// The time for averages of a CPU, ns (`rq_clock_pelt()`).
     fn rq_clock_pelt(&self, cpu: Cpu) -> u64 {
-        let rq = &self.rqs[cpu.index()];
-        let clock = self.pelt_epoch + rq.clock.0;
-        rq.pelt.now(&self.generation.pelt, RqTime { clock, clock_task: clock })
+        self.rqs[cpu.index()].pelt.now(&self.generation.pelt, self.rq_time(cpu))
     }
 
     /// Averages of a queue stand still while its group is throttled.
@@ -150,18 +148,15 @@ impl Scheduler {
     fn update_load_avg_at(&mut self, now: u64, se: SeId, passes_up: bool, update: LoadUpdate) {
         let cfs_rq = self.se(se).cfs_rq;
         let scale = self.contribution_scale(cfs_rq);
-        let (entity, queue) = (&mut self.entities[se.0 as usize], &mut self.cfs_rqs[cfs_rq.0 as usize]);
-        let (rules, attached) = (&self.generation.pelt, entity.avg.last_update_time != 0);
+        let runs = self.cfs(cfs_rq).curr == Some(se);
+        let entity = &mut self.entities[se.0 as usize];
+        let attached = entity.avg.last_update_time != 0;
         if attached {
-            let state = entity.tracked_state(queue.curr == Some(se));
-            let estimates = self.generation.features.enabled(Feature::UtilEst);
-            rules.update_se(now, scale, &mut entity.avg, state, estimates);
+            let (state, estimates) =
+                (entity.tracked_state(runs), self.generation.features.enabled(Feature::UtilEst));
+            self.generation.pelt.update_se(now, scale, &mut entity.avg, state, estimates);
         }
-        let state = queue.tracked_state();
-        let mut decayed = rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
-        if decayed {
-            self.governor_after_decay(cfs_rq);
-        }
+        let mut decayed = self.update_cfs_rq_load_avg_at(now, cfs_rq);
         if passes_up {
             decayed |= self.propagate_entity_load_avg(se);
         }
@@ -191,21 +186,18 @@ impl Scheduler {
     }
 
     pub(crate) fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
-        let now = self.cfs_rq_clock_pelt(cfs_rq);
+        self.update_cfs_rq_load_avg_at(self.cfs_rq_clock_pelt(cfs_rq), cfs_rq)
+    }
+
+    fn update_cfs_rq_load_avg_at(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
         let scale = self.contribution_scale(cfs_rq);
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let state = queue.tracked_state();
         let decayed = self.generation.pelt.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
-        if decayed {
-            self.governor_after_decay(cfs_rq);
-        }
-        decayed
-    }
-
-    fn governor_after_decay(&mut self, cfs_rq: CfsRqId) {
-        if self.generation.behaviours.governor_hook == GovernorHook::EveryQueueUpdate {
+        if decayed && self.generation.behaviours.governor_hook == GovernorHook::EveryQueueUpdate {
             self.cfs_rq_util_change(cfs_rq);
         }
+        decayed
     }
 
     /// Asks the governor if the queue is a root queue (`cfs_rq_util_change()`).

@@ -97,12 +97,6 @@ struct Accrual {
 }
 
 impl SchedAvg {
-    /// Whether an update at `now`, ns, would change anything: not within a unit of the last one.
-    pub const fn is_due(&self, now: u64) -> bool {
-        let delta = now.wrapping_sub(self.last_update_time) as i64;
-        delta < 0 || delta >> 10 != 0
-    }
-
     /// What divides the sums at this point of the period (`get_pelt_divider()`).
     pub const fn divider(&self) -> u32 {
         PELT_MIN_DIVIDER + self.period_contrib

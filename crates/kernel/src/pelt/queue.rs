@@ -334,6 +334,38 @@ mod tests {
     }
 
     #[test]
+    fn joining_again_is_a_new_weight_that_is_the_old_one() {
+        let mut unchanged = 0;
+        for (rules, load_avg, behind, weight) in [rules(5, 7), rules(5, 16), rules(6, 12), rules(7, 2)]
+            .into_iter()
+            .flat_map(|rules| [0, 1, 99, 300, 5000].map(|load_avg| (rules, load_avg)))
+            .flat_map(|(rules, load_avg)| [0, 1, 700, 60_000].map(|behind| (rules, load_avg, behind)))
+            .flat_map(|(rules, load, behind)| {
+                [2, 335, 1024, 88_761].map(|weight| (rules, load, behind, weight))
+            })
+        {
+            // Its sum may hold more than its average tells, and the queue less than the entity brought.
+            let mut se = task(load_avg, load_avg, load_avg);
+            se.period_contrib = 500;
+            se.load_sum = load_avg * DIVIDER / weight + behind;
+            for of_queue in [0, 150, 20_000] {
+                let (mut joined, mut reweighted) = (queue(of_queue, 0, 0), queue(of_queue, 0, 0));
+                let (mut one, mut other) = (se, se);
+                rules.rejoin(&mut joined, &mut one, weight);
+                let same = EntityWeight::of_task(weight);
+                rules.reweight_entity(&mut reweighted, &mut other, same, same);
+                assert_eq!(
+                    (joined.avg, one),
+                    (reweighted.avg, other),
+                    "{load_avg} {behind} {weight} {of_queue}"
+                );
+                unchanged += usize::from(joined.avg == queue(of_queue, 0, 0).avg);
+            }
+        }
+        assert!((1..960).contains(&unchanged), "{unchanged} of 960 leave no trace");
+    }
+
+    #[test]
     fn runnability_joins_with_the_task_or_with_its_enqueue() {
         let mut counted = queue(0, 900, 0);
         let mut se = task(200, 300, 100);

@@ -14,7 +14,7 @@ use crate::pelt::SchedAvg;
 use crate::task::TaskId;
 
 /// Whether `util` leaves a fifth of `capacity` free (`fits_capacity()`).
-const fn fits_capacity(util: u64, capacity: u64) -> bool {
+pub(crate) const fn fits_capacity(util: u64, capacity: u64) -> bool {
     util * 1280 < capacity * 1024
 }
 

@@ -7,7 +7,7 @@
 use fairlab_event::Cpu;
 
 use super::rules::{EnergyAware, EnergyCandidates, EnergyGain, EnergyUtil};
-use super::{Wakee, decide};
+use super::{Wakee, decide, fits_capacity};
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, SelectReason};
@@ -141,7 +141,7 @@ impl Placing<'_> {
             self.scanned += 1;
             let util = self.util(cpu, Some(cpu), false);
             let capacity = self.scheduler.capacity_of(cpu);
-            if util * 1280 >= capacity * 1024 {
+            if !fits_capacity(util, capacity) {
                 continue;
             }
             let room = capacity - util;

@@ -6,16 +6,15 @@
 //! Must not know: how a kernel is booted, how the answer is shown.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::{env, fs, thread};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::{env, fs};
 
 use fairlab_kernel::Generation;
 
 use crate::boot::{QemuKernel, QemuSpec, run_and_keep};
 use crate::machines::{emulated_layout, emulated_machine};
 use crate::verify::{VerifyOptions, verify};
-use crate::{LabError, Progress, RunFolder, RunResult, RunSpec, run};
+use crate::{LabError, Progress, RunFolder, RunResult, RunSpec, run, workers};
 
 /// A booted kernel and its generation.
 const KERNELS: [(&str, &str); 4] = [
@@ -98,11 +97,16 @@ impl Measure {
         let difference = (modelled - booted).abs();
         match self {
             Measure::Wait => difference / booted.max(run.tick_ns),
-            Measure::LongWait => difference / booted,
+            Measure::LongWait => long_wait_error(booted, modelled),
             Measure::Rate => difference / booted.max(EVENTS_LEAST / run.seconds),
             Measure::Share => difference,
         }
     }
+}
+
+/// A difference as a share of the booted kernel's wait.
+fn long_wait_error(booted: f64, modelled: f64) -> f64 {
+    (modelled - booted).abs() / booted
 }
 
 /// What differences are measured against.
@@ -178,31 +182,7 @@ pub fn side_by_side(
         let known = KERNELS.map(|(booted, _)| booted).join(", ");
         return Err(LabError::new(format!("no kernel is called '{only}'"), format!("there are {known}")));
     }
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let found = Mutex::new(vec![None; cases.len()]);
-    let total = cases.len();
-    let work = || {
-        while let Some((index, case)) = cases.get(next.load(Ordering::Relaxed)).and_then(|_| {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            Some((index, cases.get(index)?))
-        }) {
-            let beside = one(case.0, case.1, stop);
-            stop.fetch_or(beside.is_err(), Ordering::Relaxed);
-            let Some(beside) = beside? else { break };
-            found.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(beside);
-            on_progress(Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
-        }
-        Ok::<(), LabError>(())
-    };
-    on_progress(Progress { done: 0, total });
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs.clamp(1, total)).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| match thread.join() {
-            Ok(outcome) => outcome,
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
-    })?;
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let found = workers::for_each(&cases, jobs, on_progress, stop, |case| one(case.0, case.1, stop))?;
     Ok(found.into_iter().collect())
 }
 
@@ -286,7 +266,7 @@ fn pairs(real: &RunResult, runs: &[RunResult], run: Run) -> Vec<Pair> {
 pub fn summaries(all: &[Beside]) -> Vec<Summary> {
     let error = |pair: &Pair, measure: Measure| match measure {
         Measure::LongWait if pair.measure == Measure::Wait && pair.booted >= LONG_WAIT_NS => {
-            Some((pair.modelled[0] - pair.booted).abs() / pair.booted)
+            Some(long_wait_error(pair.booted, pair.modelled[0]))
         }
         _ => (pair.measure == measure).then_some(pair.error),
     };

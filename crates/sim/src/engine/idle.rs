@@ -37,13 +37,12 @@ impl CpuIdle {
             let count = kept.clone().count() as u64;
             let average = kept.clone().sum::<u64>() / count.max(1);
             let variance = kept.clone().map(|us| us.abs_diff(average).pow(2)).sum::<u64>() / count.max(1);
-            let alike = variance <= 400 || average.pow(2) > 36 * variance;
-            if count > 0 && alike && count * 4 > INTERVALS as u64 * 3 {
-                return Some(average);
-            }
             // The longest may be an exception; of a quarter of them that is not believed.
             if count * 4 <= INTERVALS as u64 * 3 {
                 return None;
+            }
+            if variance <= 400 || average.pow(2) > 36 * variance {
+                return Some(average);
             }
             limit = kept.max().unwrap_or(0).saturating_sub(1);
         }

@@ -157,7 +157,7 @@ impl Jobs {
 }
 
 /// `time`, give or take a part of it.
-fn about(time: Ns, part: u64, random: &mut Stream) -> Ns {
+pub(super) fn about(time: Ns, part: u64, random: &mut Stream) -> Ns {
     Ns(time.0 - time.0 / part + random.below(2 * time.0 / part + 1))
 }
 

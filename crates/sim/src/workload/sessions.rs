@@ -9,6 +9,7 @@
 use fairlab_event::Ns;
 
 use super::cgroup::GroupSpec;
+use super::jobs::about;
 use crate::rng::Stream;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
@@ -77,10 +78,10 @@ impl Sessions {
         let Session { run, sleep, .. } = self.sessions[*session];
         *computed = !*computed && sleep > Ns::ZERO;
         if *computed {
-            return Action::Sleep(Ns(sleep.0 / 2 + random.below(sleep.0)));
+            return Action::Sleep(about(sleep, 2, random));
         }
         self.operations += 1;
-        Action::Run(Ns(run.0 - run.0 / 4 + random.below(run.0 / 2 + 1)))
+        Action::Run(about(run, 4, random))
     }
 }
 
