@@ -146,13 +146,12 @@ fn point_and_rule((point, rule): (&str, &str)) -> String {
 /// What a kernel is made of, as lines `section / name = value`.
 fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, String)> {
     let mut lines = Vec::new();
-    for (point, rule) in kernel.behaviours.describe().into_iter().chain(kernel.select.describe()) {
-        lines.push(("rule", point.to_string(), rule.to_string()));
-    }
     lines.extend(kernel.domain.describe().into_iter().map(|(rule, is)| ("domains", rule.to_string(), is)));
     let balance = kernel.balance.describe().into_iter();
     lines.extend(balance.map(|(point, rule)| ("balancing", point.replace('_', " "), rule.to_string())));
     for (section, rules) in [
+        ("rule", kernel.behaviours.describe(kernel.features)),
+        ("wakeup rule", kernel.select.describe()),
         ("group rule", kernel.groups.describe()),
         ("bandwidth rule", kernel.bandwidth.describe()),
         ("load tracking rule", kernel.pelt.describe()),
@@ -187,6 +186,8 @@ fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError
             "name": kernel.name(),
             "changes": kernel.changes().map(change_json).collect::<Vec<_>>(),
             "rules": section("rule"),
+            "wakeup_rules": section("wakeup rule"),
+            "balancing_rules": section("balancing"),
             "domains": section("domains"),
             "group_rules": section("group rule"),
             "bandwidth_rules": section("bandwidth rule"),
@@ -198,6 +199,8 @@ fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError
     let mut text = format!("{}\n", kernel.name());
     for (title, wanted) in [
         ("Rules", "rule"),
+        ("Rules of where a task wakes", "wakeup rule"),
+        ("Rules of balancing", "balancing"),
         ("Rules for groups", "group rule"),
         ("Rules of bandwidth control", "bandwidth rule"),
         ("Rules of load tracking", "load tracking rule"),

@@ -1,5 +1,7 @@
 //! Named behaviours: which algorithm stands at a decision point. Policy code matches on these, never on a release.
 
+use super::feature::{Feature, Features};
+
 /// Declares the behaviours once; each has a short description for `kernels show`.
 macro_rules! behaviours {
     ($($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* })*) => {
@@ -390,35 +392,68 @@ impl Behaviours {
         self.yielding = Yield::SkipBuddy;
     }
 
-    /// Each decision point with the rule that stands there, for listing and for diffs.
-    pub fn describe(&self) -> [(&'static str, &'static str); 26] {
-        [
-            ("placement", self.placement.describe()),
-            ("pick", self.pick.describe()),
-            ("tick preemption", self.tick_preemption.describe()),
-            ("wakeup preemption", self.wakeup_preemption.describe()),
-            ("yield", self.yielding.describe()),
-            ("buddies", self.buddy_clearing.describe()),
-            ("reweight", self.reweight.describe()),
-            ("arithmetic", self.arithmetic.describe()),
-            ("slice protection", self.slice_protection.describe()),
-            ("protection begins", self.protection_start.describe()),
-            ("reschedule", self.reschedule.describe()),
-            ("pick of a preemption test", self.test_pick.describe()),
-            ("delayed sleeper in a preemption test", self.delayed_in_test.describe()),
-            ("empty group", self.empty_group.describe()),
-            ("delayed sleeper", self.delayed_lag.describe()),
-            ("fork preemption", self.fork_preemption.describe()),
-            ("lag inflation", self.lag_inflation.describe()),
-            ("lag limit", self.lag_limit.describe()),
-            ("average", self.average_rounding.describe()),
-            ("virtual zero", self.virtual_zero.describe()),
-            ("fork placement", self.fork_placement.describe()),
-            ("request", self.request.describe()),
-            ("headroom", self.headroom.describe()),
-            ("governor", self.governor_hook.describe()),
-            ("slice timer", self.hrtick.describe()),
-            ("real-time limit", self.rt_limit.describe()),
-        ]
+    /// Each decision point with the rule that stands there, for listing and for diffs; without those that nothing comes
+    /// to under the other rules and these features.
+    pub fn describe(&self, features: Features) -> Vec<(&'static str, &'static str)> {
+        let averages = self.placement != Placement::MinVruntime;
+        let lags = averages && self.placement != Placement::AverageWithCredit;
+        let deadlines = self.pick.has_deadlines();
+        let protects = deadlines && features.has(Feature::RunToParity);
+        let delays = features.has(Feature::DelayDequeue);
+        let all = [
+            ("placement", self.placement.describe(), true),
+            ("pick", self.pick.describe(), true),
+            ("tick preemption", self.tick_preemption.describe(), true),
+            ("wakeup preemption", self.wakeup_preemption.describe(), true),
+            ("fork preemption", self.fork_preemption.describe(), true),
+            ("yield", self.yielding.describe(), true),
+            ("buddies", self.buddy_clearing.describe(), true),
+            ("reweight", self.reweight.describe(), true),
+            ("arithmetic", self.arithmetic.describe(), true),
+            ("slice protection", self.slice_protection.describe(), protects),
+            ("protection begins", self.protection_start.describe(), protects),
+            ("request", self.request.describe(), deadlines),
+            ("reschedule", self.reschedule.describe(), true),
+            ("pick of a preemption test", self.test_pick.describe(), deadlines),
+            ("delayed sleeper", self.delayed_lag.describe(), delays),
+            ("delayed sleeper in a preemption test", self.delayed_in_test.describe(), delays),
+            ("lag inflation", self.lag_inflation.describe(), lags),
+            ("lag limit", self.lag_limit.describe(), lags),
+            ("average", self.average_rounding.describe(), averages),
+            ("virtual zero", self.virtual_zero.describe(), true),
+            ("fork placement", self.fork_placement.describe(), true),
+            ("empty group", self.empty_group.describe(), true),
+            ("headroom", self.headroom.describe(), true),
+            ("governor", self.governor_hook.describe(), true),
+            ("slice timer", self.hrtick.describe(), true),
+            ("real-time limit", self.rt_limit.describe(), true),
+        ];
+        all.into_iter().filter(|&(.., decides)| decides).map(|(point, rule, _)| (point, rule)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Generation;
+
+    /// The decision points at which a kernel has a rule.
+    fn points(kernel: &str) -> Vec<&'static str> {
+        let kernel = kernel.parse::<Generation>().expect("a kernel");
+        kernel.behaviours.describe(kernel.features).into_iter().map(|(point, _)| point).collect()
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_have_has_no_rule() {
+        let has = |kernel: &str, point: &str| points(kernel).contains(&point);
+        for (point, first, last_without) in [
+            ("average", "e0c2ff903c32", "v6.5"),
+            ("lag limit", "86bfbb7ce4f6", "e0c2ff903c32"),
+            ("slice protection", "v6.6", "86bfbb7ce4f6"),
+            ("delayed sleeper", "v6.12", "v6.11"),
+        ] {
+            assert!(has(first, point), "{first} has a rule for {point}");
+            assert!(!has(last_without, point), "{last_without} has none for {point}");
+        }
+        assert!(has("v4.18", "pick") && has("v7.2", "pick"));
     }
 }
