@@ -107,3 +107,109 @@ impl Scheduler {
         Some(task)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpumask::CpuMask;
+    use crate::task::Policy;
+    use crate::testbed::{Bed, MS};
+
+    /// Whether the running task of CPU 1 should be pushed to CPU 0 after so many tries in vain.
+    fn pushes(kernel: &str, migration: MigrationType, failed: u32) -> bool {
+        let mut bed = Bed::new(kernel, 2, 1);
+        bed.spawn(0, 1);
+        bed.spawn(0, 1);
+        let attempt =
+            Attempt { migration, pushes: false, ..bed.scheduler.pushing(Cpu(1), Cpu(0)).expect("two tasks") };
+        bed.scheduler.voluntary_active_balance(&attempt, Cpu(1))
+            || bed.scheduler.imbalanced_active_balance(&attempt, failed)
+    }
+
+    #[test]
+    fn a_running_task_is_pushed_after_more_tries_in_vain_than_hot_tasks_stay_and_two() {
+        use MigrationType::{Load, Task, Util};
+        for kernel in ["v5.4", "v5.11", "v5.12"] {
+            assert_eq!([3, 4].map(|failed| pushes(kernel, Task, failed)), [false, true], "{kernel}");
+        }
+        assert_eq!([Load, Util].map(|migration| pushes("v5.11", migration, 4)), [true, true]);
+        assert_eq!(
+            [Load, Util].map(|migration| pushes("v5.12", migration, 40)),
+            [false, false],
+            "tasks only"
+        );
+    }
+
+    #[test]
+    fn a_task_that_is_too_large_for_its_cpu_is_pushed_at_once() {
+        assert!(pushes("v5.10", MigrationType::Misfit, 0));
+        assert!(!pushes("v5.10", MigrationType::Load, 0));
+        let mut bed = Bed::new("v5.4", 2, 1);
+        bed.spawn(0, 1);
+        bed.spawn(0, 1);
+        let attempt =
+            Attempt { takes_misfit: true, ..bed.scheduler.pushing(Cpu(1), Cpu(0)).expect("two tasks") };
+        assert!(bed.scheduler.voluntary_active_balance(&attempt, Cpu(1)), "by load, too");
+    }
+
+    /// Tasks on CPU 1: the one that ran longest ago is bound to it. The stopper pushes another to CPU 0.
+    #[test]
+    fn the_stopper_pushes_the_task_that_ran_longest_ago_of_those_that_may_go() {
+        let mut bed = Bed::new("v6.6", 4, 1);
+        let tasks = [CpuMask::single(Cpu(1)), CpuMask::ALL, CpuMask::ALL]
+            .map(|allowed| bed.spawn_with(0, 1, Policy::Normal, allowed));
+        let stopper = bed.spawn_with(0, 1, Policy::Stop, CpuMask::single(Cpu(1)));
+        bed.pass(20 * MS);
+        bed.schedule(1);
+        assert_eq!(bed.scheduler.curr(Cpu(1)), stopper);
+        bed.scheduler.balance.cpus[1].push_cpu = Some(Cpu(0));
+        bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 9;
+        bed.at(1);
+        assert_eq!(bed.scheduler.decide_push_task(Cpu(1)), Some((tasks[1], Cpu(0))));
+        assert_eq!(bed.scheduler.apply_push(Cpu(1)), Some(tasks[1]));
+        assert_eq!(bed.scheduler.task(tasks[1]).cpu(), Cpu(0));
+        assert_eq!([0, 1].map(|cpu| bed.scheduler.nr_running(Cpu(cpu))), [1, 3]);
+        assert_eq!(bed.scheduler.rqs[0].clock, bed.scheduler.rqs[1].clock, "both clocks stand at now");
+        assert_eq!(bed.scheduler.check_invariants(), Ok(()));
+        assert_eq!(bed.scheduler.push_cpu(Cpu(1)), None, "the next push may begin");
+        let sd = bed.scheduler.domain(Cpu(0), 0);
+        let counts = (sd.counters.alb_count, sd.counters.alb_pushed, sd.counters.alb_failed);
+        assert_eq!((counts, sd.balance.nr_balance_failed), ((1, 1, 0), 0));
+        assert_eq!(sd.counters.lb[CpuIdleType::Idle.index()].gained, 1, "as if an idle CPU had pulled it");
+    }
+
+    #[test]
+    fn a_push_that_finds_no_task_is_counted_and_forgotten() {
+        let mut bed = Bed::new("v6.6", 4, 1);
+        for _ in 0..2 {
+            bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
+        }
+        bed.scheduler.balance.cpus[1].push_cpu = Some(Cpu(0));
+        bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 9;
+        bed.at(1);
+        assert_eq!(bed.scheduler.apply_push(Cpu(1)), None);
+        assert_eq!(bed.scheduler.push_cpu(Cpu(1)), None);
+        let sd = bed.scheduler.domain(Cpu(0), 0);
+        let counts = (sd.counters.alb_count, sd.counters.alb_pushed, sd.counters.alb_failed);
+        assert_eq!((counts, sd.balance.nr_balance_failed), ((1, 0, 1), 9));
+    }
+
+    #[test]
+    fn nothing_is_pushed_if_only_the_stopper_is_left_or_to_the_same_cpu() {
+        let pushed = |tasks, dest| {
+            let mut bed = Bed::new("v6.6", 2, 1);
+            for _ in 0..tasks {
+                bed.spawn(0, 1);
+            }
+            bed.spawn_with(0, 1, Policy::Stop, CpuMask::single(Cpu(1)));
+            bed.pass(20 * MS);
+            bed.schedule(1);
+            bed.scheduler.balance.cpus[1].push_cpu = Some(Cpu(dest));
+            bed.at(1);
+            let pushed = bed.scheduler.apply_push(Cpu(1)).is_some();
+            assert_eq!(bed.scheduler.domain(Cpu(0), 0).counters.alb_count, u64::from(pushed));
+            pushed
+        };
+        assert_eq!((pushed(0, 0), pushed(1, 0), pushed(1, 1)), (false, true, false));
+    }
+}

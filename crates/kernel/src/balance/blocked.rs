@@ -136,3 +136,89 @@ impl Scheduler {
         state.has_blocked_load
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::GroupId;
+    use crate::testbed::{Bed, MS};
+
+    /// A task of a group has run on CPU 0 for 20 ms and sleeps.
+    fn left(kernel: &str) -> Bed {
+        let mut bed = Bed::new(kernel, 2, 1);
+        bed.at(0);
+        let group = bed.scheduler.new_group(GroupId::ROOT, 1024);
+        bed.spawn_in(group, 0);
+        bed.run(0, 20);
+        bed.sleep(0);
+        bed
+    }
+
+    fn update(bed: &mut Bed) -> BlockedUpdate {
+        bed.at(0);
+        bed.scheduler.update_blocked_averages(Cpu(0))
+    }
+
+    #[test]
+    fn what_a_sleeper_left_fades_until_its_queues_need_no_more_updates() {
+        for kernel in ["v5.4", "v5.10", "v6.1", "v6.12"] {
+            let mut bed = left(kernel);
+            bed.scheduler.balance.cpus[0].has_blocked_load = true;
+            bed.pass(32 * MS);
+            let root = bed.scheduler.rqs[0].cfs;
+            let before = bed.scheduler.cfs(root).tracked.avg;
+            let first = update(&mut bed);
+            // The group's entity has taken the root along before its turn comes.
+            assert_eq!(first, BlockedUpdate { cpus: 1, queues: 2, dropped: 0, decayed: 0 }, "{kernel}");
+            let after = bed.scheduler.cfs(root).tracked.avg;
+            assert!(after.util_avg.abs_diff(before.util_avg / 2) <= 2, "{kernel}: half of it in 32 ms");
+            assert!(after.load_avg < before.load_avg, "{kernel}: the group's entity has told the root");
+            assert!(bed.scheduler.balance.cpus[0].has_blocked_load, "{kernel}");
+            assert_eq!(bed.scheduler.balance.cpus[0].last_blocked_load_update_tick, 52, "{kernel}");
+            bed.pass(2_000 * MS);
+            update(&mut bed);
+            bed.pass(MS);
+            update(&mut bed);
+            bed.pass(MS);
+            let last = update(&mut bed);
+            assert!(!bed.scheduler.balance.cpus[0].has_blocked_load, "{kernel}: nothing is left");
+            assert!(last.queues <= 1, "{kernel}: {last:?}: the group's queue is not listed any more");
+            assert_eq!(last.decayed, 0, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn a_root_queue_that_changed_is_counted_for_the_governor() {
+        let mut bed = Bed::new("v5.10", 2, 1);
+        bed.spawn(0, 0);
+        bed.run(0, 20);
+        bed.sleep(0);
+        bed.pass(32 * MS);
+        assert_eq!(update(&mut bed).decayed, 1);
+        assert_eq!(update(&mut bed).decayed, 0, "no time has passed");
+    }
+
+    /// Queues are aged from the bottom up; one whose child is listed stays.
+    #[test]
+    fn a_queue_joins_the_list_once_and_before_its_parents() {
+        let mut bed = Bed::new("v5.10", 2, 1);
+        bed.at(0);
+        let outer = bed.scheduler.new_group(GroupId::ROOT, 1024);
+        let inner = bed.scheduler.new_group(outer, 1024);
+        bed.spawn_in(inner, 0);
+        bed.spawn_in(outer, 0);
+        let groups = bed.scheduler.rqs[0].leaf_cfs_rqs.iter().map(|&cfs_rq| bed.scheduler.cfs(cfs_rq).group);
+        assert_eq!(groups.collect::<Vec<_>>(), [inner, outer, GroupId::ROOT]);
+    }
+
+    /// What a group's queue bears is told to the group when it has faded, so that other CPUs get its share.
+    #[test]
+    fn a_group_is_told_what_is_left_of_its_load() {
+        let mut bed = left("v5.13");
+        let told = |bed: &Bed| bed.scheduler.groups[1].load_avg;
+        let before = told(&bed);
+        bed.pass(100 * MS);
+        update(&mut bed);
+        assert!(told(&bed) * 4 < before, "{before}, then {}", told(&bed));
+    }
+}

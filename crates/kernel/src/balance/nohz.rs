@@ -2,6 +2,9 @@
 //!
 //! Must not know: when a tick is stopped, how an interrupt reaches a CPU.
 
+#[cfg(test)]
+mod tests;
+
 use fairlab_event::Cpu;
 
 use crate::balance::periodic::BalanceWork;

@@ -122,3 +122,169 @@ impl Scheduler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpumask::CpuMask;
+    use crate::task::Policy;
+    use crate::testbed::{Bed, MS};
+    use crate::topology::{SmtNumbering, Topology};
+
+    /// Two nodes of two cores of two threads, 100 ticks after the start; the cost of new-idle balancing is not to decay.
+    fn machine(kernel: &str) -> Bed {
+        let topology = Topology::regular(2, 1, 2, 2, SmtNumbering::Adjacent).expect("a machine");
+        let mut bed = Bed::on(kernel, topology);
+        bed.pass(100 * MS);
+        for cpu in 0..8 {
+            bed.at(cpu);
+            for level in 0..3 {
+                bed.scheduler.domain_state_mut(Cpu(cpu), level).decay_max_lb_cost = 1 << 40;
+            }
+        }
+        bed.at(0);
+        bed
+    }
+
+    fn balanced_at(bed: &mut Bed, cpu: u32, last: [u64; 3]) {
+        for (level, last) in last.into_iter().enumerate() {
+            bed.scheduler.domain_state_mut(Cpu(cpu), level).last_balance = last;
+        }
+    }
+
+    fn last_balanced(bed: &Bed, cpu: u32) -> [u64; 3] {
+        [0, 1, 2].map(|level| bed.scheduler.domain_state(Cpu(cpu), level).last_balance)
+    }
+
+    fn rebalance(bed: &mut Bed, cpu: u32, idle: CpuIdleType) -> BalanceWork {
+        let mut work = BalanceWork::default();
+        bed.at(cpu);
+        bed.scheduler.rebalance_domains(Cpu(cpu), idle, &mut work);
+        work
+    }
+
+    #[test]
+    fn the_softirq_is_run_from_the_tick_on_at_which_a_level_is_due() {
+        let mut bed = machine("v5.10");
+        let mut softirq = |next| {
+            bed.scheduler.balance.cpus[0].next_balance = next;
+            bed.scheduler.trigger_load_balance(Cpu(0)).softirq
+        };
+        assert_eq!([99, 100, 101].map(&mut softirq), [true, true, false]);
+        let mut alone = Bed::new("v5.10", 1, 1);
+        alone.at(0);
+        assert!(!alone.scheduler.trigger_load_balance(Cpu(0)).softirq, "there is nobody to balance with");
+    }
+
+    #[test]
+    fn the_tick_tells_the_softirq_whether_the_cpu_idles() {
+        let idle_calls = |busy: bool| {
+            let mut bed = machine("v5.10");
+            if busy {
+                bed.spawn(0, 0);
+            }
+            bed.at(0);
+            bed.scheduler.trigger_load_balance(Cpu(0));
+            bed.scheduler.run_rebalance_domains(Cpu(0));
+            let lb = bed.scheduler.domain(Cpu(0), 0).counters.lb;
+            [CpuIdleType::Idle, CpuIdleType::NotIdle].map(|idle| lb[idle.index()].count)
+        };
+        assert_eq!(idle_calls(false), [1, 0]);
+        assert_eq!(idle_calls(true), [0, 1]);
+    }
+
+    /// Idle, the levels of two threads, four and eight CPUs are due every 2, 4 and 8 ms.
+    #[test]
+    fn each_level_is_balanced_when_it_is_due_and_the_next_softirq_comes_when_one_is() {
+        let after = |last| {
+            let mut bed = machine("v5.10");
+            balanced_at(&mut bed, 0, last);
+            let work = rebalance(&mut bed, 0, CpuIdleType::Idle);
+            (last_balanced(&bed, 0), work.scanned, bed.scheduler.balance.cpus[0].next_balance)
+        };
+        assert_eq!(after([99, 96, 93]), ([99, 100, 93], 4, 101));
+        assert_eq!(after([99, 97, 92]), ([99, 97, 100], 8, 101));
+        assert_eq!(after([98, 98, 95]), ([100, 98, 95], 2, 102), "the level above comes before it again");
+        assert_eq!(after([99, 99, 99]), ([99, 99, 99], 0, 101));
+        assert_eq!(after([0, 0, 0]), ([100, 100, 100], 2 + 4 + 8, 104), "each in vain: intervals double");
+    }
+
+    #[test]
+    fn levels_above_one_that_another_cpu_balances_are_left_to_that() {
+        let levels = |kernel: &str, next_decay| {
+            let mut bed = machine(kernel);
+            balanced_at(&mut bed, 1, [0, 0, 0]);
+            bed.scheduler.domain_state_mut(Cpu(1), 0).decay_max_lb_cost = next_decay;
+            bed.scheduler.set_max_idle_balance_cost(Cpu(1), 0);
+            for (level, cost) in [256_000, 256_000, 512_000].into_iter().enumerate() {
+                bed.scheduler.domain_state_mut(Cpu(1), level).max_newidle_lb_cost = cost;
+            }
+            let work = rebalance(&mut bed, 1, CpuIdleType::Idle);
+            (last_balanced(&bed, 1), work.tries, bed.scheduler.max_idle_balance_cost(Cpu(1)))
+        };
+        // Every CPU may balance the threads of its core; CPU 0 balances for its core and its node.
+        assert_eq!(levels("v5.10", 1 << 40), ([100, 100, 0], 2, 0));
+        let summed = 253_000 + 256_000 + 512_000;
+        assert_eq!(
+            levels("v5.10", 99),
+            ([100, 100, 0], 2, summed),
+            "all costs are summed up once one decays"
+        );
+    }
+
+    #[test]
+    fn what_new_idle_balancing_may_take_falls_to_the_migration_cost_and_no_lower() {
+        let mut bed = machine("v5.10");
+        bed.scheduler.domain_state_mut(Cpu(0), 2).decay_max_lb_cost = 99;
+        bed.scheduler.set_max_idle_balance_cost(Cpu(0), 900_000);
+        rebalance(&mut bed, 0, CpuIdleType::Idle);
+        assert_eq!(bed.scheduler.max_idle_balance_cost(Cpu(0)), 500_000);
+    }
+
+    /// An idle CPU that has pulled a task waits as long as a busy one.
+    #[test]
+    fn what_was_pulled_decides_when_the_next_balance_is_due() {
+        let mut bed = Bed::new("v5.10", 2, 1);
+        for _ in 0..3 {
+            bed.spawn(0, 1);
+        }
+        bed.pass(100 * MS);
+        let work = rebalance(&mut bed, 0, CpuIdleType::Idle);
+        assert_eq!((work.tries, work.scanned, work.looked, work.moved), (1, 2, 2, 1));
+        assert!(work.pushes.is_empty());
+        assert_eq!(bed.scheduler.balance.cpus[0].next_balance, 100 + 16 * 2 - 1);
+        let mut bed = Bed::new("v5.10", 2, 1);
+        bed.pass(100 * MS);
+        rebalance(&mut bed, 0, CpuIdleType::Idle);
+        assert_eq!(bed.scheduler.balance.cpus[0].next_balance, 100 + 2 * 2, "in vain: the interval doubles");
+    }
+
+    #[test]
+    fn a_try_that_begins_a_push_names_the_cpu_whose_stopper_is_to_run() {
+        let pushes = |failed| {
+            let mut bed = Bed::new("v5.10", 2, 1);
+            bed.spawn(0, 1);
+            bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
+            bed.pass(100 * MS);
+            bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = failed;
+            let work = rebalance(&mut bed, 0, CpuIdleType::Idle);
+            assert_eq!(work.moved, 0, "who waits is pinned");
+            work.pushes
+        };
+        assert_eq!((pushes(2), pushes(3)), (vec![], vec![Cpu(1)]), "more than one try and two");
+    }
+
+    #[test]
+    fn an_idle_balance_pulled_the_next_kick_forward_up_to_v5_12() {
+        let next_kick = |kernel, idle| {
+            let mut bed = machine(kernel);
+            bed.scheduler.balance.nohz.next_balance = 5_000;
+            balanced_at(&mut bed, 0, [100, 100, 100]);
+            rebalance(&mut bed, 0, idle);
+            bed.scheduler.balance.nohz.next_balance
+        };
+        assert_eq!(next_kick("v5.12", CpuIdleType::Idle), 102);
+        assert_eq!(next_kick("v5.12", CpuIdleType::NotIdle), 5_000);
+        assert_eq!(next_kick("v5.13", CpuIdleType::Idle), 5_000);
+    }
+}
