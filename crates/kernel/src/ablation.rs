@@ -77,7 +77,12 @@ fn situations() -> impl Iterator<Item = &'static (&'static str, Situation)> {
 fn the_others_are_felt_in_their_situations() {
     for (name, situation) in situations() {
         let index = LOG.iter().position(|change| change.name == *name).expect("a change of the log");
-        let [before, after] = [index, index + 1].map(|length| situation(Generation::prefix(length).name()));
+        let kernels = match LOG[index].release {
+            Some(_) => [index, index + 1].map(|length| Generation::prefix(length).name().to_string()),
+            // A later release may have made the same of it.
+            None => ["v6.12".to_string(), format!("v6.12+{name}")],
+        };
+        let [before, after] = kernels.map(|kernel| situation(&kernel));
         assert_ne!(before, after, "{name}");
     }
 }

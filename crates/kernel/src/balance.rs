@@ -62,8 +62,8 @@ pub(crate) struct Balance {
     /// By CPU.
     pub cpus: Vec<CpuBalance>,
     pub nohz: nohz::Nohz,
-    /// The kernel is preemptible (`CONFIG_PREEMPTION`).
-    pub preemption: bool,
+    /// Whether this kernel was built preemptible (`CONFIG_PREEMPTION`); `None`: as kernels of its generation are.
+    pub preemption: Option<bool>,
     /// Every try is noted here, if that is wanted.
     pub notes: Option<Vec<BalanceNote>>,
 }
@@ -103,16 +103,25 @@ impl Balance {
         Balance {
             cpus: (0..nr_cpus).map(cpu).collect(),
             nohz: nohz::Nohz::default(),
-            preemption: false,
+            preemption: None,
             notes: None,
         }
     }
 }
 
 impl Scheduler {
-    /// Whether the kernel is preemptible: it then takes one task at a time when it goes idle.
+    /// Says whether this very kernel was built preemptible, however others of its generation are.
     pub fn set_preemption(&mut self, preemptible: bool) {
-        self.balance.preemption = preemptible;
+        self.balance.preemption = Some(preemptible);
+    }
+
+    /// How much a CPU takes that goes idle.
+    pub(crate) fn newidle_pull(&self) -> NewidlePull {
+        match self.balance.preemption {
+            Some(true) => NewidlePull::OneTask,
+            Some(false) => NewidlePull::ByImbalance,
+            None => self.generation.balance.newidle_pull,
+        }
     }
 
     /// Ticks in a second (`HZ`).

@@ -8,9 +8,10 @@ use super::rules::{
     CostBump, CostDecay, CountedFailures, CountedTasks, DelayedCount, DelayedMoves, EmptyQueue,
     EnergyBalance, EnergyOverload, FullTie, GroupRunnable, Halving, IdlePolicyBusy, IlbAbort, IlbChoice,
     IlbOrder, IlbUpdate, Ineligible, LoadStep, LocalAverage, LookLimit, Misfit, MisfitSize, MisfitTie,
-    NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidleStats, NewidleUpdate, NextKick, NextUpdate,
-    NoLoad, NumaAllowance, Packing, PackingPush, PendingWakeup, PercpuKthreads, PushFailures, PushInterval,
-    SiblingPreference, SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity, SpareTie, UtilSource, UtilStep,
+    NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidlePull, NewidleStats, NewidleUpdate, NextKick,
+    NextUpdate, NoLoad, NumaAllowance, Packing, PackingPush, PendingWakeup, PercpuKthreads, PushFailures,
+    PushInterval, SiblingPreference, SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity, SpareTie,
+    UtilSource, UtilStep,
 };
 use crate::generation::{Change, Effect, Feature, Release};
 
@@ -137,6 +138,15 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     noted("45e09225085f", "newidle-lock", (7, 0), "sched/fair: Avoid rq->lock bouncing in sched_balance_newidle()", &[Effect::Groundwork("a lock is taken and released less often")]),
     change!("d3d663faa1d4", "eas-overload", (7, 1), "sched/fair: Filter false overloaded_group case for EAS", [EnergyOverload::WithOverutilizedCpu]),
     change!("9fe89f022c05", "newidle-rate", (7, 1), "sched/fair: More complex proportional newidle balance", [NewidleChance::BySuccessAndRate], Effect::AddFeature(Feature::NiRate, true)),
+    // A choice of who builds the kernel, which 7dadeaa6e851 takes away: since CONFIG_PREEMPT_DYNAMIC most are built so.
+    Change {
+        commit: "",
+        name: "preemptible",
+        release: None,
+        subject: "a build option: CONFIG_PREEMPTION, which CONFIG_PREEMPT_DYNAMIC implies whatever is chosen at boot",
+        effects: &[Effect::Balance(BalanceEffect::NewidlePull(NewidlePull::OneTask))],
+        tracking: &[],
+    },
     Change {
         commit: "",
         name: "nohz-blocked-rate-limit",

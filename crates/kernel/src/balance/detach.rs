@@ -10,7 +10,7 @@ use crate::balance::attempt::Attempt;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::migrate::Pinned;
 use crate::balance::reasons::{PullEnd, TaskReason};
-use crate::balance::rules::{AllPinned, LoadStep, LookLimit, MisfitSize, NoLoad, UtilStep};
+use crate::balance::rules::{AllPinned, LoadStep, LookLimit, MisfitSize, NewidlePull, NoLoad, UtilStep};
 use crate::core::Scheduler;
 use crate::entity::CfsRqId;
 use crate::schedstat::CpuIdleType;
@@ -135,7 +135,7 @@ impl Scheduler {
                 continue;
             }
             queue.nr_running -= 1;
-            if self.balance.preemption && attempt.idle == CpuIdleType::NewlyIdle {
+            if attempt.idle == CpuIdleType::NewlyIdle && self.newidle_pull() == NewidlePull::OneTask {
                 pull.end = PullEnd::OneForNewidle;
                 break;
             }
@@ -286,6 +286,25 @@ pub(super) mod tests {
         let arrived = bed.scheduler.rqs[0].cfs_tasks.oldest_first(&bed.scheduler.tasks).collect::<Vec<_>>();
         assert_eq!(arrived, [waiting[1], waiting[0]]);
         assert!(bed.scheduler.need_resched(Cpu(0)), "the idle CPU is told");
+    }
+
+    /// How many tasks a CPU takes that goes idle beside one with five.
+    pub(crate) fn moved_when_newly_idle(kernel: &str) -> u64 {
+        let mut bed = Bed::new(kernel, 2, 1);
+        for _ in 0..5 {
+            bed.spawn(0, 1);
+        }
+        bed.pass(MS);
+        bed.at(0);
+        bed.scheduler.decide_balance(Cpu(0), 0, CpuIdleType::NewlyIdle).moved() as u64
+    }
+
+    #[test]
+    fn a_cpu_that_goes_idle_takes_one_task_of_a_preemptible_kernel() {
+        let preemptible = ["v6.1+preemptible", "debian-6.1", "debian-6.12", "v7.0", "debian-7.2"];
+        let others = ["v6.1", "debian-5.10", "v6.19"];
+        assert_eq!(preemptible.map(moved_when_newly_idle), [1; 5]);
+        assert_eq!(others.map(moved_when_newly_idle), [2; 3]);
     }
 
     #[test]

@@ -272,6 +272,11 @@ rules! {
         LikeOthers: "as elsewhere",
         WithOverutilizedCpu: "only if it has a CPU that is overutilized by itself",
     }
+    /// How much a CPU takes that goes idle.
+    newidle_pull: NewidlePull {
+        ByImbalance: "as much as the imbalance",
+        OneTask: "one task, so that it does not hold its queue for long: the kernel is a preemptible one",
+    }
     /// When new-idle balancing searches at all.
     newidle_gate: NewidleGate {
         MigrationCost: "if idle times exceed sched_migration_cost",

@@ -5,6 +5,7 @@ use crate::ablation::Situation;
 use crate::testbed::MS;
 
 pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+    ("preemptible", detach::tests::moved_when_newly_idle),
     ("load-shift", detach::tests::moved_after_64_failures),
     ("packing-when-idle", packing::tests::all_decisions),
     ("asym-smt", packing::tests::all_decisions),

@@ -11,7 +11,7 @@ use super::behaviour::{
 use super::change::{Change, Effect, Release};
 use super::left_out::LEFT_OUT_CHANGES;
 use super::{Feature, Features, Tunable, Tunables};
-use crate::balance::BALANCE_CHANGES;
+use crate::balance::{BALANCE_CHANGES, BalanceEffect, NewidlePull};
 use crate::domain::{DOMAIN_CHANGES, DomainEffect, FilesShown};
 use crate::fair::bandwidth::BANDWIDTH_CHANGES;
 use crate::group::{GROUP_CHANGES, GroupEffect, ReweightMinimum};
@@ -114,12 +114,12 @@ pub const BUILDS: &[Build] = &[
     },
     Build {
         name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
-        with: &["d32960528702", "91dcf1e8068e", "3af7524b1419", "2feab2492deb", "ff47a0acfcce", "33cf66d88306"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
+        with: &["preemptible", "d32960528702", "91dcf1e8068e", "3af7524b1419", "2feab2492deb", "ff47a0acfcce", "33cf66d88306"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
     },
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
         with: &[
-            "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "82d6e01a0699",
+            "preemptible", "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "82d6e01a0699",
             "aa3ee4f0b754", "f553741ac8c0", "ff47a0acfcce", "33cf66d88306",
         ],
         with_tracking: PeltRules::DEBIAN_6_12, without: &[],
@@ -330,6 +330,8 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("7dadeaa6e851", "lazy-by-default", (7, 0), "sched: Further restrict the preemption modes", &[
         Effect::Reschedule(Reschedule::Lazily),
+        // Where there is lazy preemption there is no other kernel than a preemptible one.
+        Effect::Balance(BalanceEffect::NewidlePull(NewidlePull::OneTask)),
     ]),
     change("bcd74b2ffdd0", "protect-at-pick", (7, 0), "sched/fair: Only set slice protection at pick time", &[
         Effect::ProtectionStart(ProtectionStart::Pick),
