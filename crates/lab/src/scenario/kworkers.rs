@@ -25,13 +25,22 @@ pub(super) struct KworkerWait {
     pub cpu: Cpu,
     pub start: Ns,
     pub end: Ns,
+    /// The lag with which it was placed, ns of virtual time.
+    pub lag: Option<i64>,
     /// When an entity of a group was last placed on this CPU with a deadline far ahead, if ever.
     pub far_placement: Option<Ns>,
+    /// How far ahead that was, ns of virtual time; the furthest of the placements of that moment.
+    pub far_ahead: i64,
 }
 
 impl KworkerWait {
     pub fn length(&self) -> Ns {
         self.end.since(self.start)
+    }
+
+    /// How many ticks passed meanwhile, where all CPUs' ticks are multiples of `tick`.
+    pub fn ticks(&self, tick: Ns) -> u64 {
+        self.end.0 / tick.0 - self.start.0 / tick.0
     }
 }
 
@@ -39,7 +48,7 @@ impl KworkerWait {
 pub(super) struct KworkerWatch {
     tick: Ns,
     waiting: BTreeMap<Pid, (Cpu, Ns, Option<i64>)>,
-    far: BTreeMap<Cpu, Ns>,
+    far: BTreeMap<Cpu, (Ns, i64)>,
     /// Placements of groups' entities with a deadline far ahead.
     pub far_placements: u64,
     /// The longest wait.
@@ -48,6 +57,14 @@ pub(super) struct KworkerWatch {
     pub long: u64,
     /// Of those the ones whose waiter was placed with positive lag.
     pub long_with_lag: u64,
+    /// Wakeups of kworkers that led to a run.
+    pub wakeups: u64,
+    /// Waits of half a tick and more.
+    pub late: u64,
+    /// Of those the ones that begin at the first or second wakeup after one without lag.
+    pub late_fresh: u64,
+    /// How many wakeups of a kworker there have been since one without lag.
+    since_no_lag: BTreeMap<Pid, u32>,
     latency: Latency,
     explain: Explain,
 }
@@ -68,6 +85,10 @@ impl KworkerWatch {
             longest: None,
             long: 0,
             long_with_lag: 0,
+            wakeups: 0,
+            late: 0,
+            late_fresh: 0,
+            since_no_lag: BTreeMap::new(),
             latency: Latency::new(options),
             explain: Explain::new(ExplainOptions { task: None, worst: STORIES }),
         }
@@ -75,7 +96,16 @@ impl KworkerWatch {
 
     fn ended(&mut self, pid: Pid, cpu: Cpu, end: Ns) {
         let Some((_, start, lag)) = self.waiting.remove(&pid) else { return };
-        let wait = KworkerWait { pid, cpu, start, end, far_placement: self.far.get(&cpu).copied() };
+        let (far_placement, far_ahead) = self.far.get(&cpu).copied().unzip();
+        let far_ahead = far_ahead.unwrap_or_default();
+        let wait = KworkerWait { pid, cpu, start, end, lag, far_placement, far_ahead };
+        self.wakeups += 1;
+        let since = self.since_no_lag.entry(pid).or_insert(u32::MAX);
+        *since = if lag == Some(0) { 0 } else { since.saturating_add(1) };
+        if wait.length().0 >= self.tick.0 / 2 {
+            self.late += 1;
+            self.late_fresh += u64::from(*since <= 2);
+        }
         if wait.length().0 >= 2 * self.tick.0 {
             self.long += 1;
             self.long_with_lag += u64::from(lag.is_some_and(|lag| lag > 0));
@@ -121,7 +151,10 @@ impl Onlooker for KworkerWatch {
                 if place.pid == Pid::IDLE && place.sed.wrapping_sub(place.sev) as i64 > FAR =>
             {
                 self.far_placements += 1;
-                self.far.insert(place.cpu, event.time);
+                let far = self.far.entry(place.cpu).or_insert((event.time, 0));
+                // The moments of a path from a leaf to the root are one; earlier ones no longer count.
+                let before = if far.0 == event.time { far.1 } else { 0 };
+                *far = (event.time, before.max(place.sed.wrapping_sub(place.sev) as i64));
             }
             EventKind::SchedPlace(place) if place.pid == Pid::IDLE => {}
             EventKind::SchedPlace(place) => {

@@ -36,6 +36,7 @@ const PUBLISHED_GOOD: SchbenchTable = SchbenchTable {
     runtime_s: 1290,
     samples: 3280,
     percentiles: [155, 189, 216, 227, 256, 1510, 3132],
+    counts: [1653, 808, 501, 163, 123, 16, 13],
     max: 3286,
     min: Some(21),
 };
@@ -45,6 +46,7 @@ const PUBLISHED_BAD: SchbenchTable = SchbenchTable {
     runtime_s: 1440,
     samples: 4480,
     percentiles: [147, 182, 205, 224, 12240, 12752, 13104],
+    counts: [2261, 1116, 671, 215, 173, 22, 18],
     max: 13172,
     min: Some(21),
 };

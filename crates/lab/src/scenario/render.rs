@@ -140,7 +140,8 @@ fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
 }
 
 fn pipes(header: &[String], rows: &[Vec<String>]) -> String {
-    let line = |row: &[String]| format!("| {} |\n", row.join(" | ").replace('\n', " "));
+    // A star is a mark of the tables that are copied, never emphasis.
+    let line = |row: &[String]| format!("| {} |\n", row.join(" | ").replace('\n', " ").replace('*', "\\*"));
     let rule = format!("|---|{}\n", "---:|".repeat(header.len().saturating_sub(1)));
     rows.iter().fold(line(header) + &rule, |text, row| text + &line(row))
 }
@@ -162,6 +163,8 @@ mod tests {
             aligned(&cells("kernel p99"), &[cells("v5.2 9"), cells("v5.10 12976")]),
             "kernel    p99\nv5.2        9\nv5.10   12976\n"
         );
+        let pipes = pipes(&cells("a b"), &[cells("c *1%*")]);
+        assert_eq!(pipes, "| a | b |\n|---|---:|\n| c | \\*1%\\* |\n");
         let wrapped = wrap(&"word ".repeat(60));
         assert!(wrapped.lines().count() == 3 && wrapped.lines().all(|line| line.len() <= WIDTH));
     }

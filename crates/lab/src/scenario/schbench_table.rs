@@ -14,7 +14,9 @@ pub(super) struct SchbenchTable {
     pub samples: u64,
     /// The percentiles, µs: 50, 75, 90, 95, 99, 99.5, 99.9.
     pub percentiles: [u64; 7],
-    /// The largest latency, µs.
+    /// Samples between each percentile and the one before.
+    pub counts: [u64; 7],
+    /// The largest latency, µs; 0 where the report does not show it.
     pub max: u64,
     /// The smallest, µs; `None` where the report does not show it.
     pub min: Option<u64>,
@@ -28,8 +30,11 @@ impl SchbenchTable {
         let head = numbers(lines.next()?);
         let mut table =
             SchbenchTable { runtime_s: *head.first()?, samples: *head.get(1)?, ..Default::default() };
-        for (percentile, line) in table.percentiles.iter_mut().zip(lines.by_ref()) {
-            *percentile = *numbers(line.split_once(':')?.1).first()?;
+        for ((percentile, count), line) in
+            table.percentiles.iter_mut().zip(&mut table.counts).zip(lines.by_ref())
+        {
+            let figures = numbers(line.split_once(':')?.1);
+            (*percentile, *count) = (*figures.first()?, *figures.get(1)?);
         }
         let extremes = numbers(lines.next()?);
         (table.min, table.max) = (extremes.first().copied(), *extremes.get(1)?);
@@ -49,24 +54,21 @@ fn numbers(text: &str) -> Vec<u64> {
 
 /// The published table in the program's own layout, with the measured one at its right.
 pub(super) fn side_by_side(published: &SchbenchTable, measured: &SchbenchTable) -> String {
-    let mut text = format!("{:<34}{:>12}{:>12}\n", "Latency percentiles (usec)", "published", "measured");
-    let mut line = |name: &str, one: Option<u64>, other: Option<u64>| {
-        let cell = |value: Option<u64>| value.map_or("-".to_string(), |value| value.to_string());
-        text += &format!("        {name:<26}{:>12}{:>12}\n", cell(one), cell(other));
+    let mut text = format!("{:<34}{:>22}{:>22}\n", "Latency percentiles (usec)", "published", "measured");
+    let mut line = |name: &str, [one, other]: [String; 2]| {
+        text += &format!("        {name:<26}{one:>22}{other:>22}\n");
     };
-    line("runtime (s)", some(published.runtime_s), some(measured.runtime_s));
-    line("total samples", some(published.samples), some(measured.samples));
+    let both = [published, measured];
+    line("runtime (s)", both.map(|table| table.runtime_s.to_string()));
+    line("total samples", both.map(|table| table.samples.to_string()));
     for (index, name) in LINES.iter().enumerate() {
-        line(&format!("{name}:"), some(published.percentiles[index]), some(measured.percentiles[index]));
+        let figure =
+            |table: &SchbenchTable| format!("{} ({} samples)", table.percentiles[index], table.counts[index]);
+        line(&format!("{name}:"), both.map(figure));
     }
-    line("min=", published.min, measured.min);
-    line("max=", some(published.max), some(measured.max));
+    line("min=", both.map(|table| table.min.map_or("-".to_string(), |min| min.to_string())));
+    line("max=", both.map(|table| if table.max == 0 { "-".to_string() } else { table.max.to_string() }));
     text
-}
-
-/// A figure of 0 was not published.
-const fn some(value: u64) -> Option<u64> {
-    if value == 0 { None } else { Some(value) }
 }
 
 #[cfg(test)]
@@ -88,12 +90,18 @@ mod tests {
                 runtime_s: 1290,
                 samples: 3280,
                 percentiles: [155, 189, 216, 227, 256, 1510, 3132],
+                counts: [1653, 808, 501, 163, 123, 16, 13],
                 max: 3286,
                 min: Some(21),
             }
         );
         let both = side_by_side(&table, &table);
-        assert!(both.lines().any(|line| line.split_whitespace().eq(["*99.0th:", "256", "256"])), "{both}");
+        assert!(
+            both.lines().any(|line| line
+                .split_whitespace()
+                .eq("*99.0th: 256 (123 samples) 256 (123 samples)".split(' '))),
+            "{both}"
+        );
         assert_eq!(SchbenchTable::last_of("nothing"), None);
     }
 }

@@ -27,6 +27,7 @@ usage: tbench [OPTIONS]
       --io-ns N        what sending costs beside the system call, ns (1500)
       --op-bytes N     bytes that an operation counts, request and answer (8000)
       --load-us N      what a client computes at first, as for reading its load file (0)
+      --start-ms N     time before the first client begins (0)
       --connect-us N   time between two clients' beginnings (0)
       --rest-ms N      time from the last operation to the end (0)
       --run-ms N       how long all clients run (1000)
@@ -41,6 +42,7 @@ struct Options {
     io_ns: u32,
     op_bytes: u32,
     load_us: u32,
+    start_ms: u32,
     connect_us: u32,
     rest_ms: u32,
     run_ms: u32,
@@ -92,6 +94,7 @@ impl Tbench {
             io_ns: 1500,
             op_bytes: 8000,
             load_us: 0,
+            start_ms: 0,
             connect_us: 0,
             rest_ms: 0,
             run_ms: 1000,
@@ -105,6 +108,7 @@ impl Tbench {
                 "--io-ns" => (&mut options.io_ns, 0..=1_000_000),
                 "--op-bytes" => (&mut options.op_bytes, 1..=1_000_000_000),
                 "--load-us" => (&mut options.load_us, 0..=10_000_000),
+                "--start-ms" => (&mut options.start_ms, 0..=10_000_000),
                 "--connect-us" => (&mut options.connect_us, 0..=10_000_000),
                 "--rest-ms" => (&mut options.rest_ms, 0..=10_000_000),
                 "--run-ms" => (&mut options.run_ms, 1..=10_000_000),
@@ -119,10 +123,14 @@ impl Tbench {
     fn main(&mut self, now: Ns) -> Action {
         let number = self.peers.len();
         let all = 2 * self.options.clients as usize;
-        let pauses = number.is_multiple_of(2) && number > 0 && self.options.connect_us > 0;
+        let pause = match number {
+            0 => Ns::from_ms(u64::from(self.options.start_ms)),
+            _ => Ns::from_us(u64::from(self.options.connect_us)),
+        };
+        let pauses = number.is_multiple_of(2) && pause > Ns::ZERO;
         if number < all {
             if pauses && !std::mem::replace(&mut self.pausing, true) {
-                return Action::Sleep(Ns::from_us(u64::from(self.options.connect_us)));
+                return Action::Sleep(pause);
             }
             self.pausing = false;
             let is_server = number.is_multiple_of(2);
@@ -244,7 +252,8 @@ impl Workload for Tbench {
 
     fn runtime(&self) -> Option<Ns> {
         let load_ms = u64::from(self.options.load_us) * u64::from(self.options.clients) / 1000;
-        Some(Ns::from_ms(u64::from(self.options.run_ms) + u64::from(self.options.rest_ms) + load_ms))
+        let rest_ms = u64::from(self.options.start_ms) + u64::from(self.options.rest_ms);
+        Some(Ns::from_ms(u64::from(self.options.run_ms) + rest_ms + load_ms))
     }
 }
 
@@ -268,9 +277,14 @@ mod tests {
             let counts = [1, 4, 16].map(|clients| {
                 let (count, end) = run(
                     kernel,
-                    &format!("-c {clients} --run-ms 50 --load-us 500 --connect-us 20 --rest-ms 10"),
+                    &format!(
+                        "-c {clients} --start-ms 5 --run-ms 50 --load-us 500 --connect-us 20 --rest-ms 10"
+                    ),
                 );
-                assert!(end < Ns::from_ms(100), "{kernel}, {clients} clients: ends at {end:?}");
+                assert!(
+                    (Ns::from_ms(65)..Ns::from_ms(100)).contains(&end),
+                    "{kernel}, {clients} clients: ends at {end:?}"
+                );
                 count
             });
             assert!(counts[0] > 1000 && counts[1] > 2 * counts[0], "{kernel}: {counts:?}");

@@ -20,13 +20,23 @@ pub(super) const GOOD: &[Row] = &[
 ];
 
 /// v6.6-rc7.
-pub(super) const BAD: &[Row] = &[];
+pub(super) const BAD: &[Row] = &[
+    ("kworker/19:2-ev:1071", 69.482, 12700, 0.050, 366.314, 54705.674294, 54706.040607),
+    ("kworker/13:1-ev:184", 78.048, 14645, 0.067, 287.738, 54710.312863, 54710.600602),
+    ("kworker/12:1-ev:46148", 138.488, 26660, 0.021, 147.414, 54706.133161, 54706.280576),
+    ("kworker/16:2-ev:33076", 149.175, 29491, 0.026, 139.752, 54708.410845, 54708.550597),
+    ("CPU 3/KVM:(2)", 1934.714, 41896, 0.007, 92.126, 54713.158498, 54713.250624),
+    ("kworker/7:2-eve:17001", 68.164, 11820, 0.045, 69.717, 54707.100903, 54707.170619),
+    ("kworker/17:1-ev:46510", 68.804, 13328, 0.037, 67.894, 54711.022711, 54711.090605),
+    ("kworker/21:1-ev:45782", 68.906, 13215, 0.021, 59.473, 54709.351135, 54709.410608),
+    ("ksoftirqd/17:101", 0.041, 2, 25.028, 50.047, 54711.040578, 54711.090625),
+];
 
 /// The rows in perf's layout.
 pub(super) fn table(rows: &[Row]) -> String {
     let line = "-".repeat(139);
     let mut text = format!(
-        " {line}\n  Task                  |   Runtime ms  |  Count   | Avg delay ms    | Max delay ms    | Max delay start           \
+        " {line}\n  Task                  |   Runtime ms  | Switches | Avg delay ms    | Max delay ms    | Max delay start           \
          | Max delay end          |\n {line}\n"
     );
     for (task, runtime, switches, average, longest, start, end) in rows {
@@ -36,4 +46,27 @@ pub(super) fn table(rows: &[Row]) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A figure mistyped does not fit the others of its row, and a table is sorted by the longest wait.
+    #[test]
+    fn each_rows_figures_fit_together() {
+        for rows in [GOOD, BAD] {
+            assert!(rows.is_sorted_by(|one, other| one.4 >= other.4));
+            for (task, runtime, switches, average, longest, start, end) in rows {
+                assert!(((end - start) * 1000.0 - longest).abs() < 0.002, "{task}: {longest} ms");
+                assert!(
+                    average * *switches as f64 + 0.0005 * *switches as f64 >= *longest,
+                    "{task}: {average} ms"
+                );
+                assert!(runtime > &0.0 && average < longest, "{task}");
+            }
+            assert_eq!(table(rows).lines().count(), rows.len() + 3);
+        }
+        assert_eq!((GOOD.len(), BAD.len()), (10, 9));
+    }
 }

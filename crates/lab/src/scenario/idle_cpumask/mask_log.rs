@@ -91,22 +91,32 @@ impl MaskLog {
         let upto = |from: usize, count: usize| {
             &self.notes[from.min(self.notes.len())..(from + count).min(self.notes.len())]
         };
-        stage("stage 1, 2: system idle, then ramp up: the mask changes back and forth", upto(0, 16));
-        let before = start.saturating_sub(4);
-        let running = before.saturating_sub(8).max(16.min(before));
-        stage("stage 3: running, what is marked is scanned", upto(running, before - running));
+        let first = self.notes.iter().position(|note| note.event == IdleMaskEvent::Scanned).unwrap_or(start);
+        let idle = first.saturating_sub(8);
         stage(
-            "stage 4: ticks come, the mask is emptied",
+            "stage 1: system idle, update_idle_cpumask is called from idle threads",
+            upto(idle, first - idle),
+        );
+        stage("stage 2: ramp up, cpumask changes back and forth", upto(first, 16.min(start - first)));
+        let before = start.saturating_sub(4);
+        let running = before.saturating_sub(8).max((first + 16).min(before));
+        stage(
+            "stage 3: running, select_idle_cpu() scans what is marked at the beginning",
+            upto(running, before - running),
+        );
+        stage(
+            "stage 4: scheduler tick comes, update idle cpumask to EMPTY",
             upto(before, (start + 1).min(end) - before.min(end)),
         );
         let scans = &self.notes[(start + 1).min(end)..end];
         let title = format!(
-            "stage 5: running on, {} scans until the end; the first and the last of them",
+            "stage 5: running on, select_idle_cpu() does not scan: {} notes until the end, the first and the last of them",
             scans.len()
         );
         let shown = scans.iter().take(2).chain(scans.iter().rev().take(2).rev()).copied().collect::<Vec<_>>();
         stage(&title, &shown);
-        stage("stage 6, 7: finished, idle threads run, ramp down", upto(end, 10));
+        stage("stage 6: benchmark finished, idle threads switch on", upto(end, 10));
+        stage("stage 7: ramp down", upto(end + 10, 8));
         text
     }
 

@@ -27,7 +27,7 @@ pub(super) struct Real {
 }
 
 const fn table(samples: u64, percentiles: [u64; 7], max: u64) -> SchbenchTable {
-    SchbenchTable { runtime_s: 16, samples, percentiles, max, min: None }
+    SchbenchTable { runtime_s: 16, samples, percentiles, counts: [0; 7], max, min: None }
 }
 
 /// Every recorded run, one each; v5.2.1 has one measure only, which is load.
