@@ -13,16 +13,12 @@ use crate::schedstat::CpuIdleType;
 use crate::task::TaskId;
 
 impl Scheduler {
-    /// Whether the machine itself is a reason to push a running task: a CPU that is too small or too little of it is left.
+    /// Whether the machine itself is a reason to push a running task: a CPU that is too small, or less preferred.
     ///
     /// Kernel: `voluntary_active_balance()`, later part of `need_active_balance()`, kernel/sched/fair.c.
+    /// Departs: other classes leave fair tasks all of a CPU, so that a reduced capacity is never a reason.
     pub(super) fn voluntary_active_balance(&self, attempt: &Attempt, source: Cpu) -> bool {
-        let idle = attempt.idle != CpuIdleType::NotIdle;
-        let (there, here) = (self.capacity_of(source), self.capacity_of(attempt.dest));
-        let gains = there * attempt.imbalance_pct(self) < here * 100;
-        let alone = self.waiting_tasks(source) == 1;
-        (idle && alone && self.has_reduced_capacity(attempt, source) && gains)
-            || self.asym_active_balance(attempt, source)
+        self.asym_active_balance(attempt, source)
             || attempt.migration == MigrationType::Misfit
             || attempt.takes_misfit
     }

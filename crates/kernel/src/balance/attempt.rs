@@ -2,6 +2,9 @@
 //!
 //! Must not know: when it is made, and what follows at other levels.
 
+#[cfg(test)]
+mod tests;
+
 use fairlab_event::Cpu;
 
 use crate::balance::detach::Pull;

@@ -2,6 +2,9 @@
 //!
 //! Must not know: runqueues, tasks.
 
+#[cfg(test)]
+mod tests;
+
 use super::reasons::Balanced;
 use super::rules::{
     BalanceRules, Comparison, CoreSpreading, FullTie, MisfitTie, SingleCpuGroups, SmtGroups, SpareTie,
@@ -229,121 +232,5 @@ impl BalanceRules {
         let ahead = (our_cores * theirs - their_cores * ours).max(0);
         let imbalance = (2 * ahead + our_cores + their_cores) / (our_cores + their_cores);
         if imbalance <= 1 && ours == 0 && theirs > 1 { 2 } else { imbalance }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::SchedGroupId;
-
-    fn types() -> BalanceRules {
-        BalanceRules { comparison: Comparison::GroupTypes, ..BalanceRules::default() }
-    }
-
-    fn spare(idle_cpus: u32, tasks: u32) -> SgLbStats {
-        SgLbStats {
-            idle_cpus,
-            sum_nr_running: tasks,
-            sum_h_nr_running: tasks,
-            group_weight: 4,
-            cores: 2,
-            ..SgLbStats::default()
-        }
-    }
-
-    fn against(rules: &BalanceRules, groups: &[SgLbStats]) -> Option<u32> {
-        let mut sds = SdLbStats::default();
-        for (index, group) in groups.iter().enumerate() {
-            if rules.is_busier(&sds, group) {
-                (sds.busiest, sds.busiest_stat) = (Some(SchedGroupId(index as u32)), *group);
-            }
-        }
-        sds.busiest.map(|group| group.0)
-    }
-
-    #[test]
-    fn of_groups_with_spare_capacity_the_one_with_the_fewest_idle_cpus_is_the_busiest() {
-        let groups = [spare(2, 2), spare(1, 3), spare(1, 5), spare(1, 5)];
-        assert_eq!(against(&types(), &groups), Some(1), "the first of equals");
-        let by_tasks = BalanceRules { spare_tie: SpareTie::FewestIdleMostTasks, ..types() };
-        assert_eq!(
-            against(&by_tasks, &groups),
-            Some(2),
-            "of those the one with the most tasks (5f68eb19b571)"
-        );
-        assert_eq!(against(&types(), &[spare(4, 0)]), None, "nothing to take");
-    }
-
-    #[test]
-    fn the_first_of_full_groups_or_the_last_that_is_no_core() {
-        let full = SgLbStats { group_type: GroupType::FullyBusy, ..spare(0, 4) };
-        let core = SgLbStats { is_smt: true, ..full };
-        assert_eq!(against(&types(), &[full, full]), Some(0));
-        let last = BalanceRules { full_tie: FullTie::LastUnlessSmt, ..types() };
-        assert_eq!(against(&last, &[full, full, core, full]), Some(2));
-    }
-
-    #[test]
-    fn by_load_the_heaviest_is_the_busiest() {
-        let loaded = |avg_load| SgLbStats { avg_load, ..spare(0, 1) };
-        let by_load = BalanceRules::default();
-        assert_eq!(against(&by_load, &[loaded(100), loaded(300), loaded(300)]), Some(1));
-        assert_eq!(against(&by_load, &[loaded(0)]), None);
-        let overloaded = SgLbStats { group_type: GroupType::Overloaded, ..loaded(1) };
-        assert_eq!(against(&by_load, &[loaded(300), overloaded]), Some(1), "its state comes first");
-    }
-
-    #[test]
-    fn misfits_of_one_size_are_told_by_their_order() {
-        let misfit =
-            |misfit_load| SgLbStats { group_type: GroupType::MisfitTask, misfit_load, ..spare(0, 1) };
-        let groups = [misfit(5), misfit(9), misfit(9)];
-        assert_eq!(against(&types(), &groups), Some(2));
-        let strict = BalanceRules { misfit_tie: MisfitTie::FirstOfEquals, ..types() };
-        assert_eq!(against(&strict, &groups), Some(1));
-    }
-
-    #[test]
-    fn a_core_of_several_tasks_gives_way_by_idle_cpus() {
-        let smt =
-            |idle, tasks| SgLbStats { group_type: GroupType::SmtBalance, is_smt: true, ..spare(idle, tasks) };
-        let groups = [smt(2, 2), smt(1, 3)];
-        let before =
-            BalanceRules { smt_groups: SmtGroups::Relieved, full_tie: FullTie::LastUnlessSmt, ..types() };
-        assert_eq!(against(&before, &groups), Some(0));
-        let after = BalanceRules { smt_groups: SmtGroups::RelievedByIdle, ..before };
-        assert_eq!(against(&after, &groups), Some(1), "450e749707bc");
-    }
-
-    #[test]
-    fn one_task_on_one_cpu_is_left_there() {
-        let mut sds = SdLbStats {
-            busiest: Some(SchedGroupId(1)),
-            busiest_stat: SgLbStats { group_weight: 1, ..spare(0, 1) },
-            local_stat: SgLbStats { group_weight: 1, ..spare(1, 0) },
-            ..SdLbStats::default()
-        };
-        let even = BalanceRules { single_cpu: SingleCpuGroups::ByWaiting, ..types() };
-        assert_eq!(even.is_unbalanced(&mut sds, CpuIdleType::Idle, 117), Err(Balanced::NothingWaits));
-        sds.busiest_stat.sum_h_nr_running = 2;
-        assert_eq!(even.is_unbalanced(&mut sds, CpuIdleType::Idle, 117), Ok(()));
-        assert_eq!(types().is_unbalanced(&mut sds, CpuIdleType::Idle, 117), Err(Balanced::IdleCpusEven));
-        assert_eq!(even.is_unbalanced(&mut sds, CpuIdleType::NotIdle, 117), Err(Balanced::LeftToIdleCpus));
-    }
-
-    #[test]
-    fn siblings_are_compared_by_their_cores() {
-        let by_cores = BalanceRules { cores: CoreSpreading::ByCores, ..types() };
-        let (big, small) = (SgLbStats { cores: 4, ..spare(0, 4) }, SgLbStats { cores: 1, ..spare(0, 2) });
-        let idle = CpuIdleType::Idle;
-        assert_eq!(types().sibling_imbalance(idle, &big, &small), 2);
-        assert_eq!(
-            by_cores.sibling_imbalance(idle, &big, &small),
-            1,
-            "4 over 4 cores are no more than 2 over 1"
-        );
-        assert_eq!(by_cores.sibling_imbalance(idle, &small, &SgLbStats { sum_nr_running: 0, ..big }), 4);
-        assert_eq!(by_cores.sibling_imbalance(CpuIdleType::NotIdle, &big, &small), 0);
     }
 }

@@ -24,7 +24,7 @@ impl Scheduler {
     /// The queue of a group that has the most of what is to be moved; `None` if none fits.
     ///
     /// Kernel: `find_busiest_queue()`, kernel/sched/fair.c. Variants: by load to v5.4, then by what is to be moved.
-    /// Departs: no NUMA placement of tasks.
+    /// Departs: no NUMA placement of tasks; no CPU has its capacity reduced by other classes.
     pub(super) fn find_busiest_queue(
         &self,
         attempt: &Attempt,
@@ -60,7 +60,7 @@ impl Scheduler {
         match imbalance.migration {
             MigrationType::Load => {
                 let (load, capacity) = (self.balanced_load(cpu), self.capacity_of(cpu));
-                if alone && load as i64 > imbalance.amount && !self.has_reduced_capacity(attempt, cpu) {
+                if alone && load as i64 > imbalance.amount {
                     return false;
                 }
                 let more = load * best.capacity > best.load * capacity;
@@ -80,11 +80,6 @@ impl Scheduler {
             }
             MigrationType::Misfit => replace_if_more(&mut best.load, self.misfit_task_load(cpu)),
         }
-    }
-
-    /// Whether much of a CPU is taken by other than fair tasks (`check_cpu_capacity()`).
-    pub(super) fn has_reduced_capacity(&self, attempt: &Attempt, cpu: Cpu) -> bool {
-        self.capacity_of(cpu) * attempt.imbalance_pct(self) < self.domains.cpu_capacity_orig(cpu) * 100
     }
 }
 

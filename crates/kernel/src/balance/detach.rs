@@ -2,6 +2,9 @@
 //!
 //! Must not know: why this queue, and what follows.
 
+#[cfg(test)]
+pub(super) mod tests;
+
 use std::collections::VecDeque;
 
 use fairlab_event::Cpu;
@@ -253,124 +256,4 @@ impl SourceQueue {
 /// Shifts right, by as much as a word has bits at most (`shr_bound()`).
 const fn shr_bound(value: u64, shift: u32) -> u64 {
     if shift < u64::BITS { value >> shift } else { value >> (u64::BITS - 1) }
-}
-
-#[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::balance::Balanced;
-    use crate::cpumask::CpuMask;
-    use crate::task::Policy;
-    use crate::testbed::{Bed, MS};
-
-    fn idle_cpu_0(bed: &mut Bed) -> crate::balance::BalanceDecision {
-        bed.pass(MS);
-        bed.at(0);
-        bed.scheduler.decide_balance(Cpu(0), 0, CpuIdleType::Idle)
-    }
-
-    #[test]
-    fn the_task_that_ran_longest_ago_goes_first_and_arrives_last() {
-        let mut bed = Bed::new("v5.10", 2, 1);
-        let running = bed.spawn(0, 1);
-        let waiting = (0..4).map(|_| bed.spawn(0, 1)).collect::<Vec<_>>();
-        let decision = idle_cpu_0(&mut bed);
-        let seen = decision.pulls[0].looks.iter().map(|look| (look.task, look.reason)).collect::<Vec<_>>();
-        let (running, moved) = ((running, TaskReason::Running), TaskReason::Moved);
-        assert_eq!(
-            seen,
-            [running, (waiting[0], moved), (waiting[1], moved)],
-            "5 and 0: half of the difference"
-        );
-        assert_eq!(bed.scheduler.apply_balance(&decision), 2);
-        let arrived = bed.scheduler.rqs[0].cfs_tasks.oldest_first(&bed.scheduler.tasks).collect::<Vec<_>>();
-        assert_eq!(arrived, [waiting[1], waiting[0]]);
-        assert!(bed.scheduler.need_resched(Cpu(0)), "the idle CPU is told");
-    }
-
-    /// How many tasks a CPU takes that goes idle beside one with five.
-    pub(crate) fn moved_when_newly_idle(kernel: &str) -> u64 {
-        let mut bed = Bed::new(kernel, 2, 1);
-        for _ in 0..5 {
-            bed.spawn(0, 1);
-        }
-        bed.pass(MS);
-        bed.at(0);
-        bed.scheduler.decide_balance(Cpu(0), 0, CpuIdleType::NewlyIdle).moved() as u64
-    }
-
-    #[test]
-    fn a_cpu_that_goes_idle_takes_one_task_of_a_preemptible_kernel() {
-        let preemptible = ["v6.1+preemptible", "debian-6.1", "debian-6.12", "v7.0", "debian-7.2"];
-        let others = ["v6.1", "debian-5.10", "v6.19"];
-        assert_eq!(preemptible.map(moved_when_newly_idle), [1; 5]);
-        assert_eq!(others.map(moved_when_newly_idle), [2; 3]);
-    }
-
-    #[test]
-    fn a_pass_ends_after_32_tasks_if_none_of_them_is_allowed() {
-        for (kernel, moves) in [("v6.0", false), ("v6.1", true), ("v6.10", false)] {
-            let mut bed = Bed::new(kernel, 2, 1);
-            for _ in 0..40 {
-                bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
-            }
-            let free = bed.spawn(0, 1);
-            let decision = idle_cpu_0(&mut bed);
-            assert_eq!(decision.moved() > 0, moves, "{kernel}");
-            if moves {
-                assert!(decision.pulls[0].moved().eq([free]));
-            } else {
-                assert_eq!(decision.balanced, Some(Balanced::AllPinned));
-            }
-        }
-    }
-
-    #[test]
-    fn a_task_that_just_ran_is_hot_for_a_while_but_not_for_the_other_thread() {
-        let hot = |kernel: &str, threads, wait| {
-            let mut bed = Bed::new(kernel, 2 / threads, threads);
-            let first = bed.spawn(0, 1);
-            bed.spawn(0, 1);
-            while bed.scheduler.curr(Cpu(1)) == first {
-                bed.run(1, 1);
-            }
-            bed.pass(wait);
-            bed.at(0);
-            let decision = bed.scheduler.decide_balance(Cpu(0), 0, CpuIdleType::NewlyIdle);
-            decision.pulls[0]
-                .looks
-                .iter()
-                .any(|look| look.task == first && look.reason == TaskReason::CacheHot)
-        };
-        assert!(hot("v5.9", 1, 400_000) && !hot("v5.9", 1, 600_000));
-        assert!(hot("v5.9", 2, 400_000) && !hot("v5.10", 2, 400_000), "ec73240b1627");
-        assert!(hot("v5.10", 1, 400_000));
-    }
-
-    /// How many tasks are pulled after 64 failures, of a queue whose waiting task is more than twice the imbalance.
-    pub(crate) fn moved_after_64_failures(kernel: &str) -> u64 {
-        let mut bed = Bed::new(kernel, 2, 1);
-        for _ in 0..2 {
-            bed.spawn(-20, 1);
-            bed.spawn(-18, 0);
-        }
-        for _ in 0..200 {
-            bed.run(0, 1);
-            bed.tick(1);
-            bed.return_to_user(1);
-        }
-        bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 64;
-        bed.scheduler.decide_balance(Cpu(0), 0, CpuIdleType::NotIdle).moved() as u64
-    }
-
-    #[test]
-    fn the_more_failures_the_larger_a_task_may_be() {
-        assert_eq!(["v5.12", "v5.13"].map(moved_after_64_failures), [0, 1], "39a2a6eb5c9b");
-    }
-
-    #[test]
-    fn shifts_are_bound_by_the_word() {
-        assert_eq!((shr_bound(1024, 3), shr_bound(u64::MAX, 64), shr_bound(u64::MAX, 1000)), (128, 1, 1));
-        assert_eq!(1024_u64.wrapping_shr(64), 1024, "what x86 did before 39a2a6eb5c9b");
-    }
 }

@@ -2,6 +2,9 @@
 //!
 //! Must not know: runqueues, tasks.
 
+#[cfg(test)]
+mod tests;
+
 use super::rules::{
     BalanceRules, Comparison, CoreSpreading, Halving, LocalAverage, NumaAllowance, SpareCapacity,
 };
@@ -240,136 +243,4 @@ fn gains_throughput(local: &SgLbStats, busiest: &SgLbStats, step: u64) -> bool {
     let one = busiest.load_per_task * CAPACITY_SCALE;
     moved += used(local, local.avg_load + whole.min(one) / local.group_capacity.max(1));
     moved / CAPACITY_SCALE > now
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::rules::MisfitSize;
-    use super::*;
-    use crate::domain::SchedGroupId;
-
-    fn types() -> BalanceRules {
-        BalanceRules { comparison: Comparison::GroupTypes, ..BalanceRules::default() }
-    }
-
-    const IDLE: Balancing =
-        Balancing { idle: CpuIdleType::Idle, flags: SdFlags::EMPTY, imb_numa_nr: 2, load_per_task_here: 0 };
-    const IN_LLC: Balancing = Balancing { flags: SdFlags::SHARE_LLC, ..IDLE };
-
-    fn cpu(tasks: u32, util: u64) -> SgLbStats {
-        SgLbStats {
-            group_capacity: 1024,
-            group_util: util,
-            sum_nr_running: tasks,
-            sum_h_nr_running: tasks,
-            idle_cpus: u32::from(tasks == 0),
-            group_weight: 1,
-            ..SgLbStats::default()
-        }
-    }
-
-    fn domain(local: SgLbStats, busiest: SgLbStats) -> SdLbStats {
-        SdLbStats {
-            busiest: Some(SchedGroupId(1)),
-            busiest_stat: busiest,
-            local_stat: local,
-            ..SdLbStats::default()
-        }
-    }
-
-    /// A CPU whose worker has just gone to sleep, beside one with two hogs.
-    #[test]
-    fn an_idle_cpu_fills_up_by_utilization_or_within_a_cache_by_tasks() {
-        let busiest = SgLbStats { group_type: GroupType::Overloaded, ..cpu(2, 1023) };
-        let imbalance = |rules: &BalanceRules, local: SgLbStats, how| {
-            let imbalance = rules.calculate_imbalance(&mut domain(local, busiest), how);
-            (imbalance.migration, imbalance.amount)
-        };
-        assert_eq!(imbalance(&types(), cpu(0, 464), IN_LLC), (MigrationType::Util, 560));
-        assert_eq!(
-            imbalance(&types(), cpu(0, 1024), IN_LLC),
-            (MigrationType::Task, 1),
-            "no capacity to tell"
-        );
-        let fixed = BalanceRules { spare: SpareCapacity::BeyondCache, ..types() };
-        assert_eq!(imbalance(&fixed, cpu(0, 464), IN_LLC), (MigrationType::Task, 1), "16b0a7a1a0af");
-        assert_eq!(imbalance(&fixed, cpu(0, 464), IDLE), (MigrationType::Util, 560));
-    }
-
-    #[test]
-    fn nodes_keep_a_pair_of_tasks() {
-        let node = |tasks, idle_cpus| SgLbStats { group_weight: 8, idle_cpus, ..cpu(tasks, 100) };
-        let numa = Balancing { flags: SdFlags::NUMA, ..IDLE };
-        let moved = |numa_rule, halving, busiest, local, how| {
-            let rules = BalanceRules { numa: numa_rule, halving, ..types() };
-            rules.calculate_imbalance(&mut domain(local, busiest), how).amount
-        };
-        use {Halving::*, NumaAllowance::*};
-        let (two, five) = ((node(2, 6), node(0, 8)), (node(5, 3), node(0, 8)));
-        assert_eq!(moved(Nothing, BeforeAllowance, two.0, two.1, numa), 1);
-        assert_eq!(moved(PairInSource, BeforeAllowance, two.0, two.1, numa), 0);
-        assert_eq!(moved(PairInSource, BeforeAllowance, two.0, two.1, IDLE), 1, "only between nodes");
-        assert_eq!(moved(PairInSource, BeforeAllowance, five.0, five.1, numa), 2);
-        assert_eq!(moved(QuarterOfSource, BeforeAllowance, two.0, two.1, numa), 1, "2 is no less than 8 / 4");
-        assert_eq!(moved(QuarterOfTarget, BeforeAllowance, two.0, two.1, numa), 0, "0 + 1 is");
-        assert_eq!(moved(PerCache, BeforeAllowance, five.0, five.1, numa), 0);
-        assert_eq!(moved(PerCache, AfterAllowance, five.0, five.1, numa), 2, "five are more than two");
-        let alone = Balancing { imb_numa_nr: 0, ..numa };
-        assert_eq!(moved(PerCache, BeforeAllowance, two.0, two.1, alone), 1);
-    }
-
-    #[test]
-    fn a_local_group_above_the_average_takes_nothing_more() {
-        let local = SgLbStats { group_type: GroupType::FullyBusy, group_load: 900, ..cpu(1, 1000) };
-        let busiest =
-            SgLbStats { group_type: GroupType::Overloaded, avg_load: 800, group_load: 800, ..cpu(2, 1000) };
-        let amount = |rule, total_load| {
-            let rules = BalanceRules { local_average: rule, ..types() };
-            let mut sds = SdLbStats { total_load, total_capacity: 2048, ..domain(local, busiest) };
-            rules.calculate_imbalance(&mut sds, IDLE).amount
-        };
-        assert!(amount(LocalAverage::Any, 1700) != 0, "800 less 850 wraps");
-        assert_eq!(amount(LocalAverage::BelowSource, 1700), 0);
-        let below_source = SgLbStats { avg_load: 1000, ..busiest };
-        let mut sds = SdLbStats { total_load: 1600, total_capacity: 2048, ..domain(local, below_source) };
-        let rules = BalanceRules { local_average: LocalAverage::BelowSource, ..types() };
-        assert!(rules.calculate_imbalance(&mut sds, IDLE).amount > 100, "900 is above 800: it overflows");
-        let rules = BalanceRules { local_average: LocalAverage::BelowDomain, ..types() };
-        assert_eq!(rules.calculate_imbalance(&mut sds, IDLE).amount, 0, "91dcf1e8068e");
-    }
-
-    #[test]
-    fn misfits_are_moved_by_what_was_noted_of_them_or_one_by_one() {
-        let busiest = SgLbStats { group_type: GroupType::MisfitTask, misfit_load: 700, ..cpu(1, 400) };
-        let mut sds = domain(cpu(0, 0), busiest);
-        let by_load = types().calculate_imbalance(&mut sds, IDLE);
-        assert_eq!((by_load.migration, by_load.amount), (MigrationType::Misfit, 700));
-        let rules = BalanceRules { misfit_size: MisfitSize::ByCapacity, ..types() };
-        assert_eq!(rules.calculate_imbalance(&mut sds, IDLE).amount, 1);
-    }
-
-    /// Two hogs on one CPU and none on the other: nothing is above the average of 1024 by more than a task's load.
-    #[test]
-    fn by_load_a_whole_task_is_moved_where_it_helps() {
-        let loaded = |tasks: u32, load: u64| SgLbStats {
-            group_load: load,
-            avg_load: load,
-            load_per_task: load / u64::from(tasks.max(1)),
-            ..cpu(tasks, load.min(1024))
-        };
-        let mut sds = domain(loaded(0, 0), loaded(2, 2048));
-        (sds.total_load, sds.total_capacity) = (2048, 2048);
-        sds.avg_load = sds.average();
-        let old = BalanceRules::default();
-        assert_eq!(old.calculate_imbalance(&mut sds, IDLE).amount, 1024);
-        let mut uneven = domain(loaded(1, 900), loaded(1, 1000));
-        uneven.avg_load = 950;
-        assert_eq!(
-            old.calculate_imbalance(&mut uneven, IDLE).amount,
-            1000,
-            "a heavier task for a lighter one"
-        );
-        let load_only = BalanceRules { comparison: Comparison::Load, ..old };
-        assert_eq!(load_only.calculate_imbalance(&mut uneven, IDLE).amount, 50, "fcf0553db6f4");
-    }
 }

@@ -117,3 +117,209 @@ impl Scheduler {
             && !self.cfs(entity.cfs_rq).is_eligible(entity.vruntime, self.running(entity.cfs_rq))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpumask::CpuMask;
+    use crate::task::OnRq;
+    use crate::testbed::{Bed, MS};
+    use fairlab_event::TaskState;
+
+    /// CPU 0, which idles, balances the level of all CPUs with the first task of CPU 1 in mind.
+    fn attempt(bed: &Bed, idle: CpuIdleType, migration: MigrationType) -> Attempt {
+        Attempt {
+            cpu: Cpu(0),
+            level: 0,
+            idle,
+            dest: Cpu(0),
+            cpus: bed.scheduler.domain(Cpu(0), 0).span,
+            migration,
+            imbalance: 10,
+            pushes: false,
+            takes_misfit: false,
+            lb_bias: false,
+        }
+    }
+
+    fn verdict(bed: &Bed, attempt: &Attempt, task: TaskId) -> (TaskReason, Pinned) {
+        let mut pinned = Pinned { all: true, ..Pinned::default() };
+        let reason = bed.scheduler.can_migrate_task(attempt, task, Cpu(1), &mut pinned);
+        (reason, pinned)
+    }
+
+    /// A task that waits on CPU 1 behind a running one, long enough to be cold.
+    fn waiting(kernel: &str, allowed: CpuMask) -> (Bed, TaskId) {
+        let mut bed = Bed::new(kernel, 2, 2);
+        bed.spawn(0, 1);
+        let task = bed.spawn_with(0, 1, Policy::Normal, allowed);
+        bed.pass(20 * MS);
+        bed.at(0);
+        (bed, task)
+    }
+
+    #[test]
+    fn a_task_that_may_not_come_here_may_go_to_another_cpu_of_the_group() {
+        let (mut bed, _) = waiting("v5.10", CpuMask::ALL);
+        let task = bed.spawn_with(0, 1, Policy::Normal, [1, 2, 3].map(Cpu).into_iter().collect());
+        let level = Attempt { level: 1, ..attempt(&bed, CpuIdleType::Idle, MigrationType::Task) };
+        // The group is the core of CPUs 0 and 1.
+        let (reason, pinned) = verdict(&bed, &level, task);
+        assert_eq!(
+            (reason, pinned.some, pinned.all, pinned.other_dest),
+            (TaskReason::NotAllowed, true, true, Some(Cpu(1)))
+        );
+        let none = |attempt: Attempt| verdict(&bed, &attempt, task).1.other_dest;
+        assert_eq!(
+            none(Attempt { idle: CpuIdleType::NewlyIdle, ..level.clone() }),
+            None,
+            "only the CPU that goes idle takes"
+        );
+        assert_eq!(none(Attempt { pushes: true, ..level.clone() }), None, "a push has one destination");
+        let mut without = level.clone();
+        without.cpus.clear(Cpu(1));
+        assert_eq!(none(without), None, "CPU 1 takes no part any more");
+        let mut pinned = Pinned { other_dest: Some(Cpu(3)), ..Pinned::default() };
+        bed.scheduler.can_migrate_task(&level, task, Cpu(1), &mut pinned);
+        assert_eq!(pinned.other_dest, Some(Cpu(3)), "the first one found stands");
+        let far = bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(3)));
+        assert_eq!(verdict(&bed, &level, far).1.other_dest, None, "it may not run in the group at all");
+    }
+
+    #[test]
+    fn a_task_that_may_come_ends_the_belief_that_all_are_pinned_even_while_it_runs() {
+        let (bed, task) = waiting("v5.10", CpuMask::ALL);
+        let attempt = attempt(&bed, CpuIdleType::Idle, MigrationType::Task);
+        let (reason, pinned) = verdict(&bed, &attempt, task);
+        assert_eq!((reason, pinned.all, pinned.some), (TaskReason::Moved, false, false));
+        let running = bed.scheduler.curr(Cpu(1));
+        let (reason, pinned) = verdict(&bed, &attempt, running);
+        assert_eq!((reason, pinned.all), (TaskReason::Running, false));
+    }
+
+    #[test]
+    fn a_kthread_of_its_cpu_is_passed_over_from_v5_13_on() {
+        let seen = |kernel| {
+            let (mut bed, task) = waiting(kernel, CpuMask::single(Cpu(1)));
+            bed.scheduler.tasks[task.index()].per_cpu_kthread = true;
+            let (reason, pinned) =
+                verdict(&bed, &attempt(&bed, CpuIdleType::Idle, MigrationType::Task), task);
+            (reason, pinned.some)
+        };
+        assert_eq!(seen("v5.12"), (TaskReason::NotAllowed, true));
+        assert_eq!(seen("v5.13"), (TaskReason::PercpuKthread, false));
+        let (bed, task) = waiting("v5.13", CpuMask::single(Cpu(1)));
+        let (reason, _) = verdict(&bed, &attempt(&bed, CpuIdleType::Idle, MigrationType::Task), task);
+        assert_eq!(reason, TaskReason::NotAllowed, "others that are bound there are looked at");
+    }
+
+    /// A task that ran a moment ago on CPU 1 waits there again, as on the two cores of a machine without threads.
+    fn hot(kernel: &str, since: u64) -> (Bed, TaskId) {
+        let mut bed = Bed::new(kernel, 2, 1);
+        let first = bed.spawn(0, 1);
+        bed.spawn(0, 1);
+        while bed.scheduler.curr(Cpu(1)) == first {
+            bed.run(1, 1);
+        }
+        let ran = bed.entity(first).exec_start;
+        let now = bed.scheduler.trace.now.0;
+        bed.pass((ran + since).checked_sub(now).expect("less has passed"));
+        bed.at(0);
+        (bed, first)
+    }
+
+    #[test]
+    fn a_task_is_hot_for_half_a_millisecond_unless_tries_fail() {
+        let seen = |since, failed| {
+            let (mut bed, task) = hot("v5.10", since);
+            bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = failed;
+            verdict(&bed, &attempt(&bed, CpuIdleType::Idle, MigrationType::Task), task).0
+        };
+        assert_eq!([499_999, 500_000].map(|since| seen(since, 0)), [TaskReason::CacheHot, TaskReason::Moved]);
+        assert_eq!(
+            [1, 2].map(|failed| seen(499_999, failed)),
+            [TaskReason::CacheHot, TaskReason::MovedHot],
+            "one try"
+        );
+    }
+
+    #[test]
+    fn a_sched_idle_task_is_never_hot() {
+        let (mut bed, task) = hot("v5.10", 100_000);
+        bed.scheduler.tasks[task.index()].policy = Policy::Idle;
+        let seen = verdict(&bed, &attempt(&bed, CpuIdleType::Idle, MigrationType::Task), task).0;
+        assert_eq!(seen, TaskReason::Moved);
+    }
+
+    #[test]
+    fn what_is_pushed_may_be_hot_from_v5_13_on() {
+        let seen = |kernel| {
+            let (bed, task) = hot(kernel, 100_000);
+            let pushes = Attempt { pushes: true, ..attempt(&bed, CpuIdleType::Idle, MigrationType::Task) };
+            verdict(&bed, &pushes, task).0
+        };
+        assert_eq!(["v5.12", "v5.13"].map(seen), [TaskReason::CacheHot, TaskReason::Moved]);
+        let (bed, task) = hot("v5.13", 100_000);
+        let pulled = verdict(&bed, &attempt(&bed, CpuIdleType::Idle, MigrationType::Task), task).0;
+        assert_eq!(pulled, TaskReason::CacheHot);
+    }
+
+    #[test]
+    fn a_buddy_stays_while_something_runs_where_it_would_go() {
+        let seen = |switch: &str, busy: bool, next: bool| {
+            let (mut bed, task) = waiting(&format!("v5.10{switch}"), CpuMask::ALL);
+            if busy {
+                bed.spawn(0, 0);
+            }
+            let (root, se) = (bed.scheduler.rqs[1].cfs, bed.scheduler.tasks[task.index()].se);
+            let queue = bed.scheduler.cfs_mut(root);
+            (queue.next, queue.last) = if next { (Some(se), None) } else { (None, Some(se)) };
+            let level = Attempt { level: 1, ..attempt(&bed, CpuIdleType::Idle, MigrationType::Task) };
+            verdict(&bed, &level, task).0
+        };
+        assert_eq!([true, false].map(|next| seen("", true, next)), [TaskReason::Buddy; 2]);
+        assert_eq!(seen("", false, true), TaskReason::Moved, "nothing runs there");
+        assert_eq!(seen("+NO_CACHE_HOT_BUDDY", true, true), TaskReason::Moved);
+    }
+
+    #[test]
+    fn a_sleeper_that_is_still_queued_moves_for_its_load_only_from_v6_14_on() {
+        let seen = |kernel, migration| {
+            let (mut bed, task) = waiting(kernel, CpuMask::ALL);
+            let level = attempt(&bed, CpuIdleType::Idle, migration);
+            bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 1;
+            bed.scheduler.tasks[task.index()].on_rq = OnRq::Delayed(TaskState::INTERRUPTIBLE);
+            verdict(&bed, &level, task).0
+        };
+        assert_eq!(seen("v6.13", MigrationType::Task), TaskReason::Moved);
+        assert_eq!(seen("v6.14", MigrationType::Task), TaskReason::SleepsQueued);
+        assert_eq!(seen("v6.14", MigrationType::Load), TaskReason::Moved);
+    }
+
+    #[test]
+    fn a_task_past_the_average_waits_for_a_failure_where_others_are_queued() {
+        let seen = |kernel: &str, busy: bool, past: bool, failed| {
+            let (mut bed, task) = waiting(kernel, CpuMask::ALL);
+            if busy {
+                bed.spawn(0, 0);
+            }
+            bed.pass(20 * MS);
+            bed.at(1);
+            bed.scheduler.account(Cpu(1));
+            let (running, se) = (bed.scheduler.curr(Cpu(1)), bed.scheduler.tasks[task.index()].se);
+            let task = if past { running } else { task };
+            assert_ne!(bed.scheduler.tasks[running.index()].se, se);
+            bed.at(0);
+            bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = failed;
+            verdict(&bed, &attempt(&bed, CpuIdleType::Idle, MigrationType::Task), task).0
+        };
+        assert_eq!(
+            ["v6.13", "v6.14"].map(|kernel| seen(kernel, true, true, 0)),
+            [TaskReason::Running, TaskReason::Ineligible]
+        );
+        assert_eq!(seen("v6.14", true, true, 1), TaskReason::Running, "after a failure");
+        assert_eq!(seen("v6.14", false, true, 0), TaskReason::Running, "nobody is queued there");
+        assert_eq!(seen("v6.14+NO_PLACE_LAG", true, true, 0), TaskReason::Running, "lag would be lost");
+        assert_eq!(seen("v6.14", true, false, 0), TaskReason::Moved, "it has got less than its share");
+    }
+}
