@@ -5,6 +5,9 @@
 //!
 //! Must not know: how long a step takes.
 
+#[cfg(test)]
+pub(super) mod tests;
+
 use fairlab_event::{Cpu, Ns};
 
 use crate::balance::attempt::BalanceDecision;
@@ -290,62 +293,5 @@ impl Scheduler {
             let nohz = &mut self.balance.nohz;
             nohz.next_balance = nohz.next_balance.min(next_balance);
         }
-    }
-}
-
-#[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::testbed::{Bed, MS};
-
-    /// Searches in vain, `pause` apart, until the chance is computed anew.
-    pub(crate) fn ratio_after(kernel: &str, pause: u64) -> u32 {
-        let mut bed = Bed::new(kernel, 2, 1);
-        for _ in 0..600 {
-            bed.pass(pause);
-            bed.at(0);
-            bed.scheduler.update_newidle_stats(Cpu(0), 0, 0);
-        }
-        bed.scheduler.domain_state(Cpu(0), 0).newidle_ratio
-    }
-
-    #[test]
-    fn the_chance_of_a_search_follows_its_success_and_how_rare_it_is() {
-        assert_eq!(ratio_after("v6.19", MS), 256, "256 of the 512 before it succeeded");
-        assert_eq!(ratio_after("v7.1", MS), 256 + 122, "half a second, each 4.2 ms of it one more");
-        assert_eq!(ratio_after("v7.1", 100 * MS), 1024, "as good as certain");
-    }
-
-    #[test]
-    fn going_idle_searches_only_if_that_takes_less_than_idling() {
-        let searches = |kernel: &str, avg_idle, cost| {
-            let mut bed = Bed::new(kernel, 2, 1);
-            bed.spawn(0, 1);
-            bed.spawn(0, 1);
-            bed.at(0);
-            bed.scheduler.rqs[0].idle_time.avg_idle = avg_idle;
-            bed.scheduler.domain_state_mut(Cpu(0), 0).max_newidle_lb_cost = cost;
-            let (mut search, update) = bed.scheduler.newidle_begin(Cpu(0));
-            (update.cpus, bed.scheduler.newidle_next(Cpu(0), &mut search))
-        };
-        assert_eq!(searches("v5.15", 600_000, 0), (1, Some(0)));
-        assert_eq!(searches("v5.15", 400_000, 0), (0, None), "less than sched_migration_cost");
-        assert_eq!(searches("v5.15", 600_000, 700_000), (1, None), "load is aged for nothing");
-        assert_eq!(searches("v5.16", 400_000, 0), (1, Some(0)));
-        assert_eq!(searches("v5.16", 600_000, 700_000), (0, None));
-    }
-
-    #[test]
-    fn what_a_search_costs_is_remembered_and_decays() {
-        let mut bed = Bed::new("v5.16", 2, 1);
-        bed.at(0);
-        bed.scheduler.update_newidle_cost(Cpu(0), 0, 25_600, 0);
-        bed.scheduler.update_newidle_cost(Cpu(0), 0, 10, 0);
-        assert_eq!(bed.scheduler.max_newidle_lb_cost(Cpu(0), 0), Ns(25_600));
-        bed.pass(1002 * MS);
-        bed.at(0);
-        assert!(bed.scheduler.update_newidle_cost(Cpu(0), 0, 10, 0));
-        assert_eq!(bed.scheduler.max_newidle_lb_cost(Cpu(0), 0), Ns(25_300));
-        assert!(!bed.scheduler.update_newidle_cost(Cpu(0), 0, 10, 0), "once a second");
     }
 }

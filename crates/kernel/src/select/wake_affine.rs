@@ -96,9 +96,9 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::testbed::Bed;
     use crate::topology::{SmtNumbering, Topology};
-    use fairlab_event::Cpu;
 
     /// Two caches of two CPUs would need a slow path; one cache of four shows the rules for idle CPUs.
     #[test]
@@ -174,5 +174,96 @@ mod tests {
             bed.scheduler.cfs_mut(root).h_nr_delayed += 1;
             assert_eq!(bed.select(sleeper, 1, true).cpu, Cpu(expected), "{kernel}");
         }
+    }
+
+    /// Two caches of two CPUs; the task slept on `prev`, and `busy` run others.
+    fn caches(kernel: &str, prev: u32, busy: &[u32]) -> (Bed, TaskId) {
+        let topology = Topology::regular(1, 2, 2, 1, SmtNumbering::Adjacent).expect("a machine");
+        let mut bed = Bed::on(kernel, topology);
+        let sleeper = bed.spawn(0, prev);
+        bed.sleep(prev);
+        for &cpu in busy {
+            bed.spawn(0, cpu);
+        }
+        (bed, sleeper)
+    }
+
+    #[test]
+    fn an_interrupt_on_an_idle_cpu_pulls_within_the_cache_unless_the_previous_cpu_idles() {
+        let affine = |prev, busy: &[u32]| {
+            let (bed, task) = caches("v5.10+NO_WA_WEIGHT", prev, busy);
+            bed.scheduler.wake_affine(Wakee { task, here: Cpu(0), prev: Cpu(prev) }, false, 117).0
+        };
+        assert_eq!(affine(1, &[1]), 0);
+        assert_eq!(affine(1, &[]), 1, "its caches may be warm");
+        assert_eq!(affine(2, &[2]), 2, "another cache");
+        assert_eq!(affine(1, &[0, 1]), 1, "nothing idles");
+    }
+
+    /// Loads of CPUs 0 (that wakes) and 3 (of before); those of the waker and the task are given.
+    fn weighed(kernel: &str, (here, prev): (u64, u64), (waker, task): (u64, u64), sync: bool) -> bool {
+        let (mut bed, sleeper) = caches(kernel, 3, &[0, 3]);
+        for (cpu, load) in [(0, here), (3, prev)] {
+            let root = bed.scheduler.rqs[cpu].cfs;
+            bed.scheduler.cfs_mut(root).tracked.avg.load_avg = load;
+        }
+        let running = bed.scheduler.curr(Cpu(0));
+        bed.scheduler.given_loads = vec![(running, waker), (sleeper, task)];
+        let wakee = Wakee { task: sleeper, here: Cpu(0), prev: Cpu(3) };
+        bed.scheduler.wake_affine_weight(wakee, sync, 117) == Some(Cpu(0))
+    }
+
+    #[test]
+    fn the_lighter_cpu_pulls_with_half_of_imbalance_pct_in_favour_of_the_waking_one() {
+        let pulls = |here, prev| weighed("v6.6", (here, prev), (0, 0), false);
+        assert!(pulls(1079, 1000) && !pulls(1080, 1000), "108 % of it");
+        let unbiased = |here, prev| weighed("v6.6+NO_WA_BIAS", (here, prev), (0, 0), false);
+        assert!(unbiased(999, 1000) && !unbiased(1000, 1000));
+        let moved = |here, prev| weighed("v6.6+NO_WA_BIAS", (here, prev), (0, 100), false);
+        assert!(moved(799, 1000) && !moved(800, 1000), "the task counts here, and no longer there");
+    }
+
+    #[test]
+    fn a_waker_that_is_about_to_sleep_counts_no_longer() {
+        let pulls = |here, prev, waker| weighed("v6.6+NO_WA_BIAS", (here, prev), (waker, 0), true);
+        assert!(pulls(1500, 1000, 501) && pulls(1500, 1000, 500), "even at equal loads");
+        assert!(!pulls(1500, 1000, 499));
+        assert!(pulls(10, 0, 11), "it is all there is");
+        assert!(weighed("v6.6+NO_WA_BIAS", (10, 0), (11, 900), true), "however heavy the task");
+        assert!(!weighed("v6.6+NO_WA_BIAS", (10, 0), (10, 900), true));
+    }
+
+    #[test]
+    fn loads_are_weighed_by_capacity() {
+        let pulls = |here, prev| {
+            let topology = Topology::regular(1, 2, 2, 1, SmtNumbering::Adjacent).expect("a machine");
+            let topology = topology.with_capacities(&[512, 512, 1024, 1024]).expect("capacities");
+            let mut bed = Bed::on("v6.6+NO_WA_BIAS", topology);
+            let task = bed.spawn(0, 3);
+            bed.sleep(3);
+            for (cpu, load) in [(0, here), (3, prev)] {
+                let root = bed.scheduler.rqs[cpu].cfs;
+                bed.scheduler.cfs_mut(root).tracked.avg.load_avg = load;
+            }
+            bed.scheduler.given_loads = vec![(task, 0)];
+            bed.scheduler.wake_affine_weight(Wakee { task, here: Cpu(0), prev: Cpu(3) }, false, 117).is_some()
+        };
+        assert!(pulls(499, 1000) && !pulls(500, 1000), "half the capacity bears half the load");
+    }
+
+    #[test]
+    fn who_wakes_many_is_told_by_both_counts() {
+        let wide = |waker_flips, wakee_flips| {
+            let mut bed = Bed::new("v6.5", 3, 1);
+            let [waker, wakee] = [0, 1].map(|cpu| bed.spawn(0, cpu));
+            bed.scheduler.tasks[waker.index()].wakee_flips = waker_flips;
+            bed.scheduler.tasks[wakee.index()].wakee_flips = wakee_flips;
+            bed.scheduler.wake_wide(waker, wakee, Cpu(0))
+        };
+        assert!(
+            wide(9, 3) && wide(3, 9),
+            "three CPUs share the cache: three of the one, three times that of the other"
+        );
+        assert!(!wide(8, 3) && !wide(9, 2) && !wide(100, 2));
     }
 }

@@ -226,3 +226,220 @@ impl Scheduler {
         if stats.nr_running < stats.weight || (!waits && has_room) { Room::Spare } else { Room::FullyBusy }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::SelectReason;
+    use crate::select::Wakee;
+    use crate::testbed::Bed;
+    use crate::topology::{SmtNumbering, Topology};
+
+    const SPARE: GroupStats = GroupStats {
+        room: Room::Spare,
+        load: 0,
+        avg_load: 0,
+        util: 0,
+        runnable: 0,
+        nr_running: 0,
+        idle_cpus: 0,
+        capacity: 4096,
+        max_capacity: 1024,
+        weight: 4,
+        misfit: false,
+    };
+
+    fn bears(room: Room, avg_load: u64) -> GroupStats {
+        GroupStats { room, avg_load, ..SPARE }
+    }
+
+    /// Two nodes of two caches of four CPUs, and a task that execs on CPU 0.
+    fn machine(kernel: &str) -> (Bed, Seeker) {
+        let topology = Topology::regular(2, 2, 4, 1, SmtNumbering::Adjacent).expect("a machine");
+        let mut bed = Bed::on(kernel, topology);
+        let task = bed.spawn(0, 0);
+        let avg = bed.scheduler.synced_avg(task);
+        (bed, Seeker { wakee: Wakee { task, here: Cpu(0), prev: Cpu(0) }, avg, is_new: false })
+    }
+
+    /// The domains of CPU 0: its cache, its node, both nodes.
+    fn level(bed: &Bed, level: usize) -> DomainId {
+        bed.scheduler.domains.ids_of(Cpu(0)).nth(level).expect("a level")
+    }
+
+    #[test]
+    fn the_idlest_group_is_told_by_its_room_and_then_by_what_matters_there() {
+        let idlest = |kernel: &str, groups: &[GroupStats]| {
+            let (bed, _) = machine(kernel);
+            let mut so_far: Option<(usize, GroupStats)> = None;
+            for (index, group) in groups.iter().enumerate() {
+                if bed.scheduler.is_idler(so_far.as_ref().map(|(_, group)| group), group) {
+                    so_far = Some((index, *group));
+                }
+            }
+            so_far.map(|(index, _)| index)
+        };
+        use Room::{FullyBusy, Imbalanced, Misfit, Overloaded, Spare};
+        assert_eq!(
+            idlest(
+                "v6.6",
+                &[Overloaded, Imbalanced, Misfit, FullyBusy, Spare, Spare].map(|room| bears(room, 5))
+            ),
+            Some(4)
+        );
+        for room in [Overloaded, FullyBusy] {
+            let groups = [7, 5, 5, 6].map(|load| bears(room, load));
+            assert_eq!(idlest("v6.6", &groups), Some(1), "{room:?}: the least loaded, the first of equals");
+        }
+        assert_eq!(idlest("v6.6", &[7, 5].map(|load| bears(Imbalanced, load))), Some(0));
+        let misfits = [512, 1024, 1024].map(|max_capacity| GroupStats { max_capacity, ..bears(Misfit, 0) });
+        assert_eq!(idlest("v6.6", &misfits), Some(1), "the one with the biggest CPU");
+        let idle = |idle_cpus, util| GroupStats { idle_cpus, util, ..SPARE };
+        assert_eq!(idlest("v6.6", &[idle(1, 0), idle(2, 9), idle(2, 8), idle(2, 8)]), Some(2));
+        assert_eq!(
+            idlest("v5.8", &[idle(1, 0), idle(2, 9), idle(2, 8)]),
+            Some(1),
+            "utilization counts from v5.9 on"
+        );
+        assert_eq!(idlest("v6.6", &[bears(Overloaded, u64::from(u32::MAX))]), None, "as busy as can be");
+    }
+
+    #[test]
+    fn a_task_stays_unless_another_group_is_clearly_better() {
+        let (bed, seeker) = machine("v6.6");
+        let stays = |at: usize, here: GroupStats, there: GroupStats| {
+            let local = bed.scheduler.domains.local_group(level(&bed, at));
+            bed.scheduler.stays_local(level(&bed, at), seeker, local, &here, &there)
+        };
+        // Within a node the other must bear 17 % less, and less by a sixth of a task of nice 0: 1024 * 17 / 100 = 174.
+        for room in [Room::Overloaded, Room::FullyBusy] {
+            let stays = |at, here, there| stays(at, bears(room, here), bears(room, there));
+            assert!(stays(1, 1170, 1000) && !stays(1, 1171, 1000), "{room:?}");
+            assert!(stays(1, 1000, 1174) && stays(1, 0, 0), "{room:?}");
+            assert!(!stays(1, 200, 100), "{room:?}");
+            assert!(
+                stays(2, 1174, 1000) && !stays(2, 1175, 1000),
+                "{room:?}: between nodes by that much, too"
+            );
+            assert!(stays(2, 274, 100) && !stays(2, 275, 100), "{room:?}");
+        }
+        assert!(stays(1, bears(Room::Imbalanced, 900), bears(Room::Imbalanced, 0)));
+        let misfit = |max_capacity| GroupStats { max_capacity, ..bears(Room::Misfit, 0) };
+        assert!(stays(1, misfit(512), misfit(512)) && !stays(1, misfit(512), misfit(513)));
+        let idle = |idle_cpus, nr_running| GroupStats { idle_cpus, nr_running, ..SPARE };
+        assert!(stays(1, idle(2, 2), idle(2, 2)) && !stays(1, idle(2, 2), idle(3, 1)));
+    }
+
+    #[test]
+    fn between_nodes_few_tasks_stay_together() {
+        let stays = |kernel: &str, here: (u32, u32), there: u32| {
+            let (mut bed, seeker) = machine(kernel);
+            let id = level(&bed, 2);
+            bed.scheduler.domains.domain_mut(id).imb_numa_nr = 3;
+            let local = bed.scheduler.domains.local_group(id);
+            let stats = |idle_cpus, nr_running| GroupStats { idle_cpus, nr_running, weight: 8, ..SPARE };
+            bed.scheduler.stays_local(id, seeker, local, &stats(here.1, here.0), &stats(there, 0))
+        };
+        assert_eq!([1, 0].map(|idle| stays("v5.10", (7, idle), 8)), [true, false], "while a CPU idles");
+        assert_eq!([3, 4].map(|tasks| stays("v5.11", (tasks, 4), 8)), [true, false], "a quarter of 16");
+        assert_eq!(
+            [0, 1].map(|tasks| stays("v5.18-e496132ebedd", (tasks, 4), 8)),
+            [true, false],
+            "a quarter of 8, itself counted"
+        );
+        assert_eq!([2, 3].map(|tasks| stays("v5.18", (tasks, 4), 8)), [true, false], "imb_numa_nr");
+        assert_eq!([2, 3].map(|tasks| stays("v6.6", (tasks, 6), 8)), [true, false]);
+        assert_eq!([6, 5].map(|idle| stays("v6.6", (2, idle), 8)), [true, false], "a small difference");
+    }
+
+    #[test]
+    fn a_group_has_room_by_tasks_use_and_waiting() {
+        let room = |kernel: &str, nr_running, util, runnable| {
+            let (bed, _) = machine(kernel);
+            let local = bed.scheduler.domains.local_group(level(&bed, 1));
+            bed.scheduler.room_of(&GroupStats { nr_running, util, runnable, ..SPARE }, 117, local)
+        };
+        // 4096 of capacity: full from 3500.85 of use, waited for from 4792.3 runnable.
+        assert_eq!([3, 4].map(|tasks| room("v6.6", tasks, 4096, 4096)), [Room::Spare, Room::FullyBusy]);
+        assert_eq!([3500, 3501].map(|util| room("v6.6", 4, util, 4096)), [Room::Spare, Room::FullyBusy]);
+        assert_eq!([3500, 3501].map(|util| room("v6.6", 5, util, 4096)), [Room::Spare, Room::Overloaded]);
+        assert_eq!(
+            [4792, 4793].map(|runnable| room("v6.6", 5, 100, runnable)),
+            [Room::Spare, Room::Overloaded]
+        );
+        assert_eq!(
+            [4792, 4793].map(|runnable| room("v6.6", 4, 100, runnable)),
+            [Room::Spare, Room::FullyBusy]
+        );
+        assert_eq!(room("v5.6", 5, 100, 4793), Room::Spare, "waiting counts from v5.7 on");
+    }
+
+    #[test]
+    fn affinity_and_size_come_between() {
+        let (mut bed, _) = machine("v6.6");
+        let local = bed.scheduler.domains.local_group(level(&bed, 1));
+        let misfit = GroupStats { misfit: true, ..SPARE };
+        assert_eq!(bed.scheduler.room_of(&misfit, 117, local), Room::Misfit);
+        bed.scheduler.domains.capacity_of_group_mut(local).imbalance = true;
+        assert_eq!(bed.scheduler.room_of(&misfit, 117, local), Room::Imbalanced);
+        let overloaded = GroupStats { nr_running: 5, util: 4096, ..misfit };
+        assert_eq!(bed.scheduler.room_of(&overloaded, 117, local), Room::Overloaded);
+    }
+
+    /// A task that execs is not there any more where it was.
+    #[test]
+    fn what_a_group_bears_is_summed_up_without_the_task_itself() {
+        let stats = |kernel: &str, others: u32| {
+            let (mut bed, seeker) = machine(kernel);
+            for _ in 0..others {
+                bed.spawn(0, 1);
+            }
+            let id = level(&bed, 1);
+            let local = bed.scheduler.domains.local_group(id);
+            let root = bed.scheduler.rqs[1].cfs;
+            let avg = &mut bed.scheduler.cfs_mut(root).tracked.avg;
+            (avg.load_avg, avg.util_avg, avg.runnable_avg) = (5000, 900, 6000);
+            bed.scheduler.wakeup_stats(id, local, seeker)
+        };
+        let alone = stats("v6.6", 0);
+        assert_eq!((alone.nr_running, alone.idle_cpus, alone.room), (0, 4, Room::Spare));
+        assert_eq!(stats("11f10e5420f6", 0).nr_running, 1, "it counted");
+        let with_others = stats("v6.6", 5);
+        assert_eq!(
+            (with_others.nr_running, with_others.idle_cpus, with_others.room),
+            (5, 3, Room::Overloaded)
+        );
+        // What it bears of its queue is rounded down.
+        assert_eq!(
+            (with_others.load, with_others.runnable),
+            (5001, 6000),
+            "its own averages are taken off CPU 0"
+        );
+        assert_eq!(with_others.avg_load, 5001 * 1024 / 4096, "for each unit of capacity");
+        assert_eq!(alone.avg_load, 0, "what has room needs no load");
+    }
+
+    #[test]
+    fn a_cpu_with_a_wakeup_on_its_way_does_not_idle() {
+        let (mut bed, seeker) = machine("v6.6");
+        assert!(bed.scheduler.idle_cpu_without(Cpu(1), seeker, true));
+        bed.scheduler.ttwu_pending(Cpu(1));
+        assert!(!bed.scheduler.idle_cpu_without(Cpu(1), seeker, true));
+        assert!(bed.scheduler.idle_cpu_without(Cpu(0), seeker, true), "only the task itself runs there");
+        assert!(!bed.scheduler.idle_cpu_without(Cpu(0), seeker, false));
+        bed.spawn(0, 2);
+        assert!(!bed.scheduler.idle_cpu_without(Cpu(2), seeker, true), "another one does");
+    }
+
+    #[test]
+    fn a_group_without_allowed_cpus_is_passed_over() {
+        let (mut bed, seeker) = machine("v6.6");
+        bed.scheduler.tasks[seeker.wakee.task.index()].allowed = [0, 6].map(Cpu).into_iter().collect();
+        for cpu in 0..4 {
+            bed.spawn(0, cpu);
+            bed.spawn(0, cpu);
+        }
+        let decision = bed.scheduler.select_task_rq(seeker.wakee.task, Cpu(0), crate::WakeKind::Exec);
+        assert_eq!((decision.cpu, decision.reason), (Cpu(6), SelectReason::IdlestInGroup));
+    }
+}
