@@ -19,6 +19,7 @@ use fairlab_event::{Digest, DigestSink, Ns, Pid, Sink, System};
 use fairlab_guest::archive;
 use fairlab_guest::job::Job;
 use fairlab_live::Report;
+use fairlab_sim::rng::Stream;
 use fairlab_trace::{ImportStats, ReadOptions};
 use serde_json::{Value, json};
 
@@ -30,6 +31,13 @@ pub use qemu::QEMU_VERSION;
 use qemu::Qemu;
 pub(crate) use run::run_and_keep;
 pub use run::{QemuKernel, QemuSpec, run};
+
+/// How long a guest rests at least before recording begins: what a kernel does after its start is over by then.
+const SETTLE_NS: u64 = 300_000_000;
+
+/// By how much longer it rests, as the seed has it: when ticks and balancing come after a workload's start is chance, and
+/// without this it would be the same chance in every run.
+const SETTLE_SPREAD_NS: u64 = 100_000_000;
 
 /// What is loaded into QEMU; empty where it was not made for this architecture.
 const LOCKSTEP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
@@ -86,7 +94,7 @@ pub struct BootOptions {
     pub probes: bool,
     /// The program and its arguments.
     pub workload: Vec<String>,
-    /// The root seed of the workload's own randomness.
+    /// The root seed of the workload's own randomness, and of when it starts.
     pub seed: u64,
     /// When to stop a workload that has not ended by itself, in time of the guest.
     pub duration: Option<Ns>,
@@ -235,7 +243,7 @@ fn job(options: &BootOptions) -> Job {
         trace_clock: if deterministic { "x86-tsc" } else { "mono" }.to_string(),
         buffer_kb: if options.layout.cpus() > 16 { 4096 } else { 16384 },
         probes: options.probes,
-        settle_ns: 300_000_000,
+        settle_ns: SETTLE_NS + Stream::new(options.seed, "settle").below(SETTLE_SPREAD_NS),
         // What the others wait for a CPU is this, whatever their number; the emulator divides it among them.
         slice_ns: deterministic.then_some(if options.layout.cpus() > 4 { 50_000 } else { 20_000 }),
     }

@@ -10,6 +10,7 @@ use fairlab_event::{DigestSink, Event, EventKind, Filter, Ns, Sink, System};
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::select::IdleMaskNote;
 use fairlab_kernel::{Generation, Scheduler};
+use fairlab_sim::rng::Stream;
 use fairlab_sim::{Engine, Machine};
 use serde::Serialize;
 
@@ -171,20 +172,24 @@ pub fn run_watched(
     if let Some((problem, hint)) = engine.refusal(&*workload) {
         return Err(LabError::new(problem, hint));
     }
+    let begin = begin_of(spec);
+    while engine.now() < begin {
+        engine.run_until(begin, &mut ());
+    }
     let number = engine.start(workload);
     let beginning = Beginning::of(&engine, number, spec.probes);
     let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;
     engine.set_balance_notes(onlooker.wants_balancing());
     engine.set_idle_mask_notes(onlooker.wants_idle_masks());
-    let measures = (DigestSink::default(), Metrics::new(spec.machine.topology.nr_cpus(), Ns::ZERO));
+    let measures = (DigestSink::default(), Metrics::new(spec.machine.topology.nr_cpus(), begin));
     let mut sinks = (Filter { sink: measures, keep: is_typed as fn(&Event<'_>) -> bool }, trace);
     sinks.system(&system_of(spec));
-    let mut until = Ns::ZERO;
-    while until < spec.duration && engine.now() == until {
+    let (mut until, end) = (begin, begin + spec.duration);
+    while until < end && engine.now() == until {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        until = (until + SLICE).min(spec.duration);
+        until = (until + SLICE).min(end);
         let mut looked_on = fairlab_event::sink_fn(|event: &Event<'_>| onlooker.event(event));
         engine.run_until(until, &mut (&mut sinks, &mut looked_on));
         drop(looked_on);
@@ -196,7 +201,15 @@ pub fn run_watched(
         }
     }
     onlooker.ended(&engine);
-    Ok(Some(RunResult { beginning, ..finish(spec, &engine, number, sinks, started)? }))
+    Ok(Some(RunResult { beginning, ..finish(spec, &engine, (number, begin), sinks, started)? }))
+}
+
+/// When the workload starts. A booted kernel's starts at some instant between two ticks, which is chance: here it is the seed's.
+fn begin_of(spec: &RunSpec) -> Ns {
+    match spec.machine.in_turn {
+        true => Ns(Stream::new(spec.seed, "begin").below(spec.machine.tick().0)),
+        false => Ns::ZERO,
+    }
 }
 
 type Sinks = (Filter<(DigestSink, Metrics), fn(&Event<'_>) -> bool>, Option<TraceFile>);
@@ -209,7 +222,7 @@ fn is_typed(event: &Event<'_>) -> bool {
 fn finish(
     spec: &RunSpec,
     engine: &Engine,
-    number: usize,
+    (number, begin): (usize, Ns),
     sinks: Sinks,
     started: Instant,
 ) -> Result<RunResult, LabError> {
@@ -217,7 +230,8 @@ fn finish(
     let (digest, metrics) = measures.sink;
     let trace_losses = trace.map(TraceFile::finish).transpose()?.unwrap_or_default();
     let workload = engine.workload(number);
-    let seconds = engine.now().as_secs_f64();
+    let simulated = engine.now().since(begin);
+    let seconds = simulated.as_secs_f64();
     let counts = metrics.into_counts(engine.now());
     let mut metrics: Vec<(String, f64)> =
         counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
@@ -231,7 +245,7 @@ fn finish(
         workload: spec.workload.join(" "),
         seed: spec.seed,
         digest: digest.digest().to_string(),
-        simulated_ns: engine.now().0,
+        simulated_ns: simulated.0,
         wall_ns: started.elapsed().as_nanos() as u64,
         switches: engine.counters().switches,
         metrics,

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::{env, fs};
 
+use fairlab_analysis::statistics::mean;
+use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 
 use crate::boot::{QemuKernel, QemuSpec, run_and_keep};
@@ -27,21 +29,28 @@ const KERNELS: [(&str, &str); 4] = [
 /// What runs, and on which machine: so long that neither the start nor a single wait decides, and no longer, since a second
 /// of a guest takes many of the host.
 const WORKLOADS: [(&str, &str, &str); 5] = [
-    ("hackbench", "hackbench -g 1 -f 4 -l 1000", "emulated:4"),
+    ("hackbench", "hackbench -g 1 -f 4 -l 8000", "emulated:4"),
     ("schbench", "schbench -m 1 -t 4 -r 5", "emulated:4"),
     ("periodic", "periodic -n 3 -c 2000 -p 10000 -r 3", "emulated:2"),
     ("weights", "spinners -n 0,0 -g 100,200,400 --run-us 3000 -s 1000 -r 4", "emulated:2"),
     ("nice", "spinners -n -10,-5,0,0,5,10,19 --run-us 3000 -s 1000 -r 4", "emulated:2"),
 ];
 
-/// Seeds of the modelled runs. A booted run has one: its own.
-const SEEDS: u64 = 5;
+/// Boots of each kernel under each workload. One is not enough: between two that differ in when the workload starts, by some
+/// ms, migrations differ by half.
+pub const BOOTS: u64 = 3;
+
+/// Seeds of the modelled runs, which cost little.
+pub const SEEDS: u64 = 9;
 
 /// Waits from here on are compared without regard to ticks, too, ns.
 const LONG_WAIT_NS: f64 = 1e6;
 
-/// As many events differ from run to run by 15 % as a rule (their number's square root).
+/// So many events in all boots together differ by 15 % by chance as a rule (their number's square root).
 const EVENTS_LEAST: f64 = 45.0;
+
+/// When a run that has not ended is stopped.
+const DURATION: Ns = Ns::from_secs(30);
 
 /// In what a difference is expressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +60,11 @@ pub enum Measure {
     Wait,
     /// A share of the wait that the booted kernel shows, however short; judged of those from [`LONG_WAIT_NS`] on.
     LongWait,
-    /// A share of what the booted kernel shows, or of [`EVENTS_LEAST`] in the run where there are fewer: of those, chance alone
-    /// takes or adds more than the bar.
-    Rate,
+    /// A share of what the booted kernel shows, or of [`EVENTS_LEAST`] in all runs where there are fewer: of those, chance alone
+    /// takes or adds more than the bar. Of switches.
+    Switches,
+    /// The same of migrations.
+    Migrations,
     /// The difference of two shares of the whole.
     Share,
 }
@@ -63,7 +74,8 @@ impl Measure {
     fn of(metric: &str) -> Option<Measure> {
         match metric {
             "wakeup_latency_ns_p50" | "wakeup_latency_ns_p99" => Some(Measure::Wait),
-            "switches_per_s" | "migrations_per_s" => Some(Measure::Rate),
+            "switches_per_s" => Some(Measure::Switches),
+            "migrations_per_s" => Some(Measure::Migrations),
             "idle_share" => Some(Measure::Share),
             _ if metric.ends_with("_share")
                 && (metric.starts_with("nice") || metric.starts_with("group")) =>
@@ -78,7 +90,7 @@ impl Measure {
     pub const fn bar(self) -> f64 {
         match self {
             Measure::Wait | Measure::LongWait => 0.25,
-            Measure::Rate => 0.15,
+            Measure::Switches | Measure::Migrations => 0.15,
             Measure::Share => 0.02,
         }
     }
@@ -88,7 +100,8 @@ impl Measure {
         match self {
             Measure::Wait => "waits, in ticks",
             Measure::LongWait => "waits of a millisecond or more, as they are",
-            Measure::Rate => "switches and migrations",
+            Measure::Switches => "switches",
+            Measure::Migrations => "migrations",
             Measure::Share => "shares",
         }
     }
@@ -98,7 +111,7 @@ impl Measure {
         match self {
             Measure::Wait => difference / booted.max(run.tick_ns),
             Measure::LongWait => long_wait_error(booted, modelled),
-            Measure::Rate => difference / booted.max(EVENTS_LEAST / run.seconds),
+            Measure::Switches | Measure::Migrations => difference / booted.max(EVENTS_LEAST / run.seconds),
             Measure::Share => difference,
         }
     }
@@ -113,7 +126,7 @@ fn long_wait_error(booted: f64, modelled: f64) -> f64 {
 #[derive(Clone, Copy, Debug)]
 struct Run {
     tick_ns: f64,
-    /// How long the booted one took.
+    /// How long the booted ones took together.
     seconds: f64,
 }
 
@@ -125,11 +138,31 @@ pub struct Pair {
     /// How it is judged.
     pub measure: Measure,
     /// On the booted kernel.
-    pub booted: f64,
-    /// On the modelled one: the middle of its runs, the least and the greatest.
-    pub modelled: [f64; 3],
-    /// How far the middle is off.
+    pub booted: Spread,
+    /// On the modelled one.
+    pub modelled: Spread,
+    /// How far the mean of the modelled is off the mean of the booted.
     pub error: f64,
+}
+
+/// A metric of several runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The mean of all.
+    pub mean: f64,
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub greatest: f64,
+}
+
+impl Spread {
+    /// The spread of a metric; `None` if no run has it.
+    fn of(metric: &str, runs: &[RunResult]) -> Option<Spread> {
+        let values: Vec<f64> = runs.iter().filter_map(|run| run.metric(metric)).collect();
+        let fold = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
+        Some(Spread { mean: mean(&values), least: fold(f64::min)?, greatest: fold(f64::max)? })
+    }
 }
 
 /// One workload on one kernel, booted and modelled.
@@ -145,7 +178,7 @@ pub struct Beside {
     pub command: &'static str,
     /// The metrics.
     pub pairs: Vec<Pair>,
-    /// Decisions of the booted run that were judged, and those that the model shares.
+    /// Decisions of the booted runs that were judged, and those that the model shares.
     pub verified: (u64, u64),
 }
 
@@ -197,76 +230,85 @@ fn one(
     let unknown = || LabError::new(format!("{booted} on {machine} cannot be booted"), "report this");
     let layout = emulated_layout(machine).ok_or_else(unknown)??;
     let generation: Generation = modelled.parse()?;
-    let workload: Vec<String> = command.split(' ').map(str::to_string).collect();
     let spec = QemuSpec {
         kernel: QemuKernel::parse(booted).ok_or_else(unknown)??,
         machine: machine.to_string(),
         layout,
-        workload: workload.clone(),
+        workload: command.split(' ').map(str::to_string).collect(),
         seed: 1,
-        duration: fairlab_event::Ns::from_secs(30),
+        duration: DURATION,
         trace: None,
     };
-    let place = Place::new();
-    let folder = RunFolder::create(&place.0)?;
-    let Some((real, release)) = run_and_keep(&spec, &folder, stop)? else { return Ok(None) };
-    folder.finish()?;
-    let agreement = verify(
-        &place.0,
-        &generation,
-        &VerifyOptions { machine: None, misses: 0, clock_hz: Some(1_000_000_000) },
-    )?;
-    let kinds = agreement.kinds.iter();
-    let verified = kinds.fold((0, 0), |sum, (_, kind)| (sum.0 + kind.all.judged, sum.1 + kind.all.agree));
+    let (mut real, mut verified, mut release) = (Vec::new(), (0, 0), String::new());
+    for seed in 1..=BOOTS {
+        let Some(booted) = boot_and_verify(&QemuSpec { seed, ..spec.clone() }, &generation, stop)? else {
+            return Ok(None);
+        };
+        real.push(booted.result);
+        release = booted.release;
+        verified = (verified.0 + booted.verified.0, verified.1 + booted.verified.1);
+    }
     let machine = emulated_machine(layout)?;
-    let of_run = Run { tick_ns: machine.tick().0 as f64, seconds: real.simulated_ns as f64 / 1e9 };
+    let tick_ns = machine.tick().0 as f64;
+    let seconds = real.iter().map(|run| run.simulated_ns as f64 / 1e9).sum();
     let mut runs = Vec::new();
     for seed in 1..=SEEDS {
         let spec = RunSpec {
             kernel: generation.clone(),
             machine: machine.clone(),
-            workload: workload.clone(),
+            workload: spec.workload.clone(),
             seed,
-            duration: spec.duration,
+            duration: DURATION,
             trace: None,
             probes: false,
         };
         let Some(result) = run(&spec, stop)? else { return Ok(None) };
         runs.push(result);
     }
-    Ok(Some(Beside {
-        kernel: modelled,
-        release,
-        workload: name,
-        command,
-        pairs: pairs(&real, &runs, of_run),
-        verified,
-    }))
+    let pairs = pairs(&real, &runs, Run { tick_ns, seconds });
+    Ok(Some(Beside { kernel: modelled, release, workload: name, command, pairs, verified }))
 }
 
-fn pairs(real: &RunResult, runs: &[RunResult], run: Run) -> Vec<Pair> {
-    let pair = |(metric, booted): &(String, f64)| {
+/// A booted run.
+struct BootedRun {
+    result: RunResult,
+    release: String,
+    /// As in [`Beside`].
+    verified: (u64, u64),
+}
+
+fn boot_and_verify(
+    spec: &QemuSpec,
+    generation: &Generation,
+    stop: &AtomicBool,
+) -> Result<Option<BootedRun>, LabError> {
+    let place = Place::new();
+    let folder = RunFolder::create(&place.0)?;
+    let Some((result, release)) = run_and_keep(spec, &folder, stop)? else { return Ok(None) };
+    folder.finish()?;
+    let options = VerifyOptions { machine: None, misses: 0, clock_hz: Some(1_000_000_000) };
+    let agreement = verify(&place.0, generation, &options)?;
+    let kinds = agreement.kinds.iter();
+    let verified = kinds.fold((0, 0), |sum, (_, kind)| (sum.0 + kind.all.judged, sum.1 + kind.all.agree));
+    Ok(Some(BootedRun { result, release, verified }))
+}
+
+fn pairs(real: &[RunResult], runs: &[RunResult], run: Run) -> Vec<Pair> {
+    let names = real.first().map_or(&[][..], |first| &first.metrics);
+    let pair = |(metric, _): &(String, f64)| {
         let measure = Measure::of(metric)?;
-        let mut values: Vec<f64> = runs.iter().filter_map(|run| run.metric(metric)).collect();
-        values.sort_by(f64::total_cmp);
-        let (least, greatest) = (*values.first()?, *values.last()?);
-        let middle = values[values.len() / 2];
-        Some(Pair {
-            metric: metric.clone(),
-            measure,
-            booted: *booted,
-            modelled: [middle, least, greatest],
-            error: measure.error(*booted, middle, run),
-        })
+        let (booted, modelled) = (Spread::of(metric, real)?, Spread::of(metric, runs)?);
+        let error = measure.error(booted.mean, modelled.mean, run);
+        Some(Pair { metric: metric.clone(), measure, booted, modelled, error })
     };
-    real.metrics.iter().filter_map(pair).collect()
+    names.iter().filter_map(pair).collect()
 }
 
 /// The errors of all workloads on all kernels, by measure.
 pub fn summaries(all: &[Beside]) -> Vec<Summary> {
     let error = |pair: &Pair, measure: Measure| match measure {
-        Measure::LongWait if pair.measure == Measure::Wait && pair.booted >= LONG_WAIT_NS => {
-            Some(long_wait_error(pair.booted, pair.modelled[0]))
+        Measure::LongWait if pair.measure == Measure::Wait && pair.booted.mean >= LONG_WAIT_NS => {
+            Some(long_wait_error(pair.booted.mean, pair.modelled.mean))
         }
         _ => (pair.measure == measure).then_some(pair.error),
     };
@@ -277,7 +319,8 @@ pub fn summaries(all: &[Beside]) -> Vec<Summary> {
         let greatest = *errors.last()?;
         Some(Summary { measure, pairs: errors.len(), median: errors[errors.len() / 2], greatest })
     };
-    [Measure::Wait, Measure::LongWait, Measure::Rate, Measure::Share].into_iter().filter_map(of).collect()
+    let measures = [Measure::Wait, Measure::LongWait, Measure::Switches, Measure::Migrations, Measure::Share];
+    measures.into_iter().filter_map(of).collect()
 }
 
 /// A folder's name that is free, and is removed with this.
@@ -308,9 +351,9 @@ mod tests {
         assert!(wait.error(20_000.0, 5_000.0, run) < 0.01);
         assert!((wait.error(8e6, 4e6, run) - 0.5).abs() < 1e-9);
         assert!((Measure::LongWait.error(2e6, 1e6, run) - 0.5).abs() < 1e-9);
-        assert!((Measure::Rate.error(100.0, 120.0, run) - 0.2).abs() < 1e-9);
+        assert!((Measure::Migrations.error(100.0, 120.0, run) - 0.2).abs() < 1e-9);
         // Three events and none, of the 45 that tell anything.
-        assert!((Measure::Rate.error(0.0, 1.0, run) - 3.0 / 45.0).abs() < 1e-9);
+        assert!((Measure::Migrations.error(0.0, 1.0, run) - 3.0 / 45.0).abs() < 1e-9);
         assert!((Measure::Share.error(0.5, 0.49, run) - 0.01).abs() < 1e-9);
         assert_eq!(Measure::of("nice-5_share"), Some(Measure::Share));
         assert_eq!(Measure::of("unconserved_share"), None);

@@ -1,6 +1,6 @@
 //! `fairlab fidelity --booted`: whole runs of booted and of modelled kernels, side by side.
 
-use fairlab_lab::fidelity::beside::{Beside, Measure, Pair, side_by_side, summaries};
+use fairlab_lab::fidelity::beside::{BOOTS, Beside, Measure, Pair, SEEDS, Spread, side_by_side, summaries};
 use fairlab_lab::fidelity::page;
 use serde_json::{Value, json};
 
@@ -34,14 +34,15 @@ fn percent(share: f64) -> String {
 }
 
 /// The cells of one metric: booted, modelled, how far apart.
-fn cells(pair: &Pair) -> [String; 5] {
+fn cells(pair: &Pair) -> [String; 6] {
     let value = |value: f64| metric(&pair.metric, value).trim().to_string();
-    let [middle, least, greatest] = pair.modelled;
+    let ends = |spread: Spread| format!("{} to {}", value(spread.least), value(spread.greatest));
     [
         pair.metric.clone(),
-        value(pair.booted),
-        value(middle),
-        format!("{} to {}", value(least), value(greatest)),
+        value(pair.booted.mean),
+        ends(pair.booted),
+        value(pair.modelled.mean),
+        ends(pair.modelled),
         percent(pair.error),
     ]
 }
@@ -71,7 +72,8 @@ fn text(all: &[Beside]) -> String {
             rows.push(row);
         }
     }
-    let header = ["kernel", "workload", "metric", "booted", "modelled", "of five seeds", "error"];
+    let (boots, seeds) = (format!("of {BOOTS} boots"), format!("of {SEEDS} seeds"));
+    let header = ["kernel", "workload", "metric", "booted", &boots, "modelled", &seeds, "error"];
     let mut text = output::table(&header, &rows);
     text.push('\n');
     for beside in all {
@@ -87,7 +89,10 @@ fn text(all: &[Beside]) -> String {
 
 fn markdown(all: &[Beside]) -> String {
     let mut text = closing(all).iter().map(|line| format!("* {line}\n")).collect::<String>();
-    text += "\n| kernel | workload | metric | booted | modelled | of five seeds | error |\n|---|---|---|---:|---:|---|---:|\n";
+    text += &format!(
+        "\n| kernel | workload | metric | booted | of {BOOTS} boots | modelled | of {SEEDS} seeds | error |\n\
+         |---|---|---|---:|---|---:|---|---:|\n"
+    );
     for beside in all {
         for pair in &beside.pairs {
             text += &format!("| {} | {} | {} |\n", beside.kernel, beside.workload, cells(pair).join(" | "));
@@ -108,10 +113,12 @@ fn to_json(all: &[Beside]) -> Value {
     let pair = |pair: &Pair| {
         json!({
             "metric": pair.metric,
-            "booted": pair.booted,
-            "modelled": pair.modelled[0],
-            "low": pair.modelled[1],
-            "high": pair.modelled[2],
+            "booted": pair.booted.mean,
+            "booted_low": pair.booted.least,
+            "booted_high": pair.booted.greatest,
+            "modelled": pair.modelled.mean,
+            "low": pair.modelled.least,
+            "high": pair.modelled.greatest,
             "error": pair.error,
             "bar": Measure::bar(pair.measure),
         })
