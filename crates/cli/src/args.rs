@@ -408,8 +408,8 @@ pub struct ScenarioRunArgs {
     /// The machine for that; by default the report's.
     #[arg(long, value_name = "M", requires = "workload")]
     pub machine: Option<String>,
-    /// A kernel that stands beside the report's two under that workload: host, qemu:bookworm, or a modelled one. Several are
-    /// allowed.
+    /// A kernel that stands beside the report's two: host, qemu:bookworm, or a modelled one. Several are allowed. They run
+    /// under --workload; without that, under the report's in a size that a booted kernel can carry.
     #[arg(long = "kernel", value_name = "K", conflicts_with_all = ["pages", "out"])]
     pub kernels: Vec<String>,
     /// When to stop each of its runs, in virtual time.

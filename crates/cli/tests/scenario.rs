@@ -43,8 +43,8 @@ fn bad_use_is_refused_before_anything_runs() {
         (&["scenario", "run", "lb-bias", "--workload", "nonsense -x"], "unknown workload 'nonsense'"),
         (&["scenario", "run", "lb-bias", "--machine", "vm4"], "--workload"),
         (
-            &["scenario", "run", "lb-bias", "--kernel", "qemu:sid"],
-            "it claims of v4.18 and v4.18+NO_LB_BIAS, not of qemu:sid",
+            &["scenario", "run", "eevdf-vhost", "--kernel", "qemu:sid"],
+            "what 'eevdf-vhost' runs are threads of the kernel, which nobody can start",
         ),
         (
             &["scenario", "run", "lb-bias", "--kernel", "host", "--workload", "pipe", "--machine", "vm4"],
@@ -67,6 +67,22 @@ fn another_workload_runs_on_the_kernels_of_a_report() {
         serde_json::from_str(&stdout(&[&own[..], &["--format", "json"]].concat())).expect("JSON");
     assert_eq!(json["claims"].as_array().map(Vec::len), Some(0));
     assert_eq!(json["runs"].as_array().map(Vec::len), Some(10));
+}
+
+/// On the machine of booted kernels, by modelled ones only: whether a report's workload is there in a small size.
+#[test]
+fn other_kernels_run_a_reports_workload_in_a_small_size() {
+    let json = |name: &str| -> Value {
+        let arguments = ["scenario", "run", name, "--quick", "--kernel", "debian-6.1", "--format", "json"];
+        serde_json::from_str(&stdout(&arguments)).expect("JSON")
+    };
+    for (name, metric) in
+        [("load-balance-rework", "schbench_latency_us_p99"), ("wasted-cores", "unconserved_share")]
+    {
+        let answer = json(name);
+        let rows = answer["metrics"].as_array().expect("rows");
+        assert!(rows.iter().any(|row| row["kernel"] == "debian-6.1" && row["name"] == metric), "{answer:#}");
+    }
 }
 
 #[test]

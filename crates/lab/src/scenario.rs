@@ -48,7 +48,20 @@ pub struct Scenario {
     pub pair: [&'static str; 2],
     /// The report's machine.
     pub machine: &'static str,
+    /// The report's workload on a few CPUs, for kernels that are not modelled; `None` where nobody can start it for real.
+    pub small: Option<Small>,
     conduct: fn(&Bench<'_>, &mut Report) -> Result<Option<()>, LabError>,
+}
+
+/// A report's workload in a size that a booted kernel can carry.
+#[derive(Clone, Copy, Debug)]
+pub struct Small {
+    /// Its command line.
+    pub workload: &'static str,
+    /// The machine of the kernels beside.
+    pub machine: &'static str,
+    /// When to stop it.
+    pub duration: Ns,
 }
 
 /// Every scenario, in the order in which they are listed.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use clap::Parser;
-use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario};
+use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario, Small};
 use fairlab_lab::{RunFolder, Setting};
 use serde_json::{Value, json};
 
@@ -44,6 +44,7 @@ fn describe(scenario: &Scenario) -> Value {
         "commit": scenario.commit,
         "pair": scenario.pair,
         "machine": scenario.machine,
+        "small": scenario.small.map(|small| json!({ "workload": small.workload, "machine": small.machine })),
     })
 }
 
@@ -57,10 +58,14 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
         return output::print_json(&answer);
     }
     let [one, other] = scenario.pair;
+    let small = scenario.small.map_or(String::new(), |small| {
+        let (name, Small { workload, machine, .. }) = (scenario.name, small);
+        format!("a kernel that runs, beside them, under '{workload}' on {machine}:\n         fairlab scenario run {name} --kernel qemu:bookworm\n")
+    });
     output::print(&format!(
         "{}: {}\nreport   {}\ncommit   {}\nrun      fairlab scenario run {} --quick\nanother workload on its kernels and machine:\n         \
          fairlab scenario run {} --workload 'WORKLOAD'\n         \
-         fairlab compare WORKLOAD --kernel {one} --kernel {other} --machine {}\n",
+         fairlab compare WORKLOAD --kernel {one} --kernel {other} --machine {}\n{small}",
         scenario.name,
         scenario.about,
         scenario.source,
@@ -125,27 +130,24 @@ fn own_setting(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<Option<Set
     experiment::setting_of(machine, &words, args.duration, 1).map(Some)
 }
 
-/// Other kernels beside the report's two, under a workload of the user's own: a comparison.
+/// Other kernels beside the report's two, under a workload of the user's own, or the report's in a size that they can carry.
 fn beside(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<(), CliError> {
-    let Some(workload) = &args.workload else {
-        return Err(CliError::bad(
-            format!(
-                "what '{}' claims, it claims of {} and {}, not of {}",
-                scenario.name,
-                scenario.pair[0],
-                scenario.pair[1],
-                args.kernels.join(", ")
-            ),
-            "name a workload that runs on all of them with --workload",
-        ));
-    };
     let booted = args.kernels.iter().any(|kernel| kernel.starts_with("qemu:"));
     let live = args.kernels.iter().any(|kernel| kernel == "host");
-    let machine = args.machine.as_deref().unwrap_or(match (booted, live) {
-        (true, _) => "emulated:4",
-        (false, true) => "host",
-        (false, false) => scenario.machine,
-    });
+    let (words_of_workload, machine, duration) = match (&args.workload, scenario.small) {
+        (Some(workload), _) => {
+            (words_of(workload), if booted { "emulated:4" } else { scenario.machine }, None)
+        }
+        (None, Some(small)) => (words_of(small.workload), small.machine, Some(small.duration)),
+        (None, None) => {
+            return Err(CliError::bad(
+                format!("what '{}' runs are threads of the kernel, which nobody can start", scenario.name),
+                "name a workload that runs on all of the kernels with --workload",
+            ));
+        }
+    };
+    let machine = args.machine.as_deref().unwrap_or(if live && !booted { "host" } else { machine });
+    let duration = args.duration.or(duration);
     let mut words = ["fairlab", "compare", "--machine", machine].map(String::from).to_vec();
     for kernel in scenario.pair.into_iter().chain(args.kernels.iter().map(String::as_str)) {
         words.extend(["--kernel".to_string(), kernel.to_string()]);
@@ -153,9 +155,9 @@ fn beside(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<(), CliError> {
     let runs = if args.quick { 3 } else { 10 };
     words.push(format!("--runs={runs}"));
     words.extend(args.jobs.map(|jobs| format!("--jobs={jobs}")));
-    words.extend(args.duration.map(|duration| format!("--duration={}ns", duration.0)));
+    words.extend(duration.map(|duration| format!("--duration={}ns", duration.0)));
     words.extend((args.format == Format::Json).then(|| "--format=json".to_string()));
-    words.extend(words_of(workload));
+    words.extend(words_of_workload);
     let cli = Cli::try_parse_from(words).map_err(|error| CliError::from_usage(&error))?;
     match cli.command {
         Command::Compare(args) => super::compare::execute(&args),

@@ -23,6 +23,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
              keeps groups' entities queued",
     pair: ["v6.5", "86bfbb7ce4f6"],
     machine: "s390-lpar24",
+    small: None,
     conduct,
 };
 

@@ -14,7 +14,7 @@ use fairlab_kernel::select::{IdleMaskEvent, IdleMaskNote};
 use fairlab_sim::Engine;
 
 use super::render::number;
-use super::{Bar, Bench, Plan, Published, Report, Scenario};
+use super::{Bar, Bench, Plan, Published, Report, Scenario, Small};
 use crate::{LabError, Onlooker, RunResult};
 use mask_log::MaskLog;
 use published::{HMEAN, SIS};
@@ -29,6 +29,11 @@ pub(super) const SCENARIO: Scenario = Scenario {
              utilization instead (70fb5ccf2ebb, SIS_UTIL, v6.0)",
     pair: ["v5.10", "v5.10+idle-cpumask-v7"],
     machine: "xeon-2s80",
+    small: Some(Small {
+        workload: "tbench -c 4 --run-ms 300",
+        machine: "emulated:1x4x2",
+        duration: Ns::from_secs(2),
+    }),
     conduct,
 };
 

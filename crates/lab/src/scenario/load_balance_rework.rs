@@ -13,7 +13,7 @@ use super::passes::{PassTally, Witness};
 use super::render::number;
 use super::schbench_table::{SchbenchTable, side_by_side};
 use super::waits::TaskWaits;
-use super::{Bar, Bench, Plan, Published, Report, Scenario};
+use super::{Bar, Bench, Plan, Published, Report, Scenario, Small};
 use crate::bisect::{BisectSpec, Question, bisect};
 use crate::{LabError, Onlooker, RunResult, Setting, Trials};
 
@@ -25,6 +25,11 @@ pub(super) const SCENARIO: Scenario = Scenario {
              16b0a7a1a0af (\"sched/fair: Ensure tasks spreading in LLC during LB\", v5.10) ended it",
     pair: ["v5.4", "v5.4+0b0695f2b34a"],
     machine: "vm40",
+    small: Some(Small {
+        workload: "schbench -m 2 -t 4 -c 200000 -s 1000 -r 4",
+        machine: "emulated:1x4x2",
+        duration: Ns::from_secs(6),
+    }),
     conduct,
 };
 

@@ -8,7 +8,7 @@ use fairlab_sim::Engine;
 
 use super::render::number;
 use super::schbench_table::{SchbenchTable, side_by_side};
-use super::{Bar, Bench, Plan, Published, Report, Scenario};
+use super::{Bar, Bench, Plan, Published, Report, Scenario, Small};
 use crate::{LabError, Onlooker, RunResult};
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -19,6 +19,11 @@ pub(super) const SCENARIO: Scenario = Scenario {
              0826530de3cb (\"sched/fair: Remove update of blocked load from newidle_balance\", v5.13)",
     pair: ["v5.4", "v5.4+nohz-blocked-rate-limit"],
     machine: MACHINE,
+    small: Some(Small {
+        workload: "daemons -g 40 -c 8 -p 100 -r 100 schbench -t 2 -m 2 -r 3",
+        machine: "emulated:1x4x2",
+        duration: Ns::from_secs(5),
+    }),
     conduct,
 };
 
