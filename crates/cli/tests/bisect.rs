@@ -99,6 +99,7 @@ fn bad_use_is_refused_in_one_line() {
     };
     refused(&[], "--bad");
     refused(&["--bad", "v9.9"], "unknown kernel 'v9.9'");
+    refused(&["--bad", "qemu:sid"], "bisect takes modelled kernels");
     refused(&["--bad", "v5.5", "--metric", "p99 > quick"], "no bound that fits");
     refused(
         &["--bad", "v5.5", "--metric", "frames", "--duration", "100ms"],

@@ -30,6 +30,17 @@ impl RealKernel {
         QemuKernel::parse(name).transpose().map(|kernel| kernel.map(RealKernel::Booted))
     }
 
+    /// What to tell somebody who names such a kernel where only modelled ones will do; `None` for other names.
+    pub fn refused(name: &str, what: &str) -> Option<LabError> {
+        let is_real = name == host::NAME || QemuKernel::is_name(name);
+        is_real.then(|| {
+            LabError::new(
+                format!("{what} takes modelled kernels, and {name} is a kernel as it is"),
+                "name the modelled one of its generation; run, compare and scenario take both",
+            )
+        })
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         match self {

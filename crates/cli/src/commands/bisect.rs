@@ -1,7 +1,7 @@
 //! `fairlab bisect`: which commit changed a metric.
 
-use fairlab_lab::Trials;
 use fairlab_lab::bisect::{BisectSpec, Bisection, Crossing, Question, State, bisect};
+use fairlab_lab::{RealKernel, Trials};
 
 use super::experiment;
 use crate::args::{BisectArgs, Format};
@@ -17,6 +17,12 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     if args.runs < RUNS_MIN {
         let problem = format!("{} runs do not tell how runs scatter", args.runs);
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
+    }
+    // Nobody can take a commit out of a kernel that is not a model.
+    if let Some(refused) =
+        [&args.good, &args.bad].into_iter().find_map(|name| RealKernel::refused(name, "bisect"))
+    {
+        return Err(refused.into());
     }
     let setting = experiment::setting(&args.setting, args.seed)?;
     let spec = BisectSpec {

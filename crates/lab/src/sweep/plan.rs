@@ -11,7 +11,7 @@ use fairlab_sim::Machine;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{LabError, RunSpec, machines, workloads};
+use crate::{LabError, RealKernel, RunSpec, machines, workloads};
 
 /// The file as it is written.
 #[derive(Debug, Deserialize)]
@@ -296,6 +296,9 @@ fn filled(text: &str, options: &[(String, Vec<String>)], values: &[String]) -> R
 }
 
 fn kernels(name: &str, options: &[(String, Vec<String>)]) -> Result<Vec<Generation>, LabError> {
+    if let Some(refused) = RealKernel::refused(name, "a sweep") {
+        return Err(refused);
+    }
     let kernel = |combination| {
         Generation::asked_for(&filled(name, options, &values(options, combination))?).map_err(LabError::from)
     };
@@ -355,6 +358,7 @@ think = [500, "1000", 2000]
         let without = |what: &str, by: &str| Plan::parse(&SWEEP.replace(what, by)).expect_err(by).to_string();
         for (what, by, fragment) in [
             ("v6.6", "v9.9", "unknown kernel 'v9.9'"),
+            ("v6.6", "qemu:sid", "a sweep takes modelled kernels"),
             ("vm4", "vm5", "unknown machine 'vm5'"),
             ("hackbench", "dance", "unknown workload 'dance'"),
             ("-t {threads}", "-t many", "option threads is used nowhere"),
