@@ -11,8 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::cache::{Cache, failed};
+use super::cache::{Cache, failed, free_mib};
 use crate::LabError;
+
+/// With less than this, MiB, a fetch that failed had no room: the next file that it would write is larger.
+const FULL_MIB: u64 = 16;
 
 /// Where the archive is if this system's own lists do not say it.
 const ARCHIVE: &str = "http://deb.debian.org/debian";
@@ -121,6 +124,15 @@ impl<'s> Apt<'s> {
         })?;
         if succeeded {
             return Ok(output);
+        }
+        if free_mib(&self.folder).is_ok_and(|free| free < FULL_MIB) {
+            // What is there in part takes the room that somebody will have to make.
+            self.clean();
+            let _ = fs::remove_dir_all(self.folder.join("lists"));
+            return Err(LabError::new(
+                format!("cannot {what} of {}: {} has no free space left", self.suite, self.folder.display()),
+                "make room there, or set XDG_CACHE_HOME to another place",
+            ));
         }
         let said =
             errors.lines().rev().find(|line| line.starts_with("E: ")).unwrap_or("E: it does not say why");

@@ -39,8 +39,7 @@ impl Cache {
 
     /// Looks whether what is fetched has room there.
     pub fn has_room(&self) -> Result<(), LabError> {
-        let about = rustix::fs::statvfs(&self.folder).map_err(|error| failed(&self.folder, &error.into()))?;
-        let free_mib = about.f_bavail.saturating_mul(about.f_frsize) >> 20;
+        let free_mib = free_mib(&self.folder).map_err(|error| failed(&self.folder, &error))?;
         if free_mib >= ROOM_MIB {
             return Ok(());
         }
@@ -82,6 +81,12 @@ impl Cache {
         }
         made.map(|()| wanted)
     }
+}
+
+/// How much room there is in the file system of a folder, MiB.
+pub(super) fn free_mib(folder: &Path) -> io::Result<u64> {
+    let about = rustix::fs::statvfs(folder)?;
+    Ok(about.f_bavail.saturating_mul(about.f_frsize) >> 20)
 }
 
 /// An error about a place in the cache.
