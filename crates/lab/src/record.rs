@@ -199,6 +199,7 @@ fn run(
         return Err(LabError::new("no command is given", "name it behind --: fairlab record -- sleep 1"));
     };
     let mut command = prepared(program, arguments, options)?;
+    command.env(fairlab_live::MARKER_VARIABLE, instance.folder().join("trace_marker"));
     instance.set("tracing_on", "1")?;
     if stop.load(Ordering::Relaxed) {
         return Err(LabError::new(format!("stopped before '{program}' began"), "record again"));

@@ -24,11 +24,16 @@ enum Version {
     Two,
 }
 
-/// Groups below one of our own at the top of the hierarchy; all are taken down when this is dropped.
+/// Groups below one of our own, which is made in the group that we are started in, so that limits which hold for us hold for
+/// them; all are taken down when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Groups {
     version: Version,
     top: PathBuf,
+    /// The group that we are started in; the top where it does not pass the controller on.
+    home: PathBuf,
+    /// The home did not pass the controller on before, and does not afterwards.
+    passed_on: bool,
     /// Our own group, which holds the process.
     base: PathBuf,
     /// By the workload's numbers, parents before their children.
@@ -43,20 +48,27 @@ impl Groups {
     /// # Errors
     /// No hierarchy has the cpu controller, or this user may not.
     pub fn create(specs: &[GroupSpec], marker: Option<&Path>) -> Result<Groups, String> {
-        Groups::below(Path::new(MOUNT), specs, marker)
+        let memberships = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        Groups::below(Path::new(MOUNT), &memberships, specs, marker)
     }
 
-    fn below(mount: &Path, specs: &[GroupSpec], marker: Option<&Path>) -> Result<Groups, String> {
+    fn below(
+        mount: &Path,
+        memberships: &str,
+        specs: &[GroupSpec],
+        marker: Option<&Path>,
+    ) -> Result<Groups, String> {
         let (version, top) = find(mount).ok_or_else(|| {
             format!("no control group hierarchy with the cpu controller is mounted at {}", mount.display())
         })?;
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        let base = top.join(format!("fairlab-{}-{number}", std::process::id()));
+        let home = home(version, &top, memberships);
+        let base = home.join(format!("fairlab-{}-{number}", std::process::id()));
         make(&base)?;
         let marker = marker.map(Path::to_path_buf);
-        let mut groups = Groups { version, top, base, folders: Vec::new(), marker };
+        let mut groups = Groups { version, top, home, passed_on: false, base, folders: Vec::new(), marker };
         if version == Version::Two {
-            groups.allow_cpu(&groups.top)?;
+            groups.begin_below_home()?;
         }
         groups.tell(&groups.base, &GroupSpec::new(""));
         if version == Version::Two {
@@ -67,6 +79,16 @@ impl Groups {
             groups.add(spec)?;
         }
         Ok(groups)
+    }
+
+    /// Lets the home pass the controller on. At the top it may as it is; elsewhere there are processes in it, beside which there
+    /// may be threaded groups only.
+    fn begin_below_home(&mut self) -> Result<(), String> {
+        if self.home != self.top {
+            write(&self.base.join("cgroup.type"), "threaded")?;
+            self.passed_on = !has_cpu(&self.home.join("cgroup.subtree_control"));
+        }
+        self.allow_cpu(&self.home)
     }
 
     fn add(&mut self, spec: &GroupSpec) -> Result<(), String> {
@@ -128,14 +150,40 @@ impl Groups {
     }
 }
 
-/// Threads go back to the top, for a group with threads stays.
+/// Threads go back to where they came from, for a group with threads stays.
 impl Drop for Groups {
     fn drop(&mut self) {
-        let _ = write(&self.top.join("cgroup.procs"), &std::process::id().to_string());
+        let _ = write(&self.home.join("cgroup.procs"), &std::process::id().to_string());
         for folder in self.folders.iter().rev().chain([&self.base]) {
             let _ = fs::remove_dir(folder);
         }
+        if self.passed_on {
+            let _ = write(&self.home.join("cgroup.subtree_control"), "-cpu");
+        }
     }
+}
+
+/// The group of the hierarchy at `top` that a process with these memberships (`/proc/self/cgroup`) is in; the top itself where
+/// that group does not have the controller, or cannot be seen from here.
+fn home(version: Version, top: &Path, memberships: &str) -> PathBuf {
+    let is_ours = |controllers: &str| match version {
+        Version::One => controllers.split(',').any(|name| name == "cpu"),
+        Version::Two => controllers.is_empty(),
+    };
+    let mut parts = memberships.lines().map(|line| line.splitn(3, ':').collect::<Vec<_>>());
+    let ours = parts.find(|part| part.len() == 3 && is_ours(part[1]));
+    let below = ours.map_or("", |part| part[2]).trim_start_matches('/');
+    let home = top.join(below);
+    let serves = match version {
+        Version::One => home.join("tasks").is_file(),
+        Version::Two => has_cpu(&home.join("cgroup.controllers")),
+    };
+    if below.is_empty() || below.starts_with("..") || !serves { top.to_path_buf() } else { home }
+}
+
+/// Whether the controller is in such a list.
+fn has_cpu(list: &Path) -> bool {
+    fs::read_to_string(list).unwrap_or_default().split_whitespace().any(|name| name == "cpu")
 }
 
 /// `cpu.shares` of a weight: 1024 of 100, as the kernel converts them (`sched_weight_from_cgroup()`).
@@ -144,8 +192,7 @@ fn shares(weight: u64) -> u64 {
 }
 
 fn find(mount: &Path) -> Option<(Version, PathBuf)> {
-    let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
-    if controllers.split_whitespace().any(|name| name == "cpu") {
+    if has_cpu(&mount.join("cgroup.controllers")) {
         return Some((Version::Two, mount.to_path_buf()));
     }
     let folders = ["cpu", "cpu,cpuacct"].map(|name| mount.join(name));
@@ -175,8 +222,30 @@ mod tests {
 
     #[test]
     fn a_host_without_the_controller_is_told_so() {
-        let error = Groups::below(Path::new("/nowhere"), &[], None).expect_err("nothing is mounted there");
+        let error =
+            Groups::below(Path::new("/nowhere"), "", &[], None).expect_err("nothing is mounted there");
         assert_eq!(error, "no control group hierarchy with the cpu controller is mounted at /nowhere");
+    }
+
+    #[test]
+    fn groups_are_made_where_the_process_is() {
+        let mount = std::env::temp_dir().join(format!("fairlab-cgroups-{}", std::process::id()));
+        fs::create_dir_all(mount.join("a/b")).expect("folders");
+        fs::create_dir_all(mount.join("a/c")).expect("folders");
+        fs::write(mount.join("a/b/cgroup.controllers"), "cpu memory\n").expect("a file");
+        fs::write(mount.join("a/c/cgroup.controllers"), "memory\n").expect("a file");
+        fs::write(mount.join("a/tasks"), "").expect("a file");
+        let of = |version, memberships: &str| {
+            let home = home(version, &mount, memberships);
+            home.strip_prefix(&mount).expect("below the top").display().to_string()
+        };
+        assert_eq!(of(Version::Two, "1:cpu:/x\n0::/a/b\n"), "a/b");
+        assert_eq!(of(Version::Two, "0::/a/c\n"), "", "the controller is not passed on to it");
+        assert_eq!(of(Version::Two, "0::/../../a/b\n"), "", "it lies outside of this namespace");
+        assert_eq!(of(Version::One, "4:memory:/a/b\n3:cpuacct,cpu:/a\n0::/a/b\n"), "a");
+        assert_eq!(of(Version::One, "3:cpu:/gone\n"), "");
+        assert_eq!(of(Version::Two, ""), "");
+        fs::remove_dir_all(&mount).expect("taken down");
     }
 
     /// Whether this user may make groups here, found out without the code that is tested.
@@ -222,7 +291,7 @@ mod tests {
         assert!(base.join("outer/inner").is_dir());
         // A file holds the last one.
         let inode = fs::metadata(base.join("outer/inner")).expect("the group").ino();
-        assert!(told.starts_with("CGROUP\t/fairlab-"), "{told}");
+        assert!(told.starts_with("CGROUP\t/") && told.contains("/fairlab-"), "{told}");
         assert!(told.ends_with(&format!("/outer/inner\t{inode}\t100\tmax 100000\t0")), "{told}");
         assert_eq!(groups.enter(2), Err("there is no group 2".to_string()));
         drop(groups);

@@ -32,6 +32,9 @@ use serde_json::{Value, json};
 pub use clock::{Clock, Pace};
 pub use system::switches_of_children;
 
+/// The variable in which a recorder names the file that takes remarks ([`Conditions::marker`]) to a command that it records.
+pub const MARKER_VARIABLE: &str = "FAIRLAB_TRACE_MARKER";
+
 /// How a workload is carried out.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions<'a> {

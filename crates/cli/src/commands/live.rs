@@ -1,11 +1,12 @@
 //! `fairlab live` and `fairlab schbench`: workloads carried out for real, on this host.
 
-use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{env, fs};
 
 use fairlab_event::Ns;
 use fairlab_lab::{LabError, workloads};
-use fairlab_live::{Conditions, Report, carry_out};
+use fairlab_live::{Conditions, MARKER_VARIABLE, Report, carry_out};
 
 use crate::args::{Format, LiveArgs, SchbenchArgs};
 use crate::error::CliError;
@@ -60,7 +61,9 @@ fn carry_out_here(
         }
     };
     let build = |command: &[String]| workloads::build(command).map_err(|error: LabError| error.problem);
-    let report = carry_out(command, &Conditions { seed, duration, stop, marker: None }, &build, &mut print);
+    let marker = env::var_os(MARKER_VARIABLE).map(PathBuf::from);
+    let conditions = Conditions { seed, duration, stop, marker: marker.as_deref() };
+    let report = carry_out(command, &conditions, &build, &mut print);
     printed?;
     report
         .map_err(|problem| CliError::bad(problem, "'fairlab workloads show NAME' lists a workload's options"))
