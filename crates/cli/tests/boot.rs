@@ -95,8 +95,7 @@ fn two_runs_of_bookworms_kernel_are_the_same() {
         verified["decisions"].as_array().and_then(|kinds| kinds.iter().find(|kind| kind["kind"] == "pick"));
     let (judged, agree) = picks
         .map_or((0, 0), |pick| (pick["judged"].as_u64().unwrap_or(0), pick["agree"].as_u64().unwrap_or(0)));
-    // A trace does not show who called sched_yield(): a few picks after that are missed.
-    assert!(judged > 100 && agree * 100 >= judged * 95, "{agree} of {judged}");
+    assert!(judged > 100 && agree * 100 >= judged * 98, "{agree} of {judged}");
     fs::remove_dir_all(folder).expect("removed");
 }
 

@@ -118,13 +118,18 @@ impl Scheduler {
     fn set_group_shares(&mut self, group: GroupId, shares: u64) {
         self.groups[group.0 as usize].shares = shares;
         for cpu in self.topology.cpus() {
-            let mut level = self.groups[group.0 as usize].entities.get(cpu.index()).copied();
             self.update_rq_clock(cpu);
-            while let Some(se) = level {
-                self.update_load_avg(se, LoadUpdate::TELL);
-                self.update_cfs_group(se);
-                level = self.se(se).parent;
-            }
+            self.take_new_shares(group, cpu);
+        }
+    }
+
+    /// A group's entity on `cpu`, and those above it, get the weights that new shares earn them.
+    pub(crate) fn take_new_shares(&mut self, group: GroupId, cpu: Cpu) {
+        let mut level = self.groups[group.0 as usize].entities.get(cpu.index()).copied();
+        while let Some(se) = level {
+            self.update_load_avg(se, LoadUpdate::TELL);
+            self.update_cfs_group(se);
+            level = self.se(se).parent;
         }
     }
 

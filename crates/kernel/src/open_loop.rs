@@ -8,6 +8,7 @@
 
 mod averages;
 mod bandwidth;
+mod groups;
 
 pub use averages::RecordedAverages;
 
@@ -585,6 +586,12 @@ impl Scheduler {
             self.se_mut(se).load = load;
         }
     }
+
+    /// Gives a task another policy and nice level, of any class: off its queue and on again, as the kernel does.
+    pub fn force_scheduler(&mut self, task: TaskId, policy: Policy, nice: i32) {
+        self.stand_on(self.task(task).cpu);
+        self.change_scheduler(task, policy, nice, None);
+    }
 }
 
 /// Forcing places.
@@ -793,6 +800,15 @@ impl Scheduler {
             self.stand_on(self.task(task).cpu);
             self.tasks[task.index()].on_rq = OnRq::Queued;
             self.requeue_delayed_entity(self.task(task).se);
+        }
+    }
+
+    /// A group's entity that stays on its queue though nothing is below it is about to have something again.
+    pub fn force_delayed_group_awake(&mut self, entity: EntityId) {
+        let view = self.se(entity.0);
+        if view.task.is_none() && view.on_rq && view.sched_delayed {
+            self.stand_on(self.cfs(view.cfs_rq).cpu);
+            self.requeue_delayed_entity(entity.0);
         }
     }
 

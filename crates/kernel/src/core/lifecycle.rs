@@ -107,7 +107,7 @@ impl Scheduler {
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(cpu);
         let old_prio = self.tasks[task.index()].prio();
-        self.while_off_queue(task, |scheduler| {
+        self.while_off_queue(task, true, |scheduler| {
             scheduler.tasks[task.index()].nice = nice;
             let policy = scheduler.tasks[task.index()].policy;
             scheduler.change_weight(task, policy.is_fair());
@@ -131,21 +131,8 @@ impl Scheduler {
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(cpu);
         let was_fair = self.tasks[task.index()].policy.is_fair();
-        if was_fair && !policy.is_fair() {
-            self.leave_fair_class(task);
-        }
         let old_prio = self.tasks[task.index()].prio();
-        self.while_off_queue(task, |scheduler| {
-            let changed = &mut scheduler.tasks[task.index()];
-            (changed.policy, changed.nice) = (policy, nice);
-            if policy.is_fair() {
-                scheduler.set_request(task, request);
-                scheduler.change_weight(task, was_fair);
-            }
-        });
-        if !was_fair && policy.is_fair() {
-            self.attach_task_cfs_rq(task);
-        }
+        self.change_scheduler(task, policy, nice, Some(request));
         if !self.tasks[task.index()].is_queued() {
             return;
         }
@@ -155,6 +142,39 @@ impl Scheduler {
             self.check_preempt(task);
         } else if less_urgent || changed_class {
             self.resched_curr(cpu, "switched_to_fair");
+        }
+    }
+
+    /// The change itself, without what it leads to; `request`: what the task asks for from now on, if that changes.
+    ///
+    /// Kernel: from `dequeue_task()` to `switched_to()` in `__sched_setscheduler()`.
+    pub(crate) fn change_scheduler(
+        &mut self,
+        task: TaskId,
+        policy: Policy,
+        nice: i32,
+        request: Option<Option<Ns>>,
+    ) {
+        let was_fair = self.tasks[task.index()].policy.is_fair();
+        if was_fair && !policy.is_fair() {
+            self.leave_fair_class(task);
+        }
+        let mut after = self.tasks[task.index()].clone();
+        (after.policy, after.nice) = (policy, nice);
+        // DEQUEUE_MOVE, unless its priority stays.
+        let stays = after.prio() == self.tasks[task.index()].prio();
+        self.while_off_queue(task, stays, |scheduler| {
+            let changed = &mut scheduler.tasks[task.index()];
+            (changed.policy, changed.nice) = (policy, nice);
+            if policy.is_fair() {
+                if let Some(request) = request {
+                    scheduler.set_request(task, request);
+                }
+                scheduler.change_weight(task, was_fair);
+            }
+        });
+        if !was_fair && policy.is_fair() {
+            self.attach_task_cfs_rq(task);
         }
     }
 
@@ -227,7 +247,7 @@ impl Scheduler {
         assert!(!allowed.and(self.topology.online()).is_empty(), "a task must be allowed on some CPU");
         self.probe_affinity(task, &allowed);
         self.update_rq_clock(self.tasks[task.index()].cpu);
-        self.while_off_queue(task, |scheduler| scheduler.tasks[task.index()].allowed = allowed);
+        self.while_off_queue(task, true, |scheduler| scheduler.tasks[task.index()].allowed = allowed);
         let task = &self.tasks[task.index()];
         !allowed.contains(task.cpu)
     }
@@ -249,13 +269,14 @@ impl Scheduler {
         true
     }
 
-    /// Takes a task off its queue, lets `change` work on it, and puts it back (`DEQUEUE_SAVE`, `ENQUEUE_RESTORE`).
-    fn while_off_queue(&mut self, task: TaskId, change: impl FnOnce(&mut Scheduler)) {
+    /// Takes a task off its queue, lets `change` work on it, and puts it back (`DEQUEUE_SAVE`, `ENQUEUE_RESTORE`; where it
+    /// does not stay what it is, `DEQUEUE_MOVE`, too).
+    fn while_off_queue(&mut self, task: TaskId, stays: bool, change: impl FnOnce(&mut Scheduler)) {
         let known = &self.tasks[task.index()];
         let queued = (known.is_queued() || known.is_delayed()) && known.policy != Policy::Swapper;
         let running = self.curr(self.tasks[task.index()].cpu) == task;
         if queued {
-            self.dequeue_task(task, DequeueFlags { save: true, ..DequeueFlags::default() });
+            self.dequeue_task(task, DequeueFlags { save: stays, ..DequeueFlags::default() });
         }
         if running {
             self.put_prev_task(task);

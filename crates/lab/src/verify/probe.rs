@@ -71,6 +71,8 @@ names! {
         SetAffinity = "setaff",
         /// `sched_move_task()`.
         MoveGroup = "movegrp",
+        /// `sched_group_set_shares()`.
+        SetShares = "shares",
         /// `select_task_rq_fair()`.
         SelectTaskRq = "sel",
         SelectTaskRqReturn = "sel_r",
@@ -103,6 +105,9 @@ names! {
 
 /// Functions in which a deadline that has passed is found after a charge.
 const CHARGED_IN: [&str; 2] = ["(update_deadline+", "(update_curr+"];
+
+/// Functions in which a group is given another weight by who manages it.
+const SHARES_SET_IN: [&str; 2] = ["(__sched_group_set_shares+", "(sched_group_set_shares+"];
 
 /// Functions in which a lag is computed.
 const LAG_IN: [&str; 3] = ["(update_entity_lag+", "(dequeue_entity+", "(dequeue_entities+"];
@@ -147,6 +152,7 @@ names! {
         WakeFlags = "wf",
         Average = "V",
         Returned = "ret",
+        Shares = "shares",
         Nice = "nice",
         Policy = "policy",
         Mask = "mask",
@@ -211,6 +217,8 @@ pub(super) struct Probe {
     pub in_reweight: bool,
     /// The same for `requeue_delayed_entity()`.
     pub in_requeue: bool,
+    /// The same to where a group is given another weight by who manages it.
+    pub in_set_shares: bool,
     /// The same to the computation of a lag, which may be part of a dequeue.
     pub in_lag: bool,
     /// The same to accounting, which has just charged the queue's running entity.
@@ -337,6 +345,7 @@ impl Probe {
             in_place: false,
             in_reweight: false,
             in_requeue: false,
+            in_set_shares: false,
             in_lag: false,
             in_charge: false,
             values: vec![None; Key::ALL.len()].into(),
@@ -356,6 +365,7 @@ impl Probe {
             in_place: fields.text().starts_with("(place_entity+"),
             in_reweight: fields.text().starts_with("(reweight_entity+"),
             in_requeue: fields.text().starts_with("(requeue_delayed_entity+"),
+            in_set_shares: SHARES_SET_IN.iter().any(|function| fields.text().starts_with(function)),
             in_charge: CHARGED_IN.iter().any(|function| fields.text().starts_with(function)),
             in_lag: LAG_IN.iter().any(|function| fields.text().starts_with(function)),
             values: vec![None; Key::ALL.len()].into(),

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what the model decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -39,6 +39,8 @@ pub(crate) struct Recording {
     pub tasks: Vec<TaskLine>,
     pub averages: Vec<TaskAverages>,
     pub cgroups: Vec<CgroupLine>,
+    /// Groups, by path, whose weight is another one at the end than at the start, and nothing shows since when.
+    pub reweighed_unseen: BTreeSet<String>,
     /// Whether the kernel was patched to trace each placement and change of weight of groups that only the trace tells of.
     pub traces_places: bool,
     /// Whether it has those events.
@@ -47,6 +49,8 @@ pub(crate) struct Recording {
     pub moves: BTreeMap<u64, (Pid, String)>,
     /// Whether the trace shows each weight that the kernel gives a group's entity.
     pub shows_weights: bool,
+    /// Whether the trace shows each call of `sched_yield()`.
+    pub shows_yields: bool,
     /// Probes show when a group with a quota is throttled.
     pub shows_throttling: bool,
 }
@@ -87,6 +91,8 @@ pub(crate) struct CgroupLine {
     pub idle: bool,
     /// It has a quota (`cpu.max`).
     pub limited: bool,
+    /// Periods of a quota that it has begun (`nr_periods` of `cpu.stat`).
+    pub periods: u64,
     /// Nothing had run in it yet.
     pub unused: bool,
 }
@@ -125,8 +131,10 @@ impl Recording {
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
             list.iter().filter_map(|text| text.as_str().map(str::to_string)).collect()
         };
+        let events = beside("events.txt").unwrap_or_default();
         let listed = beside("probes.txt").unwrap_or_default();
         let probes = |name: &str| listed.lines().any(|line| line.starts_with(&format!("ok p:lab/{name} ")));
+        let shows_shares = listed.lines().any(|line| line.starts_with("ok p:labmin/shares "));
         Ok(Recording {
             trace,
             release: release.or_else(|| release_of(&info)),
@@ -144,9 +152,27 @@ impl Recording {
             tasks: beside("tasks-start.txt").map_or_else(Vec::new, |text| tasks(&text)),
             averages: beside("tasks-sched-start.txt").map_or_else(Vec::new, |text| averages(&text)),
             shows_weights: probes("rew"),
+            shows_yields: events
+                .lines()
+                .any(|line| line.trim_end() == "event syscalls/sys_enter_sched_yield on"),
             shows_throttling: probes("thr") && probes("unthr"),
             cgroups: beside("cgroups-start.txt").map_or_else(Vec::new, |text| cgroups(&text)),
-        })
+            reweighed_unseen: BTreeSet::new(),
+        }
+        .with_end(&beside("cgroups-end.txt").map_or_else(Vec::new, |text| cgroups(&text)), shows_shares))
+    }
+
+    /// What the groups at the end tell of the time before: which were given another weight, and which a quota.
+    fn with_end(mut self, end: &[CgroupLine], shows_shares: bool) -> Recording {
+        for start in &mut self.cgroups {
+            let Some(end) = end.iter().find(|end| end.path == start.path) else { continue };
+            start.limited |= end.limited || end.periods != start.periods;
+            let same = (start.weight, start.idle) == (end.weight, end.idle);
+            if !same && !self.shows_weights && !shows_shares {
+                self.reweighed_unseen.insert(start.path.clone());
+            }
+        }
+        self
     }
 
     /// Whether tasks compete in groups, and nothing tells which: a snapshot lists queues of groups, and no list of groups is
@@ -173,6 +199,7 @@ impl Recording {
             inode,
             weight: Some(100),
             limited: false,
+            periods: 0,
             idle: false,
             unused: true,
         };
@@ -309,9 +336,16 @@ impl CgroupLine {
             weight: column(2).and_then(|weight| weight.parse().ok()),
             idle: column(4) == Some("1"),
             limited: column(3).is_some_and(|limit| limit.starts_with(|first: char| first.is_ascii_digit())),
+            periods: column(7).and_then(periods_of).unwrap_or(0),
             unused: columns.iter().any(|column| column.starts_with("usage_usec 0 ")),
         })
     }
+}
+
+/// `… nr_periods 3 …`
+fn periods_of(statistics: &str) -> Option<u64> {
+    let mut words = statistics.split(' ').skip_while(|word| *word != "nr_periods");
+    words.nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -337,5 +371,24 @@ mod tests {
         assert_eq!((groups[1].inode, groups[1].weight, groups[1].idle), (127, Some(100), true));
         assert_eq!((groups[1].limited, groups[2].limited), (false, true));
         assert_eq!(groups[0].weight, None);
+    }
+
+    #[test]
+    fn the_groups_at_the_end_tell_what_nobody_saw() {
+        let listed = |weight: &str, limit: &str, periods: u32| {
+            cgroups(&format!(
+                "/a\t9\t{weight}\t{limit}\t0\t-\tcpu\tusage_usec 5 nr_periods {periods} nr_throttled 0\n"
+            ))
+        };
+        let after = |end: Vec<CgroupLine>, shows_shares| {
+            let start = Recording { cgroups: listed("100", "max 100000", 2), ..Recording::default() };
+            let recording = start.with_end(&end, shows_shares);
+            (recording.reweighed_unseen.contains("/a"), recording.cgroups[0].limited)
+        };
+        assert_eq!(after(listed("100", "max 100000", 2), false), (false, false));
+        assert_eq!(after(listed("200", "max 100000", 2), false), (true, false));
+        assert_eq!(after(listed("200", "max 100000", 2), true), (false, false));
+        assert_eq!(after(listed("100", "6000 20000", 2), false), (false, true));
+        assert_eq!(after(listed("100", "max 100000", 3), false), (false, true), "it had a quota meanwhile");
     }
 }

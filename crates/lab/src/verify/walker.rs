@@ -15,8 +15,10 @@ mod delaying;
 mod groups;
 mod judging;
 mod lifecycle;
+mod parameters;
 mod probes;
 mod selections;
+mod shares;
 mod snapshot;
 mod start;
 mod state;
@@ -253,6 +255,7 @@ impl Walker {
             self.requeue_after_charge(record.cpu);
         }
         self.walk(&record);
+        self.follow_steps(&record);
         self.reconsider_selections(&record);
         self.follow_flags(&record, was_pending);
         self.after(&record);
@@ -364,7 +367,7 @@ impl Walker {
         let cpu = &mut self.cpus[record.cpu.index()];
         cpu.charge_asks = set_now && matches!(record.what, What::Runtime { .. });
         let was_pending = std::mem::replace(&mut cpu.need_resched, pending);
-        if pending && !was_pending {
+        if pending && !was_pending && !was_set {
             cpu.pending_since = record.number;
         }
         if was_pending && !pending && !matches!(record.what, What::Switch(_)) && !cpu.blocked {

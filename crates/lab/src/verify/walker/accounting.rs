@@ -42,7 +42,12 @@ impl Walker {
         self.requeue_after_charge(record.cpu);
         let ahead = self.sched.rq_clock(cpu).0.wrapping_sub(record.time.0) as i64;
         self.cpus[cpu.index()].clock_ahead = Some(ahead);
-        self.cpus[record.cpu.index()].charged = Some(cpu);
+        let by = &mut self.cpus[record.cpu.index()];
+        by.charged = Some(cpu);
+        if record.cpu != cpu && by.waking.is_some() {
+            // The woken task is being queued there: its test comes after this.
+            by.waking_seen = record.number;
+        }
         if self.detached_dest(record.cpu) == Some(cpu) {
             // This was the accounting of the queue that they join; where the rest is shown, that comes first.
             if !self.recording.traces_places && !self.recording.shows_weights {
@@ -112,6 +117,8 @@ impl Walker {
                 // It was picked again, without a word.
                 self.kept_running(record, task);
             }
+        } else if !in_interrupt(record) && self.leaves_class(task) {
+            self.leave_class(task);
         } else if self.is_requeued_next(pid) {
             self.requeue_running(task, cpu);
         } else if let Some((child, comm)) = self.forks_next(pid, cpu).filter(|_| !in_interrupt(record)) {
@@ -206,6 +213,9 @@ impl Walker {
         };
         let case = yes_no(truth.unwrap_or(model));
         let queue = queues.last().copied().unwrap_or_else(|| self.root_queue(cpu));
+        let doubted = queues.first().is_some_and(|&queue| self.doubts_weights(Kind::TickPreempt, queue));
+        let verdict =
+            if doubted { Verdict::NotJudged("a group's weight was changed unseen") } else { verdict };
         let judged = Judged { record, kind: Kind::TickPreempt, case, queue };
         self.judge(judged, verdict, |_| {
             [format!("{}: {}", yes_no(model), decision.reason.describe()), case.to_string()]

@@ -73,7 +73,10 @@ impl Walker {
         let levels = self.levels_above(queue);
         let cpu = self.sched.cpu_of(queue);
         if levels.first().is_some_and(|&entity| self.sched.is_current(entity)) {
-            self.account_levels(cpu);
+            match self.clock_of_charge_at_throttle(record, cpu).filter(|_| !self.clocks_shown) {
+                Some(clock) => self.charge_groups(cpu, clock),
+                None => self.account_levels(cpu),
+            }
         }
         let averages = self.averages_known(&levels);
         self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));

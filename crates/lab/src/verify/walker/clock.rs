@@ -92,7 +92,14 @@ impl Walker {
         if self.clocks_shown || self.cpus[cpu.index()].blocked || !self.is_fair(curr) {
             return;
         }
-        let Some(clock) = self.clock_of_charge_at_pick(cpu) else { return };
+        if let Some(clock) = self.clock_of_charge_at_pick(cpu) {
+            self.charge_groups(cpu, clock);
+        }
+    }
+
+    /// Charges the running groups' entities of `cpu` up to a clock.
+    pub(super) fn charge_groups(&mut self, cpu: Cpu, clock: Ns) {
+        let curr = self.sched.curr(cpu);
         if clock > self.sched.rq_clock(cpu) {
             self.sched.set_rq_clock(cpu, clock);
         }
@@ -278,15 +285,21 @@ impl Walker {
         shown: impl Fn(&Walker, Ns) -> Vruntime,
     ) -> bool {
         let cpu = self.sched.cpu_of(queue);
+        let by = &self.cpus[record.cpu.index()];
         let charged =
-            charged || self.is_charged_unprinted(cpu) || self.cpus[record.cpu.index()].dequeues == Some(cpu);
+            charged || self.is_charged_unprinted(cpu) || by.dequeues == Some(cpu) || by.weighs == Some(cpu);
         if self.clocks_shown || !self.runs_group(queue) || !charged {
             return false;
         }
+        let now = self.sched.rq_clock(cpu);
+        let off = |clock| shown(self, clock).minus(kernel).unsigned_abs();
+        if record.cpu == cpu && self.cpus[cpu.index()].blocked && off(now) <= ROUNDING {
+            // The charge of what has left was printed, and no time goes by until another is looked for.
+            return true;
+        }
         let Some(next) = self.clock_of_next_charge(cpu) else { return false };
-        let clock =
-            first_clock(self.sched.rq_clock(cpu), next, |clock| !shown(self, clock).is_before(kernel));
-        if shown(self, clock).minus(kernel).unsigned_abs() > ROUNDING {
+        let clock = first_clock(now, next, |clock| !shown(self, clock).is_before(kernel));
+        if off(clock) > ROUNDING {
             return false;
         }
         // The earliest of some that lead there.

@@ -104,6 +104,9 @@ impl Walker {
         if line.unused {
             self.know_fresh_group(group);
         }
+        if self.recording.reweighed_unseen.contains(&line.path) {
+            self.doubt_weights(group);
+        }
     }
 
     /// A group that is made during the recording is there from when it is read of: events that are looked ahead at name it,
@@ -188,10 +191,12 @@ impl Walker {
         if record.number > self.cpus[record.cpu.index()].weights_given {
             self.give_weight(probe);
         }
+        self.begin_new_shares(record, probe);
     }
 
     /// It has been given it: where the core has done the same already, they are compared.
     pub(super) fn after_reweight(&mut self, record: &Record, probe: &Probe) {
+        self.end_new_shares(record, probe);
         let Some((entity, weight)) = self.cpus[record.cpu.index()].reweighting.take() else { return };
         let ahead = record.number < self.cpus[record.cpu.index()].ahead_until;
         if self.by_lag && !ahead && self.sched.entity_view(entity).weight == weight {

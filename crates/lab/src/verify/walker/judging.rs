@@ -62,6 +62,9 @@ impl Walker {
             _ if self.hides_throttling(judged.kind, judged.queue) => {
                 Verdict::NotJudged("a group may be throttled")
             }
+            _ if self.doubts_weights(judged.kind, judged.queue) => {
+                Verdict::NotJudged("a group's weight was changed unseen")
+            }
             verdict => verdict,
         };
         let counted = self.count(judged.kind, judged.case, verdict);

@@ -7,6 +7,7 @@ use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::Walker;
 use super::judging::Joining;
+use super::state::Parameters;
 
 impl Walker {
     /// A task is created by the running one of `cpu`: it is placed beside it now, and reported later.
@@ -85,8 +86,10 @@ impl Walker {
     }
 
     pub(super) fn on_yield_call(&mut self, record: &Record) {
+        // Alone on its CPU, it goes on without a word.
+        let alone = self.sched.nr_running(record.cpu) <= 1;
         if let Some(info) = self.tasks.get_mut(&record.context) {
-            info.yielding = true;
+            info.yielding = !alone;
         }
     }
 
@@ -97,21 +100,20 @@ impl Walker {
         let traced = self.traced_move(pid, cpu);
         let Some(info) = self.tasks.get_mut(&pid) else { return };
         let moved = std::mem::take(&mut info.moving_group) || info.exiting || traced.is_some();
-        let announced = info.renice.take().map(|(nice, _)| nice);
+        let announced = info.announced.take();
         let ends = self.window.on_cpu(cpu).find(|record| ends_wait(record)).map_or(0, |record| record.number);
         self.cpus[cpu.index()].ahead_until = ends;
         let unannounced = shown.and_then(Prio::nice).filter(|_| !self.next_charge_fits(task));
-        let renice =
-            announced.or(unannounced).filter(|&nice| Some(nice) != self.sched.task(task).prio().nice());
+        let announced = announced.filter(|parameters| self.differs(task, parameters));
+        let announced = announced.or_else(|| unannounced.and_then(|nice| self.reniced(task, nice, cpu)));
         let group = traced.or_else(|| self.group_moved_to(pid).filter(|_| moved));
         if traced.is_some() {
             self.prepare_coming(cpu, group, ends_wait);
         }
-        match renice {
-            Some(nice) if !moved => {
+        match announced {
+            Some(parameters) if !moved => {
                 self.give_coming_weights(cpu, |record| matches!(record.what, What::WaitEnds(_)));
-                let policy = self.sched.policy(task);
-                self.sched.force_nice(task, nice, policy);
+                self.give_parameters(task, parameters);
             }
             _ => {
                 self.give_coming_weights(cpu, |record| joins(record) || ends_wait(record));
@@ -151,7 +153,7 @@ impl Walker {
         }
     }
 
-    fn waits(&self, task: TaskId) -> bool {
+    pub(super) fn waits(&self, task: TaskId) -> bool {
         self.sched.is_on_queue(task) && self.sched.curr(self.sched.task(task).cpu()) != task
     }
 
@@ -162,7 +164,8 @@ impl Walker {
         else {
             return;
         };
-        let Some((task, renice)) = self.tasks.get_mut(&pid).map(|info| (info.id, info.renice.take())) else {
+        let Some((task, announced)) = self.tasks.get_mut(&pid).map(|info| (info.id, info.announced.take()))
+        else {
             return;
         };
         let cpu = self.sched.task(task).cpu();
@@ -171,11 +174,15 @@ impl Walker {
         }
         let queue = self.queue_of(task);
         let known = self.average_known(queue) && self.is_known(task);
-        let (entity, policy) = (self.sched.task_entity(task), self.sched.policy(task));
-        let announced = renice.map(|(nice, _)| nice);
-        let nice = announced.or_else(|| self.sched.task(task).prio().nice()).unwrap_or(0);
+        let entity = self.sched.task_entity(task);
         self.note_unprinted_charge(cpu);
-        self.sched.force_nice(task, nice, policy);
+        match announced {
+            Some(parameters) => self.give_parameters(task, parameters),
+            None => {
+                let nice = self.sched.task(task).prio().nice().unwrap_or(0);
+                self.sched.force_nice(task, nice, self.sched.policy(task));
+            }
+        }
         self.sched.flush_given_weights(cpu);
         if self.by_lag {
             let since = record.number;
@@ -187,29 +194,32 @@ impl Walker {
     /// The wait of a task that waits and goes on waiting ends: where no probe shows it being taken off its queue and put
     /// back, that is the change of its nice level that was announced.
     pub(super) fn renice_waiting(&mut self, record: &Record, pid: Pid) {
-        let here = |(_, by): &mut (i32, Cpu)| *by == record.cpu;
-        let Some(info) = self.tasks.get_mut(&pid).filter(|_| !self.recording.shows_weights) else { return };
-        let Some((nice, _)) = info.renice.take_if(here) else { return };
+        let shown = self.recording.shows_weights;
+        let here = |parameters: &mut Parameters| {
+            parameters.by == record.cpu && (!shown || !parameters.policy.is_fair())
+        };
+        let Some(info) = self.tasks.get_mut(&pid) else { return };
+        let Some(parameters) = info.announced.take_if(here) else { return };
         let task = info.id;
         if self.waits(task) && !self.sched.is_delayed(task) && self.is_fair(task) {
-            self.sched.force_nice(task, nice, self.sched.policy(task));
+            self.give_parameters(task, parameters);
             self.note_minima(task);
         }
     }
 
     /// Code on another CPU has accounted a running task whose nice level or affinity it is about to change.
     pub(super) fn requeue_from_elsewhere(&mut self, record: &Record, task: TaskId) {
-        let here = |(_, by): &mut (i32, Cpu)| *by == record.cpu;
-        let announced = self.info(task).and_then(|info| info.renice.take_if(here)).map(|(nice, _)| nice);
-        let (cpu, old) = (self.sched.task(task).cpu(), self.sched.task(task).prio().nice());
-        let nice = announced.filter(|&nice| Some(nice) != old);
-        if nice.is_none() && !self.is_requeued_next(self.pid_of(task)) {
+        let here = |parameters: &mut Parameters| parameters.by == record.cpu;
+        let announced = self.info(task).and_then(|info| info.announced.take_if(here));
+        let announced = announced.filter(|parameters| self.differs(task, parameters));
+        let cpu = self.sched.task(task).cpu();
+        if announced.is_none() && !self.is_requeued_next(self.pid_of(task)) {
             return;
         }
         let ends = self.window.on_cpu(record.cpu).find(|record| ends_wait(record));
         self.cpus[record.cpu.index()].ahead_until = ends.map_or(0, |record| record.number);
-        match nice {
-            Some(nice) => self.sched.force_nice(task, nice, self.sched.policy(task)),
+        match announced {
+            Some(parameters) => self.give_parameters(task, parameters),
             None if self.sched.take_running_off(cpu, false) => self.sched.put_running_back(cpu, None),
             None => {}
         }
@@ -220,7 +230,7 @@ impl Walker {
 
     /// Forces a task's vruntime where it is shown later, its deadline as far from it as it was; otherwise they stay as the
     /// model has them.
-    fn force_if_shown(&mut self, task: TaskId) {
+    pub(super) fn force_if_shown(&mut self, task: TaskId) {
         if let Some(shown) = self.vruntime_shown_later(task) {
             let entity = self.sched.task_entity(task);
             let view = self.sched.entity_view(entity);

@@ -33,11 +33,11 @@ impl Walker {
                 self.cpus[record.cpu.index()].tested = probe.task().map(|task| (task, pending));
                 self.activate_tested(record, probe);
             }
-            At::Nice => {
-                self.announce(probe, |info| info.renice = nice_of(probe).map(|nice| (nice, record.cpu)));
-            }
+            At::Nice => self.on_nice(record, probe),
+            At::SetScheduler => self.on_set_scheduler(record, probe),
             At::MoveGroup => self.on_move_group(probe),
             At::Yield => self.on_yield(probe),
+            At::SetShares => self.on_set_shares(record, probe),
             At::SelectTaskRq => {
                 self.selection_shown = true;
                 self.on_select(record, probe);
@@ -83,7 +83,6 @@ impl Walker {
                     self.block_uncharged(record, probe);
                 }
             }
-            // Off the time line to be placed anew: the core has done so already.
             At::Remove
                 if probe.task().is_some() && probe.task() == self.cpus[record.cpu.index()].requeued => {}
             At::Remove | At::Insert => self.compare_entity(record, probe),
@@ -171,14 +170,16 @@ impl Walker {
         if entity.is_some_and(|entity| self.sched.entity_view(entity).delayed) {
             self.compare_entity(record, probe);
         }
-        self.cpus[record.cpu.index()].requeued = probe.task();
-        let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
-        match task {
-            Some(task) if self.sched.charges_before_requeue() => {
-                self.cpus[record.cpu.index()].requeue_due = Some(task);
+        if let Some(task) = probe.task() {
+            self.cpus[record.cpu.index()].requeued = Some(task);
+        }
+        match entity {
+            Some(entity) if !self.sched.charges_before_requeue() => self.requeue_entity(entity),
+            Some(entity) if probe.task().is_some() => {
+                self.cpus[record.cpu.index()].requeue_due = Some(entity);
             }
-            Some(task) => self.requeue(task),
-            None => {}
+            // What this charges a group's entity with shows only in where it is placed.
+            _ => {}
         }
     }
 
@@ -405,8 +406,4 @@ impl Walker {
         self.knowledge.queue_mut(queue).min_known = true;
         self.note_minimum(queue);
     }
-}
-
-fn nice_of(probe: &Probe) -> Option<i32> {
-    probe.get(Key::Nice).and_then(|nice| i32::try_from(nice).ok()).filter(|nice| (-20..=19).contains(nice))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
-use fairlab_kernel::{GroupId, TaskId, Vruntime};
+use fairlab_kernel::{GroupId, Policy, TaskId, Vruntime};
 
 use super::super::probe::Probe;
 use super::Walker;
@@ -28,13 +28,15 @@ pub(super) struct TaskInfo {
     /// It was moved to another CPU while waking: from where, and with what.
     pub moved: Option<MovedWhileWaking>,
     pub exiting: bool,
-    /// A change of nice level that code on a CPU has announced and that is not applied yet.
-    pub renice: Option<(i32, Cpu)>,
+    /// A change of nice level or policy that code on a CPU has announced and that is not applied yet.
+    pub announced: Option<Parameters>,
     /// A `sched_move_task()` that was announced and is not applied yet.
     pub moving_group: bool,
     /// It has called `sched_yield()`; and that has been applied since it was last switched.
     pub yielding: bool,
     pub yielded: bool,
+    /// A wakeup of it has begun since it got the CPU.
+    pub woken_running: bool,
     /// An event of this trace was about it.
     pub seen: bool,
     /// Its vruntime has been printed in this trace.
@@ -57,10 +59,11 @@ impl TaskInfo {
             waking_since: 0,
             moved: None,
             exiting: false,
-            renice: None,
+            announced: None,
             moving_group: false,
             yielding: false,
             yielded: false,
+            woken_running: false,
             seen: false,
             printed: false,
             requeued: None,
@@ -69,6 +72,17 @@ impl TaskInfo {
             coming_to: None,
         }
     }
+}
+
+/// What a task is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parameters {
+    pub policy: Policy,
+    pub nice: i32,
+    /// The CPU whose code does so.
+    pub by: Cpu,
+    /// Whether that code changes nice levels alone (`set_user_nice()`).
+    pub as_nice: bool,
 }
 
 /// A move of a task that is being woken.
@@ -117,6 +131,8 @@ pub(super) struct Placed {
 pub(super) struct QueueInfo {
     /// Whether the core's minimum (or zero) of it is the kernel's.
     pub min_known: bool,
+    /// Whether something on it has another weight than the core's, and nothing shows since when.
+    pub weights_doubted: bool,
     /// Past values of the minimum, newest last, each with the event since which it held; and how many there were in all.
     pub minima: Vec<(Vruntime, u64)>,
     pub minima_seen: u64,
@@ -171,6 +187,10 @@ pub(super) struct CpuInfo {
     pub ahead_until: u64,
     /// The group's entity whose weight code on this CPU is changing, and to what.
     pub reweighting: Option<(EntityId, u64)>,
+    /// The CPU on whose queue code on this one weighs an entity anew, since its group has got new shares.
+    pub weighs: Option<Cpu>,
+    /// Whether code on this CPU has begun something that weighs entities anew, and in what interrupts.
+    pub step: Option<(bool, bool)>,
     /// The running task, while a probe has shown it being taken off its queue and not yet the end of that.
     pub dequeuing: Option<Pid>,
     /// The same of one that a probe has shown going to sleep, until it has left.
@@ -196,7 +216,7 @@ pub(super) struct CpuInfo {
     /// The task that a probe has shown code on this CPU waking where it slept on its queue.
     pub requeued: Option<Pid>,
     /// The same, while the charge that comes before is awaited.
-    pub requeue_due: Option<TaskId>,
+    pub requeue_due: Option<EntityId>,
     /// What code on this CPU lets back after it was throttled, until it is placed.
     pub returning: Option<Returning>,
     /// The task that a probe has shown leaving since its group is throttled.

@@ -50,6 +50,8 @@ impl Walker {
         if let Some(info) = self.info(prev) {
             info.yielding = false;
             info.yielded = false;
+            info.woken_running = false;
+            info.announced = None;
         }
     }
 
@@ -111,12 +113,15 @@ impl Walker {
         false
     }
 
-    /// A task that leaves runnable without a pending reschedule has yielded.
+    /// A task that leaves runnable without a pending reschedule has yielded, where calls are not shown and nobody has woken it
+    /// meanwhile: one that is about to sleep when it is woken leaves as well.
     fn apply_unseen_yield(&mut self, record: &Record, switch: &Switch, prev: TaskId) {
         let cpu = record.cpu;
         let unasked = !switch.prev_state.is_preempted()
             && !self.cpus[cpu.index()].need_resched
-            && !record.flags.as_bytes().is_empty();
+            && !record.flags.as_bytes().is_empty()
+            && !self.recording.shows_yields
+            && !self.info(prev).is_some_and(|info| info.woken_running);
         let yielded = self.info(prev).is_some_and(|info| std::mem::take(&mut info.yielded));
         if self.takes_yield(prev)
             || (unasked && !yielded && self.is_fair(prev) && self.sched.curr(cpu) == prev)

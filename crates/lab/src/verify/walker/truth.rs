@@ -55,6 +55,21 @@ impl Walker {
         (charges && !in_interrupt(next)).then(|| self.clock_of_next_charge(cpu))?
     }
 
+    /// The same where something is throttled first: the next that the trace tells but by probes is that charge.
+    pub(super) fn clock_of_charge_at_throttle(&self, record: &Record, cpu: Cpu) -> Option<Ns> {
+        let pid = self.pid_of(self.sched.curr(cpu));
+        let own = record.cpu == cpu && !in_interrupt(record) && !self.cpus[cpu.index()].blocked;
+        // A CPU that finds nothing looks elsewhere first, and time goes on.
+        let is_part = |record: &&Record| match &record.what {
+            What::OtherProbe => true,
+            What::Probe(probe) => !matches!(probe.at, At::NewidleBalance | At::LoadBalance),
+            _ => false,
+        };
+        let next = self.window.on_cpu(cpu).find(|record| !is_part(record)).filter(|_| own)?;
+        let charges = matches!(next.what, What::Runtime { pid: charged, .. } if charged == pid);
+        (charges && !in_interrupt(next)).then(|| self.clock_of_next_charge(cpu))?
+    }
+
     /// When a task that gets the CPU begins to run: so much before its first accounting as that charges.
     pub(super) fn time_of_start(&self, task: TaskId) -> Option<Ns> {
         let pid = self.pid_of(task);

@@ -2,7 +2,7 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio, Wakeup};
 use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
-use fairlab_kernel::open_loop::QueueId;
+use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Caller, Probe};
@@ -24,8 +24,10 @@ impl Walker {
         cpu.sleep_ended = None;
         cpu.requeued = None;
         cpu.asked_resched = None;
+        let runs = self.sched.curr(self.sched.task(task).cpu()) == task;
         if let Some(info) = self.info(task) {
             info.waking = true;
+            info.woken_running |= runs;
             info.waking_since = record.number;
             info.moved = None;
         }
@@ -350,8 +352,23 @@ impl Walker {
     /// Wakes the task that code on `cpu` was about to wake on its queue: the charge that comes before is done, or there is
     /// none.
     pub(super) fn requeue_after_charge(&mut self, cpu: Cpu) {
-        if let Some(task) = self.cpus[cpu.index()].requeue_due.take() {
-            self.requeue(task);
+        if let Some(entity) = self.cpus[cpu.index()].requeue_due.take() {
+            self.requeue_entity(entity);
+        }
+    }
+
+    /// Wakes what slept on its queue: a task, or a group's entity that gets something to run.
+    pub(super) fn requeue_entity(&mut self, entity: EntityId) {
+        let view = self.sched.entity_view(entity);
+        match view.task {
+            Some(task) => self.requeue(task),
+            None if view.delayed => {
+                let cpu = self.sched.cpu_of(self.sched.queue_of(entity));
+                self.note_unprinted_charge(cpu);
+                self.sched.force_delayed_group_awake(entity);
+                self.sched.flush_given_weights(cpu);
+            }
+            None => {}
         }
     }
 
@@ -498,7 +515,7 @@ pub(super) fn decision_for(preempt: bool) -> PreemptDecision {
 }
 
 /// Whether an event was reported in a hardware and in a soft interrupt.
-fn contexts(record: &Record) -> (bool, bool) {
+pub(super) fn contexts(record: &Record) -> (bool, bool) {
     (record.flags.in_hardirq(), record.flags.in_softirq())
 }
 

@@ -1,0 +1,130 @@
+//! Groups that somebody gives another weight while the trace runs: every CPU's entity of the group is weighed anew, and those
+//! above it.
+//!
+//! Must not know: how a decision is judged.
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::GroupId;
+use fairlab_kernel::open_loop::QueueId;
+
+use super::super::probe::{At, Key, Probe};
+use super::super::record::{Record, What};
+use super::super::tally::Kind;
+use super::Walker;
+use super::wakeups::contexts;
+
+impl Walker {
+    /// A group's weight was changed at some time or other: what its entities compete for is not known.
+    pub(super) fn doubt_weights(&mut self, group: GroupId) {
+        for cpu in 0..self.cpus.len() {
+            if let Some(entity) = self.sched.group_entity(group, Cpu(cpu as u32)) {
+                let queue = self.sched.queue_of(entity);
+                self.knowledge.queue_mut(queue).weights_doubted = true;
+            }
+        }
+    }
+
+    /// Whether a decision of the fair class on a queue hangs on such a weight; the tick asks on those above as well.
+    pub(super) fn doubts_weights(&self, kind: Kind, queue: QueueId) -> bool {
+        if matches!(kind, Kind::Vruntime | Kind::WakeupCpu | Kind::Balance | Kind::BalanceTry) {
+            return false;
+        }
+        let doubted = |queue: QueueId| self.knowledge.queue(queue).is_some_and(|info| info.weights_doubted);
+        let above =
+            |queue: &QueueId| self.sched.entity_above(*queue).map(|entity| self.sched.queue_of(entity));
+        match kind {
+            Kind::TickPreempt => std::iter::successors(Some(queue), above).any(doubted),
+            _ => doubted(queue),
+        }
+    }
+
+    /// A group is about to get new shares: where probes do not show what weights come of that, the core computes them.
+    pub(super) fn on_set_shares(&mut self, record: &Record, probe: &Probe) {
+        let group = probe.unsigned(Key::Cgroup).and_then(|inode| self.groups.with_inode(inode));
+        let shown = self.recording.shows_weights || self.recording.traces_places;
+        let (Some(group), Some(shares), false) = (group, probe.unsigned(Key::Shares), shown) else { return };
+        for cpu in 0..self.cpus.len() {
+            self.stand_at(record, Cpu(cpu as u32));
+        }
+        self.sched.force_group_shares(group, shares);
+    }
+
+    /// An entity gets another weight in no step of its own: its group has got new shares.
+    pub(super) fn begin_new_shares(&mut self, record: &Record, probe: &Probe) {
+        let Some(cpu) = probe.cpu().filter(|cpu| cpu.index() < self.cpus.len()) else { return };
+        if self.shares_are_set(record) {
+            self.cpus[record.cpu.index()].weighs = Some(cpu);
+        } else if !self.by_lag && probe.group_entity().is_some() && !self.is_in_step(record) {
+            self.stand_at(record, cpu);
+            self.take_new_weight(probe);
+        }
+    }
+
+    /// It has got it, and the running entity of its queue has been charged before.
+    pub(super) fn end_new_shares(&mut self, record: &Record, probe: &Probe) {
+        if self.cpus[record.cpu.index()].weighs.take().is_some() && probe.in_set_shares {
+            self.take_new_weight(probe);
+        }
+    }
+
+    fn take_new_weight(&mut self, probe: &Probe) {
+        let Some(entity) = self.probed_entity(probe) else { return };
+        let queue = self.sched.queue_of(entity);
+        let cpu = self.sched.cpu_of(queue);
+        let charged_unseen = self.sched.current_of(queue).is_some_and(|curr| curr.id == entity);
+        self.note_unprinted_charge(cpu);
+        self.sched.stand_on(cpu);
+        self.sched.flush_given_weight(entity);
+        self.note_minimum(queue);
+        if charged_unseen && !self.by_lag && !self.clocks_shown {
+            // How much of the time is charged at the old weight, and how much at the new one, nothing shows.
+            self.knowledge.entity_mut(entity).known = false;
+        }
+    }
+
+    /// Whether the change of weight that begins here returns to where a group is given shares.
+    fn shares_are_set(&self, record: &Record) -> bool {
+        let returns = self.window.on_cpu(record.cpu).find_map(|later| match &later.what {
+            What::Probe(probe) if probe.at == At::ReweightEntityReturn => Some(probe.in_set_shares),
+            What::Probe(probe) if probe.at != At::AverageReturn => Some(false),
+            _ => None,
+        });
+        returns == Some(true)
+    }
+
+    /// Whether code on the event's CPU, in the same context, has begun something that weighs entities anew.
+    fn is_in_step(&self, record: &Record) -> bool {
+        self.cpus[record.cpu.index()].step == Some(contexts(record))
+    }
+
+    /// Notes steps that weigh entities anew, as probes show them.
+    pub(super) fn follow_steps(&mut self, record: &Record) {
+        let step = &mut self.cpus[record.cpu.index()].step;
+        match &record.what {
+            What::Probe(probe) => match probe.at {
+                At::EnqueueEntity
+                | At::EnqueueTask
+                | At::DequeueEntity
+                | At::DequeueEntities
+                | At::Tick
+                | At::Throttle
+                | At::Unthrottle => *step = Some(contexts(record)),
+                At::PickReturn | At::SetNextEntity | At::PutPrevEntity | At::SelectTaskRq => *step = None,
+                _ => {}
+            },
+            What::Switch(_) | What::Waking(_) | What::Wakeup(_) | What::WakeupNew(_) => *step = None,
+            _ => {}
+        }
+    }
+
+    /// Lets the clock of a runqueue follow the trace's, as far as its next charge allows.
+    fn stand_at(&mut self, record: &Record, cpu: Cpu) {
+        self.follow_clock(record, cpu);
+        let ahead = self.cpus[cpu.index()].clock_ahead.filter(|_| self.is_fair(self.sched.curr(cpu)));
+        let next = self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX);
+        let clock = ahead.map(|ahead| record.time.0.wrapping_add(ahead as u64).min(next.0));
+        if let Some(clock) = clock.filter(|&clock| clock > self.sched.rq_clock(cpu).0) {
+            self.sched.set_rq_clock(cpu, Ns(clock));
+        }
+    }
+}
