@@ -7,6 +7,9 @@
 //!
 //! Departs: no boost after I/O, no clamps (uclamp), no `SCHED_DEADLINE` bandwidth; interrupts take no time from tasks.
 
+#[cfg(test)]
+mod tests;
+
 use fairlab_event::{Cpu, Ns};
 
 use crate::core::Scheduler;
@@ -259,126 +262,5 @@ impl Scheduler {
         let queue = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
         let util_est_enabled = self.has(Feature::UtilEst);
         self.generation.pelt.cpu_util(CpuUtil { queue, task: None, capacity, boost: true, util_est_enabled })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::task::{Policy, TaskId};
-    use crate::testbed::{Bed, MS};
-
-    fn domain(cpus: &str, fast_switch: bool) -> FrequencyDomain {
-        FrequencyDomain {
-            cpus: CpuMask::parse_list(cpus).expect("a list of CPUs"),
-            frequencies: vec![500_000, 1_000_000, 1_500_000, 2_000_000],
-            rate_limit: Ns(2 * MS),
-            fast_switch,
-        }
-    }
-
-    /// Runs for `milliseconds`; requests are carried out at once. Returns them with the millisecond of each.
-    fn run(bed: &mut Bed, milliseconds: u64) -> Vec<(u64, u32)> {
-        let (mut requests, mut seen) = (Vec::new(), Vec::new());
-        for millisecond in 0..milliseconds {
-            bed.pass(MS);
-            bed.tick(0);
-            bed.scheduler.take_frequency_requests(&mut requests);
-            for request in requests.drain(..) {
-                bed.scheduler.set_frequency(request.policy, request.khz);
-                seen.push((millisecond, request.khz));
-            }
-        }
-        seen
-    }
-
-    fn hog(kernel: &str, domains: Vec<FrequencyDomain>) -> (Bed, TaskId) {
-        let mut bed = Bed::new(kernel, 2, 1);
-        bed.scheduler.set_frequency_domains(domains);
-        let task = bed.spawn(0, 0);
-        (bed, task)
-    }
-
-    #[test]
-    fn a_hog_drives_its_clock_up_step_by_step() {
-        for kernel in ["v5.4", "v5.10", "v6.6", "v6.12"] {
-            let (mut bed, _) = hog(kernel, vec![domain("0-1", true)]);
-            let requests = run(&mut bed, 200);
-            let frequencies = requests.iter().map(|&(_, khz)| khz).collect::<Vec<_>>();
-            assert!(frequencies.is_sorted(), "{kernel}: {requests:?}");
-            assert_eq!(frequencies.last(), Some(&2_000_000), "{kernel}: {requests:?}");
-            assert!(requests.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 2), "{kernel}: {requests:?}");
-            assert_eq!(bed.scheduler.cpu_scale(Cpu(1)).frequency, 1024, "the other CPU has the same clock");
-        }
-    }
-
-    #[test]
-    fn a_slow_clock_slows_the_pelt_clock_and_scales_contributions_before_there_was_one() {
-        for kernel in ["v4.19", "v5.10"] {
-            let util_after = |domains| {
-                let (mut bed, task) = hog(kernel, domains);
-                for _ in 0..20 {
-                    bed.pass(MS);
-                    bed.tick(0);
-                }
-                bed.entity(task).avg.util_avg
-            };
-            let slowed = util_after(vec![FrequencyDomain {
-                frequencies: vec![500_000, 2_000_000],
-                rate_limit: Ns(1 << 40),
-                ..domain("0", true)
-            }]);
-            let full = util_after(Vec::new());
-            assert!(slowed < full, "{kernel}: {slowed} at a quarter of the speed, {full} at full speed");
-        }
-    }
-
-    #[test]
-    fn a_real_time_task_gets_full_speed() {
-        let mut bed = Bed::new("v6.6", 2, 1);
-        bed.scheduler.set_frequency_domains(vec![domain("0", true)]);
-        bed.spawn(0, 0);
-        bed.spawn_with(0, 0, Policy::Fifo(10), CpuMask::ALL);
-        bed.schedule(0);
-        bed.pass(3 * MS);
-        assert_eq!(bed.scheduler.sugov_get_util(Cpu(0)), 1024);
-    }
-
-    #[test]
-    fn only_a_cpu_of_the_policy_may_ask() {
-        let (mut bed, _) = hog("v6.6", vec![domain("0", true)]);
-        bed.pass(50 * MS);
-        bed.scheduler.set_here(Cpu(1), crate::core::Mode::Task, Ns(60 * MS));
-        assert!(!bed.scheduler.sugov_should_update_freq(0, Ns(60 * MS)));
-        bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(60 * MS));
-        assert!(bed.scheduler.sugov_should_update_freq(0, Ns(60 * MS)));
-    }
-
-    #[test]
-    fn what_is_asked_for_while_a_thread_switches_comes_next() {
-        let (mut bed, _) = hog("v5.10", vec![domain("0", false)]);
-        let mut requests = Vec::new();
-        for _ in 0..300 {
-            bed.pass(MS);
-            bed.tick(0);
-            bed.scheduler.take_frequency_requests(&mut requests);
-        }
-        assert_eq!(requests.len(), 1, "the thread is busy with the first: {requests:?}");
-        bed.scheduler.set_frequency(0, requests[0].khz);
-        bed.scheduler.take_frequency_requests(&mut requests);
-        assert_eq!(requests.len(), 2, "and then there is more to do");
-        assert!(requests[1].khz > requests[0].khz, "{requests:?}");
-    }
-
-    #[test]
-    fn headroom_is_a_quarter_whichever_way_it_is_added() {
-        for (rule, util, capacity, khz) in [
-            (Headroom::OnFrequency, 333, 1024, 812_988),
-            (Headroom::OnUtilization, 333, 1024, 812_500),
-            (Headroom::OnFrequency, 400, 400, 2_500_000),
-            (Headroom::OnUtilization, 400, 400, 2_500_000),
-        ] {
-            assert_eq!(rule.map(util, 2_000_000, capacity), khz, "{rule:?}");
-        }
     }
 }

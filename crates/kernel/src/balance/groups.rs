@@ -2,6 +2,9 @@
 //!
 //! Must not know: what is made of them.
 
+#[cfg(test)]
+mod tests;
+
 use fairlab_event::Cpu;
 
 use crate::balance::attempt::Attempt;
