@@ -174,7 +174,8 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Opt
     report.heading("The report's run");
     report.text(format!(
         "{COMMAND} on chromebook8 (6 little and 2 big CPUs, one clock for each kind, schedutil, HZ 1000), beside {GROUPS} \
-         groups whose tasks run for 20 us every 150 ms on each CPU. Medians of {seeds} runs.",
+         groups whose tasks run for 20 us every 150 ms on each CPU; how often is a fit to the report's 200 updates a second. \
+         Medians of {seeds} runs.",
     ));
     report.verbatim(format!("v5.4\n{}", side_by_side(&PUBLISHED_WITHOUT, &medians[0].table)));
     report.verbatim(format!(
