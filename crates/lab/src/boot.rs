@@ -29,7 +29,7 @@ pub use image::{Image, SUITES};
 pub use layout::{Layout, THREADS_CPUS_MAX, TURNS_CPUS_MAX};
 pub use qemu::QEMU_VERSION;
 use qemu::Qemu;
-pub(crate) use run::run_and_keep;
+pub(crate) use run::{Kept, run_and_keep};
 pub use run::{QemuKernel, QemuSpec, run};
 
 /// How long a guest rests at least before recording begins: what a kernel does after its start is over by then.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
@@ -88,6 +88,7 @@ impl Experiment {
             machine: self.machine.clone(),
             workload: self.workload.clone(),
             seed,
+            first_cpu: Cpu(0),
             duration: self.duration,
             trace: None,
             probes: false,

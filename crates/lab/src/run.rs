@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
-use fairlab_event::{DigestSink, Event, EventKind, Filter, Ns, Sink, System};
+use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Sink, System};
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::select::IdleMaskNote;
 use fairlab_kernel::{Generation, Scheduler};
@@ -31,6 +31,8 @@ pub struct RunSpec {
     pub workload: Vec<String>,
     /// The root seed of all randomness.
     pub seed: u64,
+    /// The CPU on which the workload's first thread starts; CPU 0 where the machine has no such CPU.
+    pub first_cpu: Cpu,
     /// When to stop, in virtual time.
     pub duration: Ns,
     /// Where the trace goes, if it is wanted; the name's end tells the format.
@@ -176,7 +178,8 @@ pub fn run_watched(
     while engine.now() < begin {
         engine.run_until(begin, &mut ());
     }
-    let number = engine.start(workload);
+    let has_first = spec.machine.topology.cpus().any(|cpu| cpu == spec.first_cpu);
+    let number = engine.start_on(workload, if has_first { spec.first_cpu } else { Cpu(0) });
     let beginning = Beginning::of(&engine, number, spec.probes);
     let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;
     engine.set_balance_notes(onlooker.wants_balancing());

@@ -26,7 +26,7 @@ mod wasted_cores;
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Ns};
 
 pub use picture::{Bar, Picture};
 pub use report::{Claim, Part, Published, Report};
@@ -131,6 +131,7 @@ impl Plan {
             machine: machines::find(self.machine)?,
             workload: self.workload.split_whitespace().map(String::from).collect(),
             seed: self.seed,
+            first_cpu: Cpu(0),
             duration: self.duration,
             trace: None,
             probes: false,

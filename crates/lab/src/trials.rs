@@ -4,7 +4,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
@@ -116,6 +116,7 @@ impl<'e> Trials<'e> {
                 machine: self.setting.machine.clone(),
                 workload: self.setting.workload.clone(),
                 seed: self.setting.first_seed.wrapping_add(number as u64),
+                first_cpu: Cpu(0),
                 duration: self.setting.duration,
                 trace: None,
                 probes: false,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::latency::{Latency, LatencyOptions};
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Ns};
 use fairlab_lab::{CompareOptions, Experiment, RunSpec, compare, machines, run, run_all};
 use fairlab_trace::{ReadOptions, read_path};
 
@@ -44,6 +44,25 @@ fn digests_do_not_depend_on_threads_or_on_the_time_of_day() {
     distinct.sort();
     distinct.dedup();
     assert_eq!(distinct.len(), one.len(), "every kernel and seed gives a run of its own");
+}
+
+#[test]
+fn runs_on_emulated_machines_begin_where_and_when_they_are_told() {
+    let spinners = "spinners -n -10,-5,0,0,5,10,19 --run-us 3000 -s 1000 -r 1";
+    let begun = |seed: u64, first_cpu: Cpu| {
+        let experiment = experiment(&["debian-6.1"], "emulated:2", spinners, 1, Ns::from_secs(3));
+        let spec = RunSpec { seed, first_cpu, ..experiment.specs().remove(0) };
+        let result = run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped");
+        assert!((1_000_000_000..1_100_000_000).contains(&result.simulated_ns), "{}", result.simulated_ns);
+        (result.metric("nice-10_share").expect("measured"), result.digest)
+    };
+    let (first, second) = (begun(1, Cpu(0)), begun(1, Cpu(1)));
+    assert!(
+        second.0 > first.0 + 0.1,
+        "nice -10 is sent to the other CPU, the faster one is 0: {first:?}, {second:?}"
+    );
+    assert_ne!(begun(2, Cpu(0)).1, first.1, "a seed is when it begins");
+    assert_eq!(begun(1, Cpu(7)), first, "there is no such CPU");
 }
 
 /// A digest that was computed once holds on every machine and in every build.

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_lab::{RunSpec, run};
@@ -75,6 +75,7 @@ fn counted(kernel: &str) -> String {
         machine: Machine { topology, hz: 1000, ..Machine::preset("laptop8").expect("a preset") },
         workload: workload.iter().map(ToString::to_string).collect(),
         seed: 1,
+        first_cpu: Cpu(0),
         duration: Ns::from_secs(SECONDS),
         trace: None,
         probes: false,

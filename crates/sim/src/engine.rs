@@ -219,9 +219,16 @@ impl Engine {
 
     /// Starts a workload's main thread on CPU 0 now. Returns the workload's number.
     pub fn start(&mut self, workload: Box<dyn Workload>) -> usize {
+        self.start_on(workload, Cpu(0))
+    }
+
+    /// The same on another CPU of the machine.
+    ///
+    /// # Panics
+    /// The machine has no such CPU.
+    pub fn start_on(&mut self, workload: Box<dyn Workload>, boot_cpu: Cpu) -> usize {
         let number = self.programs.len();
         let spec = workload.main_thread();
-        let boot_cpu = Cpu(0);
         self.kernel.set_here(boot_cpu, Mode::Task, self.now);
         let groups = self.create_groups(number, &*workload);
         self.programs.push(Program { workload, threads: vec![None], groups });

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
-use fairlab_event::{Event, EventKind, Ns, Sink, sink_fn};
+use fairlab_event::{Cpu, Event, EventKind, Ns, Sink, sink_fn};
 
 use super::{BootOptions, Booted, Image, Layout, Mode, SUITES, TURNS_CPUS_MAX, boot};
 use crate::beginning::Beginning;
@@ -74,15 +74,24 @@ pub struct QemuSpec {
 /// # Errors
 /// The machine does not get to its end, the workload fails, or the trace cannot be written.
 pub fn run(spec: &QemuSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
-    Ok(run_kept(spec, None, stop)?.map(|(result, _)| result))
+    Ok(run_kept(spec, None, stop)?.map(|kept| kept.result))
 }
 
-/// The same, and puts the recording into a folder. Gives also the kernel's release.
+/// A run of which the recording was kept.
+pub(crate) struct Kept {
+    pub result: RunResult,
+    /// The kernel's release.
+    pub release: String,
+    /// Where the workload's first thread began.
+    pub first_cpu: Cpu,
+}
+
+/// The same, and puts the recording into a folder.
 pub(crate) fn run_and_keep(
     spec: &QemuSpec,
     folder: &RunFolder,
     stop: &AtomicBool,
-) -> Result<Option<(RunResult, String)>, LabError> {
+) -> Result<Option<Kept>, LabError> {
     run_kept(spec, Some(folder), stop)
 }
 
@@ -90,7 +99,7 @@ fn run_kept(
     spec: &QemuSpec,
     folder: Option<&RunFolder>,
     stop: &AtomicBool,
-) -> Result<Option<(RunResult, String)>, LabError> {
+) -> Result<Option<Kept>, LabError> {
     let options = BootOptions {
         image: spec.kernel.image.clone(),
         refresh: false,
@@ -114,9 +123,9 @@ fn run_kept(
     if let Some(folder) = folder {
         booted.write(folder)?;
     }
-    let counts = counted(&booted)?;
+    let (counts, first_cpu) = counted(&booted)?;
     let release = booted.release.clone();
-    Ok(Some((result(spec, &booted, counts, trace_losses)?, release)))
+    Ok(Some(Kept { result: result(spec, &booted, counts, trace_losses)?, release, first_cpu }))
 }
 
 fn result(
@@ -166,11 +175,13 @@ fn result(
     })
 }
 
-/// What happened between the marks around the workload: of latencies, switches and migrations those of its own tasks.
-fn counted(booted: &Booted) -> Result<Counts, LabError> {
+/// What happened between the marks around the workload: of latencies, switches and migrations those of its own tasks. And the CPU
+/// on which it began.
+fn counted(booted: &Booted) -> Result<(Counts, Cpu), LabError> {
     let mut family = BTreeSet::from([booted.pid]);
-    let (mut begin, mut end) = (None, Ns::ZERO);
+    let (mut begin, mut end, mut first_cpu) = (None, Ns::ZERO, Cpu(0));
     let mut extent = sink_fn(|event: &Event<'_>| match event.kind {
+        EventKind::SchedProcessExec { pid, .. } if pid == booted.pid => first_cpu = event.cpu,
         EventKind::Marker { text } if text.starts_with("WORKLOAD-BEGIN") => begin = Some(event.time),
         EventKind::Marker { text } if text.starts_with("WORKLOAD-END") => end = event.time,
         EventKind::SchedProcessFork { pid, child_pid, .. } if family.contains(&pid) => {
@@ -195,7 +206,7 @@ fn counted(booted: &Booted) -> Result<Counts, LabError> {
     });
     booted.read(&mut within)?;
     drop(within);
-    Ok(metrics.into_counts(end))
+    Ok((metrics.into_counts(end), first_cpu))
 }
 
 #[cfg(test)]

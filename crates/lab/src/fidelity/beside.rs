@@ -13,7 +13,7 @@ use fairlab_analysis::statistics::mean;
 use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 
-use crate::boot::{QemuKernel, QemuSpec, run_and_keep};
+use crate::boot::{Kept, QemuKernel, QemuSpec, run_and_keep};
 use crate::machines::{emulated_layout, emulated_machine};
 use crate::verify::{VerifyOptions, verify};
 use crate::{LabError, Progress, RunFolder, RunResult, RunSpec, run, workers};
@@ -240,24 +240,28 @@ fn one(
         trace: None,
     };
     let (mut real, mut verified, mut release) = (Vec::new(), (0, 0), String::new());
+    let mut first_cpus = Vec::new();
     for seed in 1..=BOOTS {
         let Some(booted) = boot_and_verify(&QemuSpec { seed, ..spec.clone() }, &generation, stop)? else {
             return Ok(None);
         };
-        real.push(booted.result);
-        release = booted.release;
+        first_cpus.push(booted.kept.first_cpu);
+        real.push(booted.kept.result);
+        release = booted.kept.release;
         verified = (verified.0 + booted.verified.0, verified.1 + booted.verified.1);
     }
     let machine = emulated_machine(layout)?;
     let tick_ns = machine.tick().0 as f64;
     let seconds = real.iter().map(|run| run.simulated_ns as f64 / 1e9).sum();
     let mut runs = Vec::new();
-    for seed in 1..=SEEDS {
+    // CPUs in turn are not equally fast, so that where a workload begins matters: as often here as there.
+    for (seed, &first_cpu) in (1..=SEEDS).zip(first_cpus.iter().cycle()) {
         let spec = RunSpec {
             kernel: generation.clone(),
             machine: machine.clone(),
             workload: spec.workload.clone(),
             seed,
+            first_cpu,
             duration: DURATION,
             trace: None,
             probes: false,
@@ -271,8 +275,7 @@ fn one(
 
 /// A booted run.
 struct BootedRun {
-    result: RunResult,
-    release: String,
+    kept: Kept,
     /// As in [`Beside`].
     verified: (u64, u64),
 }
@@ -284,13 +287,13 @@ fn boot_and_verify(
 ) -> Result<Option<BootedRun>, LabError> {
     let place = Place::new();
     let folder = RunFolder::create(&place.0)?;
-    let Some((result, release)) = run_and_keep(spec, &folder, stop)? else { return Ok(None) };
+    let Some(kept) = run_and_keep(spec, &folder, stop)? else { return Ok(None) };
     folder.finish()?;
     let options = VerifyOptions { machine: None, misses: 0, clock_hz: Some(1_000_000_000) };
     let agreement = verify(&place.0, generation, &options)?;
     let kinds = agreement.kinds.iter();
     let verified = kinds.fold((0, 0), |sum, (_, kind)| (sum.0 + kind.all.judged, sum.1 + kind.all.agree));
-    Ok(Some(BootedRun { result, release, verified }))
+    Ok(Some(BootedRun { kept, verified }))
 }
 
 fn pairs(real: &[RunResult], runs: &[RunResult], run: Run) -> Vec<Pair> {

@@ -3,6 +3,7 @@
 //! Must not know: what the report's workload does.
 
 use fairlab_analysis::statistics::mean;
+use fairlab_event::Cpu;
 
 use super::passes::Witness;
 use super::render::number;
@@ -23,6 +24,7 @@ impl Scenario {
                 machine: setting.machine.clone(),
                 workload: setting.workload.clone(),
                 seed: setting.first_seed + seed,
+                first_cpu: Cpu(0),
                 duration: setting.duration,
                 trace: None,
                 probes: false,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 use serde::Deserialize;
@@ -222,6 +222,7 @@ impl Plan {
                 machine: self.machines[machine].clone(),
                 workload: self.workloads[workload][combination].clone(),
                 seed: self.seeds[seed],
+                first_cpu: Cpu(0),
                 duration: self.duration,
                 trace: None,
                 probes: false,
