@@ -69,7 +69,10 @@ impl Scheduler {
         self.list_add_leaf_cfs_rq(queue.0);
         let now = self.pelt_epoch.wrapping_add(clock.0);
         let tracked = &mut self.cfs_mut(queue.0).tracked;
-        let computed = if tracked.avg.last_update_time == 0 { now } else { tracked.avg.last_update_time };
+        let computed = match tracked.avg.last_update_time {
+            0 => now & !1023,
+            computed => computed,
+        };
         lay(&mut tracked.avg, given, computed, 1);
         let [load_avg, runnable_avg, util_avg] = given.limited().removed;
         let nr = u32::from(load_avg > 0 || util_avg > 0);

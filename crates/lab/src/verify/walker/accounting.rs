@@ -40,8 +40,7 @@ impl Walker {
             self.requeue(woken);
         }
         self.requeue_after_charge(record.cpu);
-        let ahead = self.sched.rq_clock(cpu).0.wrapping_sub(record.time.0) as i64;
-        self.cpus[cpu.index()].clock_ahead = Some(ahead);
+        self.note_clock_ahead(record, cpu);
         let by = &mut self.cpus[record.cpu.index()];
         by.charged = Some(cpu);
         if record.cpu != cpu && by.waking.is_some() {
@@ -58,6 +57,15 @@ impl Walker {
         } else {
             self.requeue_from_elsewhere(record, task);
         }
+    }
+
+    /// How far a runqueue's clock is from the event that reports what has just been charged. It was read before that: where
+    /// it is past the event it has been set too late, and is not to be set as late again. Where running groups are charged
+    /// without a word, later moments are told by how far it is.
+    fn note_clock_ahead(&mut self, record: &Record, cpu: Cpu) {
+        let ahead = self.sched.rq_clock(cpu).0.wrapping_sub(record.time.0) as i64;
+        let kept = self.clocks_shown || !self.prints_every_charge();
+        self.cpus[cpu.index()].clock_ahead = Some(if kept { ahead } else { ahead.min(0) });
     }
 
     /// Charges the running task and compares where that leads.

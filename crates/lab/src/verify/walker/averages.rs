@@ -2,7 +2,7 @@
 //!
 //! Must not know: what goes by averages.
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::open_loop::RecordedAverages;
 
 use super::super::record::{Marker, Record, What};
@@ -37,9 +37,20 @@ impl Walker {
         }
         self.sched.align_periods(self.behind.unwrap_or(0));
         let first = self.window.all().next().map_or(Ns(0), |record| record.time);
-        for cpu in 0..self.cpus.len() {
-            self.sched.set_rq_clock(Cpu(cpu as u32), first);
+        for cpu in (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32)) {
+            let first_run = self.first_run_on(cpu).filter(|_| self.prints_every_charge());
+            let began = first_run.and_then(|pid| self.start_by_charges(pid));
+            self.sched.set_rq_clock(cpu, began.map_or(first, |began| began.min(first)));
         }
+    }
+
+    /// The task that runs on a CPU when the trace begins, as far as the CPU's own events tell.
+    fn first_run_on(&self, cpu: Cpu) -> Option<Pid> {
+        self.window.on_cpu(cpu).find_map(|record| match &record.what {
+            What::Switch(switch) => Some(switch.prev_pid),
+            What::Runtime { pid, .. } if *pid == record.context => Some(*pid),
+            _ => None,
+        })
     }
 
     /// The same from the clock that the dump of the runqueues begins with, which is less exact.

@@ -316,6 +316,12 @@ impl Walker {
         first_clock(earliest, latest, |clock| !self.sched.queue_average_at(queue, clock).is_before(average))
     }
 
+    /// Whether every charge is printed: there are no groups whose entities are charged without a word, at moments that are
+    /// told by how late the printed ones were reported.
+    pub(super) fn prints_every_charge(&self) -> bool {
+        self.groups.is_flat() && !self.groups_hidden
+    }
+
     fn runs_group(&self, queue: QueueId) -> bool {
         self.sched.queue_view(queue).curr.is_some_and(|curr| curr.task.is_none())
     }

@@ -46,6 +46,11 @@ impl Groups {
         groups
     }
 
+    /// Whether there is no group but the root's.
+    pub fn is_flat(&self) -> bool {
+        self.by_path.values().all(|&group| group == GroupId::ROOT)
+    }
+
     /// Whether a group has a quota of its own.
     pub fn is_limited_itself(&self, group: GroupId) -> bool {
         self.with_quota.contains(&group)

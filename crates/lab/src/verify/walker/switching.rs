@@ -40,7 +40,9 @@ impl Walker {
         self.follow_clock_after_limbo(record, cpu, next);
         self.judge_pick(record, next);
         self.switch_to(record, next, switch.prev_state);
-        if self.info(prev).is_some_and(|info| info.exiting) && !self.sched.is_on_queue(prev) {
+        // One that sleeps on its way out counts until it has ended.
+        let ended = [TaskState::ZOMBIE, TaskState::DEAD].iter().any(|&end| switch.prev_state.contains(end));
+        if ended && self.info(prev).is_some_and(|info| info.exiting) && !self.sched.is_on_queue(prev) {
             self.sched.leave_averages_for_good(prev);
         }
         if switch.next_pid == Pid::IDLE {
@@ -290,7 +292,11 @@ impl Walker {
         }
         let prev = self.sched.curr(cpu);
         if !self.is_fair(prev) {
-            let began = self.time_of_start(next).map_or(record.time, |began| began.min(record.time));
+            let began = match self.prints_every_charge() {
+                true => self.start_by_charges(self.pid_of(next)),
+                false => self.time_of_start(next),
+            };
+            let began = began.map_or(record.time, |began| began.min(record.time));
             self.sched.set_rq_clock(cpu, began.max(self.sched.rq_clock(cpu)));
         }
         self.sched.stand_on(cpu);

@@ -83,6 +83,34 @@ impl Walker {
         None
     }
 
+    /// When a task begins to run on a CPU that has run none: a charge is reported a little after the clock was read, so
+    /// that the earliest start which a charge up to the CPU's next rest leads back to is the nearest.
+    pub(super) fn start_by_charges(&self, task: Pid) -> Option<Ns> {
+        let (mut pid, mut switched, mut charged) = (task, 0, 0);
+        let mut earliest = None::<u64>;
+        for _ in 0..RUNS_AFTER_START {
+            let mut next = None;
+            for record in self.window.of_task(pid).filter(|record| record.number > switched) {
+                match &record.what {
+                    What::Runtime { pid: of, runtime, .. } if *of == pid => {
+                        charged += runtime.0;
+                        let start = record.time.0.saturating_sub(charged);
+                        earliest = Some(earliest.map_or(start, |earliest| earliest.min(start)));
+                    }
+                    What::Switch(switch) if switch.prev_pid == pid => {
+                        let fair = switch.next_prio.nice().is_some() && !switch.next_pid.is_idle();
+                        next = fair.then_some((switch.next_pid, record.number));
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+            let Some((follower, number)) = next else { break };
+            (pid, switched) = (follower, number);
+        }
+        earliest.map(Ns)
+    }
+
     /// Whether the next charge of a running task is one of the weight that it has now.
     pub(super) fn next_charge_fits(&self, task: TaskId) -> bool {
         let before = self.sched.entity_view(self.sched.task_entity(task)).vruntime;
@@ -371,6 +399,9 @@ impl Walker {
 
 /// How far ahead another CPU's accounting is looked for, events.
 const DEADLINE_WITHIN: usize = 256;
+
+/// How many tasks in turn are looked at to find when the first of them began.
+const RUNS_AFTER_START: usize = 16;
 
 /// Probes of one function that may stand between a decision and the event that shows it.
 const PROBES_BETWEEN: usize = 12;
