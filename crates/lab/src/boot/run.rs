@@ -2,14 +2,14 @@
 //!
 //! Must not know: how a machine is emulated.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
-use fairlab_event::{Cpu, Event, EventKind, Ns, Sink, sink_fn};
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
 
 use super::{BootOptions, Booted, Image, Layout, Mode, SUITES, TURNS_CPUS_MAX, boot};
 use crate::beginning::Beginning;
@@ -82,7 +82,7 @@ pub(crate) struct Kept {
     pub result: RunResult,
     /// The kernel's release.
     pub release: String,
-    /// Where the workload's first thread began.
+    /// Where the thread began that creates the workload's others.
     pub first_cpu: Cpu,
 }
 
@@ -179,13 +179,15 @@ fn result(
 /// on which it began.
 fn counted(booted: &Booted) -> Result<(Counts, Cpu), LabError> {
     let mut family = BTreeSet::from([booted.pid]);
-    let (mut begin, mut end, mut first_cpu) = (None, Ns::ZERO, Cpu(0));
+    let (mut begin, mut end) = (None, Ns::ZERO);
+    // Of each that creates others: how many, and where it was when it created the first.
+    let mut creators = BTreeMap::<Pid, (u32, Cpu)>::new();
     let mut extent = sink_fn(|event: &Event<'_>| match event.kind {
-        EventKind::SchedProcessExec { pid, .. } if pid == booted.pid => first_cpu = event.cpu,
         EventKind::Marker { text } if text.starts_with("WORKLOAD-BEGIN") => begin = Some(event.time),
         EventKind::Marker { text } if text.starts_with("WORKLOAD-END") => end = event.time,
         EventKind::SchedProcessFork { pid, child_pid, .. } if family.contains(&pid) => {
             family.insert(child_pid);
+            creators.entry(pid).or_insert((0, event.cpu)).0 += 1;
         }
         _ => {}
     });
@@ -206,6 +208,8 @@ fn counted(booted: &Booted) -> Result<(Counts, Cpu), LabError> {
     });
     booted.read(&mut within)?;
     drop(within);
+    // A program may leave it to a thread of its own to create the others: that is whom the model begins with.
+    let first_cpu = creators.values().max_by_key(|(created, _)| *created).map_or(Cpu(0), |(_, cpu)| *cpu);
     Ok((metrics.into_counts(end), first_cpu))
 }
 
