@@ -28,6 +28,9 @@ use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
+/// No entity weighs nothing; where a recording says so, it is damaged.
+const LEAST_WEIGHT: u64 = 1;
+
 /// An entity, a task's or a group's on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntityId(SeId);
@@ -319,9 +322,11 @@ impl Scheduler {
 
     /// The same without an entity that waits there, the running one charged up to its runqueue's clock.
     pub fn queue_average_without(&self, queue: QueueId, entity: Option<EntityId>) -> Vruntime {
-        let Some(entity) = entity.filter(|&entity| !self.is_current(entity)) else {
-            return self.queue_average(queue);
+        let waits = |&entity: &EntityId| {
+            let view = self.se(entity.0);
+            view.on_rq && view.cfs_rq == queue.0 && !self.is_current(entity)
         };
+        let Some(entity) = entity.filter(waits) else { return self.queue_average(queue) };
         let running = self.running_at(queue, self.rq_clock(self.cpu_of(queue)));
         let mut others = self.cfs(queue.0).clone();
         others.remove_waiting(entity.0);
@@ -426,7 +431,7 @@ impl Scheduler {
     /// The next update of a group's entity gives it `weight`, scaled up.
     pub fn give_weight(&mut self, entity: EntityId, weight: u64) {
         if let Some(given) = &mut self.given_weights {
-            given.0.insert(entity.0, weight);
+            given.0.insert(entity.0, weight.max(LEAST_WEIGHT));
         }
     }
 
@@ -459,7 +464,7 @@ impl Scheduler {
     /// Gives a group's entity that is off its queue another weight, with all that this changes.
     pub fn reweigh_off_queue(&mut self, entity: EntityId, weight: u64) {
         if !self.se(entity.0).on_rq && self.se(entity.0).load.raw() != weight {
-            self.reweight_entity(entity.0, LoadWeight::from_raw(weight));
+            self.reweight_entity(entity.0, LoadWeight::from_raw(weight.max(LEAST_WEIGHT)));
         }
     }
 
@@ -480,7 +485,7 @@ impl Scheduler {
 
     /// Gives an entity a weight, without anything else that a change of weight does.
     pub fn force_weight(&mut self, entity: EntityId, weight: u64) {
-        let load = LoadWeight::from_raw(weight);
+        let load = LoadWeight::from_raw(weight.max(LEAST_WEIGHT));
         if self.se(entity.0).on_rq {
             let (cfs_rq, old) = (self.se(entity.0).cfs_rq, self.se(entity.0).load);
             self.cfs_mut(cfs_rq).load.subtract(old);
@@ -601,7 +606,7 @@ impl Scheduler {
         if self.is_on_queue(task) || self.task(task).policy == Policy::Swapper {
             return;
         }
-        self.move_entity_to(task, cpu);
+        self.bring(task, cpu);
         if !self.task(task).policy.is_fair() {
             self.stand_on(cpu);
             self.enqueue_task(task, EnqueueFlags::default());
@@ -636,7 +641,29 @@ impl Scheduler {
         queue.load.add(load);
         queue.nr_running += 1;
         self.se_mut(se).on_rq = true;
-        self.insert_waiting(cfs_rq, se);
+        if self.cfs(cfs_rq).curr != Some(se) {
+            self.insert_waiting(cfs_rq, se);
+        }
+    }
+
+    /// A task that is on no queue goes to `cpu`. Where it was the running one of another, that one idles until the
+    /// recording shows what it runs; a sleep on a queue that it no longer stands on is over.
+    fn bring(&mut self, task: TaskId, cpu: Cpu) {
+        if self.task(task).cpu != cpu {
+            self.leave_cpu(task);
+        }
+        let se = self.task(task).se;
+        self.se_mut(se).sched_delayed = false;
+        self.move_entity_to(task, cpu);
+    }
+
+    fn leave_cpu(&mut self, task: TaskId) {
+        let cpu = self.task(task).cpu;
+        let idle = self.rqs[cpu.index()].idle;
+        if self.curr(cpu) == task && task != idle {
+            self.stand_on(cpu);
+            self.context_switch(cpu, idle, TaskState::RUNNABLE);
+        }
     }
 
     /// Lets a task sleep on `cpu` that is known to sleep there.
@@ -644,7 +671,7 @@ impl Scheduler {
         if self.is_on_queue(task) {
             return;
         }
-        self.move_entity_to(task, cpu);
+        self.bring(task, cpu);
         self.tasks[task.index()].on_rq = OnRq::Sleeping(TaskState::INTERRUPTIBLE);
     }
 
@@ -663,6 +690,7 @@ impl Scheduler {
     ///
     /// Kernel: `detach_task()`, the first half of `move_queued_task()`.
     pub fn detach(&mut self, task: TaskId, dest: Cpu) {
+        self.leave_cpu(task);
         let cpu = self.task(task).cpu;
         self.stand_on(cpu);
         self.dequeue_task(task, DequeueFlags { migrating: true, ..DequeueFlags::default() });
@@ -688,12 +716,13 @@ impl Scheduler {
     ///
     /// Kernel: `set_task_cpu()`, `migrate_task_rq_fair()`.
     pub fn migrate_waking(&mut self, task: TaskId, dest: Cpu, now: Ns) {
+        self.leave_cpu(task);
         self.set_here(dest, Mode::Task, now);
         self.leave_queue_while_waking(task);
         if self.task(task).policy.is_fair() {
             self.leave_averages_while_waking(task);
         }
-        self.move_entity_to(task, dest);
+        self.bring(task, dest);
     }
 
     /// Queues a woken task on its CPU.
@@ -701,6 +730,8 @@ impl Scheduler {
     /// Kernel: `ttwu_do_activate()`, without its test for preemption.
     pub fn activate_woken(&mut self, task: TaskId, migrated: bool) {
         self.stand_on(self.task(task).cpu);
+        let se = self.task(task).se;
+        self.se_mut(se).sched_delayed = false;
         self.enqueue_task(task, EnqueueFlags { wakeup: true, migrated, initial: false });
     }
 
@@ -713,7 +744,7 @@ impl Scheduler {
     /// Queues a new task on `cpu` for the first time, without its test for preemption
     /// ([`apply_preempt`](Self::apply_preempt) ends that).
     pub fn activate_new(&mut self, task: TaskId, cpu: Cpu) {
-        self.move_entity_to(task, cpu);
+        self.bring(task, cpu);
         self.stand_on(cpu);
         self.init_task_load(task);
         let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
@@ -839,10 +870,6 @@ impl Scheduler {
         self.lay_on_queue(task, cpu);
         self.util_est_dequeue(task);
         let se = self.task(task).se;
-        if self.rqs[cpu.index()].curr == task {
-            // It is still the running one, so it does not wait.
-            self.remove_waiting(self.se(se).cfs_rq, se);
-        }
         self.tasks[task.index()].on_rq = OnRq::Delayed(state);
         self.set_delayed(se);
     }

@@ -6,6 +6,7 @@
 //!
 //! Must not know: how the answer is shown.
 
+mod contradiction;
 mod hierarchy;
 mod probe;
 mod record;
@@ -24,6 +25,7 @@ use fairlab_sim::Machine;
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
 use crate::LabError;
+use contradiction::caught;
 use hierarchy::{Evidence, Hierarchy};
 use record::{Record, What};
 use walker::Walker;
@@ -89,14 +91,27 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let (topology, tick) = machine(&recording, options)?;
     let (trace, release, probed) =
         (recording.trace.clone(), recording.release.clone(), recording.shows_weights);
-    let notes = recording.notes();
-    let walker = Walker::new(generation.clone(), topology, tick, recording, options.misses);
+    let (notes, nr_cpus) = (recording.notes(), topology.nr_cpus());
+    let start = || Walker::new(generation.clone(), topology, tick, recording, options.misses);
+    let walker = caught(start).map_err(|assertion| contradicts(&trace, "the snapshot", &assertion))?;
     let mut feed = Feed { walker, events: 0, present: Present::default() };
     let read_options = ReadOptions { clock_hz: options.clock_hz, ..ReadOptions::default() };
-    let import = read_path(&trace, &read_options, &mut feed).map_err(|error| unreadable(&trace, &error))?;
+    let walk = || {
+        let import = read_path(&trace, &read_options, &mut feed);
+        feed.walker.finish();
+        import
+    };
+    let import = match caught(walk) {
+        Ok(import) => import.map_err(|error| unreadable(&trace, &error))?,
+        Err(assertion) => {
+            feed.check_cpus(&trace, nr_cpus)?;
+            let at = format!("event {}", feed.walker.events());
+            return Err(contradicts(&trace, &at, &assertion));
+        }
+    };
     feed.present.check(&trace)?;
-    let mut walker = feed.walker;
-    walker.finish();
+    feed.check_cpus(&trace, nr_cpus)?;
+    let walker = feed.walker;
     let warm_up = match walker.has_markers() {
         true => "nothing is judged before the end of the snapshot that the trace marks; \
                  after it, only what rests on state that the snapshot or the trace has shown"
@@ -161,6 +176,13 @@ fn unreadable(trace: &Path, error: &ImportError) -> LabError {
     LabError::new(format!("{}: {error}", trace.display()), hint)
 }
 
+fn contradicts(trace: &Path, what: &str, assertion: &str) -> LabError {
+    LabError::new(
+        format!("{}: {what} contradicts what came before it: {assertion}", trace.display()),
+        "the recording is damaged, or lacks lines; verify one that is whole",
+    )
+}
+
 /// Hands the trace's events to the walk.
 struct Feed {
     walker: Walker,
@@ -187,6 +209,24 @@ impl Sink for Feed {
             _ => {}
         }
         self.walker.push(record);
+    }
+}
+
+impl Feed {
+    /// More than a stray event of a CPU that the machine does not have, and it is another machine's trace.
+    fn check_cpus(&self, trace: &Path, nr_cpus: usize) -> Result<(), LabError> {
+        let absent = self.walker.on_absent_cpus();
+        if absent * 100 <= self.events {
+            return Ok(());
+        }
+        Err(LabError::new(
+            format!(
+                "{}: {absent} of {} events are of CPUs beyond the {nr_cpus} of the machine that it is held against",
+                trace.display(),
+                self.events
+            ),
+            "name the machine that it was recorded on with --machine, or mend sched_info.txt beside the trace",
+        ))
     }
 }
 

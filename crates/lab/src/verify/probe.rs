@@ -449,6 +449,20 @@ impl Probe {
         self.get(Key::Cpu).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)
     }
 
+    /// Whether it names a CPU of this number or one above.
+    pub fn names_cpu_from(&self, nr_cpus: usize) -> bool {
+        let one_cpu = [Key::Cpu, Key::OtherCpu, Key::SourceCpu, Key::DestCpu, Key::PushCpu];
+        let from = |cpu: usize| cpu >= nr_cpus;
+        let listed = |listed: &Listed| match listed {
+            Listed::Tasks(cpu, _) | Listed::Groups(cpu, _) => from(cpu.index()),
+        };
+        let chosen = (self.at == At::SelectTaskRqReturn).then_some(Key::Returned);
+        let mut numbers = one_cpu.into_iter().chain(chosen).filter_map(|key| self.get(key));
+        numbers.any(|cpu| usize::try_from(cpu).is_ok_and(from))
+            || self.cpus.len() > nr_cpus
+            || self.listed.iter().any(listed)
+    }
+
     /// The address of the group's entity that it is about; `None` for a task's.
     pub fn group_entity(&self) -> Option<u64> {
         self.get(Key::MyQueue).filter(|&queue| queue != 0)?;

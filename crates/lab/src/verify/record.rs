@@ -184,6 +184,24 @@ impl What {
         }
     }
 
+    /// Whether it is about what no machine of `nr_cpus` CPUs has: another CPU, or a task without a number that is woken,
+    /// moved, created or ends.
+    pub fn is_impossible(&self, nr_cpus: usize) -> bool {
+        let absent = |cpu: Cpu| cpu.index() >= nr_cpus;
+        match self {
+            What::Waking(wakeup) | What::Wakeup(wakeup) | What::WakeupNew(wakeup) => {
+                wakeup.pid.0 <= 0 || absent(wakeup.target_cpu)
+            }
+            What::Migrate { pid, orig, dest, .. } => pid.0 <= 0 || absent(*orig) || absent(*dest),
+            What::Switch(switch) => switch.prev_pid.0 < 0 || switch.next_pid.0 < 0,
+            What::Fork { child, .. } => child.0 <= 0,
+            What::Exit(pid) => pid.0 <= 0,
+            What::Interrupts { cpu, .. } => absent(*cpu),
+            What::Probe(probe) => probe.names_cpu_from(nr_cpus),
+            _ => false,
+        }
+    }
+
     /// The address of the group's entity that a probe is about; what is picked may be a task's as well.
     pub fn group_entity(&self) -> Option<u64> {
         match self {

@@ -127,6 +127,8 @@ struct Seen {
     sleeps_end: bool,
     /// A probe at `dequeue_entities()`: delayed dequeues are shown.
     dequeue_probe: bool,
+    /// Events that are reported by CPUs that the machine does not have.
+    on_absent_cpus: u64,
     /// Places where the state had to be set right without a decision that explains it.
     lost: u64,
 }
@@ -185,6 +187,14 @@ impl Walker {
 
     /// Takes the next event of the trace.
     pub fn push(&mut self, mut record: Record) {
+        if record.cpu.index() >= self.cpus.len() {
+            self.seen.on_absent_cpus += 1;
+            return;
+        }
+        if record.what.is_impossible(self.cpus.len()) {
+            self.seen.lost += 1;
+            record.what = What::Other;
+        }
         self.name_task(&mut record);
         self.learn_group(&record);
         self.learn_addresses(&record);
@@ -206,6 +216,11 @@ impl Walker {
     /// Events walked.
     pub fn events(&self) -> u64 {
         self.seen.events
+    }
+
+    /// Events that are reported by CPUs that the machine does not have; they are not walked.
+    pub fn on_absent_cpus(&self) -> u64 {
+        self.seen.on_absent_cpus
     }
 
     /// Places where the state had to be set right without a decision that explains it.
@@ -237,9 +252,6 @@ impl Walker {
                 // Whoever has waited since before the trace has an unknown vruntime, or has not been seen by then.
                 cpu.queue_known = true;
             }
-        }
-        if record.cpu.index() >= self.cpus.len() {
-            return;
         }
         self.settle_selections(&record);
         self.lay_dumps_until(record.time);
@@ -407,14 +419,15 @@ impl Walker {
     /// Creates the core's task for `pid`, which may have belonged to another before.
     fn new_task(&mut self, pid: Pid, prio: Prio, comm: Comm, cpu: Cpu) -> TaskId {
         let policy = policy_of(prio, comm);
+        let bound = bound_to(comm).filter(|cpu| cpu.index() < self.cpus.len());
         let spec = TaskSpec {
             comm,
             pid,
             tgid: pid,
             policy,
             nice: prio.nice().unwrap_or(0),
-            allowed: bound_to(comm).map_or(CpuMask::ALL, CpuMask::single),
-            per_cpu_kthread: bound_to(comm).is_some(),
+            allowed: bound.map_or(CpuMask::ALL, CpuMask::single),
+            per_cpu_kthread: bound.is_some(),
         };
         let id = self.sched.new_task(&spec, cpu);
         self.by_id.resize(id.index() + 1, Pid::IDLE);
