@@ -621,13 +621,19 @@ impl Scheduler {
         self.update_load_avg(self.task(task).se, LoadUpdate { attach: true, ..LoadUpdate::AGE });
         self.util_est_enqueue(task);
         let mut level = Some(self.task(task).se);
+        let mut idle = self.task(task).policy == Policy::Idle;
+        self.idle_policy_used |= idle;
         while let Some(se) = level {
             let cfs_rq = self.se(se).cfs_rq;
             if !self.se(se).on_rq {
                 self.enqueue_runnable_load_avg(se);
                 self.lay_entity(cfs_rq, se);
+            } else if self.se(se).sched_delayed {
+                self.clear_delayed(se);
             }
             self.cfs_mut(cfs_rq).h_nr_running += 1;
+            self.cfs_mut(cfs_rq).h_nr_idle += u32::from(idle);
+            idle |= self.counts_as_idle(cfs_rq);
             level = self.se(se).parent;
         }
         let mut list = self.rqs[cpu.index()].cfs_tasks;
@@ -681,6 +687,8 @@ impl Scheduler {
             self.lay_on_queue(task, cpu);
         }
         if self.task(task).cpu == cpu {
+            // Whoever runs has been woken.
+            self.force_delayed_awake(task);
             self.stand_on(cpu);
             self.context_switch(cpu, task, TaskState::RUNNABLE);
         }

@@ -157,7 +157,7 @@ impl Scheduler {
     }
 
     /// Whether what is on a queue counts as `SCHED_IDLE` above it (`cfs_rq_is_idle()`).
-    fn counts_as_idle(&self, cfs_rq: CfsRqId) -> bool {
+    pub(crate) fn counts_as_idle(&self, cfs_rq: CfsRqId) -> bool {
         self.idle_policy_used && self.groups[self.cfs(cfs_rq).group.0 as usize].idle
     }
 

@@ -281,6 +281,12 @@ impl Walker {
             self.seen.lost += 1;
             self.take_off(next);
         }
+        if self.sched.is_delayed(next) {
+            // Its wakeup was lost.
+            self.seen.lost += 1;
+            self.sched.force_delayed_awake(next);
+            self.set_known(next, false);
+        }
         let is_idle = self.sched.idle_task(cpu) == next;
         if !self.sched.is_on_queue(next) && !is_idle {
             // It was queued before the trace began, or by an event that was lost.
