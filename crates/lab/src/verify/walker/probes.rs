@@ -114,6 +114,7 @@ impl Walker {
                 self.leave_late(record.cpu);
                 self.cpus[record.cpu.index()].dequeues = None;
                 self.leave_throttled(record);
+                self.block_before_sleepers(record, probe);
                 self.compare_lag_at_dequeue(record, probe);
             }
             At::PickReturn if !self.by_lag => self.charge_for_pick(record.cpu),

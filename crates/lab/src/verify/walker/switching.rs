@@ -99,6 +99,26 @@ impl Walker {
         }
     }
 
+    /// The same where sleepers leave before another is looked for: they leave a queue on which it is no longer.
+    pub(super) fn block_before_sleepers(&mut self, record: &Record, probe: &Probe) {
+        /// What `dequeue_entities()` returns of a task that stays on its queue.
+        const DELAYED: i64 = -1;
+        let cpu = record.cpu;
+        let pid = self.pid_of(self.sched.curr(cpu));
+        let left = probe.task() == Some(pid) && probe.get(Key::Returned) != Some(DELAYED);
+        let sleeper_leaves = matches!(
+            self.window.on_cpu(cpu).next().map(|next| &next.what),
+            Some(What::Probe(next)) if next.at == At::DequeueEntities && next.get(Key::Delayed) == Some(1)
+        );
+        if !left || !sleeper_leaves || self.cpus[cpu.index()].blocked {
+            return;
+        }
+        let switch = self.next_switch(cpu).filter(|switch| switch.prev_pid == pid && self.blocks(switch));
+        if let Some(switch) = switch {
+            self.block(record, cpu, switch.prev_state);
+        }
+    }
+
     /// Whether the running task of `cpu` is not charged before another is looked for.
     fn charges_nothing_more(&self, cpu: Cpu, curr: TaskId) -> bool {
         let pid = self.pid_of(curr);
