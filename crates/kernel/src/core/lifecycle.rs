@@ -128,6 +128,7 @@ impl Scheduler {
     /// Kernel: `__sched_setscheduler()`, `switched_from_fair()`, `switched_to_fair()`, `switched_to_rt()`.
     pub fn set_scheduler(&mut self, task: TaskId, policy: Policy, nice: i32, request: Option<Ns>) {
         assert!((-20..=19).contains(&nice), "nice level {nice} is out of range");
+        self.probe_setscheduler(task, policy, nice);
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(cpu);
         let was_fair = self.tasks[task.index()].policy.is_fair();

@@ -7,7 +7,7 @@ use crate::core::{DequeueFlags, Scheduler};
 use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::task::TaskId;
+use crate::task::{Policy, TaskId};
 use crate::vruntime::Vruntime;
 
 /// What `dequeue_entities()` returns where the entity stays on its queue, and where it has left.
@@ -163,6 +163,21 @@ impl Scheduler {
     pub(crate) fn probe_nice(&mut self, task: TaskId, nice: i32) {
         self.probe("nice", |scheduler| {
             format!("(set_user_nice+0x0/0x0) pid={} nice={nice}", scheduler.pid_number(task))
+        });
+    }
+
+    /// `__sched_setscheduler()` is entered.
+    pub(crate) fn probe_setscheduler(&mut self, task: TaskId, policy: Policy, nice: i32) {
+        let number = match policy {
+            Policy::Fifo(_) => 1,
+            Policy::RoundRobin(_) => 2,
+            Policy::Batch => 3,
+            Policy::Idle => 5,
+            Policy::Normal | Policy::Stop | Policy::Swapper => 0,
+        };
+        self.probe("setsched", |scheduler| {
+            let pid = scheduler.pid_number(task);
+            format!("(__sched_setscheduler+0x0/0x0) pid={pid} policy={number} nice={nice}")
         });
     }
 
