@@ -107,7 +107,12 @@ names! {
 const CHARGED_IN: [&str; 2] = ["(update_deadline+", "(update_curr+"];
 
 /// Functions in which a group is given another weight by who manages it.
-const SHARES_SET_IN: [&str; 2] = ["(__sched_group_set_shares+", "(sched_group_set_shares+"];
+const SHARES_SET_IN: [&str; 4] = [
+    "(__sched_group_set_shares+",
+    "(__sched_group_set_shares.",
+    "(sched_group_set_shares+",
+    "(sched_group_set_shares.",
+];
 
 /// Functions in which a lag is computed.
 const LAG_IN: [&str; 3] = ["(update_entity_lag+", "(dequeue_entity+", "(dequeue_entities+"];

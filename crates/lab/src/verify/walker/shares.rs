@@ -86,7 +86,11 @@ impl Walker {
     fn shares_are_set(&self, record: &Record) -> bool {
         let returns = self.window.on_cpu(record.cpu).find_map(|later| match &later.what {
             What::Probe(probe) if probe.at == At::ReweightEntityReturn => Some(probe.in_set_shares),
-            What::Probe(probe) if probe.at != At::AverageReturn => Some(false),
+            What::Probe(probe) => match probe.at {
+                At::AverageReturn | At::Remove | At::Insert => None,
+                At::Resched | At::ReschedLazy | At::ReschedFlag => None,
+                _ => Some(false),
+            },
             _ => None,
         });
         returns == Some(true)
