@@ -86,6 +86,9 @@ pub(crate) struct TaskList {
 impl TaskList {
     pub fn push_newest(&mut self, tasks: &mut [Task], task: TaskId) {
         let next = self.newest;
+        let unlisted = tasks[task.index()].newer.is_none() && self.newest != Some(task);
+        // Twice on a list, and walking it would never end.
+        assert!(unlisted, "a task is listed once");
         tasks[task.index()].newer = None;
         tasks[task.index()].older = next;
         match next {
@@ -99,7 +102,10 @@ impl TaskList {
         let (newer, older) = (tasks[task.index()].newer, tasks[task.index()].older);
         match newer {
             Some(newer) => tasks[newer.index()].older = older,
-            None => self.newest = older,
+            None => {
+                assert_eq!(self.newest, Some(task), "a task that is listed leaves");
+                self.newest = older;
+            }
         }
         match older {
             Some(older) => tasks[older.index()].newer = newer,
