@@ -468,6 +468,11 @@ impl Probe {
             || self.listed.iter().any(listed)
     }
 
+    /// At a dequeue's return: whether the task stays on its queue, asleep.
+    pub fn stays_queued(&self) -> bool {
+        self.get(Key::Returned) == Some(-1)
+    }
+
     /// The address of the group's entity that it is about; `None` for a task's.
     pub fn group_entity(&self) -> Option<u64> {
         self.get(Key::MyQueue).filter(|&queue| queue != 0)?;

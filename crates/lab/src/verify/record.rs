@@ -185,7 +185,7 @@ impl What {
     }
 
     /// Whether it is about what no machine of `nr_cpus` CPUs has: another CPU, or a task without a number that is woken,
-    /// moved, created or ends.
+    /// moved, created or ends. Such an event does not come to the walk, which relies on that.
     pub fn is_impossible(&self, nr_cpus: usize) -> bool {
         let absent = |cpu: Cpu| cpu.index() >= nr_cpus;
         match self {

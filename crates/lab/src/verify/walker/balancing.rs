@@ -176,8 +176,7 @@ impl Walker {
 
     /// Balancing wakes a CPU's stopper: it is to push that CPU's running task.
     pub(super) fn note_push(&mut self, record: &Record) {
-        let stopper = wakes_stopper(record).filter(|cpu| cpu.index() < self.cpus.len());
-        if let Some(source) = stopper {
+        if let Some(source) = wakes_stopper(record) {
             self.sched.force_push(source, Some(record.cpu));
         }
     }

@@ -23,8 +23,7 @@ const SHOWN_WITHIN: usize = 256;
 impl Walker {
     /// Some probes show the clock of the runqueue itself.
     pub(super) fn take_clock(&mut self, record: &Record, probe: &Probe) {
-        let shown = probe.cpu().zip(probe.unsigned(Key::Clock));
-        let Some((cpu, clock)) = shown.filter(|(cpu, _)| cpu.index() < self.cpus.len()) else { return };
+        let Some((cpu, clock)) = probe.cpu().zip(probe.unsigned(Key::Clock)) else { return };
         self.clocks_shown = true;
         self.cpus[cpu.index()].clock_shown = record.number;
         let clock = Ns(clock.wrapping_add(self.behind.unwrap_or(0)));
@@ -314,6 +313,16 @@ impl Walker {
     pub(super) fn clock_of_average(&self, queue: QueueId, average: Vruntime, latest: Ns) -> Ns {
         let earliest = self.sched.rq_clock(self.sched.cpu_of(queue));
         first_clock(earliest, latest, |clock| !self.sched.queue_average_at(queue, clock).is_before(average))
+    }
+
+    /// Lets a runqueue's clock follow the trace's to where it was at `time`, so far ahead of that as it is said to be, and not
+    /// beyond where the next accounting puts it.
+    pub(super) fn advance_until(&mut self, cpu: Cpu, time: Ns, ahead: i64) {
+        let next = self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX);
+        let clock = Ns(time.0.wrapping_add(ahead as u64)).min(next);
+        if clock > self.sched.rq_clock(cpu) {
+            self.sched.set_rq_clock(cpu, clock);
+        }
     }
 
     /// Whether every charge is printed: there are no groups whose entities are charged without a word, at moments that are

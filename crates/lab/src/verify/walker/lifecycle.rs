@@ -40,9 +40,6 @@ impl Walker {
     /// A new task is queued for the first time; its test for preemption follows.
     pub(super) fn on_wakeup_new(&mut self, record: &Record, wakeup: Wakeup) {
         let target = wakeup.target_cpu;
-        if target.index() >= self.cpus.len() {
-            return;
-        }
         let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, target);
         if self.sched.is_on_queue(task) {
             self.seen.lost += 1;

@@ -28,8 +28,7 @@ impl Walker {
                 }
             }
             At::WakeupPreempt => {
-                let target = probe.cpu().filter(|cpu| cpu.index() < self.cpus.len());
-                let pending = target.is_some_and(|cpu| self.sched.need_resched_at_once(cpu));
+                let pending = probe.cpu().is_some_and(|cpu| self.sched.need_resched_at_once(cpu));
                 self.cpus[record.cpu.index()].tested = probe.task().map(|task| (task, pending));
                 self.activate_tested(record, probe);
             }
@@ -83,6 +82,7 @@ impl Walker {
                     self.block_uncharged(record, probe);
                 }
             }
+            // Off the time line to be placed anew: the core has done so already.
             At::Remove
                 if probe.task().is_some() && probe.task() == self.cpus[record.cpu.index()].requeued => {}
             At::Remove | At::Insert => self.compare_entity(record, probe),
@@ -140,7 +140,7 @@ impl Walker {
 
     /// Something else than a test for preemption asks for a reschedule.
     fn on_resched(&mut self, probe: &Probe) {
-        let Some(cpu) = probe.cpu().filter(|cpu| cpu.index() < self.cpus.len()) else { return };
+        let Some(cpu) = probe.cpu() else { return };
         let at_once = self.sched.need_resched_at_once(cpu);
         let lazy = self.sched.need_resched(cpu) && !at_once;
         match probe.at {
@@ -359,11 +359,10 @@ impl Walker {
     }
 
     fn compare_lag_at_dequeue(&mut self, record: &Record, probe: &Probe) {
-        const DELAYED: i64 = -1;
         self.cpus[record.cpu.index()].dequeuing = None;
         let Some(entity) = self.probed_entity(probe) else { return };
         let view = self.sched.entity_view(entity);
-        let delayed = probe.get(Key::Returned) == Some(DELAYED);
+        let delayed = probe.stays_queued();
         let cpu = self.sched.cpu_of(self.sched.queue_of(entity));
         let blocked = self.cpus[cpu.index()].blocked;
         if let Some(task) = view.task.filter(|&task| blocked && self.sched.curr(cpu) == task) {

@@ -3,7 +3,7 @@
 //!
 //! Must not know: how a decision is judged.
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::Cpu;
 use fairlab_kernel::GroupId;
 use fairlab_kernel::open_loop::QueueId;
 
@@ -51,7 +51,7 @@ impl Walker {
 
     /// An entity gets another weight in no step of its own: its group has got new shares.
     pub(super) fn begin_new_shares(&mut self, record: &Record, probe: &Probe) {
-        let Some(cpu) = probe.cpu().filter(|cpu| cpu.index() < self.cpus.len()) else { return };
+        let Some(cpu) = probe.cpu() else { return };
         if self.shares_are_set(record) {
             self.cpus[record.cpu.index()].weighs = Some(cpu);
         } else if !self.by_lag && probe.group_entity().is_some() && !self.is_in_step(record) {
@@ -125,10 +125,8 @@ impl Walker {
     fn stand_at(&mut self, record: &Record, cpu: Cpu) {
         self.follow_clock(record, cpu);
         let ahead = self.cpus[cpu.index()].clock_ahead.filter(|_| self.is_fair(self.sched.curr(cpu)));
-        let next = self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX);
-        let clock = ahead.map(|ahead| record.time.0.wrapping_add(ahead as u64).min(next.0));
-        if let Some(clock) = clock.filter(|&clock| clock > self.sched.rq_clock(cpu).0) {
-            self.sched.set_rq_clock(cpu, Ns(clock));
+        if let Some(ahead) = ahead {
+            self.advance_until(cpu, record.time, ahead);
         }
     }
 }

@@ -101,11 +101,9 @@ impl Walker {
 
     /// The same where sleepers leave before another is looked for: they leave a queue on which it is no longer.
     pub(super) fn block_before_sleepers(&mut self, record: &Record, probe: &Probe) {
-        /// What `dequeue_entities()` returns of a task that stays on its queue.
-        const DELAYED: i64 = -1;
         let cpu = record.cpu;
         let pid = self.pid_of(self.sched.curr(cpu));
-        let left = probe.task() == Some(pid) && probe.get(Key::Returned) != Some(DELAYED);
+        let left = probe.task() == Some(pid) && !probe.stays_queued();
         let sleeper_leaves = matches!(
             self.window.on_cpu(cpu).next().map(|next| &next.what),
             Some(What::Probe(next)) if next.at == At::DequeueEntities && next.get(Key::Delayed) == Some(1)

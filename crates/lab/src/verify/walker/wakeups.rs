@@ -1,6 +1,6 @@
 //! Wakeups and moves between queues.
 
-use fairlab_event::{Comm, Cpu, Ns, Pid, Prio, Wakeup};
+use fairlab_event::{Comm, Cpu, Pid, Prio, Wakeup};
 use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{TaskId, Vruntime};
@@ -13,9 +13,6 @@ use super::{Judged, MovedWhileWaking, Walker};
 
 impl Walker {
     pub(super) fn on_waking(&mut self, record: &Record, wakeup: Wakeup) {
-        if wakeup.target_cpu.index() >= self.cpus.len() {
-            return;
-        }
         let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, wakeup.target_cpu);
         let cpu = &mut self.cpus[record.cpu.index()];
         cpu.waking = Some(wakeup.pid);
@@ -35,9 +32,6 @@ impl Walker {
     }
 
     pub(super) fn on_migrate(&mut self, record: &Record, pid: Pid, prio: Prio, orig: Cpu, dest: Cpu) {
-        if orig.index() >= self.cpus.len() || dest.index() >= self.cpus.len() {
-            return;
-        }
         let task = self.task(pid, Some(prio), Comm::default(), orig);
         if self.sched.is_on_queue(task) && self.sched.curr(self.sched.task(task).cpu()) == task {
             // It is moved, so it does not run: the core's state is wrong.
@@ -220,9 +214,6 @@ impl Walker {
 
     pub(super) fn on_wakeup(&mut self, record: &Record, wakeup: Wakeup) {
         let target = wakeup.target_cpu;
-        if target.index() >= self.cpus.len() {
-            return;
-        }
         let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, target);
         self.end_selection(record, wakeup.pid, target);
         self.wakeup_arrives(wakeup.pid);
@@ -385,7 +376,7 @@ impl Walker {
             What::Wakeup(wakeup) if Some(wakeup.pid) == probe.task() => Some(wakeup.target_cpu),
             _ => None,
         });
-        let Some(target) = target.filter(|target| target.index() < self.cpus.len()) else { return };
+        let Some(target) = target else { return };
         self.activate(record, task, target);
         if let Some(info) = self.info(task) {
             info.activated = true;
@@ -464,11 +455,7 @@ impl Walker {
             return;
         }
         let Some(ahead) = self.cpus[cpu.index()].clock_ahead else { return };
-        let next = self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX);
-        let clock = record.time.0.wrapping_add(ahead as u64).min(next.0);
-        if clock > self.sched.rq_clock(cpu).0 {
-            self.sched.set_rq_clock(cpu, Ns(clock));
-        }
+        self.advance_until(cpu, record.time, ahead);
     }
 
     /// Lets the clock of a runqueue follow the trace's where an enqueue accounts only levels that print nothing.
@@ -483,14 +470,9 @@ impl Walker {
         // Where groups are hidden, what is accounted without a word is not what the core has there.
         let silent = !told && !printed && !self.groups_hidden;
         let Some(ahead) = info.clock_ahead.filter(|_| silent) else { return };
-        // Not beyond where the next accounting puts it.
-        let next = self.clock_of_next_charge(target).unwrap_or(Ns::MAX);
         let enqueued =
             info.enqueued.filter(|(event, _)| *event > began).map_or(record.time, |(_, time)| time);
-        let clock = enqueued.0.wrapping_add(ahead as u64).min(next.0);
-        if clock > self.sched.rq_clock(target).0 {
-            self.sched.set_rq_clock(target, Ns(clock));
-        }
+        self.advance_until(target, enqueued, ahead);
     }
 
     /// Where a task that was moved while waking stands if the old queue's minimum was read, without its lock, at another

@@ -141,7 +141,7 @@ impl Walker {
                 let continues = !self.cpus[here.index()].detached.is_empty();
                 let shown = self.cpus[here.index()].balancing.shown.is_some();
                 let occasion = self.occasion(next, *dest).filter(|&occasion| occasion != Occasion::Push)?;
-                if !self.sched.is_on_queue(task) || dest.index() >= self.cpus.len() || continues || shown {
+                if !self.sched.is_on_queue(task) || continues || shown {
                     return None;
                 }
                 (*dest, occasion.idle_type(next), None)

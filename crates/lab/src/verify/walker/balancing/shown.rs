@@ -71,7 +71,7 @@ impl Walker {
     fn show_lists(&mut self, probe: &Probe) {
         for list in &probe.listed {
             match list {
-                Listed::Tasks(cpu, tasks) if cpu.index() < self.cpus.len() => {
+                Listed::Tasks(cpu, tasks) => {
                     let found = tasks.iter().filter_map(|entry| self.found_task(entry)).collect::<Vec<_>>();
                     self.sched.force_found_tasks(*cpu, &found);
                 }
@@ -83,7 +83,6 @@ impl Walker {
                         }
                     }
                 }
-                Listed::Tasks(..) => {}
             }
         }
     }

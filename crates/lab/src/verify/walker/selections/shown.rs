@@ -164,9 +164,6 @@ impl Walker {
         let Some(cpu) = probe.get(Key::OtherCpu).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu) else {
             return;
         };
-        if cpu.index() >= self.cpus.len() {
-            return;
-        }
         if let Some(scan) = probe.get(Key::NrIdleScan).and_then(|scan| u32::try_from(scan).ok()) {
             self.sched.force_nr_idle_scan(cpu, scan);
             self.bound_shown = true;
