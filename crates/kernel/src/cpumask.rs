@@ -1,6 +1,7 @@
 //! A set of CPUs (`struct cpumask`).
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use fairlab_event::Cpu;
 
@@ -10,8 +11,12 @@ pub const MAX_CPUS: usize = 1024;
 const WORDS: usize = MAX_CPUS / 64;
 
 /// A set of CPUs, iterated in ascending order or, like `for_each_cpu_wrap`, from a start and around.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct CpuMask([u64; WORDS]);
+#[derive(Clone, Copy)]
+pub struct CpuMask {
+    words: [u64; WORDS],
+    /// From this word on there is no CPU: machines are much smaller than the largest, and nothing looks there.
+    end: usize,
+}
 
 impl Default for CpuMask {
     fn default() -> CpuMask {
@@ -21,9 +26,14 @@ impl Default for CpuMask {
 
 impl CpuMask {
     /// No CPU.
-    pub const EMPTY: CpuMask = CpuMask([0; WORDS]);
+    pub const EMPTY: CpuMask = CpuMask { words: [0; WORDS], end: 0 };
     /// Every CPU that any machine may have.
-    pub const ALL: CpuMask = CpuMask([u64::MAX; WORDS]);
+    pub const ALL: CpuMask = CpuMask { words: [u64::MAX; WORDS], end: WORDS };
+
+    /// The words that may hold a CPU.
+    fn used(&self) -> &[u64] {
+        &self.words[..self.end]
+    }
 
     /// CPUs `0..count`.
     pub fn first(count: usize) -> CpuMask {
@@ -39,51 +49,62 @@ impl CpuMask {
 
     /// Adds `cpu`.
     pub fn set(&mut self, cpu: Cpu) {
-        self.0[cpu.index() / 64] |= 1 << (cpu.index() % 64);
+        self.words[cpu.index() / 64] |= 1 << (cpu.index() % 64);
+        self.end = self.end.max(cpu.index() / 64 + 1);
     }
 
     /// Takes `cpu` out.
     pub fn clear(&mut self, cpu: Cpu) {
-        self.0[cpu.index() / 64] &= !(1 << (cpu.index() % 64));
+        self.words[cpu.index() / 64] &= !(1 << (cpu.index() % 64));
     }
 
     /// Whether `cpu` is in the set (`cpumask_test_cpu`).
     pub const fn contains(&self, cpu: Cpu) -> bool {
-        self.0[cpu.index() / 64] & (1 << (cpu.index() % 64)) != 0
+        self.words[cpu.index() / 64] & (1 << (cpu.index() % 64)) != 0
     }
 
     /// CPUs in both sets (`cpumask_and`).
     #[must_use]
     pub fn and(&self, other: &CpuMask) -> CpuMask {
-        CpuMask(std::array::from_fn(|word| self.0[word] & other.0[word]))
+        let words = std::array::from_fn(|word| self.words[word] & other.words[word]);
+        CpuMask { words, end: self.end.min(other.end) }
     }
 
     /// CPUs of this set that are not in `other` (`cpumask_andnot`).
     #[must_use]
     pub fn and_not(&self, other: &CpuMask) -> CpuMask {
-        CpuMask(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+        let words = std::array::from_fn(|word| self.words[word] & !other.words[word]);
+        CpuMask { words, end: self.end }
     }
 
     /// CPUs in either set (`cpumask_or`).
     #[must_use]
     pub fn or(&self, other: &CpuMask) -> CpuMask {
-        CpuMask(std::array::from_fn(|word| self.0[word] | other.0[word]))
+        let words = std::array::from_fn(|word| self.words[word] | other.words[word]);
+        CpuMask { words, end: self.end.max(other.end) }
     }
 
     /// Number of CPUs (`cpumask_weight`).
     pub fn weight(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
+        self.used().iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Whether there is no CPU in the set.
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|&word| word == 0)
+        self.used().iter().all(|&word| word == 0)
     }
 
     /// The only CPU of the set; `None` if there are none or several.
     pub fn only(&self) -> Option<Cpu> {
         let lowest = self.lowest()?;
         self.next_from(lowest.index() + 1).is_none().then_some(lowest)
+    }
+
+    /// Whether exactly one CPU is in both sets.
+    pub fn only_one_in_both(&self, other: &CpuMask) -> bool {
+        let mut both = self.used().iter().zip(other.used()).map(|(one, other)| one & other);
+        let first = both.find(|&word| word != 0);
+        first.is_some_and(u64::is_power_of_two) && both.all(|word| word == 0)
     }
 
     /// How many CPUs [`iter_wrap`](Self::iter_wrap) from `start` gives before it comes to `cpu`.
@@ -98,8 +119,8 @@ impl CpuMask {
     /// How many CPUs of the set are lower than `cpu`, which may be one past the last.
     fn below(&self, cpu: Cpu) -> usize {
         let (word, bit) = (cpu.index() / 64, cpu.index() % 64);
-        let whole = self.0.iter().take(word).map(|word| word.count_ones()).sum::<u32>();
-        let part = self.0.get(word).map_or(0, |word| (word & !(u64::MAX << bit)).count_ones());
+        let whole = self.used().iter().take(word).map(|word| word.count_ones()).sum::<u32>();
+        let part = self.used().get(word).map_or(0, |word| (word & !(u64::MAX << bit)).count_ones());
         (whole + part) as usize
     }
 
@@ -136,14 +157,12 @@ impl CpuMask {
 
     /// The lowest CPU that is `from` or higher.
     fn next_from(&self, from: usize) -> Option<Cpu> {
-        if from >= MAX_CPUS {
-            return None;
-        }
+        let words = self.used();
         let mut word = from / 64;
-        let mut bits = self.0[word] & (u64::MAX << (from % 64));
+        let mut bits = *words.get(word)? & (u64::MAX << (from % 64));
         while bits == 0 {
             word += 1;
-            bits = *self.0.get(word)?;
+            bits = *words.get(word)?;
         }
         Some(Cpu((word * 64) as u32 + bits.trailing_zeros()))
     }
@@ -167,6 +186,20 @@ impl CpuMask {
             (first..=last).for_each(|cpu| mask.set(Cpu(cpu)));
         }
         Ok(mask)
+    }
+}
+
+impl PartialEq for CpuMask {
+    fn eq(&self, other: &CpuMask) -> bool {
+        self.words == other.words
+    }
+}
+
+impl Eq for CpuMask {}
+
+impl Hash for CpuMask {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.words.hash(state);
     }
 }
 
@@ -235,8 +268,34 @@ mod tests {
     }
 
     #[test]
+    fn sets_are_equal_by_their_cpus_however_they_came_about() {
+        let mut mask = CpuMask::single(Cpu(3));
+        mask.set(Cpu(900));
+        assert_eq!((mask.weight(), mask.lowest()), (2, Some(Cpu(3))));
+        mask.clear(Cpu(900));
+        assert_eq!(mask, CpuMask::single(Cpu(3)));
+        assert!(mask.and_not(&CpuMask::ALL).is_empty() && CpuMask::ALL.contains_all(&mask));
+        assert_eq!(mask.or(&CpuMask::single(Cpu(700))).to_string(), "3,700");
+        assert_eq!(CpuMask::ALL.and_not(&mask).weight(), MAX_CPUS - 1);
+    }
+
+    #[test]
     fn the_only_cpu_of_a_set() {
         let only = |text| CpuMask::parse_list(text).expect("a list").only();
         assert_eq!([only(""), only("70"), only("0,70")], [None, Some(Cpu(70)), None]);
+        let both = |one, other| {
+            let mask = |text| CpuMask::parse_list(text).expect("a list");
+            (mask(one).only_one_in_both(&mask(other)), mask(one).and(&mask(other)).only().is_some())
+        };
+        for (one, other, expected) in [
+            ("70", "0,70-1023", true),
+            ("0,70", "0,70-1023", false),
+            ("0-63", "64-127", false),
+            ("2,70,900", "0-71", false),
+            ("2,900", "0-71", true),
+            ("2-3", "0-7", false),
+        ] {
+            assert_eq!(both(one, other), (expected, expected), "{one} and {other}");
+        }
     }
 }

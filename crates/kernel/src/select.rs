@@ -55,7 +55,7 @@ impl Scheduler {
     pub fn select_task_rq(&self, task: TaskId, here: Cpu, kind: WakeKind) -> CpuDecision {
         let woken = &self.tasks[task.index()];
         let prev = woken.cpu;
-        let pinned = woken.allowed.and(self.topology.online()).only().is_some();
+        let pinned = woken.allowed.only_one_in_both(self.topology.online());
         if woken.policy.is_rt() && !pinned {
             return self.select_task_rq_rt(task, here);
         }

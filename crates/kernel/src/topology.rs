@@ -41,6 +41,7 @@ pub struct Topology {
     llc: Vec<CpuMask>,
     node: Vec<CpuMask>,
     online: CpuMask,
+    has_smt: bool,
     parts: Parts,
 }
 
@@ -121,7 +122,8 @@ impl Topology {
             (sharing(|place| place.core), sharing(|place| place.llc), sharing(|place| place.node));
         let online = CpuMask::first(places.len());
         let parts = Parts::plain(&smt, &node, &places)?;
-        Ok(Topology { places, smt, llc, node, online, parts })
+        let has_smt = smt.iter().any(|mask| mask.weight() > 1);
+        Ok(Topology { places, smt, llc, node, online, has_smt, parts })
     }
 
     /// Number of CPUs.
@@ -166,7 +168,7 @@ impl Topology {
 
     /// Whether any core has more than one thread (`sched_smt_active()`).
     pub fn has_smt(&self) -> bool {
-        self.smt.iter().any(|mask| mask.weight() > 1)
+        self.has_smt
     }
 
     /// Number of CPUs under `cpu`'s last-level cache (`sd_llc_size`).

@@ -101,16 +101,24 @@ struct Thread {
     wait: Wait,
 }
 
-/// A system call that has begun.
+/// A system call that has begun. What is large and rare is boxed: each call is moved on its way.
 enum SystemCall {
     FutexWait,
-    Wake { target: ThreadId, sync: bool },
+    Wake {
+        target: ThreadId,
+        sync: bool,
+    },
     Work,
     Nanosleep(Ns),
-    Clone(ThreadSpec, ThreadId),
+    Clone(Box<ThreadSpec>, ThreadId),
     SchedYield,
     EnterGroup(usize),
-    SetScheduler { policy: Option<Policy>, nice: Option<i32>, request: Option<Ns>, allowed: Option<CpuMask> },
+    SetScheduler {
+        policy: Option<Policy>,
+        nice: Option<i32>,
+        request: Option<Ns>,
+        allowed: Option<Box<CpuMask>>,
+    },
     Exit,
 }
 

@@ -128,9 +128,10 @@ impl Scheduler {
     fn select_idle_smt(&self, wakee: Wakee, core: Cpu, search: &mut Search) -> Option<Cpu> {
         let rules = self.generation.select;
         let others_only = rules.sibling_scan == SiblingScan::OthersOfPrevFirst;
-        let threads = self.topology.smt_mask(core).and(&self.tasks[wakee.task.index()].allowed);
+        let allowed = &self.tasks[wakee.task.index()].allowed;
+        let looked_at = |&cpu: &Cpu| allowed.contains(cpu) && !(others_only && cpu == core);
         let mut second_choice = None;
-        for cpu in threads.iter().filter(|&cpu| !(others_only && cpu == core)) {
+        for cpu in self.topology.smt_mask(core).iter().filter(looked_at) {
             search.looked_at += 1;
             if self.is_found(wakee, cpu, &mut second_choice) {
                 return Some(cpu);

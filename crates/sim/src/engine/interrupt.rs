@@ -108,6 +108,9 @@ impl Engine {
 
     /// Interrupts are on again: those that came meanwhile are handled.
     pub(super) fn enable_interrupts(&mut self, cpu: Cpu) {
+        if self.cpus[cpu.index()].pending.is_empty() {
+            return;
+        }
         for interrupt in std::mem::take(&mut self.cpus[cpu.index()].pending) {
             self.interrupt_arrives(cpu, interrupt);
         }

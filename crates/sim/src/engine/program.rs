@@ -65,10 +65,11 @@ impl Engine {
                 let numbers = &mut self.programs[thread.program].threads;
                 let id = ThreadId(numbers.len() as u32);
                 numbers.push(None);
-                self.enter_system_call(cpu, index, SystemCall::Clone(spec, id));
+                self.enter_system_call(cpu, index, SystemCall::Clone(Box::new(spec), id));
             }
             Action::Yield => self.enter_system_call(cpu, index, SystemCall::SchedYield),
             Action::SetScheduler { policy, nice, request, allowed } => {
+                let allowed = allowed.map(Box::new);
                 let call = SystemCall::SetScheduler { policy, nice, request, allowed };
                 self.enter_system_call(cpu, index, call);
             }
@@ -140,7 +141,7 @@ impl Engine {
                 let (policy, nice) = (policy.unwrap_or(known.policy()), nice.unwrap_or(known.nice()));
                 let request = request.or(self.kernel.own_request(task));
                 self.kernel.set_scheduler(task, policy, nice, request);
-                self.set_affinity(cpu, index, allowed);
+                self.set_affinity(cpu, index, allowed.as_deref());
             }
             SystemCall::EnterGroup(group) => {
                 let thread = &self.threads[index];
@@ -170,7 +171,7 @@ impl Engine {
     }
 
     /// The running thread may use other CPUs from now on; where it may not stay, the stopper moves it.
-    fn set_affinity(&mut self, cpu: Cpu, index: usize, allowed: Option<CpuMask>) {
+    fn set_affinity(&mut self, cpu: Cpu, index: usize, allowed: Option<&CpuMask>) {
         let allowed = allowed.map(|allowed| allowed.and(self.machine.topology.online()));
         let task = self.threads[index].task;
         let must_leave = match allowed {
