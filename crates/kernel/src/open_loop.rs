@@ -9,6 +9,7 @@
 mod averages;
 mod bandwidth;
 mod groups;
+mod parameters;
 
 pub use averages::RecordedAverages;
 
@@ -22,7 +23,9 @@ use crate::decision::{PickReason, PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::load::LoadUpdate;
 use crate::generation::Feature;
-use crate::generation::behaviour::{DelayedLag, ForkPlacement, Reschedule, Reweight, SliceProtection};
+use crate::generation::behaviour::{
+    DelayedLag, ForkPlacement, Request, Reschedule, Reweight, SliceProtection,
+};
 use crate::group::GroupId;
 use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
@@ -571,31 +574,6 @@ impl Scheduler {
     pub fn force_need_resched(&mut self, cpu: Cpu, at_once: bool, lazy: bool) {
         let rq = &mut self.rqs[cpu.index()];
         (rq.need_resched, rq.need_resched_lazy) = (at_once, lazy);
-    }
-
-    /// Gives a task another nice level or policy: off its queue and on again, as the kernel does.
-    pub fn force_nice(&mut self, task: TaskId, nice: i32, policy: Policy) {
-        let cpu = self.task(task).cpu;
-        self.stand_on(cpu);
-        if policy.is_fair() && self.task(task).policy.is_fair() {
-            self.off_and_on(task, true, |scheduler| {
-                scheduler.tasks[task.index()].nice = nice;
-                scheduler.tasks[task.index()].policy = policy;
-                scheduler.reweight_task(task);
-            });
-        } else if !self.is_on_queue(task) {
-            self.tasks[task.index()].policy = policy;
-            self.tasks[task.index()].nice = nice;
-            let se = self.task(task).se;
-            let load = if policy.is_fair() { self.task(task).load_weight() } else { LoadWeight::of_nice(0) };
-            self.se_mut(se).load = load;
-        }
-    }
-
-    /// Gives a task another policy and nice level, of any class: off its queue and on again, as the kernel does.
-    pub fn force_scheduler(&mut self, task: TaskId, policy: Policy, nice: i32) {
-        self.stand_on(self.task(task).cpu);
-        self.change_scheduler(task, policy, nice, None);
     }
 }
 

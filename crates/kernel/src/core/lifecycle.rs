@@ -272,7 +272,7 @@ impl Scheduler {
 
     /// Takes a task off its queue, lets `change` work on it, and puts it back (`DEQUEUE_SAVE`, `ENQUEUE_RESTORE`; where it
     /// does not stay what it is, `DEQUEUE_MOVE`, too).
-    fn while_off_queue(&mut self, task: TaskId, stays: bool, change: impl FnOnce(&mut Scheduler)) {
+    pub(crate) fn while_off_queue(&mut self, task: TaskId, stays: bool, change: impl FnOnce(&mut Scheduler)) {
         let known = &self.tasks[task.index()];
         let queued = (known.is_queued() || known.is_delayed()) && known.policy != Policy::Swapper;
         let running = self.curr(self.tasks[task.index()].cpu) == task;

@@ -55,6 +55,14 @@ pub(super) enum What {
     Group(CgroupLine),
     /// `sched_yield()` begins, for the running task.
     YieldCall,
+    /// `sched_setattr()` begins, for a task, or for the running one: it may ask for a slice of its own.
+    AttributesCall(Option<Pid>),
+    /// `rt_mutex_setprio()`: a task is lent the priority of one that waits for its lock, or gives it back.
+    Lend {
+        pid: Pid,
+        old: Prio,
+        new: Prio,
+    },
     /// A task is now in the cgroup of that inode.
     CgroupAttach {
         pid: Pid,
@@ -120,6 +128,13 @@ fn group_told(text: &str) -> Option<CgroupLine> {
     CgroupLine::parse(text.strip_prefix("CGROUP\t")?.trim_end())
 }
 
+/// A priority that a task is lent: `sched_pi_setprio`.
+fn lend_told(fields: Fields<'_>) -> Option<What> {
+    let number = |name| fields.signed(name).and_then(|number| i32::try_from(number).ok());
+    let prio = |name| number(name).map(Prio);
+    Some(What::Lend { pid: Pid(number("pid")?), old: prio("oldprio")?, new: prio("newprio")? })
+}
+
 impl What {
     fn of(kind: &EventKind<'_>) -> What {
         match *kind {
@@ -148,6 +163,11 @@ impl What {
                 Probe::read(name, fields).map_or(What::OtherProbe, What::Probe)
             }
             EventKind::Other { name: "sys_sched_yield" | "sys_enter_sched_yield", .. } => What::YieldCall,
+            EventKind::Other { name: "sys_sched_setattr" | "sys_enter_sched_setattr", fields } => {
+                let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+                What::AttributesCall(pid.filter(|pid| !pid.is_idle()))
+            }
+            EventKind::Other { name: "sched_pi_setprio", fields } => lend_told(fields).unwrap_or(What::Other),
             EventKind::Other { name: "hrtimer_expire_entry", fields }
                 if matches!(fields.get("function"), Some(FieldValue::Text("hrtick"))) =>
             {

@@ -298,6 +298,8 @@ impl Walker {
             What::Marker(marker) => self.on_marker(*marker),
             What::Group(line) => self.follow_group(line),
             What::YieldCall => self.on_yield_call(record),
+            What::AttributesCall(pid) => self.on_attributes_call(pid.unwrap_or(record.context)),
+            What::Lend { pid, old, new } => self.on_lend(record, *pid, *old, *new),
             What::Probe(probe) => self.on_probe(record, probe),
             What::SleepEnds(pid) => {
                 let cpu = &mut self.cpus[record.cpu.index()];
@@ -439,7 +441,9 @@ impl Walker {
 
     /// Takes over a priority that an event shows, if it is not the core's.
     fn follow_prio(&mut self, task: TaskId, prio: Option<Prio>) {
-        let Some(prio) = prio.filter(|&prio| prio != self.sched.task(task).prio()) else { return };
+        let lent = self.info(task).and_then(|info| info.lent).map(|lent| lent.prio);
+        let shown = prio.filter(|&prio| Some(prio) != lent);
+        let Some(prio) = shown.filter(|&prio| prio != self.sched.task(task).prio()) else { return };
         let old = self.sched.policy(task);
         // Since when it has had another weight nothing has told.
         let queued = self.sched.is_on_queue(task);

@@ -17,6 +17,7 @@ impl Walker {
         let cpu = known_cpu.unwrap_or(record.cpu);
         let task = self.task(pid, None, record.comm, cpu);
         if !self.is_fair(task) {
+            self.turn_fair(task);
             return;
         }
         if self.sched.curr(cpu) != task {
@@ -152,7 +153,8 @@ impl Walker {
     /// queue, and its slice has been protected since it got the CPU.
     fn knows_request(&self, task: TaskId) -> bool {
         let entity = self.sched.task_entity(task);
-        self.hangs_on_request(task) && self.knowledge.entity(entity).request_known
+        let info = self.knowledge.entity(entity);
+        self.hangs_on_request(task) && info.request_known && !info.request_hidden
     }
 
     fn hangs_on_request(&self, task: TaskId) -> bool {

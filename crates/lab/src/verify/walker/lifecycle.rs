@@ -23,6 +23,8 @@ impl Walker {
             self.sched.place_forked(id, cpu);
         }
         self.set_known(id, known);
+        let hidden = self.knowledge.entity(self.sched.task_entity(parent)).request_hidden;
+        self.knowledge.entity_mut(self.sched.task_entity(id)).request_hidden = hidden;
     }
 
     pub(super) fn on_fork(&mut self, record: &Record, parent: Pid, child: Pid, comm: Comm) {

@@ -3,20 +3,20 @@
 //!
 //! Must not know: how a decision is judged.
 
-use fairlab_event::Cpu;
+use fairlab_event::{Cpu, Pid, Prio};
 use fairlab_kernel::{Policy, TaskId};
 
 use super::super::probe::{Key, Probe};
-use super::super::record::Record;
+use super::super::record::{Record, What};
 use super::Walker;
-use super::state::Parameters;
+use super::state::{Lent, Parameters, Way};
 
 impl Walker {
     /// `set_user_nice()` begins.
     pub(super) fn on_nice(&mut self, record: &Record, probe: &Probe) {
         let Some((task, nice)) = self.probed_task(probe).zip(nice_of(probe)) else { return };
         let policy = self.sched.policy(task);
-        let parameters = Parameters { policy, nice, by: record.cpu, as_nice: true };
+        let parameters = Parameters { policy, nice, by: record.cpu, way: Way::Nice };
         let changes = policy.is_fair() && self.differs(task, &parameters);
         if let Some(info) = self.info(task) {
             info.announced = Some(parameters).filter(|_| changes);
@@ -27,14 +27,22 @@ impl Walker {
     pub(super) fn on_set_scheduler(&mut self, record: &Record, probe: &Probe) {
         let Some(task) = self.probed_task(probe) else { return };
         let Some(policy) = self.policy_of_probe(task, probe) else { return };
-        let old = self.sched.policy(task);
         let nice = nice_of(probe).filter(|_| policy.is_fair());
-        let parameters =
-            Parameters { policy, nice: nice.unwrap_or(self.nice_of(task)), by: record.cpu, as_nice: false };
-        if !self.differs(task, &parameters) {
-            return;
+        let parameters = Parameters {
+            policy,
+            nice: nice.unwrap_or(self.nice_of(task)),
+            by: record.cpu,
+            way: Way::Scheduler,
+        };
+        if self.differs(task, &parameters) {
+            self.announce_or_give(record, task, parameters);
         }
-        if self.sched.is_on_queue(task) && old.is_fair() {
+    }
+
+    /// A fair task that is queued shows when it is taken off its queue and put back, and one that runs by a charge; of another
+    /// it is done here.
+    fn announce_or_give(&mut self, record: &Record, task: TaskId, parameters: Parameters) {
+        if self.sched.is_on_queue(task) && (self.is_fair(task) || self.is_charged_next(task)) {
             if let Some(info) = self.info(task) {
                 info.announced = Some(parameters);
             }
@@ -47,24 +55,80 @@ impl Walker {
         }
     }
 
+    /// `rt_mutex_setprio()` lends a task the priority `new`, or gives it back its own.
+    pub(super) fn on_lend(&mut self, record: &Record, pid: Pid, old: Prio, new: Prio) {
+        let Some(info) = self.tasks.get(&pid) else { return };
+        let (task, lent) = (info.id, info.lent);
+        let own = lent.map_or(self.sched.policy(task), |lent| lent.own);
+        let own_prio = match own {
+            Policy::Fifo(urgency) | Policy::RoundRobin(urgency) => Prio(99 - i32::from(urgency)),
+            _ => Prio::from_nice(self.nice_of(task)),
+        };
+        let policy = match new.nice() {
+            None if new != own_prio => Policy::Fifo((99 - new.0).clamp(1, 99) as u8),
+            _ => own,
+        };
+        if let Some(info) = self.info(task) {
+            info.lent = Some(Lent { prio: new, own }).filter(|_| new != own_prio);
+        }
+        let way = Way::Lend { moves: old != new };
+        let parameters = Parameters { policy, nice: self.nice_of(task), by: record.cpu, way };
+        self.announce_or_give(record, task, parameters);
+    }
+
+    /// `sched_setattr()` begins: what slice the task asks for from now on only probes show.
+    pub(super) fn on_attributes_call(&mut self, pid: Pid) {
+        let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { return };
+        if self.sched.may_have_own_slices() && !self.recording.shows_weights {
+            self.knowledge.entity_mut(self.sched.task_entity(task)).request_hidden = true;
+        }
+    }
+
+    /// A probe shows the slice that a task asks for. Off its queue it may have one of when it last was on one.
+    pub(super) fn follow_slice(&mut self, probe: &Probe) {
+        let queued = probe.get(Key::OnRq) == Some(1);
+        let shown = probe.unsigned(Key::Slice).filter(|&slice| slice > 0 && queued);
+        if let (Some(task), Some(slice)) = (self.probed_task(probe), shown) {
+            self.sched.force_slice(task, slice);
+        }
+    }
+
     /// Another nice level, unless the task has it already.
     pub(super) fn reniced(&self, task: TaskId, nice: i32, by: Cpu) -> Option<Parameters> {
         let policy = self.sched.policy(task);
-        let parameters = Parameters { policy, nice, by, as_nice: true };
+        let parameters = Parameters { policy, nice, by, way: Way::Nice };
         Some(parameters).filter(|parameters| policy.is_fair() && self.differs(task, parameters))
     }
 
     /// Whether a task has not got these already.
     pub(super) fn differs(&self, task: TaskId, parameters: &Parameters) -> bool {
         let same_nice = !parameters.policy.is_fair() || parameters.nice == self.nice_of(task);
-        parameters.policy != self.sched.policy(task) || !same_nice
+        let lends = matches!(parameters.way, Way::Lend { .. });
+        lends || parameters.policy != self.sched.policy(task) || !same_nice
     }
 
     /// Gives a task what was announced.
     pub(super) fn give_parameters(&mut self, task: TaskId, parameters: Parameters) {
-        match parameters.as_nice {
-            true => self.sched.force_nice(task, parameters.nice, parameters.policy),
-            false => self.sched.force_scheduler(task, parameters.policy, parameters.nice),
+        match parameters.way {
+            Way::Nice => self.sched.force_nice(task, parameters.nice, parameters.policy),
+            Way::Scheduler => self.sched.force_scheduler(task, parameters.policy, parameters.nice),
+            Way::Lend { moves } => self.sched.force_lent(task, parameters.policy, moves),
+        }
+    }
+
+    /// Whether the next that shows of a running task is that it is charged.
+    fn is_charged_next(&self, task: TaskId) -> bool {
+        let runs = self.sched.curr(self.sched.task(task).cpu()) == task;
+        let next = self.window.of_task(self.pid_of(task)).next();
+        runs && next.is_some_and(|next| matches!(next.what, What::Runtime { .. }))
+    }
+
+    /// A running task of another class has been charged in that class: it may turn to the fair one.
+    pub(super) fn turn_fair(&mut self, task: TaskId) {
+        let Some(parameters) = self.info(task).and_then(|info| info.announced.take()) else { return };
+        self.give_parameters(task, parameters);
+        if self.is_fair(task) && self.sched.is_on_queue(task) {
+            self.force_if_shown(task);
         }
     }
 

@@ -54,6 +54,7 @@ impl Walker {
 
     /// A probe where entities join and leave queues, and are weighed.
     fn on_queue_probe(&mut self, record: &Record, probe: &Probe) {
+        self.follow_slice(probe);
         match probe.at {
             At::ReweightEntity => self.on_reweight(record, probe),
             At::ReweightTracepoint | At::PlaceTracepoint | At::DeadlineTracepoint => {

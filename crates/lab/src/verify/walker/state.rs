@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use fairlab_event::{Cpu, Ns, Pid};
+use fairlab_event::{Cpu, Ns, Pid, Prio};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{GroupId, Policy, TaskId, Vruntime};
 
@@ -30,6 +30,8 @@ pub(super) struct TaskInfo {
     pub exiting: bool,
     /// A change of nice level or policy that code on a CPU has announced and that is not applied yet.
     pub announced: Option<Parameters>,
+    /// The priority that it is lent by one that waits for its lock.
+    pub lent: Option<Lent>,
     /// A `sched_move_task()` that was announced and is not applied yet.
     pub moving_group: bool,
     /// It has called `sched_yield()`; and that has been applied since it was last switched.
@@ -60,6 +62,7 @@ impl TaskInfo {
             moved: None,
             exiting: false,
             announced: None,
+            lent: None,
             moving_group: false,
             yielding: false,
             yielded: false,
@@ -81,8 +84,26 @@ pub(super) struct Parameters {
     pub nice: i32,
     /// The CPU whose code does so.
     pub by: Cpu,
-    /// Whether that code changes nice levels alone (`set_user_nice()`).
-    pub as_nice: bool,
+    pub way: Way,
+}
+
+/// Which code gives it that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// `set_user_nice()`, which changes nice levels alone.
+    Nice,
+    /// `__sched_setscheduler()`.
+    Scheduler,
+    /// `rt_mutex_setprio()`, which changes no weight; and whether it changes the priority.
+    Lend { moves: bool },
+}
+
+/// A priority that a task is lent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lent {
+    pub prio: Prio,
+    /// Its own policy meanwhile.
+    pub own: Policy,
 }
 
 /// A move of a task that is being woken.
@@ -106,6 +127,8 @@ pub(super) struct EntityInfo {
     pub lag_known: bool,
     /// Whether its distance to its deadline is the kernel's, wherever it stands.
     pub request_known: bool,
+    /// It may have asked for a slice of its own, of a size that nothing shows.
+    pub request_hidden: bool,
     /// How far the core's lag may be from the kernel's, because the weights that scaled it are not shown to the last bit;
     /// virtual ns.
     pub lag_slack: u64,
@@ -309,7 +332,8 @@ impl Walker {
     }
 
     pub(super) fn is_entity_known(&self, entity: EntityId) -> bool {
-        self.knowledge.entity(entity).known
+        let info = self.knowledge.entity(entity);
+        info.known && !info.request_hidden
     }
 
     pub(super) fn set_known(&mut self, task: TaskId, known: bool) {

@@ -12,10 +12,16 @@ impl Walker {
     /// probe when it is picked. `None` when it is moved before, or nothing shows it.
     pub(super) fn vruntime_shown_later(&self, task: TaskId) -> Option<Vruntime> {
         let pid = self.pid_of(task);
+        let mut nice = self.sched.task(task).nice();
         for record in self.window.of_task(pid) {
             match &record.what {
+                What::Switch(switch) if switch.next_pid == pid => match self.own_nice(task, switch.next_prio)
+                {
+                    Some(shown) => nice = shown,
+                    None => return None,
+                },
                 What::Runtime { runtime, vruntime: Some(vruntime), .. } => {
-                    let gained = self.sched.virtual_time(task, *runtime) as i64;
+                    let gained = self.sched.virtual_time_at(task, nice, *runtime) as i64;
                     return Some(Vruntime(*vruntime).plus(-gained));
                 }
                 What::Probe(probe)
@@ -30,6 +36,13 @@ impl Walker {
             }
         }
         None
+    }
+
+    /// The nice level of a fair task that shows a priority, which may be lent to it; `None` if that is not of the fair class.
+    fn own_nice(&self, task: TaskId, shown: Prio) -> Option<i32> {
+        let lent = self.tasks.get(&self.pid_of(task)).and_then(|info| info.lent);
+        let nice = shown.nice()?;
+        Some(if lent.is_some_and(|lent| lent.prio == shown) { self.sched.task(task).nice() } else { nice })
     }
 
     /// The clock of a CPU's runqueue at the next accounting of its running task.
