@@ -54,10 +54,12 @@ impl Scheduler {
     pub fn context_switch(&mut self, cpu: Cpu, next: TaskId, prev_state: TaskState) -> bool {
         let prev = self.curr(cpu);
         self.rqs[cpu.index()].counters.sched_count += 1;
+        let is_fair = self.tasks[next.index()].policy.is_fair();
+        if is_fair && self.generation.behaviours.buddy_clearing == BuddyClearing::AtPick {
+            // Also at levels whose running entity stays.
+            self.clear_buddies_of_task(next);
+        }
         if prev == next {
-            if self.generation.behaviours.buddy_clearing == BuddyClearing::AtPick {
-                self.clear_buddies_of_task(next);
-            }
             self.clear_need_resched(cpu);
             return false;
         }

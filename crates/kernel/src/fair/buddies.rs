@@ -102,3 +102,33 @@ impl Scheduler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::group::GroupId;
+    use crate::testbed::{Bed, MS};
+    use fairlab_event::Cpu;
+
+    /// A task that goes to sleep leaves its groups preferred. To v5.13 the pick that follows ends that at every level, though
+    /// the CPU stays with the same group; from v5.14 the group must get the CPU anew.
+    #[test]
+    fn a_pick_within_a_group_ends_its_preference_above() {
+        for (kernel, stays) in [("v5.10", false), ("v5.13", false), ("v5.14", true)] {
+            let mut bed = Bed::new(kernel, 8, 1);
+            let group = bed.scheduler.new_group(GroupId::ROOT, 100);
+            let others = [bed.spawn_in(group, 0), bed.spawn_in(group, 0)];
+            bed.spawn(0, 0);
+            while !others.contains(&bed.scheduler.curr(Cpu(0))) {
+                bed.pass(4 * MS);
+                bed.schedule(0);
+            }
+            bed.pass(MS / 10);
+            bed.leave(0);
+            let root = bed.scheduler.rqs[0].cfs;
+            assert!(bed.scheduler.cfs(root).next.is_some(), "{kernel}: its group is preferred");
+            let pick = bed.schedule(0);
+            assert!(others.contains(&pick.task), "{kernel}");
+            assert_eq!(bed.scheduler.cfs(root).next.is_some(), stays, "{kernel}");
+        }
+    }
+}
