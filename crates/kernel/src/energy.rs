@@ -161,7 +161,12 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
+    use fairlab_event::Ns;
+
     use super::*;
+    use crate::cpufreq::FrequencyDomain;
+    use crate::testbed::Bed;
+    use crate::topology::{SmtNumbering, Topology};
 
     /// A domain like a phone's small CPUs: twice the speed at thrice the power.
     fn domain(rule: EnergyCost) -> CostedDomain {
@@ -190,5 +195,79 @@ mod tests {
         assert_eq!(steps(EnergyCost::Milliwatts), 5);
         assert_eq!(steps(EnergyCost::Microwatts), 19);
         assert_eq!(energy(EnergyCost::PerPerformance, 1), 2500, "50 mW for 200 units");
+    }
+
+    #[test]
+    fn a_state_is_chosen_by_performance_from_v6_9_on() {
+        let energy = |max, sum| {
+            let rule = EnergyCost::PerPerformance;
+            domain(rule).energy(rule, Headroom::OnUtilization, max, sum)
+        };
+        // 200 of 400 are enough for 160 with a quarter on top; 50 mW for 200 units, 150 mW for 400.
+        assert_eq!((energy(160, 1), energy(161, 1), energy(400, 2)), (2500, 3750, 7500));
+    }
+
+    /// A domain of these CPUs with so many states.
+    fn of(cpus: &str, states: usize) -> PerfDomain {
+        let state = PerfState { khz: 1_000_000, milliwatts: 100 };
+        PerfDomain { cpus: CpuMask::parse_list(cpus).expect("a list"), states: vec![state; states] }
+    }
+
+    #[test]
+    fn a_model_needs_states_and_governors_of_all_cpus_and_capacities_that_differ() {
+        let whole = [of("0-3", 1), of("4-5", 1)];
+        let mut bed = Bed::with_energy_model("v6.6");
+        for lacking in [&whole[..1], &[of("0-3", 1), of("4", 1)], &[of("0-3", 1), of("4-5", 0)], &[]] {
+            assert!(!bed.scheduler.set_energy_model(lacking), "{lacking:?}");
+            assert!(bed.scheduler.energy.is_none(), "the model of before is gone");
+        }
+        assert!(bed.scheduler.set_energy_model(&whole));
+        bed.scheduler.set_frequency_domains(Vec::new());
+        assert!(!bed.scheduler.set_energy_model(&whole), "no CPU has a governor");
+        let alike = |threads: u32, capacities: &[u32]| {
+            let plain = Topology::regular(1, 1, 2, threads, SmtNumbering::Adjacent).expect("a machine");
+            let mut bed = Bed::on("v6.6", plain.with_capacities(capacities).expect("capacities"));
+            let clock = FrequencyDomain {
+                cpus: CpuMask::ALL,
+                frequencies: vec![1_000_000],
+                rate_limit: Ns(1 << 50),
+                fast_switch: true,
+            };
+            bed.scheduler.set_frequency_domains(vec![clock]);
+            bed.scheduler.set_energy_model(&[of("0-7", 1)])
+        };
+        assert!(alike(1, &[512, 1024]));
+        assert!(!alike(1, &[1024, 1024]), "all CPUs are as big");
+        assert!(!alike(2, &[512, 512, 1024, 1024]), "cores have threads");
+    }
+
+    #[test]
+    fn domains_are_kept_last_first_and_without_absent_cpus() {
+        let mut bed = Bed::with_energy_model("v6.6");
+        assert!(bed.scheduler.set_energy_model(&[of("0-1", 1), of("4-9", 1), of("2-3", 1), of("10", 1)]));
+        let model = bed.scheduler.energy.as_deref().expect("a model");
+        let cpus = model.domains.iter().map(|domain| (domain.cpus.to_string(), domain.capacity()));
+        let expected =
+            [("4-5", 1024), ("2-3", 446), ("0-1", 446)].map(|(cpus, of_each)| (cpus.to_string(), of_each));
+        assert_eq!(cpus.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_cpu_is_overutilized_beyond_four_fifths_and_only_with_a_model() {
+        let mut bed = Bed::with_energy_model("v6.6");
+        let notes = |bed: &mut Bed, util: u64| {
+            bed.use_cpu(4, util);
+            bed.scheduler.domains.root_mut().overutilized = false;
+            bed.scheduler.update_overutilized_status(Cpu(4));
+            (bed.scheduler.cpu_overutilized(Cpu(4)), bed.scheduler.domains.root().overutilized)
+        };
+        assert_eq!((notes(&mut bed, 819), notes(&mut bed, 820)), ((false, false), (true, true)));
+        bed.scheduler.energy = None;
+        assert_eq!(notes(&mut bed, 1000), (false, false));
+        let queue = bed.scheduler.rqs[4].cfs;
+        let mut bed = Bed::with_energy_model("v6.6");
+        // Waiting asks for a higher frequency, but is no use of a CPU.
+        bed.scheduler.cfs_mut(queue).tracked.avg.runnable_avg = 1000;
+        assert!(!bed.scheduler.cpu_overutilized(Cpu(4)));
     }
 }

@@ -157,6 +157,9 @@ impl Scheduler {
 }
 
 #[cfg(test)]
+mod table;
+
+#[cfg(test)]
 pub(super) mod tests {
     use super::*;
     use crate::balance::attempt::BalanceDecision;
@@ -164,7 +167,7 @@ pub(super) mod tests {
     use crate::topology::{CpuPlace, Topology};
 
     /// Two preferred cores of two threads (CPUs 0-3) and four others (4-7) under one cache; one task on each of `busy`.
-    fn hybrid(kernel: &str, busy: &[u32]) -> Bed {
+    pub(super) fn hybrid(kernel: &str, busy: &[u32]) -> Bed {
         let place = |core| CpuPlace { core, llc: 0, node: 0 };
         let topology = Topology::new([0, 0, 1, 1, 2, 3, 4, 5].map(place).to_vec()).expect("a machine");
         let topology = topology.with_priorities(&[50, 50, 50, 50, 20, 20, 20, 20]).expect("priorities");

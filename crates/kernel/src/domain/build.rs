@@ -92,14 +92,12 @@ impl<'t> Builder<'t> {
         self.spare_other_capacities();
     }
 
-    /// Says each of `cpu`'s domains, the last that were made, which is above and which below it.
+    /// Says each of `cpu`'s domains, the last that were made, which is below it.
     fn link(&mut self, cpu: Cpu) {
         let start = self.starts[cpu.index()];
         let end = self.made.domains.len();
         for at in start..end {
-            let domain = &mut self.made.domains[at];
-            domain.child = (at > start).then(|| DomainId(at as u32 - 1));
-            domain.parent = (at + 1 < end).then(|| DomainId(at as u32 + 1));
+            self.made.domains[at].child = (at > start).then(|| DomainId(at as u32 - 1));
         }
     }
 

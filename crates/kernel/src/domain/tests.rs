@@ -340,3 +340,73 @@ fn assert_consistent(machine: &Topology, domains: &Domains, what: &str) {
         assert_eq!(shares as usize, machine.llc_size(cpu), "{what}: the cache of CPU {cpu}");
     }
 }
+
+/// What the domains of CPU 0 are balanced by: intervals, what is too much out of balance, load indexes, flags.
+fn figures(kernel: &str, topology: &Topology) -> String {
+    let mut text = String::new();
+    for domain in domains(kernel, topology).domains_of(Cpu(0)) {
+        let (balance, indexes) = (&domain.balance, domain.load_index);
+        assert_eq!((balance.newidle_success, balance.newidle_call, balance.newidle_ratio), (256, 512, 512));
+        let _ = writeln!(
+            text,
+            "{} {}-{} now {} busy x{}, {}%, nice {}, indexes {}/{}: {}",
+            domain.name,
+            domain.min_interval,
+            domain.max_interval,
+            balance.balance_interval,
+            domain.busy_factor,
+            domain.imbalance_pct,
+            domain.cache_nice_tries,
+            indexes.busy,
+            indexes.idle,
+            domain.flags.names().map(|flag| flag.trim_start_matches("SD_")).collect::<Vec<_>>().join(" "),
+        );
+    }
+    text
+}
+
+/// The figures of `sd_init()`, kernel/sched/topology.c, at v5.2, v5.9, v6.6 and v6.19.
+#[test]
+fn domains_begin_with_the_figures_of_their_level() {
+    const SEARCHED: &str = "BALANCE_NEWIDLE BALANCE_EXEC BALANCE_FORK WAKE_AFFINE";
+    let expected = |load_balance: &str, busy: u32, above_cache: u32, overlap: &str| {
+        let flags = format!("{load_balance}{SEARCHED}");
+        format!(
+            "SMT 2-4 now 2 busy x{busy}, 110%, nice 0, indexes 0/0: {flags} SHARE_CPUCAPACITY SHARE_LLC PREFER_SIBLING\n\
+             MC 4-8 now 4 busy x{busy}, 117%, nice 1, indexes 2/0: {flags} SHARE_LLC PREFER_SIBLING\n\
+             NUMA 8-16 now 8 busy x{busy}, {above_cache}%, nice 2, indexes 3/2: {flags} SERIALIZE {overlap}NUMA\n"
+        )
+    };
+    assert_eq!(figures("v5.2", &two_sockets()), expected("LOAD_BALANCE ", 32, 125, "OVERLAP "));
+    assert_eq!(figures("v5.9", &two_sockets()), expected("", 32, 125, "OVERLAP "));
+    assert_eq!(figures("v6.6", &two_sockets()), expected("", 16, 117, "OVERLAP "));
+    assert_eq!(figures("v6.19", &two_sockets()), expected("", 16, 117, ""));
+    let package = |kernel: &str| figures(kernel, &big_little()).lines().nth(1).map(str::to_string);
+    assert_eq!(
+        package("v6.6"),
+        Some(format!(
+            "DIE 8-16 now 8 busy x16, 117%, nice 1, indexes 2/1: {SEARCHED} ASYM_CPUCAPACITY ASYM_CPUCAPACITY_FULL \
+             PREFER_SIBLING"
+        ))
+    );
+}
+
+/// A cluster of a middle and a big core sees two of three capacities, the cache all; a cluster of two little ones one.
+#[test]
+fn a_domain_with_some_capacities_is_told_from_one_with_all() {
+    let plain = Topology::regular(1, 1, 6, 1, SmtNumbering::Adjacent).expect("a machine");
+    let machine = plain.with_capacities(&[1024, 300, 300, 1024, 600, 300]).expect("capacities");
+    let machine = machine.with_clusters(&[0, 1, 1, 0, 0, 2]).expect("clusters");
+    let domains = domains("v6.7", &machine);
+    let asymmetric = |cpu: u32| {
+        let flags = |domain: &SchedDomain| {
+            let flags = [SdFlags::ASYM_CPUCAPACITY, SdFlags::ASYM_CPUCAPACITY_FULL];
+            (domain.name, flags.map(|flag| domain.flags.has(flag)))
+        };
+        domains.domains_of(Cpu(cpu)).iter().map(flags).collect::<Vec<_>>()
+    };
+    assert_eq!(asymmetric(3), [("CLS", [true, false]), ("MC", [true, true])]);
+    assert_eq!(asymmetric(1), [("CLS", [false, false]), ("MC", [true, true])]);
+    let full = domains.of_cpu(Cpu(3)).sd_asym_cpucapacity.expect("all capacities");
+    assert_eq!(domains.domain(full).name, "MC");
+}

@@ -153,6 +153,9 @@ impl Scheduler {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use fairlab_event::Cpu;
+
+    use super::Wakee;
     use crate::cpumask::CpuMask;
     use crate::decision::{CpuDecision, SelectReason};
     use crate::task::TaskId;
@@ -199,7 +202,7 @@ pub(super) mod tests {
     /// Where a task goes that used so much and whose recent CPU is a big idle one.
     pub(crate) fn beside_recent(kernel: &str, util: u64) -> (u32, SelectReason) {
         let (mut bed, sleeper) = asleep_on_small(kernel, 1, util, &[0, 1]);
-        bed.scheduler.tasks[sleeper.index()].recent_used_cpu = fairlab_event::Cpu(3);
+        bed.scheduler.tasks[sleeper.index()].recent_used_cpu = Cpu(3);
         found(bed.select(sleeper, 0, false))
     }
 
@@ -239,5 +242,116 @@ pub(super) mod tests {
     #[test]
     fn idle_cores_come_first_from_v7_2_on() {
         assert_eq!(["v7.1", "v7.2"].map(beside_idle_core), [4, 6]);
+    }
+
+    fn wakee(task: TaskId, here: u32, prev: u32) -> Wakee {
+        Wakee { task, here: Cpu(here), prev: Cpu(prev) }
+    }
+
+    #[test]
+    fn a_sleepers_utilization_decays_with_its_queue() {
+        let (mut bed, sleeper) = asleep_on_small("v5.10", 1, 600, &[1]);
+        assert_eq!(bed.scheduler.synced_avg(sleeper).util_avg, 600);
+        bed.run(1, 100);
+        assert!(bed.scheduler.synced_avg(sleeper).util_avg < 100);
+    }
+
+    #[test]
+    fn a_wakeup_is_not_affine_where_either_cpu_is_an_eighth_smaller_and_too_small() {
+        let not_affine = |kernel: &str, little: u32, util, here, prev| {
+            let topology = Topology::regular(1, 1, 2, 1, SmtNumbering::Adjacent).expect("a machine");
+            let mut bed = Bed::on(kernel, topology.with_capacities(&[little, 1024]).expect("capacities"));
+            let sleeper = bed.spawn(0, 0);
+            bed.sleep(0);
+            bed.use_task(sleeper, util);
+            bed.scheduler.wake_cap(wakee(sleeper, here, prev))
+        };
+        assert!(not_affine("v5.6", 512, 600, 0, 1) && not_affine("v5.6", 512, 600, 1, 0));
+        assert!(!not_affine("v5.6", 512, 600, 1, 1), "both are big");
+        assert!(!not_affine("v5.6", 512, 100, 0, 1), "it fits");
+        assert!(not_affine("v5.6", 896, 900, 0, 1) && !not_affine("v5.6", 897, 900, 0, 1));
+        assert!(!not_affine("v5.10", 512, 600, 0, 1), "no longer asked");
+    }
+
+    #[test]
+    fn a_cpu_must_be_big_enough_from_v5_10_on_and_its_core_idle_from_v7_2_on() {
+        let fits = |kernel: &str, threads, util, busy: &[u32], cpu| {
+            let (bed, sleeper) = asleep_on_small(kernel, threads, util, busy);
+            bed.scheduler.fits(wakee(sleeper, 0, 1), Cpu(cpu))
+        };
+        assert!(fits("v5.7", 1, 600, &[], 0) && !fits("v5.10", 1, 600, &[], 0));
+        assert!(fits("v5.10", 1, 600, &[], 2));
+        assert!(fits("v7.1", 2, 100, &[3], 2) && !fits("v7.2", 2, 100, &[3], 2));
+        assert!(fits("v7.2", 2, 100, &[], 2) && !fits("v7.2", 2, 600, &[], 2));
+        assert!(fits("v7.2", 1, 100, &[2], 2), "cores without threads");
+        let mut alike = Bed::new("v5.10", 2, 1);
+        let sleeper = alike.spawn(0, 0);
+        alike.sleep(0);
+        alike.use_task(sleeper, 1000);
+        assert!(alike.scheduler.fits(wakee(sleeper, 0, 0), Cpu(1)), "all CPUs are as big");
+    }
+
+    #[test]
+    fn the_cpu_of_a_kthread_must_be_big_enough_from_v5_17_on() {
+        let fits = |kernel: &str, util| {
+            let (bed, sleeper) = asleep_on_small(kernel, 1, util, &[]);
+            bed.scheduler.fits_kthread(wakee(sleeper, 0, 1), Cpu(1))
+        };
+        assert_eq!([fits("v5.16", 600), fits("v5.17", 600), fits("v5.17", 100)], [true, false, true]);
+    }
+
+    /// What a search counts on the machine with threads, whose CPUs but these are busy.
+    fn searched(kernel: &str, util: u64, idle: &[u32]) -> CpuDecision {
+        let busy = (0..8).filter(|cpu| !idle.contains(cpu)).collect::<Vec<u32>>();
+        let (mut bed, sleeper) = asleep_on_small(kernel, 2, util, &busy);
+        // Kernels differ in where they begin: always with CPU 0.
+        bed.select(sleeper, 0, true)
+    }
+
+    #[test]
+    fn an_idle_core_comes_before_a_thread_that_fits_and_that_before_bigger_ones() {
+        for (util, idle, expected) in [
+            (600, &[2, 3, 4][..], (2, SelectReason::BiggestIdle)),
+            (600, &[4, 6, 7], (6, SelectReason::FittingIdle)),
+            (600, &[2, 3, 6, 7], (6, SelectReason::FittingIdle)),
+            (1000, &[2, 3, 6, 7], (6, SelectReason::BiggestIdle)),
+            (600, &[2, 4], (4, SelectReason::BiggestIdle)),
+            (600, &[4, 6], (4, SelectReason::BiggestIdle)),
+            (100, &[2, 4], (4, SelectReason::BiggestIdle)),
+            (1000, &[2, 4], (4, SelectReason::BiggestIdle)),
+            (100, &[0, 2], (0, SelectReason::BiggestIdle)),
+        ] {
+            assert_eq!(found(searched("v7.2", util, idle)), expected, "{util} beside {idle:?}");
+        }
+    }
+
+    #[test]
+    fn a_search_says_what_it_looked_at_and_whether_a_core_was_idle() {
+        let of = |decision: CpuDecision| {
+            let search = decision.search;
+            (search.domain, search.failed, search.looked_at, decision.no_idle_core_in.is_some())
+        };
+        assert_eq!(of(searched("v7.2", 600, &[4])), (true, false, 8, true));
+        assert_eq!(of(searched("v7.2", 1000, &[2, 3])), (true, false, 8, false));
+        assert_eq!(of(searched("v7.2", 600, &[])), (true, true, 8, true));
+        assert_eq!(of(searched("v7.1", 1000, &[4])), (true, false, 8, false));
+    }
+
+    #[test]
+    fn a_search_without_idle_cores_is_bounded_from_v7_2_on() {
+        let looked_at = |kernel: &str, bound: u32, expects_core: bool| {
+            let (mut bed, sleeper) = asleep_on_small(kernel, 2, 600, &[0, 1, 2, 3, 4, 5, 6]);
+            if !expects_core {
+                bed.forget_idle_cores();
+            }
+            let shared = bed.scheduler.domains.of_cpu(Cpu(0)).sd_llc_shared.expect("a cache");
+            bed.scheduler.domains.shared_mut(shared).nr_idle_scan = bound;
+            let decision = bed.select(sleeper, 0, true);
+            (decision.cpu.0, decision.search.looked_at)
+        };
+        assert_eq!(looked_at("v7.2", 3, false), (0, 3));
+        assert_eq!(looked_at("v7.2", 3, true), (7, 8), "a core is looked for everywhere");
+        assert_eq!(looked_at("v7.1", 3, false), (7, 8));
+        assert_eq!(looked_at("v7.2+NO_SIS_UTIL", 3, false), (7, 8));
     }
 }

@@ -4,6 +4,9 @@
 //!
 //! Must not know: where powers come from.
 
+#[cfg(test)]
+mod reference;
+
 use fairlab_event::Cpu;
 
 use super::rules::{EnergyAware, EnergyCandidates, EnergyGain, EnergyUtil};

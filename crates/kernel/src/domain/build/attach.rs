@@ -120,12 +120,13 @@ impl Builder<'_> {
 
     /// What `cpu` asks for often; its domains are at `base`.
     ///
-    /// Kernel: `update_top_cache_domain()`, kernel/sched/topology.c.
+    /// Kernel: `update_top_cache_domain()`, kernel/sched/topology.c; `highest_flag_domain()`, kernel/sched/sched.h.
     fn update_top_cache_domain(&self, cpu: Cpu, domains: &[SchedDomain], base: usize) -> CpuDomains {
         let id = |at: usize| DomainId((base + at) as u32);
         let lowest = |flag: SdFlags| domains.iter().position(|domain| domain.flags.has(flag));
-        let highest =
-            |flag: SdFlags| domains.iter().take_while(|domain| domain.flags.has(flag)).count().checked_sub(1);
+        // A cache's flag is that of all domains below. So was that of packing as long as threads had it (to v6.4); after
+        // that the search goes on past them.
+        let highest = |flag: SdFlags| domains.iter().rposition(|domain| domain.flags.has(flag));
         let llc = highest(SdFlags::SHARE_LLC);
         let first_of = |at: usize| domains[at].span.lowest().map_or(cpu.0, |first| first.0);
         let asymmetric = match self.made.rules.asym_detection {
