@@ -19,11 +19,17 @@ impl Scheduler {
     ///
     /// Kernel: `sched_info_enqueue()`.
     pub(super) fn sched_info_enqueue(&mut self, task: TaskId) {
-        let cpu = self.tasks[task.index()].cpu;
-        if self.curr(cpu) != task {
-            let now = self.rqs[cpu.index()].clock;
-            self.tasks[task.index()].info.last_queued.get_or_insert(now);
+        if self.curr(self.tasks[task.index()].cpu) != task {
+            self.sched_info_wait(task);
         }
+    }
+
+    /// A task that slept on its queue is woken there: from now on it waits, unless it did so already.
+    ///
+    /// Kernel: `sched_info_enqueue()`, from `ttwu_runnable()`.
+    pub(super) fn sched_info_wait(&mut self, task: TaskId) {
+        let task = &mut self.tasks[task.index()];
+        task.info.last_queued.get_or_insert(self.rqs[task.cpu.index()].clock);
     }
 
     /// A task leaves its queue without having got the CPU: so long it waited here.
@@ -44,7 +50,7 @@ impl Scheduler {
         if prev != rq.idle {
             let leaves = &mut self.tasks[prev.index()];
             rq.counters.rq_cpu_time += rq.clock.since(leaves.info.last_arrival).0;
-            if leaves.is_queued() && leaves.cpu == cpu {
+            if leaves.is_queued() && !leaves.is_delayed() && leaves.cpu == cpu {
                 leaves.info.last_queued.get_or_insert(rq.clock);
             }
         }
@@ -61,6 +67,7 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
+    use crate::core::WakeStart;
     use crate::testbed::{Bed, MS};
     use fairlab_event::Cpu;
 
@@ -83,6 +90,28 @@ mod tests {
         let there = *bed.scheduler.counters(Cpu(0));
         assert_eq!((there.rq_cpu_time, there.run_delay, there.pcount), (5 * MS, 0, 1));
         assert_eq!(there.sched_goidle, 1);
+    }
+
+    /// What slept on its queue before it was woken there is no wait.
+    #[test]
+    fn a_task_waits_on_its_queue_from_its_wakeup_on() {
+        let mut bed = Bed::new("v6.12", 1, 1);
+        let sleeper = bed.spawn(0, 0);
+        bed.spawn(0, 0);
+        while bed.scheduler.curr(Cpu(0)) != sleeper {
+            bed.run(0, 1);
+        }
+        bed.pass(2 * MS);
+        bed.sleep(0);
+        assert!(bed.scheduler.task(sleeper).is_delayed(), "it owes time");
+        let before = bed.scheduler.counters(Cpu(0)).run_delay;
+        bed.pass(MS / 4);
+        bed.select(sleeper, 0, false);
+        assert_eq!(bed.scheduler.ttwu_begin(sleeper), WakeStart::StillQueued);
+        bed.pass(MS);
+        bed.sleep(0);
+        assert_eq!(bed.scheduler.curr(Cpu(0)), sleeper);
+        assert_eq!(bed.scheduler.counters(Cpu(0)).run_delay - before, MS);
     }
 
     #[test]

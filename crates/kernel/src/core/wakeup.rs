@@ -48,6 +48,7 @@ impl Scheduler {
                 self.update_rq_clock(cpu);
                 self.tasks[task.index()].on_rq = OnRq::Queued;
                 self.requeue_delayed_entity(self.tasks[task.index()].se);
+                self.sched_info_wait(task);
                 if self.curr(cpu) != task {
                     self.check_preempt(task);
                 }
