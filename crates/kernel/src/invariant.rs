@@ -5,7 +5,7 @@ use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::Throttling;
 use crate::group::{GroupId, TaskGroup};
-use crate::pelt::{LOAD_AVG_MAX, SchedAvg};
+use crate::pelt::{SchedAvg, UTIL_SUM_MAX};
 use crate::task::{OnRq, Task};
 
 impl Scheduler {
@@ -138,9 +138,9 @@ impl Scheduler {
     }
 
     /// A task's utilization is not beyond that of one that has always run. Its load may be: it is kept while the weight
-    /// changes in another class. A sum made from an average may be beyond by what rounding that average hides.
+    /// changes in another class.
     fn check_tracking(&self, avg: &SchedAvg) -> Result<(), String> {
-        if avg.util_sum > (LOAD_AVG_MAX + 1) << 10 || avg.util_avg > 1024 {
+        if avg.util_sum > UTIL_SUM_MAX || avg.util_avg > 1024 {
             return Err(format!("utilization of {}, its sum {}", avg.util_avg, avg.util_sum));
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::average::{CpuScale, EntityState, EntityWeight, QueueState, SchedAvg};
 use super::changes::PELT_CHANGES;
 use super::queue::CfsRqLoad;
 use super::rules::{PeltRules, RunnableKind, SumSync};
-use super::series::{LOAD_AVG_MAX, PELT_MIN_DIVIDER};
+use super::series::{LOAD_AVG_MAX, PELT_MIN_DIVIDER, UTIL_SUM_MAX};
 
 /// A stream of numbers that depends on its seed alone (xorshift64*).
 struct Draws(u64);
@@ -186,7 +186,7 @@ impl World {
         for task in &mut self.tasks {
             let avg = &task.avg;
             assert!(avg.load_sum <= LOAD_AVG_MAX.into(), "{history}: {avg:?}");
-            assert!(avg.util_sum <= (LOAD_AVG_MAX + 32) << 10, "{history}: {avg:?}");
+            assert!(avg.util_sum <= UTIL_SUM_MAX, "{history}: {avg:?}");
             assert!(avg.load_avg <= task.weight.weight && avg.util_avg <= 1024, "{history}: {avg:?}");
             assert!(avg.period_contrib < 1024);
             assert!(avg.last_update_time <= self.now);
@@ -314,6 +314,27 @@ fn steps_do_not_matter() {
             assert!(off <= 64 << 10, "{history}: {off}");
         }
     });
+}
+
+/// A task that always runs, looked at every 605 units, is 37 units above 1024 times the most of other sums; its average is
+/// the highest that there is. No rhythm brings it further than the series goes in fractions.
+#[test]
+fn utilization_goes_beyond_the_maximum_of_other_sums_and_not_beyond_its_own() {
+    let weight = EntityWeight::of_task(1024);
+    let se = EntityState { weight, on_rq: true, runnable_tasks: 1, running: true };
+    let highest = |units: u64| {
+        let (mut avg, mut sum) = (SchedAvg::default(), 0);
+        for step in 1..3_000 {
+            PeltRules::BASE.update_se(step * units << 10, CpuScale::FULL, &mut avg, se, false);
+            assert!(avg.util_avg <= 1024, "{avg:?}");
+            sum = sum.max(avg.util_sum);
+        }
+        sum
+    };
+    assert_eq!(highest(605) >> 10, LOAD_AVG_MAX + 37);
+    for units in (1..2_100).step_by(7) {
+        assert!(highest(units) <= UTIL_SUM_MAX, "every {units}");
+    }
 }
 
 /// What nobody wants is gone after 2016 periods, wherever it began.

@@ -8,6 +8,10 @@ pub const LOAD_AVG_PERIOD: u64 = 32;
 /// The most that a sum reaches at 1024 per period: 1024 · Σ yⁿ, as the kernel's fixed point gives it (`LOAD_AVG_MAX`).
 pub const LOAD_AVG_MAX: u32 = 47742;
 
+/// The most that a sum of utilization reaches: 1024 · 1024 · Σ yⁿ, its ten bits more than others have keep what those lose
+/// to whole numbers in each period. It goes beyond 1024 · [`LOAD_AVG_MAX`] where updates come at uneven parts of periods.
+pub const UTIL_SUM_MAX: u32 = 47_789 << 10;
+
 /// The most that a sum reaches just after a period began (`PELT_MIN_DIVIDER`).
 pub const PELT_MIN_DIVIDER: u32 = LOAD_AVG_MAX - PERIOD;
 
