@@ -45,6 +45,7 @@ pub use blocked::BlockedUpdate;
 pub(crate) use changes::BALANCE_CHANGES;
 pub use detach::{Pull, TaskLook};
 pub use imbalance::{Imbalance, MigrationType};
+pub use interval::MAX_PINNED_INTERVAL;
 pub use newidle::NewidleSearch;
 pub use nohz::{Kick, NohzKind};
 pub use notes::BalanceNote;

@@ -75,6 +75,9 @@ pub struct Engine {
     sharers: u64,
     marked: Vec<Cpu>,
     newidle: Vec<Newidle>,
+    /// Busy CPUs' kicks never arrive: a broken rule, for tests of what rules promise.
+    #[cfg(test)]
+    loses_kicks: bool,
     /// Per CPU what its governor of idle states remembers; empty on machines without such states.
     idle: Vec<CpuIdle>,
     frequency_requests: Vec<FrequencyRequest>,
@@ -172,6 +175,8 @@ impl Engine {
             sharers: 1,
             marked: Vec::new(),
             newidle: Vec::new(),
+            #[cfg(test)]
+            loses_kicks: false,
             idle: Vec::new(),
             frequency_requests: Vec::new(),
             group_timers: Vec::new(),

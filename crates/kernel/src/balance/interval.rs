@@ -10,7 +10,7 @@ use crate::core::Scheduler;
 use crate::schedstat::CpuIdleType;
 
 /// The longest interval of a domain whose tasks are all pinned, ms (`MAX_PINNED_INTERVAL`).
-const MAX_PINNED_INTERVAL: u32 = 512;
+pub const MAX_PINNED_INTERVAL: u32 = 512;
 
 impl Scheduler {
     /// Ticks between two balances of a domain.
