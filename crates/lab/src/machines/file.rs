@@ -390,6 +390,15 @@ mod tests {
             ("nodes = ['0-1', '2-3']", "nodes = ['0-2', '3']", "CPUs 2 and 3 share cache 1 but no NUMA node"),
             ("'2-3']\ncaches", "'2', '3']\ncaches", "the core of CPU 2 is in two clusters"),
             ("'0', '1', '2-3'", "'0-1', '3'", "CPU 2 is on no list of cores"),
+            ("nodes = ['0-1', '2-3']", "nodes = ['0-3', '']", "nodes: list 1 names no CPU"),
+            ("nodes = ['0-1', '2-3']", "nodes = ['0-1', '2']", "CPU 3 is on no list of nodes"),
+            (
+                "caches = ['0-1', '2-3']\nnodes = ['0-1', '2-3']",
+                "caches = ['0-2', '3']\nnodes = ['0-3']",
+                "CPUs 2 and 3 share core 2 but no last-level cache",
+            ),
+            ("[10, 31], [31, 10]", "[10, 31], [31, 20]", "node 1 cannot be 20 from node 1"),
+            ("[10, 31], [31, 10]", "[10, 9], [9, 10]", "node 1 cannot be 9 from node 0"),
         ] {
             let error = parse(&LISTED.replace(from, to)).expect_err(problem).to_string();
             assert!(error.contains(problem) && !error.contains('\n'), "{error}");

@@ -56,7 +56,13 @@ fn highest(cores: &[String]) -> Result<usize, String> {
 fn places(what: &str, lists: &[String], count: usize) -> Result<Vec<u32>, String> {
     let mut places = vec![None; count];
     for (number, list) in lists.iter().enumerate() {
-        for cpu in parse(what, list)?.iter() {
+        let cpus = parse(what, list)?;
+        if cpus.is_empty() {
+            return Err(format!(
+                "{what}: list {number} names no CPU, and what has none takes no part in scheduling"
+            ));
+        }
+        for cpu in cpus.iter() {
             match places.get_mut(cpu.index()) {
                 None => {
                     let last = count.saturating_sub(1);
