@@ -549,6 +549,7 @@ const OWN_OPTIONS: &[&str] = &[
     "--trace",
     "--folder",
     "--live",
+    "--schedstat",
     "--metric",
     "--margin",
     "--layout",

@@ -146,3 +146,56 @@ fn a_difference_is_attributed_to_commits() {
         "no metric 'frames'",
     );
 }
+
+/// A folder with one run's files, among them `schedstat.txt`; returns the latter.
+fn schedstat_of(kernel: &str, name: &str) -> PathBuf {
+    let folder = temporary(name);
+    let folder_text = folder.to_str().expect("a path in UTF-8");
+    let what = [&["run"], &WORKLOAD[..], &["--kernel", kernel, "--out", folder_text]].concat();
+    stdout(&what);
+    let mut found = vec![folder];
+    while let Some(path) = found.pop() {
+        if path.ends_with("schedstat.txt") {
+            return path;
+        }
+        let entries = std::fs::read_dir(&path).into_iter().flatten();
+        found.extend(entries.map(|entry| entry.expect("an entry").path()));
+    }
+    panic!("no schedstat.txt in {name}");
+}
+
+#[test]
+fn schedstats_of_two_kernels_stand_beside_each_other() {
+    let (old, new) = (schedstat_of("v5.10", "old"), schedstat_of("v7.2", "new"));
+    let [old_text, new_text] = [&old, &new].map(|path| path.to_str().expect("a path in UTF-8"));
+    let beside = stdout(&["compare", "--schedstat", old_text, "--schedstat", new_text]);
+    for line in [
+        &format!("first: {old_text}, version 15, since boot\n"),
+        "not compared: imbalances by kind: up to version 16 only their sum is counted\n",
+        "\nall ttwu_count ",
+        "\ncpu0 domain0 idle lb_count ",
+    ] {
+        assert!(beside.contains(line), "{line}: {beside}");
+    }
+    let same = stdout(&["compare", "--schedstat", old_text, "--schedstat", old_text, "--format", "json"]);
+    let same: Value = serde_json::from_str(&same).expect("JSON");
+    assert_eq!(same["schema"], "fairlab/schedstat/1");
+    assert_eq!(same["not_compared"].as_array().map(Vec::len), Some(0));
+    let counters = same["counters"].as_array().expect("counters");
+    assert!(counters.len() > 100 && counters.iter().all(|row| row["counts"][0] == row["counts"][1]));
+
+    assert_refused(&["compare", "--schedstat", old_text], "takes two files or folders, and these are 1");
+    let missing = ["compare", "--schedstat", old_text, "--schedstat", "/nonexistent/schedstat"];
+    assert_refused(&missing, "cannot read /nonexistent/schedstat");
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let wrong = ["compare", "--schedstat", manifest, "--schedstat", old_text];
+    assert_refused(
+        &wrong,
+        "Cargo.toml is no schedstat: line 1: '[package]' begins no line of /proc/schedstat",
+    );
+    let folder = ["compare", "--schedstat", env!("CARGO_MANIFEST_DIR"), "--schedstat", old_text];
+    assert_refused(&folder, "holds no schedstat; name a file, or a folder with schedstat-before");
+    for name in ["old", "new"] {
+        std::fs::remove_dir_all(temporary(name)).expect("removed");
+    }
+}

@@ -20,6 +20,7 @@ pub mod merge;
 pub mod record;
 mod run;
 pub mod scenario;
+pub mod schedstat;
 pub mod sweep;
 mod trace_file;
 mod tracks;

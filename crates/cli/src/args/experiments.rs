@@ -25,6 +25,10 @@ pub struct CompareArgs {
     /// is the baseline. They run in turn and back again, --runs times each.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["kernels", "workload", "folders"])]
     pub live: Vec<String>,
+    /// Compares what /proc/schedstat counted instead, line by line: a copy of it, the folder of a recording, whose two copies
+    /// are subtracted, or one with a run's schedstat.txt. Give two; the first is the baseline.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["kernels", "workload", "folders", "live", "exports"])]
+    pub schedstat: Vec<PathBuf>,
     /// Only this metric; several are allowed.
     #[arg(long = "metric", value_name = "NAME")]
     pub metrics: Vec<String>,
@@ -39,7 +43,7 @@ pub struct CompareArgs {
     pub exports: Vec<PathBuf>,
     /// Says which changes between the two kernels make the difference: each in turn, and those that matter alone, last,
     /// and in pairs. Of p99 wakeup latency, or of each --metric.
-    #[arg(long, conflicts_with_all = ["folders", "live", "layout", "exports", "out"])]
+    #[arg(long, conflicts_with_all = ["folders", "live", "schedstat", "layout", "exports", "out"])]
     pub attribute: bool,
 }
 

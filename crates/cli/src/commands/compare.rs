@@ -3,6 +3,7 @@
 mod attribute;
 mod export;
 mod layouts;
+mod schedstat;
 mod table;
 
 use fairlab_lab::{
@@ -24,6 +25,9 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     }
     if !args.live.is_empty() {
         return compare_live(args, &options);
+    }
+    if !args.schedstat.is_empty() {
+        return schedstat::execute(args);
     }
     if args.experiment.kernels.len() < 2 {
         return Err(CliError::bad(

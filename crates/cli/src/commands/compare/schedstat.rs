@@ -1,0 +1,48 @@
+//! `fairlab compare --schedstat`: what `/proc/schedstat` of two kernels counted, line by line.
+
+use fairlab_lab::schedstat::{Beside, Row, compare_schedstat, read_schedstat};
+
+use crate::args::{CompareArgs, Format};
+use crate::error::CliError;
+use crate::output;
+
+pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
+    let [first, second] = &args.schedstat[..] else {
+        return Err(CliError::bad(
+            format!("--schedstat takes two files or folders, and these are {}", args.schedstat.len()),
+            "give --schedstat twice; the first is the baseline",
+        ));
+    };
+    let beside = compare_schedstat(&read_schedstat(first)?, &read_schedstat(second)?);
+    match args.experiment.setting.format {
+        Format::Json => output::print_json(&beside.to_json()),
+        Format::Text => output::print(&to_text(&beside)),
+    }
+}
+
+/// Counters that neither side counted anything in are left out.
+fn to_text(beside: &Beside) -> String {
+    let mut text = String::new();
+    for ((name, version, jiffies), side) in beside.sides.iter().zip(["first", "second"]) {
+        let time = jiffies.map_or("since boot".to_string(), |jiffies| format!("{jiffies} jiffies"));
+        text += &format!("{side}: {name}, version {version}, {time}\n");
+    }
+    for sentence in &beside.left_out {
+        text += &format!("not compared: {sentence}\n");
+    }
+    let ratio = if beside.by_jiffy() { "ratio by jiffy" } else { "ratio" };
+    let counted = beside.rows.iter().filter(|row| row.counts != [0; 2]);
+    let rows = counted.map(|row| cells(beside, row)).collect::<Vec<_>>();
+    if rows.is_empty() {
+        return text + "nothing that both have was counted\n";
+    }
+    text + "\n" + &output::table(&["line and counter", "first", "second", ratio], &rows)
+}
+
+fn cells(beside: &Beside, row: &Row) -> Vec<String> {
+    let cpu = row.cpu.map_or("all".to_string(), |cpu| format!("cpu{cpu}"));
+    let level = row.level.map_or(String::new(), |level| format!(" domain{level}"));
+    let [first, second] = row.counts.map(|count| count.to_string());
+    let ratio = beside.ratio(row).map_or("-".to_string(), |ratio| format!("{ratio:.2}"));
+    vec![format!("{cpu}{level} {}", row.counter), first, second, ratio]
+}

@@ -1,0 +1,203 @@
+//! What `/proc/schedstat` says of a run is what the run's events and tries of balancing say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid};
+use fairlab_kernel::balance::{BalanceNote, Balanced, MigrationType};
+use fairlab_kernel::core::Scheduler;
+use fairlab_kernel::schedstat::CpuIdleType;
+use fairlab_sim::Engine;
+
+use super::file::{Place, Schedstat};
+use crate::{Onlooker, RunSpec, machines, run_watched};
+
+/// Counts by CPU, level (`None`: the CPU's own) and counter.
+type Counts = BTreeMap<(u32, Option<usize>, String), u64>;
+
+#[derive(Default)]
+struct Witness {
+    counts: Counts,
+    /// Who wakes whom, until the wakeup is reported.
+    wakers: BTreeMap<Pid, Cpu>,
+    /// Since when a task waits, or runs.
+    waiting: BTreeMap<Pid, Ns>,
+    running: BTreeMap<Cpu, (Pid, Ns)>,
+    delay: u64,
+    ran: u64,
+    /// Moves of tasks that were queued.
+    moves: u64,
+    levels: Vec<Vec<BTreeSet<Cpu>>>,
+}
+
+impl Witness {
+    fn add(&mut self, cpu: Cpu, level: Option<usize>, counter: &str, count: u64) {
+        *self.counts.entry((cpu.0, level, counter.to_string())).or_default() += count;
+    }
+
+    fn woken(&mut self, pid: Pid, target: Cpu) {
+        let Some(waker) = self.wakers.remove(&pid) else { return };
+        self.add(waker, None, "ttwu_count", 1);
+        if waker == target {
+            self.add(waker, None, "ttwu_local", 1);
+        } else if let Some(level) = self.levels[waker.index()].iter().position(|span| span.contains(&target))
+        {
+            self.add(waker, Some(level), "ttwu_wake_remote", 1);
+        }
+    }
+
+    fn switched(&mut self, event: &Event<'_>, (prev, stays): (Pid, bool), next: Pid) {
+        if let Some((_, since)) = self.running.remove(&event.cpu) {
+            self.ran += event.time.since(since).0;
+        }
+        if stays && !prev.is_idle() {
+            self.waiting.insert(prev, event.time);
+        }
+        if next.is_idle() {
+            self.add(event.cpu, None, "sched_goidle", 1);
+            return;
+        }
+        self.add(event.cpu, None, "pcount", 1);
+        self.delay += self.waiting.remove(&next).map_or(0, |since| event.time.since(since).0);
+        self.running.insert(event.cpu, (next, event.time));
+    }
+}
+
+impl Onlooker for Witness {
+    fn event(&mut self, event: &Event<'_>) {
+        match event.kind {
+            EventKind::SchedWaking(waking) => drop(self.wakers.insert(waking.pid, event.cpu)),
+            EventKind::SchedWakeup(wakeup) => {
+                self.woken(wakeup.pid, wakeup.target_cpu);
+                if !self.running.values().any(|&(pid, _)| pid == wakeup.pid) {
+                    self.waiting.entry(wakeup.pid).or_insert(event.time);
+                }
+            }
+            EventKind::SchedWakeupNew(wakeup) => drop(self.waiting.insert(wakeup.pid, event.time)),
+            EventKind::SchedSwitch(switch) => {
+                let prev = (switch.prev_pid, switch.prev_state.is_runnable());
+                self.switched(event, prev, switch.next_pid);
+            }
+            EventKind::SchedMigrateTask { pid, .. } if !self.wakers.contains_key(&pid) => self.moves += 1,
+            _ => {}
+        }
+    }
+
+    fn wants_balancing(&self) -> bool {
+        true
+    }
+
+    fn balanced(&mut self, note: &BalanceNote, _: &Scheduler) {
+        let decision = &note.decision;
+        let kind = match decision.idle {
+            CpuIdleType::NotIdle => "busy",
+            CpuIdleType::Idle => "idle",
+            CpuIdleType::NewlyIdle => "newidle",
+        };
+        let moved = u64::from(decision.moved());
+        let amount = decision.source.map_or(0, |_| decision.imbalance.amount as u64);
+        let migration = decision.imbalance.migration;
+        let of = |wanted: MigrationType| if migration == wanted { amount } else { 0 };
+        let nobusyq = decision.balanced == Some(Balanced::NoQueue);
+        let looked = decision.balanced.is_some_and(|reason| {
+            !matches!(reason, Balanced::AllPinned | Balanced::NotItsTurn | Balanced::Woken)
+        });
+        for (counter, count) in [
+            ("lb_count", 1),
+            ("lb_balanced", decision.balanced.is_some().into()),
+            ("lb_failed", (decision.balanced.is_none() && moved == 0).into()),
+            ("lb_imbalance_load", of(MigrationType::Load)),
+            ("lb_imbalance_util", of(MigrationType::Util)),
+            ("lb_imbalance_task", of(MigrationType::Task)),
+            ("lb_imbalance_misfit", of(MigrationType::Misfit)),
+            ("lb_gained", moved),
+            ("lb_nobusyq", nobusyq.into()),
+            ("lb_nobusyg", (looked && !nobusyq).into()),
+        ] {
+            self.add(decision.cpu, Some(decision.level), &format!("{kind} {counter}"), count);
+        }
+    }
+
+    fn ended(&mut self, engine: &Engine) {
+        for (&cpu, &(_, since)) in &self.running {
+            // What still runs is counted when it stops.
+            assert!(since <= engine.now(), "{cpu}");
+        }
+    }
+}
+
+const COMPARED_OF_CPUS: [&str; 4] = ["ttwu_count", "ttwu_local", "sched_goidle", "pcount"];
+
+/// Runs a workload and gives what was seen, and what is counted.
+fn run(kernel: &str, workload: &[&str]) -> (Witness, Schedstat) {
+    let machine = machines::find("laptop8").expect("a machine");
+    let scheduler =
+        Scheduler::new(kernel.parse().expect("a kernel"), machine.topology.clone(), machine.tick());
+    let spans =
+        |cpu| scheduler.domains().domains_of(cpu).iter().map(|domain| domain.span.iter().collect()).collect();
+    let mut witness = Witness { levels: machine.topology.cpus().map(spans).collect(), ..Witness::default() };
+    let spec = RunSpec {
+        kernel: kernel.parse().expect("a kernel"),
+        machine,
+        workload: workload.iter().map(ToString::to_string).collect(),
+        seed: 7,
+        first_cpu: Cpu(0),
+        duration: Ns::from_ms(400),
+        trace: None,
+        probes: false,
+    };
+    let result = run_watched(&spec, &AtomicBool::new(false), &mut witness).expect("a run").expect("an end");
+    (witness, Schedstat::read(&result.schedstat).expect("a file"))
+}
+
+#[test]
+fn counters_are_what_events_tell() {
+    let schbench = ["schbench", "-m", "2", "-t", "6", "-r", "1"];
+    let hackbench = ["hackbench", "-g", "1", "-l", "40"];
+    for kernel in ["v4.19", "v5.4", "v5.10", "v6.6", "v7.2"] {
+        for workload in [&schbench[..], &hackbench] {
+            let (seen, stat) = run(kernel, workload);
+            let what = format!("{kernel}, {}", workload[0]);
+            let (mut gained, mut pushed, mut calls) = (0, 0, 0);
+            for (Place { cpu, .. }, line) in &stat.lines {
+                let level = line.level.map(|level| level as usize);
+                let told = |counter: &str| {
+                    seen.counts.get(&(*cpu, level, counter.to_string())).copied().unwrap_or_default()
+                };
+                let of = |name: &str| {
+                    line.counters.iter().find(|(known, _)| known == name).map_or(0, |&(_, count)| count)
+                };
+                let pushes = of("alb_pushed");
+                for (counter, count) in &line.counters {
+                    let counter = counter.as_str();
+                    let expected = match (counter, level) {
+                        // A push counts as if an idle CPU had pulled.
+                        ("idle lb_gained", _) => told(counter) + pushes,
+                        (_, Some(_)) if counter.ends_with("lb_imbalance") => {
+                            let kinds = ["load", "util", "task", "misfit"];
+                            kinds.iter().map(|kind| told(&format!("{counter}_{kind}"))).sum()
+                        }
+                        (_, Some(_)) if counter.contains(" lb_") && !counter.ends_with("hot_gained") => {
+                            told(counter)
+                        }
+                        ("ttwu_wake_remote", _) => told(counter),
+                        (_, None) if COMPARED_OF_CPUS.contains(&counter) => told(counter),
+                        _ => continue,
+                    };
+                    assert_eq!(*count, expected, "{what}: {counter} of CPU {cpu}, {level:?}");
+                    gained += if counter.ends_with("lb_gained") { *count } else { 0 };
+                    calls += if counter.ends_with("lb_count") { *count } else { 0 };
+                }
+                pushed += pushes;
+            }
+            assert_eq!(seen.moves, gained, "{what}: tasks moved, {pushed} of them pushed");
+            assert!(calls > 20, "{what}: {calls} calls");
+            let sum = |name: &str| {
+                let all = stat.lines.values().flat_map(|line| &line.counters);
+                all.filter(|(known, _)| known == name).map(|(_, count)| count).sum::<u64>()
+            };
+            assert_eq!(sum("rq_cpu_time"), seen.ran, "{what}: time that tasks ran");
+            assert_eq!(sum("run_delay"), seen.delay, "{what}: time that tasks waited");
+        }
+    }
+}
