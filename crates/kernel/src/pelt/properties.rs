@@ -325,7 +325,7 @@ fn utilization_goes_beyond_the_maximum_of_other_sums_and_not_beyond_its_own() {
     let highest = |units: u64| {
         let (mut avg, mut sum) = (SchedAvg::default(), 0);
         for step in 1..3_000 {
-            PeltRules::BASE.update_se(step * units << 10, CpuScale::FULL, &mut avg, se, false);
+            PeltRules::BASE.update_se((step * units) << 10, CpuScale::FULL, &mut avg, se, false);
             assert!(avg.util_avg <= 1024, "{avg:?}");
             sum = sum.max(avg.util_sum);
         }

@@ -7,6 +7,7 @@ use fairlab_event::{Cpu, Ns};
 use crate::core::{Mode, Scheduler};
 use crate::cpumask::CpuMask;
 use crate::decision::CpuDecision;
+use crate::pelt::{FairInitialUtil, SchedAvg};
 use crate::task::TaskId;
 
 /// A task's load, runnability and utilization.
@@ -70,6 +71,29 @@ impl Scheduler {
     pub fn force_cpu_load(&mut self, cpu: Cpu, load_avg: u64) {
         let root = self.rqs[cpu.index()].cfs;
         self.cfs_mut(root).tracked.avg.load_avg = load_avg;
+    }
+
+    /// Load, runnability and utilization of a CPU's root queue.
+    pub fn root_averages(&self, cpu: Cpu) -> [u64; 3] {
+        let avg = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
+        [avg.load_avg, avg.runnable_avg, avg.util_avg]
+    }
+
+    /// The utilization that a new task would begin with on `cpu` if that of its queue there were `more` than it is.
+    pub fn initial_util(&self, task: TaskId, cpu: Cpu, more: i64) -> u64 {
+        let group = &self.groups[self.task(task).group.0 as usize];
+        let queue = &self.cfs(group.cfs_rqs[cpu.index()]).tracked.avg;
+        let weight = self.entity_of(task).load;
+        let mut avg = SchedAvg::default();
+        let from = FairInitialUtil {
+            capacity: self.arch_scale_cpu_capacity(cpu),
+            queue_util_avg: queue.util_avg.saturating_add_signed(more),
+            queue_load_avg: queue.load_avg,
+            weight: weight.scaled_down(),
+            weight_scaled_up: weight.raw(),
+        };
+        self.generation.pelt.post_init_entity_util_avg(&mut avg, from);
+        avg.util_avg
     }
 
     /// Runnability and utilization of a CPU's root queue.

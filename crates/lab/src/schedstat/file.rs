@@ -114,7 +114,7 @@ impl Schedstat {
         }
         let (place, line) = if let Some(number) = numbered(first, "cpu") {
             *cpu = Some(number);
-            let names = OF_A_CPU.iter().chain(&OF_SEARCHES).map(|name| name.to_string()).collect::<Vec<_>>();
+            let names = OF_A_CPU.iter().chain(&OF_SEARCHES).map(ToString::to_string).collect::<Vec<_>>();
             let counters = counters(first, &names, rest, &[OF_A_CPU.len(), names.len()])?;
             (Place { cpu: number, span: None }, Line { level: None, counters })
         } else if let Some(level) = numbered(first, "domain") {

@@ -63,6 +63,7 @@ impl Walker {
         let own = Joining { entity, case: "fork", known, stood: None, others: Vec::new(), since: 0 };
         let joining = self.joining(task, target, own);
         self.note_unprinted_charge(target);
+        self.doubt_initial_util(record.time, task, target);
         self.sched.activate_new(task, target);
         self.sched.flush_given_weights(target);
         self.judge_placements(record, joining);

@@ -7,6 +7,7 @@
 //!
 //! Must not know: how tasks are queued.
 
+mod nearby;
 mod shown;
 
 use fairlab_event::{Comm, Cpu, Pid};
@@ -19,6 +20,7 @@ use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::{Judged, Walker};
+pub(super) use nearby::Doubt;
 
 /// A selection that is under way.
 #[derive(Clone, Debug)]
@@ -174,6 +176,9 @@ impl Walker {
             Asked::Exec => WakeKind::Exec,
         };
         let mut decisions = vec![self.sched.select_task_rq(open.task, open.here, kind)];
+        if open.kind == Asked::Fork && !open.shown {
+            self.ask_nearby(open.task, open.here, &mut decisions);
+        }
         if open.kind != Asked::Wakeup || !decisions[0].search.domain {
             return decisions;
         }
@@ -331,6 +336,9 @@ impl Walker {
         let verdict = match (open.why_not, answer.reason) {
             (Some(why), _) => Verdict::NotJudged(why),
             (None, SelectReason::OnlyAllowed) => Verdict::NotJudged("it may run on one CPU only"),
+            _ if open.kind == Asked::Fork && !open.shown && self.admits_all(open.task, &open.answers) => {
+                Verdict::NotJudged("any CPU may be chosen, as far as the trace tells")
+            }
             _ if answer.cpu == kernel => Verdict::Hit,
             _ if admissible => Verdict::Admissible,
             _ => Verdict::Miss(case),

@@ -13,6 +13,7 @@ use super::Walker;
 use super::balancing::{Balancing, Looking};
 use super::bandwidth::Returning;
 use super::judging::Joining;
+use super::selections::Doubt;
 
 /// How many values of a queue's minimum are remembered, for reads of it without its lock.
 const MINIMA_KEPT: usize = 16;
@@ -51,6 +52,8 @@ pub(super) struct TaskInfo {
     pub activated: bool,
     /// The CPU to which that wakeup was left.
     pub coming_to: Option<Cpu>,
+    /// How far its utilization may be from the kernel's.
+    pub util_doubt: Doubt,
 }
 
 impl TaskInfo {
@@ -73,6 +76,7 @@ impl TaskInfo {
             stay_shown: false,
             activated: false,
             coming_to: None,
+            util_doubt: Doubt::default(),
         }
     }
 }

@@ -1,0 +1,116 @@
+//! What is chosen for a new task if averages are not exactly the model's, where nothing shows them.
+//!
+//! A new task's utilization is guessed from its queue's: a share of that by weight, or half of what is left of the CPU
+//! where the queue has none. On a queue that has next to none, one unit more or less, which rounding decides, makes
+//! hundreds: two worlds, and no trace tells in which the kernel is. What they differ by halves every 32 ms and leaves with
+//! the task.
+//!
+//! Must not know: what the kernel chose.
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::core::WakeKind;
+use fairlab_kernel::decision::CpuDecision;
+use fairlab_kernel::{CpuMask, TaskId};
+
+use super::super::Walker;
+
+/// How far an average may be from the kernel's, which cuts those of what runs on a queue, of what has left it and of what
+/// joins it to whole numbers: five in six of those that probes show are within this in a walk without these probes.
+const ROUNDING: i64 = 2;
+
+/// On larger machines only so many CPUs' are varied.
+const VARIED_MAX: usize = 32;
+
+/// In so long what averages count halves, ns.
+const HALF_LIFE: u64 = 32 << 20;
+
+/// What a task's utilization would be more than the model's, where rounding had gone down and where it had gone up, and when
+/// that was so.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Doubt {
+    offsets: [i64; 2],
+    since: Ns,
+}
+
+impl Doubt {
+    /// What is left of it at `now`: halved for each half-life, and evenly in between.
+    fn at(self, now: Ns) -> [i64; 2] {
+        let passed = now.0.saturating_sub(self.since.0);
+        self.offsets.map(|offset| {
+            let halved = offset.checked_shr((passed / HALF_LIFE) as u32).unwrap_or(0);
+            halved - (halved * (passed % HALF_LIFE) as i64) / (2 * HALF_LIFE) as i64
+        })
+    }
+}
+
+impl Walker {
+    /// A new task is about to join its queue on `cpu`: notes how far the guess of its utilization may be off.
+    pub(in super::super) fn doubt_initial_util(&mut self, now: Ns, task: TaskId, cpu: Cpu) {
+        let [down, up] = self.doubt_of(cpu, now);
+        let known = self.sched.initial_util(task, cpu, 0) as i64;
+        let worlds = [down - ROUNDING, up + ROUNDING];
+        let offsets = worlds.map(|more| self.sched.initial_util(task, cpu, more) as i64 - known);
+        if let Some(info) = self.info(task) {
+            info.util_doubt = Doubt { offsets, since: now };
+        }
+    }
+
+    /// What runnability and utilization of a CPU would be more than the model's, by what its tasks had begun with.
+    fn doubt_of(&self, cpu: Cpu, now: Ns) -> [i64; 2] {
+        let counted = self.tasks.values().filter(|info| {
+            let gone = info.exiting && !self.sched.is_on_queue(info.id);
+            info.util_doubt.offsets != [0; 2] && !gone && self.sched.task(info.id).cpu() == cpu
+        });
+        let sum = |[down, up]: [i64; 2], [less, more]: [i64; 2]| [down + less, up + more];
+        counted.map(|info| info.util_doubt.at(now)).fold([0; 2], sum)
+    }
+
+    /// Asks what would be chosen for a new task if utilization were less or more where it is doubted: on each CPU alone, and
+    /// on all others the other way round.
+    pub(super) fn ask_nearby(&mut self, task: TaskId, here: Cpu, decisions: &mut Vec<CpuDecision>) {
+        let now = self.now.as_ref().map_or(Ns::ZERO, |record| record.time);
+        let cpus = (0..self.cpus.len().min(VARIED_MAX)).map(|cpu| Cpu(cpu as u32));
+        let known = cpus.map(|cpu| {
+            let [down, up] = self.doubt_of(cpu, now);
+            (cpu, self.sched.root_averages(cpu), [0, down.min(up).min(0), down.max(up).max(0)])
+        });
+        let is_doubted = |[_, less, more]: [i64; 3]| more > ROUNDING || less < -ROUNDING;
+        let doubted = known.filter(|&(.., offsets)| is_doubted(offsets)).collect::<Vec<_>>();
+        for one in 0..doubted.len() {
+            for (own, others) in [(1, 0), (2, 0), (1, 2), (2, 1)] {
+                for (index, &(cpu, averages, offsets)) in doubted.iter().enumerate() {
+                    self.vary_util(cpu, averages, offsets[if index == one { own } else { others }]);
+                }
+                decisions.push(self.sched.select_task_rq(task, here, WakeKind::Fork));
+            }
+        }
+        for (cpu, averages, _) in doubted {
+            self.vary_util(cpu, averages, 0);
+        }
+    }
+
+    fn vary_util(&mut self, cpu: Cpu, [_, runnable, util]: [u64; 3], by: i64) {
+        self.sched.force_cpu_util(cpu, runnable.saturating_add_signed(by), util.saturating_add_signed(by));
+    }
+
+    /// Whether no CPU that a task may use is ruled out.
+    pub(super) fn admits_all(&self, task: TaskId, answers: &[CpuMask]) -> bool {
+        let allowed = self.sched.task(task).allowed();
+        let mut cpus = (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32)).filter(|&cpu| allowed.contains(cpu));
+        cpus.all(|cpu| answers.iter().any(|answers| answers.contains(cpu)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doubt_halves_every_half_life() {
+        let doubt = Doubt { offsets: [-400, 8], since: Ns(1_000) };
+        let after = |halves: u64| doubt.at(Ns(1_000 + halves * HALF_LIFE / 2));
+        assert_eq!([0, 1, 2, 3, 4].map(after), [[-400, 8], [-300, 6], [-200, 4], [-150, 3], [-100, 2]]);
+        assert_eq!(doubt.at(Ns(0)), [-400, 8]);
+        assert!(doubt.at(Ns(u64::MAX)).iter().all(|offset| (-1..=0).contains(offset)));
+    }
+}
