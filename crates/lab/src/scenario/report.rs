@@ -147,6 +147,19 @@ impl Report {
         self.claims.iter().all(|claim| claim.holds)
     }
 
+    /// What a reader of the text is told, in order; of a table its place among them, of pictures nothing.
+    fn story(&self) -> Vec<Value> {
+        let mut tables = 0..;
+        let told = |part: &Part| match part {
+            Part::Heading(text) => Some(json!({ "heading": text })),
+            Part::Text(text) => Some(json!({ "text": text })),
+            Part::Verbatim(text) => Some(json!({ "verbatim": text })),
+            Part::Table { .. } => Some(json!({ "table": tables.next() })),
+            Part::Picture(_) => None,
+        };
+        self.parts.iter().filter_map(told).collect()
+    }
+
     /// The machine-readable answer, schema `fairlab/scenario/1`.
     pub fn to_json(&self) -> Value {
         let claims = self.claims.iter().map(|claim| {
@@ -178,7 +191,31 @@ impl Report {
             "holds": self.holds(),
             "claims": claims.collect::<Vec<_>>(),
             "tables": tables.collect::<Vec<_>>(),
+            "story": self.story(),
             "runs": runs.collect::<Vec<_>>(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_story_is_told_in_order_and_finds_its_tables() {
+        let mut report = Report::new(&super::super::SCENARIOS[0], true);
+        let row = |cell: &str| vec![vec![cell.to_string()]];
+        report.heading("tables");
+        report.table(&["first"], row("1"));
+        report.picture("a picture", false, Vec::new());
+        report.text("between them");
+        report.table(&["second"], row("2"));
+        report.verbatim("as it is");
+        let json = report.to_json();
+        let story = json!([
+            { "heading": "tables" }, { "table": 0 }, { "text": "between them" }, { "table": 1 }, { "verbatim": "as it is" },
+        ]);
+        assert_eq!(json["story"], story);
+        assert_eq!(json["tables"][1], json!({ "header": ["second"], "rows": [["2"]] }));
     }
 }
