@@ -10,7 +10,7 @@
 mod nearby;
 mod shown;
 
-use fairlab_event::{Comm, Cpu, Pid};
+use fairlab_event::{Comm, Cpu, Ns, Pid};
 use fairlab_kernel::core::{Mode, WakeKind};
 use fairlab_kernel::decision::{CpuDecision, SelectReason};
 use fairlab_kernel::generation::Feature;
@@ -28,6 +28,7 @@ pub(super) struct Selection {
     task: TaskId,
     pid: Pid,
     here: Cpu,
+    began: Ns,
     kind: Asked,
     /// Whether it is made in a hardware interrupt.
     in_hardirq: bool,
@@ -75,7 +76,7 @@ impl Walker {
         let in_task = !record.flags.in_hardirq() && !record.flags.in_softirq();
         // Only system calls and kthreads promise to sleep.
         let sync = if in_task { None } else { Some(false) };
-        let mut selection = Selection::new(task, pid, record.cpu, Asked::Wakeup, sync);
+        let mut selection = Selection::new(record, task, pid, Asked::Wakeup, sync);
         selection.in_hardirq = record.flags.in_hardirq();
         self.stand_as(record);
         let prev = self.sched.task(task).cpu();
@@ -177,7 +178,7 @@ impl Walker {
         };
         let mut decisions = vec![self.sched.select_task_rq(open.task, open.here, kind)];
         if open.kind == Asked::Fork && !open.shown {
-            self.ask_nearby(open.task, open.here, &mut decisions);
+            self.ask_nearby(open, &mut decisions);
         }
         if open.kind != Asked::Wakeup || !decisions[0].search.domain {
             return decisions;
@@ -224,7 +225,7 @@ impl Walker {
         let known = self.selections.iter().position(|open| open.pid == pid);
         let mut open = match known {
             Some(index) => self.selections.swap_remove(index),
-            None => Selection::new(task, pid, record.cpu, kind, None),
+            None => Selection::new(record, task, pid, kind, None),
         };
         open = Selection { here: record.cpu, kind, sync: Some(sync), answers: [CpuMask::EMPTY; 2], ..open };
         open.shown = true;
@@ -313,7 +314,7 @@ impl Walker {
             return;
         }
         self.stand_as(record);
-        let mut open = Selection::new(task, pid, record.cpu, Asked::Fork, Some(false));
+        let mut open = Selection::new(record, task, pid, Asked::Fork, Some(false));
         self.ask(&mut open);
         self.selections.push(open);
     }
@@ -398,11 +399,12 @@ impl Walker {
 }
 
 impl Selection {
-    fn new(task: TaskId, pid: Pid, here: Cpu, kind: Asked, sync: Option<bool>) -> Selection {
+    fn new(record: &Record, task: TaskId, pid: Pid, kind: Asked, sync: Option<bool>) -> Selection {
         Selection {
             task,
             pid,
-            here,
+            here: record.cpu,
+            began: record.time,
             kind,
             in_hardirq: false,
             sync,

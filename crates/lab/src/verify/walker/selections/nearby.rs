@@ -13,6 +13,7 @@ use fairlab_kernel::decision::CpuDecision;
 use fairlab_kernel::{CpuMask, TaskId};
 
 use super::super::Walker;
+use super::Selection;
 
 /// How far an average may be from the kernel's, which cuts those of what runs on a queue, of what has left it and of what
 /// joins it to whole numbers: five in six of those that probes show are within this in a walk without these probes.
@@ -67,11 +68,10 @@ impl Walker {
 
     /// Asks what would be chosen for a new task if utilization were less or more where it is doubted: on each CPU alone, and
     /// on all others the other way round.
-    pub(super) fn ask_nearby(&mut self, task: TaskId, here: Cpu, decisions: &mut Vec<CpuDecision>) {
-        let now = self.now.as_ref().map_or(Ns::ZERO, |record| record.time);
+    pub(super) fn ask_nearby(&mut self, open: &Selection, decisions: &mut Vec<CpuDecision>) {
         let cpus = (0..self.cpus.len().min(VARIED_MAX)).map(|cpu| Cpu(cpu as u32));
         let known = cpus.map(|cpu| {
-            let [down, up] = self.doubt_of(cpu, now);
+            let [down, up] = self.doubt_of(cpu, open.began);
             (cpu, self.sched.root_averages(cpu), [0, down.min(up).min(0), down.max(up).max(0)])
         });
         let is_doubted = |[_, less, more]: [i64; 3]| more > ROUNDING || less < -ROUNDING;
@@ -81,7 +81,7 @@ impl Walker {
                 for (index, &(cpu, averages, offsets)) in doubted.iter().enumerate() {
                     self.vary_util(cpu, averages, offsets[if index == one { own } else { others }]);
                 }
-                decisions.push(self.sched.select_task_rq(task, here, WakeKind::Fork));
+                decisions.push(self.sched.select_task_rq(open.task, open.here, WakeKind::Fork));
             }
         }
         for (cpu, averages, _) in doubted {
