@@ -6,7 +6,7 @@
 use crate::Generation;
 use crate::fair::bandwidth;
 use crate::generation::{Change, Effect, LOG, Tunable};
-use crate::{balance, pelt, rt, select};
+use crate::{balance, cpufreq, pelt, rt, select};
 
 /// What a kernel, by its name, comes to in a situation.
 pub(crate) type Situation = fn(&str) -> u64;
@@ -71,6 +71,7 @@ fn situations() -> impl Iterator<Item = &'static (&'static str, Situation)> {
         .chain(balance::SITUATIONS)
         .chain(bandwidth::tests::SITUATIONS)
         .chain(rt::SITUATIONS)
+        .chain(cpufreq::tests::SITUATIONS)
 }
 
 #[test]

@@ -5,10 +5,11 @@
 //!
 //! Must not know: how long switching takes, what a frequency is good for.
 //!
-//! Departs: no boost after I/O, no clamps (uclamp), no `SCHED_DEADLINE` bandwidth; interrupts take no time from tasks.
+//! Departs: no clamps (uclamp), no `SCHED_DEADLINE` bandwidth; interrupts take no time from tasks.
 
+mod io_boost;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use fairlab_event::{Cpu, Ns};
 
@@ -17,6 +18,7 @@ use crate::cpumask::CpuMask;
 use crate::generation::Feature;
 use crate::generation::behaviour::Headroom;
 use crate::pelt::{CpuScale, CpuUtil};
+use io_boost::Boosted;
 
 /// CPUs that share a clock, and what it can do (`struct cpufreq_policy`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +75,8 @@ struct Policy {
 pub(crate) struct Cpufreq {
     policies: Vec<Policy>,
     policy_of: Vec<Option<usize>>,
+    /// Per CPU: how far its clock is raised for tasks that come back from I/O.
+    boosts: Vec<Boosted>,
     /// Per CPU: how often it has gone idle, and at the last look (`saved_idle_calls`).
     idle_calls: Vec<(u64, u64)>,
     requests: Vec<FrequencyRequest>,
@@ -130,6 +134,7 @@ impl Scheduler {
         self.cpufreq = Cpufreq {
             policies: domains.into_iter().map(policy).collect(),
             policy_of,
+            boosts: vec![Boosted::default(); self.topology.nr_cpus()],
             idle_calls: vec![(0, 0); self.topology.nr_cpus()],
             ..Cpufreq::default()
         };
@@ -194,11 +199,24 @@ impl Scheduler {
     ///
     /// Kernel: `cpufreq_update_util()`, `sugov_update_single()`, `sugov_update_shared()`.
     pub(crate) fn cpufreq_update_util(&mut self, cpu: Cpu) {
+        self.ask_governor(cpu, false);
+    }
+
+    /// A task comes back from I/O (`SCHED_CPUFREQ_IOWAIT`).
+    pub(crate) fn cpufreq_update_after_io(&mut self, cpu: Cpu) {
+        self.ask_governor(cpu, true);
+    }
+
+    fn ask_governor(&mut self, cpu: Cpu, after_io: bool) {
         let Some(number) = self.cpufreq.policy_of.get(cpu.index()).copied().flatten() else { return };
         let now = self.rqs[cpu.index()].clock;
+        self.sugov_iowait_boost(number, cpu, after_io);
         if !self.sugov_should_update_freq(number, now) {
             return;
         }
+        self.cpus_of_policy(number)
+            .iter()
+            .for_each(|of_policy| self.sugov_iowait_apply(number, of_policy, now));
         let next = self.sugov_next_freq(number, cpu);
         let (calls, seen) = &mut self.cpufreq.idle_calls[cpu.index()];
         *seen = *calls;
@@ -261,6 +279,8 @@ impl Scheduler {
         }
         let queue = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
         let util_est_enabled = self.has(Feature::UtilEst);
-        self.generation.pelt.cpu_util(CpuUtil { queue, task: None, capacity, boost: true, util_est_enabled })
+        let used = CpuUtil { queue, task: None, capacity, boost: true, util_est_enabled };
+        let boost = self.cpufreq.boosts[cpu.index()].of(capacity);
+        self.generation.pelt.cpu_util(used).max(boost)
     }
 }

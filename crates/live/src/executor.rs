@@ -235,7 +235,7 @@ impl Shared {
                     self.clock.spin_until(until.min(self.clock.now() + Ns::from_us(100)));
                 }
             }
-            Action::Sleep(time) => sleep(time),
+            Action::Sleep(time) | Action::Io(time) => sleep(time),
             Action::SystemCall(work) => {
                 let until = self.clock.now() + work;
                 while self.clock.now() < until {

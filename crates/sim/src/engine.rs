@@ -113,6 +113,7 @@ enum SystemCall {
     },
     Work,
     Nanosleep(Ns),
+    Io(Ns),
     Clone(Box<ThreadSpec>, ThreadId),
     SchedYield,
     EnterGroup(usize),

@@ -78,6 +78,8 @@ pub enum Action {
     SpinUntil(Ns),
     /// Sleeps for at least this long on a timer (`nanosleep`, `usleep`): interruptible, with the default timer slack.
     Sleep(Ns),
+    /// Waits for a device, which takes this long (`io_schedule()`): uninterruptible, and its CPU's clock is raised for it.
+    Io(Ns),
     /// Sleeps until another thread wakes it (`futex(FUTEX_WAIT)`): interruptible. Returns at once if by the time it would
     /// sleep there is nothing to wait for ([`Workload::must_wait`]), or if a wakeup came meanwhile. It may also return
     /// for no reason, so a program checks its memory again, as one that uses futexes does.

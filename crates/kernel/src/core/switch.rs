@@ -96,6 +96,7 @@ impl Scheduler {
             self.report(EventKind::SchedSwitch(switch));
         }
         self.sched_info_switch(cpu, prev, next);
+        self.tasks[next.index()].in_iowait = false;
         self.rqs[cpu.index()].curr = next;
         self.note_idle(cpu);
         true

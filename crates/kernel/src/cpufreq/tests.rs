@@ -1,10 +1,11 @@
 //! Which clock a governor asks for, and how often.
 
 use super::*;
+use crate::ablation::Situation;
 use crate::task::{Policy, TaskId};
 use crate::testbed::{Bed, MS};
 
-fn domain(cpus: &str, fast_switch: bool) -> FrequencyDomain {
+pub(super) fn domain(cpus: &str, fast_switch: bool) -> FrequencyDomain {
     FrequencyDomain {
         cpus: CpuMask::parse_list(cpus).expect("a list of CPUs"),
         frequencies: vec![500_000, 1_000_000, 1_500_000, 2_000_000],
@@ -28,7 +29,7 @@ fn run(bed: &mut Bed, milliseconds: u64) -> Vec<(u64, u32)> {
     seen
 }
 
-fn hog(kernel: &str, domains: Vec<FrequencyDomain>) -> (Bed, TaskId) {
+pub(super) fn hog(kernel: &str, domains: Vec<FrequencyDomain>) -> (Bed, TaskId) {
     let mut bed = Bed::new(kernel, 2, 1);
     bed.scheduler.set_frequency_domains(domains);
     let task = bed.spawn(0, 0);
@@ -189,3 +190,23 @@ fn the_busiest_cpu_of_a_shared_clock_decides() {
     bed.scheduler.cpufreq_update_util(Cpu(1));
     assert_eq!(bed.scheduler.take_frequency_requests(&mut requests), 2, "both CPUs were looked at");
 }
+
+/// A CPU that uses nothing gets a task back from I/O: the clock that it asks for, kHz.
+fn clock_after_io(kernel: &str) -> u32 {
+    let mut bed = governed(kernel, "0");
+    let frequencies = (1..=16).map(|step| 125_000 * step).collect();
+    bed.scheduler.set_frequency_domains(vec![FrequencyDomain { frequencies, ..domain("0", true) }]);
+    bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(10 * MS));
+    bed.scheduler.cpufreq_update_after_io(Cpu(0));
+    let mut requests = Vec::new();
+    bed.scheduler.take_frequency_requests(&mut requests);
+    requests.first().map_or(0, |request| request.khz)
+}
+
+#[test]
+fn a_task_that_comes_back_from_io_raises_the_clock() {
+    // A quarter more than a sixteenth, and than an eighth, of 2 GHz.
+    assert_eq!(["v5.1", "v5.2", "v6.12"].map(clock_after_io), [250_000, 375_000, 375_000]);
+}
+
+pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("io-boost", |kernel| clock_after_io(kernel).into())];

@@ -41,6 +41,9 @@ impl Scheduler {
         if !sleeps_on {
             self.util_est_enqueue(task);
         }
+        if self.tasks[task.index()].in_iowait {
+            self.cpufreq_update_after_io(cpu);
+        }
         let mut level = Some(self.tasks[task.index()].se);
         let mut request = None;
         let (mut joined, mut idle) = (false, u32::from(self.tasks[task.index()].policy == Policy::Idle));

@@ -62,6 +62,9 @@ impl Scheduler {
             self.report(EventKind::SchedStatSleep(self.delay_of(task, clock.since(start))));
         }
         if let Some(start) = blocked {
+            if self.tasks[task.index()].in_iowait {
+                self.report(EventKind::SchedStatIowait(self.delay_of(task, clock.since(start))));
+            }
             self.report(EventKind::SchedStatBlocked(self.delay_of(task, clock.since(start))));
         }
     }

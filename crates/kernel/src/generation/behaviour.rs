@@ -231,6 +231,14 @@ behaviours! {
         OnUtilization = "a quarter more utilization of the busiest CPU",
     }
 
+    /// What a governor begins with when a task comes back from I/O.
+    IoBoost {
+        /// With the clock's lowest frequency.
+        LowestFrequency = "with the lowest frequency",
+        /// With an eighth of the CPU.
+        Eighth = "with an eighth of the CPU",
+    }
+
     /// At which changes of utilization a governor is asked.
     GovernorHook {
         /// Whenever a root queue's averages have decayed, wherever that happens.
@@ -351,6 +359,8 @@ pub struct Behaviours {
     pub request: Request,
     /// See [`Headroom`].
     pub headroom: Headroom,
+    /// See [`IoBoost`].
+    pub io_boost: IoBoost,
     /// See [`GovernorHook`].
     pub governor_hook: GovernorHook,
     /// See [`Hrtick`].
@@ -424,6 +434,7 @@ impl Behaviours {
             ("fork placement", self.fork_placement.describe(), true),
             ("empty group", self.empty_group.describe(), true),
             ("headroom", self.headroom.describe(), true),
+            ("boost after I/O", self.io_boost.describe(), true),
             ("governor", self.governor_hook.describe(), true),
             ("slice timer", self.hrtick.describe(), true),
             ("real-time limit", self.rt_limit.describe(), true),

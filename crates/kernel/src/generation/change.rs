@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup, ForkPlacement,
-    ForkPreemption, GovernorHook, Headroom, Hrtick, LagInflation, LagLimit, Pick, Placement, ProtectionStart,
-    Request, Reschedule, Reweight, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero,
-    WakeupPreemption, Yield,
+    ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit, Pick, Placement,
+    ProtectionStart, Request, Reschedule, Reweight, RtLimit, SliceProtection, TestPick, TickPreemption,
+    VirtualZero, WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::balance::BalanceEffect;
@@ -102,6 +102,8 @@ pub enum Effect {
     Request(Request),
     /// Another place for headroom.
     Headroom(Headroom),
+    /// Another boost after I/O to begin with.
+    IoBoost(IoBoost),
     /// Another limit of real-time tasks.
     RtLimit(RtLimit),
     /// Another end of slices by a timer.
@@ -159,6 +161,7 @@ impl Effect {
             Effect::ForkPlacement(rule) => behaviours.fork_placement = rule,
             Effect::Request(rule) => behaviours.request = rule,
             Effect::Headroom(rule) => behaviours.headroom = rule,
+            Effect::IoBoost(rule) => behaviours.io_boost = rule,
             Effect::Hrtick(rule) => behaviours.hrtick = rule,
             Effect::RtLimit(rule) => behaviours.rt_limit = rule,
             Effect::GovernorHook(rule) => behaviours.governor_hook = rule,

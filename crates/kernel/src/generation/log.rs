@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use super::behaviour::{
     Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup,
-    ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, LagInflation, LagLimit, Pick, Placement,
-    ProtectionStart, Request, Reschedule, Reweight, RtLimit, SliceProtection, TestPick, TickPreemption,
-    VirtualZero, WakeupPreemption, Yield,
+    ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit, Pick,
+    Placement, ProtectionStart, Request, Reschedule, Reweight, RtLimit, SliceProtection, TestPick,
+    TickPreemption, VirtualZero, WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::left_out::LEFT_OUT_CHANGES;
@@ -83,6 +83,7 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     fork_placement: ForkPlacement::OnParentsQueue,
     request: Request::BaseSlice,
     headroom: Headroom::OnFrequency,
+    io_boost: IoBoost::LowestFrequency,
     hrtick: Hrtick::NotFollowed,
     rt_limit: RtLimit::EachPeriod,
     governor_hook: GovernorHook::EveryQueueUpdate,
@@ -178,6 +179,9 @@ const HRTICK_BEFORE: &str =
 const POLICY_CHANGES: &[Change] = &[
     change("fdf5f315d5cf", "no-lb-bias", (4, 20), "sched/fair: Disable LB_BIAS by default", &[
         Effect::SetFeature(Feature::LbBias, false),
+    ]),
+    change("9eca544b1491", "io-boost", (5, 2), "cpufreq: schedutil: Simplify iowait boosting", &[
+        Effect::IoBoost(IoBoost::Eighth),
     ]),
     change("5e83eafbfd3b", "no-cpu-load", (5, 3), "sched/fair: Remove the rq->cpu_load[] update code", &[
         Effect::RemoveFeature(Feature::LbBias),

@@ -61,6 +61,7 @@ impl Engine {
             Action::Send => self.work_in_kernel(cpu, index, self.machine.costs.send),
             Action::Receive => self.work_in_kernel(cpu, index, self.machine.costs.receive),
             Action::Sleep(least) => self.enter_system_call(cpu, index, SystemCall::Nanosleep(least)),
+            Action::Io(time) => self.enter_system_call(cpu, index, SystemCall::Io(time)),
             Action::Spawn(spec) => {
                 let numbers = &mut self.programs[thread.program].threads;
                 let id = ThreadId(numbers.len() as u32);
@@ -89,6 +90,7 @@ impl Engine {
         let cost = match call {
             SystemCall::FutexWait
             | SystemCall::Nanosleep(_)
+            | SystemCall::Io(_)
             | SystemCall::SchedYield
             | SystemCall::EnterGroup(_)
             | SystemCall::SetScheduler { .. } => costs.syscall,
@@ -114,6 +116,12 @@ impl Engine {
                 let expires = self.sleep_expires(least);
                 self.queue.arrange_interrupt(cpu, expires, Interrupt::Timer { thread: index as u32 });
                 self.sleep(cpu, index, Wait::Timer);
+            }
+            SystemCall::Io(time) => {
+                let done = self.now + time;
+                self.queue.arrange_interrupt(cpu, done, Interrupt::Timer { thread: index as u32 });
+                self.kernel.set_in_iowait(self.threads[index].task);
+                self.sleep_as(cpu, index, (Wait::Timer, TaskState::UNINTERRUPTIBLE));
             }
             SystemCall::Work => self.return_to_user(cpu),
             SystemCall::Wake { target, sync } => {
@@ -196,9 +204,13 @@ impl Engine {
     }
 
     fn sleep(&mut self, cpu: Cpu, index: usize, how: Wait) {
+        self.sleep_as(cpu, index, (how, TaskState::INTERRUPTIBLE));
+    }
+
+    fn sleep_as(&mut self, cpu: Cpu, index: usize, (how, state): (Wait, TaskState)) {
         self.threads[index].wait = how;
-        self.kernel.deactivate_task(cpu, TaskState::INTERRUPTIBLE);
-        self.schedule(cpu, TaskState::INTERRUPTIBLE);
+        self.kernel.deactivate_task(cpu, state);
+        self.schedule(cpu, state);
     }
 
     /// Creates the thread that has number `id` in its workload, on `cpu`; it is not queued yet.

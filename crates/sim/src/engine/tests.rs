@@ -453,6 +453,34 @@ fn the_kernels_own_work_is_slow_on_a_slow_clock() {
     assert!(slow < full, "a switch takes longer, so there are fewer: {slow} and {full}");
 }
 
+/// It uses next to nothing of a fast clock, so that only the boost after I/O can speed it up.
+#[test]
+fn the_clock_is_raised_for_a_task_that_waits_for_devices() {
+    for kernel in ["v5.1", "v6.6"] {
+        let cycles = |wait: fn(Ns) -> Action| {
+            let frequencies = vec![100_000, 400_000, 2_000_000];
+            let clock = FrequencyDomain { frequencies, ..with_clock(true).frequency_domains[0].clone() };
+            let machine = Machine { frequency_domains: vec![clock], ..machine(2) };
+            let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
+            let worker = vec![Action::Run(Ns::from_us(20)), wait(Ns::from_us(400))];
+            engine.start(Script::new(vec![(spec(0, "1"), worker)]));
+            let mut waits = 0;
+            engine.set_tracing(true);
+            engine.run_until(
+                Ns::from_secs(1),
+                &mut sink_fn(|event: &Event<'_>| {
+                    waits += u32::from(matches!(event.kind, EventKind::SchedStatIowait(_)));
+                }),
+            );
+            (engine.counters().switches, waits)
+        };
+        let (sleeping, none) = cycles(Action::Sleep);
+        let (waiting, waits) = cycles(Action::Io);
+        assert!(10 * waiting > 11 * sleeping, "{kernel}: {waiting} and {sleeping} switches");
+        assert!(none == 0 && waits > 100, "{kernel}: {waits} waits for devices are reported");
+    }
+}
+
 /// Two CPUs carried out in turn: both compute for 10 ms of instructions, and the first gets five turns of eight.
 #[test]
 fn cpus_that_are_carried_out_in_turn_share_the_speed_of_one() {

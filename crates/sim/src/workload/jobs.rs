@@ -107,10 +107,11 @@ impl Jobs {
                 self.spawn(Role::Child(job), "child")
             }
             (Kind::Spawn, _) if self.shared[job].children > 0 => Action::Wait,
-            (Kind::Spin | Kind::Yield | Kind::Sleep | Kind::Pairs, 0) => {
+            (Kind::Spin | Kind::Yield | Kind::Sleep | Kind::Io | Kind::Pairs, 0) => {
                 Action::Run(about(self.options.run, 4, random))
             }
             (Kind::Yield, 1) => Action::Yield,
+            (Kind::Io, 1) => Action::Io(about(self.options.sleep, 2, random)),
             (Kind::Sleep, 1) => Action::Sleep(about(self.options.sleep, 2, random)),
             (Kind::Pairs, 1) => {
                 self.shared[job].asked = true;
@@ -228,7 +229,7 @@ mod tests {
     #[test]
     fn mistakes_are_told_in_one_line() {
         for (line, problem) in [
-            ("dance", "'dance' is none of spin, yield, sleep, pairs or spawn"),
+            ("dance", "'dance' is none of spin, yield, sleep, io, pairs or spawn"),
             ("spin -n 0", "-n '0' is not a whole number from 1 to 100000"),
             ("spin --fast", "unknown option '--fast'"),
         ] {

@@ -12,6 +12,7 @@ usage: jobs KIND [OPTIONS]
   spin     each job computes, again and again
   yield    the same, and offers its CPU after each operation
   sleep    each job computes and waits for a device
+  io       the same, in a wait that no signal ends and for which the clock is raised
   pairs    each client computes, wakes its server and waits for the answer
   spawn    each job creates children that compute and end, and waits for them
       -n, --jobs N      jobs; of pairs, pairs (1)
@@ -30,6 +31,8 @@ pub enum Kind {
     Yield,
     /// Compute and wait for a device.
     Sleep,
+    /// The same, in a wait that is told to be one for I/O.
+    Io,
     /// Clients and servers.
     Pairs,
     /// Create children that compute and end.
@@ -55,13 +58,14 @@ pub struct Options {
 
 impl Options {
     pub(super) fn parse(args: &[String]) -> Result<Options, String> {
-        let kinds = "spin, yield, sleep, pairs or spawn";
+        let kinds = "spin, yield, sleep, io, pairs or spawn";
         let (kind, args) = args.split_first().ok_or_else(|| format!("name what jobs do: {kinds}"))?;
         let kind = match kind.as_str() {
             "-h" | "--help" => return Err(USAGE.to_string()),
             "spin" => Kind::Spin,
             "yield" => Kind::Yield,
             "sleep" => Kind::Sleep,
+            "io" => Kind::Io,
             "pairs" => Kind::Pairs,
             "spawn" => Kind::Spawn,
             other => return Err(format!("'{other}' is none of {kinds}")),
