@@ -1,6 +1,7 @@
 //! Pictures: small workloads on small machines, drawn as who ran where.
 
 mod balance;
+mod costs;
 mod groups;
 
 use fairlab_analysis::timeline::Timeline;

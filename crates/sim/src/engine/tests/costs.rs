@@ -1,0 +1,237 @@
+//! What each piece of kernel work costs, to the nanosecond: each cost has a decimal digit of its own, so that times tell
+//! what they are made of.
+
+use fairlab_event::{Cpu, Event, EventKind, Ns, sink_fn};
+use fairlab_kernel::CpuMask;
+
+use super::{Script, machine, spec};
+use crate::engine::Engine;
+use crate::machine::{Costs, Machine};
+use crate::workload::{Action, ThreadId, ThreadSpec};
+
+/// A machine whose costs are nothing but these, in ns, and that ticks once in 10 ms.
+fn costing(cpus: u32, costs: &[(&str, u64)]) -> Machine {
+    let mut machine = Machine { hz: 100, ..machine(cpus) };
+    for cost in Costs::default().table() {
+        machine.costs.set(cost.name, Ns::ZERO);
+    }
+    for &(name, ns) in costs {
+        assert!(machine.costs.set(name, Ns(ns)), "{name}");
+    }
+    machine
+}
+
+/// The events of the time after `from`: when, on which CPU, what.
+fn events(
+    kernel: &str,
+    machine: Machine,
+    threads: Vec<(ThreadSpec, Vec<Action>)>,
+    from: Ns,
+    end: Ns,
+) -> String {
+    let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
+    engine.set_tracing(true);
+    engine.start(Script::new(threads));
+    let mut text = String::new();
+    let mut sink = sink_fn(|event: &Event<'_>| {
+        let what = match event.kind {
+            EventKind::SchedWaking(wakeup) => format!("waking {}", wakeup.pid.0),
+            EventKind::SchedWakeup(wakeup) => format!("wakeup {}", wakeup.pid.0),
+            EventKind::SchedWakeupNew(wakeup) => format!("new {}", wakeup.pid.0),
+            EventKind::SchedSwitch(switch) => format!("switch {} {}", switch.prev_pid.0, switch.next_pid.0),
+            EventKind::SchedMigrateTask { pid, dest_cpu, .. } => format!("migrate {} {}", pid.0, dest_cpu.0),
+            EventKind::SchedProcessExit { .. } => "exit".to_string(),
+            _ => return,
+        };
+        if event.time >= from {
+            text += &format!("{:>10} {} {what}\n", event.time.0, event.cpu.0);
+        }
+    });
+    engine.run_until(end, &mut sink);
+    drop(sink);
+    text
+}
+
+/// Costs of wakeups, one digit each.
+const WAKING: &[(&str, u64)] = &[
+    ("syscall_ns", 1),
+    ("wakeup_ns", 10),
+    ("context_switch_ns", 100),
+    ("interrupt_ns", 1_000),
+    ("timer_ns", 10_000),
+    ("idle_exit_ns", 100_000),
+    ("ipi_ns", 1_000_000),
+];
+
+fn run(ms: u64) -> Action {
+    Action::Run(Ns::from_ms(ms))
+}
+
+fn only(cpu: u32) -> Action {
+    let allowed = Some(CpuMask::single(Cpu(cpu)));
+    Action::SetScheduler { policy: None, nice: None, request: None, allowed }
+}
+
+#[test]
+fn a_wakeup_of_another_cpu_takes_a_call_an_interrupt_and_two_switches() {
+    let waker = vec![run(3), Action::Wake(ThreadId(2)), Action::Run(Ns::from_secs(1))];
+    let waiter = vec![Action::Wait, run(4)];
+    let threads = vec![(spec(0, "0"), waker), (spec(0, "1"), waiter)];
+    // Switched to at 1,101,100: 3 ms and 111 ns later the call is made.
+    let expected = "   1101100 0 new 1001
+   1101100 0 new 1002
+   1101100 0 exit
+   1101100 0 switch 1000 1001
+   2202100 1 switch 0 1002
+   2202201 1 switch 1002 0
+   4101211 0 waking 1002
+   5201211 1 wakeup 1002
+   5202211 1 switch 0 1002
+   9202312 1 switch 1002 0
+";
+    assert_eq!(events("v6.6", costing(2, WAKING), threads, Ns(1_101_100), Ns::from_ms(30)), expected);
+}
+
+#[test]
+fn a_sleep_ends_after_its_slack_and_an_idle_cpu_has_to_wake() {
+    let threads = vec![(spec(0, "0"), vec![Action::Sleep(Ns::from_ms(3)), run(1)])];
+    // 3,050,000 ns from 1,101,201, where the call was made.
+    let expected = "   1101201 0 switch 1001 0
+   4251201 0 waking 1001
+   4251201 0 wakeup 1001
+   4262201 0 switch 0 1001
+   5262302 0 switch 1001 0
+   8412302 0 waking 1001
+   8412302 0 wakeup 1001
+   8423302 0 switch 0 1001
+";
+    assert_eq!(events("v6.6", costing(1, WAKING), threads, Ns(1_101_200), Ns(9_000_000)), expected);
+}
+
+#[test]
+fn an_interrupt_takes_its_time_from_what_it_interrupts() {
+    let threads = vec![
+        (spec(0, "0"), vec![run(5), Action::Exit]),
+        (spec(0, "0"), vec![Action::Sleep(Ns::from_ms(1)), run(9)]),
+    ];
+    // 5 ms of the hog, and 11,000 ns of the interrupt at 2,151,201.
+    let expected = "   1101201 0 switch 1002 1001
+   2151201 0 waking 1002
+   2151201 0 wakeup 1002
+   6112301 0 exit
+   6112301 0 switch 1001 1002
+";
+    let kernel = "v6.5+NO_WAKEUP_PREEMPTION";
+    assert_eq!(events(kernel, costing(1, WAKING), threads, Ns(1_101_101), Ns(9_000_000)), expected);
+}
+
+#[test]
+fn calls_take_what_they_cost() {
+    use Action::{Exit, Receive, Send, SystemCall, Wake, WakeSync, Yield};
+    const CALLS: &[(&str, u64)] = &[
+        ("syscall_ns", 1),
+        ("wakeup_ns", 10),
+        ("send_ns", 100),
+        ("receive_ns", 1_000),
+        ("fork_ns", 10_000),
+        ("exit_ns", 100_000),
+        ("tick_ns", 1_000_000),
+    ];
+    let ends = |actions: Vec<Action>, kernel: &str| {
+        let threads = vec![(spec(0, "0"), actions)];
+        events(kernel, costing(1, CALLS), threads, Ns(10_000), Ns::from_ms(90))
+    };
+    let before = "     10000 0 new 1001\n    110000 0 exit\n    110000 0 switch 1000 1001\n";
+    // One message out and two in, 5 ms of a call, three wakeups, one of them at the end of a write: eight calls.
+    let there = ThreadId(7);
+    let calls = vec![
+        Send,
+        Receive,
+        Receive,
+        SystemCall(Ns(5_000_000)),
+        Yield,
+        WakeSync(there),
+        Wake(there),
+        Wake(there),
+        only(0),
+        Exit,
+    ];
+    assert_eq!(ends(calls, "v6.6"), format!("{before}   5212138 0 exit\n"));
+    // Two ticks on the way.
+    assert_eq!(ends(vec![run(25), Exit], "v6.6"), format!("{before}  27210000 0 exit\n"));
+    let polls = vec![Action::SpinUntil(Ns::from_ms(25)), Exit];
+    assert_eq!(ends(polls, "v6.6"), format!("{before}  25100000 0 exit\n"), "the clock waits for nobody");
+}
+
+#[test]
+fn going_idle_takes_a_look_at_each_cpu_and_what_is_pulled_its_move() {
+    const BALANCE: &[(&str, u64)] = &[
+        ("newidle_ns", 1),
+        ("balance_cpu_ns", 10),
+        ("blocked_cpu_ns", 1_000),
+        ("blocked_queue_ns", 10_000),
+        ("migrate_ns", 100_000),
+        ("context_switch_ns", 1_000_000),
+    ];
+    let hog = || vec![Action::Run(Ns::from_secs(1))];
+    let threads =
+        vec![(spec(0, "0"), hog()), (spec(0, "1"), vec![run(4), Action::Exit]), (spec(0, "0-1"), hog())];
+    // Its own load is aged and two CPUs are looked at; then one task, which is moved.
+    let expected = "   6000000 1 exit
+   6011021 1 migrate 1003 1
+   6111031 1 switch 1002 1003
+";
+    assert_eq!(events("v6.6", costing(2, BALANCE), threads, Ns::from_ms(5), Ns::from_ms(10)), expected);
+}
+
+#[test]
+fn the_stopper_takes_a_switch_and_a_move() {
+    const PUSH: &[(&str, u64)] = &[
+        ("syscall_ns", 1),
+        ("context_switch_ns", 10),
+        ("interrupt_ns", 100),
+        ("migrate_ns", 1_000),
+        ("newidle_ns", 10_000),
+        ("idle_exit_ns", 100_000),
+        ("ipi_ns", 1_000_000),
+    ];
+    let threads = vec![(spec(0, "0"), vec![run(3), only(1), run(1), Action::Exit])];
+    let expected = "   1100110 0 switch 1000 1001
+   4100121 0 waking 500000
+   4100121 0 wakeup 500000
+   4100121 0 switch 1001 500000
+   4101131 0 migrate 1001 1
+   4111131 0 switch 500000 0
+   5201231 1 switch 0 1001
+   6201241 1 exit
+";
+    let made = events("v6.6", costing(2, PUSH), threads, Ns(1_100_110), Ns::from_ms(30));
+    assert_eq!(made.split_once("exit\n").map(|(_, after)| after), Some(expected));
+}
+
+#[test]
+fn a_search_takes_a_look_at_each_cpu_and_the_softirq_what_it_balances() {
+    const SEARCH: &[(&str, u64)] =
+        &[("scan_cpu_ns", 1), ("softirq_ns", 1_000), ("balance_cpu_ns", 10_000), ("tick_ns", 100_000)];
+    let threads = vec![
+        (spec(0, "0"), vec![run(3), Action::Wake(ThreadId(2)), Action::Exit]),
+        (spec(0, "0-3"), vec![Action::Wait, Action::Exit]),
+        (spec(0, "1"), vec![run(9), Action::Exit]),
+    ];
+    // One CPU was looked at; whoever goes idle looks at four.
+    let expected = "   3000000 2 exit
+   3000001 0 exit
+   3040000 2 switch 1002 0
+   3040001 0 switch 1001 0
+   9000000 1 exit
+";
+    let made = events("v6.6", costing(4, SEARCH), threads, Ns::from_ms(2), Ns::from_ms(9));
+    assert_eq!(made.split_once("switch 0 1002\n").map(|(_, after)| after), Some(expected));
+    let hogs = vec![(spec(0, "0"), vec![run(95)]), (spec(0, "0"), vec![run(95)])];
+    // Every tick; the softirq at two of the first three, with two CPUs to look at in the second.
+    let expected = "  10101000 0 switch 1001 1002
+  30121000 0 switch 1002 1001
+  40100000 0 switch 1001 1002
+";
+    assert_eq!(events("v6.6", costing(2, SEARCH), hogs, Ns::from_ms(1), Ns::from_ms(41)), expected);
+}
