@@ -26,7 +26,7 @@ use crate::generation::Feature;
 use crate::generation::behaviour::{
     DelayedLag, ForkPlacement, Request, Reschedule, Reweight, SliceProtection,
 };
-use crate::group::GroupId;
+use crate::group::{GroupId, MovedWaiting};
 use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
@@ -760,6 +760,21 @@ impl Scheduler {
         self.change_group(task, group);
         self.enqueue_task(task, EnqueueFlags::default());
         self.set_next_task(task, false);
+    }
+
+    /// A waiting task leaves its queue for that of another group, which it joins by [`attach`](Self::attach).
+    ///
+    /// Kernel: `sched_move_task()`, up to where the task is queued again.
+    pub fn leave_for_group(&mut self, task: TaskId, group: Option<GroupId>) {
+        self.stand_on(self.task(task).cpu);
+        self.dequeue_task(task, DequeueFlags::default());
+        self.tasks[task.index()].on_rq = OnRq::Waking;
+        self.change_group(task, group);
+    }
+
+    /// Whether a waiting task that has changed groups is tested for preemption (`MovedWaiting`).
+    pub fn tests_regrouped(&self) -> bool {
+        self.generation.groups.moved_waiting == MovedWaiting::MayPreempt
     }
 
     /// A task that does not run changes groups.

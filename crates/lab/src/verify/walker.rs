@@ -15,6 +15,7 @@ mod delaying;
 mod groups;
 mod judging;
 mod lifecycle;
+mod moving;
 mod parameters;
 mod probes;
 mod selections;
@@ -314,6 +315,7 @@ impl Walker {
                 self.cpus[record.cpu.index()].preempts = Some((*cpu, record.number)).filter(|_| *preempts);
             }
             What::WaitEnds(pid) => {
+                self.end_wait_in_old_group(record, *pid);
                 self.renice_waiting(record, *pid);
                 self.on_wait_ends(record, *pid);
             }

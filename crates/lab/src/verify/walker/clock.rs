@@ -91,8 +91,10 @@ impl Walker {
         if self.clocks_shown || self.cpus[cpu.index()].blocked || !self.is_fair(curr) {
             return;
         }
-        if let Some(clock) = self.clock_of_charge_at_pick(cpu) {
-            self.charge_groups(cpu, clock);
+        // Without a charge to come no time has passed since the last one, which may not have been that of the groups.
+        match self.clock_of_charge_at_pick(cpu) {
+            Some(clock) => self.charge_groups(cpu, clock),
+            None => self.account_levels(cpu),
         }
     }
 

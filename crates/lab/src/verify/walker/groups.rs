@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Cpu, Pid};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
-use fairlab_kernel::{GroupId, TaskId, Vruntime};
+use fairlab_kernel::{GroupId, Vruntime};
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
@@ -252,15 +252,6 @@ impl Walker {
         }
     }
 
-    /// The group that a task is being moved to, as the cgroup event after the move says.
-    pub(super) fn group_moved_to(&self, pid: Pid) -> Option<GroupId> {
-        self.window.of_task(pid).find_map(|record| match &record.what {
-            What::CgroupAttach { inode, .. } => Some(self.groups.with_inode(*inode)),
-            What::Exit(_) => Some(None),
-            _ => None,
-        })?
-    }
-
     /// The group that a new task is in from the start, where that is not its parent's.
     pub(super) fn group_from_start(&self, child: Pid) -> Option<GroupId> {
         let mut coming =
@@ -269,19 +260,6 @@ impl Walker {
             What::CgroupAttach { inode, .. } => self.groups.with_inode(*inode),
             _ => None,
         })
-    }
-
-    /// A task that does not run is moved to another group.
-    pub(super) fn regroup(&mut self, task: TaskId) {
-        let pid = self.pid_of(task);
-        if let Some(group) = self.group_moved_to(pid) {
-            let relative_known = self.is_known(task) && self.min_known(self.queue_of(task));
-            self.sched.regroup_sleeping(task, group);
-            let known = relative_known && self.min_known(self.queue_of(task));
-            if !self.by_lag {
-                self.set_known(task, known);
-            }
-        }
     }
 
     /// Where a group's entity stands on its queue from now until it is picked.

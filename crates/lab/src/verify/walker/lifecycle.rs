@@ -94,15 +94,17 @@ impl Walker {
     }
 
     /// The running task leaves its queue and comes back at once: why is told by what was announced before.
-    pub(super) fn requeue_running(&mut self, task: TaskId, cpu: Cpu) {
-        let pid = self.pid_of(task);
+    ///
+    /// `by`: the CPU whose code does so.
+    pub(super) fn requeue_running(&mut self, task: TaskId, by: Cpu) {
+        let (pid, cpu) = (self.pid_of(task), self.sched.task(task).cpu());
         let shown = self.prio_shown_later(pid);
-        let traced = self.traced_move(pid, cpu);
+        let traced = self.traced_move(pid, by);
         let Some(info) = self.tasks.get_mut(&pid) else { return };
-        let moved = std::mem::take(&mut info.moving_group) || info.exiting || traced.is_some();
+        let moved = info.moving_group.take().is_some() || info.exiting || traced.is_some();
         let announced = info.announced.take();
-        let ends = self.window.on_cpu(cpu).find(|record| ends_wait(record)).map_or(0, |record| record.number);
-        self.cpus[cpu.index()].ahead_until = ends;
+        let ends = self.window.on_cpu(by).find(|record| ends_wait(record)).map_or(0, |record| record.number);
+        self.cpus[by.index()].ahead_until = ends;
         let unannounced = shown.and_then(Prio::nice).filter(|_| !self.next_charge_fits(task));
         let announced = announced.filter(|parameters| self.differs(task, parameters));
         let announced = announced.or_else(|| unannounced.and_then(|nice| self.reniced(task, nice, cpu)));
@@ -111,28 +113,30 @@ impl Walker {
         let stays = (moved && self.prints_every_charge()).then(|| self.sched.group_of(task));
         let group = traced.or_else(|| self.group_moved_to(pid).filter(|_| moved)).or(stays);
         if traced.is_some() {
-            self.prepare_coming(cpu, group, ends_wait);
+            self.prepare_coming(by, group, ends_wait);
         }
         match announced {
             Some(parameters) if !moved => {
-                self.give_coming_weights(cpu, |record| matches!(record.what, What::WaitEnds(_)));
+                self.give_coming_weights(by, |record| matches!(record.what, What::WaitEnds(_)));
                 self.give_parameters(task, parameters);
             }
             _ => {
-                self.give_coming_weights(cpu, |record| joins(record) || ends_wait(record));
+                self.give_coming_weights(by, |record| joins(record) || ends_wait(record));
                 let left = self.sched.take_running_off(cpu, moved);
                 self.sched.flush_given_weights(cpu);
-                self.give_coming_weights(cpu, ends_wait);
-                self.throttle_before(cpu, ends_wait);
+                self.give_coming_weights(by, ends_wait);
+                self.throttle_before(by, ends_wait);
                 if left {
                     self.sched.put_running_back(cpu, group);
                 }
             }
         }
         self.sched.flush_given_weights(cpu);
-        if moved {
+        if moved && by == cpu {
             // The group may be throttled: sched_move_task() has the task picked again.
             self.cpus[cpu.index()].resched_due = true;
+        } else if moved && !self.seen.resched_probe {
+            self.sched.force_need_resched(cpu, true, false);
         }
         self.note_minima(task);
         let queue = self.queue_of(task);
@@ -212,6 +216,9 @@ impl Walker {
 
     /// Code on another CPU has accounted a running task whose nice level or affinity it is about to change.
     pub(super) fn requeue_from_elsewhere(&mut self, record: &Record, task: TaskId) {
+        if self.info(task).is_some_and(|info| info.moving_group == Some(record.cpu)) {
+            return self.requeue_running(task, record.cpu);
+        }
         let here = |parameters: &mut Parameters| parameters.by == record.cpu;
         let announced = self.info(task).and_then(|info| info.announced.take_if(here));
         let announced = announced.filter(|parameters| self.differs(task, parameters));

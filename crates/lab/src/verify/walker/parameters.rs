@@ -84,11 +84,12 @@ impl Walker {
         }
     }
 
-    /// A probe shows the slice that a task asks for. Off its queue it may have one of when it last was on one.
+    /// A probe shows the slice that a task asks for. One that has not been placed for long may have one of before.
     pub(super) fn follow_slice(&mut self, probe: &Probe) {
-        let queued = probe.get(Key::OnRq) == Some(1);
-        let shown = probe.unsigned(Key::Slice).filter(|&slice| slice > 0 && queued);
-        if let (Some(task), Some(slice)) = (self.probed_task(probe), shown) {
+        let shown = probe.unsigned(Key::Slice).filter(|&slice| slice > 0);
+        let (Some(task), Some(slice)) = (self.probed_task(probe), shown) else { return };
+        let placed = self.knowledge.entity(self.sched.task_entity(task)).placed_once;
+        if placed || probe.get(Key::OnRq) == Some(1) {
             self.sched.force_slice(task, slice);
         }
     }

@@ -34,7 +34,7 @@ impl Walker {
             }
             At::Nice => self.on_nice(record, probe),
             At::SetScheduler => self.on_set_scheduler(record, probe),
-            At::MoveGroup => self.on_move_group(probe),
+            At::MoveGroup => self.on_move_group(record, probe),
             At::Yield => self.on_yield(probe),
             At::SetShares => self.on_set_shares(record, probe),
             At::SelectTaskRq => {
@@ -62,6 +62,7 @@ impl Walker {
             }
             At::ReweightEntityReturn => self.after_reweight(record, probe),
             At::EnqueueEntity | At::EnqueueTask => {
+                self.take_off_old_group(record, probe);
                 if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task())
                     && let Some(info) = self.cpus.get_mut(cpu.index())
                 {
@@ -88,6 +89,7 @@ impl Walker {
                 if probe.task().is_some() && probe.task() == self.cpus[record.cpu.index()].requeued => {}
             At::Remove | At::Insert => self.compare_entity(record, probe),
             At::Place => {
+                self.take_off_old_group(record, probe);
                 self.put_waiting_back(record, probe);
                 self.compare_minimum(record, probe);
                 self.before_place(record, probe);
@@ -116,6 +118,7 @@ impl Walker {
                 self.cpus[record.cpu.index()].dequeues = None;
                 self.leave_throttled(record);
                 self.block_before_sleepers(record, probe);
+                self.take_off_old_group(record, probe);
                 self.compare_lag_at_dequeue(record, probe);
             }
             At::PickReturn if !self.by_lag => self.charge_for_pick(record.cpu),
@@ -147,23 +150,6 @@ impl Walker {
         match probe.at {
             At::ReschedLazy => self.sched.force_need_resched(cpu, at_once, true),
             _ => self.sched.force_need_resched(cpu, true, lazy),
-        }
-    }
-
-    fn announce(&mut self, probe: &Probe, note: impl FnOnce(&mut super::TaskInfo)) {
-        if let Some(info) = probe.task().and_then(|pid| self.tasks.get_mut(&pid)) {
-            note(info);
-        }
-    }
-
-    /// `sched_move_task()` begins: of a task that runs, its way off the queue and back follows; of another it is done here.
-    fn on_move_group(&mut self, probe: &Probe) {
-        let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
-        let Some(task) = task else { return };
-        if self.sched.curr(self.sched.task(task).cpu()) == task {
-            self.announce(probe, |info| info.moving_group = true);
-        } else {
-            self.regroup(task);
         }
     }
 
@@ -301,7 +287,8 @@ impl Walker {
         if self.by_lag && off_queue && self.sched.is_current(entity) {
             self.judge_place_of_current(entity, placed);
         }
-        self.knowledge.entity_mut(entity).placed = Some(placed);
+        let info = self.knowledge.entity_mut(entity);
+        (info.placed, info.placed_once) = (Some(placed), true);
     }
 
     /// `avg_vruntime()` returns to a placement.

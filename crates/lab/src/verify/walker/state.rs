@@ -33,8 +33,10 @@ pub(super) struct TaskInfo {
     pub announced: Option<Parameters>,
     /// The priority that it is lent by one that waits for its lock.
     pub lent: Option<Lent>,
-    /// A `sched_move_task()` that was announced and is not applied yet.
-    pub moving_group: bool,
+    /// The CPU whose code has announced a `sched_move_task()` that is not applied yet.
+    pub moving_group: Option<Cpu>,
+    /// It has left the queue of its old group for that, and is about to join that of the new one.
+    pub joins_group: bool,
     /// It has called `sched_yield()`; and that has been applied since it was last switched.
     pub yielding: bool,
     pub yielded: bool,
@@ -66,7 +68,8 @@ impl TaskInfo {
             exiting: false,
             announced: None,
             lent: None,
-            moving_group: false,
+            moving_group: None,
+            joins_group: false,
             yielding: false,
             yielded: false,
             woken_running: false,
@@ -138,6 +141,8 @@ pub(super) struct EntityInfo {
     pub lag_slack: u64,
     /// Where a probe has just shown it being placed.
     pub placed: Option<Placed>,
+    /// A probe has shown it being placed at some time.
+    pub placed_once: bool,
     /// That has been judged already, before the step that includes it.
     pub place_judged: bool,
     /// How often it has been charged, since the kernel's place of it was last seen, at moments that the trace does not

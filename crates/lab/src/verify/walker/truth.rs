@@ -13,13 +13,15 @@ impl Walker {
     pub(super) fn vruntime_shown_later(&self, task: TaskId) -> Option<Vruntime> {
         let pid = self.pid_of(task);
         let mut nice = self.sched.task(task).nice();
+        let mut runs = self.sched.curr(self.sched.task(task).cpu()) == task;
         for record in self.window.of_task(pid) {
             match &record.what {
                 What::Switch(switch) if switch.next_pid == pid => match self.own_nice(task, switch.next_prio)
                 {
-                    Some(shown) => nice = shown,
+                    Some(shown) => (nice, runs) = (shown, true),
                     None => return None,
                 },
+                What::Switch(_) => runs = false,
                 What::Runtime { runtime, vruntime: Some(vruntime), .. } => {
                     let gained = self.sched.virtual_time_at(task, nice, *runtime) as i64;
                     return Some(Vruntime(*vruntime).plus(-gained));
@@ -32,6 +34,8 @@ impl Walker {
                     }
                 }
                 What::Migrate { .. } | What::Runtime { .. } => return None,
+                // It goes on in another group, on another time line.
+                What::Probe(probe) if probe.at == At::MoveGroup && !runs => return None,
                 _ => {}
             }
         }

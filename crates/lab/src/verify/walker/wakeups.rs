@@ -207,6 +207,10 @@ impl Walker {
                 // The destination has reported the flag before this CPU reported anything again.
                 self.sched.force_need_resched(dest, false, false);
             }
+            let joins_group = self.info(task).is_some_and(|info| std::mem::take(&mut info.joins_group));
+            if joins_group && !self.sched.tests_regrouped() {
+                continue;
+            }
             let decision = self.sched.wakeup_preempt(task);
             self.sched.apply_preempt(task, decision);
         }

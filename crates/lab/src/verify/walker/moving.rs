@@ -1,0 +1,97 @@
+//! Tasks that are moved between groups: a probe announces it (`sched_move_task()`), and the cgroup event that follows says
+//! where to. One that runs is taken off its queue and put back when it is charged, one that waits where probes, or the end
+//! of its wait, show it leaving and joining; another has changed at once.
+//!
+//! Must not know: how a decision is judged.
+
+use fairlab_event::Pid;
+use fairlab_kernel::{GroupId, TaskId};
+
+use super::super::probe::Probe;
+use super::super::record::{Record, What};
+use super::Walker;
+use super::wakeups::contexts;
+
+impl Walker {
+    /// `sched_move_task()` begins.
+    pub(super) fn on_move_group(&mut self, record: &Record, probe: &Probe) {
+        let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
+        let Some(task) = task else { return };
+        let runs = self.sched.curr(self.sched.task(task).cpu()) == task;
+        if runs || (self.waits(task) && self.is_fair(task)) {
+            if let Some(info) = self.info(task) {
+                info.moving_group = Some(record.cpu);
+            }
+        } else {
+            self.regroup(task);
+        }
+    }
+
+    /// The group that a task is being moved to, as the cgroup event after the move says.
+    pub(super) fn group_moved_to(&self, pid: Pid) -> Option<GroupId> {
+        self.window.of_task(pid).find_map(|record| match &record.what {
+            What::CgroupAttach { inode, .. } => Some(self.groups.with_inode(*inode)),
+            What::Exit(_) => Some(None),
+            _ => None,
+        })?
+    }
+
+    /// A task that does not run is moved to another group.
+    pub(super) fn regroup(&mut self, task: TaskId) {
+        let pid = self.pid_of(task);
+        if let Some(group) = self.group_moved_to(pid) {
+            let relative_known = self.is_known(task) && self.min_known(self.queue_of(task));
+            self.sched.regroup_sleeping(task, group);
+            let known = relative_known && self.min_known(self.queue_of(task));
+            if !self.by_lag {
+                self.set_known(task, known);
+            }
+        }
+    }
+
+    /// A probe shows that a waiting task has left its queue, or is about to join one: if it is being moved, it has left that of
+    /// its old group.
+    pub(super) fn take_off_old_group(&mut self, record: &Record, probe: &Probe) {
+        if let Some(pid) = probe.task() {
+            self.leave_old_group(record, pid);
+        }
+    }
+
+    /// The same where only the end of its wait shows it.
+    pub(super) fn end_wait_in_old_group(&mut self, record: &Record, pid: Pid) {
+        if !self.recording.shows_weights {
+            self.leave_old_group(record, pid);
+        }
+    }
+
+    /// A waiting task leaves the queue of its old group; it joins that of its new one with the step's end.
+    fn leave_old_group(&mut self, record: &Record, pid: Pid) {
+        let moved = self.tasks.get(&pid).filter(|info| info.moving_group == Some(record.cpu));
+        let Some(task) = moved.map(|info| info.id) else { return };
+        if !self.waits(task) {
+            return;
+        }
+        let group = self.group_moved_to(pid);
+        let (cpu, queue, levels) =
+            (self.sched.task(task).cpu(), self.queue_of(task), self.sched.levels(task));
+        let lag_known = self.average_known(queue) && self.is_known(task);
+        let known =
+            if self.by_lag { self.is_known(task) } else { self.is_known(task) && self.min_known(queue) };
+        self.note_unprinted_charge(cpu);
+        self.follow_clock(record, cpu);
+        self.sched.leave_for_group(task, group);
+        self.sched.flush_given_weights(cpu);
+        for entity in levels {
+            self.note_minimum(self.sched.queue_of(entity));
+        }
+        self.note_minimum(queue);
+        let info = self.knowledge.entity_mut(self.sched.task_entity(task));
+        (info.known, info.lag_known) = (known, lag_known);
+        if let Some(info) = self.info(task) {
+            (info.moving_group, info.joins_group) = (None, true);
+        }
+        let by = &mut self.cpus[record.cpu.index()];
+        by.detached.push((pid, record.number));
+        (by.tested, by.taken_off, by.detached_in) = (None, None, contexts(record));
+    }
+}
