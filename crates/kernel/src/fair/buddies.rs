@@ -11,12 +11,14 @@ impl Scheduler {
     /// Makes an entity and its groups no longer anybody's buddy.
     ///
     /// Kernel: `clear_buddies()`: each kind of buddy is cleared upwards as long as the level's buddy is this entity.
+    #[inline(always)]
     pub(crate) fn clear_buddies(&mut self, se: SeId) {
         if self.cfs(self.se(se).cfs_rq).has_buddies() {
             self.clear_buddies_upwards(se);
         }
     }
 
+    #[inline(never)]
     fn clear_buddies_upwards(&mut self, se: SeId) {
         let mut level = Some(se);
         while let Some(se) = level {
