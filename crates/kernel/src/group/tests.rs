@@ -171,3 +171,28 @@ fn an_exit_moves_the_minimum_of_its_queue() {
         assert_eq!(moves(kernel) > 0, moved, "{kernel}");
     }
 }
+
+/// In open loop a waiting task leaves and joins in two steps, and comes to stand where one step would put it.
+#[test]
+fn a_waiting_task_changes_groups_in_two_steps() {
+    for kernel in ["v5.10", "v6.6", "v7.2"] {
+        let [one_step, two_steps] = [false, true].map(|in_steps| {
+            let (mut bed, [from, to]) = bed(kernel);
+            let tasks = [from, from, to, to].map(|group| bed.spawn_in(group, 0));
+            bed.run(0, 40);
+            let waits = tasks[..2].iter().find(|&&task| bed.scheduler.curr(Cpu(0)) != task);
+            let &task = waits.expect("one of two waits");
+            if in_steps {
+                bed.scheduler.leave_for_group(task, Some(to));
+                assert!(!bed.entity(task).on_rq && !bed.scheduler.is_on_queue(task), "{kernel}");
+                bed.scheduler.attach(task);
+            } else {
+                bed.scheduler.move_task_to_group(task, to);
+            }
+            assert_eq!(bed.scheduler.group_of(task), to, "{kernel}");
+            let entity = bed.entity(task);
+            (entity.on_rq, entity.cfs_rq, entity.vruntime, entity.deadline, entity.vlag)
+        });
+        assert_eq!(one_step, two_steps, "{kernel}");
+    }
+}

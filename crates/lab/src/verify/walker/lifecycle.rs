@@ -23,8 +23,9 @@ impl Walker {
             self.sched.place_forked(id, cpu);
         }
         self.set_known(id, known);
-        let hidden = self.knowledge.entity(self.sched.task_entity(parent)).request_hidden;
-        self.knowledge.entity_mut(self.sched.task_entity(id)).request_hidden = hidden;
+        let asked = self.knowledge.entity(self.sched.task_entity(parent));
+        let info = self.knowledge.entity_mut(self.sched.task_entity(id));
+        (info.request_shown, info.request_hidden) = (asked.request_shown, asked.request_hidden);
     }
 
     pub(super) fn on_fork(&mut self, record: &Record, parent: Pid, child: Pid, comm: Comm) {

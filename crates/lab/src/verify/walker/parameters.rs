@@ -79,17 +79,18 @@ impl Walker {
     /// `sched_setattr()` begins: what slice the task asks for from now on only probes show.
     pub(super) fn on_attributes_call(&mut self, pid: Pid) {
         let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { return };
-        if self.sched.may_have_own_slices() && !self.recording.shows_weights {
-            self.knowledge.entity_mut(self.sched.task_entity(task)).request_hidden = true;
+        if self.sched.may_have_own_slices() {
+            let shown = self.recording.shows_weights;
+            let info = self.knowledge.entity_mut(self.sched.task_entity(task));
+            (info.request_shown, info.request_hidden) = (shown, !shown);
         }
     }
 
-    /// A probe shows the slice that a task asks for. One that has not been placed for long may have one of before.
+    /// A probe shows the slice of a task that may have asked for one.
     pub(super) fn follow_slice(&mut self, probe: &Probe) {
         let shown = probe.unsigned(Key::Slice).filter(|&slice| slice > 0);
         let (Some(task), Some(slice)) = (self.probed_task(probe), shown) else { return };
-        let placed = self.knowledge.entity(self.sched.task_entity(task)).placed_once;
-        if placed || probe.get(Key::OnRq) == Some(1) {
+        if self.knowledge.entity(self.sched.task_entity(task)).request_shown {
             self.sched.force_slice(task, slice);
         }
     }

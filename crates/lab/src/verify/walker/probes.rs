@@ -61,18 +61,7 @@ impl Walker {
                 self.on_traced(record, probe);
             }
             At::ReweightEntityReturn => self.after_reweight(record, probe),
-            At::EnqueueEntity | At::EnqueueTask => {
-                self.take_off_old_group(record, probe);
-                if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task())
-                    && let Some(info) = self.cpus.get_mut(cpu.index())
-                {
-                    info.enqueued = Some((record.number, record.time));
-                    self.cpus[record.cpu.index()].queues = probe.task();
-                }
-                self.note_return_of_task(record, probe);
-                self.compare_minimum(record, probe);
-                self.put_waiting_back(record, probe);
-            }
+            At::EnqueueEntity | At::EnqueueTask => self.on_enqueue_probe(record, probe),
             At::DequeueEntity | At::PutPrevEntity if probe.group_entity().is_some() => {}
             At::DequeueEntity | At::SetNextEntity | At::SetNextTask | At::PutPrevEntity => {
                 self.note_taken_off(record, probe);
@@ -127,6 +116,20 @@ impl Walker {
             At::RequeueDelayed => self.on_requeue(record, probe),
             _ => {}
         }
+    }
+
+    /// A probe shows something joining a queue.
+    fn on_enqueue_probe(&mut self, record: &Record, probe: &Probe) {
+        self.take_off_old_group(record, probe);
+        if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task())
+            && let Some(info) = self.cpus.get_mut(cpu.index())
+        {
+            info.enqueued = Some((record.number, record.time));
+            self.cpus[record.cpu.index()].queues = probe.task();
+        }
+        self.note_return_of_task(record, probe);
+        self.compare_minimum(record, probe);
+        self.put_waiting_back(record, probe);
     }
 
     /// Whether the core has taken the entity off already whose dequeue the probe is about.
@@ -287,8 +290,7 @@ impl Walker {
         if self.by_lag && off_queue && self.sched.is_current(entity) {
             self.judge_place_of_current(entity, placed);
         }
-        let info = self.knowledge.entity_mut(entity);
-        (info.placed, info.placed_once) = (Some(placed), true);
+        self.knowledge.entity_mut(entity).placed = Some(placed);
     }
 
     /// `avg_vruntime()` returns to a placement.

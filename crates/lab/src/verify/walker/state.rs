@@ -134,15 +134,14 @@ pub(super) struct EntityInfo {
     pub lag_known: bool,
     /// Whether its distance to its deadline is the kernel's, wherever it stands.
     pub request_known: bool,
-    /// It may have asked for a slice of its own, of a size that nothing shows.
+    /// It may have asked for a slice of its own, of a size that probes show, or nothing.
+    pub request_shown: bool,
     pub request_hidden: bool,
     /// How far the core's lag may be from the kernel's, because the weights that scaled it are not shown to the last bit;
     /// virtual ns.
     pub lag_slack: u64,
     /// Where a probe has just shown it being placed.
     pub placed: Option<Placed>,
-    /// A probe has shown it being placed at some time.
-    pub placed_once: bool,
     /// That has been judged already, before the step that includes it.
     pub place_judged: bool,
     /// How often it has been charged, since the kernel's place of it was last seen, at moments that the trace does not

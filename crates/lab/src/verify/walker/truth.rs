@@ -171,7 +171,7 @@ impl Walker {
             if asked_by_other.is_some_and(|event| event < record.number) {
                 return Some(false);
             }
-            if record.flags.as_bytes().is_empty() {
+            if record.flags.as_bytes().is_empty() || self.is_charged_from_elsewhere(cpu, record.number) {
                 return None;
             }
             if record.flags.need_resched() {
@@ -214,6 +214,17 @@ impl Walker {
             What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
             _ => false,
         })
+    }
+
+    /// Whether another CPU is reported to charge `cpu`'s running task before event `until`, say to take something off its
+    /// queue: from EEVDF on such a charge may ask for a reschedule as well.
+    fn is_charged_from_elsewhere(&self, cpu: Cpu, until: u64) -> bool {
+        let running = self.pid_of(self.sched.curr(cpu));
+        let mut before = self.window.of_task(running).take_while(|record| record.number < until);
+        self.by_lag
+            && before.any(|record| {
+                record.cpu != cpu && matches!(&record.what, What::Runtime { pid, .. } if *pid == running)
+            })
     }
 
     /// The next event with which another CPU accounts `cpu`'s running task and asks for a reschedule, as far as traced.
