@@ -38,15 +38,22 @@ impl Engine {
                     None => self.enter_kernel(cpu, self.machine.costs.idle_exit, Then::HandleInterrupts),
                 }
             }
-            // Interrupts are off while a CPU that runs out of work looks around.
-            Phase::Kernel(
-                Then::HandleInterrupts | Then::SearchLevel | Then::TakeFromLevel | Then::PickAgain,
-            ) => self.cpus[cpu.index()].pending.push(interrupt),
+            Phase::Kernel(_) if self.has_interrupts_off(cpu) => {
+                self.cpus[cpu.index()].pending.push(interrupt);
+            }
             Phase::Kernel(_) | Phase::User => {
                 let cost = self.handle_interrupt(cpu, interrupt);
                 self.leave_interrupt(cpu, cost);
             }
         }
+    }
+
+    /// Interrupts are off while a CPU wakes up, and while one that runs out of work looks around: what comes meanwhile, its
+    /// tick too, finds the task that runs next.
+    fn has_interrupts_off(&self, cpu: Cpu) -> bool {
+        use Then::{HandleInterrupts, PickAgain, SearchLevel, TakeFromLevel};
+        let phase = self.cpus[cpu.index()].phase;
+        matches!(phase, Phase::Kernel(HandleInterrupts | SearchLevel | TakeFromLevel | PickAgain))
     }
 
     /// Does an interrupt's work on `cpu` and returns what it costs.
@@ -123,7 +130,7 @@ impl Engine {
             return;
         }
         self.queue.arrange_tick(cpu, self.now + self.machine.tick());
-        if idles {
+        if idles || self.has_interrupts_off(cpu) {
             return self.interrupt_arrives(cpu, Interrupt::Tick);
         }
         self.kernel.set_here(cpu, Mode::Hardirq, self.now);

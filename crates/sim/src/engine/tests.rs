@@ -157,6 +157,29 @@ fn a_newly_idle_cpu_pulls_a_waiting_task() {
     );
 }
 
+/// Interrupts are off while a CPU that has nothing left to run looks around, so that the ticks of three milliseconds find
+/// whoever runs then.
+#[test]
+fn no_tick_charges_a_task_that_has_left() {
+    let mut machine = machine(2);
+    machine.costs.newidle = Ns::from_ms(3);
+    let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+    engine.set_tracing(true);
+    let worker = vec![Action::Run(Ns::from_us(2_500)), Action::Sleep(Ns::from_ms(20))];
+    engine.start(Script::new(vec![(spec(0, "1"), worker)]));
+    let (mut charged, mut gaps) = (Ns::ZERO, Vec::new());
+    let mut sink = sink_fn(|event: &Event<'_>| match event.kind {
+        EventKind::SchedStatRuntime { pid, .. } if pid.0 == super::FIRST_PID + 1 => charged = event.time,
+        EventKind::SchedSwitch(switch) if switch.prev_pid.0 == super::FIRST_PID + 1 => {
+            gaps.push(event.time.since(charged));
+        }
+        _ => {}
+    });
+    engine.run_until(Ns::from_ms(200), &mut sink);
+    drop(sink);
+    assert!(gaps.len() > 4 && gaps.iter().all(|&gap| gap >= Ns::from_ms(3)), "{gaps:?}");
+}
+
 #[test]
 fn without_high_resolution_timers_sleeps_end_at_ticks() {
     let sleeper = vec![Action::Sleep(Ns::from_us(300)), Action::Run(Ns::from_us(200))];
