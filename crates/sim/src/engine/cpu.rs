@@ -149,3 +149,19 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+
+    #[test]
+    fn jitter_makes_costs_less_and_more_by_so_much() {
+        let machine = Machine { jitter_percent: 10, ..crate::engine::tests::machine(1) };
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        let costs = (0..5000).map(|_| engine.jittered(Ns(1000)).0).collect::<Vec<_>>();
+        assert_eq!((costs.iter().min(), costs.iter().max()), (Some(&900), Some(&1100)));
+        engine.enter_kernel(Cpu(0), Ns(1000), Then::IdleLoop);
+        assert!((900..=1100).contains(&engine.cpus[0].until.0) && engine.cpus[0].until != Ns(1000));
+    }
+}

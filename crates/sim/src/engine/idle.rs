@@ -100,7 +100,11 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use fairlab_kernel::CpuMask;
+
     use super::*;
+    use crate::engine::occurrence::Interrupt;
+    use crate::machine::Machine;
 
     fn typical(intervals: [u64; INTERVALS]) -> Option<u64> {
         CpuIdle { intervals, ..CpuIdle::default() }.typical_interval()
@@ -111,5 +115,85 @@ mod tests {
         assert_eq!(typical([500; 8]), Some(500));
         assert_eq!(typical([500, 510, 490, 505, 495, 500, 500, 9000]), Some(500));
         assert_eq!(typical([10, 4000, 200, 30_000, 900, 77, 12_000, 3]), None);
+    }
+
+    #[test]
+    fn a_quarter_of_the_times_is_no_exception_and_a_sixth_of_the_average_is_alike() {
+        assert_eq!(typical([500, 500, 500, 500, 500, 500, 500, 9000]), Some(500));
+        assert_eq!(typical([500, 500, 500, 500, 500, 500, 9000, 9000]), None);
+        // Within 20 us, or within a sixth.
+        assert_eq!(typical([20, 60, 20, 60, 20, 60, 20, 60]), Some(40));
+        assert_eq!(typical([19, 61, 19, 61, 19, 61, 19, 61]), None);
+        assert_eq!(typical([151, 211, 151, 211, 151, 211, 151, 211]), Some(181));
+        assert_eq!(typical([150, 210, 150, 210, 150, 210, 150, 210]), None);
+    }
+
+    /// Two CPUs that expect nothing of the past; the last state counts only if both are in it.
+    fn two_cpus() -> Engine {
+        let state = |cpus: &str, exit_us, residency_us, together| IdleState {
+            cpus: CpuMask::parse_list(cpus).expect("a list"),
+            exit: Ns::from_us(exit_us),
+            residency: Ns::from_us(residency_us),
+            together,
+        };
+        let idle_states = vec![
+            state("0", 5, 5, false),
+            state("0-1", 10, 20, false),
+            state("0", 200, 100, false),
+            state("0-1", 50, 300, true),
+        ];
+        let machine = Machine { idle_states, ..crate::engine::tests::machine(2) };
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        for cpu in &mut engine.idle {
+            cpu.intervals = [10, 4000, 200, 30_000, 900, 77, 12_000, 3];
+        }
+        engine
+    }
+
+    #[test]
+    fn the_deepest_state_that_pays_off_until_the_next_timer_is_chosen() {
+        let chosen = |cpu: u32, timer_us| {
+            let mut engine = two_cpus();
+            let timer = Interrupt::Timer { thread: 0 };
+            engine.queue.arrange_interrupt(Cpu(cpu), Ns::from_us(timer_us), timer);
+            // Neither another CPU's timer nor an interrupt that is no timer is expected.
+            engine.queue.arrange_interrupt(Cpu(1 - cpu), Ns::from_us(1), timer);
+            engine.queue.arrange_interrupt(Cpu(cpu), Ns::from_us(1), Interrupt::Resched);
+            engine.enter_idle_state(Cpu(cpu));
+            engine.idle[cpu as usize].state
+        };
+        assert_eq!(
+            [1, 19, 20, 100, 199, 200, 299, 300].map(|us| chosen(0, us)),
+            [0, 0, 1, 1, 1, 2, 2, 3].map(Some)
+        );
+        assert_eq!([1, 20, 299, 300].map(|us| chosen(1, us)), [1, 1, 1, 3].map(Some));
+        let mut engine = two_cpus();
+        engine.enter_idle_state(Cpu(1));
+        assert_eq!(engine.idle[1].state, Some(3), "no timer at all");
+        engine.idle[1].intervals = [30; INTERVALS];
+        engine.enter_idle_state(Cpu(1));
+        assert_eq!(engine.idle[1].state, Some(1), "it has idled for 30 us each time");
+    }
+
+    #[test]
+    fn a_state_of_all_cpus_counts_when_the_last_has_come_and_times_are_remembered() {
+        let mut engine = two_cpus();
+        engine.enter_idle_state(Cpu(1));
+        assert_eq!(engine.exit_of(Cpu(1), 3), Ns::from_us(10), "alone: as the state above");
+        engine.enter_idle_state(Cpu(0));
+        assert_eq!(engine.exit_of(Cpu(1), 3), Ns::from_us(50));
+        engine.cpus[0].phase = Phase::User;
+        assert_eq!(
+            (engine.exit_of(Cpu(1), 3), engine.exit_of(Cpu(0), 3)),
+            (Ns::from_us(10), Ns::from_us(200))
+        );
+        assert_eq!(engine.exit_of(Cpu(0), 2), Ns::from_us(200));
+        for round in 1..=9 {
+            engine.idle[1] = CpuIdle { since: engine.now, state: Some(1), ..engine.idle[1] };
+            engine.now += Ns::from_us(1000 + round);
+            assert_eq!(engine.leave_idle_state(Cpu(1)), Some(Ns::from_us(10)));
+        }
+        assert_eq!(engine.idle[1].intervals, [1009, 1002, 1003, 1004, 1005, 1006, 1007, 1008]);
+        assert_eq!(engine.leave_idle_state(Cpu(1)), None, "it was in no state");
     }
 }

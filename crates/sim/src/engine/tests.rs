@@ -71,7 +71,7 @@ fn spec(nice: i32, cpus: &str) -> ThreadSpec {
 }
 
 /// `cores` cores without SMT, HZ 1000, kernel work nearly free, so that pictures are exact.
-fn machine(cores: u32) -> Machine {
+pub(super) fn machine(cores: u32) -> Machine {
     let mut costs = Costs::default();
     for cost in Costs::default().table() {
         costs.set(cost.name, Ns(1));

@@ -235,3 +235,88 @@ fn a_search_takes_a_look_at_each_cpu_and_the_softirq_what_it_balances() {
 ";
     assert_eq!(events("v6.6", costing(2, SEARCH), hogs, Ns::from_ms(1), Ns::from_ms(41)), expected);
 }
+
+#[test]
+fn a_thread_that_is_woken_on_its_way_to_sleep_goes_on() {
+    let threads = vec![
+        (spec(0, "0"), vec![Action::Run(Ns(1_500_000)), Action::Wake(ThreadId(2)), Action::Exit]),
+        (spec(0, "1"), vec![run(2), Action::Wait, run(1), Action::Exit]),
+    ];
+    // Both calls take 1 ms, and that of the waker is over half a millisecond before the other's.
+    let expected = "   2500000 0 waking 1002
+   2500000 0 wakeup 1002
+   2500000 0 exit
+   2500000 0 switch 1001 0
+   4000000 1 exit
+";
+    let machine = costing(2, &[("syscall_ns", 1_000_000)]);
+    assert_eq!(events("v6.6", machine, threads, Ns(1), Ns::from_ms(9)), expected);
+}
+
+/// A thread sleeps, and its CPU looks for other work for 1 ms before it switches; it is woken in between.
+#[test]
+fn a_waker_waits_for_the_switch_or_leaves_the_wakeup_to_the_other_cpu() {
+    const LEAVING: &[(&str, u64)] =
+        &[("newidle_ns", 1_000_000), ("interrupt_ns", 1), ("ipi_ns", 10), ("wakeup_ns", 100)];
+    let woken = |kernel: &str| {
+        let threads = vec![
+            (spec(0, "0"), vec![Action::Run(Ns(2_500_000)), Action::Wake(ThreadId(2)), Action::Exit]),
+            (spec(0, "1"), vec![run(2), Action::Wait, run(1), Action::Exit]),
+        ];
+        events(kernel, costing(2, LEAVING), threads, Ns(23), Ns::from_ms(9))
+    };
+    // To v5.7 it spins until 1 ns after the switch, queues the thread and sends an interrupt.
+    let spins = "   2500111 0 waking 1002
+   3000022 1 switch 1002 0
+   3000023 0 wakeup 1002
+   3000023 0 exit
+   3000034 1 switch 0 1002
+   4000023 0 switch 1001 0
+   4000034 1 exit
+";
+    assert_eq!(woken("v5.4"), spins);
+    let leaves = "   2500111 0 waking 1002
+   2500111 0 exit
+   3000022 1 switch 1002 0
+   3000022 1 wakeup 1002
+   3000023 1 switch 0 1002
+   3500111 0 switch 1001 0
+   4000023 1 exit
+";
+    assert_eq!(woken("v6.6"), leaves);
+}
+
+#[test]
+fn searches_of_cpus_that_run_out_of_work_are_counted_with_their_time() {
+    const SEARCH: &[(&str, u64)] =
+        &[("newidle_ns", 1_000), ("blocked_queue_ns", 100), ("balance_cpu_ns", 10), ("blocked_cpu_ns", 1)];
+    let threads = vec![
+        (spec(0, "0"), vec![Action::Run(Ns::from_secs(1))]),
+        (spec(0, "1"), vec![run(4), Action::Sleep(Ns::from_ms(3))]),
+    ];
+    let mut engine = Engine::new("v6.6".parse().expect("a kernel"), costing(2, SEARCH), 1);
+    engine.start(Script::new(threads));
+    engine.run_until(Ns::from_ms(30), &mut ());
+    let counters = engine.counters();
+    assert_eq!((counters.newidle, counters.switches), (4, 11));
+    // Where a CPU expects to idle too short, it does not look at the two CPUs, nor at its queue before.
+    assert_eq!((counters.newidle_longest, counters.newidle_time), (Ns(1_121), Ns(1_121 + 3 * 1_000)));
+    assert!(counters.occurrences > 30 && counters.occurrences < 200);
+}
+
+#[test]
+fn a_frequency_that_takes_its_time_to_set_is_in_force_after_that() {
+    let mut machine = super::with_clock(false);
+    machine.costs.frequency_switch = Ns::from_ms(3);
+    // All at a quarter of the speed it would be 40 ms, and 10 ms at full speed.
+    let slow = super::time_of_ten_milliseconds_work("v6.6", machine).0 / 1_000_000;
+    assert!((14..25).contains(&slow), "{slow} ms");
+    let of_governor = |ns| {
+        let mut machine = super::with_clock(true);
+        machine.costs.governor_cpu = Ns(ns);
+        super::time_of_ten_milliseconds_work("v6.6", machine).0
+    };
+    let later = of_governor(1_000) - of_governor(0);
+    // It looks at two CPUs each time, at a half or a quarter of the speed.
+    assert!(later >= 8_000 && later % 4_000 == 0, "{later} ns");
+}

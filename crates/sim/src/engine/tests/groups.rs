@@ -134,3 +134,21 @@ fn random_script(random: &mut Stream, cpus: u64) -> Box<Script> {
     }
     Script::in_groups(groups, threads)
 }
+
+#[test]
+fn a_thread_that_enters_a_group_has_its_share_and_that_of_an_idle_group_is_small() {
+    let ran = |idle: bool| {
+        let group = GroupSpec { weight: 300, idle, ..GroupSpec::new("late") };
+        let enters = vec![Action::EnterGroup(0), Action::Run(Ns::from_secs(100))];
+        let threads = vec![(spec(0, "0"), enters), (spec(0, "0"), hog())];
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine(1), 1);
+        engine.start(Script::in_groups(vec![group], threads));
+        engine.run_until(Ns::from_secs(4), &mut ());
+        let ran = engine.threads.iter().skip(1).map(|thread| engine.kernel.sum_exec_runtime(thread.task).0);
+        ran.map(|ns| ns / 10_000_000).collect::<Vec<_>>()
+    };
+    let shares = ran(false);
+    assert!((296..=304).contains(&shares[0]) && (96..=104).contains(&shares[1]), "{shares:?}");
+    let shares = ran(true);
+    assert!(shares[0] <= 3 && shares[1] >= 396, "{shares:?}");
+}
