@@ -111,3 +111,28 @@ fn scale(time: Ns, by: u64, of: u64) -> Ns {
     }
     Ns((u128::from(time.0) * u128::from(by)).div_ceil(u128::from(of)) as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::occurrence::{Interrupt, Occurrence};
+    use crate::machine::Machine;
+
+    #[test]
+    fn an_interrupt_takes_as_many_turns_as_cpus_are_busy() {
+        let mut machine = Machine { in_turn: true, ..crate::engine::tests::machine(4) };
+        machine.costs.ipi = Ns(1_000);
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        for (busy, sharers) in [(0, 1), (1, 1), (2, 2), (4, 4)] {
+            for (at, cpu) in engine.cpus.iter_mut().enumerate() {
+                cpu.phase = if at < busy { Phase::User } else { Phase::Idle };
+            }
+            engine.share_speed();
+            assert_eq!(engine.sharers, sharers, "{busy} busy");
+        }
+        engine.send(Cpu(3), Interrupt::Resched);
+        let sent = std::iter::from_fn(|| engine.queue.pop_until(Ns(4_000)))
+            .find(|(_, occurrence)| matches!(occurrence, Occurrence::Interrupt { .. }));
+        assert_eq!(sent.map(|(time, _)| time), Some(Ns(4_000)));
+    }
+}

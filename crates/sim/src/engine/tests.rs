@@ -39,6 +39,10 @@ impl Workload for Script {
         self.groups.clone()
     }
 
+    fn named_cpus(&self) -> CpuMask {
+        self.threads.iter().fold(CpuMask::EMPTY, |named, (spec, _)| named.or(&spec.allowed))
+    }
+
     fn main_thread(&self) -> ThreadSpec {
         ThreadSpec { allowed: self.threads[0].0.allowed, ..ThreadSpec::new("main", "main") }
     }

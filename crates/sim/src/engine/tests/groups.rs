@@ -152,3 +152,36 @@ fn a_thread_that_enters_a_group_has_its_share_and_that_of_an_idle_group_is_small
     let shares = ran(true);
     assert!(shares[0] <= 3 && shares[1] >= 396, "{shares:?}");
 }
+
+#[test]
+fn a_workload_is_refused_for_cpus_that_are_absent_and_for_files_that_a_kernel_lacks() {
+    let refused = |kernel: &str, cpus: &str, idle: bool| {
+        let group = GroupSpec { idle, ..GroupSpec::new("lowly") };
+        let script = Script::in_groups(vec![group], vec![(spec(0, cpus), hog())]);
+        let engine = Engine::new(kernel.parse().expect("a kernel"), machine(2), 1);
+        engine.refusal(&*script).map(|(problem, _)| problem)
+    };
+    assert_eq!(refused("v5.15", "0-1", true), None);
+    assert_eq!(refused("v5.14", "0-1", false), None);
+    let lacks = refused("v5.14", "0-1", true).expect("no such file");
+    assert!(lacks.contains("cpu.idle") && lacks.contains("lowly"), "{lacks}");
+    let absent = refused("v5.15", "1-2", false).expect("no such CPU");
+    assert!(absent.contains("CPU 2") && absent.contains("0-1"), "{absent}");
+}
+
+/// Two CPUs use up a group's quota together: one of them runs out later in each period, both go on in the next.
+#[test]
+fn every_cpu_goes_on_in_the_next_period() {
+    for kernel in ["v5.10", "v6.6", "v6.12", "v7.2"] {
+        let group = GroupSpec { max: limit(40, 100, 0), ..GroupSpec::new("limited") };
+        let in_group = |cpus| ThreadSpec { group: Some(0), ..spec(0, cpus) };
+        let threads = vec![(in_group("0"), hog()), (in_group("1"), hog())];
+        let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(2), 1);
+        engine.start(Script::in_groups(vec![group], threads));
+        engine.run_until(Ns::from_secs(2), &mut ());
+        let ran = engine.threads.iter().skip(1).map(|thread| engine.kernel.sum_exec_runtime(thread.task).0);
+        let ran = ran.map(|ns| ns / 1_000_000).collect::<Vec<_>>();
+        // 800 ms in all, and a slice a CPU and period that was lent.
+        assert!(ran.iter().all(|&ms| (340..=500).contains(&ms)), "{kernel}: {ran:?}");
+    }
+}
