@@ -9,6 +9,7 @@ mod gaps;
 mod wakeups;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
 use rustix::io::{read, write};
@@ -17,7 +18,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock::Clock;
 use crate::system::{Scheduling, set_scheduling};
-use wakeups::{Load, Wakeups, ping_pong, sleeps, wakeups};
+use wakeups::{Load, Wakeups, ping_pong, sleeps, waits, wakeups};
 
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,17 +69,18 @@ pub fn calibrate(settings: &Settings, stop: &AtomicBool) -> Result<Calibration, 
     let Settings { here, samples, hz, .. } = *settings;
     let syscall =
         all.add("syscall_ns", "getppid(), a hundred in a row", on(here, || system_calls(samples))?, 0.0);
-    let (sent, received) = on(here, || messages(samples))?;
-    let how = "write() of 100 bytes into a stream socket, fifty in a row, without the system call";
+    let (sent, received) = messages(here, settings.there.unwrap_or(here), samples)?;
+    let how = "write() of 100 bytes into a stream socket that another CPU reads, 250 in a row, without the system call";
     all.add("send_ns", how, sent, syscall);
-    let how = "read() of 100 bytes that are in a stream socket, fifty in a row, without the system call";
+    let how = "read() of 100 bytes that another CPU wrote into a stream socket, 250 in a row, without the system call";
     all.add("receive_ns", how, received, syscall);
     go_on()?;
     let (local_wakeups, turns) = ping_pong(here, samples)?;
+    let waits = median(&on(here, || waits(samples))?);
     let how = "FUTEX_WAKE of a thread that sleeps on the caller's CPU, without the system call";
     all.add("local_wakeup_ns", how, local_wakeups, syscall);
-    let how = "from FUTEX_WAKE's return until the other thread of that CPU runs, without a system call";
-    all.add("context_switch_ns", how, turns, syscall);
+    let how = "from FUTEX_WAKE's return until the other thread of that CPU runs, without a FUTEX_WAIT that does not sleep";
+    all.add("context_switch_ns", how, turns, waits);
     go_on()?;
     let interrupt = match settings.there {
         Some(there) => all.remote(here, there, samples, syscall)?,
@@ -206,22 +208,43 @@ fn system_calls(samples: usize) -> Vec<f64> {
     (0..samples).map(one).collect()
 }
 
-/// Messages into a socket, and out of it, by one thread, so that nobody waits; ns each. None where there are no sockets.
-fn messages(samples: usize) -> (Vec<f64>, Vec<f64>) {
-    const IN_A_ROW: u32 = 50;
+/// Messages into a socket by a thread on `here`, and out of it by one on `there`, in turn, so that nobody waits for a
+/// message; ns each. What one CPU gets memory for and another one gives back takes longer than within one. None where there
+/// are no sockets.
+///
+/// # Errors
+/// A thread cannot be placed.
+fn messages(here: usize, there: usize, samples: usize) -> Result<(Vec<f64>, Vec<f64>), String> {
     let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None);
-    let Ok((from, to)) = pair else { return (Vec::new(), Vec::new()) };
+    let Ok((from, to)) = pair else { return Ok((Vec::new(), Vec::new())) };
+    let ((full, is_full), (empty, is_empty)) = (mpsc::channel(), mpsc::channel());
+    thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let turn = |()| {
+                let read = timed(|message| read(&from, message).is_ok());
+                empty.send(()).ok().and(read)
+            };
+            pin(there).map(|()| is_full.iter().map_while(turn).collect())
+        });
+        let sent = on(here, move || {
+            let turn = |_| {
+                let written = timed(|message| write(&to, message).is_ok());
+                full.send(()).and(is_empty.recv().map_err(|_| mpsc::SendError(()))).ok().and(written)
+            };
+            (0..samples).map_while(turn).collect()
+        });
+        let received = reader.join().unwrap_or_else(|_| Err("a thread of the benchmark failed".to_string()));
+        Ok((sent?, received?))
+    })
+}
+
+/// Copies of a message in a row, nearly as many as a socket takes, ns each; `None` if one fails.
+fn timed(copy: impl Fn(&mut [u8]) -> bool) -> Option<f64> {
+    const IN_A_ROW: u32 = 250;
     let (clock, mut message) = (Clock::start(), [b'-'; 100]);
-    let mut timed = |copy: &mut dyn FnMut(&mut [u8]) -> bool| {
-        let begin = clock.now();
-        let all = (0..IN_A_ROW).all(|_| copy(&mut message));
-        all.then(|| clock.now().since(begin).0 as f64 / f64::from(IN_A_ROW))
-    };
-    let one = |_| {
-        let sent = timed(&mut |message| write(&to, message).is_ok());
-        Some((sent?, timed(&mut |message| read(&from, message).is_ok())?))
-    };
-    (0..samples).filter_map(one).unzip()
+    let begin = clock.now();
+    let all = (0..IN_A_ROW).all(|_| copy(&mut message));
+    all.then(|| clock.now().since(begin).0 as f64 / f64::from(IN_A_ROW))
 }
 
 /// Creations of threads, ns each.

@@ -107,8 +107,22 @@ fn wake_again_and_again(clock: &Clock, word: &AtomicU32, woken: &AtomicU64, samp
     wakeups
 }
 
+/// Waits for a word that has changed already, ns each.
+pub(super) fn waits(samples: usize) -> Vec<f64> {
+    const IN_A_ROW: u32 = 100;
+    let (clock, word) = (Clock::start(), AtomicU32::new(0));
+    let one = |_| {
+        let begin = clock.now();
+        for _ in 0..IN_A_ROW {
+            let _ = wait(&word, Flags::PRIVATE, 1, None);
+        }
+        clock.now().since(begin).0 as f64 / f64::from(IN_A_ROW)
+    };
+    (0..samples).map(one).collect()
+}
+
 /// Two threads of one CPU wake each other and sleep, in turn: what waking takes, and from then until the other one runs,
-/// ns. The second holds the end of one system call, the beginning of another, and the switch.
+/// ns. The second holds a wait's way to sleep and back, and the switch.
 pub(super) fn ping_pong(cpu: usize, samples: usize) -> Result<(Vec<f64>, Vec<f64>), String> {
     let (clock, turn, left) = (Clock::start(), AtomicU32::new(0), AtomicU64::new(0));
     let turns = |mine: u32| {
