@@ -16,6 +16,9 @@ use crate::LabError;
 /// Where tracefs is mounted, as a rule.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
+/// What tells how much the kernel keeps from root: all states, the present one in brackets.
+const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
+
 /// How the names of our instances begin; the process's number follows.
 const PREFIX: &str = "fairlab_";
 
@@ -39,13 +42,8 @@ impl Instance {
     /// A new instance below the tracefs of this host.
     pub fn create() -> Result<Instance, LabError> {
         let top = PLACES.iter().map(Path::new).find(|place| place.join("instances").is_dir());
-        let top = top.ok_or_else(|| {
-            LabError::new(
-                "tracefs is not there, or not for this user",
-                "run as root, after 'mount -t tracefs tracefs /sys/kernel/tracing' where it is not mounted",
-            )
-        })?;
-        Instance::below(top)
+        let lockdown = || fs::read_to_string(LOCKDOWN).unwrap_or_default();
+        Instance::below(top.ok_or_else(|| absent(&lockdown()))?)
     }
 
     fn below(top: &Path) -> Result<Instance, LabError> {
@@ -54,11 +52,7 @@ impl Instance {
         let group = format!("{PREFIX}{}_{number}", std::process::id());
         let folder = top.join("instances").join(&group);
         fs::create_dir(&folder).map_err(|error| {
-            let hint = match error.kind() {
-                io::ErrorKind::PermissionDenied => "run as root; a kernel in lockdown refuses root, too",
-                _ => "see whether tracing is allowed on this host",
-            };
-            LabError::new(format!("cannot make {}: {error}", folder.display()), hint)
+            LabError::new(format!("cannot make {}: {error}", folder.display()), hint(&error))
         })?;
         let instance = Instance { top: top.to_path_buf(), folder, group, probes: Vec::new() };
         instance.set("tracing_on", "0")?;
@@ -79,10 +73,7 @@ impl Instance {
     pub fn set(&self, file: &str, value: &str) -> Result<(), LabError> {
         write(&self.folder.join(file), value).map_err(|error| {
             let path = self.folder.join(file);
-            LabError::new(
-                format!("cannot write '{value}' to {}: {error}", path.display()),
-                "see whether the kernel knows it, and whether this user may",
-            )
+            LabError::new(format!("cannot write '{value}' to {}: {error}", path.display()), hint(&error))
         })
     }
 
@@ -162,6 +153,30 @@ fn remove_left_behind(top: &Path) {
     }
 }
 
+/// Why there is no tracefs to be found, as the kernel describes its lockdown.
+fn absent(lockdown: &str) -> LabError {
+    if lockdown.contains("[confidentiality]") {
+        return LabError::new(
+            "this kernel is in lockdown for confidentiality: tracefs is empty, for root, too",
+            "boot it with lockdown=integrity, where recording is allowed, or without",
+        );
+    }
+    LabError::new(
+        "tracefs is not there, or not for this user",
+        "run as root, after 'mount -t tracefs tracefs /sys/kernel/tracing' where it is not mounted",
+    )
+}
+
+/// What to do where tracefs refuses. In a lockdown that began later folders can be made there, but no file can be opened.
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "run as root; a kernel in lockdown refuses root, too: 'cat /sys/kernel/security/lockdown' tells"
+        }
+        _ => "see whether this kernel knows it, and whether tracing is allowed on this host",
+    }
+}
+
 fn write(path: &Path, value: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
 }
@@ -216,6 +231,19 @@ pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_in_lockdown_is_told_of() {
+        for errno in [1, 13] {
+            let told = hint(&io::Error::from_raw_os_error(errno));
+            assert!(told.contains("lockdown") && !told.contains('\n'), "{told}");
+        }
+        assert!(!hint(&io::Error::from_raw_os_error(22)).contains("lockdown"));
+        assert!(absent("none integrity [confidentiality]\n").problem.contains("in lockdown"));
+        for open in ["", "[none] integrity confidentiality\n", "none [integrity] confidentiality\n"] {
+            assert_eq!(absent(open).problem, "tracefs is not there, or not for this user");
+        }
+    }
 
     #[test]
     fn what_cannot_be_made_is_named() {
