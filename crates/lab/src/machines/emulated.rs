@@ -23,6 +23,10 @@ const DISTANCE: u32 = 20;
 /// Costs on an emulated CPU that is alone busy, ns: what `fairlab calibrate` measures under trixie's kernel on two CPUs,
 /// recorded as booted kernels are. Instructions are nanoseconds there, so every sample is the same but where CPUs take turns.
 ///
+/// Departs: a message's costs are those of one thread that writes and reads, and `context_switch_ns` holds a futex's own work;
+/// without these they are 2,960, 1,980 and 5,200. With that message hackbench switches 2 % too seldom under 5.10 and 6.1 (with
+/// this one 44 % and 41 %) but migrates twice as often under 6.1: turns as shares, not one after the other, hide the rest.
+///
 /// `fairlab boot debian:trixie --topology 2 -- fairlab calibrate --samples 200`
 const MEASURED: [(&str, u64); 10] = [
     ("syscall_ns", 442),
