@@ -551,3 +551,42 @@ fn polling_ends_on_time_whoever_else_is_busy() {
     drop(sink);
     assert_eq!(end.0 / 100_000, 50, "{end:?}");
 }
+
+#[test]
+fn what_is_wanted_beside_events_is_reported() {
+    let threads = || {
+        vec![
+            (spec(0, "0"), vec![Action::Run(Ns::from_ms(3)), Action::Wake(ThreadId(2)), Action::Exit]),
+            (spec(0, "0-3"), vec![Action::Wait, Action::Exit]),
+            (spec(0, "1"), vec![Action::Run(Ns::from_ms(9)), Action::Exit]),
+        ]
+    };
+    let printed = |probes: bool| {
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine(4), 1);
+        engine.set_tracing(true);
+        engine.set_probes(probes);
+        engine.start(Script::new(threads()));
+        let mut counts = [0; 3];
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            let text = format!("{:?}", event.kind);
+            for (count, name) in counts.iter_mut().zip(["\"sel\"", "\"sel_r\"", "\"lb\""]) {
+                *count += u32::from(text.contains(name));
+            }
+        });
+        engine.run_until(Ns::from_ms(20), &mut sink);
+        drop(sink);
+        (counts, engine.kernel().counters(Cpu(0)).sis.search)
+    };
+    // Who may use one CPU only is not placed: one fork, one wakeup. Two CPUs look around; the last to run out of work knows
+    // that no CPU has more than one task.
+    assert_eq!(printed(true), ([2, 2, 2], 1));
+    assert_eq!(printed(false), ([0; 3], 1));
+    let noted = |notes: bool| {
+        let mut engine = Engine::new("v5.10+idle-cpumask-v7".parse().expect("a kernel"), machine(4), 1);
+        engine.set_idle_mask_notes(notes);
+        engine.start(Script::new(threads()));
+        engine.run_until(Ns::from_ms(20), &mut ());
+        engine.take_idle_mask_notes().len()
+    };
+    assert!(noted(true) > 0 && noted(false) == 0);
+}

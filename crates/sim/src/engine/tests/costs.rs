@@ -215,7 +215,7 @@ fn the_stopper_takes_a_switch_and_a_move() {
 #[test]
 fn a_search_takes_a_look_at_each_cpu_and_the_softirq_what_it_balances() {
     const SEARCH: &[(&str, u64)] =
-        &[("scan_cpu_ns", 1), ("softirq_ns", 1_000), ("balance_cpu_ns", 10_000), ("tick_ns", 100_000)];
+        &[("scan_cpu_ns", 2), ("softirq_ns", 1_000), ("balance_cpu_ns", 10_000), ("tick_ns", 100_000)];
     let threads = vec![
         (spec(0, "0"), vec![run(3), Action::Wake(ThreadId(2)), Action::Exit]),
         (spec(0, "0-3"), vec![Action::Wait, Action::Exit]),
@@ -223,9 +223,9 @@ fn a_search_takes_a_look_at_each_cpu_and_the_softirq_what_it_balances() {
     ];
     // One CPU was looked at; whoever goes idle looks at four.
     let expected = "   3000000 2 exit
-   3000001 0 exit
+   3000002 0 exit
    3040000 2 switch 1002 0
-   3040001 0 switch 1001 0
+   3040002 0 switch 1001 0
    9000000 1 exit
 ";
     let made = events("v6.6", costing(4, SEARCH), threads, Ns::from_ms(2), Ns::from_ms(9));
