@@ -222,6 +222,19 @@ fn a_made_trace_with_probes_agrees_with_its_own_kernel_in_everything() {
     assert_judged(&judged, &least);
 }
 
+/// Where a change of weight places a group's entity anew, its queue is charged before that: one minimum in 20 depends on it.
+#[test]
+fn minima_are_known_where_groups_are_placed_anew() {
+    let groups = ["cgroup", "cpu.weight=50", "/", "cpu.weight=300", "hackbench", "-g", "1", "-l", "10"];
+    for own in ["v6.15", "v6.18"] {
+        let path = std::env::temp_dir().join(format!("fairlab-{}-anew-{own}", std::process::id()));
+        let made = make_on(smt8(), &path, own, &groups, Ns::from_ms(300), true);
+        let (of, misses) = missed(&agreement(&made, own), Kind::QueueTime);
+        assert!(of > 2_000 && 200 * misses < of, "{own}: {misses} of {of} missed");
+        std::fs::remove_dir_all(&path).expect("removed");
+    }
+}
+
 /// The same of traces with probes: made by the first, not of the second, and in which kinds that shows.
 const FOREIGN_PROBED: [(&str, &str, &[Kind]); 9] = [
     ("v5.2", "v5.10", &[Kind::WakeupCpu, Kind::Balance, Kind::BalanceTry]),

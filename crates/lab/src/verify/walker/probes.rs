@@ -381,8 +381,11 @@ impl Walker {
         let Some(queue) = self.probed_queue(probe) else { return };
         let Some(kernel) = probe.unsigned(Key::MinVruntime).map(Vruntime) else { return };
         let clock = self.sched.rq_clock(self.sched.cpu_of(queue));
-        // A sleeper is woken where it is before anything is charged.
-        let joins = probe.at == At::Place && probe.get(Key::OnRq) == Some(0);
+        // A sleeper is woken where it is before anything is charged; one that is placed anew for another weight has been.
+        let entity = self.probed_entity(probe);
+        let reweighted = self.cpus[record.cpu.index()].reweighting;
+        let reweighs = reweighted.is_some_and(|(reweighted, _)| Some(reweighted) == entity);
+        let joins = probe.at == At::Place && (probe.get(Key::OnRq) == Some(0) || reweighs);
         let model = match self.clocks_shown && joins {
             true => self.sched.queue_minimum_at(queue, clock),
             false => self.sched.queue_view(queue).min_vruntime,
