@@ -3,14 +3,13 @@
 //! Must not know: what comes of the journal.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use super::journal::Journal;
 use super::plan::Plan;
 use super::table;
-use crate::{LabError, Progress, run};
+use crate::{LabError, Progress, run, workers};
 
 /// How far a sweep came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,41 +44,13 @@ pub fn sweep(
     let journal = Journal::open(folder, plan)?;
     let before = journal.count();
     let names = plan.option_names().map(String::from).collect::<Vec<_>>();
-    let todo = plan.cells() - before;
-    on_progress(Progress { done: 0, total: todo });
-    let (next, journal) = (AtomicUsize::new(0), Mutex::new(journal));
+    let todo = (0..plan.cells()).filter(|&number| !journal.has(number)).collect::<Vec<_>>();
+    let journal = Mutex::new(journal);
     let lock = || journal.lock().unwrap_or_else(PoisonError::into_inner);
-    let work = || -> Result<(), LabError> {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= plan.cells() {
-                return Ok(());
-            }
-            if lock().has(number) {
-                continue;
-            }
-            let cell = plan.cell(number);
-            let outcome = run(&cell.spec, stop).and_then(|result| match result {
-                Some(result) => {
-                    let mut journal = lock();
-                    journal.add(&cell, &names, &result)?;
-                    on_progress(Progress { done: journal.count() - before, total: todo });
-                    Ok(true)
-                }
-                None => Ok(false),
-            });
-            stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
-            if !outcome? {
-                return Ok(());
-            }
-        }
-    };
-    thread::scope(|scope| {
-        let threads = (0..jobs.clamp(1, todo.max(1))).map(|_| scope.spawn(work)).collect::<Vec<_>>();
-        threads.into_iter().try_for_each(|thread| match thread.join() {
-            Ok(outcome) => outcome,
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
+    workers::for_each(&todo, jobs, on_progress, stop, |&number| {
+        let cell = plan.cell(number);
+        let Some(result) = run(&cell.spec, stop)? else { return Ok(None) };
+        lock().add(&cell, &names, &result).map(Some)
     })?;
     let outcome = Outcome { cells: plan.cells(), before, done: lock().count() };
     if outcome.is_complete() {
