@@ -264,6 +264,9 @@ impl Reader<'_> {
             return;
         }
         let Some(line) = line.strip_prefix(record::COMMENT) else {
+            if let Some(count) = record::overwritten(line) {
+                self.stats.add(Trouble::LostEvents, count, self.line_number);
+            }
             if let Some(system) = &mut self.system {
                 machine::take(system, line);
             }
@@ -690,6 +693,19 @@ mod tests {
         let stats = check("# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n", &[]);
         assert_eq!(stats, ImportStats::default());
         assert_eq!(check("cpus=2\n", &[]), ImportStats::default());
+    }
+
+    #[test]
+    fn what_the_buffers_overwrote_is_lost() {
+        let lost = |counts: &str| {
+            let header = format!("# tracer: nop\n#\n# entries-in-buffer/entries-written: {counts}   #P:4\n");
+            let (_, stats) = events(header.as_bytes());
+            (stats.count(Trouble::LostEvents), stats.events)
+        };
+        assert_eq!(lost("189914/1197495"), (1_007_581, 0));
+        for nothing in ["205/205", "9/3", "many/5", "5/", "/", "18446744073709551616/5"] {
+            assert_eq!(lost(nothing), (0, 0), "{nothing}");
+        }
     }
 
     #[test]

@@ -23,6 +23,15 @@ use super::cursor::Cursor;
 /// Begins a comment line that holds an event.
 pub(super) const COMMENT: &[u8] = b"#!";
 
+/// Reads the comment of tracefs's header that counts events, `# entries-in-buffer/entries-written: 205/548666   #P:2`: how
+/// many had been overwritten when the trace was read.
+pub(super) fn overwritten(comment: &[u8]) -> Option<u64> {
+    let counts = std::str::from_utf8(comment).ok()?.strip_prefix("# entries-in-buffer/entries-written: ")?;
+    let (held, written) = counts.split_whitespace().next()?.split_once('/')?;
+    let (held, written) = (held.parse::<u64>().ok()?, written.parse::<u64>().ok()?);
+    written.checked_sub(held).filter(|&lost| lost > 0)
+}
+
 /// Reads tracefs's and trace-cmd's line about lost events: on which CPU, and how many.
 pub(super) fn lost(mut cursor: Cursor<'_>) -> Option<(Cpu, Option<u64>)> {
     cursor.blanks();
