@@ -93,7 +93,8 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
         (recording.trace.clone(), recording.release.clone(), recording.shows_weights);
     let (notes, nr_cpus) = (recording.notes(), topology.nr_cpus());
     let start = || Walker::new(generation.clone(), topology, tick, recording, options.misses);
-    let walker = caught(start).map_err(|assertion| contradicts(&trace, "the snapshot", &assertion))?;
+    let walker = caught(start)
+        .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;
     let mut feed = Feed { walker, events: 0, present: Present::default() };
     let read_options = ReadOptions { clock_hz: options.clock_hz, ..ReadOptions::default() };
     let walk = || {
@@ -105,7 +106,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
         Ok(import) => import.map_err(|error| unreadable(&trace, &error))?,
         Err(assertion) => {
             feed.check_cpus(&trace, nr_cpus)?;
-            let at = format!("event {}", feed.walker.events());
+            let at = format!("event {} contradicts what came before it", feed.walker.events());
             return Err(contradicts(&trace, &at, &assertion));
         }
     };
@@ -176,9 +177,9 @@ fn unreadable(trace: &Path, error: &ImportError) -> LabError {
     LabError::new(format!("{}: {error}", trace.display()), hint)
 }
 
-fn contradicts(trace: &Path, what: &str, assertion: &str) -> LabError {
+fn contradicts(trace: &Path, contradiction: &str, assertion: &str) -> LabError {
     LabError::new(
-        format!("{}: {what} contradicts what came before it: {assertion}", trace.display()),
+        format!("{}: {contradiction}: {assertion}", trace.display()),
         "the recording is damaged, or lacks lines; verify one that is whole",
     )
 }
