@@ -87,6 +87,11 @@ const KEPT: [(&str, &str, &str); 4] = [
          who moves. Where a rate is small (`weights`), a few migrations in a run are much of it. CPUs in turn are not equally \
          fast, so it matters where a workload begins: under 6.1 nice -10 gets 34.5 % in one boot, and 51.5 % in two and in all of \
          the model's runs; in the model, too, it gets 33 % where it begins on CPU 0.\n\n\
+         Part of the cause is known. Sending costs 2.8 to 2.95 us on emulated CPUs up to 6.12, measured from one CPU to another; \
+         the model has 2.0, from a thread that read its own messages. With the former hackbench's switches are off by 2, 2, 40 \
+         and 63 %, and migrations by 20 % in the median. And the model lacks that a CPU of QEMU stands still for microseconds \
+         while others have their turn, that timers due at once come one after the other, and that a pick after a wakeup goes \
+         by the clock of that wakeup (`rq_clock_skip_update()`), so that the woken task is charged for the switch.\n\n\
          Tasks of `weights` and `nice` compute for 3 ms and sleep for 1 ms; as long as they only computed there were some fifteen \
          waits in a run, of its start and of the program's own lock, and percentiles of those said nothing. The weights of the \
          groups that a workload makes `verify` learns from markers, also since then: of 35081 decisions in `weights` under 5.10 \
