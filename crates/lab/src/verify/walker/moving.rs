@@ -10,7 +10,6 @@ use fairlab_kernel::{GroupId, TaskId};
 use super::super::probe::Probe;
 use super::super::record::{Record, What};
 use super::Walker;
-use super::wakeups::contexts;
 
 impl Walker {
     /// `sched_move_task()` begins.
@@ -80,18 +79,12 @@ impl Walker {
         self.note_unprinted_charge(cpu);
         self.follow_clock(record, cpu);
         self.sched.leave_for_group(task, group);
-        self.sched.flush_given_weights(cpu);
-        for entity in levels {
-            self.note_minimum(self.sched.queue_of(entity));
-        }
-        self.note_minimum(queue);
+        self.note_detached(record, task, queue, levels);
+        self.cpus[record.cpu.index()].taken_off = None;
         let info = self.knowledge.entity_mut(self.sched.task_entity(task));
         (info.known, info.lag_known) = (known, lag_known);
         if let Some(info) = self.info(task) {
             (info.moving_group, info.joins_group) = (None, true);
         }
-        let by = &mut self.cpus[record.cpu.index()];
-        by.detached.push((pid, record.number));
-        (by.tested, by.taken_off, by.detached_in) = (None, None, contexts(record));
     }
 }

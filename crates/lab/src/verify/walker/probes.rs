@@ -121,10 +121,8 @@ impl Walker {
     /// A probe shows something joining a queue.
     fn on_enqueue_probe(&mut self, record: &Record, probe: &Probe) {
         self.take_off_old_group(record, probe);
-        if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task())
-            && let Some(info) = self.cpus.get_mut(cpu.index())
-        {
-            info.enqueued = Some((record.number, record.time));
+        if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task()) {
+            self.cpus[cpu.index()].enqueued = Some((record.number, record.time));
             self.cpus[record.cpu.index()].queues = probe.task();
         }
         self.note_return_of_task(record, probe);

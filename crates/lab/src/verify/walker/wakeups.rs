@@ -71,7 +71,7 @@ impl Walker {
     /// Code on this CPU takes a waiting task off its queue, to queue it on another soon.
     fn detach(&mut self, record: &Record, task: TaskId, dest: Cpu) {
         let levels = self.sched.levels(task);
-        let (orig, queue) = (self.sched.task(task).cpu(), self.queue_of(task));
+        let queue = self.queue_of(task);
         let lag_known = self.average_known(queue) && self.is_known(task);
         let by_minimum = self.is_known(task) && self.min_known(queue);
         self.note_unprinted_charge(self.sched.task(task).cpu());
@@ -92,14 +92,25 @@ impl Walker {
         } else {
             self.sched.migrate_waking(task, dest, record.time);
         }
-        self.sched.flush_given_weights(orig);
+        self.note_detached(record, task, queue, levels);
+        let info = self.knowledge.entity_mut(self.sched.task_entity(task));
+        (info.known, info.lag_known) = (known, lag_known && clock_known && (told || !runs_group));
+    }
+
+    /// A task has left `queue`, of whose `levels` it was part, and the same code queues it on another soon.
+    pub(super) fn note_detached(
+        &mut self,
+        record: &Record,
+        task: TaskId,
+        queue: QueueId,
+        levels: Vec<EntityId>,
+    ) {
+        self.sched.flush_given_weights(self.sched.cpu_of(queue));
         for entity in levels {
             self.note_minimum(self.sched.queue_of(entity));
         }
         self.note_minimum(queue);
         let pid = self.pid_of(task);
-        let info = self.knowledge.entity_mut(self.sched.task_entity(task));
-        (info.known, info.lag_known) = (known, lag_known && clock_known && (told || !runs_group));
         let by = &mut self.cpus[record.cpu.index()];
         by.detached.push((pid, record.number));
         by.tested = None;

@@ -47,7 +47,7 @@ impl Doubt {
 impl Walker {
     /// A new task is about to join its queue on `cpu`: notes how far the guess of its utilization may be off.
     pub(in super::super) fn doubt_initial_util(&mut self, now: Ns, task: TaskId, cpu: Cpu) {
-        let [down, up] = self.doubt_of(cpu, now);
+        let [down, up] = self.doubts(now)[cpu.index()];
         let known = self.sched.initial_util(task, cpu, 0) as i64;
         let worlds = [down - ROUNDING, up + ROUNDING];
         let offsets = worlds.map(|more| self.sched.initial_util(task, cpu, more) as i64 - known);
@@ -56,22 +56,26 @@ impl Walker {
         }
     }
 
-    /// What runnability and utilization of a CPU would be more than the model's, by what its tasks had begun with.
-    fn doubt_of(&self, cpu: Cpu, now: Ns) -> [i64; 2] {
-        let counted = self.tasks.values().filter(|info| {
+    /// What runnability and utilization of each CPU would be more than the model's, by what its tasks had begun with.
+    fn doubts(&self, now: Ns) -> Vec<[i64; 2]> {
+        let mut doubts = vec![[0; 2]; self.cpus.len()];
+        for info in self.tasks.values().filter(|info| info.util_doubt.offsets != [0; 2]) {
             let gone = info.exiting && !self.sched.is_on_queue(info.id);
-            info.util_doubt.offsets != [0; 2] && !gone && self.sched.task(info.id).cpu() == cpu
-        });
-        let sum = |[down, up]: [i64; 2], [less, more]: [i64; 2]| [down + less, up + more];
-        counted.map(|info| info.util_doubt.at(now)).fold([0; 2], sum)
+            if !gone {
+                let [less, more] = info.util_doubt.at(now);
+                let [down, up] = &mut doubts[self.sched.task(info.id).cpu().index()];
+                *down += less;
+                *up += more;
+            }
+        }
+        doubts
     }
 
     /// Asks what would be chosen for a new task if utilization were less or more where it is doubted: on each CPU alone, and
     /// on all others the other way round.
     pub(super) fn ask_nearby(&mut self, open: &Selection, decisions: &mut Vec<CpuDecision>) {
-        let cpus = (0..self.cpus.len().min(VARIED_MAX)).map(|cpu| Cpu(cpu as u32));
-        let known = cpus.map(|cpu| {
-            let [down, up] = self.doubt_of(cpu, open.began);
+        let doubts = self.doubts(open.began);
+        let known = (0..).map(Cpu).zip(doubts).take(VARIED_MAX).map(|(cpu, [down, up])| {
             (cpu, self.sched.root_averages(cpu), [0, down.min(up).min(0), down.max(up).max(0)])
         });
         let is_doubted = |[_, less, more]: [i64; 3]| more > ROUNDING || less < -ROUNDING;
