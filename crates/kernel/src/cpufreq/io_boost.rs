@@ -67,11 +67,13 @@ impl Scheduler {
     ///
     /// Kernel: `sugov_iowait_apply()`, kernel/sched/cpufreq_schedutil.c.
     pub(super) fn sugov_iowait_apply(&mut self, policy: usize, cpu: Cpu, now: Ns) {
-        let (tick, least) = (Ns(self.sysctl.tick), self.least_boost(policy));
+        let tick = Ns(self.sysctl.tick);
         let boosted = &mut self.cpufreq.boosts[cpu.index()];
         if boosted.boost == 0 || boosted.reset(now, tick, None) {
             return;
         }
+        let least = self.least_boost(policy);
+        let boosted = &mut self.cpufreq.boosts[cpu.index()];
         if !boosted.pending {
             boosted.boost /= 2;
             if boosted.boost < least {
