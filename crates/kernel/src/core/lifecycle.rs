@@ -1,6 +1,6 @@
 //! Fork, first wakeup, exit, and changes of nice level and affinity.
 
-use fairlab_event::{Cpu, EventKind, Ns, TaskState};
+use fairlab_event::{Cpu, EventKind, Ns, Prio, TaskState};
 
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::cpumask::CpuMask;
@@ -112,10 +112,23 @@ impl Scheduler {
             let policy = scheduler.tasks[task.index()].policy;
             scheduler.change_weight(task, policy.is_fair());
         });
-        let queued = self.tasks[task.index()].is_queued();
-        if !queued || self.cfs(self.entity_of(task).cfs_rq).nr_running == 1 {
-            return;
+        if self.tasks[task.index()].is_queued() && self.tests_new_prio(task, old_prio) {
+            self.prio_changed(task, old_prio);
         }
+    }
+
+    /// Whether a queued task that has been given another priority is tested against what runs: a lone fair entity of its
+    /// CPU's root queue is not.
+    ///
+    /// Kernel: `check_class_changed()`, the first lines of `prio_changed_fair()`.
+    pub fn tests_new_prio(&self, task: TaskId, old_prio: Prio) -> bool {
+        let known = &self.tasks[task.index()];
+        let alone = known.policy.is_fair() && self.cfs(self.rqs[known.cpu.index()].cfs).nr_running == 1;
+        known.prio() != old_prio && !alone
+    }
+
+    fn prio_changed(&mut self, task: TaskId, old_prio: Prio) {
+        let cpu = self.tasks[task.index()].cpu;
         if self.curr(cpu) != task {
             self.check_preempt(task);
         } else if self.tasks[task.index()].prio() > old_prio {
@@ -137,12 +150,14 @@ impl Scheduler {
         if !self.tasks[task.index()].is_queued() {
             return;
         }
-        let changed_class = was_fair != policy.is_fair();
-        let less_urgent = self.tasks[task.index()].prio() > old_prio;
-        if self.curr(cpu) != task {
-            self.check_preempt(task);
-        } else if less_urgent || changed_class {
-            self.resched_curr(cpu, "switched_to_fair");
+        if was_fair != policy.is_fair() {
+            if self.curr(cpu) == task {
+                self.resched_curr(cpu, "switched_to_fair");
+            } else {
+                self.check_preempt(task);
+            }
+        } else if self.tests_new_prio(task, old_prio) {
+            self.prio_changed(task, old_prio);
         }
     }
 
@@ -289,6 +304,37 @@ impl Scheduler {
         if running {
             self.set_next_task(task, false);
             self.account_new_levels(None, task);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::group::GroupId;
+    use crate::task::Policy;
+    use crate::testbed::{Bed, MS};
+    use fairlab_event::Cpu;
+
+    /// A waiting task far behind takes the CPU when it is given another priority; not when it is given the one that it has,
+    /// nor as long as its group is all that the root queue has. (From v6.6 the charge alone would ask for a reschedule.)
+    #[test]
+    fn a_new_priority_is_tested_beside_others() {
+        for kernel in ["v5.10", "v6.1"] {
+            let mut bed = Bed::new(kernel, 1, 1);
+            let group = bed.scheduler.new_group(GroupId::ROOT, 100);
+            let (_, waiting) = (bed.spawn_in(group, 0), bed.spawn_in(group, 0));
+            bed.pass(100 * MS);
+            bed.at(0);
+            bed.scheduler.set_scheduler(waiting, Policy::Normal, 0, None);
+            assert!(!bed.scheduler.need_resched(Cpu(0)), "{kernel}: the same priority");
+            bed.scheduler.set_user_nice(waiting, -1);
+            assert!(!bed.scheduler.need_resched(Cpu(0)), "{kernel}: nothing but its group");
+            let mut bed = Bed::new(kernel, 1, 1);
+            let (_, waiting) = (bed.spawn(0, 0), bed.spawn(0, 0));
+            bed.pass(100 * MS);
+            bed.at(0);
+            bed.scheduler.set_user_nice(waiting, -1);
+            assert!(bed.scheduler.need_resched(Cpu(0)), "{kernel}: another priority");
         }
     }
 }

@@ -42,7 +42,7 @@ impl Scheduler {
         }
     }
 
-    /// Prefers a task, and at each level its group, at the next pick (`set_next_buddy()`).
+    /// Prefers an entity, and at each level above its group, at the next pick (`set_next_buddy()`).
     pub(crate) fn set_next_buddy(&mut self, se: SeId) {
         self.for_each_queued_level(se, |scheduler, se| {
             let queue = scheduler.se(se).cfs_rq;
@@ -75,7 +75,8 @@ impl Scheduler {
         }
     }
 
-    /// What a wakeup's preemption test leaves behind: the woken task is preferred, and the preempted one after it.
+    /// What a wakeup's preemption test leaves behind: the woken task is preferred, and the preempted one after it. Below the
+    /// level at which the two were compared only `NEXT_BUDDY` prefers anything.
     ///
     /// Kernel: the buddies set by `check_preempt_wakeup()`. To v6.5 `NEXT_BUDDY` and `LAST_BUDDY` count only on queues so
     /// long that a task would otherwise wait for many others.
@@ -91,14 +92,15 @@ impl Scheduler {
         let cfs = self.generation.behaviours.pick == Pick::Leftmost;
         let queue = self.cfs(self.se(preempted).cfs_rq);
         let crowded = u64::from(queue.nr_running) >= self.sysctl.nr_latency;
-        let wins_by_vruntime = decision.reason == PreemptReason::BeyondGranularity;
-        if wins_by_vruntime || (self.has(Feature::NextBuddy) && (crowded || !cfs)) {
+        let (at_common_level, woken_there) = self.find_matching_se(preempted, woken);
+        if self.has(Feature::NextBuddy) && (crowded || !cfs) {
             self.set_next_buddy(woken);
+        } else if decision.reason == PreemptReason::BeyondGranularity {
+            self.set_next_buddy(woken_there);
         }
         if !(decision.preempt && crowded && self.has(Feature::LastBuddy)) {
             return;
         }
-        let (at_common_level, _) = self.find_matching_se(preempted, woken);
         if self.se(at_common_level).on_rq && self.se(at_common_level).task.is_some() {
             self.set_last_buddy(at_common_level);
         }
@@ -110,6 +112,34 @@ mod tests {
     use crate::group::GroupId;
     use crate::testbed::{Bed, MS};
     use fairlab_event::Cpu;
+
+    /// A woken task that wins over one of another group is preferred from where the two were compared, not within its group.
+    #[test]
+    fn a_winner_is_preferred_from_where_it_was_compared() {
+        for kernel in ["v5.10", "v6.1"] {
+            let mut bed = Bed::new(kernel, 1, 1);
+            let group = bed.scheduler.new_group(GroupId::ROOT, 100);
+            let members = [bed.spawn_in(group, 0), bed.spawn_in(group, 0)];
+            let hog = bed.spawn(0, 0);
+            let mut asleep = 0;
+            while asleep < members.len() {
+                if members.contains(&bed.schedule(0).task) {
+                    bed.sleep(0);
+                    asleep += 1;
+                }
+                bed.pass(4 * MS);
+            }
+            bed.schedule(0);
+            bed.pass(100 * MS);
+            assert_eq!(bed.scheduler.curr(Cpu(0)), hog);
+            assert!(bed.wake(members[0], 0), "{kernel}: it takes the CPU");
+            let entity = bed.scheduler.tasks[members[0].index()].se;
+            let (queue, above) = (bed.scheduler.se(entity).cfs_rq, bed.scheduler.se(entity).parent);
+            let root = bed.scheduler.rqs[0].cfs;
+            assert_eq!(bed.scheduler.cfs(root).next, above, "{kernel}");
+            assert_eq!(bed.scheduler.cfs(queue).next, None, "{kernel}");
+        }
+    }
 
     /// A task that goes to sleep leaves its groups preferred. To v5.13 the pick that follows ends that at every level, though
     /// the CPU stays with the same group; from v5.14 the group must get the CPU anew.
