@@ -65,6 +65,19 @@ impl Scheduler {
         }
     }
 
+    /// A task that waits for its throttled group is moved to another, for which it waits from now on.
+    ///
+    /// Kernel: `sched_move_task()` of what `dequeue_throttled_task()` and `enqueue_throttled_task()` keep apart.
+    pub fn regroup_in_limbo(&mut self, task: TaskId, group: GroupId) {
+        if self.is_in_limbo(task) {
+            let old = self.entity_of(task).cfs_rq;
+            self.cfs_mut(old).runtime.limbo.retain(|&waiting| waiting != task);
+            self.change_group(task, Some(group));
+            let new = self.entity_of(task).cfs_rq;
+            self.cfs_mut(new).runtime.limbo.push(task);
+        }
+    }
+
     /// It comes back.
     pub fn force_out_of_limbo(&mut self, task: TaskId) {
         if self.is_in_limbo(task) {

@@ -135,6 +135,17 @@ fn lend_told(fields: Fields<'_>) -> Option<What> {
     Some(What::Lend { pid: Pid(number("pid")?), old: prio("oldprio")?, new: prio("newprio")? })
 }
 
+/// The argument `pid` of a system call: a field, or text as the kernel prints it, hexadecimal with or without `0x`
+/// (`(pid: 10f, uattr: 7ffe0, flags: 0)`).
+fn pid_argument(fields: Fields<'_>) -> Option<Pid> {
+    let pid = fields.signed("pid").or_else(|| {
+        let arguments = fields.text().strip_prefix('(')?.split([',', ')']);
+        let pid = arguments.filter_map(|argument| argument.trim_start().strip_prefix("pid: ")).next()?;
+        i64::from_str_radix(pid.strip_prefix("0x").unwrap_or(pid), 16).ok()
+    });
+    pid.and_then(|pid| i32::try_from(pid).ok()).map(Pid)
+}
+
 impl What {
     fn of(kind: &EventKind<'_>) -> What {
         match *kind {
@@ -164,8 +175,7 @@ impl What {
             }
             EventKind::Other { name: "sys_sched_yield" | "sys_enter_sched_yield", .. } => What::YieldCall,
             EventKind::Other { name: "sys_sched_setattr" | "sys_enter_sched_setattr", fields } => {
-                let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);
-                What::AttributesCall(pid.filter(|pid| !pid.is_idle()))
+                What::AttributesCall(pid_argument(fields).filter(|pid| !pid.is_idle()))
             }
             EventKind::Other { name: "sched_pi_setprio", fields } => lend_told(fields).unwrap_or(What::Other),
             EventKind::Other { name: "hrtimer_expire_entry", fields }
@@ -271,6 +281,20 @@ mod tests {
             let fields = Fields::new(fields);
             let what = What::of(&EventKind::Other { name: "softirq_entry", fields });
             assert_eq!(matches!(what, What::Balances), expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn whose_attributes_are_set_is_read_as_the_kernel_prints_it() {
+        for (fields, expected) in [
+            ("(pid: 10f, uattr: 7ffe, flags: 0)", Some(Pid(0x10f))),
+            ("(pid: 0x10f, uattr: 0x7ffe, flags: 0)", Some(Pid(0x10f))),
+            ("__syscall_nr=314 pid=271 uattr=0x7ffe flags=0", Some(Pid(271))),
+            ("(pid: 0, uattr: 7ffe, flags: 0)", None),
+        ] {
+            let fields = Fields::new(fields);
+            let what = What::of(&EventKind::Other { name: "sys_sched_setattr", fields });
+            assert!(matches!(what, What::AttributesCall(pid) if pid == expected), "{fields}: {what:?}");
         }
     }
 

@@ -49,6 +49,8 @@ pub(crate) struct TaskDump {
     pub deadline: Option<u64>,
     /// ns; printed by EEVDF kernels.
     pub slice: Option<u64>,
+    /// Whether the task has asked for that slice.
+    pub own_slice: bool,
     /// How long it has run in all, ns; printed by EEVDF kernels.
     pub run_time: Option<u64>,
     pub prio: i32,
@@ -156,7 +158,8 @@ impl TaskDump {
         let vruntime = nanoseconds(word(1)?)?;
         let has_deadline = matches!(word(2)?, "E" | "N");
         // An `S` after the deadline marks a slice of the task's own.
-        let custom = usize::from(has_deadline && word(4) == Some("S"));
+        let own_slice = has_deadline && word(4) == Some("S");
+        let custom = usize::from(own_slice);
         let prio_at = if has_deadline { 7 + custom } else { 3 };
         let nanoseconds_at = |index: usize| word(index).filter(|_| has_deadline).and_then(nanoseconds);
         Some(TaskDump {
@@ -167,6 +170,7 @@ impl TaskDump {
             vruntime,
             deadline: nanoseconds_at(3),
             slice: nanoseconds_at(4 + custom),
+            own_slice,
             run_time: nanoseconds_at(5 + custom),
             prio: word(prio_at)?.parse().ok()?,
             group: words.last().filter(|word| word.starts_with('/')).map_or("/", |word| word).to_string(),
@@ -234,10 +238,11 @@ runnable tasks:
         let line = " S   idle_inject/1    25        -4.786040   E           0.697705           0.700000         0.004406         3      49         0.000000         0.000000         0.000000   0      0        /";
         let task = TaskDump::parse(line).expect("a task");
         assert_eq!((task.vruntime as i64, task.deadline, task.prio), (-4_786_040, Some(697_705), 49));
-        assert_eq!((task.slice, task.run_time), (Some(700_000), Some(4_406)));
+        assert_eq!((task.slice, task.own_slice, task.run_time), (Some(700_000), false, Some(4_406)));
         let custom = ">R            spin    77        12.000000   N          13.000000   S       0.300000         0.004406         3     120         0.000000         0.000000         0.000000   0      0        /x";
         let task = TaskDump::parse(custom).expect("a task");
-        assert_eq!((task.slice, task.prio, task.group.as_str()), (Some(300_000), 120, "/x"));
+        assert_eq!((task.slice, task.own_slice), (Some(300_000), true));
+        assert_eq!((task.prio, task.group.as_str()), (120, "/x"));
     }
 
     #[test]

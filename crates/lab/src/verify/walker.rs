@@ -326,6 +326,7 @@ impl Walker {
     /// What holds from an event on until the CPU's next one.
     fn after(&mut self, record: &Record) {
         let cpu = &mut self.cpus[record.cpu.index()];
+        cpu.reported = record.time;
         let ends_asking = matches!(
             record.what,
             What::Waking(_) | What::Wakeup(_) | What::WakeupNew(_) | What::Switch(_) | What::Runtime { .. }

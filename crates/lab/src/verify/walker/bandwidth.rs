@@ -69,7 +69,8 @@ impl Walker {
 
     /// A queue is about to be throttled. Where tasks leave one by one, that shows in themselves.
     pub(super) fn on_throttle(&mut self, record: &Record, probe: &Probe) {
-        let Some(queue) = self.probed_queue(probe).filter(|_| !self.sched.throttles_tasks()) else { return };
+        let queue = self.probed_queue(probe).filter(|_| !self.sched.throttles_tasks());
+        let Some(queue) = queue.filter(|_| self.is_throttled_by(record.number, probe)) else { return };
         let levels = self.levels_above(queue);
         let cpu = self.sched.cpu_of(queue);
         if levels.first().is_some_and(|&entity| self.sched.is_current(entity)) {
@@ -88,6 +89,23 @@ impl Walker {
         }
     }
 
+    /// Whether a queue that has used its runtime is throttled at event `number`, which a probe shows: if the pool has some, it
+    /// gets that instead, without a word. One that is throttled leaves the queue above, if it was there, picks nothing, and
+    /// is not throttled again before it is back.
+    fn is_throttled_by(&self, number: u64, throttle: &Probe) -> bool {
+        let address = throttle.unsigned(Key::CfsRq);
+        let next = self.window.all().filter(|later| later.number > number).find_map(|later| {
+            let What::Probe(probe) = &later.what else { return None };
+            match probe.at {
+                At::DequeueEntity if probe.unsigned(Key::MyQueue) == address => Some(true),
+                At::Unthrottle if probe.unsigned(Key::CfsRq) == address => Some(true),
+                At::Throttle | At::PickReturn if probe.unsigned(Key::CfsRq) == address => Some(false),
+                _ => None,
+            }
+        });
+        next.unwrap_or(true)
+    }
+
     /// Queues that are throttled when a task of `cpu` joins them, in a step that begins here and that `ends` ends.
     pub(super) fn throttle_before(&mut self, cpu: Cpu, ends: impl Fn(&Record) -> bool) {
         if self.sched.throttles_tasks() {
@@ -95,7 +113,9 @@ impl Walker {
         }
         let coming = self.window.on_cpu(cpu).take_while(|record| !ends(record));
         let throttled = coming.filter_map(|record| match &record.what {
-            What::Probe(probe) if probe.at == At::Throttle => self.probed_queue(probe),
+            What::Probe(probe) if probe.at == At::Throttle && self.is_throttled_by(record.number, probe) => {
+                self.probed_queue(probe)
+            }
             _ => None,
         });
         for queue in throttled.collect::<Vec<_>>() {
@@ -109,14 +129,22 @@ impl Walker {
             self.return_throttled(record, false);
             self.cpus[record.cpu.index()].returning = Some(Returning::Queue(queue));
             let there = self.sched.cpu_of(queue);
-            self.cpus[there.index()].enqueued = Some((record.number, record.time));
+            self.note_enqueued(record, there);
         }
     }
 
-    /// A task that waited for its group is about to be queued.
+    /// A task that waited for its group is about to be queued, unless it only comes to wait for another that is throttled, too:
+    /// then it is not placed.
     pub(super) fn note_return_of_task(&mut self, record: &Record, probe: &Probe) {
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
-        if let Some(task) = task.filter(|&task| self.sched.is_in_limbo(task)) {
+        let Some(task) = task.filter(|&task| self.sched.is_in_limbo(task)) else { return };
+        let is_placed = {
+            let mut coming = self.window.on_cpu(record.cpu).take_while(|later| is_part_of_step(later));
+            coming.any(|later| {
+                matches!(&later.what, What::Probe(later) if later.at == At::Place && later.task() == probe.task())
+            })
+        };
+        if is_placed {
             self.return_throttled(record, false);
             self.cpus[record.cpu.index()].returning = Some(Returning::Task(task));
         }
@@ -177,7 +205,9 @@ impl Walker {
             Returning::Task(task) => self.sched.force_out_of_limbo(task),
         }
         self.sched.flush_given_weights(cpu);
-        self.judge_placements(record, joining);
+        // An empty queue comes back without its entity.
+        let joined = joining.into_iter().filter(|joined| self.sched.entity_view(joined.entity).on_rq);
+        self.judge_placements(record, joined.collect());
     }
 
     fn returning(&self, record: &Record, entities: Vec<EntityId>) -> Vec<Joining> {
@@ -209,7 +239,7 @@ impl Walker {
 }
 
 /// Whether an event is part of a step that takes entities off queues or puts them there, and not what follows.
-fn is_part_of_step(record: &Record) -> bool {
+pub(super) fn is_part_of_step(record: &Record) -> bool {
     match &record.what {
         What::Runtime { .. } | What::OtherProbe => true,
         What::Probe(probe) => !matches!(

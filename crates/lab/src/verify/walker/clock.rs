@@ -13,6 +13,7 @@ use fairlab_kernel::{TaskId, Vruntime};
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::Walker;
+use super::bandwidth::is_part_of_step;
 
 /// How far from what a probe shows the state at the best clock may be, virtual ns: rounding of earlier charges.
 const ROUNDING: u64 = 4;
@@ -186,6 +187,55 @@ impl Walker {
         false
     }
 
+    /// Code on this CPU takes something off a queue and puts it back: how far it has charged the running group's entity
+    /// shows where it weighs that anew.
+    pub(super) fn learn_clock_of_step(&mut self, record: &Record) {
+        if self.by_lag || self.clocks_shown {
+            return;
+        }
+        let coming = self.window.on_cpu(record.cpu).take_while(|later| is_part_of_step(later));
+        let weighs = coming.filter_map(|later| match &later.what {
+            What::Probe(probe) if probe.at == At::ReweightEntity && probe.get(Key::OnRq) == Some(1) => {
+                Some(probe.clone())
+            }
+            _ => None,
+        });
+        for probe in weighs.collect::<Vec<_>>() {
+            let shown = self.probed_entity(&probe).zip(probe.unsigned(Key::Vruntime).map(Vruntime));
+            let Some((entity, vruntime)) = shown.filter(|(entity, _)| self.sched.is_current(*entity)) else {
+                continue;
+            };
+            let gained = vruntime.minus(self.sched.entity_view(entity).vruntime);
+            if self.is_entity_known(entity) && gained > 0 {
+                self.learn_clock_by_gain(record, entity, gained);
+            }
+        }
+    }
+
+    /// Something joins a queue of `cpu`, whose running task has left with its group's entity: that is charged on, without
+    /// a word, and the minimum moves up to what waits.
+    pub(super) fn charge_departed(&mut self, record: &Record, cpu: Cpu) {
+        let info = &self.cpus[cpu.index()];
+        let levels = self.sched.levels(self.sched.curr(cpu));
+        let departed = levels.into_iter().skip(1).any(|entity| !self.sched.entity_view(entity).on_rq);
+        let told = self.clocks_shown || self.recording.traces_places;
+        if self.by_lag || told || !info.blocked || !departed {
+            return;
+        }
+        if let Some(ahead) = info.clock_ahead {
+            self.advance_until(cpu, record.time, ahead);
+        }
+    }
+
+    /// A group's entity that has left its queue is put away: how far it was charged since then shows now.
+    pub(super) fn learn_departed(&mut self, probe: &Probe) {
+        let shown = self.probed_entity(probe).zip(probe.unsigned(Key::Vruntime).map(Vruntime));
+        let Some((entity, vruntime)) = shown.filter(|_| !self.by_lag && !self.clocks_shown) else { return };
+        if !self.sched.entity_view(entity).on_rq && probe.get(Key::OnRq) == Some(0) {
+            self.sched.force_vruntime(entity, vruntime);
+        }
+    }
+
     /// The minimum of a queue that a probe shows before anything else is charged on its CPU.
     fn minimum_shown_next(&self, queue: QueueId, cpu: Cpu) -> Option<Vruntime> {
         for later in self.window.all().take(SHOWN_WITHIN) {
@@ -268,10 +318,14 @@ impl Walker {
     ) -> bool {
         let moved = kernel != self.sched.queue_view(queue).min_vruntime;
         let known = self.min_known(queue) && self.all_known(queue);
-        if self.by_lag || probe.at != At::Place || !moved || !known {
+        // What is put back has been taken off with a charge.
+        let put_back = probe.at == At::EnqueueEntity
+            && probe.task().is_some()
+            && probe.task() == self.cpus[record.cpu.index()].taken_off;
+        if self.by_lag || !(put_back || probe.at == At::Place) || !moved || !known {
             return false;
         }
-        self.learn_clock_by(record, queue, kernel, false, |walker, clock| {
+        self.learn_clock_by(record, queue, kernel, put_back, |walker, clock| {
             walker.sched.queue_minimum_at(queue, clock)
         })
     }
@@ -294,12 +348,24 @@ impl Walker {
         }
         let now = self.sched.rq_clock(cpu);
         let off = |clock| shown(self, clock).minus(kernel).unsigned_abs();
-        if record.cpu == cpu && self.cpus[cpu.index()].blocked && off(now) <= ROUNDING {
-            // The charge of what has left was printed, and no time goes by until another is looked for.
+        // The charge of what has left was printed, and no time goes by until another is looked for. By then the core has
+        // weighed anew what the kernel is about to.
+        let leaves = by.dequeues == Some(cpu) || off(now) <= ROUNDING;
+        if record.cpu == cpu && self.cpus[cpu.index()].blocked && leaves {
             return true;
         }
-        let Some(next) = self.clock_of_next_charge(cpu) else { return false };
-        let clock = first_clock(now, next, |clock| !shown(self, clock).is_before(kernel));
+        // A charge that was printed in the same step has told it.
+        let (_, charged_at) = self.cpus[cpu.index()].pending_before_charge;
+        if by.dequeues == Some(cpu) && charged_at > by.dequeues_since {
+            return false;
+        }
+        let ahead = self.cpus[cpu.index()].clock_ahead.unwrap_or(0).max(0) as u64;
+        let latest = match self.cpus[cpu.index()].blocked {
+            true => Some(Ns(record.time.0 + ahead)),
+            false => self.clock_of_next_charge(cpu),
+        };
+        let Some(latest) = latest else { return false };
+        let clock = first_clock(now, latest, |clock| !shown(self, clock).is_before(kernel));
         if off(clock) > ROUNDING {
             return false;
         }
@@ -341,7 +407,7 @@ impl Walker {
     fn is_charged_unprinted(&self, cpu: Cpu) -> bool {
         let info = &self.cpus[cpu.index()];
         let (_, charged_at) = info.pending_before_charge;
-        info.enqueued.is_some_and(|(event, _)| charged_at <= event)
+        info.enqueued.is_some_and(|enqueued| charged_at <= enqueued.event)
     }
 
     /// While a CPU runs no fair task, nothing is charged there: its runqueue's clock follows the trace's.

@@ -262,16 +262,21 @@ impl Walker {
         })
     }
 
-    /// Where a group's entity stands on its queue from now until it is picked.
+    /// Where a group's entity stands on its queue from now until it is picked, weighed anew or taken off; of one that is charged
+    /// meanwhile nothing shows it.
     pub(super) fn group_vruntime_shown_later(&self, entity: EntityId) -> Option<Vruntime> {
-        let address = self.groups.address(entity)?;
+        let address = self.groups.address(entity).filter(|_| !self.sched.is_current(entity))?;
         let next = self.window.of_entity(address).find_map(|record| match &record.what {
-            What::Probe(probe) if matches!(probe.at, At::SetNextEntity | At::Remove) => Some(probe),
-            What::Probe(probe) if probe.at == At::PickReturn && probe.get(Key::Vruntime).is_some() => {
-                Some(probe)
-            }
+            What::Probe(probe) => match probe.at {
+                At::SetNextEntity | At::Remove | At::DequeueEntity => Some(Some(probe)),
+                At::PickReturn => probe.get(Key::Vruntime).map(|_| Some(probe)),
+                At::ReweightEntity => (probe.get(Key::OnRq) == Some(1)).then_some(Some(probe)),
+                // It has been off its queue meanwhile.
+                At::EnqueueEntity => Some(None),
+                _ => None,
+            },
             _ => None,
         });
-        next?.unsigned(Key::Vruntime).map(Vruntime)
+        next.flatten()?.unsigned(Key::Vruntime).map(Vruntime)
     }
 }

@@ -219,7 +219,7 @@ impl Walker {
         let verdict = match shown {
             None => Verdict::NotJudged("vruntime not shown"),
             Some(_) if !joined.known => Verdict::NotJudged("state before not known"),
-            Some(_) if self.weights_simulated(self.sched.queue_of(joined.entity)) => {
+            Some(_) if self.hangs_on_simulated_weights(joined) => {
                 Verdict::NotJudged("weights of groups are not shown")
             }
             Some(kernel) if kernel == model => match deadline {
@@ -246,6 +246,15 @@ impl Walker {
             }
             None => self.knowledge.entity_mut(joined.entity).known = joined.known,
         }
+    }
+
+    /// Whether a place hangs on weights that are the model's own: of groups on its queue, or, for how far behind a child begins,
+    /// of those above.
+    fn hangs_on_simulated_weights(&self, joined: &Joining) -> bool {
+        let up = |queue: &QueueId| self.sched.entity_above(*queue).map(|above| self.sched.queue_of(above));
+        let queues = std::iter::successors(Some(self.sched.queue_of(joined.entity)), up);
+        let levels = if joined.case == "fork" && !self.by_lag { usize::MAX } else { 1 };
+        queues.take(levels).any(|queue| self.weights_simulated(queue))
     }
 
     /// What joins its queue gets a request of its own, unless it brings one from the queue that it was on.

@@ -6,6 +6,7 @@ use fairlab_kernel::TaskId;
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::Walker;
+use super::bandwidth::is_part_of_step;
 use super::judging::Joining;
 use super::state::Parameters;
 
@@ -19,6 +20,7 @@ impl Walker {
         self.sched.set_task_group(id, group);
         let allowed = *self.sched.task(parent).allowed();
         self.sched.force_allowed(id, allowed);
+        self.inherit(parent, id, prio);
         if self.sched.curr(cpu) == parent {
             self.sched.place_forked(id, cpu);
         }
@@ -26,6 +28,17 @@ impl Walker {
         let asked = self.knowledge.entity(self.sched.task_entity(parent));
         let info = self.knowledge.entity_mut(self.sched.task_entity(id));
         (info.request_shown, info.request_hidden) = (asked.request_shown, asked.request_hidden);
+    }
+
+    /// What a child of the fair class has from its parent besides its nice level, which its priority shows.
+    fn inherit(&mut self, parent: TaskId, child: TaskId, prio: Prio) {
+        let policy = self.sched.policy(parent);
+        if let (Some(nice), true) = (prio.nice(), policy.is_fair()) {
+            self.sched.force_nice(child, nice, policy);
+        }
+        if let Some(request) = self.sched.own_request(parent) {
+            self.sched.force_slice(child, request.0);
+        }
     }
 
     pub(super) fn on_fork(&mut self, record: &Record, parent: Pid, child: Pid, comm: Comm) {
@@ -53,6 +66,7 @@ impl Walker {
         let (entity, orig) = (self.sched.task_entity(task), self.queue_of(task));
         let queue = self.sched.task_queue_on(task, target);
         self.follow_clock(record, target);
+        self.charge_departed(record, target);
         let told = self.learn_clock_of_join(record, task, queue);
         let known = match self.by_lag {
             true => self.average_known(queue),
@@ -177,13 +191,18 @@ impl Walker {
             return;
         };
         let cpu = self.sched.task(task).cpu();
-        if !self.waits(task) || self.sched.is_delayed(task) || !self.is_fair(task) {
+        if !self.waits(task) || !self.is_fair(task) {
             return;
         }
         let queue = self.queue_of(task);
         let known = self.average_known(queue) && self.is_known(task);
-        let entity = self.sched.task_entity(task);
+        let (entity, old_prio) = (self.sched.task_entity(task), self.sched.task(task).prio());
         self.note_unprinted_charge(cpu);
+        self.learn_clock_of_step(record);
+        // What leaving the queue has changed comes before what joining it does.
+        self.sched.stand_on(cpu);
+        self.sched.flush_given_weights(cpu);
+        self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
         match announced {
             Some(parameters) => self.give_parameters(task, parameters),
             None => {
@@ -197,6 +216,19 @@ impl Walker {
             let own = Joining { entity, case: "put back", known, stood: None, others: Vec::new(), since };
             self.cpus[record.cpu.index()].put_back = Some(own);
         }
+        self.test_new_prio(record, task, old_prio);
+    }
+
+    /// A waiting task that has been given another priority is tested against what runs. Where that leaves buddies it is judged;
+    /// else all that it leaves is a flag, which the trace shows.
+    fn test_new_prio(&mut self, record: &Record, task: TaskId, old_prio: Prio) {
+        if self.by_lag || !self.is_fair(task) || !self.sched.tests_new_prio(task, old_prio) {
+            return;
+        }
+        let (pid, cpu) = (self.pid_of(task), self.sched.task(task).cpu());
+        let pending = self.sched.need_resched(cpu);
+        let truth = self.asks_resched_next(record.cpu, pid, cpu);
+        self.judge_preempt(record, task, pending, truth);
     }
 
     /// The wait of a task that waits and goes on waiting ends: where no probe shows it being taken off its queue and put
@@ -209,9 +241,11 @@ impl Walker {
         let Some(info) = self.tasks.get_mut(&pid) else { return };
         let Some(parameters) = info.announced.take_if(here) else { return };
         let task = info.id;
-        if self.waits(task) && !self.sched.is_delayed(task) && self.is_fair(task) {
+        if self.waits(task) && self.is_fair(task) {
+            let old_prio = self.sched.task(task).prio();
             self.give_parameters(task, parameters);
             self.note_minima(task);
+            self.test_new_prio(record, task, old_prio);
         }
     }
 

@@ -17,7 +17,12 @@ impl Walker {
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
         let Some(task) = task else { return };
         let runs = self.sched.curr(self.sched.task(task).cpu()) == task;
-        if runs || (self.waits(task) && self.is_fair(task)) {
+        if self.sched.is_in_limbo(task) {
+            // Where that is not throttled, it comes back with the next probe.
+            if let Some(group) = self.group_moved_to(self.pid_of(task)) {
+                self.sched.regroup_in_limbo(task, group);
+            }
+        } else if runs || (self.waits(task) && self.is_fair(task)) {
             if let Some(info) = self.info(task) {
                 info.moving_group = Some(record.cpu);
             }
@@ -78,6 +83,9 @@ impl Walker {
             if self.by_lag { self.is_known(task) } else { self.is_known(task) && self.min_known(queue) };
         self.note_unprinted_charge(cpu);
         self.follow_clock(record, cpu);
+        for entity in &levels {
+            self.learn_clock_of_next_minimum(record, self.sched.queue_of(*entity));
+        }
         self.sched.leave_for_group(task, group);
         self.note_detached(record, task, queue, levels);
         self.cpus[record.cpu.index()].taken_off = None;

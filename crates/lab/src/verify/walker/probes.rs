@@ -7,6 +7,7 @@ use fairlab_kernel::{TaskId, Vruntime};
 use super::super::probe::{At, Caller, Key, Probe};
 use super::super::record::Record;
 use super::super::tally::{Kind, Verdict};
+use super::state::Enqueued;
 use super::{Judged, Placed, Walker};
 
 impl Walker {
@@ -62,7 +63,8 @@ impl Walker {
             }
             At::ReweightEntityReturn => self.after_reweight(record, probe),
             At::EnqueueEntity | At::EnqueueTask => self.on_enqueue_probe(record, probe),
-            At::DequeueEntity | At::PutPrevEntity if probe.group_entity().is_some() => {}
+            At::PutPrevEntity if probe.group_entity().is_some() => self.learn_departed(probe),
+            At::DequeueEntity if probe.group_entity().is_some() => {}
             At::DequeueEntity | At::SetNextEntity | At::SetNextTask | At::PutPrevEntity => {
                 self.note_taken_off(record, probe);
                 if !self.is_done(probe) {
@@ -97,7 +99,8 @@ impl Walker {
             At::AverageReturn if self.tells_clock(record, probe) => drop(self.learn_clock(record, probe)),
             At::DequeueEntities => {
                 self.leave_late(record.cpu);
-                self.cpus[record.cpu.index()].dequeues = probe.cpu();
+                let by = &mut self.cpus[record.cpu.index()];
+                (by.dequeues, by.dequeues_since) = (probe.cpu(), record.number);
                 self.note_taken_off(record, probe);
                 self.note_throttled_leave(record, probe);
                 self.on_dequeue_entities(record, probe);
@@ -122,12 +125,19 @@ impl Walker {
     fn on_enqueue_probe(&mut self, record: &Record, probe: &Probe) {
         self.take_off_old_group(record, probe);
         if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task()) {
-            self.cpus[cpu.index()].enqueued = Some((record.number, record.time));
+            self.note_enqueued(record, cpu);
             self.cpus[record.cpu.index()].queues = probe.task();
         }
         self.note_return_of_task(record, probe);
         self.compare_minimum(record, probe);
         self.put_waiting_back(record, probe);
+    }
+
+    /// Code on the event's CPU queues something on `cpu`.
+    pub(super) fn note_enqueued(&mut self, record: &Record, cpu: Cpu) {
+        let not_before = self.cpus[record.cpu.index()].reported;
+        self.cpus[cpu.index()].enqueued =
+            Some(Enqueued { event: record.number, time: record.time, not_before });
     }
 
     /// Whether the core has taken the entity off already whose dequeue the probe is about.
@@ -391,7 +401,9 @@ impl Walker {
         if !self.learn_clock_from_minimum(record, probe, queue, kernel) {
             let judged = Judged { record, kind: Kind::QueueTime, case: "min_vruntime", queue };
             let tolerance = self.queue_tolerance(queue);
-            self.compare(judged, self.min_known(queue), [model, kernel], tolerance, "min_vruntime");
+            // Whatever is on the queue may have moved it.
+            let known = self.min_known(queue) && self.all_known(queue);
+            self.compare(judged, known, [model, kernel], tolerance, "min_vruntime");
         }
         self.sched.force_min_vruntime(queue, kernel);
         self.knowledge.queue_mut(queue).min_known = true;

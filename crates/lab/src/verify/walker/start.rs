@@ -67,6 +67,10 @@ impl Walker {
         if let Some(deadline) = line.deadline {
             self.sched.force_deadline(entity, Vruntime(deadline));
         }
+        if let Some(slice) = line.slice.filter(|_| line.own_slice) {
+            self.sched.force_slice(id, slice);
+            self.knowledge.entity_mut(entity).request_shown = true;
+        }
         // What runs while the snapshot is read moves; the others stand still until the trace shows them.
         self.set_known(id, dump.curr != Some(line.pid) && !line.runnable);
     }

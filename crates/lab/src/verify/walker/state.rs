@@ -236,8 +236,9 @@ pub(super) struct CpuInfo {
     pub pending_before_charge: (bool, u64),
     /// The task whose sleep code on this CPU has just reported as ended: it had left its queue.
     pub sleep_ended: Option<Pid>,
-    /// The CPU from whose queues code on this one takes something off.
+    /// The CPU from whose queues code on this one takes something off, and the event with which that began.
     pub dequeues: Option<Cpu>,
+    pub dequeues_since: u64,
     /// An entity that slept on its queue and that code on this CPU takes off it.
     pub leaves_late: Option<EntityId>,
     /// The task that a probe has shown code on this CPU taking off a queue to put it back; and where it comes to stand, if
@@ -254,8 +255,10 @@ pub(super) struct CpuInfo {
     pub leaving_throttled: Option<TaskId>,
     /// The task that a probe has shown code on this CPU queueing last.
     pub queues: Option<Pid>,
-    /// The last that a probe has shown a task being queued here: the event, and when.
-    pub enqueued: Option<(u64, Ns)>,
+    /// The last that a probe has shown a task being queued here.
+    pub enqueued: Option<Enqueued>,
+    /// When this CPU last reported anything.
+    pub reported: Ns,
     /// The event that last told its runqueue's clock where no accounting was printed.
     pub clock_shown: u64,
     /// How much its runqueue's clock was ahead of the trace's at its last accounting, ns.
@@ -284,6 +287,14 @@ pub(super) struct CpuInfo {
     pub balancing: Balancing,
     /// What it looks for to take.
     pub looking: Option<Looking>,
+}
+
+/// A probe has shown a task being queued: its runqueue's clock was updated since code on the same CPU last reported anything.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Enqueued {
+    pub event: u64,
+    pub time: Ns,
+    pub not_before: Ns,
 }
 
 /// Averages of a root queue as a probe shows them.

@@ -53,7 +53,8 @@ impl Walker {
             info.yielding = false;
             info.yielded = false;
             info.woken_running = false;
-            info.announced = None;
+            // What code on another CPU has announced is still to come.
+            info.announced = info.announced.filter(|parameters| parameters.by != cpu);
         }
     }
 

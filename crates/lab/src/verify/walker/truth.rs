@@ -33,9 +33,15 @@ impl Walker {
                         return Some(Vruntime(vruntime));
                     }
                 }
+                // It is being taken off, and stood there until now.
+                What::Probe(probe) if probe.at == At::DequeueEntity => {
+                    return probe.unsigned(Key::Vruntime).map(Vruntime);
+                }
                 What::Migrate { .. } | What::Runtime { .. } => return None,
-                // It goes on in another group, on another time line.
-                What::Probe(probe) if probe.at == At::MoveGroup && !runs => return None,
+                // It goes on in another group, on another time line, or is put back as another's policy has it.
+                What::Probe(probe) if matches!(probe.at, At::MoveGroup | At::SetScheduler) && !runs => {
+                    return None;
+                }
                 _ => {}
             }
         }
@@ -176,7 +182,8 @@ impl Walker {
             }
             if record.flags.need_resched() {
                 // Another task that is queued there before that may have asked for it.
-                return (!self.queues_another_on(cpu, record.number)).then_some(true);
+                let another = wakes_here(record) || self.queues_another_on(cpu, record.number);
+                return (!another).then_some(true);
             }
             let accounts = match &record.what {
                 What::Runtime { .. } => true,
@@ -433,6 +440,14 @@ const RUNS_AFTER_START: usize = 16;
 
 /// Probes of one function that may stand between a decision and the event that shows it.
 const PROBES_BETWEEN: usize = 12;
+
+/// Whether code on a CPU wakes a task there: its own test may have set the flag that it reports with.
+fn wakes_here(record: &Record) -> bool {
+    match &record.what {
+        What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu == record.cpu,
+        _ => false,
+    }
+}
 
 /// Whether code that an interrupt brought reported an event.
 pub(super) fn in_interrupt(record: &Record) -> bool {

@@ -201,6 +201,7 @@ impl Walker {
             self.prepare_enqueue(by, task, dest);
             let (entity, queue) = (self.sched.task_entity(task), self.queue_of(task));
             self.follow_clock(record, dest);
+            self.charge_departed(record, dest);
             let told = self.learn_clock_of_join(record, task, queue) && self.clock_told(queue);
             let known = match self.by_lag {
                 true => self.place_known(entity, queue),
@@ -445,6 +446,7 @@ impl Walker {
         let joining = self.joining(task, target, Joining { entity, case, known, stood, others, since });
         self.advance_clock(record, target);
         self.follow_clock(record, target);
+        self.charge_departed(record, target);
         self.note_unprinted_charge(target);
         self.sched.activate_woken(task, moved.is_some());
         self.sched.flush_given_weights(target);
@@ -485,9 +487,11 @@ impl Walker {
         // Where groups are hidden, what is accounted without a word is not what the core has there.
         let silent = !told && !printed && !self.groups_hidden;
         let Some(ahead) = info.clock_ahead.filter(|_| silent) else { return };
-        let enqueued =
-            info.enqueued.filter(|(event, _)| *event > began).map_or(record.time, |(_, time)| time);
-        self.advance_until(target, enqueued, ahead);
+        let enqueued = info.enqueued.filter(|enqueued| enqueued.event > began);
+        let (time, least) = enqueued.map_or((record.time, i64::MIN), |enqueued| {
+            (enqueued.time, enqueued.not_before.0.wrapping_sub(enqueued.time.0) as i64)
+        });
+        self.advance_until(target, time, ahead.max(least));
     }
 
     /// Where a task that was moved while waking stands if the old queue's minimum was read, without its lock, at another
