@@ -6,6 +6,7 @@
 //!
 //! Must not know: files and their formats, how a scheduler decides, how answers reach a user.
 
+pub mod behaviour;
 mod census;
 mod columns;
 pub mod counts;

@@ -402,7 +402,7 @@ pub struct ScenarioRunArgs {
     #[arg(long)]
     pub quick: bool,
     /// Another workload on the report's two kernels, instead of the report's own runs: its command line as one argument
-    /// ("schbench -m 2 -t 8"), or an rt-app file that ends in .json.
+    /// ("schbench -m 2 -t 8"), an rt-app file that ends in .json, or a recording to replay.
     #[arg(long, value_name = "WORKLOAD", conflicts_with = "pages")]
     pub workload: Option<String>,
     /// The machine for that; by default the report's.

@@ -18,6 +18,7 @@ pub mod host;
 pub mod machines;
 pub mod merge;
 pub mod record;
+mod replay;
 mod run;
 pub mod scenario;
 pub mod schedstat;

@@ -1,12 +1,11 @@
 //! The workloads that can be named on the command line.
 
-use std::fs;
-
 use fairlab_sim::workload::Workload;
 use fairlab_sim::workload::catalogue::{self, BuildError};
 pub use fairlab_sim::workload::catalogue::{WORKLOADS, WorkloadKind};
 
 use crate::LabError;
+use crate::replay::HostFiles;
 
 /// Finds a workload by name.
 ///
@@ -21,8 +20,7 @@ pub fn find(name: &str) -> Result<&'static WorkloadKind, LabError> {
 /// # Errors
 /// The name is unknown or an option is wrong.
 pub fn build(command: &[String]) -> Result<Box<dyn Workload>, LabError> {
-    let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
-    catalogue::build(command, &read).map_err(|error| told(&error))
+    catalogue::build(command, &HostFiles).map_err(|error| told(&error))
 }
 
 fn told(error: &BuildError) -> LabError {

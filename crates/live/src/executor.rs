@@ -148,7 +148,7 @@ impl Shared {
     }
 
     fn start(self: &Arc<Self>, id: ThreadId, spec: ThreadSpec) -> Result<(), String> {
-        if spec.kthread {
+        if spec.kthread && self.program().workload.needs_kernel_threads() {
             return Err(format!(
                 "'{}' is a thread of the kernel, which nobody can start",
                 spec.comm.to_str()
@@ -235,7 +235,7 @@ impl Shared {
                     self.clock.spin_until(until.min(self.clock.now() + Ns::from_us(100)));
                 }
             }
-            Action::Sleep(time) | Action::Io(time) => sleep(time),
+            Action::Sleep(time) | Action::Io(time) | Action::Await(time) => sleep(time),
             Action::SystemCall(work) => {
                 let until = self.clock.now() + work;
                 while self.clock.now() < until {
@@ -301,6 +301,7 @@ fn allow(cpus: &CpuMask) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use fairlab_sim::workload::jobs::Jobs;
+    use fairlab_sim::workload::replay::{Options, Replay, Script};
     use fairlab_sim::workload::rtapp::RtApp;
     use fairlab_sim::workload::vhost::Vhost;
 
@@ -332,6 +333,17 @@ mod tests {
             assert!(report.progress.is_some_and(|(_, count)| count > 0), "{kind}: {}", report.output);
             assert!(report.metrics.iter().all(|(name, share)| name == HELD && *share <= 1.0), "{kind}");
         }
+    }
+
+    /// A thread of the kernel is stood for by one that stays on its CPU.
+    #[test]
+    fn a_recording_is_replayed_by_threads_of_this_host() {
+        let script = "fairlab-replay 1 30000000\ntask 120 0 - 0 a\nrun 1000000\nwake 1\nuntil 20000000\nwake 1\nfork 2\n\
+                      task 120 0 0 0 kworker/0:1\nblock\nrun 100000\nblock\nrun 100000\ntask 120 - - 1 b\nrun 100000\n";
+        let script = Script::parse(script).expect("a script");
+        let report = carried_out(Replay::new(script.into(), Options::default()), 10_000).expect("a report");
+        assert_eq!(report.progress, Some(("sleeps".to_string(), 3)));
+        assert!(report.output.contains("all ended after 0.0"), "{}", report.output);
     }
 
     #[test]

@@ -114,6 +114,7 @@ enum SystemCall {
     Work,
     Nanosleep(Ns),
     Io(Ns),
+    Await(Ns),
     Clone(Box<ThreadSpec>, ThreadId),
     SchedYield,
     EnterGroup(usize),

@@ -10,6 +10,7 @@ pub mod hackbench;
 pub mod jobs;
 pub mod periodic;
 pub mod pipe;
+pub mod replay;
 pub mod rtapp;
 pub mod schbench;
 pub mod sessions;
@@ -80,6 +81,9 @@ pub enum Action {
     Sleep(Ns),
     /// Waits for a device, which takes this long (`io_schedule()`): uninterruptible, and its CPU's clock is raised for it.
     Io(Ns),
+    /// Sleeps until something outside the machine wakes it, such as a packet, which comes after this long: interruptible,
+    /// and without the slack that timers have.
+    Await(Ns),
     /// Sleeps until another thread wakes it (`futex(FUTEX_WAIT)`): interruptible. Returns at once if by the time it would
     /// sleep there is nothing to wait for ([`Workload::must_wait`]), or if a wakeup came meanwhile. It may also return
     /// for no reason, so a program checks its memory again, as one that uses futexes does.
@@ -153,6 +157,12 @@ pub trait Workload: Send {
     /// the kernel.
     fn must_wait(&self, thread: ThreadId) -> bool {
         let _ = thread;
+        true
+    }
+
+    /// Whether its threads of the kernel must be that. Where they need not, ordinary ones stand for them on a real kernel,
+    /// which nobody can tell to start any.
+    fn needs_kernel_threads(&self) -> bool {
         true
     }
 

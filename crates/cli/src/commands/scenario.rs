@@ -1,6 +1,7 @@
 //! `fairlab scenario`: published reports, each reproduced by one command.
 
 use std::fs;
+use std::path::Path;
 
 use clap::Parser;
 use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario, Small};
@@ -165,10 +166,13 @@ fn beside(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<(), CliError> {
     }
 }
 
-/// A workload's words; a file is one of rt-app.
+/// A workload's words; a file is one of rt-app, or a recording.
 fn words_of(workload: &str) -> Vec<String> {
     if workload.ends_with(".json") {
         return vec!["rt-app".to_string(), workload.to_string()];
+    }
+    if Path::new(workload).is_file() {
+        return vec!["replay".to_string(), workload.to_string()];
     }
     workload.split_whitespace().map(String::from).collect()
 }

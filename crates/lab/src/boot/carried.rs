@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::initramfs::Carried;
+use crate::replay::script_of;
 use crate::{LabError, workloads};
+
+/// The workload whose last argument is a recording.
+const REPLAY: &str = "replay";
 
 /// Files longer than this are no configuration.
 const ARGUMENT_BYTES_MAX: u64 = 16 << 20;
@@ -28,18 +32,32 @@ pub(super) fn files(command: &[String]) -> Result<Vec<Carried>, LabError> {
             carried.push((library.display().to_string(), read(&library)?));
         }
     }
+    let recording = command.iter().any(|word| word == REPLAY).then(|| arguments.last()).flatten();
     for argument in arguments {
         let path = Path::new(argument);
-        let is_short =
-            fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= ARGUMENT_BYTES_MAX);
+        let is_file = |length| fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= length);
         let in_place = path.components().all(|part| part.as_os_str() != "..");
-        if is_short && in_place {
-            carried.push((argument.trim_start_matches("./").to_string(), read(path)?));
+        let name = argument.trim_start_matches("./").to_string();
+        if recording == Some(argument) && in_place && is_file(u64::MAX) {
+            carried.push((name, script(argument)?));
+        } else if in_place && is_file(ARGUMENT_BYTES_MAX) {
+            carried.push((name, read(path)?));
         }
     }
     carried.sort();
     carried.dedup();
     Ok(carried)
+}
+
+/// What the tasks of a recording did: the guest reads no recordings.
+fn script(path: &str) -> Result<Vec<u8>, LabError> {
+    let script = script_of(path).map_err(|problem| LabError::new(problem, "check the recording"))?;
+    let text = script.to_string().into_bytes();
+    if text.len() as u64 > ARGUMENT_BYTES_MAX {
+        let problem = format!("{path} is {} MB of what tasks did, too long for a guest", text.len() >> 20);
+        return Err(LabError::new(problem, "record a shorter time"));
+    }
+    Ok(text)
 }
 
 /// The file of a program that this host has.

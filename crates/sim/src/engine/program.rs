@@ -62,6 +62,7 @@ impl Engine {
             Action::Receive => self.work_in_kernel(cpu, index, self.machine.costs.receive),
             Action::Sleep(least) => self.enter_system_call(cpu, index, SystemCall::Nanosleep(least)),
             Action::Io(time) => self.enter_system_call(cpu, index, SystemCall::Io(time)),
+            Action::Await(time) => self.enter_system_call(cpu, index, SystemCall::Await(time)),
             Action::Spawn(spec) => {
                 let numbers = &mut self.programs[thread.program].threads;
                 let id = ThreadId(numbers.len() as u32);
@@ -91,6 +92,7 @@ impl Engine {
             SystemCall::FutexWait
             | SystemCall::Nanosleep(_)
             | SystemCall::Io(_)
+            | SystemCall::Await(_)
             | SystemCall::SchedYield
             | SystemCall::EnterGroup(_)
             | SystemCall::SetScheduler { .. } => costs.syscall,
@@ -113,15 +115,14 @@ impl Engine {
         match call {
             SystemCall::FutexWait => self.futex_wait(cpu, index),
             SystemCall::Nanosleep(least) => {
-                let expires = self.sleep_expires(least);
-                self.queue.arrange_interrupt(cpu, expires, Interrupt::Timer { thread: index as u32 });
-                self.sleep(cpu, index, Wait::Timer);
+                self.sleep_until(cpu, index, self.sleep_expires(least), TaskState::INTERRUPTIBLE);
             }
             SystemCall::Io(time) => {
-                let done = self.now + time;
-                self.queue.arrange_interrupt(cpu, done, Interrupt::Timer { thread: index as u32 });
                 self.kernel.set_in_iowait(self.threads[index].task);
-                self.sleep_as(cpu, index, (Wait::Timer, TaskState::UNINTERRUPTIBLE));
+                self.sleep_until(cpu, index, self.now + time, TaskState::UNINTERRUPTIBLE);
+            }
+            SystemCall::Await(time) => {
+                self.sleep_until(cpu, index, self.now + time, TaskState::INTERRUPTIBLE);
             }
             SystemCall::Work => self.return_to_user(cpu),
             SystemCall::Wake { target, sync } => {
@@ -200,14 +201,16 @@ impl Engine {
             self.threads[index].wait = Wait::No;
             return self.return_to_user(cpu);
         }
-        self.sleep(cpu, index, Wait::Futex);
+        self.sleep(cpu, index, Wait::Futex, TaskState::INTERRUPTIBLE);
     }
 
-    fn sleep(&mut self, cpu: Cpu, index: usize, how: Wait) {
-        self.sleep_as(cpu, index, (how, TaskState::INTERRUPTIBLE));
+    /// Sleeps until an interrupt at `time`.
+    fn sleep_until(&mut self, cpu: Cpu, index: usize, time: Ns, state: TaskState) {
+        self.queue.arrange_interrupt(cpu, time, Interrupt::Timer { thread: index as u32 });
+        self.sleep(cpu, index, Wait::Timer, state);
     }
 
-    fn sleep_as(&mut self, cpu: Cpu, index: usize, (how, state): (Wait, TaskState)) {
+    fn sleep(&mut self, cpu: Cpu, index: usize, how: Wait, state: TaskState) {
         self.threads[index].wait = how;
         self.kernel.deactivate_task(cpu, state);
         self.schedule(cpu, state);

@@ -3,6 +3,7 @@
 //! Must not know: files; whoever asks reads those that a workload names.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::Workload;
 use super::cgroup::{InGroups, USAGE as CGROUP_USAGE};
@@ -11,6 +12,7 @@ use super::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
 use super::jobs::{Jobs, USAGE as JOBS_USAGE};
 use super::periodic::{Periodic, USAGE as PERIODIC_USAGE};
 use super::pipe::{Pipe, USAGE as PIPE_USAGE};
+use super::replay::{Replay, Script, USAGE as REPLAY_USAGE};
 use super::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use super::schbench::{Schbench, usage as schbench_usage};
 use super::sessions::{Sessions, USAGE as SESSIONS_USAGE};
@@ -19,8 +21,29 @@ use super::tbench::{Tbench, USAGE as TBENCH_USAGE};
 use super::uperf::{USAGE as UPERF_USAGE, Uperf};
 use super::vhost::{USAGE as VHOST_USAGE, Vhost};
 
-/// Gives the text of a file that a workload names, or one line that says why it cannot be had.
-pub type Read<'r> = &'r dyn Fn(&str) -> Result<String, String>;
+/// Gives what is in the files that a workload names, or one line that says why it cannot be had.
+pub trait Files {
+    /// A file's text.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn text(&self, path: &str) -> Result<String, String>;
+
+    /// What the tasks of a recording did: where recordings cannot be read, their script as text.
+    ///
+    /// # Errors
+    /// It cannot be read, or is none.
+    fn script(&self, path: &str) -> Result<Arc<Script>, String> {
+        let script = Script::parse(&self.text(path)?);
+        script.map(Arc::new).map_err(|problem| format!("{path}: {problem}"))
+    }
+}
+
+impl<F: Fn(&str) -> Result<String, String>> Files for F {
+    fn text(&self, path: &str) -> Result<String, String> {
+        self(path)
+    }
+}
 
 /// A kind of workload.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +58,7 @@ pub struct WorkloadKind {
 }
 
 /// From a program's own arguments to the workload, or one line that says what is wrong with them.
-type Build = fn(&[String], Read<'_>) -> Result<Box<dyn Workload>, String>;
+type Build = fn(&[String], &dyn Files) -> Result<Box<dyn Workload>, String>;
 
 /// Every workload.
 pub const WORKLOADS: &[WorkloadKind] = &[
@@ -91,7 +114,13 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         name: "rt-app",
         about: "threads that run, sleep and wait for each other as a JSON file says",
         usage: || RT_APP_USAGE,
-        build: |args, read| Ok(Box::new(rt_app(args, read)?)),
+        build: |args, files| Ok(Box::new(rt_app(args, files)?)),
+    },
+    WorkloadKind {
+        name: "replay",
+        about: "what the tasks of a recording did, each again: computing, sleeping, waking others",
+        usage: || REPLAY_USAGE,
+        build: |args, files| Ok(Box::new(Replay::parse(args, files)?)),
     },
     WorkloadKind {
         name: "periodic",
@@ -119,21 +148,21 @@ pub const WORKLOADS: &[WorkloadKind] = &[
     },
 ];
 
-fn in_groups(args: &[String], read: Read<'_>) -> Result<Box<dyn Workload>, String> {
+fn in_groups(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, String> {
     let (groups, command) = InGroups::parse(args)?;
-    let inner = build(command, read).map_err(|error| error.to_string())?;
+    let inner = build(command, files).map_err(|error| error.to_string())?;
     Ok(Box::new(InGroups::new(groups, inner)))
 }
 
-fn beside_daemons(args: &[String], read: Read<'_>) -> Result<Box<dyn Workload>, String> {
+fn beside_daemons(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, String> {
     let (options, command) = DaemonOptions::parse(args)?;
-    let inner = build(command, read).map_err(|error| error.to_string())?;
+    let inner = build(command, files).map_err(|error| error.to_string())?;
     Ok(Box::new(Daemons::new(options, inner)))
 }
 
-fn rt_app(args: &[String], read: Read<'_>) -> Result<RtApp, String> {
+fn rt_app(args: &[String], files: &dyn Files) -> Result<RtApp, String> {
     let [path] = args else { return Err(format!("one file is needed, and {} are given", args.len())) };
-    RtApp::parse(&read(path)?).map_err(|problem| format!("{path}: {problem}"))
+    RtApp::parse(&files.text(path)?).map_err(|problem| format!("{path}: {problem}"))
 }
 
 /// Why a workload cannot be built.
@@ -171,8 +200,8 @@ pub fn find(name: &str) -> Option<&'static WorkloadKind> {
 ///
 /// # Errors
 /// The name is unknown or an option is wrong.
-pub fn build(command: &[String], read: Read<'_>) -> Result<Box<dyn Workload>, BuildError> {
+pub fn build(command: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, BuildError> {
     let (name, args) = command.split_first().ok_or(BuildError::Nothing)?;
     let kind = find(name).ok_or_else(|| BuildError::Unknown(name.clone()))?;
-    (kind.build)(args, read).map_err(|problem| BuildError::Wrong { name: name.clone(), problem })
+    (kind.build)(args, files).map_err(|problem| BuildError::Wrong { name: name.clone(), problem })
 }

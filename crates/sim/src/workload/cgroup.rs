@@ -142,6 +142,10 @@ impl Workload for InGroups {
         self.inner.must_wait(thread)
     }
 
+    fn needs_kernel_threads(&self) -> bool {
+        self.inner.needs_kernel_threads()
+    }
+
     fn output(&self, now: Ns) -> String {
         self.inner.output(now)
     }

@@ -169,6 +169,10 @@ impl Workload for Daemons {
         self.inner_thread(thread).is_none_or(|inner| self.inner.must_wait(inner))
     }
 
+    fn needs_kernel_threads(&self) -> bool {
+        self.inner.needs_kernel_threads()
+    }
+
     fn output(&self, now: Ns) -> String {
         self.inner.output(now)
     }

@@ -160,7 +160,12 @@ impl<W: Workload> Ideal<W> {
                 self.create(&spec.stream, spec.comm == fairlab_event::Comm::from("schbench"));
                 self.queue(now, thread, What::Continue);
             }
-            Action::Io(_) | Action::WakeSync(_) | Action::SystemCall(_) | Action::Send | Action::Receive => {
+            Action::Io(_)
+            | Action::Await(_)
+            | Action::WakeSync(_)
+            | Action::SystemCall(_)
+            | Action::Send
+            | Action::Receive => {
                 unreachable!("schbench uses futexes")
             }
             Action::Yield | Action::SetScheduler { .. } | Action::EnterGroup(_) => {

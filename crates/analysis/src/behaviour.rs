@@ -1,0 +1,307 @@
+//! What each task did by itself, apart from when it was let: how long it computed between two sleeps, whom it woke and
+//! created, and what ended its sleeps.
+//!
+//! A wakeup is a task's if that task ran when it was reported, outside of interrupts. In a soft interrupt it is the task's
+//! only if the woken task has woken that one before: a message over the loopback device is delivered in the sender's own
+//! soft interrupt, as one from the network is in that of any task, but only whoever sends is answered. Everything else is
+//! an interrupt's, as far as the tasks of the recording are concerned.
+//!
+//! Must not know: what is made of it.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, TaskState, Wakeup};
+
+use crate::tracker::{Change, Departure, Doing, Entered, Left, Tracker};
+use crate::{Census, MissingEvents, Needs};
+
+static NEEDS: Needs = Needs {
+    analysis: "replay",
+    required: &["sched_switch"],
+    one_of: (&["sched_waking", "sched_wakeup"], "nothing is known of what ended sleeps"),
+    useful: &[
+        ("sched_waking", "wakeups that were left to another CPU count as an interrupt's"),
+        ("sched_wakeup_new", "tasks that were created meanwhile are there from the beginning"),
+    ],
+};
+
+/// What a task did next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// It computed: so much CPU time.
+    Run(Ns),
+    /// It woke a task, given by its place.
+    Wake(u32),
+    /// It slept until a task woke it.
+    Block,
+    /// It slept until an interrupt woke it, at this time since the first event.
+    SleepUntil {
+        /// When that was.
+        time: Ns,
+        /// Whether its sleep was uninterruptible.
+        uninterruptible: bool,
+    },
+    /// It created a task, given by its place.
+    Fork(u32),
+    /// Its priority is another from here on.
+    Prio(Prio),
+}
+
+/// A task and what it did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Behaviour {
+    /// Its name.
+    pub comm: Comm,
+    /// Its priority at first.
+    pub prio: Prio,
+    /// The CPU where it was seen first.
+    pub cpu: Option<Cpu>,
+    /// The only CPU that it may use, by its name.
+    pub pinned: Option<Cpu>,
+    /// Whether a task created it.
+    pub forked: bool,
+    /// What it did, one thing after the other.
+    pub deeds: Vec<Deed>,
+}
+
+/// What is known of a task while events come in.
+#[derive(Clone, Debug, Default)]
+struct Course {
+    behaviour: Behaviour,
+    /// CPU time that is not among the deeds yet.
+    work: Ns,
+    /// Until when its CPU time is in `work`.
+    counted: Option<Ns>,
+    /// It was seen to begin on a CPU.
+    entered: bool,
+    /// Its latest priority.
+    prio: Option<Prio>,
+    /// Its latest sleep was uninterruptible.
+    in_disk_sleep: bool,
+}
+
+impl Course {
+    /// It ran from `since` to `now`.
+    fn ran(&mut self, since: Ns, now: Ns) {
+        let since = self.counted.map_or(since, |counted| counted.max(since));
+        self.work += now.since(since);
+        self.counted = Some(now);
+    }
+
+    /// Where a task begins that another creates, is for the kernel to choose.
+    fn is_on(&mut self, cpu: Cpu) {
+        if !self.behaviour.forked {
+            self.behaviour.cpu.get_or_insert(cpu);
+        }
+    }
+
+    fn has_prio(&mut self, prio: Prio) {
+        match self.prio.replace(prio) {
+            None => self.behaviour.prio = prio,
+            Some(before) if before != prio => self.does(Deed::Prio(prio)),
+            Some(_) => {}
+        }
+    }
+
+    fn does(&mut self, deed: Deed) {
+        if self.work > Ns::ZERO {
+            self.behaviour.deeds.push(Deed::Run(std::mem::take(&mut self.work)));
+        }
+        self.behaviour.deeds.push(deed);
+    }
+}
+
+/// Takes events and gives what every task did.
+#[derive(Clone, Debug, Default)]
+pub struct Behaviours {
+    tracker: Tracker,
+    census: Census,
+    /// By the tracker's numbers.
+    courses: Vec<Course>,
+    /// Who woke whom.
+    pairs: BTreeSet<(u32, u32)>,
+    has_waking: bool,
+    /// The first event's time and the latest.
+    span: Option<(Ns, Ns)>,
+}
+
+impl Behaviours {
+    /// What every task did, in order of first appearance, and how long the recording is. Left out are those that did
+    /// nothing, and stopper threads, which do the kernel's own work.
+    ///
+    /// # Errors
+    /// The trace lacks what this is found out from.
+    pub fn finish(mut self) -> Result<(Vec<Behaviour>, Ns, Vec<String>), MissingEvents> {
+        let notices = NEEDS.check(&self.census)?;
+        let (start, end) = self.span.unwrap_or_default();
+        for task in 0..self.courses.len() as u32 {
+            self.count_until(task, end);
+            let course = &mut self.courses[task as usize];
+            if course.work > Ns::ZERO {
+                let rest = std::mem::take(&mut course.work);
+                course.behaviour.deeds.push(Deed::Run(rest));
+            }
+            let known = self.tracker.task(task);
+            course.behaviour.comm = known.comm;
+            course.behaviour.pinned = known.pinned_to();
+            course.has_prio(known.prio);
+        }
+        Ok((self.numbered_anew(), end.since(start), notices))
+    }
+
+    /// Those who did something, numbered by their own order.
+    fn numbered_anew(self) -> Vec<Behaviour> {
+        let counts =
+            |course: &Course| !course.behaviour.deeds.is_empty() && !is_stopper(course.behaviour.comm);
+        let mut places = Vec::with_capacity(self.courses.len());
+        let mut kept = 0;
+        for course in &self.courses {
+            places.push(counts(course).then_some(kept));
+            kept += u32::from(counts(course));
+        }
+        let renumbered = |deed: Deed| match deed {
+            Deed::Wake(whom) => places[whom as usize].map(Deed::Wake),
+            Deed::Fork(whom) => places[whom as usize].map(Deed::Fork),
+            other => Some(other),
+        };
+        let behaviours = self.courses.into_iter().filter(counts).map(|course| course.behaviour);
+        behaviours
+            .map(|one| Behaviour { deeds: one.deeds.into_iter().filter_map(renumbered).collect(), ..one })
+            .collect()
+    }
+
+    fn course(&mut self, task: u32) -> &mut Course {
+        let index = task as usize;
+        if self.courses.len() <= index {
+            self.courses.resize_with(index + 1, Course::default);
+        }
+        &mut self.courses[index]
+    }
+
+    /// The place of what the deeds of a task are timed from.
+    fn start(&self) -> Ns {
+        self.span.map_or(Ns::ZERO, |(start, _)| start)
+    }
+
+    /// Counts the CPU time of a task that runs.
+    fn count_until(&mut self, task: u32, now: Ns) {
+        let Doing::Running(cpu) = self.tracker.task(task).doing else { return };
+        let since = self.tracker.cpu(cpu).and_then(|cpu| cpu.since);
+        self.count(task, since, now);
+    }
+
+    /// Counts the CPU time of a task that has run since it was switched in, if that is known, or since the recording began.
+    fn count(&mut self, task: u32, since: Option<Ns>, now: Ns) {
+        let (start, is_whole) = (self.start(), self.tracker.losses() == 0);
+        let course = self.course(task);
+        let from_the_start = (is_whole && !course.entered).then_some(start);
+        if let Some(since) = since.or(from_the_start) {
+            course.ran(since, now);
+        }
+    }
+
+    /// The task that does what the event reports, unless an interrupt does.
+    fn doer(&mut self, event: &Event<'_>, wakee: u32) -> Option<u32> {
+        let context = event.context;
+        if context.pid.is_idle() || context.flags.in_hardirq() {
+            return None;
+        }
+        let doer = match context.pid {
+            Pid::UNKNOWN => self.tracker.cpu(event.cpu).and_then(|cpu| cpu.running)?,
+            pid => self.tracker.index_or_new(pid, context.comm),
+        };
+        let is_own = !context.flags.in_softirq() || self.pairs.contains(&(wakee, doer));
+        let is_task = doer != wakee && !is_stopper(self.tracker.task(doer).comm);
+        if is_task {
+            self.pairs.insert((doer, wakee));
+        }
+        (is_own && is_task).then_some(doer)
+    }
+
+    /// A task is woken, whether it sleeps already or is about to.
+    fn woken(&mut self, wakeup: &Wakeup, event: &Event<'_>) {
+        let wakee = self.tracker.index_or_new(wakeup.pid, wakeup.comm);
+        let doer = self.doer(event, wakee);
+        self.count_until(wakee, event.time);
+        let time = event.time.since(self.start());
+        let course = self.course(wakee);
+        course.is_on(wakeup.target_cpu);
+        let uninterruptible = course.in_disk_sleep;
+        course.does(if doer.is_some() { Deed::Block } else { Deed::SleepUntil { time, uninterruptible } });
+        if let Some(doer) = doer {
+            self.count_until(doer, event.time);
+            self.course(doer).does(Deed::Wake(wakee));
+        }
+        self.course(wakee).has_prio(wakeup.prio);
+    }
+
+    /// A task that was created begins; its creator is the one that reports it.
+    fn begins(&mut self, wakeup: &Wakeup, event: &Event<'_>) {
+        let Some(child) = self.tracker.index(wakeup.pid) else { return };
+        let parent = self.doer(event, child);
+        let course = self.course(child);
+        course.has_prio(wakeup.prio);
+        if let Some(parent) = parent.filter(|_| !course.behaviour.forked) {
+            course.behaviour.forked = true;
+            course.behaviour.cpu = None;
+            self.count_until(parent, event.time);
+            self.course(parent).does(Deed::Fork(child));
+        }
+    }
+
+    /// A CPU changes tasks.
+    fn switched(&mut self, cpu: Cpu, left: Option<Left>, entered: Option<Entered>, now: Ns) {
+        if let Some(left) = left {
+            self.count(left.task, left.ran_since, now);
+            self.is_seen(left.task, cpu);
+            self.course(left.task).in_disk_sleep = left.how == Departure::Slept(TaskState::UNINTERRUPTIBLE);
+        }
+        if let Some(entered) = entered {
+            self.is_seen(entered.task, cpu);
+            let course = self.course(entered.task);
+            (course.entered, course.counted) = (true, Some(now));
+        }
+    }
+
+    fn is_seen(&mut self, task: u32, cpu: Cpu) {
+        let prio = self.tracker.task(task).prio;
+        let course = self.course(task);
+        course.has_prio(prio);
+        course.is_on(cpu);
+    }
+}
+
+impl Sink for Behaviours {
+    fn event(&mut self, event: &Event<'_>) {
+        self.census.event(event);
+        if event.kind.is_task_record() {
+            self.tracker.event(event);
+            return;
+        }
+        let (_, latest) = self.span.get_or_insert((event.time, event.time));
+        *latest = event.time.max(*latest);
+        match &event.kind {
+            EventKind::SchedWaking(wakeup) => {
+                self.has_waking = true;
+                self.woken(wakeup, event);
+            }
+            EventKind::SchedWakeup(wakeup) if !self.has_waking => self.woken(wakeup, event),
+            _ => {}
+        }
+        let change = self.tracker.event(event);
+        if let Change::Switched { cpu, left, entered } = change {
+            self.switched(cpu, left, entered, event.time);
+        }
+        if let EventKind::SchedWakeupNew(wakeup) = &event.kind {
+            self.begins(wakeup, event);
+        }
+    }
+}
+
+/// Whether it is a thread of the stop class: another kernel has its own reasons to start them.
+fn is_stopper(comm: Comm) -> bool {
+    comm.as_bytes().starts_with(b"migration/")
+}

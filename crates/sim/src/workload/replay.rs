@@ -1,0 +1,324 @@
+//! A recording as a workload: the same day, on another kernel or another machine.
+//!
+//! Each task of the recording is a thread that does what it did: it computes as long between two sleeps, wakes the same
+//! tasks at the same points of its work, creates the same ones. Who was woken by a task waits for that task again, however
+//! long it takes this time; who was woken by an interrupt is woken at the time of day at which that came. So load from
+//! outside comes when it came, as it would on another kernel, and what tasks do to each other follows its causes.
+//!
+//! Threads are created first, on the CPUs on which the recording met them first, and then its time begins, at an instant
+//! between two ticks that is the seed's: who computed at that time is woken, who slept sleeps on.
+//!
+//! Departs: a recording does not tell affinities, groups, policies beside priorities, or whether a wakeup was synchronous:
+//! only kernel threads called after their CPU are pinned, nobody has a group, and all wakeups are synchronous, or none. What the kernel
+//! did for a task is part of its computation, and the machine's costs come on top. A task that yielded, computes on.
+//!
+//! Must not know: CPUs, schedulers, files, traces.
+
+mod script;
+
+use std::sync::Arc;
+
+use fairlab_event::{Cpu, Ns, Prio};
+use fairlab_kernel::{CpuMask, Policy};
+
+pub use self::script::{Deed, Script, Task};
+use super::arguments::Arguments;
+use super::catalogue::Files;
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+
+/// What a command line gives.
+pub const USAGE: &str = "\
+usage: replay [OPTIONS] FILE
+  FILE          a recording: perf.data, trace.dat or ftrace text, also compressed; or the script of one
+  -c, --cpus N  for a machine of fewer CPUs than the recorded: what was on CPU N is on CPU 0, and so on
+  -s, --sync    wakeups by tasks are synchronous, as those of pipes and sockets are, and those of futexes are not
+";
+
+/// The main thread's name.
+const COMM: &str = "replay";
+
+/// How long it takes until the recording's time begins: at least, and for each thread to create.
+const SETTLE: Ns = Ns::from_ms(1);
+const SETTLE_EACH: Ns = Ns::from_us(100);
+
+/// The longest tick that a kernel has: the recording's time begins at any point of it.
+const TICK_MAX: Ns = Ns::from_ms(10);
+
+/// How far a thread is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// It has not asked for its scheduling yet.
+    #[default]
+    New,
+    /// The recording's time may not have begun.
+    Ready,
+    /// At its next deed.
+    Working,
+    Ended,
+}
+
+/// One task in the course of the replay.
+#[derive(Clone, Debug, Default)]
+struct Course {
+    thread: Option<ThreadId>,
+    stage: Stage,
+    /// The place of its next deed.
+    next: usize,
+    /// Wakeups by tasks that it has not slept for yet.
+    posts: u32,
+}
+
+/// How a recording is replayed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// CPU numbers are taken modulo this.
+    pub cpus: Option<u32>,
+    /// Wakeups by tasks come with the hint that the waker is about to sleep (`WF_SYNC`).
+    pub sync: bool,
+}
+
+/// A recording, ready to run.
+#[derive(Debug)]
+pub struct Replay {
+    script: Arc<Script>,
+    options: Options,
+    courses: Vec<Course>,
+    /// Whose thread is which task; the main thread is not there.
+    tasks: Vec<usize>,
+    /// The next task that the main thread may have to create.
+    to_create: usize,
+    /// The recording's time zero.
+    start: Option<Ns>,
+    /// Sleeps that are over.
+    slept: u64,
+    ended: usize,
+    /// When the last thread ended.
+    end: Ns,
+}
+
+impl Replay {
+    /// The workload with these arguments (without its name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong; for `--help` the usage text.
+    pub fn parse(args: &[String], files: &dyn Files) -> Result<Replay, String> {
+        let (mut options, mut path) = (Options::default(), None);
+        let mut arguments = Arguments::new(args, USAGE);
+        while let Some(name) = arguments.next()? {
+            match name {
+                "-c" | "--cpus" => options.cpus = Some(arguments.number(1..=1 << 13)?),
+                "-s" | "--sync" => options.sync = true,
+                _ if name.starts_with('-') && name != "-" => return Err(arguments.unknown()),
+                _ if path.replace(name).is_some() => return Err("more than one file is given".to_string()),
+                _ => {}
+            }
+        }
+        let path = path.ok_or("a recording is needed: perf.data, trace.dat or ftrace text")?;
+        Ok(Replay::new(files.script(path)?, options))
+    }
+
+    /// A script as a workload.
+    pub fn new(script: Arc<Script>, options: Options) -> Replay {
+        Replay {
+            courses: vec![Course::default(); script.tasks.len()],
+            options,
+            tasks: Vec::new(),
+            to_create: 0,
+            start: None,
+            slept: 0,
+            ended: 0,
+            end: Ns::ZERO,
+            script,
+        }
+    }
+
+    /// `cpu` on a machine of fewer.
+    fn folded(&self, cpu: Cpu) -> Cpu {
+        self.options.cpus.map_or(cpu, |cpus| Cpu(cpu.0 % cpus))
+    }
+
+    /// How long it takes until the recording's time begins, but for the part of a tick that is chance.
+    fn settling(&self) -> Ns {
+        let threads = self.script.tasks.iter().filter(|task| !task.forked).count();
+        SETTLE + Ns(SETTLE_EACH.0 * threads as u64)
+    }
+
+    /// The main thread creates every task that no other creates.
+    fn main(&mut self, view: &mut View<'_>) -> Action {
+        if self.start.is_none() {
+            self.start = Some(view.now + self.settling() + Ns(view.random.below(TICK_MAX.0)));
+        }
+        while let Some(task) = self.script.tasks.get(self.to_create) {
+            self.to_create += 1;
+            if !task.forked {
+                return self.create(self.to_create - 1);
+            }
+        }
+        Action::Exit
+    }
+
+    fn create(&mut self, task: usize) -> Action {
+        self.tasks.push(task);
+        self.courses[task].thread = Some(ThreadId(self.tasks.len() as u32));
+        let Task { comm, prio, cpu, pinned, forked, .. } = self.script.tasks[task];
+        Action::Spawn(ThreadSpec {
+            comm,
+            stream: format!("replay {task}"),
+            nice: prio.nice().unwrap_or(0),
+            allowed: self.only(pinned.or(cpu.filter(|_| !forked))),
+            group: None,
+            kthread: pinned.is_some(),
+        })
+    }
+
+    /// The CPUs of a task that may use only `cpu`, or any.
+    fn only(&self, cpu: Option<Cpu>) -> CpuMask {
+        cpu.map_or(CpuMask::ALL, |cpu| CpuMask::single(self.folded(cpu)))
+    }
+
+    /// What the task does next. Deeds that take no time are done one after the other.
+    fn task(&mut self, task: usize, now: Ns) -> Action {
+        let course = &mut self.courses[task];
+        match course.stage {
+            Stage::New => {
+                course.stage = Stage::Ready;
+                let Task { prio, pinned, forked, .. } = self.script.tasks[task];
+                if !forked || prio.nice().is_none() {
+                    return schedule_as(prio, Some(self.only(pinned)));
+                }
+                return self.task(task, now);
+            }
+            Stage::Ready => {
+                course.stage = Stage::Working;
+                let left = self.start.map_or(Ns::ZERO, |start| start.since(now));
+                let sleeps = matches!(
+                    self.script.tasks[task].deeds.first(),
+                    Some(Deed::Block | Deed::SleepUntil { .. })
+                );
+                if !sleeps && left > Ns::ZERO {
+                    return Action::Await(left);
+                }
+            }
+            Stage::Working => {}
+            Stage::Ended => return Action::Exit,
+        }
+        loop {
+            let Some(&deed) = self.script.tasks[task].deeds.get(self.courses[task].next) else {
+                return self.end(task, now);
+            };
+            if let Some(action) = self.deed(task, deed, now) {
+                return action;
+            }
+        }
+    }
+
+    /// Does one deed; `None` if there is nothing to do, or no more.
+    fn deed(&mut self, task: usize, deed: Deed, now: Ns) -> Option<Action> {
+        let start = self.start.unwrap_or(now);
+        let course = &mut self.courses[task];
+        if deed == Deed::Block {
+            if course.posts == 0 {
+                return Some(Action::Wait);
+            }
+            course.posts -= 1;
+            self.slept += 1;
+        }
+        course.next += 1;
+        match deed {
+            Deed::Block => None,
+            Deed::Run(work) => Some(Action::Run(work)),
+            Deed::Wake(whom) => {
+                self.courses[whom].posts += 1;
+                let wake = if self.options.sync { Action::WakeSync } else { Action::Wake };
+                self.courses[whom].thread.map(wake)
+            }
+            Deed::SleepUntil { time, uninterruptible } => {
+                self.slept += 1;
+                let left = (start + time).since(now);
+                let sleep = if uninterruptible { Action::Io } else { Action::Await };
+                (left > Ns::ZERO).then(|| sleep(left))
+            }
+            Deed::Fork(child) => self.courses[child].thread.is_none().then(|| self.create(child)),
+            Deed::Prio(prio) => Some(schedule_as(prio, None)),
+        }
+    }
+
+    fn end(&mut self, task: usize, now: Ns) -> Action {
+        self.courses[task].stage = Stage::Ended;
+        self.ended += 1;
+        self.end = now;
+        Action::Exit
+    }
+}
+
+/// The system call by which a task gets a priority. A recording does not tell FIFO from RR.
+fn schedule_as(prio: Prio, allowed: Option<CpuMask>) -> Action {
+    let rt_priority = u8::try_from((99 - prio.0).clamp(1, 99)).unwrap_or(1);
+    let policy = if prio.nice().is_some() { Policy::Normal } else { Policy::Fifo(rt_priority) };
+    Action::SetScheduler { policy: Some(policy), nice: prio.nice(), request: None, allowed }
+}
+
+impl Workload for Replay {
+    fn named_cpus(&self) -> CpuMask {
+        let mut named = CpuMask::EMPTY;
+        for cpu in self.script.tasks.iter().flat_map(|task| [task.cpu, task.pinned]).flatten() {
+            named.set(self.folded(cpu));
+        }
+        named
+    }
+
+    fn main_thread(&self) -> ThreadSpec {
+        ThreadSpec::new(COMM, "replay main")
+    }
+
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        match thread.index().checked_sub(1).and_then(|index| self.tasks.get(index).copied()) {
+            None => self.main(view),
+            Some(task) => self.task(task, view.now),
+        }
+    }
+
+    fn must_wait(&self, thread: ThreadId) -> bool {
+        let task = thread.index().checked_sub(1).and_then(|index| self.tasks.get(index));
+        task.is_none_or(|&task| self.courses[task].posts == 0)
+    }
+
+    fn needs_kernel_threads(&self) -> bool {
+        false
+    }
+
+    fn output(&self, now: Ns) -> String {
+        let Script { tasks, length, .. } = &*self.script;
+        let (by_tasks, by_interrupts) = self.script.sleeps();
+        let start = self.start.unwrap_or(now);
+        let end = if self.ended == tasks.len() {
+            let took = self.end.since(start);
+            let late = took.0 as i64 - length.0 as i64;
+            format!("all ended after {:.6} s, {:+.3} ms", took.as_secs_f64(), late as f64 / 1e6)
+        } else {
+            format!("{} of them ended within {:.6} s", self.ended, now.since(start).as_secs_f64())
+        };
+        let notices = self.script.notices.iter().map(|notice| format!("{notice}\n")).collect::<String>();
+        format!(
+            "{notices}{} tasks, {:.6} s recorded, {:.6} s of it computing; {by_tasks} sleeps ended by tasks, {by_interrupts} by interrupts\n\
+             {} sleeps are over; {end}\n",
+            tasks.len(),
+            length.as_secs_f64(),
+            self.script.work().as_secs_f64(),
+            self.slept,
+        )
+    }
+
+    fn progress(&self) -> Option<(&'static str, u64)> {
+        Some(("sleeps", self.slept))
+    }
+
+    /// As long as was recorded, with what comes before, and half as much again for a kernel that is slower.
+    fn runtime(&self) -> Option<Ns> {
+        let length = self.script.length;
+        Some(self.settling() + TICK_MAX + length + Ns(length.0 / 2))
+    }
+}
+
+#[cfg(test)]
+mod tests;
