@@ -95,6 +95,8 @@ pub(super) struct Queue {
     ticks: Ticks,
     others: BinaryHeap<Arranged>,
     arranged: u64,
+    /// The time of what was taken last: nothing is arranged before.
+    now: Ns,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +113,7 @@ impl Queue {
             ticks: Ticks::default(),
             others: BinaryHeap::new(),
             arranged: 0,
+            now: Ns::ZERO,
         }
     }
 
@@ -133,12 +136,12 @@ impl Queue {
     /// Arranges the end of `cpu`'s phase, instead of what was arranged for it before.
     pub fn arrange_phase_end(&mut self, cpu: Cpu, time: Ns) {
         let key = self.key(time);
-        self.phase_ends.set(cpu.index(), key);
+        self.phase_ends.set(cpu.index(), key, self.now);
     }
 
     /// `cpu`'s phase does not end by itself.
     pub fn cancel_phase_end(&mut self, cpu: Cpu) {
-        self.phase_ends.set(cpu.index(), Key::NEVER);
+        self.phase_ends.set(cpu.index(), Key::NEVER, self.now);
     }
 
     /// Arranges `cpu`'s next tick: the next instant at which CPUs tick, which is the same for all.
@@ -149,7 +152,7 @@ impl Queue {
     /// Arranges the end of `cpu`'s slice, instead of what was arranged for it before; `None`: it does not end by itself.
     pub fn arrange_hrtick(&mut self, cpu: Cpu, time: Option<Ns>) {
         let key = time.map_or(Key::NEVER, |time| self.key(time));
-        self.hrticks.set(cpu.index(), key);
+        self.hrticks.set(cpu.index(), key, self.now);
     }
 
     /// Arranges an interrupt.
@@ -178,25 +181,24 @@ impl Queue {
         let other = self.others.peek().map_or(Key::NEVER, |other| other.key);
         let first = place.min(other);
         let tick = self.ticks.instant.filter(|&tick| tick <= first.time());
-        if tick.unwrap_or(first.time()) > end {
+        let time = tick.unwrap_or(first.time());
+        if time > end || (tick.is_none() && first == Key::NEVER) {
             return None;
         }
-        if let Some(tick) = tick {
-            return self.ticks.take().map(|cpu| (tick, Occurrence::Tick { cpu }));
-        }
-        if first == Key::NEVER {
-            return None;
+        self.now = time;
+        if tick.is_some() {
+            return self.ticks.take().map(|cpu| (time, Occurrence::Tick { cpu }));
         }
         let cpu = Cpu(place.place() as u32);
         if first == other {
-            return self.others.pop().map(|Arranged { key, occurrence }| (key.time(), occurrence));
+            return self.others.pop().map(|Arranged { occurrence, .. }| (time, occurrence));
         }
         if first == phase {
-            self.phase_ends.take_first();
-            return Some((first.time(), Occurrence::PhaseEnds { cpu }));
+            self.phase_ends.take(phase);
+            return Some((time, Occurrence::PhaseEnds { cpu }));
         }
-        self.hrticks.take_first();
-        Some((first.time(), Occurrence::Hrtick { cpu }))
+        self.hrticks.take(place);
+        Some((time, Occurrence::Hrtick { cpu }))
     }
 }
 
@@ -255,13 +257,21 @@ impl Ord for Arranged {
 }
 
 /// Places that each hold a key, and the least key of all: a tree in which each node holds the least of the four below it.
+///
+/// Nodes hold short keys of 64 bits: time since a base, then the number of the arrangement since then, then the place.
+/// They order as the keys do, but for times far from the base, which have no order among them.
 #[derive(Debug)]
 struct Tournament {
     /// The root is at [`ROOT`](Self::ROOT); the four below node `n` begin at `4n − 8`, so that siblings begin at a
     /// multiple of four. The last level are the places.
-    nodes: Vec<Key>,
+    nodes: Vec<u64>,
     /// Where the places begin.
-    places: usize,
+    begin: usize,
+    /// What each place holds.
+    keys: Vec<Key>,
+    /// The base of short keys, which nothing comes before, and how many arrangements it has seen.
+    base: Ns,
+    arranged: u64,
     /// The place that was taken last; what it holds is over, unless it has been arranged anew since. Most of the time it
     /// has, and one way up the tree is saved.
     taken: Option<usize>,
@@ -269,27 +279,69 @@ struct Tournament {
 
 impl Tournament {
     const ROOT: usize = 3;
+    const PLACE_BITS: u32 = 10;
+    const ARRANGED_BITS: u32 = 12;
+    const TIME_SHIFT: u32 = Self::PLACE_BITS + Self::ARRANGED_BITS;
+    /// Times this far from the base are all the same in short keys; 73 minutes.
+    const FAR: u64 = u64::MAX >> Self::TIME_SHIFT;
+    /// Later than all that is far.
+    const NEVER: u64 = u64::MAX;
 
     fn new(places: usize) -> Tournament {
-        assert!(places <= 1 << Key::PLACE_BITS, "more places than a key can tell apart");
+        assert!(places <= 1 << Self::PLACE_BITS, "more places than a short key can tell apart");
         let (mut begin, mut level) = (4, 4);
         while level < places {
             (begin, level) = (begin + level, 4 * level);
         }
-        Tournament { nodes: vec![Key::NEVER; begin + level], places: begin, taken: None }
+        let (nodes, keys) = (vec![Self::NEVER; begin + level], vec![Key::NEVER; places]);
+        Tournament { nodes, begin, keys, base: Ns::ZERO, arranged: 0, taken: None }
     }
 
-    fn set(&mut self, place: usize, key: Key) {
+    /// Arranges `key` at a place, instead of what is there; `now`: nothing will be arranged before.
+    fn set(&mut self, place: usize, key: Key, now: Ns) {
         self.taken = self.taken.filter(|&taken| taken != place);
-        self.put(place, key.at(place));
+        self.keys[place] = key;
+        if key == Key::NEVER {
+            return self.put(place, Self::NEVER);
+        }
+        let ahead = key.time().since(self.base).0;
+        self.arranged += 1;
+        let is_stale = ahead >= Self::FAR && now.since(self.base).0 > Self::FAR / 2;
+        if self.arranged >> Self::ARRANGED_BITS != 0 || is_stale {
+            return self.move_base(now);
+        }
+        self.put(place, Self::short(place, ahead, self.arranged));
     }
 
-    fn put(&mut self, place: usize, key: Key) {
-        let mut node = self.places + place;
+    #[inline]
+    fn short(place: usize, ahead: u64, arranged: u64) -> u64 {
+        match ahead < Self::FAR {
+            true => ahead << Self::TIME_SHIFT | arranged << Self::PLACE_BITS | place as u64,
+            false => Self::FAR << Self::TIME_SHIFT | place as u64,
+        }
+    }
+
+    /// Makes all short keys anew, from `now` on and with new numbers.
+    #[cold]
+    fn move_base(&mut self, now: Ns) {
+        let mut held: Vec<_> = (0..self.keys.len()).filter(|&place| self.keys[place] != Key::NEVER).collect();
+        held.sort_unstable_by_key(|&place| self.keys[place]);
+        self.base = now;
+        self.arranged = held.len() as u64;
+        for (number, place) in (1..).zip(held) {
+            // What was taken lies before, and is never looked at again.
+            let ahead = self.keys[place].time().0.saturating_sub(now.0);
+            self.put(place, Self::short(place, ahead, number));
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, place: usize, key: u64) {
+        let mut node = self.begin + place;
         self.nodes[node] = key;
         while node != Self::ROOT {
             let begin = node & !3;
-            let siblings: &[Key; 4] = self.nodes[begin..begin + 4].try_into().expect("four of them");
+            let siblings: &[u64; 4] = self.nodes[begin..begin + 4].try_into().expect("four of them");
             let least = siblings[0].min(siblings[1]).min(siblings[2].min(siblings[3]));
             node = node / 4 + 2;
             // Where the least is the same as before, nothing changes further up.
@@ -299,17 +351,43 @@ impl Tournament {
         }
     }
 
-    #[inline]
+    /// The least key with its place.
+    #[inline(always)]
     fn first(&mut self) -> Key {
-        if let Some(place) = self.taken.take() {
-            self.put(place, Key::NEVER);
+        if self.taken.is_some() {
+            self.drop_taken();
         }
-        self.nodes[Self::ROOT]
+        match self.nodes[Self::ROOT] {
+            Self::NEVER => Key::NEVER,
+            least if least >> Self::TIME_SHIFT == Self::FAR => self.first_of_far(),
+            least => {
+                let place = Self::place(least);
+                self.keys[place].at(place)
+            }
+        }
     }
 
-    /// The least is over.
-    fn take_first(&mut self) {
-        self.taken = Some(self.nodes[Self::ROOT].place());
+    #[inline(never)]
+    fn drop_taken(&mut self) {
+        if let Some(place) = self.taken.take() {
+            self.keys[place] = Key::NEVER;
+            self.put(place, Self::NEVER);
+        }
+    }
+
+    #[cold]
+    fn first_of_far(&self) -> Key {
+        let placed = self.keys.iter().enumerate().filter(|(_, key)| **key != Key::NEVER);
+        placed.map(|(place, key)| key.at(place)).min().unwrap_or(Key::NEVER)
+    }
+
+    /// The least, which [`first`](Self::first) has told, is over.
+    fn take(&mut self, least: Key) {
+        self.taken = Some(least.place());
+    }
+
+    fn place(short: u64) -> usize {
+        short as usize & ((1 << Self::PLACE_BITS) - 1)
     }
 }
 
@@ -382,5 +460,37 @@ mod tests {
             other => panic!("{other:?}"),
         });
         assert_eq!(order.collect::<Vec<_>>(), expected);
+    }
+
+    /// Ends near and beyond what short keys tell apart, arranged and arranged anew many times, some at the same time.
+    #[test]
+    fn far_ends_come_in_order() {
+        let far = Tournament::FAR;
+        let mut stream = crate::rng::Stream::new(7, "far");
+        let mut queue = Queue::new(9);
+        let mut pending = [None; 9];
+        let (mut now, mut moved) = (0, 0);
+        for number in 0..40_000u64 {
+            let ahead =
+                [stream.below(3), stream.below(5_000), far - 1 + stream.below(3), 2 * far + stream.below(2)];
+            let kind = if number % 500 == 0 { 2 + stream.below(2) } else { stream.below(2) };
+            let (cpu, time) = (stream.below(9) as usize, now + ahead[kind as usize]);
+            queue.arrange_phase_end(Cpu(cpu as u32), Ns(time));
+            pending[cpu] = Some((time, number));
+            let takes = if number % 5_000 > 4_900 { 2 } else { stream.below(2) };
+            for _ in 0..takes {
+                let held = pending.iter().enumerate().filter_map(|(cpu, end)| Some(((*end)?, cpu)));
+                let Some(((time, _), cpu)) = held.min() else { break };
+                let taken = queue.pop_until(Ns::MAX);
+                assert_eq!(
+                    taken,
+                    Some((Ns(time), Occurrence::PhaseEnds { cpu: Cpu(cpu as u32) })),
+                    "{number}"
+                );
+                moved += u64::from(time - now >= far);
+                (now, pending[cpu]) = (time, None);
+            }
+        }
+        assert!(moved > 5 && queue.phase_ends.base > Ns(far), "{moved} times as far as a base reaches");
     }
 }
