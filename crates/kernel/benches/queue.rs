@@ -40,7 +40,8 @@ fn scheduler(kernel: &str, depth: u32) -> (Scheduler, Vec<TaskId>) {
 }
 
 /// The running task sleeps, the next one is picked, and the one that slept a turn ago is woken.
-fn turn(scheduler: &mut Scheduler, now: Ns, asleep: &mut Option<TaskId>) {
+#[inline(never)]
+fn turn(scheduler: &mut Scheduler, now: Ns, asleep: &mut Option<TaskId>, marked: &mut Vec<Cpu>) {
     scheduler.set_here(CPU, Mode::Task, now);
     if !scheduler.runs_idle_task(CPU) {
         let sleeper = scheduler.curr(CPU);
@@ -52,6 +53,8 @@ fn turn(scheduler: &mut Scheduler, now: Ns, asleep: &mut Option<TaskId>) {
     scheduler.before_pick(CPU);
     let next = scheduler.pick_next_task(CPU).task;
     scheduler.context_switch(CPU, next, TaskState::INTERRUPTIBLE);
+    scheduler.take_marked(marked);
+    marked.clear();
 }
 
 fn wake(scheduler: &mut Scheduler, task: TaskId) {
@@ -92,9 +95,7 @@ fn main() {
             let (mut scheduler, tasks) = scheduler(kernel, depth);
             let mut asleep = None;
             let each = mean(|number| {
-                turn(&mut scheduler, Ns(1_000_000 + number * 50_000), &mut asleep);
-                scheduler.take_marked(&mut marked);
-                marked.clear();
+                turn(&mut scheduler, Ns(1_000_000 + number * 50_000), &mut asleep, &mut marked);
             });
             asleep.into_iter().for_each(|task| wake(&mut scheduler, task));
             let curr = scheduler.curr(CPU);

@@ -163,13 +163,19 @@ impl CfsRq {
     }
 
     /// What its averages are aged by.
+    #[inline(always)]
     pub fn tracked_state(&self) -> QueueState {
         QueueState {
             weight: self.load.scaled_down(),
             runnable_weight: LoadWeight::from_raw(self.tracked.runnable_weight).scaled_down(),
-            runnable_tasks: u64::from(self.h_nr_running - self.h_nr_delayed),
+            runnable_tasks: self.runnable_tasks(),
             running: self.curr.is_some(),
         }
+    }
+
+    /// Tasks on it and below it that do not sleep.
+    pub fn runnable_tasks(&self) -> u64 {
+        u64::from(self.h_nr_running - self.h_nr_delayed)
     }
 
     /// Whether an entity is preferred or passed over.

@@ -91,6 +91,7 @@ impl SchedEntity {
     }
 
     /// The weights by which its averages are made.
+    #[inline]
     pub fn tracked_weight(&self) -> EntityWeight {
         let weight = self.load.scaled_down();
         match self.task {
@@ -103,6 +104,7 @@ impl SchedEntity {
     }
 
     /// What its averages are aged by; `running`: it is its queue's `curr`.
+    #[inline(always)]
     pub fn tracked_state(&self, running: bool) -> EntityState {
         let runnable_tasks = match self.task {
             _ if self.sched_delayed => 0,

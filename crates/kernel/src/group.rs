@@ -15,7 +15,7 @@ use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::{Pool, ThrottledWeight};
 use crate::fair::load::LoadUpdate;
 use crate::generation::behaviour::{EmptyGroup, Reweight};
-use crate::pelt::{GroupLoad, calc_group_shares};
+use crate::pelt::{GroupLoad, RunnableKind, calc_group_shares};
 use crate::task::TaskId;
 use crate::weight::LoadWeight;
 
@@ -162,35 +162,51 @@ impl Scheduler {
         }
     }
 
+    #[inline]
     fn update_group_entity(&mut self, se: SeId, below: CfsRqId) {
         if self.weights_are_given() {
-            if let Some(given) = self.take_given_weight(se) {
-                self.take_shares(se, given);
-            }
-            return;
+            self.take_given_shares(se);
+        } else if let Some(shares) = self.shares_now(self.cfs(below)) {
+            self.take_shares(se, shares);
         }
-        let is_empty = self.cfs(below).load.raw() == 0;
-        let kept = self.generation.bandwidth.throttled_weight == ThrottledWeight::Kept;
-        if kept && self.throttled_hierarchy(below) {
-            return;
-        }
-        if is_empty && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight {
-            return;
-        }
-        self.take_shares(se, calc_group_shares(self.group_load(below)) as u64);
     }
 
-    fn take_shares(&mut self, se: SeId, shares: u64) {
-        // To v6.5 the weight is set anew even if it is the same: averages are rounded anew then.
-        let always = self.generation.behaviours.reweight == Reweight::KeepVruntime;
-        if always || self.se(se).load.raw() != shares {
+    /// What the entity of `queue` is to weigh, scaled up; `None` where it keeps its weight.
+    #[inline]
+    pub(crate) fn shares_now(&self, queue: &CfsRq) -> Option<u64> {
+        let throttled = self.bandwidth_used
+            && self.generation.bandwidth.throttled_weight == ThrottledWeight::Kept
+            && queue.runtime.throttle_count > 0;
+        let is_empty = queue.load.raw() == 0;
+        let keeps =
+            throttled || (is_empty && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight);
+        (!keeps).then(|| calc_group_shares(self.group_load(queue)) as u64)
+    }
+
+    #[inline(never)]
+    fn take_given_shares(&mut self, se: SeId) {
+        if let Some(given) = self.take_given_weight(se) {
+            self.take_shares(se, given);
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn take_shares(&mut self, se: SeId, shares: u64) {
+        if self.se(se).load.raw() != shares {
             self.reweight_entity(se, LoadWeight::from_raw(shares));
+        } else if self.generation.behaviours.reweight == Reweight::KeepVruntime {
+            // To v6.5 the weight is set anew all the same.
+            self.keep_weight_of_entity(se);
         }
     }
 
-    /// What the weight of a group's entity is computed from; `below` is the queue that it stands for.
-    pub(crate) fn group_load(&self, below: CfsRqId) -> GroupLoad {
-        let queue = self.cfs(below);
+    /// Whether groups' entities have weights that are given, or a runnable weight beside.
+    pub(crate) fn weights_are_special(&self) -> bool {
+        self.weights_are_given() || self.generation.pelt.runnable == RunnableKind::LoadWeighted
+    }
+
+    /// What the weight of a group's entity is computed from; `queue` is the one that it stands for.
+    pub(crate) fn group_load(&self, queue: &CfsRq) -> GroupLoad {
         let group = &self.groups[queue.group.0 as usize];
         GroupLoad {
             tg_shares: group.shares as i64,

@@ -54,7 +54,16 @@ impl Scheduler {
     /// Prints a probe, if probes are wanted.
     #[inline]
     pub(crate) fn probe(&mut self, name: &'static str, text: impl FnOnce(&Scheduler) -> String) {
-        if self.trace.probes && self.trace.enabled {
+        if self.trace.probes {
+            self.print_probe(name, text);
+        }
+    }
+
+    /// Apart from the functions that are probed: they are short then where nothing is printed.
+    #[cold]
+    #[inline(never)]
+    fn print_probe(&mut self, name: &'static str, text: impl FnOnce(&Scheduler) -> String) {
+        if self.trace.enabled {
             let text = text(self);
             self.print(Printed { is_probe: true, name, text });
         }

@@ -94,6 +94,14 @@ impl Scheduler {
         }
     }
 
+    /// The same for what has to be asked for first: it is not where nothing is reported.
+    #[inline]
+    pub(crate) fn report_that(&mut self, kind: impl FnOnce(&Scheduler) -> EventKind<'static>) {
+        if self.trace.enabled {
+            self.push_event(kind(self));
+        }
+    }
+
     #[inline(never)]
     fn push_event(&mut self, kind: EventKind<'static>) {
         let Place { time, cpu, context } = self.place();

@@ -37,7 +37,7 @@ impl Scheduler {
     ///
     /// Kernel: `try_to_wake_up()` up to the selection of a CPU, `ttwu_runnable()`.
     pub fn ttwu_begin(&mut self, task: TaskId) -> WakeStart {
-        self.report(EventKind::SchedWaking(self.wakeup_of(task)));
+        self.report_that(|scheduler| EventKind::SchedWaking(scheduler.wakeup_of(task)));
         match self.tasks[task.index()].on_rq {
             OnRq::Sleeping(_) => {
                 self.tasks[task.index()].on_rq = OnRq::Waking;
@@ -109,7 +109,7 @@ impl Scheduler {
         self.update_rq_clock(self.tasks[task.index()].cpu);
         self.enqueue_task(task, EnqueueFlags { wakeup: true, migrated, initial: false });
         self.check_preempt(task);
-        self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
+        self.report_that(|scheduler| EventKind::SchedWakeup(scheduler.wakeup_of(task)));
         self.idle_ends_by_wakeup(self.tasks[task.index()].cpu);
     }
 

@@ -30,7 +30,7 @@ impl Scheduler {
     /// Kernel: `update_curr()`, kernel/sched/fair.c.
     /// Units: run time in ns of the CPU's task clock; vruntime in virtual ns, truncated as the kernel truncates.
     /// Departs: interrupt and steal time are not taken off the task clock.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
         let queue = self.cfs(cfs_rq);
         let Some(curr) = queue.curr else { return };

@@ -26,8 +26,10 @@ impl Scheduler {
             let queue = self.cfs_mut(queue);
             let mut was_buddy = false;
             for buddy in [&mut queue.next, &mut queue.last, &mut queue.skip] {
-                was_buddy |= *buddy == Some(se);
-                *buddy = buddy.filter(|&buddy| buddy != se);
+                if *buddy == Some(se) {
+                    *buddy = None;
+                    was_buddy = true;
+                }
             }
             level = self.se(se).parent.filter(|_| was_buddy);
         }

@@ -4,16 +4,18 @@
 
 use fairlab_event::Cpu;
 
+use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
-use crate::entity::{CfsRqId, SeId};
+use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::ThrottledPropagation;
 use crate::generation::Feature;
-use crate::generation::behaviour::GovernorHook;
+use crate::generation::behaviour::{GovernorHook, Reweight};
 use crate::group::GroupId;
 use crate::pelt::{
     AttachPoint, CpuScale, DetachPoint, EntityWeight, FairInitialUtil, GroupEntity, IdleCpuTimes, Invariance,
     LostIdleCheck, PeltRules, RqTime, RunnableKind, UtilEstFeatures, calc_group_runnable,
 };
+use crate::rq::Rq;
 use crate::task::{Policy, TaskId};
 use crate::weight::LoadWeight;
 
@@ -41,9 +43,14 @@ pub(crate) const UPTIME: u64 = 1 << 30;
 impl Scheduler {
     /// Lets a CPU's PELT clock follow its clock (`update_rq_clock_pelt()`).
     pub(crate) fn update_rq_clock_pelt(&mut self, cpu: Cpu, delta: u64) {
-        let (time, rules, scale) = (self.rq_time(cpu), self.generation.pelt, self.cpu_scale(cpu));
-        let rq = &mut self.rqs[cpu.index()];
-        rq.pelt.update(&rules, delta, time, rq.curr == rq.idle, scale);
+        let idle = self.runs_idle_task(cpu);
+        if delta == 0 && !idle {
+            return;
+        }
+        // An idle CPU's clock only follows.
+        let scale = if idle { CpuScale::FULL } else { self.cpu_scale(cpu) };
+        let time = self.rq_time(cpu);
+        self.rqs[cpu.index()].pelt.update(&self.generation.pelt, delta, time, idle, scale);
     }
 
     /// A CPU turns from `prev` to its idle task (`update_idle_rq_clock_pelt()`).
@@ -73,8 +80,7 @@ impl Scheduler {
     }
 
     fn rq_time(&self, cpu: Cpu) -> RqTime {
-        let clock = self.pelt_epoch + self.rqs[cpu.index()].clock.0;
-        RqTime { clock, clock_task: clock }
+        rq_time(&self.rqs[cpu.index()], self.pelt_epoch)
     }
 
     /// The time for averages of a queue, ns (`cfs_rq_clock_pelt()`).
@@ -114,32 +120,44 @@ impl Scheduler {
     ///
     /// Kernel: `update_load_avg()`, kernel/sched/fair.c.
     pub(crate) fn update_load_avg(&mut self, se: SeId, update: LoadUpdate) {
-        let entity = self.se(se);
-        let (cfs_rq, queue) = (entity.cfs_rq, self.cfs(entity.cfs_rq));
-        let now = queue.pelt_clock.now(self.rq_clock_pelt(queue.cpu));
-        let passes_up = entity.my_q.is_some_and(|below| self.cfs(below).tracked.propagate);
-        let moves = entity.avg.last_update_time == 0 || update.detach;
-        if passes_up || moves || queue.tracked.removed.nr > 0 || !self.grow_sums(se, cfs_rq, now) {
+        let passes_up = self.se(se).my_q.is_some_and(|below| self.cfs(below).tracked.propagate);
+        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
+        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
+        let rq = &self.rqs[queue.cpu.index()];
+        let now = queue.pelt_clock.now(rq.pelt.now(rules, rq_time(rq, self.pelt_epoch)));
+        if passes_up || update.detach || !grow_sums(rules, se, entity, queue, now) {
             self.update_load_avg_at(now, se, passes_up, update);
         }
     }
 
-    /// Mostly nothing is to be done but to let sums grow. Returns whether it was so, and done.
-    #[inline]
-    fn grow_sums(&mut self, se: SeId, cfs_rq: CfsRqId, now: u64) -> bool {
-        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
-        let units = |avg| rules.units_within_period(avg, now);
-        let (Some(of_entity), Some(of_queue)) = (units(&entity.avg), units(&queue.tracked.avg)) else {
+    /// [`update_load_avg`](Self::update_load_avg) and [`update_cfs_group`](Self::update_cfs_group) for the entity of a group
+    /// that stays queued, where no average changes but the sums grow: mostly it is so, and each look-up is made once. Returns
+    /// whether it was so; if not, nothing is done.
+    #[inline(always)]
+    pub(crate) fn follow_within_period(&mut self, se: SeId) -> bool {
+        let Some(below) = self.se(se).my_q else { return false };
+        let below = self.cfs(below);
+        if below.tracked.propagate || self.weights_are_special() {
             return false;
-        };
-        if of_entity > 0 {
-            let state = entity.tracked_state(queue.curr == Some(se));
-            rules.grow_se(&mut entity.avg, of_entity, state);
         }
-        if of_queue > 0 {
-            let state = queue.tracked_state();
-            rules.grow_cfs_rq(&mut queue.tracked.avg, of_queue, state);
+        let (runnable_tasks, shares) = (below.runnable_tasks(), self.shares_now(below));
+        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
+        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
+        let rq = &self.rqs[queue.cpu.index()];
+        let now = queue.pelt_clock.now(rq.pelt.now(rules, rq_time(rq, self.pelt_epoch)));
+        if !grow_sums(rules, se, entity, queue, now) {
+            return false;
+        }
+        entity.runnable_weight = runnable_tasks;
+        let Some(shares) = shares else { return true };
+        if shares != entity.load.raw() || self.trace.probes {
+            self.take_shares(se, shares);
+        } else if self.generation.behaviours.reweight == Reweight::KeepVruntime {
+            let charges = entity.on_rq && queue.curr == Some(se) && rq.clock.0 > entity.exec_start;
+            match charges {
+                true => self.keep_weight_of_entity(se),
+                false => rules.rejoin(&mut queue.tracked, &mut entity.avg, entity.load.scaled_down()),
+            }
         }
         true
     }
@@ -148,15 +166,17 @@ impl Scheduler {
     fn update_load_avg_at(&mut self, now: u64, se: SeId, passes_up: bool, update: LoadUpdate) {
         let cfs_rq = self.se(se).cfs_rq;
         let scale = self.contribution_scale(cfs_rq);
-        let runs = self.cfs(cfs_rq).curr == Some(se);
-        let entity = &mut self.entities[se.0 as usize];
+        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let attached = entity.avg.last_update_time != 0;
         if attached {
-            let (state, estimates) =
-                (entity.tracked_state(runs), self.generation.features.enabled(Feature::UtilEst));
-            self.generation.pelt.update_se(now, scale, &mut entity.avg, state, estimates);
+            let estimates = self.generation.features.enabled(Feature::UtilEst);
+            let state = entity.tracked_state(queue.curr == Some(se));
+            rules.update_se(now, scale, &mut entity.avg, state, estimates);
         }
-        let mut decayed = self.update_cfs_rq_load_avg_at(now, cfs_rq);
+        let state = queue.tracked_state();
+        let mut decayed = rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
+        self.after_decay(cfs_rq, decayed);
         if passes_up {
             decayed |= self.propagate_entity_load_avg(se);
         }
@@ -186,18 +206,19 @@ impl Scheduler {
     }
 
     pub(crate) fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
-        self.update_cfs_rq_load_avg_at(self.cfs_rq_clock_pelt(cfs_rq), cfs_rq)
-    }
-
-    fn update_cfs_rq_load_avg_at(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
-        let scale = self.contribution_scale(cfs_rq);
+        let (now, scale) = (self.cfs_rq_clock_pelt(cfs_rq), self.contribution_scale(cfs_rq));
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let state = queue.tracked_state();
         let decayed = self.generation.pelt.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
+        self.after_decay(cfs_rq, decayed);
+        decayed
+    }
+
+    /// Asks the governor where it is asked at each decay of a queue.
+    fn after_decay(&mut self, cfs_rq: CfsRqId, decayed: bool) {
         if decayed && self.generation.behaviours.governor_hook == GovernorHook::EveryQueueUpdate {
             self.cfs_rq_util_change(cfs_rq);
         }
-        decayed
     }
 
     /// Asks the governor if the queue is a root queue (`cfs_rq_util_change()`).
@@ -377,9 +398,11 @@ impl Scheduler {
 
     /// Notes how many runnable tasks a group's entity stands for (`se_update_runnable()`).
     pub(crate) fn se_update_runnable(&mut self, se: SeId) {
-        let Some(below) = self.se(se).my_q else { return };
         if self.generation.pelt.runnable == RunnableKind::TaskCount {
-            self.se_mut(se).runnable_weight = self.cfs(below).tracked_state().runnable_tasks;
+            let entity = &mut self.entities[se.0 as usize];
+            if let Some(below) = entity.my_q {
+                entity.runnable_weight = self.cfs_rqs[below.0 as usize].runnable_tasks();
+            }
         }
     }
 
@@ -424,7 +447,7 @@ impl Scheduler {
     }
 
     /// The same with the weight that the entity has.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn keep_entity_weight(&mut self, se: SeId) {
         let entity = &mut self.entities[se.0 as usize];
         if self.generation.pelt.runnable == RunnableKind::LoadWeighted {
@@ -457,7 +480,7 @@ impl Scheduler {
         let Some(below) = self.se(se).my_q else { return shares };
         let queue = &self.cfs(below).tracked;
         let runnable_weight = LoadWeight::from_raw(queue.runnable_weight).scaled_down() as i64;
-        let load = self.group_load(below);
+        let load = self.group_load(self.cfs(below));
         calc_group_runnable(load, queue.avg.runnable_avg as i64, runnable_weight, shares as i64) as u64
     }
 
@@ -515,4 +538,32 @@ impl Scheduler {
         let above = self.se(entity).cfs_rq;
         self.h_load(above) * self.se(entity).avg.load_avg / (self.cfs(above).tracked.avg.load_avg + 1)
     }
+}
+
+/// A CPU's time as its averages see it, which are `epoch` ns ahead.
+fn rq_time(rq: &Rq, epoch: u64) -> RqTime {
+    let clock = epoch + rq.clock.0;
+    RqTime { clock, clock_task: clock }
+}
+
+/// Ages an entity and its queue up to `now`, if nothing is to be done but to let their sums grow. Returns whether it was so;
+/// if not, nothing is done.
+#[inline(always)]
+fn grow_sums(rules: &PeltRules, se: SeId, entity: &mut SchedEntity, queue: &mut CfsRq, now: u64) -> bool {
+    if entity.avg.last_update_time == 0 || queue.tracked.removed.nr > 0 {
+        return false;
+    }
+    let units = |avg| rules.units_within_period(avg, now);
+    let (Some(of_entity), Some(of_queue)) = (units(&entity.avg), units(&queue.tracked.avg)) else {
+        return false;
+    };
+    if of_entity > 0 {
+        let state = entity.tracked_state(queue.curr == Some(se));
+        rules.grow_se(&mut entity.avg, of_entity, state);
+    }
+    if of_queue > 0 {
+        let state = queue.tracked_state();
+        rules.grow_cfs_rq(&mut queue.tracked.avg, of_queue, state);
+    }
+    true
 }

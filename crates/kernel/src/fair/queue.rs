@@ -166,9 +166,11 @@ impl Scheduler {
 
     /// What a group that stays queued does when something below it came or went.
     fn follow_change_below(&mut self, se: SeId) {
-        self.update_load_avg(se, LoadUpdate::TELL);
-        self.se_update_runnable(se);
-        self.update_cfs_group(se);
+        if !self.follow_within_period(se) {
+            self.update_load_avg(se, LoadUpdate::TELL);
+            self.se_update_runnable(se);
+            self.update_cfs_group(se);
+        }
     }
 
     /// Kernel: `enqueue_entity()`, kernel/sched/fair.c. The order of its steps decides what the placement sees: an

@@ -25,7 +25,16 @@ impl Scheduler {
         self.probe_return("rew_r", "reweight_entity", se);
     }
 
-    /// The weight is the one that the entity has: nothing moves, but it is charged and its averages are rounded.
+    /// The same with the weight that the entity has: nothing moves, but it is charged and its averages are rounded.
+    #[inline(never)]
+    pub(crate) fn keep_weight_of_entity(&mut self, se: SeId) {
+        match self.trace.probes {
+            true => self.reweight_entity(se, self.se(se).load),
+            false => self.round_averages_anew(se),
+        }
+    }
+
+    #[inline(always)]
     fn round_averages_anew(&mut self, se: SeId) {
         let entity = self.se(se);
         let cfs_rq = entity.cfs_rq;

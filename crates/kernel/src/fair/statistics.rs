@@ -18,7 +18,7 @@ impl Scheduler {
     pub(crate) fn wait_ends(&mut self, se: SeId) {
         let Some(task) = self.se(se).task else { return };
         let waited = self.take_wait(se);
-        self.report(EventKind::SchedStatWait(self.delay_of(task, waited)));
+        self.report_that(|scheduler| EventKind::SchedStatWait(scheduler.delay_of(task, waited)));
     }
 
     /// A waiting task is moved to another queue: what it waited here is kept for later.
@@ -59,7 +59,9 @@ impl Scheduler {
         let stats = &mut self.tasks[task.index()].stats;
         let (slept, blocked) = (stats.sleep_start.take(), stats.block_start.take());
         if let Some(start) = slept {
-            self.report(EventKind::SchedStatSleep(self.delay_of(task, clock.since(start))));
+            self.report_that(|scheduler| {
+                EventKind::SchedStatSleep(scheduler.delay_of(task, clock.since(start)))
+            });
         }
         if let Some(start) = blocked {
             if self.tasks[task.index()].in_iowait {

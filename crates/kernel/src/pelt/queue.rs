@@ -254,6 +254,7 @@ impl PeltRules {
     /// [`PeltRules::dequeue_runnable_load_avg`] before and put back with [`PeltRules::enqueue_runnable_load_avg`] after.
     ///
     /// Kernel: the load tracking part of `reweight_entity()`, kernel/sched/fair.c.
+    #[inline(never)]
     pub fn reweight_entity(
         &self,
         cfs_rq: &mut CfsRqLoad,
@@ -271,7 +272,7 @@ impl PeltRules {
     }
 
     /// [`PeltRules::reweight_entity`] to the weight that the entity has, scaled down; from task counts on.
-    #[inline]
+    #[inline(always)]
     pub fn rejoin(&self, cfs_rq: &mut CfsRqLoad, se: &mut SchedAvg, weight: u64) {
         let (sum, queue) = (weight.wrapping_mul(se.load_sum), &cfs_rq.avg);
         // What leaves and joins again by difference leaves no trace, unless more would leave than is there.

@@ -40,7 +40,11 @@ pub const fn calc_group_shares(group: GroupLoad) -> i64 {
     let load = if group.weight > group.load_avg { group.weight } else { group.load_avg };
     let tg_weight = group.tg_load_avg.wrapping_sub(group.tg_load_avg_contrib).wrapping_add(load);
     let product = group.tg_shares.wrapping_mul(load);
-    let shares = if tg_weight == 0 { product } else { product.wrapping_div(tg_weight) };
+    let shares = match tg_weight {
+        0 => product,
+        1.. => product / tg_weight,
+        _ => product.wrapping_div(tg_weight),
+    };
     clamp(shares, MIN_SHARES, group.tg_shares)
 }
 

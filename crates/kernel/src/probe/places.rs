@@ -22,7 +22,7 @@ impl Scheduler {
     /// A function is entered that is about one entity and its queue.
     #[inline]
     pub(crate) fn probe_entity(&mut self, name: &'static str, function: &'static str, se: SeId) {
-        self.probe(name, |scheduler| {
+        self.probe(name, move |scheduler| {
             let queue = scheduler.queue_fields(scheduler.se(se).cfs_rq);
             format!("({function}+0x0/0x0) {queue} {}", scheduler.entity_fields(se))
         });
@@ -31,13 +31,15 @@ impl Scheduler {
     /// `enqueue_entity()` is entered.
     #[inline]
     pub(crate) fn probe_queueing(&mut self, se: SeId) {
-        self.probe("enqe", |scheduler| format!("(enqueue_entity+0x0/0x0) {}", scheduler.queueing_fields(se)));
+        self.probe("enqe", move |scheduler| {
+            format!("(enqueue_entity+0x0/0x0) {}", scheduler.queueing_fields(se))
+        });
     }
 
     /// `dequeue_entity()` is entered; of the flags it shows whether the entity goes to sleep or is to be put back.
     #[inline]
     pub(crate) fn probe_unqueueing(&mut self, se: SeId, flags: DequeueFlags) {
-        self.probe("deqe", |scheduler| {
+        self.probe("deqe", move |scheduler| {
             let leaves = flags.sleep || flags.delayed || flags.throttle;
             let shown = match flags.migrating {
                 _ if leaves => DEQUEUE_SLEEP,
@@ -57,7 +59,7 @@ impl Scheduler {
     /// A function that is about one entity returns.
     #[inline]
     pub(crate) fn probe_return(&mut self, name: &'static str, function: &'static str, se: SeId) {
-        self.probe(name, |scheduler| {
+        self.probe(name, move |scheduler| {
             format!("(caller+0x0/0x0 <- {function}) {}", scheduler.entity_fields(se))
         });
     }
@@ -65,7 +67,7 @@ impl Scheduler {
     /// `avg_vruntime()` returns to a function.
     #[inline]
     pub(crate) fn probe_average(&mut self, into: &'static str, cfs_rq: CfsRqId, average: Vruntime) {
-        self.probe("avgv_r", |scheduler| {
+        self.probe("avgv_r", move |scheduler| {
             let queue = scheduler.queue_fields(cfs_rq);
             format!("({into}+0x0/0x0 <- avg_vruntime) V={} {queue}", average.0 as i64)
         });
@@ -74,7 +76,7 @@ impl Scheduler {
     /// `reweight_entity()` is entered.
     #[inline]
     pub(crate) fn probe_reweight(&mut self, se: SeId, weight: u64) {
-        self.probe("rew", |scheduler| {
+        self.probe("rew", move |scheduler| {
             let queue = scheduler.queue_fields(scheduler.se(se).cfs_rq);
             let entity = scheduler.entity_fields(se);
             format!("(reweight_entity+0x0/0x0) {queue} {entity} neww={weight}")
@@ -86,7 +88,7 @@ impl Scheduler {
     pub(crate) fn probe_dequeued(&mut self, se: SeId, delayed: bool) {
         let exists = self.generation.features.has(Feature::DelayDequeue);
         if exists {
-            self.probe("deqs_r", |scheduler| {
+            self.probe("deqs_r", move |scheduler| {
                 let returned = if delayed { DELAYED } else { LEFT };
                 let entity = scheduler.entity_fields(se);
                 format!("(dequeue_task_fair+0x0/0x0 <- dequeue_entities) ret={returned} {entity}")
@@ -105,7 +107,7 @@ impl Scheduler {
     /// `put_prev_entity()` is entered.
     #[inline]
     pub(crate) fn probe_put(&mut self, se: SeId) {
-        self.probe("putp", |scheduler| {
+        self.probe("putp", move |scheduler| {
             let cfs_rq = scheduler.se(se).cfs_rq;
             let entity = scheduler.entity_fields(se);
             format!("(put_prev_entity+0x0/0x0) cf={:#x} {entity}", address_of_queue(cfs_rq))
@@ -115,7 +117,7 @@ impl Scheduler {
     /// `task_tick_fair()` is entered.
     #[inline]
     pub(crate) fn probe_tick(&mut self, task: TaskId) {
-        self.probe("tick", |scheduler| {
+        self.probe("tick", move |scheduler| {
             let cpu = scheduler.task(task).cpu();
             let averages = scheduler.average_fields(scheduler.rqs[cpu.index()].cfs);
             let entity = scheduler.entity_fields(scheduler.task(task).se);
@@ -127,7 +129,7 @@ impl Scheduler {
     /// The test whether a fair task takes the CPU from another is entered.
     #[inline]
     pub(crate) fn probe_test(&mut self, curr: TaskId, task: TaskId) {
-        self.probe("wkpre", |scheduler| {
+        self.probe("wkpre", move |scheduler| {
             let cpu = scheduler.task(task).cpu();
             let (running, woken) = (scheduler.pid_number(curr), scheduler.pid_number(task));
             let clock = scheduler.rqs[cpu.index()].clock.0;
@@ -137,7 +139,7 @@ impl Scheduler {
 
     /// `yield_task_fair()` is entered.
     pub(crate) fn probe_yield(&mut self, cpu: Cpu) {
-        self.probe("yld", |scheduler| {
+        self.probe("yld", move |scheduler| {
             let running = scheduler.pid_number(scheduler.curr(cpu));
             format!("(yield_task_fair+0x0/0x0) cpu={cpu} cpid={running}")
         });
@@ -145,7 +147,7 @@ impl Scheduler {
 
     /// `sched_move_task()` is entered.
     pub(crate) fn probe_move(&mut self, task: TaskId) {
-        self.probe("movegrp", |scheduler| {
+        self.probe("movegrp", move |scheduler| {
             let inode = scheduler.task(task).group().inode();
             format!("(sched_move_task+0x0/0x0) pid={} cg={inode}", scheduler.pid_number(task))
         });
@@ -161,7 +163,7 @@ impl Scheduler {
 
     /// `set_user_nice()` is entered.
     pub(crate) fn probe_nice(&mut self, task: TaskId, nice: i32) {
-        self.probe("nice", |scheduler| {
+        self.probe("nice", move |scheduler| {
             format!("(set_user_nice+0x0/0x0) pid={} nice={nice}", scheduler.pid_number(task))
         });
     }
@@ -175,7 +177,7 @@ impl Scheduler {
             Policy::Idle => 5,
             Policy::Normal | Policy::Stop | Policy::Swapper => 0,
         };
-        self.probe("setsched", |scheduler| {
+        self.probe("setsched", move |scheduler| {
             let pid = scheduler.pid_number(task);
             format!("(__sched_setscheduler+0x0/0x0) pid={pid} policy={number} nice={nice}")
         });
@@ -183,7 +185,7 @@ impl Scheduler {
 
     /// `sched_setaffinity()` is entered; the first 64 CPUs are shown.
     pub(crate) fn probe_affinity(&mut self, task: TaskId, allowed: &CpuMask) {
-        self.probe("setaff", |scheduler| {
+        self.probe("setaff", move |scheduler| {
             let bits = allowed.iter().filter(|cpu| cpu.0 < 64).fold(0, |bits, cpu| bits | 1u64 << cpu.0);
             format!("(sched_setaffinity+0x0/0x0) pid={} mask={bits:#x}", scheduler.pid_number(task))
         });
@@ -192,7 +194,7 @@ impl Scheduler {
     /// A sleeper that stayed on its queue is about to be woken there.
     #[inline]
     pub(crate) fn probe_requeue(&mut self, se: SeId) {
-        self.probe("requeue", |scheduler| {
+        self.probe("requeue", move |scheduler| {
             format!("(requeue_delayed_entity+0x0/0x0) {}", scheduler.entity_fields(se))
         });
     }
