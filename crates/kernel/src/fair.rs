@@ -7,6 +7,8 @@ mod accounting;
 pub(crate) mod bandwidth;
 mod buddies;
 mod delay;
+#[cfg(test)]
+mod edges;
 pub(crate) mod load;
 mod pick;
 mod place;
