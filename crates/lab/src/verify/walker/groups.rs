@@ -93,8 +93,7 @@ impl Walker {
         let parent = line.path.rsplit_once('/').map_or("/", |(parent, _)| parent);
         let Some(parent) = self.groups.named(if parent.is_empty() { "/" } else { parent }) else { return };
         // Without the cpu controller a cgroup is no task group: its tasks are its parent's.
-        let group =
-            line.weight.map_or(parent, |weight| self.sched.new_group(parent, weight.clamp(1, 10_000)));
+        let group = line.weight.map_or(parent, |weight| self.new_group(parent, weight));
         if line.idle && line.weight.is_some() {
             self.sched.set_group_idle(group, true);
         }
@@ -112,6 +111,17 @@ impl Walker {
         if self.recording.reweighed_unseen.contains(&line.path) {
             self.doubt_weights(group);
         }
+    }
+
+    /// A cgroup has the weight of all when it is made. One that gets another is weighed anew before anything runs in it, and so
+    /// are those above.
+    fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {
+        const DEFAULT: u64 = 100;
+        let group = self.sched.new_group(parent, DEFAULT);
+        if weight != DEFAULT {
+            self.sched.set_group_weight(group, weight.clamp(1, 10_000));
+        }
+        group
     }
 
     /// A group that is made during the recording is there from when it is read of: events that are looked ahead at name it,

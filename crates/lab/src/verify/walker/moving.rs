@@ -31,6 +31,14 @@ impl Walker {
         }
     }
 
+    /// A task that was still to be switched when code on another CPU began to move it has left its queue by itself.
+    pub(super) fn regroup_departed(&mut self, task: TaskId) {
+        let sleeps = !self.sched.is_on_queue(task);
+        if sleeps && self.info(task).is_some_and(|info| info.moving_group.take().is_some()) {
+            self.regroup(task);
+        }
+    }
+
     /// The group that a task is being moved to, as the cgroup event after the move says.
     pub(super) fn group_moved_to(&self, pid: Pid) -> Option<GroupId> {
         self.window.of_task(pid).find_map(|record| match &record.what {

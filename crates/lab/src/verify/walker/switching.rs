@@ -49,6 +49,7 @@ impl Walker {
             self.cpus[cpu.index()].idle_since = Some(record.time);
             self.sched.force_idle_since(cpu, record.time);
         }
+        self.regroup_departed(prev);
         if let Some(info) = self.info(prev) {
             info.yielding = false;
             info.yielded = false;
