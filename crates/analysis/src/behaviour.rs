@@ -53,6 +53,8 @@ pub enum Deed {
 /// A task and what it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Behaviour {
+    /// Its thread id.
+    pub pid: Pid,
     /// Its name.
     pub comm: Comm,
     /// Its priority at first.
@@ -145,6 +147,7 @@ impl Behaviours {
                 course.behaviour.deeds.push(Deed::Run(rest));
             }
             let known = self.tracker.task(task);
+            course.behaviour.pid = known.pid;
             course.behaviour.comm = known.comm;
             course.behaviour.pinned = known.pinned_to();
             course.has_prio(known.prio);

@@ -8,9 +8,14 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fairlab_analysis::behaviour::{Behaviour, Behaviours, Deed};
+use fairlab_event::Pid;
+use fairlab_kernel::{CpuMask, Policy};
 use fairlab_sim::workload::catalogue::Files;
-use fairlab_sim::workload::replay::{Deed as Act, Script, Task};
+use fairlab_sim::workload::cgroup::GroupSpec;
+use fairlab_sim::workload::replay::{Deed as Act, Origin, Script, Task};
 use fairlab_trace::{ReadOptions, Severity, read_path};
+
+use crate::verify::{CgroupLine, Recording, TaskLine};
 
 /// Files of this host. What a recording's tasks did is kept: each run of a comparison asks for it.
 pub(crate) struct HostFiles;
@@ -34,19 +39,22 @@ impl Files for HostFiles {
     }
 }
 
-/// What the tasks of a recording did; a script's text is taken as it is.
+/// What the tasks of a recording did, with what lists beside it tell of them; a script's text is taken as it is.
 pub(crate) fn script_of(path: &str) -> Result<Script, String> {
     if begins_as_script(path) {
         return Script::parse(&HostFiles.text(path)?).map_err(|problem| format!("{path}: {problem}"));
     }
+    let recording = Recording::open(path.as_ref()).map_err(|error| error.problem)?;
     let mut behaviours = Behaviours::default();
-    let stats = read_path(path.as_ref(), &ReadOptions::default(), &mut behaviours)
+    let stats = read_path(&recording.trace, &ReadOptions::default(), &mut behaviours)
         .map_err(|error| format!("{path}: {error}"))?;
     let (behaviours, length, lacking) =
         behaviours.finish().map_err(|missing| format!("{path}: {missing}"))?;
     let troubles = stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info);
     let notices = troubles.map(ToString::to_string).chain(lacking).collect();
-    Ok(Script { length, notices, tasks: behaviours.into_iter().map(task).collect() })
+    let lists = Lists::of(&recording);
+    let tasks = behaviours.into_iter().map(|behaviour| lists.task(behaviour)).collect();
+    Ok(Script { length, notices, groups: lists.groups, tasks })
 }
 
 /// Whether a file holds a script; standard input, which is read but once, holds a recording.
@@ -56,9 +64,66 @@ fn begins_as_script(path: &str) -> bool {
     read.is_ok_and(|read| Script::is_script(&begin[..read]))
 }
 
-fn task(behaviour: Behaviour) -> Task {
-    let Behaviour { comm, prio, cpu, pinned, forked, deeds } = behaviour;
-    Task { comm, prio, cpu, pinned, forked, deeds: deeds.into_iter().map(act).collect() }
+/// What the recorder listed of tasks and groups at the beginning.
+struct Lists<'r> {
+    tasks: BTreeMap<Pid, &'r TaskLine>,
+    /// Every CPU that any task may use.
+    all: CpuMask,
+    groups: Vec<GroupSpec>,
+    by_path: BTreeMap<&'r str, usize>,
+}
+
+impl<'r> Lists<'r> {
+    fn of(recording: &'r Recording) -> Lists<'r> {
+        let all = recording.tasks.iter().fold(CpuMask::EMPTY, |all, task| all.or(&task.allowed));
+        let tasks = recording.tasks.iter().map(|task| (task.tid, task)).collect();
+        let mut lists = Lists { tasks, all, groups: Vec::new(), by_path: BTreeMap::new() };
+        // A group's path is longer than that of the one it is below.
+        let mut lines = recording.cgroups.iter().filter(|line| line.path != "/").collect::<Vec<_>>();
+        lines.sort_by_key(|line| (line.path.len(), &line.path));
+        for CgroupLine { path, weight, idle, max, .. } in lines {
+            let parent = path.rsplit_once('/').and_then(|(parent, _)| lists.by_path.get(parent).copied());
+            lists.by_path.insert(path, lists.groups.len());
+            let (weight, max) = (weight.unwrap_or(100), *max);
+            lists.groups.push(GroupSpec { name: path.clone(), parent, weight, max, idle: *idle });
+        }
+        lists
+    }
+
+    /// A task, by its behaviour and by what is listed of it.
+    fn task(&self, behaviour: Behaviour) -> Task {
+        let Behaviour { pid, comm, prio, cpu, pinned, forked, deeds } = behaviour;
+        let listed = self.tasks.get(&pid).filter(|_| !forked);
+        let by_name = pinned.map(CpuMask::single);
+        let kernel = listed.map_or(by_name.is_some(), |listed| listed.kthread);
+        Task {
+            comm,
+            prio,
+            cpu,
+            policy: listed.map_or(Policy::Normal, |listed| policy(listed.policy)),
+            // Who may run on every CPU may do so on a larger machine, too.
+            allowed: listed
+                .map_or(by_name, |listed| Some(listed.allowed).filter(|allowed| *allowed != self.all)),
+            origin: match (forked, kernel) {
+                (true, _) => Origin::Forked,
+                (false, true) => Origin::Kernel,
+                (false, false) => Origin::User,
+            },
+            group: listed.and_then(|listed| self.by_path.get(listed.cgroup.as_str()).copied()),
+            deeds: deeds.into_iter().map(act).collect(),
+        }
+    }
+}
+
+/// A policy by its number in the kernel's interface; the priority comes from what the trace shows.
+fn policy(number: u32) -> Policy {
+    match number {
+        1 => Policy::Fifo(1),
+        2 => Policy::RoundRobin(1),
+        3 => Policy::Batch,
+        5 => Policy::Idle,
+        _ => Policy::Normal,
+    }
 }
 
 fn act(deed: Deed) -> Act {

@@ -30,7 +30,7 @@ use hierarchy::{Evidence, Hierarchy};
 use record::{Record, What};
 use walker::Walker;
 
-pub(crate) use recording::{Recording, holds_trace};
+pub(crate) use recording::{CgroupLine, Recording, TaskLine, holds_trace};
 pub(crate) use sched_info::list;
 pub use tally::{Baseline, Kind, KindTally, Miss, Share};
 

@@ -97,6 +97,22 @@ fn a_real_kernels_recording_shows_what_another_kernel_would_do() {
     }
 }
 
+/// Groups of a real 6.12, as lists beside its trace tell of them: who is in one of them gets what its weight gives.
+#[test]
+fn groups_are_as_they_were_listed() {
+    let recording = testdata("recordings/6.12-cgweight-2-probed");
+    let words = ["replay", recording.to_str().expect("a path")];
+    let workload = workloads::build(&words.map(String::from)).expect("a recording");
+    let groups = workload.groups();
+    let of = |name: &str| groups.iter().position(|group| group.name == name).expect(name);
+    assert_eq!((groups[of("/c")].weight, groups[of("/c")].parent), (400, None));
+    assert_eq!((groups[of("/c/y")].weight, groups[of("/c/y")].parent), (300, Some(of("/c"))));
+    let replayed = result(&spec("v6.12", "vm4", &words));
+    let shares =
+        |name: &str| replayed.metrics.iter().find(|(known, _)| known == name).map(|&(_, value)| value);
+    assert!(shares("idle_share").is_some_and(|share| share < 1.0), "{:?}", replayed.metrics);
+}
+
 /// What is lost of a recording makes another day of it, and never a panic.
 #[test]
 fn damaged_recordings_are_replayed_as_far_as_they_go() {
@@ -139,8 +155,9 @@ fn what_cannot_be_replayed_is_told() {
         workloads::build(&words).map(drop).expect_err("nothing to replay").to_string()
     };
     for (path, expected) in [
-        (place.join("absent.dat"), "No such file"),
+        (place.join("absent.dat"), "no such file"),
         (nothing, "the first is: no trace at all"),
+        (place.clone(), "holds no trace"),
         (script, "line 2: 'run 3' stands before the first task"),
     ] {
         let told = problem(&path);

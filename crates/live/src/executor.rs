@@ -338,8 +338,8 @@ mod tests {
     /// A thread of the kernel is stood for by one that stays on its CPU.
     #[test]
     fn a_recording_is_replayed_by_threads_of_this_host() {
-        let script = "fairlab-replay 1 30000000\ntask 120 0 - 0 a\nrun 1000000\nwake 1\nuntil 20000000\nwake 1\nfork 2\n\
-                      task 120 0 0 0 kworker/0:1\nblock\nrun 100000\nblock\nrun 100000\ntask 120 - - 1 b\nrun 100000\n";
+        let script = "fairlab-replay 1 30000000\ntask other 120 0 - user - a\nrun 1000000\nwake 1\nuntil 20000000\nwake 1\nfork 2\n\
+                      task other 120 0 0 kernel - kworker/0:1\nblock\nrun 100000\nblock\nrun 100000\ntask other 120 - - forked - b\nrun 100000\n";
         let script = Script::parse(script).expect("a script");
         let report = carried_out(Replay::new(script.into(), Options::default()), 10_000).expect("a report");
         assert_eq!(report.progress, Some(("sleeps".to_string(), 3)));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fairlab_event::{Ns, Pid};
 use fairlab_kernel::open_loop::RecordedAverages;
-use fairlab_kernel::{CpuMask, Topology};
+use fairlab_kernel::{Bandwidth, CpuMask, Topology};
 
 use super::hierarchy::Hierarchy;
 use super::sched_debug::{SchedDebug, nanoseconds};
@@ -89,7 +89,9 @@ pub(crate) struct CgroupLine {
     /// `cpu.weight`; the root has none.
     pub weight: Option<u64>,
     pub idle: bool,
-    /// It has a quota (`cpu.max`).
+    /// `cpu.max`, as far as it can be one.
+    pub max: Bandwidth,
+    /// It has a quota at any time.
     pub limited: bool,
     /// Periods of a quota that it has begun (`nr_periods` of `cpu.stat`).
     pub periods: u64,
@@ -198,6 +200,7 @@ impl Recording {
             path,
             inode,
             weight: Some(100),
+            max: Bandwidth::UNLIMITED,
             limited: false,
             periods: 0,
             idle: false,
@@ -335,11 +338,19 @@ impl CgroupLine {
             inode: column(1)?.parse().ok()?,
             weight: column(2).and_then(|weight| weight.parse().ok()),
             idle: column(4) == Some("1"),
+            max: column(3).and_then(bandwidth_of).unwrap_or(Bandwidth::UNLIMITED),
             limited: column(3).is_some_and(|limit| limit.starts_with(|first: char| first.is_ascii_digit())),
             periods: column(7).and_then(periods_of).unwrap_or(0),
             unused: columns.iter().any(|column| column.starts_with("usage_usec 0 ")),
         })
     }
+}
+
+/// Quota and period in us, as `cpu.max` has them.
+fn bandwidth_of(limit: &str) -> Option<Bandwidth> {
+    let (quota, period) = limit.split_once(' ')?;
+    let us = |text: &str| text.parse::<u64>().ok()?.checked_mul(1_000).map(Ns);
+    Bandwidth::new(us(quota)?, us(period)?, Ns::ZERO).ok()
 }
 
 /// `… nr_periods 3 …`

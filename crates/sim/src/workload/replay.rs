@@ -8,8 +8,8 @@
 //! Threads are created first, on the CPUs on which the recording met them first, and then its time begins, at an instant
 //! between two ticks that is the seed's: who computed at that time is woken, who slept sleeps on.
 //!
-//! Departs: a recording does not tell affinities, groups, policies beside priorities, or whether a wakeup was synchronous:
-//! only kernel threads called after their CPU are pinned, nobody has a group, and all wakeups are synchronous, or none. What the kernel
+//! Departs: affinities, groups and policies are those that lists beside the recording tell of its beginning; without such,
+//! only kernel threads called after their CPU are pinned, and nobody has a group. All wakeups are synchronous, or none. What the kernel
 //! did for a task is part of its computation, and the machine's costs come on top. A task that yielded, computes on.
 //!
 //! Must not know: CPUs, schedulers, files, traces.
@@ -21,9 +21,10 @@ use std::sync::Arc;
 use fairlab_event::{Cpu, Ns, Prio};
 use fairlab_kernel::{CpuMask, Policy};
 
-pub use self::script::{Deed, Script, Task};
+pub use self::script::{Deed, Origin, Script, Task};
 use super::arguments::Arguments;
 use super::catalogue::Files;
+use super::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -132,14 +133,21 @@ impl Replay {
         }
     }
 
-    /// `cpu` on a machine of fewer.
-    fn folded(&self, cpu: Cpu) -> Cpu {
-        self.options.cpus.map_or(cpu, |cpus| Cpu(cpu.0 % cpus))
+    /// `cpus` on a machine of fewer; all of them if none are given.
+    fn folded(&self, cpus: Option<CpuMask>) -> CpuMask {
+        match (cpus, self.options.cpus) {
+            (None, _) => CpuMask::ALL,
+            (Some(cpus), None) => cpus,
+            (Some(cpus), Some(count)) => cpus.iter().fold(CpuMask::EMPTY, |mut folded, cpu| {
+                folded.set(Cpu(cpu.0 % count));
+                folded
+            }),
+        }
     }
 
     /// How long it takes until the recording's time begins, but for the part of a tick that is chance.
     fn settling(&self) -> Ns {
-        let threads = self.script.tasks.iter().filter(|task| !task.forked).count();
+        let threads = self.script.tasks.iter().filter(|task| task.origin != Origin::Forked).count();
         SETTLE + Ns(SETTLE_EACH.0 * threads as u64)
     }
 
@@ -150,7 +158,7 @@ impl Replay {
         }
         while let Some(task) = self.script.tasks.get(self.to_create) {
             self.to_create += 1;
-            if !task.forked {
+            if task.origin != Origin::Forked {
                 return self.create(self.to_create - 1);
             }
         }
@@ -160,20 +168,19 @@ impl Replay {
     fn create(&mut self, task: usize) -> Action {
         self.tasks.push(task);
         self.courses[task].thread = Some(ThreadId(self.tasks.len() as u32));
-        let Task { comm, prio, cpu, pinned, forked, .. } = self.script.tasks[task];
+        let Task { comm, prio, cpu, allowed, origin, group, .. } = self.script.tasks[task];
+        let begins_on = match origin {
+            Origin::Forked => allowed,
+            Origin::User | Origin::Kernel => cpu.map(CpuMask::single).or(allowed),
+        };
         Action::Spawn(ThreadSpec {
             comm,
             stream: format!("replay {task}"),
             nice: prio.nice().unwrap_or(0),
-            allowed: self.only(pinned.or(cpu.filter(|_| !forked))),
-            group: None,
-            kthread: pinned.is_some(),
+            allowed: self.folded(begins_on),
+            group,
+            kthread: origin == Origin::Kernel,
         })
-    }
-
-    /// The CPUs of a task that may use only `cpu`, or any.
-    fn only(&self, cpu: Option<Cpu>) -> CpuMask {
-        cpu.map_or(CpuMask::ALL, |cpu| CpuMask::single(self.folded(cpu)))
     }
 
     /// What the task does next. Deeds that take no time are done one after the other.
@@ -182,11 +189,11 @@ impl Replay {
         match course.stage {
             Stage::New => {
                 course.stage = Stage::Ready;
-                let Task { prio, pinned, forked, .. } = self.script.tasks[task];
-                if !forked || prio.nice().is_none() {
-                    return schedule_as(prio, Some(self.only(pinned)));
+                let Task { policy, prio, allowed, origin, .. } = self.script.tasks[task];
+                if origin == Origin::Forked && policy == Policy::Normal {
+                    return self.task(task, now);
                 }
-                return self.task(task, now);
+                return schedule_as(policy, prio, Some(self.folded(allowed)));
             }
             Stage::Ready => {
                 course.stage = Stage::Working;
@@ -239,7 +246,7 @@ impl Replay {
                 (left > Ns::ZERO).then(|| sleep(left))
             }
             Deed::Fork(child) => self.courses[child].thread.is_none().then(|| self.create(child)),
-            Deed::Prio(prio) => Some(schedule_as(prio, None)),
+            Deed::Prio(prio) => Some(schedule_as(self.script.tasks[task].policy, prio, None)),
         }
     }
 
@@ -251,20 +258,27 @@ impl Replay {
     }
 }
 
-/// The system call by which a task gets a priority. A recording does not tell FIFO from RR.
-fn schedule_as(prio: Prio, allowed: Option<CpuMask>) -> Action {
+/// The system call by which a task gets a policy and a priority. One of real time that is not known to be so by its policy,
+/// has it from a lock, or from the time before its policy was listed.
+fn schedule_as(policy: Policy, prio: Prio, allowed: Option<CpuMask>) -> Action {
     let rt_priority = u8::try_from((99 - prio.0).clamp(1, 99)).unwrap_or(1);
-    let policy = if prio.nice().is_some() { Policy::Normal } else { Policy::Fifo(rt_priority) };
+    let policy = match (prio.nice(), policy) {
+        (Some(_), policy) if policy.is_fair() => policy,
+        (Some(_), _) => Policy::Normal,
+        (None, Policy::RoundRobin(_)) => Policy::RoundRobin(rt_priority),
+        (None, _) => Policy::Fifo(rt_priority),
+    };
     Action::SetScheduler { policy: Some(policy), nice: prio.nice(), request: None, allowed }
 }
 
 impl Workload for Replay {
+    fn groups(&self) -> Vec<GroupSpec> {
+        self.script.groups.clone()
+    }
+
     fn named_cpus(&self) -> CpuMask {
-        let mut named = CpuMask::EMPTY;
-        for cpu in self.script.tasks.iter().flat_map(|task| [task.cpu, task.pinned]).flatten() {
-            named.set(self.folded(cpu));
-        }
-        named
+        let masks = self.script.tasks.iter().flat_map(|task| [task.cpu.map(CpuMask::single), task.allowed]);
+        masks.flatten().fold(CpuMask::EMPTY, |named, cpus| named.or(&self.folded(Some(cpus))))
     }
 
     fn main_thread(&self) -> ThreadSpec {

@@ -4,21 +4,28 @@
 //!
 //! ```text
 //! fairlab-replay 1 1000000
-//! task 120 3 - 0 schbench
+//! group - 200 0 50000000 100000000 /web
+//! task other 120 3 0-7 user 0 schbench
 //! run 24500
 //! wake 1
 //! until 400000
 //! ```
 //!
-//! The first line has the recording's length; lines with `note` may follow, with what to know of it. A task's line has its priority, the CPU where it was seen first (or `-`), the
-//! CPU to which it is pinned (or `-`), 1 if another task creates it and else 0, and its name to the end of the line. Tasks are
-//! numbered from 0 in the order of their lines.
+//! The first line has the recording's length; lines with `note` may follow, with what to know of it. A group's line has the number of the group that it is
+//! below, its weight, 1 if it is idle and else 0, its quota a period (or `max`) and the period, and its name to the end of the
+//! line. A task's line has its policy (other, batch, idle, fifo, rr), its priority, the CPU where it was seen first, those that
+//! it may use, whether it is a thread of the kernel (`kernel`), of user space (`user`) or such a one that another task creates
+//! (`forked`), its group, and its name to the end of the line. `-` is none, or all. Groups and tasks are numbered from 0 in the
+//! order of their lines.
 //!
 //! Must not know: how a recording is read.
 
 use std::fmt;
 
 use fairlab_event::{Comm, Cpu, Ns, Prio};
+use fairlab_kernel::{Bandwidth, CpuMask, MAX_CPUS, Policy};
+
+use crate::workload::cgroup::GroupSpec;
 
 /// How the text begins.
 const MAGIC: &str = "fairlab-replay 1";
@@ -45,19 +52,34 @@ pub enum Deed {
     Prio(Prio),
 }
 
+/// How a task came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It is there from the beginning.
+    User,
+    /// The same, as a thread of the kernel.
+    Kernel,
+    /// Another task creates it.
+    Forked,
+}
+
 /// A task of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Its name.
     pub comm: Comm,
+    /// Its policy; a real-time priority follows from `prio`.
+    pub policy: Policy,
     /// Its priority at first.
     pub prio: Prio,
     /// The CPU where it was seen first; none for a task that another creates.
     pub cpu: Option<Cpu>,
-    /// The only CPU that it may use.
-    pub pinned: Option<Cpu>,
-    /// Another task creates it.
-    pub forked: bool,
+    /// The CPUs that it may use; none for all.
+    pub allowed: Option<CpuMask>,
+    /// How it came to be.
+    pub origin: Origin,
+    /// Its group; none for its creator's, or the root.
+    pub group: Option<usize>,
     /// What it did.
     pub deeds: Vec<Deed>,
 }
@@ -69,6 +91,8 @@ pub struct Script {
     pub length: Ns,
     /// What to know of it, a line each.
     pub notices: Vec<String>,
+    /// The control groups.
+    pub groups: Vec<GroupSpec>,
     /// The tasks.
     pub tasks: Vec<Task>,
 }
@@ -117,6 +141,10 @@ impl Script {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match (word, self.tasks.last_mut()) {
             ("note", _) => self.notices.push(rest.to_string()),
+            ("group", _) => {
+                let group = group(rest, self.groups.len()).ok_or_else(|| format!("'{line}' is no group"))?;
+                self.groups.push(group);
+            }
             ("task", _) => self.tasks.push(task(rest).ok_or_else(|| format!("'{line}' is no task"))?),
             (_, None) => return Err(format!("'{line}' stands before the first task")),
             (_, Some(task)) => {
@@ -127,8 +155,13 @@ impl Script {
         Ok(())
     }
 
-    /// Whom tasks wake and create is there, and nobody is created by two.
+    /// Whom tasks wake and create is there, and so are their groups; nobody is created by two.
     fn check(&self) -> Result<(), String> {
+        let groups = self.groups.len();
+        if let Some(task) = self.tasks.iter().position(|task| task.group.is_some_and(|group| group >= groups))
+        {
+            return Err(format!("task {task} is in a group that is not there; there are {groups}"));
+        }
         let mut creators = vec![0_u32; self.tasks.len()];
         for deed in self.deeds() {
             if let Deed::Wake(task) | Deed::Fork(task) = deed
@@ -143,7 +176,7 @@ impl Script {
                 creators[task] += 1;
             }
         }
-        let fits = |(task, &creators): (&Task, &u32)| creators == u32::from(task.forked);
+        let fits = |(task, &creators): (&Task, &u32)| creators == u32::from(task.origin == Origin::Forked);
         match self.tasks.iter().zip(&creators).position(|pair| !fits(pair)) {
             Some(task) => Err(format!("task {task} is created by {} tasks", creators[task])),
             None => Ok(()),
@@ -151,23 +184,50 @@ impl Script {
     }
 }
 
+/// Nothing, or what `parse` makes of a word.
+fn if_any<T>(word: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
+    if word == "-" { Some(None) } else { parse(word).map(Some) }
+}
+
+/// The rest of a group's line, which stands behind `known` others.
+fn group(rest: &str, known: usize) -> Option<GroupSpec> {
+    let mut words = rest.splitn(6, ' ');
+    let parent = if_any(words.next()?, |parent| parent.parse().ok().filter(|&parent| parent < known))?;
+    let weight = words.next()?.parse().ok().filter(|weight| (1..=10_000).contains(weight))?;
+    let idle = words.next()? == "1";
+    let (quota, period) = (words.next()?, Ns(words.next()?.parse().ok()?));
+    let max = match quota {
+        "max" => Bandwidth::UNLIMITED,
+        quota => Bandwidth::new(Ns(quota.parse().ok()?), period, Ns::ZERO).ok()?,
+    };
+    Some(GroupSpec { name: words.next()?.to_string(), parent, weight, max, idle })
+}
+
 /// The rest of a task's line.
 fn task(rest: &str) -> Option<Task> {
-    let mut words = rest.splitn(5, ' ');
+    let mut words = rest.splitn(7, ' ');
+    let policy = words.next()?;
+    let policy = POLICIES.iter().find(|(name, _)| *name == policy)?.1;
     let prio = Prio(words.next()?.parse().ok()?);
-    let mut cpu = || match words.next()? {
-        "-" => Some(None),
-        number => Some(Some(Cpu(number.parse().ok()?))),
-    };
-    let (cpu, pinned) = (cpu()?, cpu()?);
-    let forked = match words.next()? {
-        "0" => false,
-        "1" => true,
-        _ => return None,
-    };
+    let cpu = if_any(words.next()?, |cpu| cpu.parse().ok().filter(|&cpu| cpu < MAX_CPUS as u32).map(Cpu))?;
+    let allowed = if_any(words.next()?, |cpus| CpuMask::parse_list(cpus).ok())?;
+    let origin = words.next()?;
+    let origin = ORIGINS.iter().find(|(name, _)| *name == origin)?.1;
+    let group = if_any(words.next()?, |group| group.parse().ok())?;
     let comm = Comm::new(words.next()?.as_bytes());
-    Some(Task { comm, prio, cpu, pinned, forked, deeds: Vec::new() })
+    Some(Task { comm, policy, prio, cpu, allowed, origin, group, deeds: Vec::new() })
 }
+
+const POLICIES: [(&str, Policy); 5] = [
+    ("other", Policy::Normal),
+    ("batch", Policy::Batch),
+    ("idle", Policy::Idle),
+    ("fifo", Policy::Fifo(1)),
+    ("rr", Policy::RoundRobin(1)),
+];
+
+const ORIGINS: [(&str, Origin); 3] =
+    [("user", Origin::User), ("kernel", Origin::Kernel), ("forked", Origin::Forked)];
 
 fn deed(word: &str, rest: &str) -> Option<Deed> {
     let time = || rest.parse().ok().map(Ns);
@@ -184,18 +244,45 @@ fn deed(word: &str, rest: &str) -> Option<Deed> {
     }
 }
 
+fn or_none<T: fmt::Display>(what: Option<T>) -> String {
+    what.map_or("-".to_string(), |what| what.to_string())
+}
+
+/// A name may hold any character; a line's end would begin another line.
+fn one_line(name: &str) -> String {
+    name.replace(['\n', '\r'], "?")
+}
+
+/// Whether two policies differ in no more than a real-time priority.
+fn same_class(one: Policy, other: Policy) -> bool {
+    std::mem::discriminant(&one) == std::mem::discriminant(&other)
+}
+
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{MAGIC} {}", self.length.0)?;
         for notice in &self.notices {
             writeln!(f, "note {notice}")?;
         }
+        for group in &self.groups {
+            let quota = group.max.quota().map_or("max".to_string(), |quota| quota.0.to_string());
+            let (parent, idle, period) = (or_none(group.parent), u32::from(group.idle), group.max.period().0);
+            writeln!(f, "group {parent} {} {idle} {quota} {period} {}", group.weight, one_line(&group.name))?;
+        }
         for task in &self.tasks {
-            let cpu = |cpu: Option<Cpu>| cpu.map_or("-".to_string(), |cpu| cpu.0.to_string());
-            let (first, pinned, forked) = (cpu(task.cpu), cpu(task.pinned), u32::from(task.forked));
-            // A name may hold any byte; a line's end would begin another line.
-            let comm = task.comm.to_str().replace(['\n', '\r'], "?");
-            writeln!(f, "task {} {first} {pinned} {forked} {comm}", task.prio)?;
+            let policy = POLICIES.iter().find(|(_, policy)| same_class(*policy, task.policy));
+            let origin = ORIGINS.iter().find(|(_, origin)| *origin == task.origin);
+            writeln!(
+                f,
+                "task {} {} {} {} {} {} {}",
+                policy.map_or("other", |(name, _)| name),
+                task.prio,
+                or_none(task.cpu),
+                or_none(task.allowed),
+                origin.map_or("user", |(name, _)| name),
+                or_none(task.group),
+                one_line(&task.comm.to_str())
+            )?;
             for deed in &task.deeds {
                 deed.fmt(f)?;
             }

@@ -9,7 +9,8 @@ use crate::{Engine, Machine};
 const PAIR: &str = "\
 fairlab-replay 1 30000000
 note made by hand
-task 120 0 - 0 waker
+group - 100 0 max 100000000 /pair
+task other 120 0 - user 0 waker
 until 1000000
 run 2000000
 wake 1
@@ -18,12 +19,12 @@ run 2000000
 wake 1
 run 500000
 fork 2
-task 110 1 - 0 waiter
+task batch 110 1 0-3 user 0 waiter
 block
 run 3000000
 block
 run 3000000
-task 120 - - 1 child
+task other 120 - - forked - child
 run 1000000
 prio 130
 device 29000000
@@ -66,11 +67,19 @@ fn a_script_that_cannot_be_is_told_with_its_line() {
         ("", "line 1: it is not 'fairlab-replay 1' with a length in ns"),
         ("fairlab-replay 1 x", "line 1: it is not 'fairlab-replay 1' with a length in ns"),
         ("fairlab-replay 1 5\nrun 3", "line 2: 'run 3' stands before the first task"),
-        ("fairlab-replay 1 5\ntask 120 0 - 0 a\nrun", "line 3: 'run' is nothing that a task does"),
-        ("fairlab-replay 1 5\ntask 120 0 a", "line 2: 'task 120 0 a' is no task"),
-        ("fairlab-replay 1 5\ntask 120 0 - 0 a\nwake 1", "there is no task 1; the last is 0"),
-        ("fairlab-replay 1 5\ntask 120 0 - 1 a", "task 0 is created by 0 tasks"),
-        ("fairlab-replay 1 5\ntask 120 0 - 0 a\nfork 0", "task 0 is created by 1 tasks"),
+        ("fairlab-replay 1 5\ntask other 120 0 - user - a\nrun", "line 3: 'run' is nothing that a task does"),
+        (
+            "fairlab-replay 1 5\ntask other 120 0 - user 0 a",
+            "task 0 is in a group that is not there; there are 0",
+        ),
+        (
+            "fairlab-replay 1 5\ngroup 0 100 0 max 100000000 /a",
+            "line 2: 'group 0 100 0 max 100000000 /a' is no group",
+        ),
+        ("fairlab-replay 1 5\ntask other 120 0 a", "line 2: 'task other 120 0 a' is no task"),
+        ("fairlab-replay 1 5\ntask other 120 0 - user - a\nwake 1", "there is no task 1; the last is 0"),
+        ("fairlab-replay 1 5\ntask other 120 0 - forked - a", "task 0 is created by 0 tasks"),
+        ("fairlab-replay 1 5\ntask other 120 0 - user - a\nfork 0", "task 0 is created by 1 tasks"),
     ] {
         assert_eq!(Script::parse(text).expect_err(text), expected);
     }
@@ -104,7 +113,7 @@ fn tasks_wake_each_other_and_devices_keep_to_the_clock() {
 /// A wakeup that comes before its sleep is not lost: the sleep does not take place.
 #[test]
 fn a_wakeup_before_the_sleep_counts() {
-    let text = "fairlab-replay 1 9000000\ntask 120 0 - 0 early\nwake 1\ntask 120 1 - 0 late\nrun 5000000\nblock\nrun 1000000\n";
+    let text = "fairlab-replay 1 9000000\ntask other 120 0 - user - early\nwake 1\ntask other 120 1 - user - late\nrun 5000000\nblock\nrun 1000000\n";
     let (output, _) = run(text, "v6.6", Ns::from_ms(60));
     assert!(output.contains("all ended after 0.006"), "{output}");
 }
@@ -112,7 +121,7 @@ fn a_wakeup_before_the_sleep_counts() {
 /// What never comes is waited for; the run ends all the same, and the output says so.
 #[test]
 fn a_wakeup_that_never_comes_leaves_the_task_asleep() {
-    let text = "fairlab-replay 1 9000000\ntask 120 0 - 0 alone\nblock\n";
+    let text = "fairlab-replay 1 9000000\ntask other 120 0 - user - alone\nblock\n";
     let (output, _) = run(text, "v6.6", Ns::from_ms(60));
     assert!(output.contains("0 of them ended"), "{output}");
 }
@@ -120,7 +129,7 @@ fn a_wakeup_that_never_comes_leaves_the_task_asleep() {
 #[test]
 fn cpus_of_a_larger_machine_are_folded() {
     let script = Arc::new(
-        Script::parse("fairlab-replay 1 5\ntask 120 9 - 0 a\nrun 3\ntask 120 6 6 0 kworker/6:1\nrun 3\n")
+        Script::parse("fairlab-replay 1 5\ntask other 120 9 - user - a\nrun 3\ntask other 120 6 6 kernel - kworker/6:1\nrun 3\n")
             .expect("a script"),
     );
     let named = |cpus| Replay::new(Arc::clone(&script), Options { cpus, sync: false }).named_cpus();
