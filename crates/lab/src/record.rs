@@ -176,7 +176,7 @@ fn prepare(instance: &mut Instance, options: &RecordOptions) -> Result<Vec<Strin
         if by_name || *event == names[0] {
             return Err(LabError::new(
                 format!("this kernel has no event {event}"),
-                "name events as SYSTEM:EVENT; /sys/kernel/tracing/available_events lists them",
+                "name events as SYSTEM:EVENT; available_events in tracefs lists them",
             ));
         }
         missing.push(event.clone());
@@ -342,17 +342,14 @@ impl Recorded {
 #[cfg(test)]
 pub(crate) static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// Whether this user may make instances here: found out without the code that is tested.
+/// Whether this user may make instances here: looked for once, since tests run beside each other.
 #[cfg(test)]
 pub(crate) fn may_record() -> bool {
     static MAY: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    // Looked for once: tests run beside each other.
     *MAY.get_or_init(|| {
-        ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].iter().any(|top| {
-            let probe = PathBuf::from(format!("{top}/instances/test-{}", std::process::id()));
-            let made = fs::create_dir(&probe).is_ok();
-            made && fs::remove_dir(&probe).is_ok()
-        })
+        let Ok(tracefs) = tracefs::Tracefs::find() else { return false };
+        let probe = tracefs.top().join(format!("instances/test-{}", std::process::id()));
+        fs::create_dir(&probe).is_ok() && fs::remove_dir(&probe).is_ok()
     })
 }
 
@@ -363,8 +360,8 @@ mod tests {
     use super::*;
     use fairlab_event::{Event, EventKind};
 
-    fn names_in(folder: &str) -> Vec<String> {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    fn names_in(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("a folder").flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         names.filter(|name| name.contains(&format!("fairlab_{}", std::process::id()))).collect()
     }
@@ -394,7 +391,8 @@ mod tests {
         read_path(&options.output, &ReadOptions::default(), &mut sink).expect("a trace");
         drop(sink);
         assert!(slept > 0, "sleep never slept");
-        assert_eq!(names_in("/sys/kernel/tracing/instances"), Vec::<String>::new());
+        let tracefs = tracefs::Tracefs::find().expect("tracefs");
+        assert_eq!(names_in(&tracefs.top().join("instances")), Vec::<String>::new());
         assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 1);
         fs::remove_dir_all(folder).expect("the folder");
     }

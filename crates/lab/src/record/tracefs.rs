@@ -6,10 +6,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
+
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use crate::LabError;
 
@@ -28,10 +31,45 @@ pub(super) type Probe = (&'static str, &'static str, &'static str);
 /// Instances that this process has made: each gets a name of its own.
 static CREATED: AtomicU32 = AtomicU32::new(0);
 
+/// The tracefs of this host.
+#[derive(Debug)]
+pub(super) struct Tracefs {
+    top: PathBuf,
+    /// A mount that stands in no folder, and ends with this.
+    _own: Option<OwnedFd>,
+}
+
+impl Tracefs {
+    /// Where it is mounted; or, where it is not, mounted for this process alone.
+    pub fn find() -> Result<Tracefs, LabError> {
+        let mounted = PLACES.iter().map(PathBuf::from).find(|place| is_tracefs(place));
+        let found = mounted.map(|top| Tracefs { top, _own: None }).or_else(|| Tracefs::mount().ok());
+        let lockdown = || fs::read_to_string(LOCKDOWN).unwrap_or_default();
+        found.filter(|found| is_tracefs(&found.top)).ok_or_else(|| absent(&lockdown()))
+    }
+
+    fn mount() -> io::Result<Tracefs> {
+        let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_create(&context)?;
+        let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
+        let top = format!("/proc/{}/fd/{}", std::process::id(), mount.as_raw_fd());
+        Ok(Tracefs { top: PathBuf::from(top), _own: Some(mount) })
+    }
+
+    /// The folder that it is to this process.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+}
+
+fn is_tracefs(place: &Path) -> bool {
+    place.join("instances").is_dir()
+}
+
 /// An instance that records until it is dropped.
 #[derive(Debug)]
 pub(super) struct Instance {
-    top: PathBuf,
+    tracefs: Tracefs,
     folder: PathBuf,
     /// The group of our probes, and their names.
     group: String,
@@ -41,12 +79,11 @@ pub(super) struct Instance {
 impl Instance {
     /// A new instance below the tracefs of this host.
     pub fn create() -> Result<Instance, LabError> {
-        let top = PLACES.iter().map(Path::new).find(|place| place.join("instances").is_dir());
-        let lockdown = || fs::read_to_string(LOCKDOWN).unwrap_or_default();
-        Instance::below(top.ok_or_else(|| absent(&lockdown()))?)
+        Instance::below(Tracefs::find()?)
     }
 
-    fn below(top: &Path) -> Result<Instance, LabError> {
+    fn below(tracefs: Tracefs) -> Result<Instance, LabError> {
+        let top = tracefs.top();
         remove_left_behind(top);
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
         let group = format!("{PREFIX}{}_{number}", std::process::id());
@@ -54,7 +91,7 @@ impl Instance {
         fs::create_dir(&folder).map_err(|error| {
             LabError::new(format!("cannot make {}: {error}", folder.display()), hint(&error))
         })?;
-        let instance = Instance { top: top.to_path_buf(), folder, group, probes: Vec::new() };
+        let instance = Instance { tracefs, folder, group, probes: Vec::new() };
         instance.set("tracing_on", "0")?;
         Ok(instance)
     }
@@ -66,7 +103,7 @@ impl Instance {
 
     /// The folder of the whole tracefs, where descriptions stand that all instances share.
     pub fn top(&self) -> &Path {
-        &self.top
+        self.tracefs.top()
     }
 
     /// Writes `value` into one of its files.
@@ -91,7 +128,7 @@ impl Instance {
         let mut refused = Vec::new();
         for &(name, place, fetched) in probes {
             let line = format!("p:{}/{name} {place} {fetched}\n", self.group);
-            let made = append(&self.top.join("kprobe_events"), &line).is_ok();
+            let made = append(&self.top().join("kprobe_events"), &line).is_ok();
             if made {
                 self.probes.push(name);
             }
@@ -161,10 +198,7 @@ fn absent(lockdown: &str) -> LabError {
             "boot it with lockdown=integrity, where recording is allowed, or without",
         );
     }
-    LabError::new(
-        "tracefs is not there, or not for this user",
-        "run as root, after 'mount -t tracefs tracefs /sys/kernel/tracing' where it is not mounted",
-    )
+    LabError::new("tracefs is not there, or not for this user", "run as root, on a kernel with tracing")
 }
 
 /// What to do where tracefs refuses. In a lockdown that began later folders can be made there, but no file can be opened.
@@ -191,7 +225,7 @@ impl Drop for Instance {
         let _ = write(&self.folder.join("tracing_on"), "0");
         let _ = write(&self.folder.join("events/enable"), "0");
         for name in &self.probes {
-            let _ = append(&self.top.join("kprobe_events"), &format!("-:{}/{name}\n", self.group));
+            let _ = append(&self.top().join("kprobe_events"), &format!("-:{}/{name}\n", self.group));
         }
         for _ in 0..100 {
             match fs::remove_dir(&self.folder) {
@@ -247,7 +281,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_made_is_named() {
-        let error = Instance::below(Path::new("/nowhere")).expect_err("no such place");
+        let error = Instance::below(Tracefs { top: PathBuf::from("/nowhere"), _own: None })
+            .expect_err("no such place");
         assert!(error.problem.starts_with("cannot make /nowhere/instances/fairlab_"), "{error}");
         assert!(!error.hint.is_empty());
     }
