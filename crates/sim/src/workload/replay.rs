@@ -30,7 +30,8 @@ use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 /// What a command line gives.
 pub const USAGE: &str = "\
 usage: replay [OPTIONS] FILE
-  FILE          a recording: perf.data, trace.dat or ftrace text, also compressed; or the script of one
+  FILE          a recording: perf.data, trace.dat or ftrace text, also compressed, or a folder of one with lists of its
+                tasks and groups
   -c, --cpus N  for a machine of fewer CPUs than the recorded: what was on CPU N is on CPU 0, and so on
   -s, --sync    wakeups by tasks are synchronous, as those of pipes and sockets are, and those of futexes are not
 ";
@@ -190,7 +191,7 @@ impl Replay {
             Stage::New => {
                 course.stage = Stage::Ready;
                 let Task { policy, prio, allowed, origin, .. } = self.script.tasks[task];
-                if origin == Origin::Forked && policy == Policy::Normal {
+                if origin == Origin::Forked && policy == Policy::Normal && prio.nice().is_some() {
                     return self.task(task, now);
                 }
                 return schedule_as(policy, prio, Some(self.folded(allowed)));
