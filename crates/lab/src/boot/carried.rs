@@ -35,12 +35,13 @@ pub(super) fn files(command: &[String]) -> Result<Vec<Carried>, LabError> {
     let recording = command.iter().any(|word| word == REPLAY).then(|| arguments.last()).flatten();
     for argument in arguments {
         let path = Path::new(argument);
-        let is_file = |length| fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= length);
+        let is_short =
+            || fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= ARGUMENT_BYTES_MAX);
         let in_place = path.components().all(|part| part.as_os_str() != "..");
         let name = argument.trim_start_matches("./").to_string();
-        if recording == Some(argument) && in_place && is_file(u64::MAX) {
+        if recording == Some(argument) && in_place && path.exists() {
             carried.push((name, script(argument)?));
-        } else if in_place && is_file(ARGUMENT_BYTES_MAX) {
+        } else if in_place && is_short() {
             carried.push((name, read(path)?));
         }
     }
