@@ -18,6 +18,7 @@ impl Walker {
         let policy = self.sched.policy(task);
         let parameters = Parameters { policy, nice, by: record.cpu, way: Way::Nice };
         let changes = policy.is_fair() && self.differs(task, &parameters);
+        self.cpus[record.cpu.index()].announces = probe.task();
         if let Some(info) = self.info(task) {
             info.announced = Some(parameters).filter(|_| changes);
         }
@@ -43,6 +44,7 @@ impl Walker {
     /// it is done here.
     fn announce_or_give(&mut self, record: &Record, task: TaskId, parameters: Parameters) {
         if self.sched.is_on_queue(task) && (self.is_fair(task) || self.is_charged_next(task)) {
+            self.cpus[record.cpu.index()].announces = Some(self.pid_of(task));
             if let Some(info) = self.info(task) {
                 info.announced = Some(parameters);
             }
@@ -52,6 +54,14 @@ impl Walker {
         self.give_parameters(task, parameters);
         if self.is_fair(task) && self.sched.is_on_queue(task) {
             self.force_if_shown(task);
+        }
+    }
+
+    /// Code on `cpu` has given what it announced, or there was nothing to give: another task runs there.
+    pub(super) fn end_announcement(&mut self, cpu: Cpu) {
+        let pid = self.cpus[cpu.index()].announces.take();
+        if let Some(info) = pid.and_then(|pid| self.tasks.get_mut(&pid)) {
+            info.announced = info.announced.filter(|parameters| parameters.by != cpu);
         }
     }
 

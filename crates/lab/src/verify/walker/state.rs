@@ -200,6 +200,8 @@ pub(super) struct CpuInfo {
     pub waking_seen: u64,
     /// The event with which that wakeup began.
     pub waking_began: u64,
+    /// The task whose change of nice level or policy code on this CPU has announced, until it switches.
+    pub announces: Option<Pid>,
     /// The last that a probe has shown of code on this CPU: it asked for a reschedule of that CPU.
     pub asked_resched: Option<Cpu>,
     /// The CPU that code on this one has last interrupted in a test for preemption, and the event of that.

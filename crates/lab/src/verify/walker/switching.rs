@@ -50,6 +50,7 @@ impl Walker {
             self.sched.force_idle_since(cpu, record.time);
         }
         self.regroup_departed(prev);
+        self.end_announcement(cpu);
         if let Some(info) = self.info(prev) {
             info.yielding = false;
             info.yielded = false;
