@@ -256,15 +256,17 @@ impl Ord for Arranged {
     }
 }
 
-/// Places that each hold a key, and the least key of all: a tree in which each node holds the least of the four below it.
+/// Places that each hold a key, and the least key of all: a tree of groups of four, each of which puts its least into the
+/// group above.
 ///
-/// Nodes hold short keys of 64 bits: time since a base, then the number of the arrangement since then, then the place.
+/// Groups hold short keys of 64 bits: time since a base, then the number of the arrangement since then, then the place.
 /// They order as the keys do, but for times far from the base, which have no order among them.
 #[derive(Debug)]
 struct Tournament {
-    /// The root is at [`ROOT`](Self::ROOT); the four below node `n` begin at `4n − 8`, so that siblings begin at a
-    /// multiple of four. The last level are the places.
-    nodes: Vec<u64>,
+    /// The least of all.
+    least: u64,
+    /// The root comes first; the groups below slot `s` of group `g` are `4g + s + 1`. Those of the last level are the places.
+    groups: Vec<[u64; 4]>,
     /// Where the places begin.
     begin: usize,
     /// What each place holds.
@@ -278,7 +280,6 @@ struct Tournament {
 }
 
 impl Tournament {
-    const ROOT: usize = 3;
     const PLACE_BITS: u32 = 10;
     const ARRANGED_BITS: u32 = 12;
     const TIME_SHIFT: u32 = Self::PLACE_BITS + Self::ARRANGED_BITS;
@@ -289,12 +290,12 @@ impl Tournament {
 
     fn new(places: usize) -> Tournament {
         assert!(places <= 1 << Self::PLACE_BITS, "more places than a short key can tell apart");
-        let (mut begin, mut level) = (4, 4);
-        while level < places {
+        let (mut begin, mut level) = (0, 1);
+        while 4 * level < places {
             (begin, level) = (begin + level, 4 * level);
         }
-        let (nodes, keys) = (vec![Self::NEVER; begin + level], vec![Key::NEVER; places]);
-        Tournament { nodes, begin, keys, base: Ns::ZERO, arranged: 0, taken: None }
+        let (groups, keys) = (vec![[Self::NEVER; 4]; begin + level], vec![Key::NEVER; places]);
+        Tournament { least: Self::NEVER, groups, begin, keys, base: Ns::ZERO, arranged: 0, taken: None }
     }
 
     /// Arranges `key` at a place, instead of what is there; `now`: nothing will be arranged before.
@@ -337,17 +338,19 @@ impl Tournament {
 
     #[inline]
     fn put(&mut self, place: usize, key: u64) {
-        let mut node = self.begin + place;
-        self.nodes[node] = key;
-        while node != Self::ROOT {
-            let begin = node & !3;
-            let siblings: &[u64; 4] = self.nodes[begin..begin + 4].try_into().expect("four of them");
-            let least = siblings[0].min(siblings[1]).min(siblings[2].min(siblings[3]));
-            node = node / 4 + 2;
+        let (mut group, mut slot, mut least) = (self.begin + place / 4, place % 4, key);
+        loop {
+            let keys = &mut self.groups[group];
             // Where the least is the same as before, nothing changes further up.
-            if std::mem::replace(&mut self.nodes[node], least) == least {
+            if std::mem::replace(&mut keys[slot], least) == least {
                 return;
             }
+            least = keys[0].min(keys[1]).min(keys[2].min(keys[3]));
+            if group == 0 {
+                self.least = least;
+                return;
+            }
+            (group, slot) = ((group - 1) / 4, (group - 1) % 4);
         }
     }
 
@@ -357,7 +360,7 @@ impl Tournament {
         if self.taken.is_some() {
             self.drop_taken();
         }
-        match self.nodes[Self::ROOT] {
+        match self.least {
             Self::NEVER => Key::NEVER,
             least if least >> Self::TIME_SHIFT == Self::FAR => self.first_of_far(),
             least => {
