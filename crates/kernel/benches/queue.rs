@@ -45,7 +45,7 @@ fn turn(scheduler: &mut Scheduler, now: Ns, asleep: &mut Option<TaskId>, marked:
     scheduler.set_here(CPU, Mode::Task, now);
     if !scheduler.runs_idle_task(CPU) {
         let sleeper = scheduler.curr(CPU);
-        scheduler.deactivate_task(CPU, TaskState::INTERRUPTIBLE);
+        scheduler.begin_schedule(CPU, TaskState::INTERRUPTIBLE);
         if let Some(task) = asleep.replace(sleeper) {
             wake(scheduler, task);
         }

@@ -335,6 +335,13 @@ impl Scheduler {
         self.update_rq_clock_pelt(cpu, delta);
     }
 
+    /// The queue's clock has just been set and a switch is to come, which needs no other one.
+    ///
+    /// Kernel: `rq_clock_skip_update()`, kernel/sched/sched.h.
+    pub(crate) fn rq_clock_skip_update(&mut self, cpu: Cpu) {
+        self.rqs[cpu.index()].skips_clock_update = true;
+    }
+
     pub(crate) fn has(&self, feature: Feature) -> bool {
         self.generation.features.enabled(feature)
     }

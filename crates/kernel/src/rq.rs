@@ -14,6 +14,8 @@ use crate::task::{Task, TaskId};
 pub(crate) struct Rq {
     /// The time that this queue's accounting uses; set when the queue is locked (`update_rq_clock()`).
     pub clock: Ns,
+    /// The switch to come goes by the clock as it is (`RQCF_REQ_SKIP`).
+    pub skips_clock_update: bool,
     /// The clock of load tracking.
     pub pelt: RqClock,
     pub curr: TaskId,
@@ -53,6 +55,7 @@ impl Rq {
     pub fn new(idle: TaskId, cfs: CfsRqId, idle_time: IdleTime) -> Rq {
         Rq {
             clock: Ns::ZERO,
+            skips_clock_update: false,
             pelt: RqClock::default(),
             curr: idle,
             idle,

@@ -132,7 +132,11 @@ impl Bed {
     /// Picks and switches on `cpu`.
     pub fn schedule(&mut self, cpu: u32) -> PickDecision {
         let here = self.here(cpu);
-        self.scheduler.account(here);
+        self.scheduler.begin_schedule(here, TaskState::RUNNABLE);
+        self.switch(here)
+    }
+
+    fn switch(&mut self, here: Cpu) -> PickDecision {
         self.scheduler.before_pick(here);
         let pick = self.scheduler.pick_next_task(here);
         self.scheduler.context_switch(here, pick.task, TaskState::RUNNABLE);
@@ -143,15 +147,15 @@ impl Bed {
     pub fn sleep(&mut self, cpu: u32) -> TaskId {
         let here = self.here(cpu);
         let task = self.scheduler.curr(here);
-        self.scheduler.deactivate_task(here, TaskState::INTERRUPTIBLE);
-        self.schedule(cpu);
+        self.leave(cpu);
+        self.switch(here);
         task
     }
 
     /// The running task of `cpu` goes to sleep, and the CPU looks for work before it switches.
     pub fn leave(&mut self, cpu: u32) {
         let here = self.here(cpu);
-        self.scheduler.deactivate_task(here, TaskState::INTERRUPTIBLE);
+        self.scheduler.begin_schedule(here, TaskState::INTERRUPTIBLE);
     }
 
     /// Wakes `task` where it slept, from `cpu`. Returns whether a reschedule is pending there then.

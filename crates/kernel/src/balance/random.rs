@@ -151,10 +151,8 @@ impl Driver {
     fn schedule(&mut self, cpu: Cpu, sleeps: bool) {
         self.here(cpu, Mode::Task);
         let sleeps = sleeps && !self.scheduler.runs_idle_task(cpu);
-        if sleeps {
-            self.scheduler.deactivate_task(cpu, TaskState::INTERRUPTIBLE);
-        }
-        self.scheduler.account(cpu);
+        let state = if sleeps { TaskState::INTERRUPTIBLE } else { TaskState::RUNNABLE };
+        self.scheduler.begin_schedule(cpu, state);
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
         if pick.reason == PickReason::Nothing && !self.scheduler.runs_idle_task(cpu) {
@@ -162,7 +160,6 @@ impl Driver {
         }
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
-        let state = if sleeps { TaskState::INTERRUPTIBLE } else { TaskState::RUNNABLE };
         self.scheduler.context_switch(cpu, pick.task, state);
         if self.scheduler.runs_idle_task(cpu) {
             let work = self.scheduler.nohz_run_idle_balance(cpu);

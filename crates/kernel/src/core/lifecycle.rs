@@ -88,7 +88,7 @@ impl Scheduler {
         };
         self.report(EventKind::SchedProcessExit { comm, pid, prio, group_dead: None });
         self.autogroup_exit_task(task);
-        self.deactivate_task(cpu, TaskState::DEAD);
+        self.begin_schedule(cpu, TaskState::DEAD);
         if self.tasks[task.index()].policy.is_fair() {
             self.remove_entity_load_avg(task);
         }

@@ -10,19 +10,35 @@ use crate::generation::behaviour::BuddyClearing;
 use crate::task::{OnRq, Policy, TaskId};
 
 impl Scheduler {
-    /// Accounts the run time of `cpu`'s running task up to now, as each pick and tick does first.
+    /// Accounts the run time of `cpu`'s running task up to now.
     pub fn account(&mut self, cpu: Cpu) {
         self.update_rq_clock(cpu);
         self.update_curr_of(cpu);
     }
 
-    /// The running task of `cpu` goes to sleep in `state`: it leaves its queue, the switch follows.
+    /// A switch begins on `cpu`, whose running task sleeps in `prev_state` from now on or stays runnable; its run time is
+    /// accounted.
     ///
-    /// Kernel: `deactivate_task(DEQUEUE_SLEEP)`.
+    /// By which time: since a wakeup that takes the CPU has set the queue's clock, that is not done again, so that the woken
+    /// task is charged for all that lies between the wakeup and its first instruction.
+    ///
+    /// Kernel: `__schedule()` up to the pick, `update_rq_clock()` under `RQCF_ACT_SKIP`, kernel/sched/core.c.
+    pub fn begin_schedule(&mut self, cpu: Cpu, prev_state: TaskState) {
+        if !std::mem::take(&mut self.rqs[cpu.index()].skips_clock_update) {
+            self.update_rq_clock(cpu);
+        }
+        if !prev_state.is_runnable() {
+            self.deactivate_task(cpu, prev_state);
+        }
+        self.update_curr_of(cpu);
+    }
+
+    /// The running task of `cpu` goes to sleep in `state`, by the clock of its queue: it leaves that, the switch follows.
+    ///
+    /// Kernel: `deactivate_task(DEQUEUE_SLEEP | DEQUEUE_NOCLOCK)`.
     pub fn deactivate_task(&mut self, cpu: Cpu, state: TaskState) {
         let task = self.curr(cpu);
         assert!(!state.is_runnable(), "a runnable task does not sleep");
-        self.update_rq_clock(cpu);
         // Before the dequeue: its statistics depend on how the task sleeps.
         self.tasks[task.index()].on_rq = OnRq::Sleeping(state);
         // The states of an ending task do not suffer a wakeup that was not meant.
@@ -33,7 +49,7 @@ impl Scheduler {
         }
     }
 
-    /// The task that `cpu` should run next. Pure: run time must be accounted up to now ([`account`](Self::account)).
+    /// The task that `cpu` should run next. Pure: run time must be accounted ([`begin_schedule`](Self::begin_schedule)).
     ///
     /// Kernel: `pick_next_task()`, kernel/sched/core.c. Departs: the deadline class is not modelled.
     pub fn pick_next_task(&self, cpu: Cpu) -> PickDecision {
@@ -53,6 +69,7 @@ impl Scheduler {
     /// Kernel: `put_prev_task()`, `set_next_task()`, `clear_tsk_need_resched()`, `context_switch()`.
     pub fn context_switch(&mut self, cpu: Cpu, next: TaskId, prev_state: TaskState) -> bool {
         let prev = self.curr(cpu);
+        self.rqs[cpu.index()].skips_clock_update = false;
         self.rqs[cpu.index()].counters.sched_count += 1;
         let is_fair = self.tasks[next.index()].policy.is_fair();
         if is_fair && self.generation.behaviours.buddy_clearing == BuddyClearing::AtPick {
@@ -254,6 +271,66 @@ impl Scheduler {
             Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task, picked),
             Policy::Swapper => self.update_idle_core(self.tasks[task.index()].cpu),
             _ => self.set_next_task_fair(task, picked),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::{Cpu, Ns};
+
+    use crate::testbed::{Bed, MS};
+
+    /// When a task slept, and since when it is charged once it has run, us after its wakeup, which takes the CPU; `between`
+    /// happens 20 us after that, the switch 50 us after, and it runs for 100 us.
+    fn charged_from(kernel: &str, between: impl Fn(&mut Bed)) -> (u64, u64) {
+        let mut bed = Bed::new(kernel, 4, 1);
+        let (sleeper, runner) = (bed.spawn(0, 0), bed.spawn(0, 0));
+        while bed.scheduler.curr(Cpu(0)) != sleeper {
+            bed.run(0, 1);
+        }
+        bed.sleep(0);
+        bed.run(0, 40);
+        bed.at(0);
+        let before = [sleeper, runner].map(|task| bed.scheduler.sum_exec_runtime(task));
+        assert!(bed.wake(sleeper, 0), "{kernel}: it takes the CPU");
+        bed.pass(20_000);
+        between(&mut bed);
+        bed.pass(30_000);
+        assert_eq!(bed.schedule(0).task, sleeper, "{kernel}");
+        bed.pass(100_000);
+        bed.at(0);
+        bed.scheduler.account(Cpu(0));
+        let gained = |at: usize, task| bed.scheduler.sum_exec_runtime(task).since(before[at]).0 / 1000;
+        (gained(1, runner), 150 - gained(0, sleeper))
+    }
+
+    #[test]
+    fn a_woken_task_is_charged_from_the_last_clock_before_its_switch() {
+        for kernel in ["v5.10", "v6.1"] {
+            assert_eq!(charged_from(kernel, |_| ()), (0, 0), "{kernel}: its wakeup");
+            let ticks = |bed: &mut Bed| {
+                bed.tick(0);
+            };
+            assert_eq!(charged_from(kernel, ticks), (20, 20), "{kernel}: a tick");
+        }
+    }
+
+    #[test]
+    fn a_switch_that_nobody_asked_for_goes_by_its_own_clock() {
+        for kernel in ["v4.18", "v6.1", "v6.12", "v7.0"] {
+            let mut bed = Bed::new(kernel, 4, 1);
+            let task = bed.spawn(0, 0);
+            bed.run(0, 1);
+            bed.sleep(0);
+            bed.pass(MS);
+            assert!(bed.wake(task, 0), "{kernel}: the idle task makes way");
+            bed.pass(10_000);
+            bed.schedule(0);
+            bed.pass(5_000);
+            let before = bed.scheduler.sum_exec_runtime(task);
+            bed.sleep(0);
+            assert_eq!(bed.scheduler.sum_exec_runtime(task).since(before), Ns(15_000), "{kernel}: both once");
         }
     }
 }

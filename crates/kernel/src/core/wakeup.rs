@@ -143,6 +143,8 @@ impl Scheduler {
     }
 
     /// Decides whether `task` preempts, and applies it.
+    ///
+    /// Kernel: `check_preempt_curr()` (v6.6: `wakeup_preempt()`), kernel/sched/core.c.
     pub(crate) fn check_preempt(&mut self, task: TaskId) -> PreemptDecision {
         let cpu = self.tasks[task.index()].cpu;
         // Charging may itself ask for a reschedule; the test goes on all the same.
@@ -166,6 +168,9 @@ impl Scheduler {
             self.protection_after(task, decision);
         }
         self.resched_after(task, decision);
+        if self.tasks[curr.index()].on_rq == OnRq::Queued && self.need_resched_at_once(cpu) {
+            self.rq_clock_skip_update(cpu);
+        }
         decision
     }
 

@@ -19,11 +19,13 @@ impl Scheduler {
             Yield::SkipBuddy => {
                 if self.tasks[task.index()].policy != Policy::Batch {
                     self.update_curr(self.se(se).cfs_rq);
+                    self.rq_clock_skip_update(cpu);
                 }
                 self.set_skip_buddy(se);
             }
             Yield::PushDeadline => {
                 self.update_curr(self.se(se).cfs_rq);
+                self.rq_clock_skip_update(cpu);
                 let request = self.calc_delta_fair(self.se(se).load, self.se(se).slice) as i64;
                 let entity = self.se_mut(se);
                 entity.deadline = entity.deadline.plus(request);
@@ -31,6 +33,7 @@ impl Scheduler {
             Yield::ForfeitRequest => {
                 let cfs_rq = self.se(se).cfs_rq;
                 self.update_curr(cfs_rq);
+                self.rq_clock_skip_update(cpu);
                 if self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq)) {
                     let entity = self.se_mut(se);
                     entity.vruntime = entity.deadline;

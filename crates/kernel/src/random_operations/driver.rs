@@ -145,17 +145,16 @@ impl Driver {
     fn schedule(&mut self, cpu: Cpu, sleeps: bool) {
         self.here(cpu);
         let sleeps = sleeps && !self.scheduler.runs_idle_task(cpu);
-        if sleeps {
-            self.scheduler.deactivate_task(cpu, TaskState::INTERRUPTIBLE);
-        }
-        self.scheduler.account(cpu);
+        let state = if sleeps { TaskState::INTERRUPTIBLE } else { TaskState::RUNNABLE };
+        self.scheduler.begin_schedule(cpu, state);
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
-        let state = if sleeps { TaskState::INTERRUPTIBLE } else { TaskState::RUNNABLE };
         let was_idle = self.scheduler.runs_idle_task(cpu);
         if self.scheduler.context_switch(cpu, pick.task, state) {
-            let since = std::mem::replace(&mut self.runs_since[cpu.index()], self.now);
-            self.ran += if was_idle { 0 } else { self.now.since(since).0 };
+            // A wakeup that takes the CPU ends the run, not the switch.
+            let clock = self.scheduler.rq_clock(cpu);
+            let since = std::mem::replace(&mut self.runs_since[cpu.index()], clock);
+            self.ran += if was_idle { 0 } else { clock.since(since).0 };
         }
         // Some stay in the kernel for longer.
         if self.regroups && self.chance(60) && self.scheduler.throttle_at_user_return(cpu) {

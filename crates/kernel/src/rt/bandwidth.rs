@@ -122,8 +122,13 @@ impl Scheduler {
             self.update_rq_clock(cpu);
             self.count_running(cpu, tasks);
             let curr = self.curr(cpu);
-            let first = self.rqs[cpu.index()].rt.first();
-            let idle = curr == self.rqs[cpu.index()].idle;
+            let rq = &mut self.rqs[cpu.index()];
+            let first = rq.rt.first();
+            let idle = curr == rq.idle;
+            if idle {
+                // What was woken while throttled has not run since its wakeup (`rq_clock_cancel_skipupdate()`).
+                rq.skips_clock_update = false;
+            }
             let urgent = |task| idle || self.tasks[curr.index()].prio() > self.task(task).prio();
             if first.is_some_and(urgent) {
                 self.resched_curr(cpu, "sched_rt_rq_enqueue");

@@ -206,7 +206,6 @@ impl Engine {
         }
         self.kernel.apply_push(cpu);
         self.interrupt_marked(Some(cpu));
-        self.kernel.deactivate_task(cpu, TaskState::INTERRUPTIBLE);
         self.schedule(cpu, TaskState::INTERRUPTIBLE);
     }
 

@@ -165,7 +165,7 @@ impl Engine {
                 self.threads[index].wait = Wait::Dead;
                 self.alive -= 1;
                 self.kernel.exit(cpu);
-                self.schedule(cpu, TaskState::DEAD);
+                self.pick_next(cpu, TaskState::DEAD);
             }
         }
     }
@@ -212,7 +212,6 @@ impl Engine {
 
     fn sleep(&mut self, cpu: Cpu, index: usize, how: Wait, state: TaskState) {
         self.threads[index].wait = how;
-        self.kernel.deactivate_task(cpu, state);
         self.schedule(cpu, state);
     }
 

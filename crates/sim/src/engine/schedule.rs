@@ -9,10 +9,15 @@ use super::cpu::Then;
 use super::{Engine, PREEMPTED_AT_USER_RETURN};
 
 impl Engine {
-    /// The running task of `cpu` leaves or is passed over; in which state, the switch will report.
+    /// The running task of `cpu` sleeps or is passed over, as `prev_state` says.
     pub(super) fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) {
         self.kernel.set_here(cpu, Mode::Task, self.now);
-        self.kernel.account(cpu);
+        self.kernel.begin_schedule(cpu, prev_state);
+        self.pick_next(cpu, prev_state);
+    }
+
+    /// The running task of `cpu` has left its queue if it leaves; in which state, the switch will report.
+    pub(super) fn pick_next(&mut self, cpu: Cpu, prev_state: TaskState) {
         self.kernel.before_pick(cpu);
         let pick = self.kernel.pick_next_task(cpu);
         let runs_out_of_work = pick.reason == PickReason::Nothing && !self.kernel.runs_idle_task(cpu);

@@ -199,6 +199,17 @@ impl Walker {
         shown
     }
 
+    /// Whether another CPU takes a waiting task off `cpu` before the next event there. If a reschedule was pending for it, the
+    /// pick went without it and kept the task that runs; since a pick after a wakeup goes by the clock of that
+    /// (`rq_clock_skip_update()`), it charges nothing, and nothing shows.
+    pub(super) fn is_taken_unseen(&self, pid: Pid, cpu: Cpu) -> bool {
+        let next = self.window.on_cpu(cpu).next().map_or(u64::MAX, |record| record.number);
+        let before = self.window.of_task(pid).take_while(|record| record.number < next);
+        before
+            .filter(|record| record.cpu != cpu)
+            .any(|record| matches!(record.what, What::Migrate { pid: moved, .. } if moved == pid))
+    }
+
     /// Whether each test for preemption that asks another CPU for a reschedule shows: it sends an interrupt, unless it asks
     /// lazily.
     pub(super) fn interrupts_tell(&self) -> bool {

@@ -307,6 +307,9 @@ impl Walker {
                 self.sched.force_need_resched(target, false, false);
             }
             let truth = truth.filter(|_| probed || !charge_asks);
+            let certain = probed || local || self.interrupts_tell() || !self.is_taken_unseen(pid, target);
+            // What shows nothing is no evidence against the model.
+            let truth = truth.filter(|&asks| asks || certain || !self.sched.wakeup_preempt(task).preempt);
             self.judge_preempt(record, task, pending, truth);
             if charge_asks && !self.sched.need_resched(target) {
                 self.sched.force_need_resched(target, at_once, !at_once);
