@@ -28,7 +28,7 @@ pub fn find(name: &str) -> Result<Machine, LabError> {
         return host::from_sysfs(Path::new("/"));
     }
     if let Some(layout) = emulated::layout(name) {
-        return emulated::machine(layout?);
+        return emulated::machine(layout?, "debian-6.12");
     }
     if name.ends_with(".toml") {
         return file::read(Path::new(name));

@@ -17,6 +17,7 @@ mod program;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod wakeup;
 
 use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
@@ -33,6 +34,7 @@ use balance::Newidle;
 use cpu::CpuState;
 use idle::CpuIdle;
 use occurrence::{Occurrence, Queue};
+use turns::Turns;
 
 /// The timer slack of ordinary tasks: a sleep may end this much late so that interrupts coalesce
 /// (`init_task.timer_slack_ns`, kernel default 50 us).
@@ -71,8 +73,8 @@ pub struct Engine {
     /// What the costs' variation is drawn from.
     jitter: Stream,
     counters: Counters,
-    /// How many CPUs share the speed of one and are busy; 1 where each has its own.
-    sharers: u64,
+    /// Whose turn it is, where one thread carries out all CPUs.
+    turns: Option<Box<Turns>>,
     marked: Vec<Cpu>,
     newidle: Vec<Newidle>,
     /// Busy CPUs' kicks never arrive: a broken rule, for tests of what rules promise.
@@ -162,6 +164,7 @@ impl Engine {
         kernel.set_energy_model(&machine.energy_model);
         let cpus = machine.topology.cpus().map(|_| CpuState::default()).collect();
         let queue = Queue::new(machine.topology.nr_cpus());
+        let turns = machine.in_turn.then(|| Box::new(Turns::new(machine.topology.nr_cpus(), seed)));
         let mut engine = Engine {
             machine,
             kernel,
@@ -174,7 +177,7 @@ impl Engine {
             seed,
             jitter: Stream::new(seed, "jitter"),
             counters: Counters::default(),
-            sharers: 1,
+            turns,
             marked: Vec::new(),
             newidle: Vec::new(),
             #[cfg(test)]
@@ -289,6 +292,12 @@ impl Engine {
     }
 
     fn handle(&mut self, occurrence: Occurrence) {
+        if self.turns.is_none() || !self.waits_for_turn(occurrence) {
+            self.carry_on(occurrence);
+        }
+    }
+
+    fn carry_on(&mut self, occurrence: Occurrence) {
         let cpu = occurrence.cpu();
         match occurrence {
             Occurrence::PhaseEnds { cpu } => self.phase_ends(cpu),
@@ -297,6 +306,7 @@ impl Engine {
             Occurrence::Interrupt { cpu, interrupt } => self.interrupt_arrives(cpu, interrupt),
             Occurrence::WokenLeft { cpu, thread, sync } => self.go_on_waking(cpu, thread as usize, sync),
             Occurrence::FrequencySet { request, .. } => self.frequency_is_set(cpu, request),
+            Occurrence::TurnEnds { .. } => unreachable!("it happens on no CPU"),
         }
         if self.kernel.asks_driver() {
             self.serve_governors(cpu);

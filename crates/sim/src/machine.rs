@@ -36,7 +36,7 @@ pub struct Machine {
     /// less. 0: never.
     pub jitter_percent: u32,
     /// One thread of a host carries out its CPUs in turn, and time is what it has carried out: CPUs that are busy share
-    /// the speed of one ([`turns`]). Time on the clock passes for all alike.
+    /// the speed of one, and stand still while others have their turn ([`turns`]). Time on the clock passes for all alike.
     pub in_turn: bool,
     /// CPUs that share a clock whose frequency schedutil chooses; all others run at full speed.
     pub frequency_domains: Vec<FrequencyDomain>,

@@ -250,7 +250,7 @@ fn one(
         release = booted.kept.release;
         verified = (verified.0 + booted.verified.0, verified.1 + booted.verified.1);
     }
-    let machine = emulated_machine(layout)?;
+    let machine = emulated_machine(layout, modelled)?;
     let tick_ns = machine.tick().0 as f64;
     let seconds = real.iter().map(|run| run.simulated_ns as f64 / 1e9).sum();
     let mut runs = Vec::new();

@@ -36,7 +36,7 @@ struct MachineFile {
     /// By how many percent the cost of kernel work varies.
     #[serde(default)]
     jitter_percent: u32,
-    /// CPUs that are busy share the speed of one.
+    /// CPUs are carried out in turn by one thread.
     #[serde(default)]
     in_turn: bool,
     /// Whose architecture code it is: x86, arm64 or s390.

@@ -20,9 +20,9 @@ const FIRST_STOPPER_PID: i32 = 500_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Newidle {
     search: NewidleSearch,
-    /// The level that is looked at just now, and what that costs.
+    /// The level that is looked at just now, and since when.
     level: usize,
-    cost: Ns,
+    level_began: Ns,
     /// In what state the task that leaves did so.
     prev_state: TaskState,
     began: Ns,
@@ -79,7 +79,7 @@ impl Engine {
         let span = self.kernel.domains().domains_of(cpu)[level].span_weight;
         let cost = self.cost_of_update(update) + times(self.machine.costs.balance_cpu, span);
         newidle.level = level;
-        newidle.cost = self.time_for(cpu, cost);
+        newidle.level_began = self.now;
         self.newidle[cpu.index()] = newidle;
         self.enter_kernel(cpu, cost, Then::TakeFromLevel);
     }
@@ -96,7 +96,8 @@ impl Engine {
         work.scanned = 0;
         self.begin_pushes(&work);
         let cost = self.cost_of_balance(&work);
-        let spent = self.newidle[cpu.index()].cost + self.time_for(cpu, cost);
+        let took = self.now.since(self.newidle[cpu.index()].level_began);
+        let spent = took + self.time_for(cpu, cost);
         self.kernel.newidle_searched(&decision, spent, &mut self.newidle[cpu.index()].search);
         self.interrupt_marked(Some(cpu));
         self.enter_kernel(cpu, cost, Then::SearchLevel);

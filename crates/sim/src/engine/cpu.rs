@@ -6,7 +6,6 @@ use fairlab_kernel::TaskId;
 use super::frequency::FULL_SPEED;
 use super::occurrence::Interrupt;
 use super::{Engine, Segment};
-use crate::machine::turns;
 
 /// What a CPU is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,9 +53,7 @@ pub(super) struct CpuState {
     pub tick_armed: bool,
     /// A task that may no longer use this CPU, until the stopper has moved it.
     pub banned: Option<TaskId>,
-    /// Its part of the time of what carries out all CPUs, of [`turns::WHOLE`]: all of it on a machine of its own.
-    pub share: u64,
-    /// Capacity times frequency, each a part of 1024, and of that its share.
+    /// Capacity times frequency, each a part of 1024.
     pub speed: u64,
 }
 
@@ -68,7 +65,6 @@ impl Default for CpuState {
             pending: Vec::new(),
             tick_armed: false,
             banned: None,
-            share: turns::WHOLE,
             speed: FULL_SPEED,
         }
     }
@@ -95,8 +91,8 @@ impl Engine {
             Phase::Idle => self.queue.cancel_phase_end(cpu),
             Phase::Kernel(_) | Phase::User => self.queue.arrange_phase_end(cpu, until),
         }
-        if self.machine.in_turn && was_idle != (phase == Phase::Idle) {
-            self.share_speed();
+        if phase == Phase::Idle && !was_idle {
+            self.give_turn_away();
         }
     }
 

@@ -1,17 +1,14 @@
-//! How fast CPUs are: work takes longer on a small CPU, at a low frequency, and where CPUs share the speed of one, the
-//! kernel's own work too.
+//! How fast CPUs are: work takes longer on a small CPU, at a low frequency, the kernel's own work too.
 //!
 //! Governors are the scheduler core's; here their requests are carried out, at once or after the time that the hardware
 //! takes, and what a CPU is in the middle of is stretched or shortened.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::CpuMask;
 use fairlab_kernel::core::Mode;
 use fairlab_kernel::cpufreq::FrequencyRequest;
 
 use super::Engine;
 use super::cpu::Phase;
-use crate::machine::turns;
 
 /// The speed of a biggest CPU at its highest frequency: capacity times frequency, each a part of 1024.
 pub(super) const FULL_SPEED: u64 = 1024 * 1024;
@@ -27,23 +24,6 @@ impl Engine {
         scale(time, self.cpus[cpu.index()].speed, FULL_SPEED)
     }
 
-    /// On a machine that carries out its CPUs in turn, one has begun or ceased to be busy: the others' turns change, and
-    /// what they are in the middle of takes longer or shorter.
-    pub(super) fn share_speed(&mut self) {
-        let mut busy = CpuMask::EMPTY;
-        for cpu in self.machine.topology.cpus() {
-            if self.cpus[cpu.index()].phase != Phase::Idle {
-                busy.set(cpu);
-            }
-        }
-        self.sharers = busy.weight().max(1) as u64;
-        let shares = turns::shares(&busy, self.cpus.len());
-        for (cpu, share) in self.machine.topology.cpus().zip(shares) {
-            self.cpus[cpu.index()].share = share;
-            self.change_speed(cpu);
-        }
-    }
-
     /// Notes how fast every CPU is at the start.
     pub(super) fn note_speeds(&mut self) {
         for cpu in self.machine.topology.cpus() {
@@ -53,8 +33,7 @@ impl Engine {
 
     fn speed_of(&self, cpu: Cpu) -> u64 {
         let scale = self.kernel.cpu_scale(cpu);
-        let alone = scale.capacity * scale.frequency;
-        (alone * self.cpus[cpu.index()].share / turns::WHOLE).max(1)
+        (scale.capacity * scale.frequency).max(1)
     }
 
     /// Carries out what governors have asked for in what `cpu` just did, which is charged for their work.
@@ -110,29 +89,4 @@ fn scale(time: Ns, by: u64, of: u64) -> Ns {
         return time;
     }
     Ns((u128::from(time.0) * u128::from(by)).div_ceil(u128::from(of)) as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::occurrence::{Interrupt, Occurrence};
-    use crate::machine::Machine;
-
-    #[test]
-    fn an_interrupt_takes_as_many_turns_as_cpus_are_busy() {
-        let mut machine = Machine { in_turn: true, ..crate::engine::tests::machine(4) };
-        machine.costs.ipi = Ns(1_000);
-        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
-        for (busy, sharers) in [(0, 1), (1, 1), (2, 2), (4, 4)] {
-            for (at, cpu) in engine.cpus.iter_mut().enumerate() {
-                cpu.phase = if at < busy { Phase::User } else { Phase::Idle };
-            }
-            engine.share_speed();
-            assert_eq!(engine.sharers, sharers, "{busy} busy");
-        }
-        engine.send(Cpu(3), Interrupt::Resched);
-        let sent = std::iter::from_fn(|| engine.queue.pop_until(Ns(4_000)))
-            .find(|(_, occurrence)| matches!(occurrence, Occurrence::Interrupt { .. }));
-        assert_eq!(sent.map(|(time, _)| time), Some(Ns(4_000)));
-    }
 }

@@ -23,8 +23,7 @@ impl Engine {
 
     /// Sends an interrupt to another CPU.
     pub(super) fn send(&mut self, cpu: Cpu, interrupt: Interrupt) {
-        let ipi = Ns(self.machine.costs.ipi.0 * self.sharers);
-        self.queue.arrange_interrupt(cpu, self.now + ipi, interrupt);
+        self.queue.arrange_interrupt(cpu, self.now + self.machine.costs.ipi, interrupt);
     }
 
     pub(super) fn interrupt_arrives(&mut self, cpu: Cpu, interrupt: Interrupt) {

@@ -22,6 +22,8 @@ pub(super) enum Occurrence {
     WokenLeft { cpu: Cpu, thread: u32, sync: bool },
     /// A frequency is in force, for which a governor asked on this CPU.
     FrequencySet { cpu: Cpu, request: FrequencyRequest },
+    /// The turn of that number ends, which is that of this CPU.
+    TurnEnds { cpu: Cpu, number: u64 },
 }
 
 impl Occurrence {
@@ -33,8 +35,17 @@ impl Occurrence {
             | Occurrence::Hrtick { cpu }
             | Occurrence::Interrupt { cpu, .. }
             | Occurrence::WokenLeft { cpu, .. }
-            | Occurrence::FrequencySet { cpu, .. } => cpu,
+            | Occurrence::FrequencySet { cpu, .. }
+            | Occurrence::TurnEnds { cpu, .. } => cpu,
         }
+    }
+}
+
+impl Occurrence {
+    /// Whether a timer expires that is neither the tick nor the end of a slice.
+    fn is_timer(self) -> bool {
+        let Occurrence::Interrupt { interrupt, .. } = self else { return false };
+        matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_))
     }
 }
 
@@ -122,14 +133,18 @@ impl Queue {
         Key::new(time, self.arranged)
     }
 
+    /// When the next timer of any CPU expires; never, if there is none.
+    pub fn next_expiry(&mut self) -> Ns {
+        let sleeps = self.others.iter().filter(|arranged| arranged.occurrence.is_timer());
+        let sleep = sleeps.map(|arranged| arranged.key.time()).min();
+        let tick = self.ticks.instant.into_iter().chain(sleep).min().unwrap_or(Ns::MAX);
+        tick.min(self.hrticks.first().time())
+    }
+
     /// When the next timer of `cpu` expires, if any is armed there.
     pub fn next_timer(&self, cpu: Cpu) -> Option<Ns> {
-        let is_timer = |arranged: &&Arranged| match arranged.occurrence {
-            Occurrence::Interrupt { cpu: there, interrupt } => {
-                there == cpu && matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_))
-            }
-            _ => false,
-        };
+        let is_timer =
+            |arranged: &&Arranged| arranged.occurrence.is_timer() && arranged.occurrence.cpu() == cpu;
         self.others.iter().filter(is_timer).map(|arranged| arranged.key.time()).min()
     }
 
@@ -171,6 +186,12 @@ impl Queue {
     pub fn arrange_frequency(&mut self, cpu: Cpu, time: Ns, request: FrequencyRequest) {
         let key = self.key(time);
         self.others.push(Arranged { key, occurrence: Occurrence::FrequencySet { cpu, request } });
+    }
+
+    /// Arranges the end of a turn of `cpu`.
+    pub fn arrange_turn_end(&mut self, cpu: Cpu, time: Ns, number: u64) {
+        let key = self.key(time);
+        self.others.push(Arranged { key, occurrence: Occurrence::TurnEnds { cpu, number } });
     }
 
     /// Takes the next occurrence, if it is not after `end`.

@@ -52,6 +52,9 @@ impl Engine {
     /// The task has blocked, and its CPU still looks for other work before it switches: the waker waits for that (it
     /// spins on `p->on_cpu`). Returns for how long.
     fn wait_for_switch(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
+        if self.waits_until_next_turn(cpu, thread, sync) {
+            return Ns(1);
+        }
         let prev = self.kernel.task(self.threads[thread].task).cpu();
         let switched = self.cpus[prev.index()].until.max(self.now) + Ns(1);
         self.queue.arrange_wakeup(cpu, switched, thread as u32, sync);

@@ -1,0 +1,202 @@
+//! CPUs that one thread of a host carries out in turn: whose turn it is, and what waits for it.
+//!
+//! Nothing happens on a CPU but in its turn. What it is in the middle of stands still meanwhile, and what becomes due is seen
+//! when its turn comes: interrupts, timers, its tick. A CPU that idles gives its turn away at once. How long turns are,
+//! [`crate::machine::turns`] says.
+
+use fairlab_event::{Cpu, Ns};
+
+use super::Engine;
+use super::cpu::Phase;
+use super::occurrence::{Interrupt, Occurrence};
+use crate::machine::turns::{Rounds, period};
+use crate::rng::Stream;
+
+/// Whose turn it is.
+pub(super) struct Turns {
+    /// `None` while all idle.
+    on: Option<Cpu>,
+    /// Which turn that is: an end that was arranged for an earlier one is void.
+    number: u64,
+    rounds: Rounds,
+    waiting: Vec<Waiting>,
+}
+
+/// A CPU that stands still.
+#[derive(Default)]
+struct Waiting {
+    /// What its phase has left.
+    left: Ns,
+    /// What has become due.
+    missed: Vec<Occurrence>,
+}
+
+impl Turns {
+    /// No CPU has begun. The timer that bounds turns expires at some instant, which is the seed's.
+    pub fn new(nr_cpus: usize, seed: u64) -> Turns {
+        let waiting = (0..nr_cpus).map(|_| Waiting::default()).collect();
+        let phase = Ns(Stream::new(seed, "turns").below(period(nr_cpus).0));
+        Turns { on: None, number: 0, rounds: Rounds::new(nr_cpus, phase), waiting }
+    }
+}
+
+impl Engine {
+    /// Whether `occurrence` must wait, on a machine whose CPUs take turns, or was the end of one.
+    pub(super) fn waits_for_turn(&mut self, occurrence: Occurrence) -> bool {
+        let cpu = occurrence.cpu();
+        let idles = self.cpus[cpu.index()].phase == Phase::Idle;
+        let Some(turns) = &mut self.turns else { return false };
+        let is_timer = match occurrence {
+            Occurrence::TurnEnds { number, .. } => {
+                if number == turns.number {
+                    self.end_turn();
+                }
+                return true;
+            }
+            // Nobody sees it.
+            Occurrence::Tick { .. } if idles && self.machine.nohz_idle => return false,
+            Occurrence::Tick { .. } | Occurrence::Hrtick { .. } => true,
+            Occurrence::Interrupt { interrupt, .. } => {
+                matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_))
+            }
+            Occurrence::PhaseEnds { .. } | Occurrence::WokenLeft { .. } | Occurrence::FrequencySet { .. } => {
+                false
+            }
+        };
+        if turns.on == Some(cpu) && !is_timer {
+            return false;
+        }
+        turns.waiting[cpu.index()].missed.push(occurrence);
+        // A timer that expires ends the turn of whoever has it.
+        if is_timer || turns.on.is_none() {
+            self.give_turn_away();
+        }
+        true
+    }
+
+    /// The turn ends with this instant, when all that is due at it has been noted.
+    pub(super) fn give_turn_away(&mut self) {
+        let Some(turns) = &mut self.turns else { return };
+        turns.number += 1;
+        let cpu = turns.on.unwrap_or(Cpu(0));
+        self.queue.arrange_turn_end(cpu, self.now, turns.number);
+    }
+
+    /// A waker on `cpu` finds that it has to wait for another CPU, which goes on only when its turn comes: it looks again in
+    /// its own next turn. Returns whether that is how CPUs wait here.
+    pub(super) fn waits_until_next_turn(&mut self, cpu: Cpu, thread: usize, sync: bool) -> bool {
+        let Some(turns) = &mut self.turns else { return false };
+        let again = Occurrence::WokenLeft { cpu, thread: thread as u32, sync };
+        turns.waiting[cpu.index()].missed.push(again);
+        self.give_turn_away();
+        true
+    }
+
+    /// The CPU whose turn it is stands still from now on, and the next one goes on.
+    fn end_turn(&mut self) {
+        let Some(turns) = &mut self.turns else { return };
+        if let Some(cpu) = turns.on.take() {
+            turns.waiting[cpu.index()].left = self.cpus[cpu.index()].until.since(self.now);
+            self.queue.cancel_phase_end(cpu);
+        }
+        let cpus = &self.cpus;
+        let goes_on = |cpu: Cpu, waiting: &[Waiting]| {
+            cpus[cpu.index()].phase != Phase::Idle || !waiting[cpu.index()].missed.is_empty()
+        };
+        let Turns { rounds, waiting, .. } = &mut **turns;
+        let timer = self.queue.next_expiry();
+        if let Some((cpu, turn)) = rounds.next(self.now, timer, |cpu| goes_on(cpu, waiting)) {
+            self.begin_turn(cpu, turn);
+        }
+    }
+
+    fn begin_turn(&mut self, cpu: Cpu, turn: Ns) {
+        let polls = self.polls(cpu);
+        let Some(turns) = &mut self.turns else { return };
+        turns.on = Some(cpu);
+        turns.number += 1;
+        self.queue.arrange_turn_end(cpu, self.now + turn, turns.number);
+        let Waiting { left, missed } = std::mem::take(&mut turns.waiting[cpu.index()]);
+        let state = &mut self.cpus[cpu.index()];
+        if state.phase != Phase::Idle {
+            // The clock went on for one that waits for a certain time.
+            state.until = if polls { state.until.max(self.now) } else { self.now + left };
+            self.queue.arrange_phase_end(cpu, state.until);
+        }
+        for occurrence in missed {
+            self.carry_on(occurrence);
+        }
+        if self.cpus[cpu.index()].phase == Phase::Idle {
+            self.give_turn_away();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::{Event, EventKind, sink_fn};
+
+    use super::*;
+    use crate::machine::Machine;
+    use crate::workload::spinners::Spinners;
+
+    /// Two CPUs that compute, in turn, HZ 1000, until `end`.
+    fn run(seed: u64, end: Ns, mut see: impl FnMut(&Event<'_>)) -> Engine {
+        let machine = Machine { in_turn: true, ..crate::engine::tests::machine(2) };
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, seed);
+        engine.set_tracing(true);
+        let args = ["-n", "0,0", "-r", "1"].map(str::to_string);
+        engine.start(Box::new(Spinners::parse(&args).expect("a workload")));
+        engine.run_until(end, &mut sink_fn(|event: &Event<'_>| see(event)));
+        engine
+    }
+
+    #[test]
+    fn ticks_that_are_due_at_once_are_seen_one_after_the_other() {
+        let mut seen = Vec::new();
+        run(3, Ns::from_ms(40), |event| {
+            let millisecond = event.time.0 / 1_000_000;
+            if millisecond > 20 && matches!(event.kind, EventKind::SchedStatRuntime { .. }) {
+                seen.push((millisecond, event.cpu, event.time.0 % 1_000_000));
+            }
+        });
+        let pairs: Vec<_> =
+            seen.chunk_by(|one, other| one.0 == other.0).filter(|pair| pair.len() == 2).collect();
+        assert!(pairs.len() > 15, "{seen:?}");
+        for pair in pairs {
+            assert_ne!(pair[0].1, pair[1].1, "{pair:?}");
+            // Each in its next turn: before the timer that bounds turns has expired twice.
+            assert!(pair[0].2 < pair[1].2 && pair[1].2 <= 20_000, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn an_interrupt_is_seen_when_its_cpu_has_its_turn() {
+        let mut engine = run(1, Ns::from_ms(20), |_| ());
+        let on = engine.turns.as_ref().and_then(|turns| turns.on).expect("both compute");
+        let other = Cpu(1 - on.0);
+        let resched = |cpu| Occurrence::Interrupt { cpu, interrupt: Interrupt::Resched };
+        assert!(!engine.waits_for_turn(resched(on)), "at once");
+        assert!(engine.waits_for_turn(resched(other)), "it stands still");
+        let missed = |engine: &Engine| {
+            let turns = engine.turns.as_ref().expect("they take turns");
+            (turns.on, turns.waiting[other.index()].missed.len())
+        };
+        assert_eq!(missed(&engine), (Some(on), 1), "the turn goes on");
+        engine.run_until(Ns::from_ms(20) + Ns(20_000), &mut ());
+        assert_eq!(missed(&engine).1, 0);
+    }
+
+    #[test]
+    fn a_timer_that_expires_ends_a_turn() {
+        let mut engine = run(1, Ns::from_ms(20), |_| ());
+        let on = engine.turns.as_ref().and_then(|turns| turns.on).expect("both compute");
+        assert!(engine.waits_for_turn(Occurrence::Tick { cpu: on }), "it is seen in the next turn");
+        let number = engine.turns.as_ref().map(|turns| turns.number);
+        let (time, next) = engine.queue.pop_until(Ns::MAX).expect("something is to come");
+        assert_eq!(
+            (time, Some(next)),
+            (engine.now(), number.map(|number| Occurrence::TurnEnds { cpu: on, number }))
+        );
+    }
+}
