@@ -10,8 +10,8 @@ use super::rules::{
     IlbOrder, IlbUpdate, Ineligible, LoadStep, LocalAverage, LookLimit, Misfit, MisfitSize, MisfitTie,
     NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidlePull, NewidleStats, NewidleUpdate, NextKick,
     NextUpdate, NoLoad, NumaAllowance, Packing, PackingPush, PendingWakeup, PercpuKthreads, PushFailures,
-    PushInterval, SiblingPreference, SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity, SpareTie,
-    UtilSource, UtilStep,
+    PushInterval, RepickedTask, SiblingPreference, SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity,
+    SpareTie, UtilSource, UtilStep,
 };
 use crate::generation::{Change, Effect, Feature, Release};
 
@@ -124,6 +124,7 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("58eeb2d79b54", "misfit-interval", (6, 10), "sched/fair: Don't double balance_interval for migrate_misfit", [BackOff::NotNewidleNorMisfit, CountedFailures::NotMisfit]),
     noted("c829d6818b60", "newidle-continue", (6, 10), "sched/fair: Simplify the continue_balancing logic in sched_balance_newidle()", &[Effect::Groundwork("one variable instead of two")]),
     change!("2feab2492deb", "look-no-further", (6, 10), "Revert \"sched/fair: Make sure to try to detach at least one movable task\"", [LookLimit::NrMigrate]),
+    change!("dae4320b29f0", "repicked-task", (6, 12), "sched: Fixup set_next_task() implementations", [RepickedTask::WhereItStood]),
     change!("ff47a0acfcce", "ilb-idle", (6, 13), "sched/fair: Check idle_cpu() before need_resched() to detect ilb CPU turning busy", [IlbAbort::BusyAndNeedResched]),
     change!("1a49104496d3", "h-nr-runnable", (6, 14), "sched/fair: Use the new cfs_rq.h_nr_runnable", [DelayedCount::Runnable]),
     change!("61b82dfb6b7e", "delayed-stay", (6, 14), "sched/fair: Do not try to migrate delayed dequeue task", [DelayedMoves::ForLoadOnly]),

@@ -377,6 +377,11 @@ rules! {
         All: "all that are queued",
         Runnable: "those that are queued and do not sleep",
     }
+    /// Where a task that is picked again while it runs stands among those that a pass looks at.
+    repicked: RepickedTask {
+        InFront: "in front, as every task that is picked",
+        WhereItStood: "where it stood",
+    }
     /// Whether a sleeper that is still queued is moved.
     delayed_moves: DelayedMoves {
         LikeOthers: "as others are",

@@ -2,7 +2,7 @@
 
 use fairlab_event::{Cpu, EventKind, Switch, TaskState};
 
-use crate::balance::ArrivalUse;
+use crate::balance::{ArrivalUse, RepickedTask};
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
 use crate::fair::Dequeued;
@@ -77,6 +77,9 @@ impl Scheduler {
             self.clear_buddies_of_task(next);
         }
         if prev == next {
+            if is_fair && self.generation.balance.repicked == RepickedTask::InFront {
+                self.note_picked(next);
+            }
             self.clear_need_resched(cpu);
             return false;
         }

@@ -378,7 +378,7 @@ impl Scheduler {
     }
 
     /// Moves a task that gets the CPU to the front of its CPU's list.
-    fn note_picked(&mut self, task: TaskId) {
+    pub(crate) fn note_picked(&mut self, task: TaskId) {
         if self.tasks[task.index()].is_queued() {
             let cpu = self.tasks[task.index()].cpu;
             let mut list = self.rqs[cpu.index()].cfs_tasks;

@@ -387,7 +387,8 @@ impl Walker {
         if pending && !was_pending && !was_set {
             cpu.pending_since = record.number;
         }
-        if was_pending && !pending && !matches!(record.what, What::Switch(_)) && !cpu.blocked {
+        let was_shown = std::mem::replace(&mut cpu.resched_shown, record.flags.need_resched());
+        if was_pending && was_shown && !pending && !matches!(record.what, What::Switch(_)) && !cpu.blocked {
             // It was acted upon, and the same task runs on.
             let curr = self.sched.curr(record.cpu);
             self.kept_running(record, curr);

@@ -27,6 +27,23 @@ fn the_task_that_ran_longest_ago_goes_first_and_arrives_last() {
     assert!(bed.scheduler.need_resched(Cpu(0)), "the idle CPU is told");
 }
 
+#[test]
+fn a_task_that_is_picked_again_goes_to_the_front_to_v6_11() {
+    let oldest = |kernel| {
+        let mut bed = Bed::new(kernel, 2, 1);
+        let running = bed.spawn(0, 1);
+        let waiting = bed.spawn(0, 1);
+        let pick = bed.schedule(1);
+        assert_eq!(pick.task, running, "{kernel}: it has only begun");
+        let oldest = bed.scheduler.rqs[1].cfs_tasks.oldest_first(&bed.scheduler.tasks).next();
+        if oldest == Some(waiting) { "waiting" } else { "running" }
+    };
+    assert_eq!(
+        ["v4.18", "v5.10", "v6.11", "v6.12", "v7.2"].map(oldest),
+        ["waiting", "waiting", "waiting", "running", "running"]
+    );
+}
+
 /// How many tasks a CPU takes that goes idle beside one with five.
 pub(crate) fn moved_when_newly_idle(kernel: &str) -> u64 {
     let mut bed = Bed::new(kernel, 2, 1);

@@ -191,6 +191,8 @@ pub(super) struct CpuInfo {
     pub detached_in: (bool, bool),
     /// Whether a reschedule was pending when this CPU last reported, and since which event.
     pub need_resched: bool,
+    /// The flag as its last event showed it.
+    pub resched_shown: bool,
     pub pending_since: u64,
     /// The CPU whose running task code on this one has just charged.
     pub charged: Option<Cpu>,
