@@ -377,13 +377,7 @@ impl Scheduler {
         if let Some(overutilized) = decision.overutilized {
             self.domains.root_mut().overutilized = overutilized;
         }
-        if let Some(util) = decision.cache_util {
-            let percent = self.domain(decision.cpu, decision.level).imbalance_pct;
-            self.update_idle_cpu_scan(decision.cpu, util, percent.into());
-        }
-        if decision.left_pinned {
-            self.mark(decision, true);
-        }
+        self.note_seen(decision);
         if decision.push
             && let Some(source) = decision.source
         {
@@ -393,6 +387,31 @@ impl Scheduler {
         self.count(decision, moved);
         self.probe_balanced(decision);
         moved
+    }
+
+    /// What a decision tells of its domain, whatever is moved.
+    fn note_seen(&mut self, decision: &BalanceDecision) {
+        if let Some(util) = decision.cache_util {
+            let percent = self.domain(decision.cpu, decision.level).imbalance_pct;
+            self.update_idle_cpu_scan(decision.cpu, util, percent.into());
+        }
+        if decision.left_pinned {
+            self.mark(decision, true);
+        }
+    }
+
+    /// What a decision leaves behind where a real kernel has moved so many tasks instead.
+    pub(super) fn remember_as_moved(&mut self, decision: &BalanceDecision, moved: u32) {
+        self.note_seen(decision);
+        let mut decision = decision.clone();
+        if moved == 0 && decision.moved() > 0 {
+            decision.nr_balance_failed =
+                self.domain_state(decision.cpu, decision.level).nr_balance_failed + 1;
+        }
+        if moved > 0 {
+            decision.balanced = None;
+        }
+        self.remember(&decision, moved);
     }
 
     fn apply_pull(&mut self, pull: &Pull) {

@@ -2,7 +2,7 @@
 //!
 //! Must not know: traces.
 
-use fairlab_event::Cpu;
+use fairlab_event::{Cpu, Ns};
 
 use crate::balance::attempt::{Attempt, BalanceDecision};
 use crate::balance::detach::Pull;
@@ -42,6 +42,62 @@ impl Scheduler {
         let mut attempt = self.given_attempt(cpu, level, idle, imbalance);
         let mut queue = self.source_queue(source);
         self.detach_tasks(&mut attempt, &mut queue, &mut Pinned::default())
+    }
+
+    /// `cpu` balances in the SCHED softirq: each level that is due is tried in the state that it finds, and what comes of
+    /// that is remembered: failures, intervals, and what bounds searches. At the level that `taken_from` is at, the kernel
+    /// moves a task, which is to be noted when it does; at others nothing. `surely`: some level is due.
+    pub fn follow_rebalance(
+        &mut self,
+        finds: &Scheduler,
+        cpu: Cpu,
+        idle: CpuIdleType,
+        taken_from: Option<Cpu>,
+        surely: bool,
+    ) {
+        let jiffies = finds.jiffies();
+        let due = |level: &usize| finds.due_at(cpu, *level, idle);
+        let taken_at = taken_from.and_then(|source| self.common_level(cpu, source));
+        let is_tried = |level: &usize| due(level) <= jiffies || taken_at == Some(*level);
+        let mut levels = (0..self.nr_domains(cpu)).filter(is_tried).collect::<Vec<_>>();
+        if levels.is_empty() && surely {
+            levels.extend((0..self.nr_domains(cpu)).min_by_key(due));
+        }
+        for level in levels {
+            let decision = finds.decide_balance(cpu, level, idle);
+            let failed = self.domain_state(cpu, level).nr_balance_failed;
+            self.remember_as_moved(&decision, u32::from(taken_at == Some(level)));
+            let state = self.domain_state_mut(cpu, level);
+            state.last_balance = jiffies;
+            if taken_at == Some(level) {
+                state.nr_balance_failed = failed;
+            }
+            if !decision.continues && taken_at.is_none_or(|taken| taken <= level) {
+                break;
+            }
+        }
+    }
+
+    /// Whether some level of `cpu` is to be balanced at `now`.
+    pub fn balance_is_due(&self, cpu: Cpu, idle: CpuIdleType, now: Ns) -> bool {
+        let jiffies = self.jiffies_at(now);
+        (0..self.nr_domains(cpu)).any(|level| self.due_at(cpu, level, idle) <= jiffies)
+    }
+
+    fn due_at(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> u64 {
+        let busy = self.balances_as_busy(cpu, idle);
+        self.domain_state(cpu, level).last_balance + self.get_sd_balance_interval(cpu, level, busy)
+    }
+
+    /// Balancing has moved a task from `source` to `cpu`: it has not failed there.
+    pub fn note_moved(&mut self, cpu: Cpu, source: Cpu) {
+        if let Some(level) = self.common_level(cpu, source) {
+            self.domain_state_mut(cpu, level).nr_balance_failed = 0;
+        }
+    }
+
+    fn common_level(&self, cpu: Cpu, other: Cpu) -> Option<usize> {
+        self.domains.domains_of(cpu).iter().position(|sd| sd.span.contains(other))
     }
 
     /// Whether `cpu`, after it has moved nothing from the queue of `source`, has its stopper push the running task. Pure.
@@ -140,5 +196,62 @@ impl Scheduler {
         let queue = self.cfs(self.rqs[cpu.index()].cfs);
         let waiting = queue.tracked.avg.runnable_avg;
         (self.balanced_load(cpu), waiting, self.cpu_util(cpu, false), self.nr_running(cpu))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{Bed, MS};
+
+    /// Four CPUs under one cache, of which CPU 1 runs three tasks and CPU 0 one, a second after the start.
+    fn machine(kernel: &str) -> Bed {
+        let mut bed = Bed::new(kernel, 4, 1);
+        bed.spawn(0, 0);
+        for _ in 0..3 {
+            bed.spawn(0, 1);
+        }
+        bed.pass(1_000 * MS);
+        bed.at(0);
+        bed
+    }
+
+    fn follow(bed: &mut Bed, idle: CpuIdleType, taken_from: Option<Cpu>, surely: bool) -> (u32, u64) {
+        bed.at(0);
+        let finds = bed.scheduler.clone();
+        bed.scheduler.follow_rebalance(&finds, Cpu(0), idle, taken_from, surely);
+        let state = bed.scheduler.domain_state(Cpu(0), 0);
+        (state.nr_balance_failed, finds.jiffies() - state.last_balance)
+    }
+
+    #[test]
+    fn a_try_that_moved_nothing_has_failed_and_one_that_did_has_not() {
+        let mut bed = machine("v5.10");
+        let is_due = |bed: &Bed| {
+            let now = bed.scheduler.trace.now;
+            bed.scheduler.balance_is_due(Cpu(0), CpuIdleType::NotIdle, now)
+        };
+        assert!(is_due(&bed));
+        assert_eq!(follow(&mut bed, CpuIdleType::NotIdle, None, false), (1, 0), "something is to be moved");
+        assert!(!is_due(&bed));
+        assert_eq!(follow(&mut bed, CpuIdleType::NotIdle, None, false), (1, 0), "it is not due again");
+        bed.pass(2 * MS);
+        assert_eq!(follow(&mut bed, CpuIdleType::NotIdle, None, false), (1, 2));
+        assert_eq!(follow(&mut bed, CpuIdleType::NotIdle, None, true), (2, 0), "it is known to be due");
+        bed.pass(2 * MS);
+        assert_eq!(follow(&mut bed, CpuIdleType::NotIdle, Some(Cpu(1)), false), (2, 0), "so it was due");
+        bed.scheduler.note_moved(Cpu(0), Cpu(1));
+        assert_eq!(bed.scheduler.domain_state(Cpu(0), 0).nr_balance_failed, 0);
+    }
+
+    #[test]
+    fn a_try_tells_how_far_searches_for_idle_cpus_may_go() {
+        let mut bed = machine("v6.12");
+        for cpu in 0..4 {
+            bed.scheduler.force_cpu_util(Cpu(cpu), 1024, 1024);
+        }
+        assert_eq!(bed.scheduler.nr_idle_scan(Cpu(0)), Some(4), "as after the start");
+        follow(&mut bed, CpuIdleType::NotIdle, None, false);
+        assert_eq!(bed.scheduler.nr_idle_scan(Cpu(0)), Some(0));
     }
 }

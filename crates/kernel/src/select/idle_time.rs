@@ -155,7 +155,11 @@ impl Scheduler {
 
     /// Ticks since the machine started.
     pub(crate) fn jiffies(&self) -> u64 {
-        self.trace.now.0 / self.sysctl.tick.max(1)
+        self.jiffies_at(self.trace.now)
+    }
+
+    pub(crate) fn jiffies_at(&self, now: Ns) -> u64 {
+        now.0 / self.sysctl.tick.max(1)
     }
 
     /// `cpu` turns to its idle task.

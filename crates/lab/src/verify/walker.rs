@@ -101,6 +101,8 @@ pub(super) struct Walker {
     cost_shown: bool,
     /// Whether they show the clocks of runqueues, so that nothing is charged unseen.
     clocks_shown: bool,
+    /// Whether the trace shows when CPUs balance.
+    softirqs_traced: bool,
     selection_shown: bool,
     pub tally: Tally,
 }
@@ -126,6 +128,8 @@ struct Seen {
     preempting_interrupts: bool,
     /// How long tasks have slept, when they are woken.
     sleeps_end: bool,
+    /// A probe at `load_balance()`.
+    tries_shown: bool,
     /// A probe at `dequeue_entities()`: delayed dequeues are shown.
     dequeue_probe: bool,
     /// Events that are reported by CPUs that the machine does not have.
@@ -177,6 +181,7 @@ impl Walker {
             bound_shown: false,
             cost_shown: false,
             clocks_shown: false,
+            softirqs_traced: false,
             selection_shown: false,
             tally: Tally::new(misses),
         };
@@ -238,6 +243,7 @@ impl Walker {
         if self.seen.events == 0 {
             self.look_for_markers();
             self.find_tick_phases();
+            self.find_softirqs();
             self.align_clocks();
             self.find_dumps();
             if !self.has_markers {
@@ -307,7 +313,10 @@ impl Walker {
                 cpu.waking_seen = record.number;
                 cpu.sleep_ended = Some(*pid);
             }
-            What::Balances => self.on_balances(record),
+            What::Balances => {
+                self.on_balances(record);
+                self.balance_in_softirq(record);
+            }
             What::Timer { of_group } => self.cpus[record.cpu.index()].in_group_timer = *of_group,
             What::TimerInterrupt => self.on_timer_interrupt(record),
             What::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,

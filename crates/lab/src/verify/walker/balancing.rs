@@ -9,6 +9,7 @@
 
 mod looking;
 mod moves;
+mod periodic;
 mod shown;
 
 use fairlab_event::{Cpu, Ns};
@@ -61,6 +62,7 @@ struct Try {
 /// Tries.
 impl Walker {
     pub(super) fn on_try_probe(&mut self, record: &Record, probe: &Probe) {
+        self.seen.tries_shown |= probe.at == At::LoadBalance;
         if matches!(probe.at, At::LoadBalance | At::FindBusiestGroupReturn) {
             self.on_balance_probe(probe);
         }

@@ -29,6 +29,9 @@ pub(super) struct Selection {
     pid: Pid,
     here: Cpu,
     began: Ns,
+    /// The event with which it began, and whether it is over by now.
+    event: u64,
+    over: bool,
     kind: Asked,
     /// Whether it is made in a hardware interrupt.
     in_hardirq: bool,
@@ -102,7 +105,16 @@ impl Walker {
     }
 
     /// The state may have changed: selections that are under way may come to something else now.
+    ///
+    /// Interrupts are off from `sched_waking` until the task is queued, so that what the waker's CPU reports next, it
+    /// reports after the selection.
     pub(super) fn reconsider_selections(&mut self, record: &Record) {
+        if !matches!(record.what, What::Probe(_) | What::OtherProbe) {
+            for open in &mut self.selections {
+                let wakes = open.here == record.cpu && open.kind == Asked::Wakeup;
+                open.over |= wakes && open.event < record.number;
+            }
+        }
         let changes = matches!(
             record.what,
             What::Switch(_)
@@ -111,7 +123,8 @@ impl Walker {
                 | What::Migrate { .. }
                 | What::SleepEnds(_)
         );
-        let pids = self.selections.iter().filter(|open| !open.shown && open.instants < INSTANTS_MAX);
+        let pids =
+            self.selections.iter().filter(|open| !open.shown && !open.over && open.instants < INSTANTS_MAX);
         let pids = pids.map(|open| open.pid).collect::<Vec<_>>();
         if changes {
             pids.into_iter().for_each(|pid| self.ask_again(pid));
@@ -405,6 +418,8 @@ impl Selection {
             pid,
             here: record.cpu,
             began: record.time,
+            event: record.number,
+            over: false,
             kind,
             in_hardirq: false,
             sync,

@@ -281,6 +281,8 @@ pub(super) struct CpuInfo {
     pub picked_again: bool,
     /// When in the tick's period the tick comes, where only that tells it from other timers, ns.
     pub tick_phase: Option<u64>,
+    /// When its last tick came.
+    pub ticked_at: Option<Ns>,
     /// Since when it idles, until a task is woken there.
     pub idle_since: Option<Ns>,
     /// Wakeups that were left to this CPU and have not arrived.

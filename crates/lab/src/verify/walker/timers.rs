@@ -40,6 +40,9 @@ impl Walker {
         if let Some(phase) = info.tick_phase {
             info.in_hrtick = distance(record.time.0 % period.0, phase, period) > KEPT_WITHIN;
         }
+        if !self.cpus[record.cpu.index()].in_hrtick {
+            self.balance_at_tick(record);
+        }
     }
 }
 

@@ -171,10 +171,7 @@ impl Walker {
     /// balances.
     pub(super) fn as_balancing_finds(&self, time: Ns, mode: Mode, cpu: Cpu) -> Scheduler {
         let mut sched = self.sched.clone();
-        let now = |of: Cpu| {
-            let ahead = self.cpus[of.index()].clock_ahead.unwrap_or(0);
-            Ns(time.0.saturating_add_signed(ahead))
-        };
+        let now = |of: Cpu| self.scheduler_time(time, of);
         for other in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
             sched.set_here(other, mode, now(other));
             if other == cpu || sched.curr(other) == sched.idle_task(other) {
@@ -185,6 +182,12 @@ impl Walker {
         }
         sched.set_here(cpu, mode, now(cpu));
         sched
+    }
+
+    /// What a CPU's scheduler takes for the time at a time of the trace.
+    pub(super) fn scheduler_time(&self, time: Ns, of: Cpu) -> Ns {
+        let ahead = self.cpus[of.index()].clock_ahead.unwrap_or(0);
+        Ns(time.0.saturating_add_signed(ahead))
     }
 
     /// What balancing finds on each CPU, a line each.

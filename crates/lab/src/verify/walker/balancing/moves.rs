@@ -90,6 +90,7 @@ impl Walker {
             None => self.judge_source(record, occasion, source, dest),
         };
         self.judge_taken(record, occasion, task, &batch);
+        self.sched.note_moved(dest, source);
         batch.taken += 1;
         self.cpus[here].balancing.batch = Some(batch);
         self.sched.pass_over_until(source, task);

@@ -1,0 +1,77 @@
+//! Periodic balancing, of which a trace without probes shows only what it moves: the model tells what else it leaves behind,
+//! how often it has failed and how far searches for idle CPUs may go.
+//!
+//! Where soft interrupts are traced, they tell when a CPU balances; elsewhere it does so at a tick if a level is due.
+//!
+//! Must not know: how moves are judged.
+
+use fairlab_event::{Cpu, Ns, Pid};
+use fairlab_kernel::schedstat::CpuIdleType;
+
+use super::super::super::record::{Record, What};
+use super::super::Walker;
+use super::looking::mode_of;
+
+/// A soft interrupt that the tick asks for follows it within this time; an idle CPU's later one another CPU asked for.
+const AFTER_TICK: Ns = Ns(100_000);
+
+impl Walker {
+    /// Finds whether the trace shows when CPUs balance.
+    pub(in super::super) fn find_softirqs(&mut self) {
+        self.softirqs_traced = self.window.all().any(|record| matches!(record.what, What::Balances));
+    }
+
+    /// A CPU's tick.
+    pub(in super::super) fn balance_at_tick(&mut self, record: &Record) {
+        self.cpus[record.cpu.index()].ticked_at = Some(record.time);
+        if !self.softirqs_traced {
+            self.follow_periodic(record, record.cpu, false);
+        }
+    }
+
+    /// A CPU balances in the soft interrupt; an idle one that was asked to does so for all idle ones.
+    pub(in super::super) fn balance_in_softirq(&mut self, record: &Record) {
+        let here = record.cpu;
+        let ticked = self.cpus[here.index()].ticked_at;
+        let by_tick = ticked.is_some_and(|ticked| record.time.since(ticked) <= AFTER_TICK);
+        if by_tick || record.context != Pid::IDLE {
+            self.follow_periodic(record, here, true);
+            return;
+        }
+        for cpu in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
+            if self.runs_idle(cpu) {
+                self.follow_periodic(record, cpu, false);
+            }
+        }
+    }
+
+    fn follow_periodic(&mut self, record: &Record, cpu: Cpu, surely: bool) {
+        if self.seen.tries_shown || self.sched.nr_domains(cpu) == 0 {
+            return;
+        }
+        let idle = if self.runs_idle(cpu) { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
+        let taken_from = self.taken_in_interrupt(record.cpu, cpu);
+        let now = self.scheduler_time(record.time, cpu);
+        if !surely && taken_from.is_none() && !self.sched.balance_is_due(cpu, idle, now) {
+            return;
+        }
+        let finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
+        self.sched.follow_rebalance(&finds, cpu, idle, taken_from, surely);
+    }
+
+    /// From where code that interrupts `here` takes a task to `cpu` before it returns.
+    fn taken_in_interrupt(&self, here: Cpu, cpu: Cpu) -> Option<Cpu> {
+        let interrupts = |next: &&Record| next.flags.in_softirq() || next.flags.in_hardirq();
+        self.window.on_cpu(here).take_while(interrupts).find_map(|next| match &next.what {
+            What::Migrate { pid, orig, dest, .. } if *dest == cpu => {
+                let waits = self.tasks.get(pid).is_some_and(|info| self.sched.is_on_queue(info.id));
+                waits.then_some(*orig)
+            }
+            _ => None,
+        })
+    }
+
+    fn runs_idle(&self, cpu: Cpu) -> bool {
+        self.sched.curr(cpu) == self.sched.idle_task(cpu)
+    }
+}
