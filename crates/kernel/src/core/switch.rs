@@ -19,8 +19,8 @@ impl Scheduler {
     /// A switch begins on `cpu`, whose running task sleeps in `prev_state` from now on or stays runnable; its run time is
     /// accounted.
     ///
-    /// By which time: since a wakeup that takes the CPU has set the queue's clock, that is not done again, so that the woken
-    /// task is charged for all that lies between the wakeup and its first instruction.
+    /// Where a wakeup that takes the CPU has set the queue's clock, it is not set again: so the woken task is charged for all
+    /// that lies between the wakeup and its first instruction.
     ///
     /// Kernel: `__schedule()` up to the pick, `update_rq_clock()` under `RQCF_ACT_SKIP`, kernel/sched/core.c.
     pub fn begin_schedule(&mut self, cpu: Cpu, prev_state: TaskState) {
