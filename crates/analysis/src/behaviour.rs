@@ -108,10 +108,14 @@ impl Course {
         }
     }
 
-    fn does(&mut self, deed: Deed) {
+    fn has_computed(&mut self) {
         if self.work > Ns::ZERO {
             self.behaviour.deeds.push(Deed::Run(std::mem::take(&mut self.work)));
         }
+    }
+
+    fn does(&mut self, deed: Deed) {
+        self.has_computed();
         self.behaviour.deeds.push(deed);
     }
 }
@@ -125,9 +129,6 @@ pub struct Behaviours {
     courses: Vec<Course>,
     /// Who woke whom.
     pairs: BTreeSet<(u32, u32)>,
-    has_waking: bool,
-    /// The first event's time and the latest.
-    span: Option<(Ns, Ns)>,
 }
 
 impl Behaviours {
@@ -138,14 +139,11 @@ impl Behaviours {
     /// The trace lacks what this is found out from.
     pub fn finish(mut self) -> Result<(Vec<Behaviour>, Ns, Vec<String>), MissingEvents> {
         let notices = NEEDS.check(&self.census)?;
-        let (start, end) = self.span.unwrap_or_default();
+        let (start, end) = self.tracker.span().unwrap_or_default();
         for task in 0..self.courses.len() as u32 {
             self.count_until(task, end);
             let course = &mut self.courses[task as usize];
-            if course.work > Ns::ZERO {
-                let rest = std::mem::take(&mut course.work);
-                course.behaviour.deeds.push(Deed::Run(rest));
-            }
+            course.has_computed();
             let known = self.tracker.task(task);
             course.behaviour.pid = known.pid;
             course.behaviour.comm = known.comm;
@@ -184,9 +182,9 @@ impl Behaviours {
         &mut self.courses[index]
     }
 
-    /// The place of what the deeds of a task are timed from.
-    fn start(&self) -> Ns {
-        self.span.map_or(Ns::ZERO, |(start, _)| start)
+    /// The first event's time, which is `now` if there was none before.
+    fn start(&self, now: Ns) -> Ns {
+        self.tracker.span().map_or(now, |(start, _)| start)
     }
 
     /// Counts the CPU time of a task that runs.
@@ -198,7 +196,7 @@ impl Behaviours {
 
     /// Counts the CPU time of a task that has run since it was switched in, if that is known, or since the recording began.
     fn count(&mut self, task: u32, since: Option<Ns>, now: Ns) {
-        let (start, is_whole) = (self.start(), self.tracker.losses() == 0);
+        let (start, is_whole) = (self.start(now), self.tracker.losses() == 0);
         let course = self.course(task);
         let from_the_start = (is_whole && !course.entered).then_some(start);
         if let Some(since) = since.or(from_the_start) {
@@ -229,7 +227,7 @@ impl Behaviours {
         let wakee = self.tracker.index_or_new(wakeup.pid, wakeup.comm);
         let doer = self.doer(event, wakee);
         self.count_until(wakee, event.time);
-        let time = event.time.since(self.start());
+        let time = event.time.since(self.start(event.time));
         let course = self.course(wakee);
         course.is_on(wakeup.target_cpu);
         let uninterruptible = course.in_disk_sleep;
@@ -284,14 +282,9 @@ impl Sink for Behaviours {
             self.tracker.event(event);
             return;
         }
-        let (_, latest) = self.span.get_or_insert((event.time, event.time));
-        *latest = event.time.max(*latest);
         match &event.kind {
-            EventKind::SchedWaking(wakeup) => {
-                self.has_waking = true;
-                self.woken(wakeup, event);
-            }
-            EventKind::SchedWakeup(wakeup) if !self.has_waking => self.woken(wakeup, event),
+            EventKind::SchedWaking(wakeup) => self.woken(wakeup, event),
+            EventKind::SchedWakeup(wakeup) if !self.tracker.has_waking() => self.woken(wakeup, event),
             _ => {}
         }
         let change = self.tracker.event(event);

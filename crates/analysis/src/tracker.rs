@@ -146,6 +146,11 @@ impl Tracker {
         self.span
     }
 
+    /// Whether the trace has `sched_waking`, as far as it has been read.
+    pub(crate) const fn has_waking(&self) -> bool {
+        self.has_waking
+    }
+
     /// Whether the trace has `sched_wakeup`, as far as it has been read.
     pub(crate) const fn has_wakeup(&self) -> bool {
         self.has_wakeup
