@@ -4,8 +4,8 @@
 
 use fairlab_event::Ns;
 
-use super::Request;
 use crate::core::Scheduler;
+use crate::generation::behaviour::Request;
 use crate::task::{Policy, TaskId};
 use crate::weight::LoadWeight;
 
