@@ -27,6 +27,16 @@ pub struct RecordedAverages {
     pub removed: [u64; 3],
 }
 
+impl RecordedAverages {
+    /// Takes off a queue's what a task counts there that has run, or waited, since it began and has exited since the
+    /// recording: its weight as load, and as much of the rest.
+    pub fn take_off_running(&mut self, weight: u64) {
+        let left = self.load.saturating_sub(weight);
+        let share = |value: u64| (value * left).checked_div(self.load).unwrap_or(0);
+        (self.load, self.runnable, self.util) = (left, share(self.runnable), share(self.util));
+    }
+}
+
 /// How long a period of load tracking is, ns.
 const PERIOD: u64 = 1 << 20;
 
@@ -140,4 +150,33 @@ fn lay(avg: &mut SchedAvg, given: RecordedAverages, computed: u64, weight: u64) 
     (avg.load_sum, avg.runnable_sum) = (load_sum, runnable_sum);
     avg.util_sum = u32::try_from(util_sum).unwrap_or(u32::MAX);
     [avg.util_est.enqueued, avg.util_est.ewma] = given.estimates;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_read_a_queue_and_has_gone_takes_its_share_along() {
+        let read = |load, util| RecordedAverages {
+            load,
+            runnable: 2 * util,
+            util,
+            sums: None,
+            estimates: [7, 0],
+            removed: [0; 3],
+        };
+        let left = |load, util| {
+            let mut averages = read(load, util);
+            averages.take_off_running(1024);
+            (averages.load, averages.runnable, averages.util)
+        };
+        assert_eq!(left(1024, 512), (0, 0, 0), "it was alone");
+        assert_eq!(left(2048, 600), (1024, 600, 300));
+        assert_eq!(
+            (left(900, 512), left(0, 0)),
+            ((0, 0, 0), (0, 0, 0)),
+            "its load has not grown to its weight"
+        );
+    }
 }

@@ -7,6 +7,7 @@
 //! Must not know: files, and how counts are shown.
 
 mod accounting;
+mod affinity;
 mod averages;
 mod balancing;
 mod bandwidth;
@@ -124,6 +125,8 @@ struct Seen {
     events: u64,
     /// A probe at `resched_curr()`.
     resched_probe: bool,
+    /// A probe at `sched_setaffinity()`.
+    affinity_probe: bool,
     /// Interrupts of other CPUs, with what asks for them.
     preempting_interrupts: bool,
     /// How long tasks have slept, when they are woken.

@@ -2,11 +2,12 @@
 //!
 //! Must not know: what goes by averages.
 
-use fairlab_event::{Cpu, Ns, Pid};
+use fairlab_event::{Cpu, Ns, Pid, Prio};
 use fairlab_kernel::open_loop::RecordedAverages;
+use fairlab_kernel::weight::NICE_WEIGHTS;
 
 use super::super::record::{Marker, Record, What};
-use super::super::sched_debug::QueueDump;
+use super::super::sched_debug::{CpuDump, QueueDump, TaskDump};
 use super::Walker;
 
 impl Walker {
@@ -67,16 +68,21 @@ impl Walker {
         let nr_cpus = self.cpus.len();
         for dump in debug.cpus.iter().filter(|dump| dump.cpu.index() < nr_cpus) {
             let clock = self.sched.rq_clock(dump.cpu);
+            let reader = dump.tasks.iter().find(|task| self.has_gone(dump, task));
             for queue in &dump.queues {
-                self.lay_averages_of(dump.cpu, queue, clock);
+                let weight = reader.filter(|reader| reader.group == queue.path).and_then(weight_of);
+                self.lay_averages_of(dump.cpu, queue, clock, weight);
             }
         }
         self.recording.debug = Some(debug);
     }
 
-    fn lay_averages_of(&mut self, cpu: Cpu, dump: &QueueDump, clock: Ns) {
+    fn lay_averages_of(&mut self, cpu: Cpu, dump: &QueueDump, clock: Ns, reader: Option<u64>) {
         let Some(queue) = self.dumped_queue(cpu, &dump.path) else { return };
-        let Some(averages) = averages_of(dump, "") else { return };
+        let Some(mut averages) = averages_of(dump, "") else { return };
+        if let Some(weight) = reader {
+            averages.take_off_running(weight);
+        }
         self.sched.lay_queue_averages(queue, averages, clock);
         let group = self.groups.named(&dump.path);
         let told = [whole(dump, "tg_load_avg_contrib"), whole(dump, "tg_load_avg")];
@@ -87,6 +93,13 @@ impl Walker {
         if let Some((entity, averages)) = above {
             self.sched.lay_entity_averages(entity, averages, clock);
         }
+    }
+
+    /// Whether a task ran when the snapshot was read and is not in the trace that begins after that: who read it, mostly.
+    fn has_gone(&self, dump: &CpuDump, task: &TaskDump) -> bool {
+        let is_next = self.first_run_on(dump.cpu) == Some(task.pid);
+        let ran = !self.has_markers && dump.curr == Some(task.pid);
+        ran && !is_next && self.window.of_task(task.pid).next().is_none()
     }
 
     /// The averages of every task that has not run since are those of the snapshot.
@@ -101,6 +114,12 @@ impl Walker {
             }
         }
     }
+}
+
+/// What a running task adds to the load of its queue.
+fn weight_of(task: &TaskDump) -> Option<u64> {
+    let nice = Prio(task.prio).nice()?;
+    NICE_WEIGHTS.get(usize::try_from(nice + 20).ok()?).map(|&weight| u64::from(weight))
 }
 
 fn whole(dump: &QueueDump, name: &str) -> Option<u64> {

@@ -18,8 +18,7 @@ impl Walker {
         let known = self.is_known(parent);
         let group = self.group_from_start(child).unwrap_or_else(|| self.sched.group_of(parent));
         self.sched.set_task_group(id, group);
-        let allowed = *self.sched.task(parent).allowed();
-        self.sched.force_allowed(id, allowed);
+        self.inherit_affinity(parent, id);
         self.inherit(parent, id, prio);
         if self.sched.curr(cpu) == parent {
             self.sched.place_forked(id, cpu);
@@ -136,6 +135,9 @@ impl Walker {
                 self.give_parameters(task, parameters);
             }
             _ => {
+                if !moved {
+                    self.learn_affinity(task, by);
+                }
                 self.give_coming_weights(by, |record| joins(record) || ends_wait(record));
                 let left = self.sched.take_running_off(cpu, moved);
                 self.sched.flush_given_weights(cpu);
@@ -265,7 +267,10 @@ impl Walker {
         self.cpus[record.cpu.index()].ahead_until = ends.map_or(0, |record| record.number);
         match announced {
             Some(parameters) => self.give_parameters(task, parameters),
-            None if self.sched.take_running_off(cpu, false) => self.sched.put_running_back(cpu, None),
+            None if self.sched.take_running_off(cpu, false) => {
+                self.sched.put_running_back(cpu, None);
+                self.learn_affinity(task, record.cpu);
+            }
             None => {}
         }
         self.sched.flush_given_weights(cpu);

@@ -347,9 +347,11 @@ impl Walker {
         let Some(answer) = open.answer else { return };
         let case = open.case(prev);
         let admissible = open.answers.iter().any(|cpus| cpus.contains(kernel));
+        let doubts_affinity = self.doubts_affinity(open.task, answer.cpu, kernel);
         let verdict = match (open.why_not, answer.reason) {
             (Some(why), _) => Verdict::NotJudged(why),
             (None, SelectReason::OnlyAllowed) => Verdict::NotJudged("it may run on one CPU only"),
+            _ if doubts_affinity => Verdict::NotJudged("on which CPUs it may run is not shown"),
             _ if open.kind == Asked::Fork && !open.shown && self.admits_all(open.task, &open.answers) => {
                 Verdict::NotJudged("any CPU may be chosen, as far as the trace tells")
             }

@@ -10,6 +10,7 @@ use fairlab_kernel::{GroupId, Policy, TaskId, Vruntime};
 
 use super::super::probe::Probe;
 use super::Walker;
+use super::affinity::Affinity;
 use super::balancing::{Balancing, Looking};
 use super::bandwidth::Returning;
 use super::judging::Joining;
@@ -56,6 +57,7 @@ pub(super) struct TaskInfo {
     pub coming_to: Option<Cpu>,
     /// How far its utilization may be from the kernel's.
     pub util_doubt: Doubt,
+    pub affinity: Affinity,
 }
 
 impl TaskInfo {
@@ -80,6 +82,7 @@ impl TaskInfo {
             activated: false,
             coming_to: None,
             util_doubt: Doubt::default(),
+            affinity: Affinity::default(),
         }
     }
 }

@@ -28,6 +28,7 @@ impl Walker {
             info.waking_since = record.number;
             info.moved = None;
         }
+        self.bind_new_kthread(task, wakeup.comm);
         self.begin_selection(record, task);
     }
 

@@ -34,6 +34,14 @@ pub(in super::super) struct Looking {
     report: (u64, Ns),
     /// What the model does, each since when.
     found: Found,
+    /// It has begun to take: from where, it has found before.
+    takes: bool,
+}
+
+impl Looking {
+    fn new(cpu: Cpu, idle: CpuIdleType, level: Option<usize>, mode: Mode, report: (u64, Ns)) -> Looking {
+        Looking { cpu, idle, level, mode, report, found: Found::default(), takes: false }
+    }
 }
 
 /// What a CPU does in the states that it could find, in order, each with the time from which it is so.
@@ -78,6 +86,8 @@ impl Walker {
         let here = record.cpu;
         if !self.is_aside(record, here) {
             self.cpus[here.index()].looking = self.begins_to_look(record);
+        } else if let Some(looking) = &mut self.cpus[here.index()].looking {
+            looking.takes |= weighs_elsewhere(record);
         }
         if !changes_queues(&record.what) {
             return;
@@ -85,7 +95,7 @@ impl Walker {
         for index in 0..self.cpus.len() {
             let Some(mut looking) = self.cpus[index].looking.take() else { continue };
             let starts_late = looking.report.1.since(record.time) > LOOKS_MAX;
-            if index != here.index() && !starts_late {
+            if index != here.index() && !starts_late && !looking.takes {
                 self.look(&mut looking, record.time);
             }
             self.cpus[index].looking = Some(looking);
@@ -106,9 +116,10 @@ impl Walker {
         });
         let mode = mode_of(record);
         let report = (record.number, record.time);
-        let mut looking =
-            known.unwrap_or_else(|| Looking { cpu, idle, level, mode, report, found: Found::default() });
-        self.look(&mut looking, record.time);
+        let mut looking = known.unwrap_or_else(|| Looking::new(cpu, idle, level, mode, report));
+        if !looking.takes || looking.found.is_empty() {
+            self.look(&mut looking, record.time);
+        }
         looking.found
     }
 
@@ -148,18 +159,19 @@ impl Walker {
             }
             _ => return None,
         };
-        let mut looking = Looking { cpu, idle, level, mode, report, found: Found::default() };
+        let mut looking = Looking::new(cpu, idle, level, mode, report);
         if report.1.since(record.time) <= LOOKS_MAX {
             self.look(&mut looking, record.time);
         }
         Some(looking)
     }
 
-    /// Whether a CPU's report neither begins nor ends a look around: an interrupt on top of it, or the charge of another
-    /// CPU's task that is part of it.
+    /// Whether a CPU's report neither begins nor ends a look around: an interrupt on top of it, or what taking a task from
+    /// another CPU does to the queues there.
     fn is_aside(&self, record: &Record, cpu: Cpu) -> bool {
-        match record.what {
-            What::Runtime { pid, .. } => self.pid_of(self.sched.curr(cpu)) != pid,
+        match &record.what {
+            What::Runtime { pid, .. } => self.pid_of(self.sched.curr(cpu)) != *pid,
+            What::Probe(_) => weighs_elsewhere(record),
             What::Other | What::TimerInterrupt | What::OtherProbe => {
                 record.flags.in_hardirq() == record.flags.in_softirq()
             }
@@ -206,6 +218,12 @@ impl Walker {
 /// In what code a CPU is that reports this.
 pub(super) fn mode_of(record: &Record) -> Mode {
     if record.flags.in_softirq() { Mode::Softirq } else { Mode::Task }
+}
+
+/// Whether a traced change of weight is that of another CPU's entity.
+fn weighs_elsewhere(record: &Record) -> bool {
+    let What::Probe(probe) = &record.what else { return false };
+    probe.at == At::ReweightTracepoint && probe.cpu().is_some_and(|cpu| cpu != record.cpu)
 }
 
 fn changes_queues(what: &What) -> bool {

@@ -172,15 +172,6 @@ impl Walker {
             self.sched.force_idle_cores(cpu, cores != 0);
         }
     }
-
-    /// `sched_setaffinity()` begins; no pid means the caller. The first 64 CPUs are shown.
-    pub(in super::super) fn on_set_affinity(&mut self, record: &Record, probe: &Probe) {
-        let pid = probe.task().filter(|pid| pid.0 != 0).unwrap_or(record.context);
-        let Some(mask) = probe.unsigned(Key::Mask) else { return };
-        let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { return };
-        let allowed = (0..64).filter(|bit| mask >> bit & 1 == 1).map(Cpu).collect::<CpuMask>();
-        self.sched.force_allowed(task, allowed);
-    }
 }
 
 /// The CPU and the averages of its root queue that a probe shows.

@@ -1,0 +1,99 @@
+//! Where tasks may run, as far as the trace tells: a probe shows the mask that a call gives; without one, a running task that
+//! leaves its queue, comes back and asks its CPU's stopper for help may not run there any more, and a kthread that kthreadd
+//! makes gets the CPU in its name when it has slept for the first time.
+//!
+//! Must not know: what is chosen.
+
+use fairlab_event::{Comm, Cpu, Pid};
+use fairlab_kernel::{CpuMask, TaskId};
+
+use super::super::probe::{Key, Probe};
+use super::super::record::{Record, What};
+use super::{Walker, bound_to};
+
+const KTHREADD: Pid = Pid(2);
+
+/// What is known of where a task may run, besides the core's mask of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Affinity {
+    /// kthreadd has made it, and nobody has woken it since.
+    is_new_kthread: bool,
+    /// Its mask was changed unseen: CPUs that are in it. The core's mask lacks only those that are surely not.
+    shown: Option<CpuMask>,
+}
+
+impl Walker {
+    /// `sched_setaffinity()` begins; no pid means the caller. The first 64 CPUs are shown.
+    pub(super) fn on_set_affinity(&mut self, record: &Record, probe: &Probe) {
+        self.seen.affinity_probe = true;
+        let pid = probe.task().filter(|pid| pid.0 != 0).unwrap_or(record.context);
+        let Some(mask) = probe.unsigned(Key::Mask) else { return };
+        let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { return };
+        let allowed = (0..64).filter(|bit| mask >> bit & 1 == 1).map(Cpu).collect::<CpuMask>();
+        self.sched.force_allowed(task, allowed);
+    }
+
+    /// A new task may run where its parent may.
+    pub(super) fn inherit_affinity(&mut self, parent: TaskId, child: TaskId) {
+        let allowed = *self.sched.task(parent).allowed();
+        self.sched.force_allowed(child, allowed);
+        self.sched.force_per_cpu_kthread(child, false);
+        let shown = self.info(parent).and_then(|info| info.affinity.shown);
+        let is_new_kthread = self.pid_of(parent) == KTHREADD;
+        if let Some(info) = self.info(child) {
+            info.affinity = Affinity { is_new_kthread, shown };
+        }
+    }
+
+    /// A task is woken. Who makes a kthread binds it while it sleeps for the first time, and wakes it then.
+    pub(super) fn bind_new_kthread(&mut self, task: TaskId, comm: Comm) {
+        let is_new = self.info(task).is_some_and(|info| std::mem::take(&mut info.affinity.is_new_kthread));
+        let bound = bound_to(comm).filter(|cpu| cpu.index() < self.cpus.len());
+        if let Some(cpu) = bound.filter(|_| is_new) {
+            self.sched.force_allowed(task, CpuMask::single(cpu));
+            self.sched.force_per_cpu_kthread(task, true);
+        }
+    }
+
+    /// Code on `by` has taken a running task off its queue and put it back, and nothing has told why: if it then asks the
+    /// stopper to move it, it may not run there any more.
+    pub(super) fn learn_affinity(&mut self, task: TaskId, by: Cpu) {
+        let (pid, cpu) = (self.pid_of(task), self.sched.task(task).cpu());
+        let mut after = self
+            .window
+            .on_cpu(by)
+            .skip_while(|record| !matches!(record.what, What::WaitEnds(ended) if ended == pid));
+        let moves = after.nth(1).is_some_and(|record| wakes_stopper_of(record, cpu));
+        drop(after);
+        if self.seen.affinity_probe || !moves {
+            return;
+        }
+        let mut allowed = CpuMask::first(self.cpus.len());
+        allowed.clear(cpu);
+        self.sched.force_allowed(task, allowed);
+        if let Some(info) = self.info(task) {
+            info.affinity.shown = Some(CpuMask::EMPTY);
+        }
+    }
+
+    /// Whether it is not certain that a task may run on `chosen`; it may where it is, and where the kernel puts it.
+    pub(super) fn doubts_affinity(&mut self, task: TaskId, chosen: Cpu, kernel: Cpu) -> bool {
+        let prev = self.sched.task(task).cpu();
+        let pid = self.pid_of(task);
+        let Some(shown) = self.tasks.get_mut(&pid).and_then(|info| info.affinity.shown.as_mut()) else {
+            return false;
+        };
+        shown.set(prev);
+        let doubts = !shown.contains(chosen);
+        shown.set(kernel);
+        doubts
+    }
+}
+
+/// Whether code wakes the stopper of `cpu` outside of interrupts.
+fn wakes_stopper_of(record: &Record, cpu: Cpu) -> bool {
+    let What::Waking(wakeup) = &record.what else { return false };
+    let in_interrupt = record.flags.in_hardirq() || record.flags.in_softirq();
+    let is_stopper = wakeup.comm.as_bytes().starts_with(b"migration/");
+    is_stopper && wakeup.target_cpu == cpu && !in_interrupt
+}

@@ -1,0 +1,149 @@
+//! Where tasks may run, in traces that print no masks.
+
+use std::fmt::Write as _;
+use std::{env, fs};
+
+use fairlab_kernel::Generation;
+use fairlab_lab::verify::{Kind, KindTally, VerifyOptions, verify};
+
+/// A trace that grows line by line, 10 us a line.
+#[derive(Default)]
+struct Trace {
+    text: String,
+    lines: u32,
+}
+
+impl Trace {
+    /// `context` is a name and a pid, as the trace has them.
+    fn line(&mut self, context: &str, cpu: u32, flags: &str, event: &str) {
+        self.lines += 1;
+        let micros = self.lines * 10;
+        writeln!(self.text, "{context:>16} [{cpu:03}] {flags} 1.{micros:06}: {event}").expect("text");
+    }
+
+    fn switch(&mut self, cpu: u32, [prev, next]: [&str; 2], state: &str) {
+        let [prev, next] = [prev, next].map(|name| match name.rsplit_once('-') {
+            Some(("<idle>", _)) | None => (format!("swapper/{cpu}"), "0"),
+            Some((comm, pid)) => (comm.to_string(), pid),
+        });
+        let context = if prev.1 == "0" { "<idle>-0".to_string() } else { format!("{}-{}", prev.0, prev.1) };
+        let prio = |comm: &str| if comm.starts_with("migration/") { 0 } else { 120 };
+        let (from, to) = (prio(&prev.0), prio(&next.0));
+        let event = format!(
+            "sched_switch: prev_comm={} prev_pid={} prev_prio={from} prev_state={state} ==> next_comm={} next_pid={} next_prio={to}",
+            prev.0, prev.1, next.0, next.1
+        );
+        self.line(&context, cpu, "d..2.", &event);
+    }
+
+    fn charge(&mut self, context: &str, cpu: u32) {
+        let (comm, pid) = context.rsplit_once('-').expect("a pid");
+        let event = format!("sched_stat_runtime: comm={comm} pid={pid} runtime=9000 [ns]");
+        self.line(context, cpu, "d..2.", &event);
+    }
+
+    /// A task that sleeps on `cpu` is woken by an interrupt there, runs, and sleeps.
+    fn naps(&mut self, name: &str, cpu: u32, beside: &str) {
+        let (comm, pid) = name.rsplit_once('-').expect("a pid");
+        let woken = format!("comm={comm} pid={pid} prio=120 target_cpu={cpu:03}");
+        self.line(beside, cpu, "d.h2.", &format!("sched_waking: {woken}"));
+        self.line(beside, cpu, "dNh3.", &format!("sched_wakeup: {woken}"));
+        self.charge(beside, cpu);
+        self.switch(cpu, [beside, name], "R+");
+        self.charge(name, cpu);
+        self.switch(cpu, [name, beside], "S");
+    }
+
+    /// What the wakeups in it came to, by the rules of a kernel, on two CPUs.
+    fn wakeups(&self, test: &str) -> KindTally {
+        let folder = env::temp_dir().join(format!("fairlab-affinity-{}-{test}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("trace.txt"), &self.text).expect("written");
+        let cpus = "uname: Linux x 6.12.1\ncpu0: threads 0 core 0-1 package 0 node 0\n\
+                    cpu1: threads 1 core 0-1 package 0 node 0\nnode0: cpus 0-1 distance 10\n";
+        fs::write(folder.join("sched_info.txt"), cpus).expect("written");
+        fs::write(folder.join("meta.json"), r#"{"HZ": 250, "release": "6.12.1"}"#).expect("written");
+        let generation = "v6.12".parse::<Generation>().expect("a kernel");
+        let options = VerifyOptions { machine: None, misses: 10, clock_hz: None };
+        let agreement = verify(&folder, &generation, &options);
+        fs::remove_dir_all(&folder).expect("removed");
+        let agreement = agreement.unwrap_or_else(|error| panic!("{test}: {error}"));
+        agreement.kind(Kind::WakeupCpu).expect("wakeups").clone()
+    }
+}
+
+/// A program runs on CPU 1 all the time; CPU 0 idles, and has run something lately.
+fn with_a_busy_cpu() -> Trace {
+    let mut trace = Trace::default();
+    trace.switch(1, ["<idle>-0", "hog-70"], "R");
+    for _ in 0..40 {
+        trace.switch(0, ["<idle>-0", "other-71"], "R");
+        trace.charge("other-71", 0);
+        trace.switch(0, ["other-71", "<idle>-0"], "S");
+    }
+    trace
+}
+
+const ONE_CPU: &str = "it may run on one CPU only";
+
+/// `taskset 2 PROGRAM` that begins on CPU 0, seen from outside: it comes back to its queue, and the stopper takes it away.
+fn pins(trace: &mut Trace, asks_for_it: bool) {
+    trace.switch(0, ["<idle>-0", "task-80"], "R");
+    trace.charge("task-80", 0);
+    if asks_for_it {
+        trace.line("task-80", 0, "d..2.", "sched_stat_wait: comm=task pid=80 delay=0 [ns]");
+    }
+    trace.line("task-80", 0, "d..4.", "sched_waking: comm=migration/0 pid=21 prio=0 target_cpu=000");
+    trace.line("task-80", 0, "dN.5.", "sched_wakeup: comm=migration/0 pid=21 prio=0 target_cpu=000");
+    trace.charge("task-80", 0);
+    trace.switch(0, ["task-80", "migration/0-21"], "R+");
+    let moved = "sched_migrate_task: comm=task pid=80 prio=120 orig_cpu=0 dest_cpu=1";
+    trace.line("migration/0-21", 0, "d..3.", moved);
+    trace.switch(0, ["migration/0-21", "<idle>-0"], "S");
+    trace.charge("hog-70", 1);
+    trace.switch(1, ["hog-70", "task-80"], "R+");
+    trace.charge("task-80", 1);
+    trace.switch(1, ["task-80", "hog-70"], "S");
+}
+
+#[test]
+fn who_leaves_its_queue_comes_back_and_calls_the_stopper_may_not_run_there_any_more() {
+    for (asks_for_it, expected) in [(true, (0, 0, 12)), (false, (12, 12, 0))] {
+        let mut trace = with_a_busy_cpu();
+        pins(&mut trace, asks_for_it);
+        (0..12).for_each(|_| trace.naps("task-80", 1, "hog-70"));
+        let wakeups = trace.wakeups(&format!("taskset-{asks_for_it}"));
+        let pinned = wakeups.not_judged.get(ONE_CPU).copied().unwrap_or(0);
+        let off = wakeups.admissible + wakeups.misses.values().sum::<u64>();
+        assert_eq!((wakeups.all.judged, off, pinned), expected, "an idle CPU beside it tells the difference");
+    }
+}
+
+#[test]
+fn a_kthread_belongs_to_the_cpu_in_its_name_once_it_has_slept() {
+    for (maker, expected) in [("kthreadd-2", (0, 12)), ("shell-3", (12, 0))] {
+        let mut trace = with_a_busy_cpu();
+        let (comm, pid) = maker.rsplit_once('-').expect("a pid");
+        let made = format!("sched_process_fork: comm={comm} pid={pid} child_comm=kworker/1:1 child_pid=90");
+        trace.switch(0, ["<idle>-0", maker], "R");
+        trace.line(maker, 0, ".....", &made);
+        trace.line(maker, 0, "d..2.", "sched_wakeup_new: comm=kworker/1:1 pid=90 prio=120 target_cpu=000");
+        trace.charge(maker, 0);
+        trace.switch(0, [maker, "kworker/1:1-90"], "S");
+        trace.charge("kworker/1:1-90", 0);
+        trace.switch(0, ["kworker/1:1-90", "<idle>-0"], "D");
+        let woken = "comm=kworker/1:1 pid=90 prio=120";
+        trace.line("hog-70", 1, "d.h2.", &format!("sched_waking: {woken} target_cpu=000"));
+        trace.line("hog-70", 1, "d.h2.", &format!("sched_migrate_task: {woken} orig_cpu=0 dest_cpu=1"));
+        trace.line("hog-70", 1, "dNh3.", &format!("sched_wakeup: {woken} target_cpu=001"));
+        trace.charge("hog-70", 1);
+        trace.switch(1, ["hog-70", "kworker/1:1-90"], "R+");
+        trace.charge("kworker/1:1-90", 1);
+        trace.switch(1, ["kworker/1:1-90", "hog-70"], "I");
+        (0..11).for_each(|_| trace.naps("kworker/1:1-90", 1, "hog-70"));
+        let wakeups = trace.wakeups(comm);
+        let pinned = wakeups.not_judged.get(ONE_CPU).copied().unwrap_or(0);
+        let judged = wakeups.all.judged - wakeups.cases["fork"].judged;
+        assert_eq!((judged, pinned), expected, "made by {maker}");
+    }
+}
