@@ -80,6 +80,16 @@ impl Timeline {
     }
 }
 
+/// By how much a queue's counts of tasks on it and below it change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    pub tasks: i32,
+    /// Those of them that sleep and have not left yet.
+    pub delayed: i32,
+    /// Those of them that count as `SCHED_IDLE`.
+    pub idle: i32,
+}
+
 /// One CPU's queue of one group (or the root).
 ///
 /// The running entity is `curr`; it is not on the time line but still counted in `nr_running` and `load`.
@@ -176,6 +186,14 @@ impl CfsRq {
     /// Tasks on it and below it that do not sleep.
     pub fn runnable_tasks(&self) -> u64 {
         u64::from(self.h_nr_running - self.h_nr_delayed)
+    }
+
+    /// Tasks came or went, on it or below it.
+    pub fn count(&mut self, change: Change) {
+        self.h_nr_running = self.h_nr_running.wrapping_add_signed(change.tasks);
+        self.h_nr_delayed = self.h_nr_delayed.wrapping_add_signed(change.delayed);
+        self.h_nr_idle = self.h_nr_idle.wrapping_add_signed(change.idle);
+        debug_assert!(self.h_nr_running.max(self.h_nr_delayed).max(self.h_nr_idle) <= i32::MAX as u32);
     }
 
     /// Whether an entity is preferred or passed over.

@@ -31,6 +31,7 @@ use crate::rt::RtPeriod;
 use crate::schedstat::RqCounters;
 use crate::select::IdleMaskNote;
 use crate::select::{GivenCpu, IdleTime};
+use crate::table::Table;
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
 use crate::topology::Topology;
 use crate::tracepoint::TraceBuffer;
@@ -96,11 +97,11 @@ pub struct Scheduler {
     pub(crate) domains: Domains,
     pub(crate) balance: Balance,
     pub(crate) sysctl: Sysctl,
-    pub(crate) rqs: Vec<Rq>,
-    pub(crate) cfs_rqs: Vec<CfsRq>,
-    pub(crate) entities: Vec<SchedEntity>,
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) groups: Vec<TaskGroup>,
+    pub(crate) rqs: Table<Rq>,
+    pub(crate) cfs_rqs: Table<CfsRq>,
+    pub(crate) entities: Table<SchedEntity>,
+    pub(crate) tasks: Table<Task>,
+    pub(crate) groups: Table<TaskGroup>,
     pub(crate) cpufreq: Cpufreq,
     /// What CPUs draw, where tasks are placed by it.
     pub(crate) energy: Option<Box<EnergyModel>>,
@@ -147,11 +148,11 @@ impl Scheduler {
             domains,
             balance: Balance::new(topology.nr_cpus()),
             sysctl,
-            rqs: Vec::with_capacity(topology.nr_cpus()),
+            rqs: Table::with_capacity(topology.nr_cpus()),
             cfs_rqs,
-            entities: Vec::new(),
-            tasks: Vec::new(),
-            groups: vec![TaskGroup::root(topology.nr_cpus())],
+            entities: Table::new(),
+            tasks: Table::new(),
+            groups: [TaskGroup::root(topology.nr_cpus())].into_iter().collect(),
             cpufreq: Cpufreq::default(),
             energy: None,
             idle_masks: Vec::new(),

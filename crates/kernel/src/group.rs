@@ -15,7 +15,7 @@ use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::{Pool, ThrottledWeight};
 use crate::fair::load::LoadUpdate;
 use crate::generation::behaviour::{EmptyGroup, Reweight};
-use crate::pelt::{GroupLoad, RunnableKind, calc_group_shares};
+use crate::pelt::{GroupLoad, Invariance, RunnableKind, calc_group_shares};
 use crate::task::TaskId;
 use crate::weight::LoadWeight;
 
@@ -200,9 +200,12 @@ impl Scheduler {
         }
     }
 
-    /// Whether groups' entities have weights that are given, or a runnable weight beside.
-    pub(crate) fn weights_are_special(&self) -> bool {
-        self.weights_are_given() || self.generation.pelt.runnable == RunnableKind::LoadWeighted
+    /// Whether groups' entities have weights that are given, or a runnable weight beside, or what they accrue is scaled.
+    pub(crate) fn groups_are_special(&self) -> bool {
+        let rules = &self.generation.pelt;
+        self.weights_are_given()
+            || rules.runnable == RunnableKind::LoadWeighted
+            || rules.invariance == Invariance::Contribution
     }
 
     /// What the weight of a group's entity is computed from; `queue` is the one that it stands for.

@@ -34,6 +34,7 @@ mod rq;
 mod rt;
 pub mod schedstat;
 pub mod select;
+mod table;
 mod task;
 #[cfg(test)]
 mod testbed;

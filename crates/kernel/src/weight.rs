@@ -72,38 +72,42 @@ const IDLE_POLICY_INVERSE_WEIGHT: u32 = 1_431_655_765;
 pub struct LoadWeight {
     /// Scaled up by 1024, as in `load.weight` of a 64-bit kernel.
     weight: u64,
+    /// Without those bits: it is asked for more often than it changes.
+    scaled_down: u64,
     /// From the kernel's table for tasks; 0 means "divide when it is needed", as for queues and groups.
     inverse: u32,
 }
 
 impl LoadWeight {
     /// No weight: an empty queue.
-    pub const ZERO: LoadWeight = LoadWeight { weight: 0, inverse: 0 };
+    pub const ZERO: LoadWeight = LoadWeight::new(0, 0);
+
+    const fn new(weight: u64, inverse: u32) -> LoadWeight {
+        let scaled_down = weight >> FIXEDPOINT_SHIFT;
+        let scaled_down = if weight != 0 && scaled_down < 2 { 2 } else { scaled_down };
+        LoadWeight { weight, scaled_down, inverse }
+    }
 
     /// The weight of a fair task of nice level `nice` (−20…19).
     pub const fn of_nice(nice: i32) -> LoadWeight {
         assert!(nice >= -20 && nice <= 19, "nice level out of range");
         let index = (nice + 20) as usize;
-        LoadWeight {
-            weight: (NICE_WEIGHTS[index] as u64) << FIXEDPOINT_SHIFT,
-            inverse: NICE_INVERSE_WEIGHTS[index],
-        }
+        LoadWeight::new((NICE_WEIGHTS[index] as u64) << FIXEDPOINT_SHIFT, NICE_INVERSE_WEIGHTS[index])
     }
 
     /// The weight of a `SCHED_IDLE` task.
     pub const fn of_idle_policy() -> LoadWeight {
-        LoadWeight { weight: IDLE_POLICY_WEIGHT << FIXEDPOINT_SHIFT, inverse: IDLE_POLICY_INVERSE_WEIGHT }
+        LoadWeight::new(IDLE_POLICY_WEIGHT << FIXEDPOINT_SHIFT, IDLE_POLICY_INVERSE_WEIGHT)
     }
 
     /// The weight without the kernel's 10 extra bits; never below 2 unless there is none (`scale_load_down()`).
     pub const fn scaled_down(self) -> u64 {
-        let weight = self.weight >> FIXEDPOINT_SHIFT;
-        if self.weight != 0 && weight < 2 { 2 } else { weight }
+        self.scaled_down
     }
 
     /// A weight in the kernel's scaled-up units, its inverse to be taken when needed (`update_load_set()`).
     pub const fn from_raw(weight: u64) -> LoadWeight {
-        LoadWeight { weight, inverse: 0 }
+        LoadWeight::new(weight, 0)
     }
 
     /// A weight in scaled-down units (nice 0 is 1024).
@@ -118,14 +122,12 @@ impl LoadWeight {
 
     /// Adds another's weight (`update_load_add()`); the inverse is then taken anew.
     pub const fn add(&mut self, other: LoadWeight) {
-        self.weight += other.weight;
-        self.inverse = 0;
+        *self = LoadWeight::from_raw(self.weight + other.weight);
     }
 
     /// Takes another's weight away (`update_load_sub()`).
     pub const fn subtract(&mut self, other: LoadWeight) {
-        self.weight -= other.weight;
-        self.inverse = 0;
+        *self = LoadWeight::from_raw(self.weight - other.weight);
     }
 
     /// 2^32 / weight as the kernel rounds it (`__update_inv_weight()`).

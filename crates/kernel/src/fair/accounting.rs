@@ -6,8 +6,7 @@ use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
 use crate::generation::behaviour::{SliceProtection, TickPreemption, VirtualZero};
-use crate::task::TaskId;
-use crate::vruntime::Vruntime;
+use crate::task::Task;
 
 impl Scheduler {
     /// Accounts the run time of `cpu`'s running fair task at every level.
@@ -16,12 +15,15 @@ impl Scheduler {
         if !self.tasks[task.index()].policy.is_fair() {
             return;
         }
+        let now = self.rqs[cpu.index()].clock.0;
         let mut level = Some(self.tasks[task.index()].se);
         while let Some(se) = level {
-            if self.se(se).on_rq {
-                self.update_curr(self.se(se).cfs_rq);
+            let entity = self.se(se);
+            level = entity.parent;
+            let cfs_rq = entity.cfs_rq;
+            if entity.on_rq && now > entity.exec_start && self.cfs(cfs_rq).curr == Some(se) {
+                self.charge_curr(cfs_rq, se, now);
             }
-            level = self.se(se).parent;
         }
     }
 
@@ -41,50 +43,56 @@ impl Scheduler {
     }
 
     #[inline(never)]
-    fn charge_curr(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
-        let behaviours = self.generation.behaviours;
+    pub(crate) fn charge_curr(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
+        let behaviours = &self.generation.behaviours;
+        let by_deadline = behaviours.tick_preemption == TickPreemption::Deadline;
         let entity = &mut self.entities[curr.0 as usize];
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let delta = now - entity.exec_start;
         let virtual_delta = behaviours.arithmetic.calc_delta_fair(entity.load, delta) as i64;
         entity.exec_start = now;
         entity.sum_exec_runtime += delta;
         entity.vruntime = entity.vruntime.plus(virtual_delta);
-        let (of_task, vruntime, on_rq) = (entity.task, entity.vruntime, entity.on_rq);
-        let by_deadline = behaviours.tick_preemption == TickPreemption::Deadline;
-        let request_used = by_deadline && self.update_deadline(cfs_rq, curr);
         if behaviours.virtual_zero != VirtualZero::Average {
-            self.cfs_mut(cfs_rq).update_min_vruntime(on_rq.then_some(vruntime));
+            queue.update_min_vruntime(entity.on_rq.then_some(entity.vruntime));
         }
-        if let (true, Some(task)) = (self.trace.enabled, of_task) {
-            self.report_runtime(task, Ns(delta), vruntime);
+        // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
+        let may_make_way = by_deadline && queue.nr_running > 1;
+        let request_used = by_deadline && !entity.vruntime.is_before(entity.deadline);
+        if request_used {
+            self.take_new_request(cfs_rq, curr);
+        }
+        if self.trace.enabled {
+            self.report_runtime(curr, Ns(delta));
         }
         if self.bandwidth_used {
             self.account_cfs_rq_runtime(cfs_rq, delta);
         }
-        // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
-        if by_deadline
-            && self.cfs(cfs_rq).nr_running > 1
-            && (request_used || self.lost_protection(cfs_rq, curr))
-        {
+        if may_make_way && (request_used || self.lost_protection(cfs_rq, curr)) {
             self.resched_curr_lazy(self.cfs(cfs_rq).cpu, "update_curr");
             self.clear_buddies(curr);
         }
     }
 
     #[inline(never)]
-    fn report_runtime(&mut self, task: TaskId, runtime: Ns, vruntime: Vruntime) {
-        let task = &self.tasks[task.index()];
-        let (comm, pid, vruntime) = (task.comm, task.pid, Some(vruntime.0));
+    fn report_runtime(&mut self, se: SeId, runtime: Ns) {
+        let Some(task) = self.se(se).task else { return };
+        let vruntime = Some(self.se(se).vruntime.0);
+        let Task { comm, pid, .. } = self.tasks[task.index()];
         self.report(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime });
     }
 
-    /// Gives an entity that has used its request a new one. Returns whether it has.
+    /// Gives an entity that has used its request a new one.
     ///
     /// Kernel: `update_deadline()`, kernel/sched/fair.c (147f3efaa241).
-    pub(crate) fn update_deadline(&mut self, cfs_rq: CfsRqId, se: SeId) -> bool {
-        if self.se(se).vruntime.is_before(self.se(se).deadline) {
-            return false;
+    pub(crate) fn update_deadline(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        if !self.se(se).vruntime.is_before(self.se(se).deadline) {
+            self.take_new_request(cfs_rq, se);
         }
+    }
+
+    #[inline(never)]
+    fn take_new_request(&mut self, cfs_rq: CfsRqId, se: SeId) {
         let request = self.request(se);
         let distance = self.calc_delta_fair(self.se(se).load, request) as i64;
         let entity = self.se_mut(se);
@@ -93,12 +101,12 @@ impl Scheduler {
         if self.generation.behaviours.virtual_zero == VirtualZero::Average {
             self.average_vruntime(cfs_rq);
         }
-        true
     }
 
     /// Whether the running entity is no longer protected and has to make way at the next occasion.
     ///
     /// Kernel: `did_preempt_short()` in v6.12 (`PREEMPT_SHORT`); `!protect_slice()` from v6.17, eligible or not.
+    #[inline]
     fn lost_protection(&self, cfs_rq: CfsRqId, curr: SeId) -> bool {
         match self.generation.behaviours.slice_protection {
             SliceProtection::UntilShortestRequest => !self.protects_slice(curr),

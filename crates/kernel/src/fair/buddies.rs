@@ -39,8 +39,11 @@ impl Scheduler {
     pub(crate) fn clear_buddies_of_task(&mut self, task: TaskId) {
         let mut level = Some(self.tasks[task.index()].se);
         while let Some(se) = level {
-            self.clear_buddies(se);
-            level = self.se(se).parent;
+            let entity = self.se(se);
+            level = entity.parent;
+            if self.cfs(entity.cfs_rq).has_buddies() {
+                self.clear_buddies_upwards(se);
+            }
         }
     }
 
@@ -87,7 +90,9 @@ impl Scheduler {
         let curr = rq.curr;
         let compares_classes =
             matches!(decision.reason, PreemptReason::HigherClass | PreemptReason::LowerClass);
-        if compares_classes || decision.reason == PreemptReason::SameEntity {
+        let beyond = decision.reason == PreemptReason::BeyondGranularity;
+        let prefers = beyond || self.has(Feature::NextBuddy) || self.has(Feature::LastBuddy);
+        if compares_classes || decision.reason == PreemptReason::SameEntity || !prefers {
             return;
         }
         let (woken, preempted) = (self.tasks[task.index()].se, self.tasks[curr.index()].se);
@@ -97,7 +102,7 @@ impl Scheduler {
         let (at_common_level, woken_there) = self.find_matching_se(preempted, woken);
         if self.has(Feature::NextBuddy) && (crowded || !cfs) {
             self.set_next_buddy(woken);
-        } else if decision.reason == PreemptReason::BeyondGranularity {
+        } else if beyond {
             self.set_next_buddy(woken_there);
         }
         if !(decision.preempt && crowded && self.has(Feature::LastBuddy)) {

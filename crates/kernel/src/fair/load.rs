@@ -37,6 +37,15 @@ impl LoadUpdate {
     pub const TELL: LoadUpdate = LoadUpdate { tell_group: true, attach: false, detach: false };
 }
 
+/// A CPU's clocks at one instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// `rq_clock()`, ns.
+    pub clock: u64,
+    /// `rq_clock_pelt()`, ns.
+    pub pelt: u64,
+}
+
 /// The machine has been up for a while when a run starts: an average's age of 0 means that it belongs to no queue.
 pub(crate) const UPTIME: u64 = 1 << 30;
 
@@ -94,6 +103,11 @@ impl Scheduler {
         self.rqs[cpu.index()].pelt.now(&self.generation.pelt, self.rq_time(cpu))
     }
 
+    /// The clocks of a CPU.
+    pub(crate) fn now_of(&self, cpu: Cpu) -> Now {
+        Now { clock: self.rqs[cpu.index()].clock.0, pelt: self.rq_clock_pelt(cpu) }
+    }
+
     /// Averages of a queue stand still while its group is throttled.
     pub(crate) fn stop_pelt_clock(&mut self, cfs_rq: CfsRqId) {
         let (rules, now, time) = self.throttle_clocks(cfs_rq);
@@ -125,7 +139,9 @@ impl Scheduler {
         let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
         let rq = &self.rqs[queue.cpu.index()];
         let now = queue.pelt_clock.now(rq.pelt.now(rules, rq_time(rq, self.pelt_epoch)));
-        if passes_up || update.detach || !grow_sums(rules, se, entity, queue, now) {
+        let scales = rules.invariance == Invariance::Contribution;
+        let is_more = passes_up || update.detach || scales;
+        if is_more || !grow_sums(rules.runnable, se, entity, queue, now) {
             self.update_load_avg_at(now, se, passes_up, update);
         }
     }
@@ -134,18 +150,18 @@ impl Scheduler {
     /// that stays queued, where no average changes but the sums grow: mostly it is so, and each look-up is made once. Returns
     /// whether it was so; if not, nothing is done.
     #[inline(always)]
-    pub(crate) fn follow_within_period(&mut self, se: SeId) -> bool {
+    pub(crate) fn follow_within_period(&mut self, se: SeId, now: Now) -> bool {
         let Some(below) = self.se(se).my_q else { return false };
         let below = self.cfs(below);
-        if below.tracked.propagate || self.weights_are_special() {
+        if below.tracked.propagate {
             return false;
         }
         let (runnable_tasks, shares) = (below.runnable_tasks(), self.shares_now(below));
         let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
-        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
-        let rq = &self.rqs[queue.cpu.index()];
-        let now = queue.pelt_clock.now(rq.pelt.now(rules, rq_time(rq, self.pelt_epoch)));
-        if !grow_sums(rules, se, entity, queue, now) {
+        let cfs_rq = entity.cfs_rq;
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
+        let queue_now = queue.pelt_clock.now(now.pelt);
+        if !grow_sums(RunnableKind::TaskCount, se, entity, queue, queue_now) {
             return false;
         }
         entity.runnable_weight = runnable_tasks;
@@ -153,10 +169,11 @@ impl Scheduler {
         if shares != entity.load.raw() || self.trace.probes {
             self.take_shares(se, shares);
         } else if self.generation.behaviours.reweight == Reweight::KeepVruntime {
-            let charges = entity.on_rq && queue.curr == Some(se) && rq.clock.0 > entity.exec_start;
-            match charges {
-                true => self.keep_weight_of_entity(se),
-                false => rules.rejoin(&mut queue.tracked, &mut entity.avg, entity.load.scaled_down()),
+            if entity.on_rq && queue.curr == Some(se) && now.clock > entity.exec_start {
+                self.charge_curr(cfs_rq, se, now.clock);
+                self.keep_entity_weight(se);
+            } else {
+                rules.rejoin(&mut queue.tracked, &mut entity.avg, entity.load.scaled_down());
             }
         }
         true
@@ -546,24 +563,13 @@ fn rq_time(rq: &Rq, epoch: u64) -> RqTime {
     RqTime { clock, clock_task: clock }
 }
 
-/// Ages an entity and its queue up to `now`, if nothing is to be done but to let their sums grow. Returns whether it was so;
-/// if not, nothing is done.
+/// Ages an entity and its queue up to `now` by a PELT clock, if nothing is to be done but to let their sums grow. Returns
+/// whether it was so; if not, what was not done is left to [`Scheduler::update_load_avg_at`].
 #[inline(always)]
-fn grow_sums(rules: &PeltRules, se: SeId, entity: &mut SchedEntity, queue: &mut CfsRq, now: u64) -> bool {
+fn grow_sums(kind: RunnableKind, se: SeId, entity: &mut SchedEntity, queue: &mut CfsRq, now: u64) -> bool {
     if entity.avg.last_update_time == 0 || queue.tracked.removed.nr > 0 {
         return false;
     }
-    let units = |avg| rules.units_within_period(avg, now);
-    let (Some(of_entity), Some(of_queue)) = (units(&entity.avg), units(&queue.tracked.avg)) else {
-        return false;
-    };
-    if of_entity > 0 {
-        let state = entity.tracked_state(queue.curr == Some(se));
-        rules.grow_se(&mut entity.avg, of_entity, state);
-    }
-    if of_queue > 0 {
-        let state = queue.tracked_state();
-        rules.grow_cfs_rq(&mut queue.tracked.avg, of_queue, state);
-    }
-    true
+    let (state, queue_state) = (entity.tracked_state(queue.curr == Some(se)), queue.tracked_state());
+    kind.grow_within_period(now, (&mut entity.avg, state), (&mut queue.tracked.avg, queue_state))
 }

@@ -33,13 +33,20 @@ impl Scheduler {
     ///
     /// Kernel: `pick_next_entity()`, kernel/sched/fair.c. Variants: `Leftmost` to v6.5, `EarliestEligibleDeadline`
     /// from v6.6.
+    #[inline(always)]
     pub(crate) fn pick_next_entity(&self, cfs_rq: CfsRqId) -> Option<(SeId, PickReason)> {
         let queue = self.cfs(cfs_rq);
         let curr = self.running_entity(cfs_rq);
-        if queue.timeline.len() + usize::from(curr.is_some()) == 1 {
-            let only = curr.or(queue.timeline.leftmost().map(|entry| entry.se));
-            return only.map(|se| (se, PickReason::OnlyCandidate));
+        match (queue.timeline.len(), curr) {
+            (0, curr) => curr.map(|se| (se, PickReason::OnlyCandidate)),
+            (1, None) => queue.timeline.leftmost().map(|entry| (entry.se, PickReason::OnlyCandidate)),
+            _ => self.pick_among(cfs_rq, queue, curr),
         }
+    }
+
+    /// The same where there is a choice.
+    #[inline(never)]
+    fn pick_among(&self, cfs_rq: CfsRqId, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
         match self.generation.behaviours.pick {
             Pick::Leftmost => self.pick_leftmost(queue, curr),
             Pick::EarliestEligibleDeadline | Pick::EarliestEligibleInDeadlineOrder => {

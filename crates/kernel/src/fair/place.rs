@@ -130,9 +130,11 @@ impl Scheduler {
         }
         let placed = self.placement(cfs_rq, se, flags);
         // An entity heavier than its queue takes the zero along, so that distances from it stay small.
-        let heavier =
-            self.weight_in_averages(self.se(se).load) > self.cfs(cfs_rq).average_load(self.running(cfs_rq));
-        if heavier && self.generation.behaviours.arithmetic == Arithmetic::WholeWeight {
+        let is_heavier = || {
+            let queue = self.cfs(cfs_rq).average_load(self.running(cfs_rq));
+            self.weight_in_averages(self.se(se).load) > queue
+        };
+        if self.generation.behaviours.arithmetic == Arithmetic::WholeWeight && is_heavier() {
             self.cfs_mut(cfs_rq).move_zero_to(placed.vruntime);
         }
         let request = self.request(se);

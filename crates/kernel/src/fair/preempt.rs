@@ -146,9 +146,8 @@ impl Scheduler {
     pub(crate) fn dequeue_delayed_in_test(&mut self, task: TaskId, decision: PreemptDecision) -> bool {
         let cpu = self.tasks[task.index()].cpu;
         let rq = &self.rqs[cpu.index()];
-        let rule = self.generation.behaviours.delayed_in_test;
-        let may_win = decision.reason == PreemptReason::WouldNotBePicked && self.has_delayed(cpu);
-        if !may_win || rule == DelayedInTest::Wins {
+        let leaves = self.generation.behaviours.delayed_in_test != DelayedInTest::Wins;
+        if !leaves || decision.reason != PreemptReason::WouldNotBePicked || !self.has_delayed(cpu) {
             return false;
         }
         let (curr, woken) =
@@ -234,7 +233,7 @@ impl Scheduler {
     }
 
     /// The two entities, or those of their groups, that share a queue (`find_matching_se()`).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find_matching_se(&self, one: SeId, other: SeId) -> (SeId, SeId) {
         match self.se(one).cfs_rq == self.se(other).cfs_rq {
             true => (one, other),
@@ -242,6 +241,7 @@ impl Scheduler {
         }
     }
 
+    #[inline(never)]
     fn find_matching_groups(&self, mut one: SeId, mut other: SeId) -> (SeId, SeId) {
         let depth = |se: SeId| self.se(se).depth;
         let up = |se: SeId| self.se(se).parent.expect("entities of one CPU meet at its root queue");

@@ -2,7 +2,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::cfs_rq::Waiting;
+use crate::cfs_rq::{Change, Waiting};
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::bandwidth::{ThrottlePoint, Throttling};
@@ -31,7 +31,7 @@ impl Scheduler {
     /// root queue counts it: no throttled group is in between.
     ///
     /// Kernel: `enqueue_task_fair()`, kernel/sched/fair.c.
-    pub(crate) fn enqueue_task_fair(&mut self, task: TaskId, mut flags: EnqueueFlags) -> bool {
+    pub(crate) fn enqueue_task_fair(&mut self, task: TaskId, flags: EnqueueFlags) -> bool {
         if self.enqueue_throttled_task(task) {
             return false;
         }
@@ -44,41 +44,34 @@ impl Scheduler {
         if self.tasks[task.index()].in_iowait {
             self.cpufreq_update_after_io(cpu);
         }
-        let mut level = Some(self.tasks[task.index()].se);
-        let mut request = None;
-        let (mut joined, mut idle) = (false, u32::from(self.tasks[task.index()].policy == Policy::Idle));
+        let idle = i32::from(self.tasks[task.index()].policy == Policy::Idle);
         self.idle_policy_used |= idle != 0;
-        while let Some(se) = level {
-            let cfs_rq = self.se(se).cfs_rq;
-            if !joined && self.se(se).on_rq {
-                if self.se(se).sched_delayed {
-                    self.requeue_delayed_entity(se);
-                }
-                joined = true;
-            }
-            if joined {
-                self.follow_change_below(se);
-                self.take_request_from_below(se, request);
-            } else {
-                self.keep_request_from_below(se, request);
-                self.enqueue_entity(cfs_rq, se, flags);
-                // Groups are placed as if they woke, whatever brought the task.
-                flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
-            }
-            request = self.least_request(cfs_rq);
-            let queue = self.cfs_mut(cfs_rq);
-            queue.h_nr_running += 1;
-            queue.h_nr_delayed += u32::from(sleeps_on);
-            queue.h_nr_idle += idle;
-            if self.cuts_off(cfs_rq) {
-                break;
-            }
-            idle |= u32::from(self.counts_as_idle(cfs_rq));
-            level = self.se(se).parent;
-        }
+        let change = Change { tasks: 1, delayed: i32::from(sleeps_on), idle };
+        let is_counted = self.enqueue_levels(self.tasks[task.index()].se, flags, change);
         self.rqs[cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
         self.hrtick_update(cpu);
-        level.is_none()
+        is_counted
+    }
+
+    /// Queues an entity, and its groups up to the first that is queued already. Returns whether the root queue is reached.
+    fn enqueue_levels(&mut self, se: SeId, mut flags: EnqueueFlags, mut change: Change) -> bool {
+        let (mut level, mut request) = (Some(se), None);
+        while let Some(se) = level.filter(|&se| !self.se(se).on_rq) {
+            let (cfs_rq, parent) = (self.se(se).cfs_rq, self.se(se).parent);
+            self.keep_request_from_below(se, request);
+            self.enqueue_entity(cfs_rq, se, flags);
+            // Groups are placed as if they woke, whatever brought the task.
+            flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
+            request = self.least_request(cfs_rq);
+            if !self.count_change(cfs_rq, &mut change) {
+                return false;
+            }
+            level = parent;
+        }
+        if let Some(se) = level.filter(|&se| self.se(se).sched_delayed) {
+            self.requeue_delayed_entity(se);
+        }
+        self.follow_change(level, request, change)
     }
 
     /// Takes a task off its CPU's queue.
@@ -118,59 +111,86 @@ impl Scheduler {
     }
 
     fn dequeue_levels(&mut self, se: SeId, mut flags: DequeueFlags) -> Dequeued {
-        let (of_task, sleeps) = (u32::from(self.se(se).task.is_some()), flags.sleep);
-        let sleeps_on = u32::from(of_task == 1 && self.se(se).sched_delayed && !flags.delayed);
-        let has_idle_policy = of_task == 1 && self.is_idle_policy(se);
-        let (mut level, mut idle) = (Some(se), u32::from(has_idle_policy));
-        let mut request = None;
-        let mut leaving = true;
-        while let Some(se) = level {
-            let cfs_rq = self.se(se).cfs_rq;
-            let parent = self.se(se).parent;
-            if leaving {
-                let gone = self.dequeue_entity(cfs_rq, se, flags);
-                if !gone && self.se(se).task.is_some() {
-                    return Dequeued::Delayed;
-                }
-                leaving = gone && self.cfs(cfs_rq).nr_running == 0;
-                let prefers = sleeps && !self.cuts_off(cfs_rq) && self.may_be_preferred(cfs_rq);
-                if let (true, false, true, Some(group)) = (gone, leaving, prefers, parent) {
-                    // Stay in the group that the sleeper was in.
-                    self.set_next_buddy(group);
-                }
-                flags = DequeueFlags { sleep: true, throttle: flags.throttle, ..DequeueFlags::default() };
-            } else {
-                self.follow_change_below(se);
-                self.take_request_from_below(se, request);
+        let (is_task, sleeps) = (self.se(se).task.is_some(), flags.sleep);
+        let mut change = Change {
+            tasks: -i32::from(is_task),
+            delayed: -i32::from(is_task && self.se(se).sched_delayed && !flags.delayed),
+            idle: -i32::from(is_task && self.is_idle_policy(se)),
+        };
+        let (mut level, mut request, mut leaving) = (Some(se), None, true);
+        while let Some(se) = level.filter(|_| leaving) {
+            let (cfs_rq, parent) = (self.se(se).cfs_rq, self.se(se).parent);
+            let gone = self.dequeue_entity(cfs_rq, se, flags);
+            if !gone && self.se(se).task.is_some() {
+                return Dequeued::Delayed;
             }
+            leaving = gone && self.cfs(cfs_rq).nr_running == 0;
+            let prefers = sleeps && !self.cuts_off(cfs_rq) && self.may_be_preferred(cfs_rq);
+            if let (true, false, true, Some(group)) = (gone, leaving, prefers, parent) {
+                // Stay in the group that the sleeper was in.
+                self.set_next_buddy(group);
+            }
+            flags = DequeueFlags { sleep: true, throttle: flags.throttle, ..DequeueFlags::default() };
             request = self.least_request(cfs_rq);
-            let queue = self.cfs_mut(cfs_rq);
-            queue.h_nr_running -= of_task;
-            queue.h_nr_delayed -= sleeps_on;
-            queue.h_nr_idle -= idle;
-            if self.cuts_off(cfs_rq) {
+            if !self.count_change(cfs_rq, &mut change) {
                 return Dequeued::Uncounted;
-            }
-            if self.counts_as_idle(cfs_rq) {
-                idle = of_task;
             }
             level = parent;
         }
-        Dequeued::Counted
+        match self.follow_change(level, request, change) {
+            true => Dequeued::Counted,
+            false => Dequeued::Uncounted,
+        }
+    }
+
+    /// What groups that stay queued do when something below them came or went, from `first` up to the root. Returns whether
+    /// that is reached.
+    fn follow_change(&mut self, first: Option<SeId>, mut request: Option<u64>, mut change: Change) -> bool {
+        let Some(first) = first else { return true };
+        let asks_for_least = self.generation.behaviours.request == Request::OwnAndLeastBelow;
+        let now = self.now_of(self.cfs(self.se(first).cfs_rq).cpu);
+        let may_follow = !self.groups_are_special();
+        let mut level = Some(first);
+        while let Some(se) = level {
+            if !(may_follow && self.follow_within_period(se, now)) {
+                self.follow_change_below(se);
+            }
+            let (cfs_rq, parent) = (self.se(se).cfs_rq, self.se(se).parent);
+            if asks_for_least {
+                self.take_request_from_below(se, request);
+                request = self.least_of_requests(cfs_rq);
+            }
+            if !self.count_change(cfs_rq, &mut change) {
+                return false;
+            }
+            level = parent;
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn follow_change_below(&mut self, se: SeId) {
+        self.update_load_avg(se, LoadUpdate::TELL);
+        self.se_update_runnable(se);
+        self.update_cfs_group(se);
+    }
+
+    /// Counts tasks that came or went on a queue. Returns whether the way up goes on.
+    #[inline]
+    fn count_change(&mut self, cfs_rq: CfsRqId, change: &mut Change) -> bool {
+        self.cfs_mut(cfs_rq).count(*change);
+        if self.cuts_off(cfs_rq) {
+            return false;
+        }
+        if self.counts_as_idle(cfs_rq) {
+            change.idle = change.tasks;
+        }
+        true
     }
 
     /// Whether what is on a queue counts as `SCHED_IDLE` above it (`cfs_rq_is_idle()`).
     pub(crate) fn counts_as_idle(&self, cfs_rq: CfsRqId) -> bool {
         self.idle_policy_used && self.groups[self.cfs(cfs_rq).group.0 as usize].idle
-    }
-
-    /// What a group that stays queued does when something below it came or went.
-    fn follow_change_below(&mut self, se: SeId) {
-        if !self.follow_within_period(se) {
-            self.update_load_avg(se, LoadUpdate::TELL);
-            self.se_update_runnable(se);
-            self.update_cfs_group(se);
-        }
     }
 
     /// Kernel: `enqueue_entity()`, kernel/sched/fair.c. The order of its steps decides what the placement sees: an

@@ -68,7 +68,7 @@ impl Scheduler {
     pub fn align_periods(&mut self, behind: u64) {
         let phase = 0u64.wrapping_sub(behind) % PERIOD;
         self.pelt_epoch = (self.pelt_epoch & !(PERIOD - 1)) + phase;
-        for rq in &mut self.rqs {
+        for rq in self.rqs.iter_mut() {
             rq.pelt.clock_pelt = self.pelt_epoch + rq.clock.0;
         }
     }

@@ -125,14 +125,14 @@ impl SchedAvg {
             }
             Invariance::PeltClock => 1 << CAPACITY_SHIFT,
         };
-        self.accrue(rules, contrib, capacity, what);
+        self.accrue(rules.runnable, contrib, capacity, what);
         periods
     }
 
     /// Adds a contribution to the sums; `capacity` scales utilization.
     #[inline(always)]
-    fn accrue(&mut self, rules: &PeltRules, contrib: u32, capacity: u32, what: Accrual) {
-        let shift = match rules.runnable {
+    fn accrue(&mut self, runnable: RunnableKind, contrib: u32, capacity: u32, what: Accrual) {
+        let shift = match runnable {
             RunnableKind::LoadWeighted => 0,
             RunnableKind::TaskCount => CAPACITY_SHIFT,
         };
@@ -152,23 +152,29 @@ impl SchedAvg {
     /// Kernel: `___update_load_sum()`, kernel/sched/pelt.c.
     #[inline]
     fn update_load_sum(&mut self, rules: &PeltRules, now: u64, scale: CpuScale, what: Accrual) -> bool {
-        match rules.units_within_period(self, now) {
-            Some(units) => {
-                self.grow(rules, units, what);
-                false
-            }
-            None => self.update_load_sum_across(rules, now, scale, what),
-        }
+        let by_clock = rules.invariance == Invariance::PeltClock;
+        let within = by_clock && self.grow_within_period(rules.runnable, now, what);
+        !within && self.update_load_sum_across(rules, now, scale, what)
     }
 
-    /// Lets sums grow by units that [`PeltRules::units_within_period`] has told.
+    /// The same where no period ends and nothing is scaled: averages stay then. Returns whether it is so; if not, nothing is
+    /// done.
     #[inline(always)]
-    fn grow(&mut self, rules: &PeltRules, units: u32, what: Accrual) {
-        self.last_update_time = self.last_update_time.wrapping_add(u64::from(units) << 10);
-        self.period_contrib += units;
-        if what.load != 0 {
-            self.accrue(rules, units, 1 << CAPACITY_SHIFT, what);
+    fn grow_within_period(&mut self, runnable: RunnableKind, now: u64, what: Accrual) -> bool {
+        // A clock that went back gives a number of units beyond any period.
+        let units = now.wrapping_sub(self.last_update_time) >> 10;
+        let reach = units + u64::from(self.period_contrib);
+        if reach >= u64::from(PERIOD) {
+            return false;
         }
+        if units > 0 {
+            self.last_update_time = self.last_update_time.wrapping_add(units << 10);
+            self.period_contrib = reach as u32;
+            if what.load != 0 {
+                self.accrue(runnable, units as u32, 1 << CAPACITY_SHIFT, what);
+            }
+        }
+        true
     }
 
     /// The same wherever the time since the last update lies in its period, and whatever is scaled.
@@ -242,7 +248,7 @@ impl PeltRules {
         se: EntityState,
         util_est_enabled: bool,
     ) -> bool {
-        let due = avg.update_load_sum(self, now, scale, self.accrual_of_se(se));
+        let due = avg.update_load_sum(self, now, scale, self.runnable.accrual_of_se(se));
         if due {
             avg.update_load_avg(self, se.weight);
             if util_est_enabled {
@@ -257,48 +263,7 @@ impl PeltRules {
     /// Kernel: `__update_load_avg_cfs_rq()`, kernel/sched/pelt.c. Units: `now` in ns of the queue's clock.
     #[inline]
     pub fn update_cfs_rq(&self, now: u64, scale: CpuScale, avg: &mut SchedAvg, queue: QueueState) -> bool {
-        self.update_whole(now, scale, avg, self.accrual_of_queue(queue))
-    }
-
-    /// How many units lie between the last update and `now`, ns, if no period ends there: averages stay then, and
-    /// nothing but the sums grows. None where contributions are scaled.
-    #[inline(always)]
-    pub fn units_within_period(&self, avg: &SchedAvg, now: u64) -> Option<u32> {
-        // A clock that went back gives a number of units beyond any period.
-        let units = now.wrapping_sub(avg.last_update_time) >> 10;
-        let within = units + u64::from(avg.period_contrib) < u64::from(PERIOD);
-        (within && self.invariance == Invariance::PeltClock).then_some(units as u32)
-    }
-
-    /// [`PeltRules::update_se`] where no period ends.
-    #[inline(always)]
-    pub fn grow_se(&self, avg: &mut SchedAvg, units: u32, se: EntityState) {
-        avg.grow(self, units, self.accrual_of_se(se));
-    }
-
-    /// [`PeltRules::update_cfs_rq`] where no period ends.
-    #[inline(always)]
-    pub fn grow_cfs_rq(&self, avg: &mut SchedAvg, units: u32, queue: QueueState) {
-        avg.grow(self, units, self.accrual_of_queue(queue));
-    }
-
-    #[inline(always)]
-    fn accrual_of_se(&self, se: EntityState) -> Accrual {
-        let load = u64::from(se.on_rq);
-        let runnable = match self.runnable {
-            RunnableKind::LoadWeighted => load,
-            RunnableKind::TaskCount => se.runnable_tasks,
-        };
-        Accrual { load, runnable, running: se.running }
-    }
-
-    #[inline(always)]
-    fn accrual_of_queue(&self, queue: QueueState) -> Accrual {
-        let runnable = match self.runnable {
-            RunnableKind::LoadWeighted => queue.runnable_weight,
-            RunnableKind::TaskCount => queue.runnable_tasks,
-        };
-        Accrual { load: queue.weight, runnable, running: queue.running }
+        self.update_whole(now, scale, avg, self.runnable.accrual_of_queue(queue))
     }
 
     /// Ages the averages of a CPU's real-time or deadline class; `running`: its task is the one that runs.
@@ -336,6 +301,40 @@ impl PeltRules {
             avg.update_load_avg(self, EntityWeight::of_task(1));
         }
         due
+    }
+}
+
+impl RunnableKind {
+    /// [`PeltRules::update_se`] and [`PeltRules::update_cfs_rq`] by a PELT clock, where no period ends for either: averages
+    /// stay then. Returns whether it is so; if not, the entity's sums may have grown, and the two find nothing left to do there.
+    #[inline(always)]
+    pub fn grow_within_period(
+        self,
+        now: u64,
+        (se, entity): (&mut SchedAvg, EntityState),
+        (cfs_rq, queue): (&mut SchedAvg, QueueState),
+    ) -> bool {
+        se.grow_within_period(self, now, self.accrual_of_se(entity))
+            && cfs_rq.grow_within_period(self, now, self.accrual_of_queue(queue))
+    }
+
+    #[inline(always)]
+    fn accrual_of_se(self, se: EntityState) -> Accrual {
+        let load = u64::from(se.on_rq);
+        let runnable = match self {
+            RunnableKind::LoadWeighted => load,
+            RunnableKind::TaskCount => se.runnable_tasks,
+        };
+        Accrual { load, runnable, running: se.running }
+    }
+
+    #[inline(always)]
+    fn accrual_of_queue(self, queue: QueueState) -> Accrual {
+        let runnable = match self {
+            RunnableKind::LoadWeighted => queue.runnable_weight,
+            RunnableKind::TaskCount => queue.runnable_tasks,
+        };
+        Accrual { load: queue.weight, runnable, running: queue.running }
     }
 }
 

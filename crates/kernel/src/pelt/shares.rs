@@ -37,8 +37,13 @@ const fn clamp(value: i64, low: i64, high: i64) -> i64 {
 ///
 /// Kernel: `calc_group_shares()`, kernel/sched/fair.c.
 pub const fn calc_group_shares(group: GroupLoad) -> i64 {
+    let others = group.tg_load_avg.wrapping_sub(group.tg_load_avg_contrib);
+    if others == 0 && group.weight > 0 {
+        // All of it, without a division: no load is so large that the product below wraps.
+        return group.tg_shares;
+    }
     let load = if group.weight > group.load_avg { group.weight } else { group.load_avg };
-    let tg_weight = group.tg_load_avg.wrapping_sub(group.tg_load_avg_contrib).wrapping_add(load);
+    let tg_weight = others.wrapping_add(load);
     let product = group.tg_shares.wrapping_mul(load);
     let shares = match tg_weight {
         0 => product,

@@ -118,7 +118,7 @@ impl Scheduler {
 
     fn add_groups_text(&self, text: &mut String, cpu: Cpu) {
         let mut before = format!(" g{cpu}=");
-        for group in &self.groups {
+        for group in self.groups.iter() {
             let Some(&cfs_rq) = group.cfs_rqs.get(cpu.index()) else { continue };
             let queue = self.cfs(cfs_rq);
             let Some(entity) = queue.entity else { continue };
