@@ -347,8 +347,8 @@ pub struct FidelityArgs {
     /// A folder with recordings' folders in it, at any depth; each is held against the kernel that it names.
     #[arg(value_name = "DIR", required_unless_present = "booted")]
     pub folder: Option<PathBuf>,
-    /// Instead: runs workloads on Debian's kernels in QEMU and on the modelled ones, side by side; those whose name holds
-    /// NAME, or all four.
+    /// Instead: runs workloads on Debian's kernels in QEMU and on the modelled ones, side by side: all, or
+    /// the kernel or workload whose name holds NAME.
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "sums", "figures"])]
     pub booted: Option<String>,
     /// Shows the sums by kernel only.

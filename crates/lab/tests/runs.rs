@@ -53,7 +53,7 @@ fn runs_on_emulated_machines_begin_where_and_when_they_are_told() {
         let experiment = experiment(&["debian-6.1"], "emulated:2", spinners, 1, Ns::from_secs(3));
         let spec = RunSpec { seed, first_cpu, ..experiment.specs().remove(0) };
         let result = run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped");
-        assert!((1_000_000_000..1_100_000_000).contains(&result.simulated_ns), "{}", result.simulated_ns);
+        assert!((1_100_000_000..1_200_000_000).contains(&result.simulated_ns), "{}", result.simulated_ns);
         (result.metric("nice-10_share").expect("measured"), result.digest)
     };
     let (first, second) = (begun(1, Cpu(0)), begun(1, Cpu(1)));

@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn ticks_that_are_due_at_once_are_seen_one_after_the_other() {
         let mut seen = Vec::new();
-        run(3, Ns::from_ms(40), |event| {
+        run(3, Ns::from_ms(140), |event| {
             let millisecond = event.time.0 / 1_000_000;
-            if millisecond > 20 && matches!(event.kind, EventKind::SchedStatRuntime { .. }) {
+            if millisecond > 120 && matches!(event.kind, EventKind::SchedStatRuntime { .. }) {
                 seen.push((millisecond, event.cpu, event.time.0 % 1_000_000));
             }
         });
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_is_seen_when_its_cpu_has_its_turn() {
-        let mut engine = run(1, Ns::from_ms(20), |_| ());
+        let mut engine = run(1, Ns::from_ms(120), |_| ());
         let on = engine.turns.as_ref().and_then(|turns| turns.on).expect("both compute");
         let other = Cpu(1 - on.0);
         let resched = |cpu| Occurrence::Interrupt { cpu, interrupt: Interrupt::Resched };
@@ -183,13 +183,13 @@ mod tests {
             (turns.on, turns.waiting[other.index()].missed.len())
         };
         assert_eq!(missed(&engine), (Some(on), 1), "the turn goes on");
-        engine.run_until(Ns::from_ms(20) + Ns(20_000), &mut ());
+        engine.run_until(Ns::from_ms(120) + Ns(20_000), &mut ());
         assert_eq!(missed(&engine).1, 0);
     }
 
     #[test]
     fn a_timer_that_expires_ends_a_turn() {
-        let mut engine = run(1, Ns::from_ms(20), |_| ());
+        let mut engine = run(1, Ns::from_ms(120), |_| ());
         let on = engine.turns.as_ref().and_then(|turns| turns.on).expect("both compute");
         assert!(engine.waits_for_turn(Occurrence::Tick { cpu: on }), "it is seen in the next turn");
         let number = engine.turns.as_ref().map(|turns| turns.number);

@@ -1,5 +1,5 @@
-//! Tasks that compute at the start of each period, which is the same for all, and sleep until the next: how late do they
-//! begin?
+//! Tasks that compute at the start of each period and sleep until the next: how late do they begin? The period is the same
+//! for all, or longer from task to task, so that they go through all the ways in which they can meet.
 //!
 //! Must not know: CPUs, schedulers.
 
@@ -15,6 +15,7 @@ usage: periodic [OPTIONS]
   -n, --tasks N      tasks (4)
   -c, --run-us N     how long each computes a period, us (1000)
   -p, --period-us N  the period, us (10000)
+  -d, --longer-us N  by how much each task's period is longer than the one's before it, us (0)
   -r, --runtime S    seconds (10)
 ";
 
@@ -32,6 +33,7 @@ struct Task {
 pub struct Periodic {
     run: Ns,
     period: Ns,
+    longer: Ns,
     runtime: Ns,
     /// When the main thread began: periods count from there.
     began: Option<Ns>,
@@ -52,13 +54,14 @@ impl Periodic {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Periodic, String> {
-        let (mut tasks, mut run, mut period, mut runtime) = (4, 1_000, 10_000, 10);
+        let (mut tasks, mut run, mut period, mut longer, mut runtime) = (4, 1_000, 10_000, 0, 10);
         let mut arguments = Arguments::new(args, USAGE);
         while let Some(name) = arguments.next()? {
             match name {
                 "-n" | "--tasks" => tasks = arguments.number(1..=100_000)?,
                 "-c" | "--run-us" => run = arguments.number(1..=10_000_000)?,
                 "-p" | "--period-us" => period = arguments.number(1..=10_000_000)?,
+                "-d" | "--longer-us" => longer = arguments.number(0..=1_000_000)?,
                 "-r" | "--runtime" => runtime = arguments.number(1..=100_000)?,
                 _ => return Err(arguments.unknown()),
             }
@@ -66,6 +69,7 @@ impl Periodic {
         Ok(Periodic {
             run: Ns::from_us(run.into()),
             period: Ns::from_us(period.into()),
+            longer: Ns::from_us(longer.into()),
             runtime: Ns::from_secs(runtime.into()),
             began: None,
             tasks: vec![Task::default(); tasks as usize],
@@ -93,7 +97,8 @@ impl Periodic {
     }
 
     fn task(&mut self, index: usize, now: Ns) -> Action {
-        let (period, began) = (self.period, self.began.unwrap_or(now));
+        let period = Ns(self.period.0 + self.longer.0 * index as u64);
+        let began = self.began.unwrap_or(now);
         let task = &mut self.tasks[index];
         let next_period = || began + Ns(now.since(began).0.next_multiple_of(period.0));
         let due = *task.due.get_or_insert_with(next_period);
@@ -188,5 +193,8 @@ mod tests {
         assert!((50.0..100.0).contains(&number(&idle, "periodic_lateness_us_p50")), "timer slack: {idle:?}");
         let crowded = run("-n 8 -c 8000 -p 10000 -r 5", "vm4");
         assert!(number(&crowded, "periodic_missed_share") > 0.5, "{crowded:?}");
+        // 5 s of 10, 12, 14 and 16 ms.
+        let unlike = run("-n 4 -c 1000 -p 10000 -d 2000 -r 5", "vm4");
+        assert!((number(&unlike, "periods") - 1_586.0).abs() <= 8.0, "{unlike:?}");
     }
 }

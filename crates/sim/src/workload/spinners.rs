@@ -1,5 +1,8 @@
 //! Tasks that compute, and may sleep in between, at nice levels and in control groups of given weights: who gets how much?
 //!
+//! Each puts itself into its group, takes its nice level, and waits until the main thread lets all of them begin: on a
+//! real kernel the first write into a group waits for tens of ms, and tasks that compute meanwhile settle on other CPUs.
+//!
 //! Must not know: CPUs, schedulers.
 
 use fairlab_event::Ns;
@@ -18,11 +21,23 @@ usage: spinners [OPTIONS]
   -s, --sleep-us N    how long it then sleeps, us (0: it only computes)
 ";
 
+/// How long the main thread sleeps before it lets the tasks begin.
+const SETTLING: Ns = Ns(100_000_000);
+
+/// How far a task has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Created,
+    InGroup,
+    Ready,
+}
+
 /// A task.
 #[derive(Clone, Copy, Debug)]
 struct Spinner {
     group: Option<usize>,
     nice: i32,
+    stage: Stage,
     /// It has been told to compute, and that is done when it is asked again.
     computes: bool,
     /// It has computed, and slept since then.
@@ -39,6 +54,11 @@ pub struct Spinners {
     sleep: Ns,
     spinners: Vec<Spinner>,
     created: usize,
+    /// The tasks are there, and the main thread sleeps.
+    settles: bool,
+    begun: bool,
+    /// How many tasks have been woken to begin.
+    woken: usize,
     slept: bool,
     over: bool,
 }
@@ -63,7 +83,15 @@ impl Spinners {
         }
         let groups = if weights.is_empty() { vec![None] } else { (0..weights.len()).map(Some).collect() };
         let of_group = |group: Option<usize>| {
-            nice.iter().map(move |&nice| Spinner { group, nice, computes: false, slept: true, loops: 0 })
+            let stage = Stage::Created;
+            nice.iter().map(move |&nice| Spinner {
+                group,
+                nice,
+                stage,
+                computes: false,
+                slept: true,
+                loops: 0,
+            })
         };
         Ok(Spinners {
             spinners: groups.into_iter().flat_map(of_group).collect(),
@@ -72,17 +100,26 @@ impl Spinners {
             run: Ns::from_us(run.into()),
             sleep: Ns::from_us(sleep.into()),
             created: 0,
+            settles: false,
+            begun: false,
+            woken: 0,
             slept: false,
             over: false,
         })
     }
 
     fn main(&mut self) -> Action {
-        if let Some(spinner) = self.spinners.get(self.created) {
+        if self.created < self.spinners.len() {
             self.created += 1;
-            let name = format!("spinner {}", self.created);
-            let spec = ThreadSpec::new("spinner", name);
-            return Action::Spawn(ThreadSpec { nice: spinner.nice, group: spinner.group, ..spec });
+            return Action::Spawn(ThreadSpec::new("spinner", format!("spinner {}", self.created)));
+        }
+        if !std::mem::replace(&mut self.settles, true) {
+            return Action::Sleep(SETTLING);
+        }
+        self.begun = true;
+        if self.woken < self.spinners.len() {
+            self.woken += 1;
+            return Action::Wake(ThreadId(self.woken as u32));
         }
         if !std::mem::replace(&mut self.slept, true) {
             return Action::Sleep(self.runtime);
@@ -117,6 +154,22 @@ impl Workload for Spinners {
         let Some(index) = thread.index().checked_sub(1) else { return self.main() };
         let (over, run, sleep) = (self.over, self.run, self.sleep);
         let Some(spinner) = self.spinners.get_mut(index).filter(|_| !over) else { return Action::Exit };
+        if spinner.stage == Stage::Created {
+            spinner.stage = Stage::InGroup;
+            if let Some(group) = spinner.group {
+                return Action::EnterGroup(group);
+            }
+        }
+        if spinner.stage == Stage::InGroup {
+            spinner.stage = Stage::Ready;
+            if spinner.nice != 0 {
+                let nice = Some(spinner.nice);
+                return Action::SetScheduler { policy: None, nice, request: None, allowed: None };
+            }
+        }
+        if !self.begun {
+            return Action::Wait;
+        }
         spinner.loops += u64::from(std::mem::take(&mut spinner.computes));
         spinner.slept = !spinner.slept && sleep > Ns::ZERO;
         if spinner.slept {
@@ -124,6 +177,10 @@ impl Workload for Spinners {
         }
         spinner.computes = true;
         Action::Run(run)
+    }
+
+    fn must_wait(&self, _: ThreadId) -> bool {
+        !self.begun
     }
 
     fn output(&self, _: Ns) -> String {
@@ -163,6 +220,8 @@ impl Workload for Spinners {
 
 #[cfg(test)]
 mod tests {
+    use fairlab_event::{Event, EventKind, sink_fn};
+
     use super::*;
     use crate::{Engine, Machine};
 
@@ -192,6 +251,32 @@ mod tests {
         // Alone on its CPU each would compute a third of the time; there is room for all of them.
         let shares = metrics("-n 0,19 --run-us 1000 -s 2000 -r 4", "vm4");
         assert!(shares.iter().all(|(_, share)| (share - 0.5).abs() < 0.01), "{shares:?}");
+    }
+
+    /// All have entered their groups, have their nice levels, and wait; then all begin.
+    #[test]
+    fn tasks_begin_together_when_all_are_ready() {
+        let mut computed = Vec::new();
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            if let EventKind::SchedStatRuntime { pid, runtime, .. } = event.kind
+                && runtime > Ns(500_000)
+            {
+                computed.push((event.time, pid));
+            }
+        });
+        let args = ["-n", "0,5", "-g", "100,300", "-r", "1"].map(str::to_string);
+        let machine = Machine::preset("vm4").expect("a machine");
+        let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, 1);
+        engine.set_tracing(true);
+        engine.start(Box::new(Spinners::parse(&args).expect("options")));
+        engine.run_until(SETTLING + Ns::from_ms(20), &mut sink);
+        drop(sink);
+        let begun = computed.first().map(|&(time, _)| time).expect("they compute");
+        assert!(begun > SETTLING && begun < SETTLING + Ns::from_ms(5), "{begun:?}");
+        let mut tasks = computed.iter().map(|&(_, pid)| pid).collect::<Vec<_>>();
+        tasks.sort_unstable();
+        tasks.dedup();
+        assert_eq!(tasks.len(), 4, "{computed:?}");
     }
 
     #[test]
