@@ -87,7 +87,10 @@ impl Scheduler {
         let (flag, sync) = match kind {
             WakeKind::Fork => (SdFlags::BALANCE_FORK, None),
             WakeKind::Exec => (SdFlags::BALANCE_EXEC, None),
-            WakeKind::Wakeup { sync } => (SdFlags::BALANCE_WAKE, Some(sync)),
+            WakeKind::Wakeup { sync } => {
+                let sleeps = !self.tasks[self.curr(here).index()].exiting;
+                (SdFlags::BALANCE_WAKE, Some(sync && sleeps))
+            }
         };
         if sync.is_some()
             && let Some(decision) = self.find_energy_efficient_cpu(wakee)

@@ -126,6 +126,8 @@ pub struct Task {
     pub(crate) throttled: bool,
     /// It will leave its queue when it returns to user mode.
     pub(crate) throttle_work: bool,
+    /// It has begun to exit (`PF_EXITING`).
+    pub(crate) exiting: bool,
     /// It sleeps until a device is done, or has not run since (`in_iowait`).
     pub(crate) in_iowait: bool,
     pub(crate) stats: TaskStats,
@@ -165,6 +167,7 @@ impl Task {
             older: None,
             throttled: false,
             throttle_work: false,
+            exiting: false,
             in_iowait: false,
             stats: TaskStats::default(),
             info: SchedInfo::default(),

@@ -77,6 +77,13 @@ impl Scheduler {
         self.tasks[task.index()].is_new = false;
     }
 
+    /// A task begins to exit: it does not sleep after wakeups that promise so, which do not pull any more.
+    ///
+    /// Kernel: `exit_signals()`, kernel/signal.c.
+    pub fn exit_signals(&mut self, task: TaskId) {
+        self.tasks[task.index()].exiting = true;
+    }
+
     /// The running task of `cpu` ends: it leaves its queue and is never seen again after the switch that follows.
     ///
     /// Kernel: `do_exit()`, `do_task_dead()`.
@@ -87,6 +94,7 @@ impl Scheduler {
             (task.comm, task.pid, task.prio())
         };
         self.report(EventKind::SchedProcessExit { comm, pid, prio, group_dead: None });
+        self.exit_signals(task);
         self.autogroup_exit_task(task);
         self.begin_schedule(cpu, TaskState::DEAD);
         if self.tasks[task.index()].policy.is_fair() {

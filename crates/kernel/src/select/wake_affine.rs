@@ -118,6 +118,19 @@ mod tests {
     }
 
     #[test]
+    fn a_waker_that_exits_promises_nothing() {
+        let mut bed = Bed::new("v5.10", 4, 1);
+        let sleeper = bed.spawn(0, 3);
+        bed.sleep(3);
+        let wakers = [0, 1, 2, 3].map(|cpu| bed.spawn(0, cpu));
+        assert_eq!(bed.select(sleeper, 1, true).cpu, Cpu(1));
+        bed.scheduler.exit_signals(wakers[0]);
+        assert_eq!(bed.select(sleeper, 1, true).cpu, Cpu(1), "another task exits");
+        bed.scheduler.exit_signals(wakers[1]);
+        assert_eq!(bed.select(sleeper, 1, true).cpu, Cpu(3), "it stays, as after a wakeup without a promise");
+    }
+
+    #[test]
     fn the_rules_can_be_switched_off() {
         let mut bed = Bed::new("v6.5+NO_WA_IDLE+NO_WA_WEIGHT", 4, 1);
         let sleeper = bed.spawn(0, 3);

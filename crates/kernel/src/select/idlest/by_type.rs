@@ -205,7 +205,11 @@ impl Scheduler {
     fn idle_cpu_without(&self, cpu: Cpu, seeker: Seeker, takes_off: bool) -> bool {
         let rq = &self.rqs[cpu.index()];
         let own = takes_off && rq.curr == seeker.wakee.task;
-        (rq.curr == rq.idle || own) && rq.ttwu_pending == 0
+        let given = self.given_cpus.get(cpu.index()).and_then(|given| given.idle);
+        match given {
+            Some(idle) => idle || own,
+            None => (rq.curr == rq.idle || own) && rq.ttwu_pending == 0,
+        }
     }
 
     /// Kernel: `group_classify()`, kernel/sched/fair.c; waiting counts from v5.7 (070f5e860ee2).
@@ -231,7 +235,7 @@ impl Scheduler {
 mod tests {
     use super::*;
     use crate::decision::SelectReason;
-    use crate::select::Wakee;
+    use crate::select::{GivenCpu, Wakee};
     use crate::testbed::Bed;
     use crate::topology::{SmtNumbering, Topology};
 
@@ -384,6 +388,24 @@ mod tests {
         assert_eq!(bed.scheduler.room_of(&misfit, 117, local), Room::Imbalanced);
         let overloaded = GroupStats { nr_running: 5, util: 4096, ..misfit };
         assert_eq!(bed.scheduler.room_of(&overloaded, 117, local), Room::Overloaded);
+    }
+
+    #[test]
+    fn what_is_known_of_a_cpus_idleness_counts_before_the_cores_state() {
+        let idle_cpus = |given: Vec<GivenCpu>| {
+            let (mut bed, seeker) = machine("v6.6");
+            bed.spawn(0, 3);
+            bed.scheduler.give_cpus(given);
+            let id = level(&bed, 1);
+            let local = bed.scheduler.domains.local_group(id);
+            bed.scheduler.wakeup_stats(id, local, seeker).idle_cpus
+        };
+        let is_idle = |idle| GivenCpu { idle: Some(idle), nr_running: Some(0) };
+        assert_eq!(idle_cpus(vec![]), 3, "CPU 0 but for the task itself, 1 and 2");
+        let [busy, idle] = [false, true].map(is_idle);
+        assert_eq!(idle_cpus(vec![GivenCpu::default(), busy, idle, busy]), 2);
+        assert_eq!(idle_cpus(vec![GivenCpu::default(), idle, idle, idle]), 4);
+        assert_eq!(idle_cpus(vec![busy]), 3, "without the task it idles");
     }
 
     /// A task that execs is not there any more where it was.

@@ -96,6 +96,7 @@ impl Walker {
     pub(super) fn on_exit(&mut self, pid: Pid) {
         if let Some(info) = self.tasks.get_mut(&pid) {
             info.exiting = true;
+            self.sched.exit_signals(info.id);
         }
     }
 

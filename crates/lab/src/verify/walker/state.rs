@@ -313,6 +313,7 @@ pub(super) struct AveragesShown {
     pub time: Ns,
     /// When they were computed, on their own clock.
     pub computed: u64,
+    pub load: u64,
     pub runnable: u64,
     pub util: u64,
 }

@@ -87,7 +87,7 @@ impl Walker {
         if !self.is_aside(record, here) {
             self.cpus[here.index()].looking = self.begins_to_look(record);
         } else if let Some(looking) = &mut self.cpus[here.index()].looking {
-            looking.takes |= weighs_elsewhere(record);
+            looking.takes |= is_of_another(record);
         }
         if !changes_queues(&record.what) {
             return;
@@ -171,7 +171,7 @@ impl Walker {
     fn is_aside(&self, record: &Record, cpu: Cpu) -> bool {
         match &record.what {
             What::Runtime { pid, .. } => self.pid_of(self.sched.curr(cpu)) != *pid,
-            What::Probe(_) => weighs_elsewhere(record),
+            What::Probe(_) => is_of_another(record),
             What::Other | What::TimerInterrupt | What::OtherProbe => {
                 record.flags.in_hardirq() == record.flags.in_softirq()
             }
@@ -220,10 +220,11 @@ pub(super) fn mode_of(record: &Record) -> Mode {
     if record.flags.in_softirq() { Mode::Softirq } else { Mode::Task }
 }
 
-/// Whether a traced change of weight is that of another CPU's entity.
-fn weighs_elsewhere(record: &Record) -> bool {
+/// Whether what is traced of entities, that they are charged or get another weight, is about another CPU's.
+fn is_of_another(record: &Record) -> bool {
     let What::Probe(probe) = &record.what else { return false };
-    probe.at == At::ReweightTracepoint && probe.cpu().is_some_and(|cpu| cpu != record.cpu)
+    let traced = matches!(probe.at, At::ReweightTracepoint | At::DeadlineTracepoint);
+    traced && probe.cpu().is_some_and(|cpu| cpu != record.cpu)
 }
 
 fn changes_queues(what: &What) -> bool {

@@ -4,6 +4,7 @@
 
 use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::select::{GivenCpu, GivenLoad};
+use fairlab_kernel::weight::NICE_0_WEIGHT;
 use fairlab_kernel::{CpuMask, TaskId};
 
 use super::super::super::probe::{At, CpuShown, Key, Probe};
@@ -63,7 +64,8 @@ impl Walker {
             if let Some(avg_idle) = shown.avg_idle {
                 self.sched.force_avg_idle(cpu, avg_idle);
             }
-            if let Some(averages) = self.averages_now(record, cpu) {
+            let same = |averages: &AveragesShown| shown.load.is_none_or(|load| averages.fit(load));
+            if let Some(averages) = self.averages_now(record, cpu).filter(same) {
                 self.sched.force_cpu_util(cpu, averages.runnable, averages.util);
             }
             self.show_more_of_cpu(cpu, shown);
@@ -174,6 +176,13 @@ impl Walker {
     }
 }
 
+impl AveragesShown {
+    /// Whether nobody has come or gone since, as far as the queue's load tells: it differs by less than half a task's.
+    fn fit(&self, load: u64) -> bool {
+        self.load.abs_diff(load) < NICE_0_WEIGHT / 2
+    }
+}
+
 /// The CPU and the averages of its root queue that a probe shows.
 fn averages_of(record: &Record, probe: &Probe) -> Option<(Cpu, AveragesShown)> {
     const ROOT: u64 = 1;
@@ -185,6 +194,7 @@ fn averages_of(record: &Record, probe: &Probe) -> Option<(Cpu, AveragesShown)> {
     let shown = AveragesShown {
         time: record.time,
         computed: probe.unsigned(Key::LastUpdate)?,
+        load: probe.unsigned(Key::LoadAvg)?,
         runnable: probe.unsigned(Key::RunnableAvg)?,
         util: probe.unsigned(Key::UtilAvg)?,
     };
