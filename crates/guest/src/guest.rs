@@ -17,7 +17,7 @@ use crate::job::{ARCHIVE_AT, DONE, FAILED, JOB_FILE, Job, LENGTH_AT, STAGE_AT, S
 use crate::mapping::Mapping;
 use crate::snapshot::{CGROUPS, Snapshot};
 use crate::workload::{DURATION, REPORT, SEED};
-use crate::{files, machine, slice, snapshot, tracing, workload};
+use crate::{calm, files, machine, slice, snapshot, tracing, workload};
 
 /// Where links to the programs of our own are.
 const PROGRAMS_FOLDER: &str = "/bin";
@@ -86,6 +86,8 @@ fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> io
     let hz = machine::hz();
     let prepared = tracing::prepare(job, cpus)?;
     if let Some(period_ns) = job.slice_ns {
+        // Idle time passes at once there; elsewhere it would be a long wait.
+        calm::forget_wakees();
         slice::begin(period_ns)
             .map_err(|error| io::Error::other(format!("no timer bounds turns: {error}")))?;
     }

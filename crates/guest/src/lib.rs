@@ -7,6 +7,7 @@
 
 pub mod archive;
 pub mod btf;
+mod calm;
 mod fetch;
 mod files;
 pub mod guest;
