@@ -199,7 +199,7 @@ fn a_made_trace_with_probes_agrees_with_its_own_kernel_in_everything() {
     let json = std::env::temp_dir().join(format!("fairlab-{}-periodic.json", std::process::id()));
     std::fs::write(&json, PERIODIC).expect("written");
     let json_name = json.to_string_lossy().into_owned();
-    let groups = ["cgroup", "cpu.weight=50", "/", "cpu.weight=300", "hackbench", "-g", "1", "-l", "10"];
+    let groups = ["cgroup", "cpu.weight=50", "/", "cpu.weight=300", "hackbench", "-g", "1", "-l", "11"];
     let mut judged = BTreeMap::new();
     check_probed(&smt8(), "hackbench", WORKLOADS[0], &mut judged);
     check_probed(&nodes, "schbench", WORKLOADS[1], &mut judged);
@@ -225,7 +225,7 @@ fn a_made_trace_with_probes_agrees_with_its_own_kernel_in_everything() {
 /// Where a change of weight places a group's entity anew, its queue is charged before that: one minimum in 20 depends on it.
 #[test]
 fn minima_are_known_where_groups_are_placed_anew() {
-    let groups = ["cgroup", "cpu.weight=50", "/", "cpu.weight=300", "hackbench", "-g", "1", "-l", "10"];
+    let groups = ["cgroup", "cpu.weight=50", "/", "cpu.weight=300", "hackbench", "-g", "1", "-l", "11"];
     for own in ["v6.15", "v6.18"] {
         let path = std::env::temp_dir().join(format!("fairlab-{}-anew-{own}", std::process::id()));
         let made = make_on(smt8(), &path, own, &groups, Ns::from_ms(300), true);

@@ -160,6 +160,14 @@ pub trait Workload: Send {
         true
     }
 
+    /// The work of `thread`'s system call is done ([`Action::SystemCall`], [`Action::Send`], [`Action::Receive`]), and the
+    /// thread has not left the kernel: what it wrote is there for others now. Gives who is woken before the call
+    /// returns, with `WF_SYNC`.
+    fn system_call_done(&mut self, thread: ThreadId) -> Option<ThreadId> {
+        let _ = thread;
+        None
+    }
+
     /// Whether its threads of the kernel must be that. Where they need not, ordinary ones stand for them on a real kernel,
     /// which nobody can tell to start any.
     fn needs_kernel_threads(&self) -> bool {

@@ -124,7 +124,7 @@ impl Engine {
             SystemCall::Await(time) => {
                 self.sleep_until(cpu, index, self.now + time, TaskState::INTERRUPTIBLE);
             }
-            SystemCall::Work => self.return_to_user(cpu),
+            SystemCall::Work => self.work_is_done(cpu, index),
             SystemCall::Wake { target, sync } => {
                 let threads = &self.programs[self.threads[index].program].threads;
                 // A thread that is not created yet waits on nothing.
@@ -167,6 +167,15 @@ impl Engine {
                 self.kernel.exit(cpu);
                 self.pick_next(cpu, TaskState::DEAD);
             }
+        }
+    }
+
+    /// The work of a system call is done; waking somebody may be part of that call.
+    fn work_is_done(&mut self, cpu: Cpu, index: usize) {
+        let thread = &self.threads[index];
+        match self.programs[thread.program].workload.system_call_done(thread.id) {
+            Some(target) => self.enter_system_call(cpu, index, SystemCall::Wake { target, sync: true }),
+            None => self.return_to_user(cpu),
         }
     }
 

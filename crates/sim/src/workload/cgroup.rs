@@ -138,6 +138,10 @@ impl Workload for InGroups {
         }
     }
 
+    fn system_call_done(&mut self, thread: ThreadId) -> Option<ThreadId> {
+        self.inner.system_call_done(thread)
+    }
+
     fn must_wait(&self, thread: ThreadId) -> bool {
         self.inner.must_wait(thread)
     }

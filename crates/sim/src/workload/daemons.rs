@@ -165,6 +165,11 @@ impl Workload for Daemons {
         }
     }
 
+    fn system_call_done(&mut self, thread: ThreadId) -> Option<ThreadId> {
+        let inner = self.inner_thread(thread)?;
+        self.inner.system_call_done(inner).map(|target| self.outer_thread(target))
+    }
+
     fn must_wait(&self, thread: ThreadId) -> bool {
         self.inner_thread(thread).is_none_or(|inner| self.inner.must_wait(inner))
     }

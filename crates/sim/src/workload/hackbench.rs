@@ -116,8 +116,10 @@ impl Options {
 /// The socket pair or pipe of one receiver.
 #[derive(Clone, Debug, Default)]
 struct Channel {
-    /// Messages in it.
+    /// Messages that take room: from the beginning of their `write()` to the end of their `read()`.
     filled: u32,
+    /// Messages that a receiver finds: from the end of their `write()` to the beginning of their `read()`.
+    readable: u32,
     /// Whether its receiver sleeps in `read()`.
     reader_waits: bool,
     /// Senders that sleep in `write()`.
@@ -145,6 +147,8 @@ struct Task {
     messages: u64,
     /// Sleeps until it is woken: in `poll()`, `read()` or `write()`.
     waits: bool,
+    /// The channel with which it copies a message, as long as that system call lasts.
+    copies: Option<usize>,
 }
 
 /// hackbench, ready to run.
@@ -220,7 +224,15 @@ impl Hackbench {
         let (group, in_group) = (index / (2 * self.options.fds), index % (2 * self.options.fds));
         let sends = in_group >= self.options.fds;
         let number = in_group % self.options.fds;
-        self.tasks.push(Task { group, number, sends, stage: Stage::Ready, messages: 0, waits: false });
+        self.tasks.push(Task {
+            group,
+            number,
+            sends,
+            stage: Stage::Ready,
+            messages: 0,
+            waits: false,
+            copies: None,
+        });
         self.to_wake.push(Vec::new());
         let mut spec = ThreadSpec::new("hackbench", format!("hackbench {index}"));
         spec.comm = Comm::from("hackbench");
@@ -273,34 +285,51 @@ impl Hackbench {
             return Action::Wait;
         }
         task.messages += 1;
-        let reader = ThreadId(1 + task.group * 2 * self.options.fds + receiver);
+        task.copies = Some(channel);
         self.channels[channel].filled += 1;
-        if std::mem::take(&mut self.channels[channel].reader_waits) {
-            self.tasks[reader.index() - 1].waits = false;
-            self.to_wake[id.index()].push(reader);
-        }
         self.options.send()
+    }
+
+    /// A message is in the channel: who waits for it is woken.
+    fn sent(&mut self, channel: usize) -> Option<ThreadId> {
+        let Channel { readable, reader_waits, .. } = &mut self.channels[channel];
+        *readable += 1;
+        let (group, number) = (channel as u32 / self.options.fds, channel as u32 % self.options.fds);
+        let reader = ThreadId(1 + group * 2 * self.options.fds + number);
+        std::mem::take(reader_waits).then(|| {
+            self.tasks[reader.index() - 1].waits = false;
+            reader
+        })
     }
 
     /// Reads one message of its own.
     fn receive(&mut self, id: ThreadId) -> Action {
         let task = &mut self.tasks[id.index() - 1];
-        let channel = &mut self.channels[(task.group * self.options.fds + task.number) as usize];
-        if channel.filled == 0 {
+        let index = (task.group * self.options.fds + task.number) as usize;
+        let channel = &mut self.channels[index];
+        if channel.readable == 0 {
             task.waits = true;
             channel.reader_waits = true;
             return Action::Wait;
         }
         task.messages += 1;
-        channel.filled -= 1;
-        if channel.filled <= self.writable {
-            let woken = if self.options.pipe { channel.writers.len().min(1) } else { channel.writers.len() };
-            for writer in channel.writers.drain(..woken) {
+        task.copies = Some(index);
+        channel.readable -= 1;
+        self.options.receive()
+    }
+
+    /// A message has left the channel: writers that wait for room are woken.
+    fn received(&mut self, id: ThreadId, channel: usize) -> Option<ThreadId> {
+        let Channel { filled, writers, .. } = &mut self.channels[channel];
+        *filled -= 1;
+        if *filled <= self.writable {
+            let woken = if self.options.pipe { writers.len().min(1) } else { writers.len() };
+            for writer in writers.drain(..woken) {
                 self.tasks[writer.index() - 1].waits = false;
                 self.to_wake[id.index()].insert(0, writer);
             }
         }
-        self.options.receive()
+        self.to_wake[id.index()].pop()
     }
 }
 
@@ -311,6 +340,12 @@ impl Workload for Hackbench {
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
         if thread == ThreadId::MAIN { self.main(view.now) } else { self.task(thread) }
+    }
+
+    fn system_call_done(&mut self, thread: ThreadId) -> Option<ThreadId> {
+        let task = self.tasks.get_mut(thread.index().checked_sub(1)?)?;
+        let channel = task.copies.take()?;
+        if task.sends { self.sent(channel) } else { self.received(thread, channel) }
     }
 
     fn must_wait(&self, thread: ThreadId) -> bool {
@@ -384,15 +419,30 @@ mod tests {
         let (receiver, sender) = (ThreadId(1), ThreadId(2));
         for _ in 0..277 {
             assert!(matches!(bench.send(sender), Action::SystemCall(_)));
+            assert_eq!(bench.system_call_done(sender), None, "nobody waits to read yet");
         }
         assert!(matches!(bench.send(sender), Action::Wait), "277 messages of 768 bytes fill 212,992 bytes");
         while bench.channels[0].filled > 70 {
             bench.receive(receiver);
+            assert_eq!(bench.system_call_done(receiver), None);
         }
-        assert!(bench.tasks[1].waits);
         bench.receive(receiver);
+        assert!(bench.tasks[1].waits, "the message takes room until it is read");
+        assert_eq!(bench.system_call_done(receiver), Some(sender));
         assert!(!bench.tasks[1].waits, "{} are left", bench.channels[0].filled);
-        assert_eq!(bench.to_wake[receiver.index()], [sender]);
+    }
+
+    #[test]
+    fn a_message_is_there_when_it_has_been_written() {
+        let options = Options { groups: 1, fds: 1, loops: 9, pipe: false, threads: false, io: Some(Ns(1)) };
+        let mut bench = Hackbench::new(options);
+        bench.create(0);
+        bench.create(1);
+        let (receiver, sender) = (ThreadId(1), ThreadId(2));
+        bench.send(sender);
+        assert!(matches!(bench.receive(receiver), Action::Wait), "it is being copied");
+        assert_eq!(bench.system_call_done(sender), Some(receiver), "the same call wakes who waits for it");
+        assert!(!bench.must_wait(receiver) && matches!(bench.receive(receiver), Action::SystemCall(_)));
     }
 
     #[test]
