@@ -78,7 +78,7 @@ pub fn calibrate(settings: &Settings, stop: &AtomicBool) -> Result<Calibration, 
     let (local_wakeups, turns) = ping_pong(here, samples)?;
     let waits = median(&on(here, || waits(samples))?);
     let how = "FUTEX_WAKE of a thread that sleeps on the caller's CPU, without the system call";
-    all.add("local_wakeup_ns", how, local_wakeups, syscall);
+    all.add("local_wakeup_ns", how, local_wakeups.clone(), syscall);
     let how = "from FUTEX_WAKE's return until the other thread of that CPU runs, without a FUTEX_WAIT that does not sleep";
     all.add("context_switch_ns", how, turns, waits);
     go_on()?;
@@ -89,6 +89,13 @@ pub fn calibrate(settings: &Settings, stop: &AtomicBool) -> Result<Calibration, 
             0.0
         }
     };
+    if let Some(wakeup) = all.median_of("wakeup_ns") {
+        let how =
+            "local_wakeup_ns less wakeup_ns: what a waker does not do that leaves the wakeup to another CPU";
+        all.add("activate_ns", how, local_wakeups, syscall + wakeup);
+    } else {
+        all.lack(&["activate_ns"], "it takes a wakeup of another CPU to compare with");
+    }
     go_on()?;
     let watched = settings.there.unwrap_or(here);
     let ticks = on(watched, || gaps::ticks(samples, hz))?;
@@ -133,6 +140,11 @@ impl Calibration {
         let (low_ns, median_ns, high_ns) = (at(0.1), at(0.5), at(0.9));
         self.measured.push(Measurement { name, samples: samples.len(), median_ns, low_ns, high_ns, how });
         median_ns
+    }
+
+    /// The median of a figure that was measured.
+    fn median_of(&self, name: &str) -> Option<f64> {
+        self.measured.iter().find(|figure| figure.name == name).map(|figure| figure.median_ns)
     }
 
     fn lack(&mut self, names: &[&'static str], why: &'static str) {

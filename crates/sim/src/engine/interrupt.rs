@@ -65,7 +65,7 @@ impl Engine {
             Interrupt::WakeList { task, migrated } => {
                 self.kernel.ttwu_arrived(cpu);
                 self.kernel.ttwu_do_activate(task, migrated);
-                costs.interrupt
+                costs.interrupt + costs.activate
             }
             Interrupt::GroupTimer(timer) => {
                 self.kernel.group_timer_expires(timer);

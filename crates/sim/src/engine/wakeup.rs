@@ -88,9 +88,9 @@ impl Engine {
         if self.kernel.ttwu_queue_cond(task, decision.cpu, false) {
             self.kernel.ttwu_pending(decision.cpu);
             self.send(decision.cpu, Interrupt::WakeList { task, migrated });
-        } else {
-            self.kernel.ttwu_do_activate(task, migrated);
+            return cost;
         }
-        cost
+        self.kernel.ttwu_do_activate(task, migrated);
+        cost + self.machine.costs.activate
     }
 }

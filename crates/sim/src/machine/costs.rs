@@ -53,6 +53,8 @@ costs! {
         "order of magnitude of getpid() with mitigations on current x86";
     wakeup, "wakeup_ns", 1_500, "One try_to_wake_up() with its futex or timer code, before the wakee is queued",
         "order of magnitude: a futex ping-pong takes 3 to 5 us a round trip on current x86, two wakeups and two switches";
+    activate, "activate_ns", 0, "Queueing a woken task: by its waker, or by the CPU that the wakeup is left to",
+        "part of wakeup_ns where nothing tells them apart; 'fairlab calibrate' does";
     context_switch, "context_switch_ns", 1_200, "From the pick to the first user instruction of the next task",
         "order of magnitude: as wakeup_ns";
     ipi, "ipi_ns", 1_000, "From sending an interrupt to its arrival on another CPU",

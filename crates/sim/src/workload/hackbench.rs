@@ -8,7 +8,8 @@
 //! A stream socket takes messages until their buffers' true size reaches `sk_sndbuf`; who is blocked by that is woken,
 //! all at once, when a quarter is left (`unix_writable()`). A pipe has 16 pages; who writes into a full one is woken,
 //! one at a time, as soon as there is room. Whoever waits to read is woken by a write, with the hint that the writer is
-//! about to sleep (`WF_SYNC`).
+//! about to sleep (`WF_SYNC`). A message is there for its receiver when it has been copied, and whoever waits is woken
+//! before `write()` or `read()` returns (`unix_stream_sendmsg()`, `sock_def_readable()`, `unix_write_space()`).
 //!
 //! Departs: what a task does between system calls takes no time; a system call that copies a message takes
 //! [`Options::io`], or what it takes on the machine.

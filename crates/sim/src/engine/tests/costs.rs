@@ -93,6 +93,35 @@ fn a_wakeup_of_another_cpu_takes_a_call_an_interrupt_and_two_switches() {
     assert_eq!(events("v6.6", costing(2, WAKING), threads, Ns(1_101_100), Ns::from_ms(30)), expected);
 }
 
+/// What queueing costs is paid by the waker on its own CPU, and by an idle CPU that a wakeup is left to.
+#[test]
+fn whoever_queues_a_woken_task_pays_for_it() {
+    let pays = |cpus: &str, expected: &str| {
+        let waker = vec![Action::Sleep(Ns::from_ms(1)), Action::Wake(ThreadId(2)), run(2), Action::Exit];
+        let threads = vec![(spec(0, "0"), waker), (spec(0, cpus), vec![Action::Wait, run(1), Action::Exit])];
+        let costs = &[WAKING, &[("activate_ns", 300_000)]].concat();
+        assert_eq!(
+            events("v6.6+NO_WAKEUP_PREEMPTION", costing(2, costs), threads, Ns(2_562_202), Ns(9_000_000)),
+            expected
+        );
+    };
+    let here = "   2562312 0 waking 1002
+   2562312 0 wakeup 1002
+   4862312 0 exit
+   4862312 0 switch 1001 1002
+   5862412 0 exit
+";
+    pays("0", here);
+    let there = "   2562312 0 waking 1002
+   3662312 1 wakeup 1002
+   3963312 1 switch 0 1002
+   4562312 0 exit
+   4562312 0 switch 1001 0
+   4963412 1 exit
+";
+    pays("1", there);
+}
+
 #[test]
 fn a_sleep_ends_after_its_slack_and_an_idle_cpu_has_to_wake() {
     let threads = vec![(spec(0, "0"), vec![Action::Sleep(Ns::from_ms(3)), run(1)])];
