@@ -6,7 +6,7 @@ use crate::entity::SeId;
 use crate::fair::bandwidth::LocalRuntime;
 use crate::generation::behaviour::{AverageRounding, TimelineOrder};
 use crate::group::GroupId;
-use crate::pelt::{CfsRqClock, CfsRqLoad, QueueState};
+use crate::pelt::{CfsRqClock, CfsRqLoad, DelayedTasks, PeltRules, QueueState};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
@@ -174,18 +174,22 @@ impl CfsRq {
 
     /// What its averages are aged by.
     #[inline(always)]
-    pub fn tracked_state(&self) -> QueueState {
+    pub fn tracked_state(&self, rules: &PeltRules) -> QueueState {
         QueueState {
             weight: self.load.scaled_down(),
             runnable_weight: LoadWeight::from_raw(self.tracked.runnable_weight).scaled_down(),
-            runnable_tasks: self.runnable_tasks(),
+            runnable_tasks: self.runnable_tasks(rules),
             running: self.curr.is_some(),
         }
     }
 
-    /// Tasks on it and below it that do not sleep.
-    pub fn runnable_tasks(&self) -> u64 {
-        u64::from(self.h_nr_running - self.h_nr_delayed)
+    /// Tasks on it and below it that count as runnable for load tracking.
+    #[inline(always)]
+    pub fn runnable_tasks(&self, rules: &PeltRules) -> u64 {
+        u64::from(match rules.delayed_tasks {
+            DelayedTasks::Runnable => self.h_nr_running,
+            DelayedTasks::NotRunnable => self.h_nr_running - self.h_nr_delayed,
+        })
     }
 
     /// Tasks came or went, on it or below it.

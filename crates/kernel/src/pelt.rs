@@ -49,11 +49,11 @@ pub use entity::{FairInitialUtil, IdleCpuTimes};
 pub use group::GroupEntity;
 pub use queue::{CfsRqLoad, Removed};
 pub use rules::{
-    AttachLoadSum, AttachPoint, DetachPoint, GroupDivider, GroupLoadUnchanged, GroupRunnableSum, IdleSync,
-    InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag, PeltRules, QueueDecay,
-    RunnableBoost, RunnableKind, Signal, SignalSync, SumSync, SyncSite, TgContribution, ThrottleClock,
-    UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin, UtilEstRise, UtilEstRules,
-    UtilEstWaiting,
+    AttachLoadSum, AttachPoint, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
+    GroupRunnableSum, IdleSync, InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag,
+    PeltRules, QueueDecay, RunnableBoost, RunnableKind, Signal, SignalSync, SumSync, SyncSite,
+    TgContribution, ThrottleClock, UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin,
+    UtilEstRise, UtilEstRules, UtilEstWaiting,
 };
 pub use series::{LOAD_AVG_MAX, LOAD_AVG_PERIOD, PELT_MIN_DIVIDER, UTIL_SUM_MAX, decay_load};
 pub use shares::{GroupLoad, MIN_SHARES, calc_group_runnable, calc_group_shares};

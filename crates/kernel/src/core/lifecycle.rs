@@ -4,7 +4,7 @@ use fairlab_event::{Cpu, EventKind, Ns, Prio, TaskState};
 
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::cpumask::CpuMask;
-use crate::generation::behaviour::{ForkPlacement, Request};
+use crate::generation::behaviour::{ForkPlacement, LonePrioChange, NiceChange, Request};
 use crate::group::IdleReweight;
 use crate::task::{OnRq, Policy, TaskId};
 
@@ -105,7 +105,7 @@ impl Scheduler {
 
     /// Changes a task's nice level.
     ///
-    /// Kernel: `set_user_nice()`, `prio_changed_fair()`.
+    /// Kernel: `set_user_nice()`, `prio_changed_fair()`. Variants: `Reschedules` to v5.5, `Tested` from v5.6 (5443a0be6121).
     pub fn set_user_nice(&mut self, task: TaskId, nice: i32) {
         assert!((-20..=19).contains(&nice), "nice level {nice} is out of range");
         if self.tasks[task.index()].nice == nice {
@@ -120,18 +120,31 @@ impl Scheduler {
             let policy = scheduler.tasks[task.index()].policy;
             scheduler.change_weight(task, policy.is_fair());
         });
-        if self.tasks[task.index()].is_queued() && self.tests_new_prio(task, old_prio) {
-            self.prio_changed(task, old_prio);
+        if !self.tasks[task.index()].is_queued() {
+            return;
+        }
+        match self.generation.behaviours.nice_change {
+            NiceChange::Reschedules => {
+                let (prio, runs) = (self.tasks[task.index()].prio(), self.curr(cpu) == task);
+                if prio < old_prio || (prio > old_prio && runs) {
+                    self.resched_curr(cpu, "set_user_nice");
+                }
+            }
+            NiceChange::Tested if self.tests_new_prio(task, old_prio) => self.prio_changed(task, old_prio),
+            NiceChange::Tested => {}
         }
     }
 
     /// Whether a queued task that has been given another priority is tested against what runs: a lone fair entity of its
-    /// CPU's root queue is not.
+    /// CPU's root queue is not, from v5.6 on.
     ///
-    /// Kernel: `check_class_changed()`, the first lines of `prio_changed_fair()`.
+    /// Kernel: `check_class_changed()`, the first lines of `prio_changed_fair()` (7c2e8bbd87db).
     pub fn tests_new_prio(&self, task: TaskId, old_prio: Prio) -> bool {
         let known = &self.tasks[task.index()];
-        let alone = known.policy.is_fair() && self.cfs(self.rqs[known.cpu.index()].cfs).nr_running == 1;
+        let may_be_spared = self.generation.behaviours.lone_prio_change == LonePrioChange::Ignored;
+        let alone = may_be_spared
+            && known.policy.is_fair()
+            && self.cfs(self.rqs[known.cpu.index()].cfs).nr_running == 1;
         known.prio() != old_prio && !alone
     }
 
@@ -344,5 +357,41 @@ mod tests {
             bed.scheduler.set_user_nice(waiting, -1);
             assert!(bed.scheduler.need_resched(Cpu(0)), "{kernel}: another priority");
         }
+    }
+
+    /// To v5.5 a task that comes to weigh more has its CPU rescheduled, however far it is ahead; then it is tested.
+    #[test]
+    fn a_heavier_task_took_the_cpu_without_a_test() {
+        let asks = |kernel: &str, nice: i32, runs: bool| {
+            let mut bed = Bed::new(kernel, 1, 1);
+            let tasks = [bed.spawn(0, 0), bed.spawn(0, 0)];
+            bed.at(0);
+            bed.scheduler.set_user_nice(tasks[usize::from(!runs)], nice);
+            bed.scheduler.need_resched(Cpu(0))
+        };
+        for (kernel, tests) in [("v5.5", false), ("7c2e8bbd87db", false), ("v5.6", true)] {
+            assert_eq!(asks(kernel, -1, false), !tests, "{kernel}: it waits");
+            assert_eq!(asks(kernel, -1, true), !tests, "{kernel}: it runs");
+            assert!(!asks(kernel, 1, false), "{kernel}: it waits and weighs less");
+            assert!(asks(kernel, 1, true), "{kernel}: it runs and weighs less");
+        }
+    }
+
+    /// From v5.6 a lone fair task's new priority leads to nothing.
+    #[test]
+    fn a_lone_task_goes_on_with_another_priority() {
+        let asks = |kernel: &str, by_nice: bool| {
+            let mut bed = Bed::new(kernel, 1, 1);
+            let task = bed.spawn(0, 0);
+            bed.at(0);
+            match by_nice {
+                true => bed.scheduler.set_user_nice(task, 5),
+                false => bed.scheduler.set_scheduler(task, Policy::Normal, 5, None),
+            }
+            bed.scheduler.need_resched(Cpu(0))
+        };
+        assert_eq!([asks("v5.5", true), asks("v5.5", false)], [true, true]);
+        assert_eq!([asks("7c2e8bbd87db", true), asks("7c2e8bbd87db", false)], [true, false]);
+        assert_eq!([asks("v5.6", true), asks("v5.6", false)], [false, false]);
     }
 }

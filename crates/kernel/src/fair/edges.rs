@@ -1,5 +1,7 @@
 //! Tests of rules at their edges: where one value more or less, or one condition left out, would decide otherwise.
 
+mod aftermath;
+
 use fairlab_event::Cpu;
 
 use crate::core::DequeueFlags;

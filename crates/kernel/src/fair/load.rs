@@ -141,7 +141,7 @@ impl Scheduler {
         let now = queue.pelt_clock.now(rq.pelt.now(rules, rq_time(rq, self.pelt_epoch)));
         let scales = rules.invariance == Invariance::Contribution;
         let is_more = passes_up || update.detach || scales;
-        if is_more || !grow_sums(rules.runnable, se, entity, queue, now) {
+        if is_more || !grow_sums(rules, rules.runnable, se, entity, queue, now) {
             self.update_load_avg_at(now, se, passes_up, update);
         }
     }
@@ -156,12 +156,12 @@ impl Scheduler {
         if below.tracked.propagate {
             return false;
         }
-        let (runnable_tasks, shares) = (below.runnable_tasks(), self.shares_now(below));
+        let (runnable_tasks, shares) = (below.runnable_tasks(&self.generation.pelt), self.shares_now(below));
         let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
         let cfs_rq = entity.cfs_rq;
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let queue_now = queue.pelt_clock.now(now.pelt);
-        if !grow_sums(RunnableKind::TaskCount, se, entity, queue, queue_now) {
+        if !grow_sums(rules, RunnableKind::TaskCount, se, entity, queue, queue_now) {
             return false;
         }
         entity.runnable_weight = runnable_tasks;
@@ -191,7 +191,7 @@ impl Scheduler {
             let state = entity.tracked_state(queue.curr == Some(se));
             rules.update_se(now, scale, &mut entity.avg, state, estimates);
         }
-        let state = queue.tracked_state();
+        let state = queue.tracked_state(rules);
         let mut decayed = rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
         self.after_decay(cfs_rq, decayed);
         if passes_up {
@@ -225,8 +225,9 @@ impl Scheduler {
     pub(crate) fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
         let (now, scale) = (self.cfs_rq_clock_pelt(cfs_rq), self.contribution_scale(cfs_rq));
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
-        let state = queue.tracked_state();
-        let decayed = self.generation.pelt.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
+        let rules = &self.generation.pelt;
+        let state = queue.tracked_state(rules);
+        let decayed = rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
         self.after_decay(cfs_rq, decayed);
         decayed
     }
@@ -418,7 +419,7 @@ impl Scheduler {
         if self.generation.pelt.runnable == RunnableKind::TaskCount {
             let entity = &mut self.entities[se.0 as usize];
             if let Some(below) = entity.my_q {
-                entity.runnable_weight = self.cfs_rqs[below.0 as usize].runnable_tasks();
+                entity.runnable_weight = self.cfs_rqs[below.0 as usize].runnable_tasks(&self.generation.pelt);
             }
         }
     }
@@ -563,13 +564,21 @@ fn rq_time(rq: &Rq, epoch: u64) -> RqTime {
     RqTime { clock, clock_task: clock }
 }
 
-/// Ages an entity and its queue up to `now` by a PELT clock, if nothing is to be done but to let their sums grow. Returns
+/// Ages an entity and its queue up to `now` by a PELT clock (`kind` is the rules', where it is known beforehand), if nothing is to be done but to let their sums grow. Returns
 /// whether it was so; if not, what was not done is left to [`Scheduler::update_load_avg_at`].
 #[inline(always)]
-fn grow_sums(kind: RunnableKind, se: SeId, entity: &mut SchedEntity, queue: &mut CfsRq, now: u64) -> bool {
+fn grow_sums(
+    rules: &PeltRules,
+    kind: RunnableKind,
+    se: SeId,
+    entity: &mut SchedEntity,
+    queue: &mut CfsRq,
+    now: u64,
+) -> bool {
     if entity.avg.last_update_time == 0 || queue.tracked.removed.nr > 0 {
         return false;
     }
-    let (state, queue_state) = (entity.tracked_state(queue.curr == Some(se)), queue.tracked_state());
+    let state = entity.tracked_state(queue.curr == Some(se));
+    let queue_state = queue.tracked_state(rules);
     kind.grow_within_period(now, (&mut entity.avg, state), (&mut queue.tracked.avg, queue_state))
 }

@@ -239,6 +239,22 @@ behaviours! {
         Eighth = "with an eighth of the CPU",
     }
 
+    /// What a queued fair task's other nice level leads to.
+    NiceChange {
+        /// A reschedule, without a test.
+        Reschedules = "who runs is rescheduled if the task comes to weigh more, or weighs less and runs itself",
+        /// What a change of priority leads to.
+        Tested = "if it waits, it is tested as if woken; if it runs and weighs less, it is rescheduled",
+    }
+
+    /// What a change of priority of a fair task leads to that is alone on its CPU.
+    LonePrioChange {
+        /// The same as of others.
+        LikeOthers = "the same as of others",
+        /// Nothing.
+        Ignored = "nothing",
+    }
+
     /// At which changes of utilization a governor is asked.
     GovernorHook {
         /// Whenever a root queue's averages have decayed, wherever that happens.
@@ -361,6 +377,10 @@ pub struct Behaviours {
     pub headroom: Headroom,
     /// See [`IoBoost`].
     pub io_boost: IoBoost,
+    /// See [`NiceChange`].
+    pub nice_change: NiceChange,
+    /// See [`LonePrioChange`].
+    pub lone_prio_change: LonePrioChange,
     /// See [`GovernorHook`].
     pub governor_hook: GovernorHook,
     /// See [`Hrtick`].
@@ -433,6 +453,8 @@ impl Behaviours {
             ("virtual zero", self.virtual_zero.describe(), true),
             ("fork placement", self.fork_placement.describe(), true),
             ("empty group", self.empty_group.describe(), true),
+            ("other nice level", self.nice_change.describe(), true),
+            ("other priority of a lone task", self.lone_prio_change.describe(), true),
             ("headroom", self.headroom.describe(), true),
             ("boost after I/O", self.io_boost.describe(), true),
             ("governor", self.governor_hook.describe(), true),

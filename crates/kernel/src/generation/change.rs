@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup, ForkPlacement,
-    ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit, Pick, Placement,
-    ProtectionStart, Request, Reschedule, Reweight, RtLimit, SliceProtection, TestPick, TickPreemption,
-    VirtualZero, WakeupPreemption, Yield,
+    ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit, LonePrioChange,
+    NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule, Reweight, RtLimit, SliceProtection,
+    TestPick, TickPreemption, VirtualZero, WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::balance::BalanceEffect;
@@ -108,6 +108,10 @@ pub enum Effect {
     RtLimit(RtLimit),
     /// Another end of slices by a timer.
     Hrtick(Hrtick),
+    /// Another answer to a new nice level.
+    NiceChange(NiceChange),
+    /// Another answer to a lone task's new priority.
+    LonePrioChange(LonePrioChange),
     /// Another hook for governors.
     GovernorHook(GovernorHook),
     /// Another rule for balancing.
@@ -164,6 +168,8 @@ impl Effect {
             Effect::IoBoost(rule) => behaviours.io_boost = rule,
             Effect::Hrtick(rule) => behaviours.hrtick = rule,
             Effect::RtLimit(rule) => behaviours.rt_limit = rule,
+            Effect::NiceChange(rule) => behaviours.nice_change = rule,
+            Effect::LonePrioChange(rule) => behaviours.lone_prio_change = rule,
             Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
             Effect::Balance(effect) => effect.apply(&mut generation.balance),
             Effect::Domain(effect) => effect.apply(&mut generation.domain),

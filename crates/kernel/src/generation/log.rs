@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use super::behaviour::{
     Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup,
-    ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit, Pick,
-    Placement, ProtectionStart, Request, Reschedule, Reweight, RtLimit, SliceProtection, TestPick,
-    TickPreemption, VirtualZero, WakeupPreemption, Yield,
+    ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit,
+    LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule, Reweight, RtLimit,
+    SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::left_out::LEFT_OUT_CHANGES;
@@ -87,6 +87,8 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     hrtick: Hrtick::NotFollowed,
     rt_limit: RtLimit::EachPeriod,
     governor_hook: GovernorHook::EveryQueueUpdate,
+    nice_change: NiceChange::Reschedules,
+    lone_prio_change: LonePrioChange::LikeOthers,
 };
 
 /// A kernel that somebody built: a release with back-ports.
@@ -192,6 +194,12 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("b8c96361402a", "util-est-fastup", (5, 5), "sched/fair/util_est: Implement faster ramp-up EWMA on utilization increases", &[
         Effect::AddFeature(Feature::UtilEstFastup, true),
+    ]),
+    change("7c2e8bbd87db", "lone-prio-change", (5, 6), "sched: Spare resched IPI when prio changes on a single fair task", &[
+        Effect::LonePrioChange(LonePrioChange::Ignored),
+    ]),
+    change("5443a0be6121", "nice-tested", (5, 6), "sched: Use fair:prio_changed() instead of ad-hoc implementation", &[
+        Effect::NiceChange(NiceChange::Tested),
     ]),
     change("2586af1ac187", "no-rt-share", (5, 10), "sched/rt: Disable RT_RUNTIME_SHARE by default", &[
         Effect::SetFeature(Feature::RtRuntimeShare, false),

@@ -3,10 +3,11 @@
 //! Must not know: what else these commits changed, and what the rules do.
 
 use super::rules::{
-    AttachLoadSum, AttachPoint, DetachPoint, GroupDivider, GroupLoadUnchanged, GroupRunnableSum, IdleSync,
-    InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag, PeltRules, QueueDecay,
-    RunnableBoost, RunnableKind, Signal, SumSync, SyncSite, TgContribution, ThrottleClock, UtilEstCapacity,
-    UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin, UtilEstRise, UtilEstWaiting,
+    AttachLoadSum, AttachPoint, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
+    GroupRunnableSum, IdleSync, InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag,
+    PeltRules, QueueDecay, RunnableBoost, RunnableKind, Signal, SumSync, SyncSite, TgContribution,
+    ThrottleClock, UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin, UtilEstRise,
+    UtilEstWaiting,
 };
 
 /// One rule that a commit replaces.
@@ -16,6 +17,8 @@ pub enum PeltEffect {
     Invariance(Invariance),
     /// Another [`RunnableKind`].
     Runnable(RunnableKind),
+    /// Another [`DelayedTasks`].
+    DelayedTasks(DelayedTasks),
     /// Another [`IdleSync`].
     IdleSync(IdleSync),
     /// Another [`LostIdleCheck`].
@@ -70,6 +73,7 @@ impl PeltEffect {
         match self {
             PeltEffect::Invariance(rule) => rules.invariance = rule,
             PeltEffect::Runnable(rule) => rules.runnable = rule,
+            PeltEffect::DelayedTasks(rule) => rules.delayed_tasks = rule,
             PeltEffect::IdleSync(rule) => rules.idle_sync = rule,
             PeltEffect::LostIdleCheck(rule) => rules.lost_idle_check = rule,
             PeltEffect::ThrottleClock(rule) => rules.throttle_clock = rule,
@@ -103,6 +107,7 @@ impl PeltEffect {
         match self {
             PeltEffect::Invariance(rule) => rule.describe(),
             PeltEffect::Runnable(rule) => rule.describe(),
+            PeltEffect::DelayedTasks(rule) => rule.describe(),
             PeltEffect::IdleSync(rule) => rule.describe(),
             PeltEffect::LostIdleCheck(rule) => rule.describe(),
             PeltEffect::ThrottleClock(rule) => rule.describe(),
@@ -279,6 +284,9 @@ pub const PELT_CHANGES: &[PeltChange] = &[
     change("72bffbf57c52", "initial-util-weight", (6, 10), "sched/fair: Fix initial util_avg calculation", &[
         PeltEffect::InitialUtilWeight(InitialUtilWeight::ScaledDown),
     ]),
+    change("76f2f783294d", "delayed-not-runnable", (6, 13), "sched/eevdf: More PELT vs DELAYED_DEQUEUE", &[
+        PeltEffect::DelayedTasks(DelayedTasks::NotRunnable),
+    ]),
     change("f2d650618bc7", "util-est-any-capacity", (6, 16), "sched/fair: Allow decaying util_est when util_avg > CPU capa", &[
         PeltEffect::UtilEstCapacity(UtilEstCapacity::Any),
     ]),
@@ -337,10 +345,11 @@ impl PeltRules {
     ];
 
     /// Linux 6.1.192 as Debian 12 builds it.
-    pub const DEBIAN_6_1: &'static [&'static str] = &["group-runnable-wide"];
+    pub const DEBIAN_6_1: &'static [&'static str] = &["17e3e88ed0b6", "group-runnable-wide"];
 
     /// Linux 6.12.107 as Debian 13 builds it.
-    pub const DEBIAN_6_12: &'static [&'static str] = &["17e3e88ed0b6", "ca125231dd29", "boost-with-task"];
+    pub const DEBIAN_6_12: &'static [&'static str] =
+        &["76f2f783294d", "17e3e88ed0b6", "ca125231dd29", "boost-with-task"];
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ impl PeltRules {
         vec![
             ("invariance", self.invariance.describe()),
             ("third signal", self.runnable.describe()),
+            ("delayed sleepers of a queue", self.delayed_tasks.describe()),
             ("clock of an idle CPU", self.idle_sync.describe()),
             ("lost idle time", self.lost_idle_check.describe()),
             ("clock while throttled", self.throttle_clock.describe()),

@@ -33,6 +33,13 @@ behaviours! {
         TaskCount: "number of runnable tasks over time (runnable_avg)",
     }
 
+    /// Whether a queue's and a group's number of runnable tasks counts those whose dequeue is delayed; such an entity itself
+    /// never counts as runnable.
+    DelayedTasks {
+        Runnable: "sleepers that have not left their queue count as runnable for it and for its groups",
+        NotRunnable: "sleepers that have not left their queue do not count as runnable",
+    }
+
     /// When the PELT clock of an idle CPU is set to the task clock.
     IdleSync {
         NextUpdate: "at the first clock update while idle",
@@ -256,6 +263,8 @@ pub struct PeltRules {
     pub invariance: Invariance,
     /// See [`RunnableKind`].
     pub runnable: RunnableKind,
+    /// See [`DelayedTasks`].
+    pub delayed_tasks: DelayedTasks,
     /// See [`IdleSync`].
     pub idle_sync: IdleSync,
     /// See [`LostIdleCheck`].
@@ -303,6 +312,7 @@ impl PeltRules {
     pub const BASE: PeltRules = PeltRules {
         invariance: Invariance::Contribution,
         runnable: RunnableKind::LoadWeighted,
+        delayed_tasks: DelayedTasks::Runnable,
         idle_sync: IdleSync::NextUpdate,
         lost_idle_check: LostIdleCheck::FairPick,
         throttle_clock: ThrottleClock::Task,
