@@ -1,7 +1,7 @@
 //! Task groups (`struct task_group`): one queue and one entity a CPU, and how a group's weight is shared out among them.
 
 mod changes;
-mod idle;
+pub(crate) mod idle;
 mod moving;
 mod rules;
 #[cfg(test)]
@@ -222,7 +222,7 @@ impl Scheduler {
 }
 
 /// `tg->shares` of a cgroup v2 weight: 100 is nice 0 (`sched_weight_from_cgroup()`, rounded to the nearest).
-fn shares_of_cgroup_weight(weight: u64) -> u64 {
+pub(crate) fn shares_of_cgroup_weight(weight: u64) -> u64 {
     let scaled_down = (weight * 1024 + 50) / 100;
     LoadWeight::from_scaled_down(scaled_down.clamp(2, 1 << 18)).raw()
 }

@@ -136,6 +136,8 @@ fn describe(effect: &Effect) -> String {
         Effect::Balance(effect) => format!("balancing: {}", effect.describe()),
         Effect::Domain(effect) => format!("domains: {}", effect.describe()),
         Effect::GovernorHook(rule) => format!("governor: {}", rule.describe()),
+        Effect::NiceChange(rule) => format!("other nice level: {}", rule.describe()),
+        Effect::LonePrioChange(rule) => format!("other priority of a lone task: {}", rule.describe()),
         Effect::NotModelled(what) => format!("not modelled: {what}"),
     }
 }

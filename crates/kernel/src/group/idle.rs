@@ -5,6 +5,9 @@ use crate::entity::CfsRqId;
 use crate::group::{GroupId, IdleGroups};
 use crate::weight::{IDLE_POLICY_WEIGHT, LoadWeight};
 
+/// Shares of an idle group, scaled up.
+pub(crate) const IDLE_SHARES: u64 = LoadWeight::from_scaled_down(IDLE_POLICY_WEIGHT).raw();
+
 impl Scheduler {
     /// Whether groups can be made idle.
     pub fn knows_idle_groups(&self) -> bool {
@@ -24,15 +27,19 @@ impl Scheduler {
         if group == GroupId::ROOT || self.groups[group.0 as usize].idle == idle {
             return true;
         }
+        self.mark_group_idle(group, idle);
+        let shares = if idle { IDLE_SHARES } else { LoadWeight::of_nice(0).raw() };
+        self.set_group_shares(group, shares);
+        true
+    }
+
+    /// What is in a group counts as idle from now on, or no longer; its weight stays.
+    pub(crate) fn mark_group_idle(&mut self, group: GroupId, idle: bool) {
         self.groups[group.0 as usize].idle = idle;
         self.idle_policy_used |= idle;
         for cpu in self.topology.cpus() {
             self.count_group_as_idle(self.cfs_rq_of_group(group, cpu), idle);
         }
-        let weight =
-            if idle { LoadWeight::from_scaled_down(IDLE_POLICY_WEIGHT) } else { LoadWeight::of_nice(0) };
-        self.set_group_shares(group, weight.raw());
-        true
     }
 
     /// The queues above one whose group has just become idle, or is no longer, count its tasks anew.

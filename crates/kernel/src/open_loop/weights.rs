@@ -11,7 +11,9 @@ use super::EntityId;
 use crate::core::Scheduler;
 use crate::entity::SeId;
 use crate::generation::behaviour::Reweight;
-use crate::group::GroupId;
+use crate::group::idle::IDLE_SHARES;
+use crate::group::{GroupId, shares_of_cgroup_weight};
+use crate::pelt::{GroupLoad, MIN_SHARES};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
@@ -107,5 +109,69 @@ impl Scheduler {
             self.stand_on(cpu);
             self.take_new_shares(group, cpu);
         }
+    }
+
+    /// What it tells of a group that its entity on some CPU has been given `weight`, scaled up: that the group has become idle,
+    /// or is no longer. `None` where it tells nothing new.
+    ///
+    /// No entity of an idle group weighs more than the group's shares; and those are far below the least that a group can be
+    /// given, so that a weight and the part of the group's load that earned it tell which of the two the shares are.
+    pub fn idleness_told(&self, entity: EntityId, weight: u64) -> Option<(GroupId, bool)> {
+        let queue = self.cfs(self.se(entity.0).my_q.filter(|_| self.knows_idle_groups())?);
+        let (group, is_idle) = (queue.group, self.groups[queue.group.0 as usize].idle);
+        if weight > IDLE_SHARES {
+            return is_idle.then_some((group, false));
+        }
+        let least = shares_of_cgroup_weight(1);
+        let shares = shares_earning(self.group_load(queue), weight)?;
+        (!is_idle && shares < IDLE_SHARES.midpoint(least)).then_some((group, true))
+    }
+
+    /// A group is idle from now on, or no longer; the weights of its entities are given.
+    pub fn force_group_idle(&mut self, group: GroupId, idle: bool) {
+        self.mark_group_idle(group, idle);
+        self.groups[group.0 as usize].shares = if idle { IDLE_SHARES } else { LoadWeight::of_nice(0).raw() };
+    }
+}
+
+/// The shares of which a queue's part of its group's load earns `weight`; `None` where the part is nothing, or so small that the
+/// weight is the least that there is.
+fn shares_earning(group: GroupLoad, weight: u64) -> Option<u64> {
+    let load = u64::try_from(group.weight.max(group.load_avg)).ok()?;
+    let others = u64::try_from(group.tg_load_avg - group.tg_load_avg_contrib).unwrap_or(0);
+    (load > 0 && weight > MIN_SHARES as u64).then(|| weight * (others + load) / load)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{Bed, MS};
+
+    /// A group whose tasks are on two CPUs becomes idle and ceases to be: the new weight of either entity tells it.
+    #[test]
+    fn a_new_weight_tells_whether_a_group_is_idle() {
+        let mut bed = Bed::new("v6.12", 2, 1);
+        let group = bed.scheduler.new_group(GroupId::ROOT, 50);
+        bed.spawn_in(group, 0);
+        bed.spawn_in(group, 1);
+        bed.run(0, 50);
+        bed.run(1, 50);
+        let entities = [0, 1].map(|cpu| bed.scheduler.group_entity(group, Cpu(cpu)).expect("a group's"));
+        let weights = |bed: &Bed| entities.map(|entity| bed.scheduler.entity_view(entity).weight);
+        for idle in [true, false] {
+            let mut told = bed.scheduler.clone();
+            bed.pass(MS);
+            bed.at(0);
+            bed.scheduler.set_group_idle(group, idle);
+            for (entity, weight) in entities.into_iter().zip(weights(&bed)) {
+                assert_eq!(told.idleness_told(entity, weight), Some((group, idle)), "{weight}");
+            }
+            let root = told.rqs[0].cfs;
+            told.force_group_idle(group, idle);
+            assert_eq!(told.cfs(root).h_nr_idle, u32::from(idle));
+            assert_eq!(told.idleness_told(entities[0], weights(&bed)[0]), None, "no news");
+        }
+        bed.scheduler.set_group_weight(group, 1);
+        assert_eq!(bed.scheduler.idleness_told(entities[0], weights(&bed)[0]), None, "the least weight");
     }
 }

@@ -53,10 +53,22 @@ impl Walker {
     pub(super) fn begin_new_shares(&mut self, record: &Record, probe: &Probe) {
         let Some(cpu) = probe.cpu() else { return };
         if self.shares_are_set(record) {
+            self.follow_idleness(probe);
             self.cpus[record.cpu.index()].weighs = Some(cpu);
         } else if !self.by_lag && probe.group_entity().is_some() && !self.is_in_step(record) {
             self.stand_at(record, cpu);
+            self.follow_idleness(probe);
             self.take_new_weight(probe);
+        }
+    }
+
+    /// Nothing prints that a group becomes idle, or is no longer; the weights do that its entities get.
+    fn follow_idleness(&mut self, probe: &Probe) {
+        let (Some(entity), Some(weight)) = (self.probed_entity(probe), probe.unsigned(Key::NewWeight)) else {
+            return;
+        };
+        if let Some((group, idle)) = self.sched.idleness_told(entity, weight) {
+            self.sched.force_group_idle(group, idle);
         }
     }
 
