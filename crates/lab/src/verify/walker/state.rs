@@ -286,6 +286,8 @@ pub(super) struct CpuInfo {
     pub tick_phase: Option<u64>,
     /// When its last tick came.
     pub ticked_at: Option<Ns>,
+    /// It has looked for work for want of its own since it last balanced.
+    pub wanted_work: bool,
     /// Since when it idles, until a task is woken there.
     pub idle_since: Option<Ns>,
     /// Wakeups that were left to this CPU and have not arrived.

@@ -23,6 +23,7 @@ impl Walker {
         if switch.prev_comm.as_bytes().starts_with(b"migration/") {
             self.end_push(cpu);
         }
+        self.cpus[cpu.index()].wanted_work |= switch.next_pid == Pid::IDLE;
         self.attach_task(record, next);
         self.return_unseen(next);
         if self.blocks(&switch) {

@@ -81,6 +81,7 @@ impl Walker {
             return;
         };
         let here = record.cpu.index();
+        self.cpus[here].wanted_work |= occasion == Occasion::Newidle;
         let continues = !self.cpus[here].detached.is_empty();
         let batch = self.cpus[here].balancing.batch.take();
         let batch = batch.filter(|batch| continues && (batch.source, batch.dest) == (source, dest));

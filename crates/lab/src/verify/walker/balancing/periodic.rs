@@ -29,13 +29,17 @@ impl Walker {
         }
     }
 
-    /// A CPU balances in the soft interrupt; an idle one that was asked to does so for all idle ones.
+    /// A CPU balances in the soft interrupt; an idle one that was asked to does so for all idle ones. It comes when a level is
+    /// due, but for nothing where the CPU has looked for work meanwhile: that has it come as early as to an idle CPU, and a
+    /// busy one's levels are due later.
     pub(in super::super) fn balance_in_softirq(&mut self, record: &Record) {
         let here = record.cpu;
         let ticked = self.cpus[here.index()].ticked_at;
         let by_tick = ticked.is_some_and(|ticked| record.time.since(ticked) <= AFTER_TICK);
         if by_tick || record.context != Pid::IDLE {
-            self.follow_periodic(record, here, true);
+            let wanted_work = std::mem::take(&mut self.cpus[here.index()].wanted_work);
+            let surely = !wanted_work || self.runs_idle(here);
+            self.follow_periodic(record, here, surely);
             return;
         }
         for cpu in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
