@@ -25,14 +25,16 @@ enum Version {
 }
 
 /// Groups below one of our own, which is made in the group that we are started in, so that limits which hold for us hold for
-/// them; all are taken down when this is dropped.
+/// them, or in the nearest around it that may have groups with the controller; all are taken down when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Groups {
     version: Version,
     top: PathBuf,
-    /// The group that we are started in; the top where it does not pass the controller on.
+    /// The group that we are started in.
     home: PathBuf,
-    /// The home did not pass the controller on before, and does not afterwards.
+    /// The group that ours is made in.
+    place: PathBuf,
+    /// The place did not pass the controller on before, and does not afterwards.
     passed_on: bool,
     /// Our own group, which holds the process.
     base: PathBuf,
@@ -61,34 +63,60 @@ impl Groups {
         let (version, top) = find(mount).ok_or_else(|| {
             format!("no control group hierarchy with the cpu controller is mounted at {}", mount.display())
         })?;
-        let number = CREATED.fetch_add(1, Ordering::Relaxed);
         let home = home(version, &top, memberships);
-        let base = home.join(format!("fairlab-{}-{number}", std::process::id()));
+        let mut refused = None;
+        for place in home.ancestors().take_while(|place| place.starts_with(&top)) {
+            if !serves(version, place) {
+                continue;
+            }
+            match Groups::begin(version, &top, &home, place, marker) {
+                Ok(mut groups) => return specs.iter().try_for_each(|spec| groups.add(spec)).map(|()| groups),
+                // What the group that we are in says tells most.
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        Err(refused
+            .unwrap_or_else(|| format!("no control group with the cpu controller is at {}", top.display())))
+    }
+
+    /// Our own group, in `place`, with this process in it. What was done until an error is undone.
+    fn begin(
+        version: Version,
+        top: &Path,
+        home: &Path,
+        place: &Path,
+        marker: Option<&Path>,
+    ) -> Result<Groups, String> {
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        let base = place.join(format!("fairlab-{}-{number}", std::process::id()));
         make(&base)?;
+        let (top, home, place) = (top.to_path_buf(), home.to_path_buf(), place.to_path_buf());
         let marker = marker.map(Path::to_path_buf);
-        let mut groups = Groups { version, top, home, passed_on: false, base, folders: Vec::new(), marker };
+        let mut groups =
+            Groups { version, top, home, place, passed_on: false, base, folders: Vec::new(), marker };
         if version == Version::Two {
-            groups.begin_below_home()?;
+            groups.pass_on()?;
         }
         groups.tell(&groups.base, &GroupSpec::new(""));
         if version == Version::Two {
             // A controller is passed on before there is a process in the group, or to threaded groups only.
             write(&groups.base.join("cgroup.procs"), &std::process::id().to_string())?;
         }
-        for spec in specs {
-            groups.add(spec)?;
-        }
         Ok(groups)
     }
 
-    /// Lets the home pass the controller on. At the top it may as it is; elsewhere there are processes in it, beside which there
-    /// may be threaded groups only.
-    fn begin_below_home(&mut self) -> Result<(), String> {
-        if self.home != self.top {
-            write(&self.base.join("cgroup.type"), "threaded")?;
-            self.passed_on = !has_cpu(&self.home.join("cgroup.subtree_control"));
+    /// Lets the place pass the controller on. At the top it may as it is; elsewhere, beside processes in it, there may be
+    /// threaded groups only, and those only where no group beside them holds processes of its own.
+    fn pass_on(&mut self) -> Result<(), String> {
+        if self.place != self.top {
+            let holds_processes =
+                fs::read_to_string(self.place.join("cgroup.procs")).map_or(true, |list| !list.is_empty());
+            if holds_processes {
+                write(&self.base.join("cgroup.type"), "threaded")?;
+            }
+            self.passed_on = !has_cpu(&self.place.join("cgroup.subtree_control"));
         }
-        self.allow_cpu(&self.home)
+        self.allow_cpu(&self.place)
     }
 
     fn add(&mut self, spec: &GroupSpec) -> Result<(), String> {
@@ -158,13 +186,13 @@ impl Drop for Groups {
             let _ = fs::remove_dir(folder);
         }
         if self.passed_on {
-            let _ = write(&self.home.join("cgroup.subtree_control"), "-cpu");
+            let _ = write(&self.place.join("cgroup.subtree_control"), "-cpu");
         }
     }
 }
 
-/// The group of the hierarchy at `top` that a process with these memberships (`/proc/self/cgroup`) is in; the top itself where
-/// that group does not have the controller, or cannot be seen from here.
+/// The group of the hierarchy at `top` that a process with these memberships (`/proc/self/cgroup`) is in; the top where that
+/// cannot be seen from here.
 fn home(version: Version, top: &Path, memberships: &str) -> PathBuf {
     let is_ours = |controllers: &str| match version {
         Version::One => controllers.split(',').any(|name| name == "cpu"),
@@ -174,11 +202,15 @@ fn home(version: Version, top: &Path, memberships: &str) -> PathBuf {
     let ours = parts.find(|part| part.len() == 3 && is_ours(part[1]));
     let below = ours.map_or("", |part| part[2]).trim_start_matches('/');
     let home = top.join(below);
-    let serves = match version {
-        Version::One => home.join("tasks").is_file(),
-        Version::Two => has_cpu(&home.join("cgroup.controllers")),
-    };
-    if below.is_empty() || below.starts_with("..") || !serves { top.to_path_buf() } else { home }
+    if below.is_empty() || below.starts_with("..") || !home.is_dir() { top.to_path_buf() } else { home }
+}
+
+/// Whether groups with the controller can be made in this one.
+fn serves(version: Version, place: &Path) -> bool {
+    match version {
+        Version::One => place.join("tasks").is_file(),
+        Version::Two => has_cpu(&place.join("cgroup.controllers")),
+    }
 }
 
 /// Whether the controller is in such a list.
@@ -213,7 +245,17 @@ fn write(path: &Path, value: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
+
+    use fairlab_event::Ns;
+
     use super::*;
+    use crate::clock::{Clock, sleep};
+    use crate::processes::Tasks;
+
+    /// Who moves this process is alone.
+    static MOVING: Mutex<()> = Mutex::new(());
 
     #[test]
     fn weights_are_shares_of_the_first_version() {
@@ -228,23 +270,24 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_made_where_the_process_is() {
+    fn a_process_is_in_one_group_of_each_hierarchy() {
         let mount = std::env::temp_dir().join(format!("fairlab-cgroups-{}", std::process::id()));
         fs::create_dir_all(mount.join("a/b")).expect("folders");
-        fs::create_dir_all(mount.join("a/c")).expect("folders");
-        fs::write(mount.join("a/b/cgroup.controllers"), "cpu memory\n").expect("a file");
-        fs::write(mount.join("a/c/cgroup.controllers"), "memory\n").expect("a file");
+        fs::write(mount.join("a/cgroup.controllers"), "cpu memory\n").expect("a file");
+        fs::write(mount.join("a/b/cgroup.controllers"), "memory\n").expect("a file");
         fs::write(mount.join("a/tasks"), "").expect("a file");
         let of = |version, memberships: &str| {
             let home = home(version, &mount, memberships);
             home.strip_prefix(&mount).expect("below the top").display().to_string()
         };
         assert_eq!(of(Version::Two, "1:cpu:/x\n0::/a/b\n"), "a/b");
-        assert_eq!(of(Version::Two, "0::/a/c\n"), "", "the controller is not passed on to it");
         assert_eq!(of(Version::Two, "0::/../../a/b\n"), "", "it lies outside of this namespace");
         assert_eq!(of(Version::One, "4:memory:/a/b\n3:cpuacct,cpu:/a\n0::/a/b\n"), "a");
         assert_eq!(of(Version::One, "3:cpu:/gone\n"), "");
         assert_eq!(of(Version::Two, ""), "");
+        let serving = [Version::One, Version::Two]
+            .map(|version| ["a", "a/b"].map(|name| serves(version, &mount.join(name))));
+        assert_eq!(serving, [[true, false], [true, false]]);
         fs::remove_dir_all(&mount).expect("taken down");
     }
 
@@ -266,6 +309,7 @@ mod tests {
 
     #[test]
     fn groups_are_made_entered_and_taken_down() {
+        let _alone = MOVING.lock();
         let specs = [
             GroupSpec { weight: 200, ..GroupSpec::new("outer") },
             GroupSpec { parent: Some(0), ..GroupSpec::new("inner") },
@@ -296,5 +340,63 @@ mod tests {
         assert_eq!(groups.enter(2), Err("there is no group 2".to_string()));
         drop(groups);
         assert!(!base.exists());
+    }
+
+    /// In the second version only, as it is in a booted kernel: this process is put into groups of the test's, once for each rule
+    /// that the kernel has for groups with processes.
+    #[test]
+    fn groups_are_made_as_near_as_the_rules_for_processes_allow() {
+        let top = Path::new(MOUNT);
+        if !has_cpu(&top.join("cgroup.controllers")) || !may_make_groups() {
+            return;
+        }
+        let _alone = MOVING.lock();
+        let outer = top.join(format!("fairlab-near-{}", std::process::id()));
+        let inner = outer.join("inner");
+        fs::create_dir_all(&inner).expect("groups");
+        let back = home(Version::Two, top, &fs::read_to_string("/proc/self/cgroup").expect("groups"));
+        let enter = |group: &Path| {
+            write(&group.join("cgroup.procs"), &std::process::id().to_string()).expect("a move");
+        };
+        let made_in = || {
+            let groups =
+                Groups::create(&[GroupSpec { weight: 200, ..GroupSpec::new("one") }], None).expect("groups");
+            groups.enter(0).expect("a place");
+            assert_eq!(
+                fs::read_to_string(groups.folders[0].join("cpu.weight")).expect("a weight").trim(),
+                "200"
+            );
+            let place = groups.base.parent().map(Path::to_path_buf);
+            drop(groups);
+            place.expect("a group around ours")
+        };
+        write(&top.join("cgroup.subtree_control"), "+cpu").expect("the top passes it on");
+        enter(&outer);
+        assert_eq!(made_in(), outer, "beside a group without processes");
+        // What one group had passed on it does not pass on afterwards.
+        assert!(!has_cpu(&outer.join("cgroup.subtree_control")));
+        enter(&inner);
+        assert_eq!(made_in(), outer, "the inner one has not got the controller");
+        write(&outer.join("cgroup.subtree_control"), "+cpu").expect("it is passed on");
+        assert_eq!(made_in(), inner);
+        write(&outer.join("cgroup.subtree_control"), "-cpu").expect("not any more");
+        let mut tasks = Tasks::new().expect("room for a process");
+        let moves = inner.join("cgroup.procs");
+        let neighbour = move || {
+            let moved = write(&moves, &std::process::id().to_string());
+            sleep(Ns::from_secs(60));
+            i32::from(moved.is_err())
+        };
+        tasks.start("neighbour", false, neighbour).expect("a process");
+        while fs::read_to_string(inner.join("cgroup.procs")).expect("a list").lines().count() < 2 {
+            std::thread::yield_now();
+        }
+        enter(&outer);
+        assert_eq!(made_in(), top, "threads and processes of two groups cannot lie beside each other");
+        enter(&back);
+        tasks.wait(&Clock::start(), None, &AtomicBool::new(true));
+        for folder in [&inner, &outer] {
+            fs::remove_dir(folder).expect("taken down");
+        }
     }
 }
