@@ -187,6 +187,10 @@ fn schedstats_of_two_kernels_stand_beside_each_other() {
     assert_refused(&["compare", "--schedstat", old_text], "takes two files or folders, and these are 1");
     let missing = ["compare", "--schedstat", old_text, "--schedstat", "/nonexistent/schedstat"];
     assert_refused(&missing, "cannot read /nonexistent/schedstat");
+    let empty = temporary("new").join("empty");
+    std::fs::write(&empty, "").expect("a file");
+    let empty = ["compare", "--schedstat", old_text, "--schedstat", empty.to_str().expect("a path")];
+    assert_refused(&empty, "is empty; a kernel that was built without CONFIG_SCHEDSTATS has none");
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let wrong = ["compare", "--schedstat", manifest, "--schedstat", old_text];
     assert_refused(

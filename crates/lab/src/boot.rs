@@ -286,6 +286,11 @@ impl Booted {
         self.files.text(name).ok()
     }
 
+    /// Whether the kernel counts how long tasks wait and sleep (`/proc/schedstat`).
+    pub fn has_schedstats(&self) -> bool {
+        self.file("schedstat-before").is_some_and(|text| !text.is_empty())
+    }
+
     /// Writes a recording's folder, which `fairlab verify` takes as it is, with the trace also as a trace.dat.
     ///
     /// # Errors

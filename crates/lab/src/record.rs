@@ -87,6 +87,9 @@ impl RecordOptions {
     }
 }
 
+/// The switch of schedstats, 0 by default; only kernels that were built with them have it.
+const SCHEDSTATS: &str = "/proc/sys/kernel/sched_schedstats";
+
 /// A buffer of this size a CPU holds half a second of a busy one, KiB.
 const BUFFER_KB: u32 = 8192;
 
@@ -99,6 +102,8 @@ pub struct Recorded {
     pub pid: u32,
     /// Events asked for that this kernel does not have.
     pub missing: Vec<String>,
+    /// Whether the kernel counts how long tasks wait and sleep, and says so in events; `None` where it was built without that.
+    pub schedstats: Option<bool>,
     /// Events that buffers had no room for.
     pub dropped: u64,
     /// Events of probes, by name.
@@ -157,7 +162,13 @@ pub fn record(options: &RecordOptions, command: &[String], stop: &AtomicBool) ->
         read_path(&copied.0, &ReadOptions::default(), &mut (&mut trace, count)).map_err(|error| {
             LabError::new(format!("what was recorded cannot be read: {error}"), "record for longer")
         })?;
-    Ok(Recorded { status, pid, missing, dropped, probes, import, losses: trace.finish()? })
+    let schedstats = schedstats(Path::new(SCHEDSTATS));
+    Ok(Recorded { status, pid, missing, schedstats, dropped, probes, import, losses: trace.finish()? })
+}
+
+/// What the switch says of `sched_stat_wait` and its like: tracepoints are there without it, and are never hit.
+fn schedstats(switch: &Path) -> Option<bool> {
+    fs::read_to_string(switch).ok().map(|state| state.trim() != "0")
 }
 
 /// Buffers, clock, events. Returns the events that are not there.
@@ -395,6 +406,22 @@ mod tests {
         assert_eq!(names_in(&tracefs.top().join("instances")), Vec::<String>::new());
         assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 1);
         fs::remove_dir_all(folder).expect("the folder");
+    }
+
+    #[test]
+    fn a_kernel_has_schedstats_on_or_off_or_not_at_all() {
+        let folder = empty_folder("schedstats");
+        let switch = folder.join("sched_schedstats");
+        assert_eq!(schedstats(&switch), None);
+        for (state, expected) in [("0\n", false), ("1\n", true)] {
+            fs::write(&switch, state).expect("a file");
+            assert_eq!(schedstats(&switch), Some(expected));
+        }
+        fs::remove_dir_all(&folder).expect("taken down");
+        // Events and their switch come together.
+        let Ok(tracefs) = tracefs::Tracefs::find() else { return };
+        let has_events = tracefs.top().join("events/sched/sched_stat_wait").is_dir();
+        assert_eq!(schedstats(Path::new(SCHEDSTATS)).is_some(), has_events);
     }
 
     #[test]

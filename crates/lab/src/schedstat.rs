@@ -78,14 +78,26 @@ pub fn read_schedstat(path: &Path) -> Result<Counted, LabError> {
     }
     Err(LabError::new(
         format!("{name} holds no schedstat"),
-        "name a file, or a folder with schedstat-before and schedstat-after, or with schedstat.txt",
+        format!(
+            "name a file, or a folder with schedstat-before and schedstat-after, or with schedstat.txt; {NOT_BUILT}"
+        ),
     ))
+}
+
+/// Of kernels that count nothing.
+const NOT_BUILT: &str = "a kernel that was built without CONFIG_SCHEDSTATS has none";
+
+fn hint_of(path: &Path) -> &'static str {
+    if path.starts_with("/proc") { NOT_BUILT } else { "check the path" }
 }
 
 fn read(path: &Path) -> Result<Schedstat, LabError> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
-        .map_err(|error| LabError::new(format!("cannot read {shown}: {error}"), "check the path"))?;
+        .map_err(|error| LabError::new(format!("cannot read {shown}: {error}"), hint_of(path)))?;
+    if text.is_empty() {
+        return Err(LabError::new(format!("{shown} is empty"), NOT_BUILT));
+    }
     Schedstat::read(&text).map_err(|problem| {
         LabError::new(format!("{shown} is no schedstat: {problem}"), "name a copy of /proc/schedstat")
     })

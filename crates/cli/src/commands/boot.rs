@@ -41,6 +41,12 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
     }
     let shown = args.out.clone().unwrap_or_else(|| "the trace".into());
     trace::warn(&shown, &booted.import, &[]);
+    if !booted.has_schedstats() {
+        eprintln!(
+            "fairlab: {}: this kernel was built without schedstats: no event says how long a task waited or slept",
+            shown.display()
+        );
+    }
     if booted.dropped > 0 {
         eprintln!(
             "fairlab: {} events were dropped for want of room; let the workload run for less",

@@ -31,6 +31,12 @@ pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
     if !recorded.missing.is_empty() {
         eprintln!("fairlab: {path}: this kernel has no {}", recorded.missing.join(", "));
     }
+    if recorded.schedstats == Some(false) {
+        eprintln!(
+            "fairlab: {path}: schedstats are off, so no event says how long a task waited or slept; \
+             'sysctl kernel.sched_schedstats=1' switches them on"
+        );
+    }
     if recorded.dropped > 0 {
         let hint = "take a larger --buffer-kb";
         eprintln!("fairlab: {path}: {} events were dropped for want of room; {hint}", recorded.dropped);
@@ -58,6 +64,7 @@ fn answer(args: &RecordArgs, recorded: &Recorded) -> Result<(), CliError> {
             "events": events,
             "dropped": recorded.dropped,
             "missing": recorded.missing,
+            "schedstats": recorded.schedstats,
             "probes": recorded.probes,
             "status": recorded.code(),
         })),
