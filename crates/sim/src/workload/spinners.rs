@@ -56,8 +56,7 @@ pub struct Spinners {
     created: usize,
     /// The tasks are there, and the main thread sleeps.
     settles: bool,
-    begun: bool,
-    /// How many tasks have been woken to begin.
+    /// How many tasks have been woken to begin; with the first, all may.
     woken: usize,
     slept: bool,
     over: bool,
@@ -101,7 +100,6 @@ impl Spinners {
             sleep: Ns::from_us(sleep.into()),
             created: 0,
             settles: false,
-            begun: false,
             woken: 0,
             slept: false,
             over: false,
@@ -116,7 +114,6 @@ impl Spinners {
         if !std::mem::replace(&mut self.settles, true) {
             return Action::Sleep(SETTLING);
         }
-        self.begun = true;
         if self.woken < self.spinners.len() {
             self.woken += 1;
             return Action::Wake(ThreadId(self.woken as u32));
@@ -167,7 +164,7 @@ impl Workload for Spinners {
                 return Action::SetScheduler { policy: None, nice, request: None, allowed: None };
             }
         }
-        if !self.begun {
+        if self.woken == 0 {
             return Action::Wait;
         }
         spinner.loops += u64::from(std::mem::take(&mut spinner.computes));
@@ -180,7 +177,7 @@ impl Workload for Spinners {
     }
 
     fn must_wait(&self, _: ThreadId) -> bool {
-        !self.begun
+        self.woken == 0
     }
 
     fn output(&self, _: Ns) -> String {
