@@ -342,15 +342,19 @@ mod tests {
         assert!(!base.exists());
     }
 
-    /// In the second version only, as it is in a booted kernel: this process is put into groups of the test's, once for each rule
-    /// that the kernel has for groups with processes.
+    /// The second version has rules for groups with processes: there, as in a booted kernel, this process is put into groups of
+    /// the test's, once for each rule.
     #[test]
     fn groups_are_made_as_near_as_the_rules_for_processes_allow() {
+        let _alone = MOVING.lock();
         let top = Path::new(MOUNT);
         if !has_cpu(&top.join("cgroup.controllers")) || !may_make_groups() {
+            match Groups::create(&[GroupSpec::new("one")], None) {
+                Ok(groups) => assert_eq!(groups.place, groups.home, "the first version has no such rules"),
+                Err(error) => assert!(error.contains("control group"), "{error}"),
+            }
             return;
         }
-        let _alone = MOVING.lock();
         let outer = top.join(format!("fairlab-near-{}", std::process::id()));
         let inner = outer.join("inner");
         fs::create_dir_all(&inner).expect("groups");
