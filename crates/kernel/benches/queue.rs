@@ -71,11 +71,11 @@ fn switch_there_and_back(scheduler: &mut Scheduler, other: TaskId) {
     }
 }
 
-/// CPU time of `what` in ns, the mean of many times.
-fn mean(mut what: impl FnMut(u64)) -> f64 {
+/// CPU time of `what` in ns, the mean of `turns` times.
+fn mean(turns: u64, mut what: impl FnMut(u64)) -> f64 {
     let start = time_on_cpu();
-    (0..TURNS).for_each(&mut what);
-    (time_on_cpu() - start) as f64 / TURNS as f64
+    (0..turns).for_each(&mut what);
+    (time_on_cpu() - start) as f64 / turns as f64
 }
 
 /// CPU time of this thread so far, ns: what others do on the machine does not count.
@@ -87,21 +87,24 @@ fn time_on_cpu() -> u64 {
 
 fn main() {
     let mut marked = Vec::new();
-    // A kernel named on the command line runs alone, three groups deep, for a profiler.
+    // A kernel named on the command line runs alone, three groups deep, for a profiler; a number of turns may follow.
     let alone = std::env::args().nth(1).filter(|name| !name.starts_with("--"));
-    let kernels = alone.as_deref().map_or(vec!["v5.10", "v6.6", "v6.12", "v7.2"], |kernel| vec![kernel]);
+    let turns = std::env::args().nth(2).and_then(|turns| turns.parse().ok()).unwrap_or(TURNS);
+    let kernels = alone
+        .as_deref()
+        .map_or(vec!["v4.18", "v5.5", "v5.10", "v6.6", "v6.12", "v7.2"], |kernel| vec![kernel]);
     for kernel in kernels {
         for depth in if alone.is_some() { vec![3] } else { vec![0, 3] } {
             let (mut scheduler, tasks) = scheduler(kernel, depth);
             let mut asleep = None;
-            let each = mean(|number| {
+            let each = mean(turns, |number| {
                 turn(&mut scheduler, Ns(1_000_000 + number * 50_000), &mut asleep, &mut marked);
             });
             asleep.into_iter().for_each(|task| wake(&mut scheduler, task));
             let curr = scheduler.curr(CPU);
             let other = tasks.into_iter().find(|&task| task != curr).expect("eight tasks");
-            let switch = mean(|_| switch_there_and_back(&mut scheduler, other)) / 2.0;
-            let test = mean(|_| {
+            let switch = mean(turns, |_| switch_there_and_back(&mut scheduler, other)) / 2.0;
+            let test = mean(turns, |_| {
                 std::hint::black_box(scheduler.wakeup_preempt(std::hint::black_box(other)));
             });
             println!(

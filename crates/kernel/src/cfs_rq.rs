@@ -54,13 +54,17 @@ impl Timeline {
     }
 
     /// The least vruntime, wherever it stands.
+    #[inline(always)]
     fn least_vruntime(&self) -> Option<Vruntime> {
         match self.order {
             TimelineOrder::Vruntime => self.leftmost().map(|entry| entry.vruntime),
-            TimelineOrder::Deadline => {
-                self.entries.iter().map(|entry| entry.vruntime).reduce(Vruntime::earliest)
-            }
+            TimelineOrder::Deadline => self.least_vruntime_of_all(),
         }
+    }
+
+    #[inline(never)]
+    fn least_vruntime_of_all(&self) -> Option<Vruntime> {
+        self.entries.iter().map(|entry| entry.vruntime).reduce(Vruntime::earliest)
     }
 
     /// The one after `se` (`__pick_next_entity()`).
@@ -270,6 +274,7 @@ impl CfsRq {
     ///
     /// `curr` is the running entity's vruntime if it is still on the queue. Kernel: `update_min_vruntime()`,
     /// `avg_vruntime_update()`, kernel/sched/fair.c.
+    #[inline]
     pub fn update_min_vruntime(&mut self, curr: Option<Vruntime>) {
         let minimum = self.minimum_with(curr);
         if minimum != self.min_vruntime {
@@ -278,6 +283,7 @@ impl CfsRq {
     }
 
     /// Where `min_vruntime` would move.
+    #[inline(always)]
     pub fn minimum_with(&self, curr: Option<Vruntime>) -> Vruntime {
         let waiting = self.timeline.least_vruntime();
         match (curr, waiting) {

@@ -1,6 +1,6 @@
 //! A schedulable entity: a task, or a group's share of one CPU (`struct sched_entity`).
 
-use crate::pelt::{EntityState, EntityWeight, SchedAvg};
+use crate::pelt::{EntityState, EntityWeight, RunnableLoad, SchedAvg};
 use crate::task::TaskId;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
@@ -112,6 +112,16 @@ impl SchedEntity {
             None => self.runnable_weight,
         };
         EntityState { weight: self.tracked_weight(), on_rq: self.on_rq, runnable_tasks, running }
+    }
+
+    /// What it counts as runnable on its queue while runnability is load-weighted.
+    #[inline(always)]
+    pub fn runnable_load(&self) -> RunnableLoad {
+        let weight = match self.task {
+            Some(_) => self.load,
+            None => LoadWeight::from_raw(self.runnable_weight),
+        };
+        RunnableLoad { weight: weight.scaled_down(), scaled_up: weight.raw() }
     }
 
     /// A group's entity on one CPU: it stands for the queue `below` on `cfs_rq`, under `parent`.

@@ -9,6 +9,7 @@ mod buddies;
 mod delay;
 #[cfg(test)]
 mod edges;
+mod follow;
 pub(crate) mod load;
 mod pick;
 mod place;
@@ -45,7 +46,7 @@ impl Scheduler {
 
     /// Virtual time of `run_time` ns at weight `load`, virtual ns.
     pub(crate) fn calc_delta_fair(&self, load: LoadWeight, run_time: u64) -> u64 {
-        self.generation.behaviours.arithmetic.calc_delta_fair(load, run_time)
+        self.generation.behaviours.arithmetic.calc_delta_fair(&load, run_time)
     }
 
     /// What a weight counts in a queue's averages (`avg_vruntime_weight()`).
@@ -58,7 +59,16 @@ impl Scheduler {
 }
 
 impl Arithmetic {
-    fn calc_delta_fair(self, load: LoadWeight, run_time: u64) -> u64 {
+    #[inline(always)]
+    fn calc_delta_fair(self, load: &LoadWeight, run_time: u64) -> u64 {
+        match load.is_nice_0() {
+            true => run_time,
+            false => self.calc_delta_of(load, run_time),
+        }
+    }
+
+    #[inline(never)]
+    fn calc_delta_of(self, load: &LoadWeight, run_time: u64) -> u64 {
         match self {
             Arithmetic::InverseTable => load.virtual_time(run_time),
             Arithmetic::WholeWeight => load.virtual_time_exact(run_time),

@@ -15,7 +15,7 @@ use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::{Pool, ThrottledWeight};
 use crate::fair::load::LoadUpdate;
 use crate::generation::behaviour::{EmptyGroup, Reweight};
-use crate::pelt::{GroupLoad, Invariance, RunnableKind, calc_group_shares};
+use crate::pelt::{GroupLoad, calc_group_shares};
 use crate::task::TaskId;
 use crate::weight::LoadWeight;
 
@@ -177,10 +177,10 @@ impl Scheduler {
         let throttled = self.bandwidth_used
             && self.generation.bandwidth.throttled_weight == ThrottledWeight::Kept
             && queue.runtime.throttle_count > 0;
-        let is_empty = queue.load.raw() == 0;
-        let keeps =
-            throttled || (is_empty && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight);
-        (!keeps).then(|| calc_group_shares(self.group_load(queue)) as u64)
+        let load = self.group_load(queue);
+        let keeps = throttled
+            || (load.weight == 0 && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight);
+        (!keeps).then(|| calc_group_shares(load) as u64)
     }
 
     #[inline(never)]
@@ -198,14 +198,6 @@ impl Scheduler {
             // To v6.5 the weight is set anew all the same.
             self.keep_weight_of_entity(se);
         }
-    }
-
-    /// Whether groups' entities have weights that are given, or a runnable weight beside, or what they accrue is scaled.
-    pub(crate) fn groups_are_special(&self) -> bool {
-        let rules = &self.generation.pelt;
-        self.weights_are_given()
-            || rules.runnable == RunnableKind::LoadWeighted
-            || rules.invariance == Invariance::Contribution
     }
 
     /// What the weight of a group's entity is computed from; `queue` is the one that it stands for.

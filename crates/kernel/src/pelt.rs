@@ -47,7 +47,7 @@ pub use clock::{CfsRqClock, RqClock, RqTime};
 pub use cpu_load::{CPU_LOAD_INDEXES, CpuLoad, source_load, target_load};
 pub use entity::{FairInitialUtil, IdleCpuTimes};
 pub use group::GroupEntity;
-pub use queue::{CfsRqLoad, Removed};
+pub use queue::{CfsRqLoad, Removed, RunnableLoad};
 pub use rules::{
     AttachLoadSum, AttachPoint, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
     GroupRunnableSum, IdleSync, InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag,

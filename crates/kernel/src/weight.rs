@@ -9,6 +9,9 @@ pub const IDLE_POLICY_WEIGHT: u64 = 3;
 /// Bits by which weights are scaled up on 64-bit kernels (`SCHED_FIXEDPOINT_SHIFT`).
 const FIXEDPOINT_SHIFT: u32 = 10;
 
+/// Scaled-up weight of a nice-0 task (`NICE_0_LOAD`).
+const UNIT: u64 = NICE_0_WEIGHT << FIXEDPOINT_SHIFT;
+
 /// Bits of the inverse weight's fixed point.
 const WMULT_SHIFT: u32 = 32;
 
@@ -142,13 +145,17 @@ impl LoadWeight {
         }
     }
 
+    /// Whether virtual time is run time.
+    pub const fn is_nice_0(self) -> bool {
+        self.weight == UNIT
+    }
+
     /// Virtual time of `delta` ns of run time by the whole weight: `delta · 2^20 / load.weight`, truncated once.
     ///
     /// Kernel: `calc_delta_fair()` from v7.1 (db4551e2ba34).
     pub const fn virtual_time_exact(self, delta: u64) -> u64 {
-        const UNIT: u64 = NICE_0_WEIGHT << FIXEDPOINT_SHIFT;
         match delta.checked_mul(UNIT) {
-            _ if self.weight == UNIT => delta,
+            _ if self.is_nice_0() => delta,
             Some(product) => product / self.weight,
             None => (delta as u128 * UNIT as u128 / self.weight as u128) as u64,
         }
@@ -158,7 +165,7 @@ impl LoadWeight {
     ///
     /// Kernel: `calc_delta_fair()`, kernel/sched/fair.c.
     pub const fn virtual_time(self, delta: u64) -> u64 {
-        if self.weight == NICE_0_WEIGHT << FIXEDPOINT_SHIFT {
+        if self.is_nice_0() {
             return delta;
         }
         calc_delta(delta, NICE_0_WEIGHT, self)

@@ -2,10 +2,11 @@
 
 use fairlab_event::{Cpu, EventKind, Ns};
 
+use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
-use crate::entity::{CfsRqId, SeId};
+use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::Feature;
-use crate::generation::behaviour::{SliceProtection, TickPreemption, VirtualZero};
+use crate::generation::behaviour::{Behaviours, SliceProtection, TickPreemption, VirtualZero};
 use crate::task::Task;
 
 impl Scheduler {
@@ -49,13 +50,7 @@ impl Scheduler {
         let entity = &mut self.entities[curr.0 as usize];
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let delta = now - entity.exec_start;
-        let virtual_delta = behaviours.arithmetic.calc_delta_fair(entity.load, delta) as i64;
-        entity.exec_start = now;
-        entity.sum_exec_runtime += delta;
-        entity.vruntime = entity.vruntime.plus(virtual_delta);
-        if behaviours.virtual_zero != VirtualZero::Average {
-            queue.update_min_vruntime(entity.on_rq.then_some(entity.vruntime));
-        }
+        move_on(behaviours, queue, entity, now);
         // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
         let may_make_way = by_deadline && queue.nr_running > 1;
         let request_used = by_deadline && !entity.vruntime.is_before(entity.deadline);
@@ -72,6 +67,12 @@ impl Scheduler {
             self.resched_curr_lazy(self.cfs(cfs_rq).cpu, "update_curr");
             self.clear_buddies(curr);
         }
+    }
+
+    /// Whether charging moves an entity on its time line, and does nothing else.
+    pub(crate) fn charging_is_plain(&self) -> bool {
+        let by_deadline = self.generation.behaviours.tick_preemption == TickPreemption::Deadline;
+        !(by_deadline || self.trace.enabled || self.bandwidth_used)
     }
 
     #[inline(never)]
@@ -125,5 +126,18 @@ impl Scheduler {
         }
         let curr = self.running_entity(cfs_rq).map(|curr| self.se(curr).vruntime);
         self.cfs_mut(cfs_rq).update_min_vruntime(curr);
+    }
+}
+
+/// Moves the running entity of a queue on by what it has run up to `now`.
+#[inline(always)]
+pub(crate) fn move_on(behaviours: &Behaviours, queue: &mut CfsRq, curr: &mut SchedEntity, now: u64) {
+    let delta = now - curr.exec_start;
+    let virtual_delta = behaviours.arithmetic.calc_delta_fair(&curr.load, delta) as i64;
+    curr.exec_start = now;
+    curr.sum_exec_runtime += delta;
+    curr.vruntime = curr.vruntime.plus(virtual_delta);
+    if behaviours.virtual_zero != VirtualZero::Average {
+        queue.update_min_vruntime(curr.on_rq.then_some(curr.vruntime));
     }
 }

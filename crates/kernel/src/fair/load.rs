@@ -9,11 +9,11 @@ use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::ThrottledPropagation;
 use crate::generation::Feature;
-use crate::generation::behaviour::{GovernorHook, Reweight};
+use crate::generation::behaviour::GovernorHook;
 use crate::group::GroupId;
 use crate::pelt::{
-    AttachPoint, CpuScale, DetachPoint, EntityWeight, FairInitialUtil, GroupEntity, IdleCpuTimes, Invariance,
-    LostIdleCheck, PeltRules, RqTime, RunnableKind, UtilEstFeatures, calc_group_runnable,
+    AttachPoint, CfsRqLoad, CpuScale, DetachPoint, EntityWeight, FairInitialUtil, GroupEntity, IdleCpuTimes,
+    Invariance, LostIdleCheck, PeltRules, RqTime, RunnableKind, UtilEstFeatures, calc_group_runnable,
 };
 use crate::rq::Rq;
 use crate::task::{Policy, TaskId};
@@ -44,6 +44,8 @@ pub(crate) struct Now {
     pub clock: u64,
     /// `rq_clock_pelt()`, ns.
     pub pelt: u64,
+    /// What contributions to load tracking are scaled by.
+    pub scale: CpuScale,
 }
 
 /// The machine has been up for a while when a run starts: an average's age of 0 means that it belongs to no queue.
@@ -105,7 +107,8 @@ impl Scheduler {
 
     /// The clocks of a CPU.
     pub(crate) fn now_of(&self, cpu: Cpu) -> Now {
-        Now { clock: self.rqs[cpu.index()].clock.0, pelt: self.rq_clock_pelt(cpu) }
+        let scale = self.contribution_scale(cpu);
+        Now { clock: self.rqs[cpu.index()].clock.0, pelt: self.rq_clock_pelt(cpu), scale }
     }
 
     /// Averages of a queue stand still while its group is throttled.
@@ -134,55 +137,44 @@ impl Scheduler {
     ///
     /// Kernel: `update_load_avg()`, kernel/sched/fair.c.
     pub(crate) fn update_load_avg(&mut self, se: SeId, update: LoadUpdate) {
-        let passes_up = self.se(se).my_q.is_some_and(|below| self.cfs(below).tracked.propagate);
+        let rules = &self.generation.pelt;
+        // Of most generations kind and scale are known when this is compiled.
+        let grown = match (rules.runnable, rules.invariance) {
+            _ if update.detach => false,
+            (RunnableKind::TaskCount, Invariance::PeltClock) => {
+                self.grow_within_period(RunnableKind::TaskCount, Some(CpuScale::FULL), se)
+            }
+            (RunnableKind::LoadWeighted, Invariance::PeltClock) => {
+                self.grow_within_period(RunnableKind::LoadWeighted, Some(CpuScale::FULL), se)
+            }
+            (kind, Invariance::Contribution) => self.grow_within_period(kind, None, se),
+        };
+        if !grown {
+            self.update_load_avg_at(se, update);
+        }
+    }
+
+    /// Ages an entity and its queue, if nothing is to be done but to let their sums grow. Returns whether it was so; if not,
+    /// nothing is done.
+    #[inline(always)]
+    fn grow_within_period(&mut self, kind: RunnableKind, scale: Option<CpuScale>, se: SeId) -> bool {
+        let entity = self.se(se);
+        if entity.my_q.is_some_and(|below| self.cfs(below).tracked.propagate) {
+            return false;
+        }
+        let scale = scale.unwrap_or_else(|| self.cpu_scale(self.cfs(entity.cfs_rq).cpu));
         let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
         let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
         let rq = &self.rqs[queue.cpu.index()];
         let now = queue.pelt_clock.now(rq.pelt.now(rules, rq_time(rq, self.pelt_epoch)));
-        let scales = rules.invariance == Invariance::Contribution;
-        let is_more = passes_up || update.detach || scales;
-        if is_more || !grow_sums(rules, rules.runnable, se, entity, queue, now) {
-            self.update_load_avg_at(now, se, passes_up, update);
-        }
-    }
-
-    /// [`update_load_avg`](Self::update_load_avg) and [`update_cfs_group`](Self::update_cfs_group) for the entity of a group
-    /// that stays queued, where no average changes but the sums grow: mostly it is so, and each look-up is made once. Returns
-    /// whether it was so; if not, nothing is done.
-    #[inline(always)]
-    pub(crate) fn follow_within_period(&mut self, se: SeId, now: Now) -> bool {
-        let Some(below) = self.se(se).my_q else { return false };
-        let below = self.cfs(below);
-        if below.tracked.propagate {
-            return false;
-        }
-        let (runnable_tasks, shares) = (below.runnable_tasks(&self.generation.pelt), self.shares_now(below));
-        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
-        let cfs_rq = entity.cfs_rq;
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
-        let queue_now = queue.pelt_clock.now(now.pelt);
-        if !grow_sums(rules, RunnableKind::TaskCount, se, entity, queue, queue_now) {
-            return false;
-        }
-        entity.runnable_weight = runnable_tasks;
-        let Some(shares) = shares else { return true };
-        if shares != entity.load.raw() || self.trace.probes {
-            self.take_shares(se, shares);
-        } else if self.generation.behaviours.reweight == Reweight::KeepVruntime {
-            if entity.on_rq && queue.curr == Some(se) && now.clock > entity.exec_start {
-                self.charge_curr(cfs_rq, se, now.clock);
-                self.keep_entity_weight(se);
-            } else {
-                rules.rejoin(&mut queue.tracked, &mut entity.avg, entity.load.scaled_down());
-            }
-        }
-        true
+        grow_sums(rules, kind, se, entity, queue, (now, scale))
     }
 
     #[inline(never)]
-    fn update_load_avg_at(&mut self, now: u64, se: SeId, passes_up: bool, update: LoadUpdate) {
+    fn update_load_avg_at(&mut self, se: SeId, update: LoadUpdate) {
         let cfs_rq = self.se(se).cfs_rq;
-        let scale = self.contribution_scale(cfs_rq);
+        let passes_up = self.se(se).my_q.is_some_and(|below| self.cfs(below).tracked.propagate);
+        let (now, scale) = (self.cfs_rq_clock_pelt(cfs_rq), self.contribution_scale(self.cfs(cfs_rq).cpu));
         let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let attached = entity.avg.last_update_time != 0;
@@ -223,7 +215,7 @@ impl Scheduler {
     }
 
     pub(crate) fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
-        let (now, scale) = (self.cfs_rq_clock_pelt(cfs_rq), self.contribution_scale(cfs_rq));
+        let (now, scale) = (self.cfs_rq_clock_pelt(cfs_rq), self.contribution_scale(self.cfs(cfs_rq).cpu));
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let rules = &self.generation.pelt;
         let state = queue.tracked_state(rules);
@@ -262,10 +254,11 @@ impl Scheduler {
         self.domains.cpu_capacity_orig(cpu)
     }
 
-    /// What contributions to a queue are scaled by; where the clock is scaled instead, nobody asks.
-    fn contribution_scale(&self, cfs_rq: CfsRqId) -> CpuScale {
+    /// What contributions on a CPU are scaled by; where the clock is scaled instead, the CPU is not asked.
+    #[inline]
+    fn contribution_scale(&self, cpu: Cpu) -> CpuScale {
         match self.generation.pelt.invariance {
-            Invariance::Contribution => self.cpu_scale(self.cfs(cfs_rq).cpu),
+            Invariance::Contribution => self.cpu_scale(cpu),
             Invariance::PeltClock => CpuScale::FULL,
         }
     }
@@ -426,29 +419,20 @@ impl Scheduler {
 
     /// An entity counts as runnable on its queue (`enqueue_runnable_load_avg()`, to v5.6).
     pub(crate) fn enqueue_runnable_load_avg(&mut self, se: SeId) {
-        if self.generation.pelt.runnable == RunnableKind::TaskCount {
-            return;
+        let (rules, entity) = (&self.generation.pelt, &self.entities[se.0 as usize]);
+        if rules.runnable == RunnableKind::LoadWeighted {
+            let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
+            rules.enqueue_runnable_load_avg(queue, &entity.avg, entity.runnable_load());
         }
-        let (cfs_rq, weight, raw) =
-            (self.se(se).cfs_rq, self.entity_weight(se), self.raw_runnable_weight(se));
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
-        self.generation.pelt.enqueue_runnable_load_avg(queue, &self.entities[se.0 as usize].avg, weight, raw);
     }
 
     /// It no longer does (`dequeue_runnable_load_avg()`, to v5.6).
     pub(crate) fn dequeue_runnable_load_avg(&mut self, se: SeId) {
-        if self.generation.pelt.runnable == RunnableKind::TaskCount {
-            return;
+        let (rules, entity) = (&self.generation.pelt, &self.entities[se.0 as usize]);
+        if rules.runnable == RunnableKind::LoadWeighted {
+            let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
+            rules.dequeue_runnable_load_avg(queue, &entity.avg, entity.runnable_load());
         }
-        let (cfs_rq, weight, raw) =
-            (self.se(se).cfs_rq, self.entity_weight(se), self.raw_runnable_weight(se));
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
-        self.generation.pelt.dequeue_runnable_load_avg(queue, &self.entities[se.0 as usize].avg, weight, raw);
-    }
-
-    fn raw_runnable_weight(&self, se: SeId) -> u64 {
-        let entity = self.se(se);
-        if entity.task.is_some() { entity.load.raw() } else { entity.runnable_weight }
     }
 
     /// An entity's weight changes, and a group's runnable weight with it: its averages leave the queue with the old ones
@@ -459,13 +443,12 @@ impl Scheduler {
         }
         let entity = &mut self.entities[se.0 as usize];
         let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
-        let weight = |load: LoadWeight| EntityWeight::of_task(load.scaled_down());
-        self.generation.pelt.reweight_entity(queue, &mut entity.avg, weight(entity.load), weight(load));
+        let (old, new) = (entity.load.scaled_down(), load.scaled_down());
+        self.generation.pelt.reweight_entity(queue, &mut entity.avg, old, new);
         entity.load = load;
     }
 
     /// The same with the weight that the entity has.
-    #[inline(always)]
     pub(crate) fn keep_entity_weight(&mut self, se: SeId) {
         let entity = &mut self.entities[se.0 as usize];
         if self.generation.pelt.runnable == RunnableKind::LoadWeighted {
@@ -479,26 +462,23 @@ impl Scheduler {
     /// The same to v5.6, where a group has a runnable weight beside its weight.
     #[inline(never)]
     fn set_runnable_weight(&mut self, se: SeId, load: LoadWeight) {
-        let (cfs_rq, old, queued) = (self.se(se).cfs_rq, self.entity_weight(se), self.se(se).on_rq);
-        if queued {
-            self.dequeue_runnable_load_avg(se);
-        }
-        self.se_mut(se).load = load;
-        self.se_mut(se).runnable_weight = self.group_runnable(se, load.raw());
-        let (new, rules) = (self.entity_weight(se), self.generation.pelt);
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
-        rules.reweight_entity(queue, &mut self.entities[se.0 as usize].avg, old, new);
-        if queued {
-            self.enqueue_runnable_load_avg(se);
-        }
+        let runnable_weight = self.group_runnable(se, load.raw());
+        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
+        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
+        set_runnable_weight(rules, queue, entity, load, runnable_weight);
     }
 
     /// The runnable weight of a group's entity that weighs `shares`, scaled up; a task's is its weight.
     pub(crate) fn group_runnable(&self, se: SeId, shares: u64) -> u64 {
-        let Some(below) = self.se(se).my_q else { return shares };
-        let queue = &self.cfs(below).tracked;
+        self.se(se).my_q.map_or(shares, |below| self.group_runnable_of(self.cfs(below), shares))
+    }
+
+    /// The same, where `below` is the queue that the entity stands for.
+    #[inline(always)]
+    pub(crate) fn group_runnable_of(&self, below: &CfsRq, shares: u64) -> u64 {
+        let queue = &below.tracked;
         let runnable_weight = LoadWeight::from_raw(queue.runnable_weight).scaled_down() as i64;
-        let load = self.group_load(self.cfs(below));
+        let load = self.group_load(below);
         calc_group_runnable(load, queue.avg.runnable_avg as i64, runnable_weight, shares as i64) as u64
     }
 
@@ -564,21 +544,57 @@ fn rq_time(rq: &Rq, epoch: u64) -> RqTime {
     RqTime { clock, clock_task: clock }
 }
 
-/// Ages an entity and its queue up to `now` by a PELT clock (`kind` is the rules', where it is known beforehand), if nothing is to be done but to let their sums grow. Returns
-/// whether it was so; if not, what was not done is left to [`Scheduler::update_load_avg_at`].
+/// Gives an entity a weight and a runnable weight, by which its averages join its queue; load-weighted runnability only.
+///
+/// Kernel: `reweight_entity()`, kernel/sched/fair.c, to v5.6.
 #[inline(always)]
-fn grow_sums(
+pub(crate) fn set_runnable_weight(
+    rules: &PeltRules,
+    queue: &mut CfsRqLoad,
+    entity: &mut SchedEntity,
+    load: LoadWeight,
+    runnable_weight: u64,
+) {
+    let (queued, old) = (entity.on_rq, entity.load);
+    if queued {
+        rules.dequeue_runnable_load_avg(queue, &entity.avg, entity.runnable_load());
+    }
+    (entity.load, entity.runnable_weight) = (load, runnable_weight);
+    match old.raw() == load.raw() {
+        true => rules.rejoin(queue, &mut entity.avg, load.scaled_down()),
+        false => rules.reweight_entity(queue, &mut entity.avg, old.scaled_down(), load.scaled_down()),
+    }
+    let runnable = entity.runnable_load();
+    rules.update_runnable_avg(&mut entity.avg, runnable);
+    if queued {
+        rules.enqueue_runnable_load_avg(queue, &entity.avg, runnable);
+    }
+}
+
+/// Ages an entity and its queue up to `now`, if nothing is to be done but to let their sums grow. Returns whether it was so;
+/// if not, nothing is done. `kind` is the rules', where it is known beforehand.
+#[inline(always)]
+pub(crate) fn grow_sums(
     rules: &PeltRules,
     kind: RunnableKind,
     se: SeId,
     entity: &mut SchedEntity,
     queue: &mut CfsRq,
-    now: u64,
+    (now, scale): (u64, CpuScale),
 ) -> bool {
     if entity.avg.last_update_time == 0 || queue.tracked.removed.nr > 0 {
         return false;
     }
-    let state = entity.tracked_state(queue.curr == Some(se));
-    let queue_state = queue.tracked_state(rules);
-    kind.grow_within_period(now, (&mut entity.avg, state), (&mut queue.tracked.avg, queue_state))
+    let (of_se, of_queue) = (&entity.avg, &queue.tracked.avg);
+    match (of_se.units_within_period(now), of_queue.units_within_period(now)) {
+        (Some(0), Some(0)) => true,
+        (Some(of_se), Some(of_queue)) => {
+            let state = entity.tracked_state(queue.curr == Some(se));
+            kind.grow_se(of_se, scale, &mut entity.avg, state);
+            let state = queue.tracked_state(rules);
+            kind.grow_cfs_rq(of_queue, scale, &mut queue.tracked.avg, state);
+            true
+        }
+        _ => false,
+    }
 }

@@ -143,42 +143,16 @@ impl Scheduler {
         }
     }
 
-    /// What groups that stay queued do when something below them came or went, from `first` up to the root. Returns whether
-    /// that is reached.
-    fn follow_change(&mut self, first: Option<SeId>, mut request: Option<u64>, mut change: Change) -> bool {
-        let Some(first) = first else { return true };
-        let asks_for_least = self.generation.behaviours.request == Request::OwnAndLeastBelow;
-        let now = self.now_of(self.cfs(self.se(first).cfs_rq).cpu);
-        let may_follow = !self.groups_are_special();
-        let mut level = Some(first);
-        while let Some(se) = level {
-            if !(may_follow && self.follow_within_period(se, now)) {
-                self.follow_change_below(se);
-            }
-            let (cfs_rq, parent) = (self.se(se).cfs_rq, self.se(se).parent);
-            if asks_for_least {
-                self.take_request_from_below(se, request);
-                request = self.least_of_requests(cfs_rq);
-            }
-            if !self.count_change(cfs_rq, &mut change) {
-                return false;
-            }
-            level = parent;
-        }
-        true
-    }
-
-    #[inline(never)]
-    fn follow_change_below(&mut self, se: SeId) {
-        self.update_load_avg(se, LoadUpdate::TELL);
-        self.se_update_runnable(se);
-        self.update_cfs_group(se);
-    }
-
     /// Counts tasks that came or went on a queue. Returns whether the way up goes on.
     #[inline]
     fn count_change(&mut self, cfs_rq: CfsRqId, change: &mut Change) -> bool {
         self.cfs_mut(cfs_rq).count(*change);
+        self.change_goes_on(cfs_rq, change)
+    }
+
+    /// Whether what was counted on a queue is counted above it, and as what.
+    #[inline]
+    pub(crate) fn change_goes_on(&self, cfs_rq: CfsRqId, change: &mut Change) -> bool {
         if self.cuts_off(cfs_rq) {
             return false;
         }
@@ -495,7 +469,7 @@ impl Scheduler {
     }
 
     /// A group that is queued takes over another request from below.
-    fn take_request_from_below(&mut self, se: SeId, request: Option<u64>) {
+    pub(crate) fn take_request_from_below(&mut self, se: SeId, request: Option<u64>) {
         if let Some(request) = request {
             self.se_mut(se).slice = request;
         }

@@ -104,9 +104,9 @@ impl SchedAvg {
 
     /// Adds `delta` units of 1024 ns to the sums and says how many periods ended.
     ///
-    /// Kernel: `accumulate_sum()`, kernel/sched/pelt.c. Variants: `Contribution` to v5.0, `PeltClock` from v5.1
-    /// (23127296889f); `LoadWeighted` to v5.6, `TaskCount` from v5.7 (9f68395333ad).
-    fn accumulate_sum(&mut self, rules: &PeltRules, scale: CpuScale, delta: u64, what: Accrual) -> u64 {
+    /// Kernel: `accumulate_sum()`, kernel/sched/pelt.c. Variants: `LoadWeighted` to v5.6, `TaskCount` from v5.7
+    /// (9f68395333ad).
+    fn accumulate_sum(&mut self, runnable: RunnableKind, scale: CpuScale, delta: u64, what: Accrual) -> u64 {
         let mut contrib = delta as u32;
         let position = delta + u64::from(self.period_contrib);
         let periods = position / u64::from(PERIOD);
@@ -118,20 +118,14 @@ impl SchedAvg {
             contrib = accumulate_segments(periods, PERIOD - self.period_contrib, rest);
         }
         self.period_contrib = rest;
-        let capacity = match rules.invariance {
-            Invariance::Contribution => {
-                contrib = cap_scale(contrib.into(), scale.frequency) as u32;
-                scale.capacity as u32
-            }
-            Invariance::PeltClock => 1 << CAPACITY_SHIFT,
-        };
-        self.accrue(rules.runnable, contrib, capacity, what);
+        self.accrue(runnable, contrib, scale, what);
         periods
     }
 
-    /// Adds a contribution to the sums; `capacity` scales utilization.
+    /// Adds a contribution to the sums.
     #[inline(always)]
-    fn accrue(&mut self, runnable: RunnableKind, contrib: u32, capacity: u32, what: Accrual) {
+    fn accrue(&mut self, runnable: RunnableKind, contrib: u32, scale: CpuScale, what: Accrual) {
+        let contrib = cap_scale(contrib.into(), scale.frequency) as u32;
         let shift = match runnable {
             RunnableKind::LoadWeighted => 0,
             RunnableKind::TaskCount => CAPACITY_SHIFT,
@@ -140,7 +134,7 @@ impl SchedAvg {
         let runnable = what.runnable.wrapping_mul(contrib.into()) << shift;
         self.runnable_sum = self.runnable_sum.wrapping_add(runnable);
         if what.running {
-            self.util_sum = self.util_sum.wrapping_add(contrib.wrapping_mul(capacity));
+            self.util_sum = self.util_sum.wrapping_add(contrib.wrapping_mul(scale.capacity as u32));
         }
     }
 
@@ -152,36 +146,39 @@ impl SchedAvg {
     /// Kernel: `___update_load_sum()`, kernel/sched/pelt.c.
     #[inline]
     fn update_load_sum(&mut self, rules: &PeltRules, now: u64, scale: CpuScale, what: Accrual) -> bool {
-        let by_clock = rules.invariance == Invariance::PeltClock;
-        let within = by_clock && self.grow_within_period(rules.runnable, now, what);
-        !within && self.update_load_sum_across(rules, now, scale, what)
+        let scale = rules.contribution_scale(scale);
+        match self.units_within_period(now) {
+            Some(units) => {
+                self.grow(rules.runnable, units, scale, what);
+                false
+            }
+            None => self.update_load_sum_across(rules.runnable, now, scale, what),
+        }
     }
 
-    /// The same where no period ends and nothing is scaled: averages stay then. Returns whether it is so; if not, nothing is
-    /// done.
+    /// How many units of 1024 ns have passed up to `now`, if no period has ended: averages stay then.
     #[inline(always)]
-    fn grow_within_period(&mut self, runnable: RunnableKind, now: u64, what: Accrual) -> bool {
+    pub fn units_within_period(&self, now: u64) -> Option<u32> {
         // A clock that went back gives a number of units beyond any period.
         let units = now.wrapping_sub(self.last_update_time) >> 10;
-        let reach = units + u64::from(self.period_contrib);
-        if reach >= u64::from(PERIOD) {
-            return false;
-        }
-        if units > 0 {
-            self.last_update_time = self.last_update_time.wrapping_add(units << 10);
-            self.period_contrib = reach as u32;
-            if what.load != 0 {
-                self.accrue(runnable, units as u32, 1 << CAPACITY_SHIFT, what);
-            }
-        }
-        true
+        (units + u64::from(self.period_contrib) < u64::from(PERIOD)).then_some(units as u32)
     }
 
-    /// The same wherever the time since the last update lies in its period, and whatever is scaled.
+    /// Lets so many units pass, after which the period still lasts.
+    #[inline(always)]
+    fn grow(&mut self, runnable: RunnableKind, units: u32, scale: CpuScale, what: Accrual) {
+        self.last_update_time = self.last_update_time.wrapping_add(u64::from(units) << 10);
+        self.period_contrib += units;
+        if what.load != 0 {
+            self.accrue(runnable, units, scale, what);
+        }
+    }
+
+    /// The same wherever the time since the last update lies in its period.
     #[inline(never)]
     fn update_load_sum_across(
         &mut self,
-        rules: &PeltRules,
+        runnable: RunnableKind,
         now: u64,
         scale: CpuScale,
         mut what: Accrual,
@@ -199,7 +196,7 @@ impl SchedAvg {
         if what.load == 0 {
             what = Accrual { load: 0, runnable: 0, running: false };
         }
-        self.accumulate_sum(rules, scale, units, what) > 0
+        self.accumulate_sum(runnable, scale, units, what) > 0
     }
 
     /// Makes the averages anew from the sums.
@@ -223,6 +220,18 @@ pub const fn load_avg_is_decayed(avg: &SchedAvg) -> bool {
 }
 
 impl PeltRules {
+    /// What contributions are scaled by on a CPU that computes as much as `scale` says.
+    ///
+    /// Kernel: `accumulate_sum()`, kernel/sched/pelt.c. Variants: `Contribution` to v5.0, `PeltClock` from v5.1
+    /// (23127296889f).
+    #[inline(always)]
+    pub const fn contribution_scale(&self, scale: CpuScale) -> CpuScale {
+        match self.invariance {
+            Invariance::Contribution => scale,
+            Invariance::PeltClock => CpuScale::FULL,
+        }
+    }
+
     /// Ages the averages of an entity that is off its queue. True if averages were made anew.
     ///
     /// Kernel: `__update_load_avg_blocked_se()`, kernel/sched/pelt.c. Units: `now` in ns of its queue's clock.
@@ -305,17 +314,17 @@ impl PeltRules {
 }
 
 impl RunnableKind {
-    /// [`PeltRules::update_se`] and [`PeltRules::update_cfs_rq`] by a PELT clock, where no period ends for either: averages
-    /// stay then. Returns whether it is so; if not, the entity's sums may have grown, and the two find nothing left to do there.
+    /// [`PeltRules::update_se`] where no period ends: `units` are what [`SchedAvg::units_within_period`] gives, and `scale` what
+    /// [`PeltRules::contribution_scale`] does.
     #[inline(always)]
-    pub fn grow_within_period(
-        self,
-        now: u64,
-        (se, entity): (&mut SchedAvg, EntityState),
-        (cfs_rq, queue): (&mut SchedAvg, QueueState),
-    ) -> bool {
-        se.grow_within_period(self, now, self.accrual_of_se(entity))
-            && cfs_rq.grow_within_period(self, now, self.accrual_of_queue(queue))
+    pub fn grow_se(self, units: u32, scale: CpuScale, avg: &mut SchedAvg, se: EntityState) {
+        avg.grow(self, units, scale, self.accrual_of_se(se));
+    }
+
+    /// The same of [`PeltRules::update_cfs_rq`].
+    #[inline(always)]
+    pub fn grow_cfs_rq(self, units: u32, scale: CpuScale, avg: &mut SchedAvg, queue: QueueState) {
+        avg.grow(self, units, scale, self.accrual_of_queue(queue));
     }
 
     #[inline(always)]

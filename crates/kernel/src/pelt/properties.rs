@@ -5,7 +5,7 @@
 
 use super::average::{CpuScale, EntityState, EntityWeight, QueueState, SchedAvg};
 use super::changes::PELT_CHANGES;
-use super::queue::CfsRqLoad;
+use super::queue::{CfsRqLoad, RunnableLoad};
 use super::rules::{PeltRules, RunnableKind, SumSync};
 use super::series::{LOAD_AVG_MAX, PELT_MIN_DIVIDER, UTIL_SUM_MAX};
 
@@ -65,6 +65,13 @@ struct Task {
     on_rq: bool,
 }
 
+impl Task {
+    fn runnable_load(&self) -> RunnableLoad {
+        let weight = self.weight.runnable_weight;
+        RunnableLoad { weight, scaled_up: weight << 10 }
+    }
+}
+
 /// One root queue and tasks that come, run, sleep, leave and change their weight.
 struct World {
     rules: PeltRules,
@@ -112,16 +119,14 @@ impl World {
     fn enqueue(&mut self, index: usize) {
         self.update(index);
         let task = &mut self.tasks[index];
-        let scaled_up = task.weight.weight << 10;
-        self.rules.enqueue_runnable_load_avg(&mut self.queue, &task.avg, task.weight, scaled_up);
+        self.rules.enqueue_runnable_load_avg(&mut self.queue, &task.avg, task.runnable_load());
         task.on_rq = true;
     }
 
     fn dequeue(&mut self, index: usize) {
         self.update(index);
         let task = &mut self.tasks[index];
-        let scaled_up = task.weight.weight << 10;
-        self.rules.dequeue_runnable_load_avg(&mut self.queue, &task.avg, task.weight, scaled_up);
+        self.rules.dequeue_runnable_load_avg(&mut self.queue, &task.avg, task.runnable_load());
         task.on_rq = false;
         if self.running == Some(index) {
             self.running = None;
@@ -137,8 +142,10 @@ impl World {
         }
         let new = EntityWeight::of_task(weight);
         let task = &mut self.tasks[index];
-        self.rules.reweight_entity(&mut self.queue, &mut task.avg, task.weight, new);
+        self.rules.reweight_entity(&mut self.queue, &mut task.avg, task.weight.weight, new.weight);
         task.weight = new;
+        let runnable = task.runnable_load();
+        self.rules.update_runnable_avg(&mut task.avg, runnable);
         if was_queued {
             self.enqueue(index);
         }

@@ -25,6 +25,15 @@ pub struct CfsRqLoad {
     pub prop_runnable_sum: i64,
 }
 
+/// What an entity counts as runnable while runnability is load-weighted: a task its weight, a group its runnable weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunnableLoad {
+    /// Scaled down (`se_runnable()`).
+    pub weight: u64,
+    /// `se->runnable_weight`.
+    pub scaled_up: u64,
+}
+
 /// Averages of tasks that slept here and woke elsewhere, not yet taken off (`cfs_rq->removed`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
@@ -211,67 +220,56 @@ impl PeltRules {
 
     /// An entity is queued: it counts as runnable. With task counts nothing happens.
     ///
-    /// Kernel: `enqueue_runnable_load_avg()`, kernel/sched/fair.c, to v5.6. Units: `runnable_weight_scaled_up` is
-    /// `se->runnable_weight`.
-    pub fn enqueue_runnable_load_avg(
-        &self,
-        cfs_rq: &mut CfsRqLoad,
-        se: &SchedAvg,
-        weight: EntityWeight,
-        runnable_weight_scaled_up: u64,
-    ) {
+    /// Kernel: `enqueue_runnable_load_avg()`, kernel/sched/fair.c, to v5.6.
+    #[inline]
+    pub fn enqueue_runnable_load_avg(&self, cfs_rq: &mut CfsRqLoad, se: &SchedAvg, load: RunnableLoad) {
         if self.runnable == RunnableKind::LoadWeighted {
-            cfs_rq.runnable_weight = cfs_rq.runnable_weight.wrapping_add(runnable_weight_scaled_up);
+            cfs_rq.runnable_weight = cfs_rq.runnable_weight.wrapping_add(load.scaled_up);
             let avg = &mut cfs_rq.avg;
             avg.runnable_avg = avg.runnable_avg.wrapping_add(se.runnable_avg);
-            let sum = weight.runnable_weight.wrapping_mul(se.runnable_sum);
-            avg.runnable_sum = avg.runnable_sum.wrapping_add(sum);
+            avg.runnable_sum = avg.runnable_sum.wrapping_add(load.weight.wrapping_mul(se.runnable_sum));
         }
     }
 
     /// An entity is dequeued: it no longer counts as runnable. With task counts nothing happens.
     ///
     /// Kernel: `dequeue_runnable_load_avg()`, kernel/sched/fair.c, to v5.6.
-    pub fn dequeue_runnable_load_avg(
-        &self,
-        cfs_rq: &mut CfsRqLoad,
-        se: &SchedAvg,
-        weight: EntityWeight,
-        runnable_weight_scaled_up: u64,
-    ) {
+    #[inline]
+    pub fn dequeue_runnable_load_avg(&self, cfs_rq: &mut CfsRqLoad, se: &SchedAvg, load: RunnableLoad) {
         if self.runnable == RunnableKind::LoadWeighted {
-            cfs_rq.runnable_weight = cfs_rq.runnable_weight.wrapping_sub(runnable_weight_scaled_up);
+            cfs_rq.runnable_weight = cfs_rq.runnable_weight.wrapping_sub(load.scaled_up);
             let avg = &mut cfs_rq.avg;
             avg.runnable_avg = avg.runnable_avg.saturating_sub(se.runnable_avg);
-            let sum = weight.runnable_weight.wrapping_mul(se.runnable_sum);
-            avg.runnable_sum = avg.runnable_sum.saturating_sub(sum);
+            avg.runnable_sum = avg.runnable_sum.saturating_sub(load.weight.wrapping_mul(se.runnable_sum));
         }
     }
 
-    /// An entity's weight changes: its load leaves the queue with the old one and joins with the new one.
+    /// An entity's weight changes from `old` to `new`, scaled down: its load leaves the queue with the old one and joins with
+    /// the new one.
     ///
     /// While runnability is load-weighted, an entity on the queue is taken off with
-    /// [`PeltRules::dequeue_runnable_load_avg`] before and put back with [`PeltRules::enqueue_runnable_load_avg`] after.
+    /// [`PeltRules::dequeue_runnable_load_avg`] before and put back with [`PeltRules::enqueue_runnable_load_avg`] after, with
+    /// what [`PeltRules::update_runnable_avg`] makes of its new weight.
     ///
     /// Kernel: the load tracking part of `reweight_entity()`, kernel/sched/fair.c.
     #[inline(never)]
-    pub fn reweight_entity(
-        &self,
-        cfs_rq: &mut CfsRqLoad,
-        se: &mut SchedAvg,
-        old: EntityWeight,
-        new: EntityWeight,
-    ) {
-        self.dequeue_load_avg(&mut cfs_rq.avg, se, old.weight);
-        let divider = u64::from(se.divider());
-        se.load_avg = new.weight.wrapping_mul(se.load_sum) / divider;
-        if self.runnable == RunnableKind::LoadWeighted {
-            se.runnable_avg = new.runnable_weight.wrapping_mul(se.runnable_sum) / divider;
-        }
-        self.enqueue_load_avg(&mut cfs_rq.avg, se, new.weight);
+    pub fn reweight_entity(&self, cfs_rq: &mut CfsRqLoad, se: &mut SchedAvg, old: u64, new: u64) {
+        self.dequeue_load_avg(&mut cfs_rq.avg, se, old);
+        se.load_avg = new.wrapping_mul(se.load_sum) / u64::from(se.divider());
+        self.enqueue_load_avg(&mut cfs_rq.avg, se, new);
     }
 
-    /// [`PeltRules::reweight_entity`] to the weight that the entity has, scaled down; from task counts on.
+    /// Makes an entity's runnable average anew, with a new runnable weight. With task counts nothing happens.
+    ///
+    /// Kernel: `reweight_entity()`, kernel/sched/fair.c, to v5.6.
+    #[inline]
+    pub fn update_runnable_avg(&self, se: &mut SchedAvg, load: RunnableLoad) {
+        if self.runnable == RunnableKind::LoadWeighted {
+            se.runnable_avg = load.weight.wrapping_mul(se.runnable_sum) / u64::from(se.divider());
+        }
+    }
+
+    /// [`PeltRules::reweight_entity`] to the weight that the entity has.
     #[inline(always)]
     pub fn rejoin(&self, cfs_rq: &mut CfsRqLoad, se: &mut SchedAvg, weight: u64) {
         let (sum, queue) = (weight.wrapping_mul(se.load_sum), &cfs_rq.avg);
@@ -283,7 +281,6 @@ impl PeltRules {
         let rest = sum.wrapping_sub(se.load_avg.wrapping_mul(divider));
         // The average is the same if what it does not account for is less than one.
         if !(by_difference && is_there && rest < divider) {
-            let weight = EntityWeight::of_task(weight);
             self.reweight_entity(cfs_rq, se, weight, weight);
         }
     }
@@ -314,6 +311,7 @@ mod tests {
     }
 
     const WEIGHT: EntityWeight = EntityWeight::of_task(335);
+    const RUNNABLE: RunnableLoad = RunnableLoad { weight: 335, scaled_up: 335 << 10 };
     const DIVIDER: u64 = PELT_MIN_DIVIDER as u64 + 500;
 
     #[test]
@@ -353,8 +351,7 @@ mod tests {
                 let (mut joined, mut reweighted) = (queue(of_queue, 0, 0), queue(of_queue, 0, 0));
                 let (mut one, mut other) = (se, se);
                 rules.rejoin(&mut joined, &mut one, weight);
-                let same = EntityWeight::of_task(weight);
-                rules.reweight_entity(&mut reweighted, &mut other, same, same);
+                rules.reweight_entity(&mut reweighted, &mut other, weight, weight);
                 assert_eq!(
                     (joined.avg, one),
                     (reweighted.avg, other),
@@ -372,7 +369,7 @@ mod tests {
         let mut se = task(200, 300, 100);
         rules(5, 7).attach_entity_load_avg(&mut counted, &mut se, WEIGHT);
         assert_eq!((counted.avg.runnable_avg, se.runnable_sum), (1200, 300 * DIVIDER));
-        rules(5, 7).enqueue_runnable_load_avg(&mut counted, &se, WEIGHT, 335 << 10);
+        rules(5, 7).enqueue_runnable_load_avg(&mut counted, &se, RUNNABLE);
         assert_eq!(counted.avg.runnable_avg, 1200, "nothing happens");
 
         let rules = rules(5, 6);
@@ -381,11 +378,11 @@ mod tests {
         rules.attach_entity_load_avg(&mut weighted, &mut se, WEIGHT);
         assert_eq!((weighted.avg.runnable_avg, se.runnable_sum), (900, se.load_sum));
         let before = weighted;
-        rules.enqueue_runnable_load_avg(&mut weighted, &se, WEIGHT, 335 << 10);
+        rules.enqueue_runnable_load_avg(&mut weighted, &se, RUNNABLE);
         assert_eq!(weighted.avg.runnable_avg, 1100);
         assert_eq!(weighted.avg.runnable_sum, before.avg.runnable_sum + 335 * se.load_sum);
         assert_eq!(weighted.runnable_weight, 335 << 10);
-        rules.dequeue_runnable_load_avg(&mut weighted, &se, WEIGHT, 335 << 10);
+        rules.dequeue_runnable_load_avg(&mut weighted, &se, RUNNABLE);
         assert_eq!(weighted, before);
     }
 
@@ -471,7 +468,7 @@ mod tests {
             let mut se = task(300, 300, 100);
             rules.attach_entity_load_avg(&mut queue, &mut se, WEIGHT);
             let util = queue.avg.util_avg;
-            rules.reweight_entity(&mut queue, &mut se, WEIGHT, EntityWeight::of_task(1024));
+            rules.reweight_entity(&mut queue, &mut se, WEIGHT.weight, 1024);
             assert_eq!(se.load_avg, 1024 * se.load_sum / DIVIDER);
             assert!((916..=917).contains(&se.load_avg), "300 · 1024 / 335 is 917.01");
             assert_eq!((queue.avg.load_avg, queue.avg.util_avg), (se.load_avg, util));

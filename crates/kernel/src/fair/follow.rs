@@ -1,0 +1,153 @@
+//! What groups that stay queued do when something below them came or went: their averages are aged, their weight is computed
+//! anew and the change is counted, at each level up to the root.
+//!
+//! Mostly no average changes on the way but sums grow, and then each entity, queue and group is looked up once. Every other
+//! case is left to the functions that stand for the kernel's.
+
+use crate::cfs_rq::Change;
+use crate::core::Scheduler;
+use crate::entity::{CfsRqId, SeId};
+use crate::fair::accounting::move_on;
+use crate::fair::load::{LoadUpdate, Now, grow_sums, set_runnable_weight};
+use crate::generation::behaviour::{Request, Reweight};
+use crate::pelt::{CpuScale, Invariance, RunnableKind};
+
+/// What is the same at each level of the way up.
+#[derive(Clone, Copy)]
+struct Way {
+    kind: RunnableKind,
+    now: Now,
+    /// Weights are computed, and nobody is told of it.
+    computes_weights: bool,
+    /// A weight that stays is set anew all the same: its entity is charged, and its averages rounded (to v6.5).
+    sets_anew: bool,
+    /// Charging does nothing but move an entity on its time line.
+    charges_plainly: bool,
+    /// A group may cut off what is below it, or make it count as idle.
+    looks_up: bool,
+    /// Groups ask for the least request below them.
+    asks_for_least: bool,
+}
+
+impl Scheduler {
+    /// Walks from `first`, a group's entity that stays queued, up to the root. Returns whether that is reached.
+    pub(crate) fn follow_change(
+        &mut self,
+        first: Option<SeId>,
+        request: Option<u64>,
+        change: Change,
+    ) -> bool {
+        let Some(first) = first else { return true };
+        let (now, rules) = (self.now_of(self.cfs(self.se(first).cfs_rq).cpu), &self.generation.pelt);
+        match (rules.runnable, rules.invariance) {
+            (RunnableKind::TaskCount, Invariance::PeltClock) => {
+                let now = Now { scale: CpuScale::FULL, ..now };
+                self.follow_levels(RunnableKind::TaskCount, now, first, request, change)
+            }
+            (RunnableKind::LoadWeighted, Invariance::PeltClock) => {
+                let now = Now { scale: CpuScale::FULL, ..now };
+                self.follow_levels(RunnableKind::LoadWeighted, now, first, request, change)
+            }
+            (kind, Invariance::Contribution) => self.follow_levels(kind, now, first, request, change),
+        }
+    }
+
+    /// The same. Of most generations `kind` and scale are known when this is compiled.
+    #[inline(always)]
+    fn follow_levels(
+        &mut self,
+        kind: RunnableKind,
+        now: Now,
+        first: SeId,
+        mut request: Option<u64>,
+        mut change: Change,
+    ) -> bool {
+        let way = Way {
+            kind,
+            now,
+            computes_weights: !self.weights_are_given() && !self.trace.probes,
+            sets_anew: self.generation.behaviours.reweight == Reweight::KeepVruntime,
+            charges_plainly: self.charging_is_plain(),
+            looks_up: self.bandwidth_used || self.idle_policy_used,
+            asks_for_least: self.generation.behaviours.request == Request::OwnAndLeastBelow,
+        };
+        let mut level = Some(first);
+        while let Some(se) = level {
+            let followed =
+                if way.computes_weights { self.follow_within_period(&way, se, change) } else { None };
+            let (cfs_rq, parent) = followed.unwrap_or_else(|| self.follow_whatever_changes(se, change));
+            if way.asks_for_least {
+                self.take_request_from_below(se, request);
+                request = self.least_of_requests(cfs_rq);
+            }
+            if way.looks_up && !self.change_goes_on(cfs_rq, &mut change) {
+                return false;
+            }
+            level = parent;
+        }
+        true
+    }
+
+    /// One level where no average changes but sums grow. Returns the entity's queue and the group above; `None`, and nothing
+    /// is done, where it is not so.
+    #[inline(always)]
+    fn follow_within_period(
+        &mut self,
+        way: &Way,
+        se: SeId,
+        change: Change,
+    ) -> Option<(CfsRqId, Option<SeId>)> {
+        let entity = self.se(se);
+        let below = self.cfs(entity.my_q?);
+        if below.tracked.propagate {
+            return None;
+        }
+        let stands_for = match way.kind {
+            RunnableKind::TaskCount => below.runnable_tasks(&self.generation.pelt),
+            RunnableKind::LoadWeighted => self.group_runnable_of(below, entity.load.raw()),
+        };
+        let weight_stays = self.shares_now(below) == Some(entity.load.raw());
+        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
+        let (cfs_rq, parent) = (entity.cfs_rq, entity.parent);
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
+        let now = queue.pelt_clock.now(way.now.pelt);
+        if !grow_sums(rules, way.kind, se, entity, queue, (now, way.now.scale)) {
+            return None;
+        }
+        if way.kind == RunnableKind::TaskCount {
+            entity.runnable_weight = stands_for;
+        }
+        // Counted before the weight is set, which does not depend on it.
+        queue.count(change);
+        if !weight_stays {
+            self.update_cfs_group(se);
+        } else if way.sets_anew {
+            let (clock, runs) = (way.now.clock, entity.on_rq && queue.curr == Some(se));
+            if runs && clock > entity.exec_start {
+                if !way.charges_plainly {
+                    self.charge_curr(cfs_rq, se, clock);
+                    self.keep_entity_weight(se);
+                    return Some((cfs_rq, parent));
+                }
+                move_on(&self.generation.behaviours, queue, entity, clock);
+            }
+            let (queue, load) = (&mut queue.tracked, entity.load);
+            match way.kind {
+                RunnableKind::TaskCount => rules.rejoin(queue, &mut entity.avg, load.scaled_down()),
+                RunnableKind::LoadWeighted => set_runnable_weight(rules, queue, entity, load, stands_for),
+            }
+        }
+        Some((cfs_rq, parent))
+    }
+
+    /// One level, whatever changes there.
+    #[inline(never)]
+    fn follow_whatever_changes(&mut self, se: SeId, change: Change) -> (CfsRqId, Option<SeId>) {
+        self.update_load_avg(se, LoadUpdate::TELL);
+        self.se_update_runnable(se);
+        self.update_cfs_group(se);
+        let (cfs_rq, parent) = (self.se(se).cfs_rq, self.se(se).parent);
+        self.cfs_mut(cfs_rq).count(change);
+        (cfs_rq, parent)
+    }
+}
