@@ -22,7 +22,7 @@ use crate::energy::EnergyModel;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::GroupTimer;
 use crate::fair::load::UPTIME;
-use crate::generation::behaviour::Reschedule;
+use crate::generation::behaviour::{Placement, Reschedule};
 use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
 use crate::open_loop::GivenWeights;
@@ -114,6 +114,8 @@ pub struct Scheduler {
     pub(crate) idle_cpus: CpuMask,
     /// Whether any task that is idle by policy has ever been queued, or any group made idle.
     pub(crate) idle_policy_used: bool,
+    /// Whether queued entities may have requests of their own; otherwise each is the base slice.
+    pub(crate) own_requests: bool,
     /// CPUs whose `need_resched` was set since the driver last asked.
     marked: Vec<Cpu>,
     /// Whether any group has ever had a quota (`cfs_bandwidth_used()`).
@@ -143,6 +145,8 @@ impl Scheduler {
         let order = generation.behaviours.pick.timeline_order();
         let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, order)).collect();
         let domains = Domains::new(&topology, &generation.domain);
+        // Only placing by lag gives every entity that is queued a request.
+        let own_requests = generation.behaviours.placement != Placement::Lag;
         let mut scheduler = Scheduler {
             generation,
             domains,
@@ -160,6 +164,7 @@ impl Scheduler {
             trace: TraceBuffer::default(),
             idle_cpus: *topology.online(),
             idle_policy_used: false,
+            own_requests,
             marked: Vec::new(),
             bandwidth_used: false,
             started_timers: Vec::new(),

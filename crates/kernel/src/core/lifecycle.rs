@@ -241,6 +241,7 @@ impl Scheduler {
         let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
         entity.custom_slice = request.is_some();
         entity.slice = request.map_or(base_slice, |request| request.0.clamp(LEAST_REQUEST, LARGEST_REQUEST));
+        self.own_requests |= entity.slice != base_slice;
     }
 
     /// A sleeping task that turns to another class leaves nothing behind: it is off its queue.

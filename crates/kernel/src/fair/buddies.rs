@@ -86,15 +86,15 @@ impl Scheduler {
     /// Kernel: the buddies set by `check_preempt_wakeup()`. To v6.5 `NEXT_BUDDY` and `LAST_BUDDY` count only on queues so
     /// long that a task would otherwise wait for many others.
     pub(crate) fn set_buddies_after(&mut self, task: TaskId, decision: PreemptDecision) {
-        let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
-        let curr = rq.curr;
         let compares_classes =
             matches!(decision.reason, PreemptReason::HigherClass | PreemptReason::LowerClass);
         let beyond = decision.reason == PreemptReason::BeyondGranularity;
-        let prefers = beyond || self.has(Feature::NextBuddy) || self.has(Feature::LastBuddy);
-        if compares_classes || decision.reason == PreemptReason::SameEntity || !prefers {
+        let prefers =
+            beyond || self.has(Feature::NextBuddy) || (decision.preempt && self.has(Feature::LastBuddy));
+        if !prefers || compares_classes || decision.reason == PreemptReason::SameEntity {
             return;
         }
+        let curr = self.curr(self.tasks[task.index()].cpu);
         let (woken, preempted) = (self.tasks[task.index()].se, self.tasks[curr.index()].se);
         let cfs = self.generation.behaviours.pick == Pick::Leftmost;
         let queue = self.cfs(self.se(preempted).cfs_rq);

@@ -144,10 +144,13 @@ impl Scheduler {
     ///
     /// Kernel: `wakeup_preempt_fair()` with `pick_next_entity()`, kernel/sched/fair.c (ac8e69e69363).
     pub(crate) fn dequeue_delayed_in_test(&mut self, task: TaskId, decision: PreemptDecision) -> bool {
+        let leaves = self.generation.behaviours.delayed_in_test != DelayedInTest::Wins;
+        if !leaves || decision.reason != PreemptReason::WouldNotBePicked {
+            return false;
+        }
         let cpu = self.tasks[task.index()].cpu;
         let rq = &self.rqs[cpu.index()];
-        let leaves = self.generation.behaviours.delayed_in_test != DelayedInTest::Wins;
-        if !leaves || decision.reason != PreemptReason::WouldNotBePicked || !self.has_delayed(cpu) {
+        if !self.has_delayed(cpu) {
             return false;
         }
         let (curr, woken) =
@@ -165,7 +168,6 @@ impl Scheduler {
 
     /// What a preemption test leaves behind at the running entity: its protection, cancelled or shortened.
     pub(crate) fn protection_after(&mut self, task: TaskId, decision: PreemptDecision) {
-        let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
         let decided_by_pick = matches!(
             decision.reason,
             PreemptReason::WouldBePicked | PreemptReason::WouldNotBePicked | PreemptReason::ShorterRequest
@@ -175,7 +177,11 @@ impl Scheduler {
         }
         let changes = self.generation.behaviours.slice_protection == SliceProtection::UntilShortestRequest
             || self.has(Feature::PreemptShort);
-        if !decided_by_pick || !changes || rq.curr == rq.idle {
+        if !decided_by_pick || !changes {
+            return;
+        }
+        let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
+        if rq.curr == rq.idle {
             return;
         }
         let (curr, woken) =

@@ -447,17 +447,33 @@ impl Scheduler {
 
     /// The same, whatever groups do with it.
     pub(crate) fn least_of_requests(&self, cfs_rq: CfsRqId) -> Option<u64> {
-        self.requests(cfs_rq).min()
+        match self.own_requests {
+            true => self.requests(cfs_rq).min(),
+            false => self.common_request(cfs_rq),
+        }
     }
 
     /// The largest request of what is queued here, ns (`cfs_rq_max_slice()`).
     pub(crate) fn largest_request(&self, cfs_rq: CfsRqId) -> u64 {
-        self.requests(cfs_rq).max().unwrap_or(0)
+        let largest = match self.own_requests {
+            true => self.requests(cfs_rq).max(),
+            false => self.common_request(cfs_rq),
+        };
+        largest.unwrap_or(0)
     }
 
     fn requests(&self, cfs_rq: CfsRqId) -> impl Iterator<Item = u64> {
         let waiting = self.cfs(cfs_rq).timeline.iter().map(|entry| self.se(entry.se).slice);
         waiting.chain(self.running_entity(cfs_rq).map(|curr| self.se(curr).slice))
+    }
+
+    /// The request of all that is queued here, ns, where nobody has one of its own.
+    #[inline]
+    fn common_request(&self, cfs_rq: CfsRqId) -> Option<u64> {
+        let base = self.sysctl.base_slice;
+        debug_assert!(self.requests(cfs_rq).all(|request| request == base), "nobody asked for another");
+        let is_empty = self.cfs(cfs_rq).timeline.len() == 0 && self.running_entity(cfs_rq).is_none();
+        (!is_empty).then_some(base)
     }
 
     /// A group that is about to be queued asks for what is asked for below it.

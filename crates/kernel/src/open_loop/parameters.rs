@@ -35,6 +35,7 @@ impl Scheduler {
         if self.generation.behaviours.request != Request::BaseSlice {
             let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
             (entity.slice, entity.custom_slice) = (slice, slice != base_slice);
+            self.own_requests |= slice != base_slice;
         }
     }
 
