@@ -186,11 +186,16 @@ impl Scheduler {
         }
     }
 
-    /// Counts how often a task wakes someone else than last time; halved each second.
+    /// Counts how often a task wakes someone else than last time; halved each second. It counts only whom the fair class
+    /// selects a CPU for: nobody of another class, and nobody who is bound to one CPU.
     ///
-    /// Kernel: `record_wakee()`, kernel/sched/fair.c.
+    /// Kernel: `select_task_rq()`, kernel/sched/core.c; `record_wakee()`, kernel/sched/fair.c.
     pub fn record_wakee(&mut self, waker: TaskId, wakee: TaskId) {
         const SECOND: Ns = Ns::from_secs(1);
+        let woken = &self.tasks[wakee.index()];
+        if !woken.policy.is_fair() || woken.allowed.only_one_in_both(self.topology.online()) {
+            return;
+        }
         let now = self.trace.now;
         let task = &mut self.tasks[waker.index()];
         if now > task.wakee_flip_decay + SECOND {
@@ -201,5 +206,28 @@ impl Scheduler {
             task.last_wakee = Some(wakee);
             task.wakee_flips += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::Cpu;
+
+    use crate::cpumask::CpuMask;
+    use crate::task::Policy;
+    use crate::testbed::Bed;
+
+    #[test]
+    fn whoever_has_no_choice_of_cpus_or_is_of_another_class_does_not_count_as_woken() {
+        let mut bed = Bed::new("v5.10", 4, 1);
+        let waker = bed.spawn(0, 0);
+        let free = [bed.spawn(0, 0), bed.spawn(0, 0)];
+        let bound = bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
+        let urgent = bed.spawn_with(0, 1, Policy::Fifo(1), CpuMask::ALL);
+        let mut flips_after = |wakee| {
+            bed.scheduler.record_wakee(waker, wakee);
+            bed.scheduler.tasks[waker.index()].wakee_flips
+        };
+        assert_eq!([free[0], bound, urgent, free[0], free[1]].map(&mut flips_after), [1, 1, 1, 1, 2]);
     }
 }
