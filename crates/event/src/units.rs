@@ -132,6 +132,8 @@ pub struct Prio(pub i32);
 impl Prio {
     /// Nice 0, and also what the idle task prints.
     pub const DEFAULT: Prio = Prio(120);
+    /// The priority of every `SCHED_DEADLINE` task.
+    pub const DEADLINE: Prio = Prio(-1);
 
     /// The priority of nice level `nice` (−20…19).
     pub const fn from_nice(nice: i32) -> Prio {

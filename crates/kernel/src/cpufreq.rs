@@ -1,7 +1,7 @@
 //! `kernel/sched/cpufreq_schedutil.c`: the frequency that CPUs ask for by how much they are used.
 //!
 //! CPUs that share a clock share a *policy*. Whenever a root queue's utilization has changed, its CPU's policy may ask
-//! for another frequency; the driver, which knows how long the hardware takes, sets it.
+//! for another frequency; the driver, which knows how long the hardware takes, sets it: at once, or in a thread of the policy.
 //!
 //! Must not know: how long switching takes, what a frequency is good for.
 //!
@@ -160,9 +160,10 @@ impl Scheduler {
         self.cpufreq.policies[policy].domain.cpus.and(self.topology.online())
     }
 
-    /// Whether a policy's CPUs switch by themselves.
-    pub fn switches_fast(&self, policy: usize) -> bool {
-        self.cpufreq.policies[policy].domain.fast_switch
+    /// The policies whose clocks threads set, by number.
+    pub fn policies_with_threads(&self) -> Vec<usize> {
+        let with_thread = |&number: &usize| !self.cpufreq.policies[number].domain.fast_switch;
+        (0..self.cpufreq.policies.len()).filter(with_thread).collect()
     }
 
     /// Moves the frequencies asked for since the last call to `into`. Returns how many CPUs governors have looked at.
@@ -178,14 +179,17 @@ impl Scheduler {
         for cpu in self.cpus_of_policy(policy).iter() {
             self.update_rq_clock(cpu);
         }
-        let number = policy;
-        let policy = &mut self.cpufreq.policies[number];
-        policy.current = khz;
-        policy.work_in_progress = policy.next != khz;
-        if policy.work_in_progress {
-            // Another one has been asked for while the thread was at work.
-            self.cpufreq.requests.push(FrequencyRequest { policy: number, khz: policy.next });
-        }
+        self.cpufreq.policies[policy].current = khz;
+    }
+
+    /// The thread of a policy begins to set the frequency that was asked for last, kHz. For what is asked for from now on it
+    /// must be woken again.
+    ///
+    /// Kernel: `sugov_work()` up to the driver.
+    pub fn sugov_work(&mut self, policy: usize) -> u32 {
+        let policy = &mut self.cpufreq.policies[policy];
+        policy.work_in_progress = false;
+        policy.next
     }
 
     /// `cpu` goes idle once more (`tick_nohz_get_idle_calls_cpu()`).

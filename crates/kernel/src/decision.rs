@@ -30,6 +30,7 @@ reasons! {
     PickReason {
         MostUrgent = "it is the most urgent real-time task",
         StopClass = "a stopper goes before everything",
+        DeadlineClass = "a thread that sets a clock goes before everything but a stopper",
         Nothing = "nothing is runnable",
         OnlyCandidate = "no other entity is on the queue",
         Leftmost = "it has the least vruntime",

@@ -30,6 +30,8 @@ pub(crate) struct Rq {
     pub cfs: CfsRqId,
     /// Queued tasks of the stop class, oldest first.
     pub stop: Vec<TaskId>,
+    /// Queued tasks of the deadline class, oldest first.
+    pub dl: Vec<TaskId>,
     pub rt: RtRq,
     /// How much of the CPU real-time tasks use.
     pub avg_rt: SchedAvg,
@@ -64,6 +66,7 @@ impl Rq {
             need_resched_lazy: false,
             cfs,
             stop: Vec::new(),
+            dl: Vec::new(),
             rt: RtRq::default(),
             avg_rt: SchedAvg::default(),
             ttwu_pending: 0,

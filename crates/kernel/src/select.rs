@@ -34,7 +34,7 @@ use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, Search, SelectReason};
 use crate::domain::{DomainId, SchedDomain, SdFlags};
 use crate::select::rules::{Cluster, IdleMask, RecentUsed};
-use crate::task::TaskId;
+use crate::task::{Policy, TaskId};
 
 /// Who looks for a CPU, and from where.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +58,10 @@ impl Scheduler {
         let pinned = woken.allowed.only_one_in_both(self.topology.online());
         if woken.policy.is_rt() && !pinned {
             return self.select_task_rq_rt(task, here);
+        }
+        if woken.policy == Policy::Deadline && !pinned {
+            // There is no other one of its class (`select_task_rq_dl()`).
+            return decide(prev, SelectReason::LessUrgentThere, 0);
         }
         if pinned || !woken.policy.is_fair() {
             let cpu = if woken.allowed.contains(prev) { Some(prev) } else { woken.allowed.lowest() };

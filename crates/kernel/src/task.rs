@@ -33,6 +33,8 @@ pub enum Policy {
     Fifo(u8),
     /// `SCHED_RR` with a priority of 1…99: the same, in turns with its equals.
     RoundRobin(u8),
+    /// `SCHED_DEADLINE` without a bandwidth (`SCHED_FLAG_SUGOV`): `sugov:N`, which sets clocks; before real-time.
+    Deadline,
     /// The stop class: `migration/N`; before everything else.
     Stop,
     /// The idle class: `swapper/N`; when there is nothing else.
@@ -53,7 +55,8 @@ impl Policy {
     /// Order of the classes: a higher one is asked first (`sched_class_above()`).
     pub(crate) const fn class_rank(self) -> u8 {
         match self {
-            Policy::Stop => 3,
+            Policy::Stop => 4,
+            Policy::Deadline => 3,
             Policy::Fifo(_) | Policy::RoundRobin(_) => 2,
             Policy::Normal | Policy::Batch | Policy::Idle => 1,
             Policy::Swapper => 0,
@@ -233,6 +236,7 @@ impl Task {
     pub fn prio(&self) -> Prio {
         match self.policy {
             Policy::Stop => Prio(0),
+            Policy::Deadline => Prio::DEADLINE,
             Policy::Fifo(priority) | Policy::RoundRobin(priority) => Prio(99 - i32::from(priority)),
             Policy::Swapper => Prio::DEFAULT,
             _ => Prio::from_nice(self.nice),

@@ -68,6 +68,7 @@ fn line_of(task: &Task, path: &str) -> String {
         Policy::Fifo(priority) => (1, priority),
         Policy::RoundRobin(priority) => (2, priority),
         Policy::Stop => (1, 99),
+        Policy::Deadline => (6, 0),
         Policy::Normal | Policy::Swapper => (0, 0),
     };
     let parent = if task.is_per_cpu_kthread() { 2 } else { 1 };

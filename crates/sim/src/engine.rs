@@ -32,6 +32,7 @@ use crate::rng::Stream;
 use crate::workload::{ThreadId, ThreadSpec, Workload};
 use balance::Newidle;
 use cpu::CpuState;
+use frequency::Governor;
 use idle::CpuIdle;
 use occurrence::{Occurrence, Queue};
 use turns::Turns;
@@ -83,6 +84,8 @@ pub struct Engine {
     /// Per CPU what its governor of idle states remembers; empty on machines without such states.
     idle: Vec<CpuIdle>,
     frequency_requests: Vec<FrequencyRequest>,
+    /// The threads that set clocks.
+    governors: Vec<Governor>,
     group_timers: Vec<GroupTimer>,
     unthrottle_calls: Vec<Cpu>,
 }
@@ -184,6 +187,7 @@ impl Engine {
             loses_kicks: false,
             idle: Vec::new(),
             frequency_requests: Vec::new(),
+            governors: Vec::new(),
             group_timers: Vec::new(),
             unthrottle_calls: Vec::new(),
         };
@@ -192,6 +196,7 @@ impl Engine {
             engine.idle = vec![CpuIdle::default(); engine.cpus.len()];
         }
         engine.create_stoppers();
+        engine.create_governors();
         engine.note_speeds();
         // The machine has been up for a while, and every CPU idles.
         for cpu in (0..engine.cpus.len() as u32).map(Cpu) {
@@ -304,8 +309,7 @@ impl Engine {
             Occurrence::Tick { cpu } => self.tick(cpu),
             Occurrence::Hrtick { cpu } => self.hrtick(cpu),
             Occurrence::Interrupt { cpu, interrupt } => self.interrupt_arrives(cpu, interrupt),
-            Occurrence::WokenLeft { cpu, thread, sync } => self.go_on_waking(cpu, thread as usize, sync),
-            Occurrence::FrequencySet { request, .. } => self.frequency_is_set(cpu, request),
+            Occurrence::WokenLeft { cpu, task, sync } => self.go_on_waking(cpu, task, sync),
             Occurrence::TurnEnds { .. } => unreachable!("it happens on no CPU"),
         }
         if self.kernel.asks_driver() {
@@ -320,9 +324,9 @@ impl Engine {
         self.thread_of(self.kernel.curr(cpu))
     }
 
-    /// Tasks are the CPUs' idle tasks, their stoppers, and then the threads, in order of creation.
+    /// Tasks are the CPUs' idle tasks, their stoppers, the governors' threads, and then the workloads', in order of creation.
     fn thread_of(&self, task: TaskId) -> Option<usize> {
-        task.index().checked_sub(2 * self.cpus.len())
+        task.index().checked_sub(2 * self.cpus.len() + self.governors.len())
     }
 }
 

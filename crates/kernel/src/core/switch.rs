@@ -51,11 +51,15 @@ impl Scheduler {
 
     /// The task that `cpu` should run next. Pure: run time must be accounted ([`begin_schedule`](Self::begin_schedule)).
     ///
-    /// Kernel: `pick_next_task()`, kernel/sched/core.c. Departs: the deadline class is not modelled.
+    /// Kernel: `pick_next_task()`, kernel/sched/core.c.
+    /// Departs: of the deadline class there are only the threads that set clocks, which have no deadlines.
     pub fn pick_next_task(&self, cpu: Cpu) -> PickDecision {
         let rq = &self.rqs[cpu.index()];
         if let Some(&task) = rq.stop.first() {
             return PickDecision { task, reason: PickReason::StopClass };
+        }
+        if let Some(&task) = rq.dl.first() {
+            return PickDecision { task, reason: PickReason::DeadlineClass };
         }
         if let Some(task) = rq.rt.first() {
             return PickDecision { task, reason: PickReason::MostUrgent };
@@ -200,6 +204,10 @@ impl Scheduler {
                 self.rqs[cpu.index()].stop.push(task);
                 true
             }
+            Policy::Deadline => {
+                self.rqs[cpu.index()].dl.push(task);
+                true
+            }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
                 self.enqueue_task_rt(task);
                 !self.rqs[cpu.index()].rt.is_throttled()
@@ -243,6 +251,10 @@ impl Scheduler {
                 self.rqs[cpu.index()].stop.retain(|&queued| queued != task);
                 Dequeued::Counted
             }
+            Policy::Deadline => {
+                self.rqs[cpu.index()].dl.retain(|&queued| queued != task);
+                Dequeued::Counted
+            }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
                 self.dequeue_task_rt(task);
                 match self.rqs[cpu.index()].rt.is_throttled() {
@@ -270,7 +282,7 @@ impl Scheduler {
 
     pub(crate) fn set_next_task(&mut self, task: TaskId, picked: bool) {
         match self.tasks[task.index()].policy {
-            Policy::Stop => {}
+            Policy::Stop | Policy::Deadline => {}
             Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task, picked),
             Policy::Swapper => self.update_idle_core(self.tasks[task.index()].cpu),
             _ => self.set_next_task_fair(task, picked),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ablation::Situation;
+use crate::decision::PickReason;
 use crate::task::{Policy, TaskId};
 use crate::testbed::{Bed, MS};
 
@@ -100,11 +101,39 @@ fn what_is_asked_for_while_a_thread_switches_comes_next() {
         bed.tick(0);
         bed.scheduler.take_frequency_requests(&mut requests);
     }
-    assert_eq!(requests.len(), 1, "the thread is busy with the first: {requests:?}");
-    bed.scheduler.set_frequency(0, requests[0].khz);
+    assert_eq!(requests.len(), 1, "the thread has been told once and has not begun: {requests:?}");
+    let last = bed.scheduler.sugov_work(0);
+    assert!(last > requests[0].khz, "it sets what was asked for last: {last} and {requests:?}");
+    // While it works it can be told again.
+    bed.sleep(0);
+    bed.pass(100 * MS);
+    bed.at(0);
+    bed.scheduler.update_blocked_averages(Cpu(0));
     bed.scheduler.take_frequency_requests(&mut requests);
-    assert_eq!(requests.len(), 2, "and then there is more to do");
-    assert!(requests[1].khz > requests[0].khz, "{requests:?}");
+    assert!(requests.len() == 2 && requests[1].khz < last, "{requests:?}");
+    assert_eq!(bed.scheduler.cpu_scale(Cpu(0)).frequency, 256, "nothing is in force yet");
+    bed.scheduler.set_frequency(0, last);
+    assert_eq!(bed.scheduler.cpu_scale(Cpu(0)).frequency, 1024);
+}
+
+/// A thread that sets clocks goes before real-time and fair tasks, behind stoppers, and stays where it was.
+#[test]
+fn a_thread_that_sets_clocks_goes_before_all_but_stoppers() {
+    let mut bed = Bed::new("v5.4", 2, 1);
+    let setter = bed.spawn_with(0, 0, Policy::Deadline, CpuMask::first(2));
+    assert_eq!(bed.schedule(0).reason, PickReason::DeadlineClass);
+    bed.sleep(0);
+    let urgent = bed.spawn_with(0, 0, Policy::Fifo(99), CpuMask::single(Cpu(0)));
+    bed.schedule(0);
+    assert_eq!(bed.scheduler.curr(Cpu(0)), urgent);
+    assert!(bed.wake(setter, 0), "it takes the CPU");
+    assert_eq!(bed.scheduler.task(setter).cpu(), Cpu(0), "though the other one idles");
+    assert_eq!(bed.schedule(0).task, setter);
+    assert_eq!(bed.scheduler.task(setter).prio().0, -1);
+    let stopper = bed.spawn_with(0, 0, Policy::Stop, CpuMask::single(Cpu(0)));
+    assert_eq!(bed.schedule(0).task, stopper);
+    bed.sleep(0);
+    assert_eq!(bed.scheduler.curr(Cpu(0)), setter);
 }
 
 #[test]

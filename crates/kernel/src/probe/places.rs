@@ -175,6 +175,7 @@ impl Scheduler {
             Policy::RoundRobin(_) => 2,
             Policy::Batch => 3,
             Policy::Idle => 5,
+            Policy::Deadline => 6,
             Policy::Normal | Policy::Stop | Policy::Swapper => 0,
         };
         self.probe("setsched", move |scheduler| {

@@ -520,6 +520,7 @@ fn asks_next(what: &What) -> bool {
 fn policy_of(prio: Prio, comm: Comm) -> Policy {
     match prio.nice() {
         Some(_) => Policy::Normal,
+        None if prio == Prio::DEADLINE => Policy::Deadline,
         None if comm.as_bytes().starts_with(b"migration/") => Policy::Stop,
         None => Policy::Fifo((99 - prio.0).clamp(1, 99) as u8),
     }

@@ -36,6 +36,8 @@ pub(super) enum Then {
     IdleLoop,
     /// The stopper has pushed a task away.
     Push,
+    /// The thread of a policy has set its frequency.
+    SetFrequency,
     /// The system call's work is done for the running thread.
     CarryOut,
     /// Back to user mode.
@@ -131,6 +133,7 @@ impl Engine {
             Phase::Kernel(Then::PickAgain) => self.pick_after_newidle(cpu),
             Phase::Kernel(Then::IdleLoop) => self.enter_task(cpu),
             Phase::Kernel(Then::Push) => self.push(cpu),
+            Phase::Kernel(Then::SetFrequency) => self.frequency_is_set(cpu),
             Phase::Kernel(Then::CarryOut) => self.carry_out(cpu),
             Phase::Kernel(Then::ReturnToUser) => self.return_to_user(cpu),
         }

@@ -1,19 +1,62 @@
 //! How fast CPUs are: work takes longer on a small CPU, at a low frequency, the kernel's own work too.
 //!
-//! Governors are the scheduler core's; here their requests are carried out, at once or after the time that the hardware
-//! takes, and what a CPU is in the middle of is stretched or shortened.
+//! Governors are the scheduler core's; here their requests are carried out, at once or by a thread of the policy, and what a
+//! CPU is in the middle of is stretched or shortened.
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 use fairlab_kernel::core::Mode;
-use fairlab_kernel::cpufreq::FrequencyRequest;
+use fairlab_kernel::{Policy, TaskId, TaskSpec};
 
 use super::Engine;
-use super::cpu::Phase;
+use super::cpu::{Phase, Then};
+use super::occurrence::Interrupt;
 
 /// The speed of a biggest CPU at its highest frequency: capacity times frequency, each a part of 1024.
 pub(super) const FULL_SPEED: u64 = 1024 * 1024;
 
+/// Thread ids given to governors' threads count from here.
+const FIRST_GOVERNOR_PID: i32 = 600_000;
+
+/// The thread of a policy whose CPUs do not switch by themselves (`sugov:N`).
+pub(super) struct Governor {
+    task: TaskId,
+    policy: usize,
+    /// It has been told of a frequency since it last asked for one.
+    told: bool,
+    /// What it sets, kHz.
+    khz: u32,
+}
+
 impl Engine {
+    /// Governors' threads sleep on the first CPU of their policy until there is something to set.
+    ///
+    /// Kernel: `sugov_kthread_create()`, kernel/sched/cpufreq_schedutil.c.
+    pub(super) fn create_governors(&mut self) {
+        for policy in self.kernel.policies_with_threads() {
+            let allowed = self.kernel.cpus_of_policy(policy);
+            let Some(first) = allowed.lowest() else { continue };
+            let pid = Pid(FIRST_GOVERNOR_PID + policy as i32);
+            let spec = TaskSpec {
+                comm: Comm::from(format!("sugov:{}", first.0).as_str()),
+                pid,
+                tgid: pid,
+                policy: Policy::Deadline,
+                nice: 0,
+                allowed,
+                per_cpu_kthread: false,
+            };
+            let task = self.kernel.new_task(&spec, first);
+            self.kernel.lay_asleep(task, first);
+            self.governors.push(Governor { task, policy, told: false, khz: 0 });
+        }
+    }
+
+    /// The governor's thread that `cpu` runs.
+    pub(super) fn governor_on(&self, cpu: Cpu) -> Option<usize> {
+        let number = self.kernel.curr(cpu).index().checked_sub(2 * self.cpus.len())?;
+        (number < self.governors.len()).then_some(number)
+    }
+
     /// How long `cpu` takes, as fast as it is now, for what takes `work` at full speed.
     pub(super) fn time_for(&self, cpu: Cpu, work: Ns) -> Ns {
         scale(work, FULL_SPEED, self.cpus[cpu.index()].speed)
@@ -45,20 +88,47 @@ impl Engine {
             self.delay_phase(cpu, cost);
         }
         for request in requests.drain(..) {
-            if self.kernel.switches_fast(request.policy) {
-                self.set_frequency(request.policy, request.khz);
-            } else {
-                let switched = self.now + self.machine.costs.frequency_switch;
-                self.queue.arrange_frequency(cpu, switched, request);
+            match self.governors.iter().position(|governor| governor.policy == request.policy) {
+                Some(number) => self.send(cpu, Interrupt::Governor { number }),
+                None => self.set_frequency(request.policy, request.khz),
             }
         }
         self.frequency_requests = requests;
     }
 
-    /// A frequency is in force that took its time to set; what has been asked for since then is next.
-    pub(super) fn frequency_is_set(&mut self, cpu: Cpu, request: FrequencyRequest) {
-        self.kernel.set_here(cpu, Mode::Hardirq, self.now);
-        self.set_frequency(request.policy, request.khz);
+    /// A governor asked on `cpu` for a frequency: its thread is told of it. Returns what waking it costs.
+    ///
+    /// Kernel: `sugov_irq_work()`.
+    pub(super) fn wake_governor(&mut self, cpu: Cpu, number: usize) -> Ns {
+        let governor = &mut self.governors[number];
+        governor.told = true;
+        let task = governor.task;
+        if self.kernel.task(task).is_queued() {
+            return Ns::ZERO;
+        }
+        self.machine.costs.wakeup + self.try_to_wake_up(cpu, task, false)
+    }
+
+    /// A governor's thread goes to work on `cpu`.
+    pub(super) fn begin_setting_frequency(&mut self, cpu: Cpu, number: usize) {
+        let khz = self.kernel.sugov_work(self.governors[number].policy);
+        let governor = &mut self.governors[number];
+        governor.told = false;
+        governor.khz = khz;
+        self.enter_kernel(cpu, self.machine.costs.frequency_switch, Then::SetFrequency);
+    }
+
+    /// The thread on `cpu` has set its frequency: it sets another one that it has been told of meanwhile, or sleeps.
+    pub(super) fn frequency_is_set(&mut self, cpu: Cpu) {
+        let number = self.governor_on(cpu).expect("only governors' threads set frequencies");
+        let Governor { policy, khz, told, .. } = self.governors[number];
+        self.kernel.set_here(cpu, Mode::Task, self.now);
+        self.set_frequency(policy, khz);
+        if told {
+            self.begin_setting_frequency(cpu, number);
+        } else {
+            self.schedule(cpu, TaskState::INTERRUPTIBLE);
+        }
     }
 
     /// The clock of a policy runs at another frequency from now on.

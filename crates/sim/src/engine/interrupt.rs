@@ -75,6 +75,7 @@ impl Engine {
                 self.kernel.unthrottle_queued(cpu);
                 costs.interrupt
             }
+            Interrupt::Governor { number } => costs.interrupt + self.wake_governor(cpu, number),
             Interrupt::Timer { thread } => {
                 costs.interrupt + costs.timer + self.timer_expires(cpu, thread as usize)
             }

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::cpufreq::FrequencyRequest;
 use fairlab_kernel::{CpuMask, GroupTimer, TaskId};
 
 /// Everything that the loop can meet.
@@ -19,9 +18,7 @@ pub(super) enum Occurrence {
     /// An interrupt reaches a CPU.
     Interrupt { cpu: Cpu, interrupt: Interrupt },
     /// A waker on a CPU looks whether the task that it wakes has been switched out where it slept.
-    WokenLeft { cpu: Cpu, thread: u32, sync: bool },
-    /// A frequency is in force, for which a governor asked on this CPU.
-    FrequencySet { cpu: Cpu, request: FrequencyRequest },
+    WokenLeft { cpu: Cpu, task: TaskId, sync: bool },
     /// The turn of that number ends, which is that of this CPU.
     TurnEnds { cpu: Cpu, number: u64 },
 }
@@ -35,7 +32,6 @@ impl Occurrence {
             | Occurrence::Hrtick { cpu }
             | Occurrence::Interrupt { cpu, .. }
             | Occurrence::WokenLeft { cpu, .. }
-            | Occurrence::FrequencySet { cpu, .. }
             | Occurrence::TurnEnds { cpu, .. } => cpu,
         }
     }
@@ -62,6 +58,8 @@ pub(super) enum Interrupt {
     GroupTimer(GroupTimer),
     /// Groups that were throttled come back to this CPU.
     Unthrottle,
+    /// A governor asked here for a frequency that its thread has to set (`sugov_irq_work()`).
+    Governor { number: usize },
     /// A thread's sleep timer expires here.
     Timer { thread: u32 },
     /// The tick of a CPU that idles.
@@ -177,15 +175,9 @@ impl Queue {
     }
 
     /// Arranges that a waker on `cpu` goes on.
-    pub fn arrange_wakeup(&mut self, cpu: Cpu, time: Ns, thread: u32, sync: bool) {
+    pub fn arrange_wakeup(&mut self, cpu: Cpu, time: Ns, task: TaskId, sync: bool) {
         let key = self.key(time);
-        self.others.push(Arranged { key, occurrence: Occurrence::WokenLeft { cpu, thread, sync } });
-    }
-
-    /// Arranges that a frequency asked for on `cpu` is in force.
-    pub fn arrange_frequency(&mut self, cpu: Cpu, time: Ns, request: FrequencyRequest) {
-        let key = self.key(time);
-        self.others.push(Arranged { key, occurrence: Occurrence::FrequencySet { cpu, request } });
+        self.others.push(Arranged { key, occurrence: Occurrence::WokenLeft { cpu, task, sync } });
     }
 
     /// Arranges the end of a turn of `cpu`.

@@ -47,6 +47,8 @@ impl Engine {
             self.enter_idle_loop(cpu);
         } else if self.runs_stopper(cpu) {
             self.enter_kernel(cpu, self.machine.costs.migrate, Then::Push);
+        } else if let Some(number) = self.governor_on(cpu) {
+            self.begin_setting_frequency(cpu, number);
         } else {
             self.return_to_user(cpu);
         }

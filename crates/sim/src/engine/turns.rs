@@ -5,6 +5,7 @@
 //! [`crate::machine::turns`] says.
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::TaskId;
 
 use super::Engine;
 use super::cpu::Phase;
@@ -59,9 +60,7 @@ impl Engine {
             Occurrence::Interrupt { interrupt, .. } => {
                 matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_))
             }
-            Occurrence::PhaseEnds { .. } | Occurrence::WokenLeft { .. } | Occurrence::FrequencySet { .. } => {
-                false
-            }
+            Occurrence::PhaseEnds { .. } | Occurrence::WokenLeft { .. } => false,
         };
         if turns.on == Some(cpu) && !is_timer {
             return false;
@@ -84,9 +83,9 @@ impl Engine {
 
     /// A waker on `cpu` finds that it has to wait for another CPU, which goes on only when its turn comes: it looks again in
     /// its own next turn. Returns whether that is how CPUs wait here.
-    pub(super) fn waits_until_next_turn(&mut self, cpu: Cpu, thread: usize, sync: bool) -> bool {
+    pub(super) fn waits_until_next_turn(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> bool {
         let Some(turns) = &mut self.turns else { return false };
-        let again = Occurrence::WokenLeft { cpu, thread: thread as u32, sync };
+        let again = Occurrence::WokenLeft { cpu, task, sync };
         turns.waiting[cpu.index()].missed.push(again);
         self.give_turn_away();
         true

@@ -1,6 +1,7 @@
 //! `try_to_wake_up()` in virtual time.
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::TaskId;
 use fairlab_kernel::core::{Mode, WakeKind, WakeStart};
 
 use super::occurrence::Interrupt;
@@ -11,7 +12,7 @@ impl Engine {
     /// beyond the call itself.
     pub(super) fn wake(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
         match self.threads[thread].wait {
-            Wait::Futex => self.try_to_wake_up(cpu, thread, sync),
+            Wait::Futex => self.wake_thread(cpu, thread, sync),
             Wait::GoingToSleep => {
                 self.threads[thread].wait = Wait::WokenEarly;
                 let start = self.kernel.ttwu_begin(self.threads[thread].task);
@@ -26,19 +27,23 @@ impl Engine {
     /// A sleep timer expires on `cpu`. Returns what waking costs.
     pub(super) fn timer_expires(&mut self, cpu: Cpu, thread: usize) -> Ns {
         assert_eq!(self.threads[thread].wait, Wait::Timer, "a sleep timer ends with its sleep");
-        self.try_to_wake_up(cpu, thread, false)
+        self.wake_thread(cpu, thread, false)
     }
 
-    fn try_to_wake_up(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
-        let task = self.threads[thread].task;
+    fn wake_thread(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
         self.threads[thread].wait = Wait::No;
+        self.try_to_wake_up(cpu, self.threads[thread].task, sync)
+    }
+
+    /// Wakes a task that sleeps, on `cpu`. Returns what that costs.
+    pub(super) fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Ns {
         if self.kernel.ttwu_begin(task) == WakeStart::StillQueued {
             // It slept on its queue (delayed dequeue) and goes on there.
             return Ns::ZERO;
         }
         let prev = self.kernel.task(task).cpu();
         if self.kernel.curr(prev) != task {
-            return self.select_and_queue(cpu, thread, sync);
+            return self.select_and_queue(cpu, task, sync);
         }
         if let Some(decision) = self.kernel.queue_where_leaving(task) {
             self.kernel.apply_cpu(task, decision);
@@ -46,36 +51,34 @@ impl Engine {
             self.send(prev, Interrupt::WakeList { task, migrated: false });
             return Ns::ZERO;
         }
-        self.wait_for_switch(cpu, thread, sync)
+        self.wait_for_switch(cpu, task, sync)
     }
 
     /// The task has blocked, and its CPU still looks for other work before it switches: the waker waits for that (it
     /// spins on `p->on_cpu`). Returns for how long.
-    fn wait_for_switch(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
-        if self.waits_until_next_turn(cpu, thread, sync) {
+    fn wait_for_switch(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Ns {
+        if self.waits_until_next_turn(cpu, task, sync) {
             return Ns(1);
         }
-        let prev = self.kernel.task(self.threads[thread].task).cpu();
+        let prev = self.kernel.task(task).cpu();
         let switched = self.cpus[prev.index()].until.max(self.now) + Ns(1);
-        self.queue.arrange_wakeup(cpu, switched, thread as u32, sync);
+        self.queue.arrange_wakeup(cpu, switched, task, sync);
         self.work_in(cpu, switched.since(self.now))
     }
 
     /// A task that a waker on `cpu` waited for may have been switched out by now.
-    pub(super) fn go_on_waking(&mut self, cpu: Cpu, thread: usize, sync: bool) {
-        let task = self.threads[thread].task;
+    pub(super) fn go_on_waking(&mut self, cpu: Cpu, task: TaskId, sync: bool) {
         let cost = if self.kernel.curr(self.kernel.task(task).cpu()) == task {
-            self.wait_for_switch(cpu, thread, sync)
+            self.wait_for_switch(cpu, task, sync)
         } else {
             self.kernel.set_here(cpu, Mode::Task, self.now);
-            self.select_and_queue(cpu, thread, sync)
+            self.select_and_queue(cpu, task, sync)
         };
         self.interrupt_marked(Some(cpu));
         self.leave_interrupt(cpu, cost);
     }
 
-    fn select_and_queue(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
-        let task = self.threads[thread].task;
+    fn select_and_queue(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Ns {
         let prev = self.kernel.task(task).cpu();
         self.kernel.probe_selection(task, WakeKind::Wakeup { sync });
         self.kernel.record_wakee(self.kernel.curr(cpu), task);

@@ -83,8 +83,8 @@ costs! {
         "a few cache misses inside a socket";
     governor_cpu, "governor_cpu_ns", 100, "Looking at one CPU of a frequency policy while choosing a frequency",
         "a few cache misses inside a socket";
-    frequency_switch, "frequency_switch_ns", 200_000, "From asking for a frequency to its being in force, where a thread switches",
-        "order of magnitude: a wakeup, a message to the power controller, and the ramp of a regulator";
+    frequency_switch, "frequency_switch_ns", 5_000, "Setting a frequency, where a thread does that: its driver's work",
+        "order of magnitude: locks, notifiers and the writing of a register; that it may wait for the hardware is left away";
     send, "send_ns", 800, "Writing a message of a hundred bytes into a socket or pipe, beside the system call and who is woken",
         "order of magnitude: a message of perf bench sched messaging takes 2 to 4 us in all, with two system calls";
     receive, "receive_ns", 800, "Reading such a message that is there, beside the system call",

@@ -2,6 +2,7 @@
 //! what they are made of.
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, sink_fn};
+use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 
@@ -350,6 +351,38 @@ fn a_frequency_that_takes_its_time_to_set_is_in_force_after_that() {
     let later = of_governor(1_000) - of_governor(0);
     // It looks at two CPUs each time, slower than at full speed.
     assert_eq!(later, 40_000);
+}
+
+#[test]
+fn the_thread_that_sets_a_clock_is_woken_where_it_was_asked_for_and_looks_for_work_afterwards() {
+    let mut machine = costing(
+        2,
+        &[
+            ("ipi_ns", 1),
+            ("interrupt_ns", 10),
+            ("wakeup_ns", 100),
+            ("context_switch_ns", 1_000),
+            ("frequency_switch_ns", 10_000),
+            ("newidle_ns", 100_000),
+        ],
+    );
+    machine.frequency_domains = vec![FrequencyDomain {
+        frequencies: vec![1_000_000, 2_000_000],
+        ..super::with_clock(false).frequency_domains.remove(0)
+    }];
+    let threads = vec![(spec(0, "1"), vec![Action::Run(Ns::from_secs(1))])];
+    // CPU 1 asks in its tick and interrupts itself; the thread is woken on CPU 0. The first time it makes the clock slow: its
+    // switch and its work take 11 us, the search for other work after them 200. The second time, the other way round.
+    let expected = "  10000001 1 waking 600000
+  10000001 1 wakeup 600000
+  10000012 0 switch 0 600000
+  10211012 0 switch 600000 0
+  20000001 1 waking 600000
+  20000001 1 wakeup 600000
+  20000022 0 switch 0 600000
+  20122022 0 switch 600000 0
+";
+    assert_eq!(events("v5.4", machine, threads, Ns::from_ms(5), Ns::from_ms(100)), expected);
 }
 
 #[test]

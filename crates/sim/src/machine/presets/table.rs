@@ -107,7 +107,7 @@ const CHROMEBOOK: Preset = Preset {
                 1_804_800,
             ],
             rate_limit_us: 1000,
-            fast_switch: true,
+            fast_switch: false,
             milliwatts: &[38, 57, 69, 78, 99, 106, 118, 130, 137, 156],
         },
         Speed {
@@ -119,7 +119,7 @@ const CHROMEBOOK: Preset = Preset {
                 1_900_800, 1_996_800, 2_112_000, 2_208_000, 2_323_200, 2_400_000, 2_553_600,
             ],
             rate_limit_us: 1000,
-            fast_switch: true,
+            fast_switch: false,
             milliwatts: &[53, 116, 136, 163, 183, 221, 295, 345, 388, 404, 449, 520, 545, 593, 613, 652],
         },
     ],
@@ -127,8 +127,8 @@ const CHROMEBOOK: Preset = Preset {
         (
             "topology",
             "the patch that limits update_blocked_averages(): an octacore ARM64 device with ChromeOS and v5.4, many \
-                          CPUs in a cluster with a shared frequency domain; taken to be Qualcomm's SC7180, whose device tree has \
-                          6 + 2 cores in one cluster under one L3",
+                          CPUs in a cluster with a shared frequency domain; in its discussion: a Snapdragon 7c with 6 + 2 CPUs, \
+                          which is Qualcomm's SC7180, whose device tree has them in one cluster under one L3",
         ),
         (
             "capacity",
@@ -138,8 +138,9 @@ const CHROMEBOOK: Preset = Preset {
         ),
         (
             "clock",
-            "that device tree's operating points; qcom-cpufreq-hw switches at once and names no latency, so \
-                       schedutil waits LATENCY_MULTIPLIER, 1000 us",
+            "that device tree's operating points; qcom-cpufreq-hw names no latency, so schedutil waits LATENCY_MULTIPLIER, \
+                       1000 us; a function graph in the discussion of the patch (22 January 2021) is of the thread sugov:0, so \
+                       the driver does not switch by itself: where operating points carry bandwidths it must not",
         ),
         (
             "power",
