@@ -89,6 +89,10 @@ const HRES_SOURCES: &[(&str, &str)] = &[
     ("timers", "the recording of v5.2.1: sleeps end between ticks, and idle CPUs do not tick"),
 ];
 
+const BLOCKED_LOAD_ON_CHROMEBOOK: &str = "discussion of the patch: in a function graph update_blocked_averages() of one CPU takes 33 to 67 us, 45 on average, half of \
+     it in sugov_next_freq_shared(), which looks at six CPUs; a new-idle balance meets 35 to 40 queues, five a CPU. Taken to be \
+     on a little CPU at 300 MHz: the report speaks of a low frequency";
+
 /// The report on blocked load's.
 const CHROMEBOOK: Preset = Preset {
     name: "chromebook8",
@@ -122,6 +126,10 @@ const CHROMEBOOK: Preset = Preset {
             fast_switch: false,
             milliwatts: &[53, 116, 136, 163, 183, 221, 295, 345, 388, 404, 449, 520, 545, 593, 613, 652],
         },
+    ],
+    costs: &[
+        ("blocked_queue_ns", 270, BLOCKED_LOAD_ON_CHROMEBOOK),
+        ("governor_cpu_ns", 260, BLOCKED_LOAD_ON_CHROMEBOOK),
     ],
     sources: &[
         (
