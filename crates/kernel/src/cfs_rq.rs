@@ -145,6 +145,24 @@ pub(crate) struct Running {
     pub weight: i64,
 }
 
+/// Which entities of a queue have no negative lag.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Eligibility {
+    zero: Vruntime,
+    /// Σ (vruntime − `zero`) · weight, `curr` included.
+    keys: i64,
+    /// Σ weight, `curr` included.
+    load: i64,
+}
+
+impl Eligibility {
+    /// Whether one at `vruntime` has none.
+    #[inline(always)]
+    pub fn admits(&self, vruntime: Vruntime) -> bool {
+        self.keys >= vruntime.minus(self.zero).wrapping_mul(self.load)
+    }
+}
+
 impl CfsRq {
     pub fn new(cpu: Cpu, order: TimelineOrder) -> CfsRq {
         CfsRq {
@@ -267,7 +285,14 @@ impl CfsRq {
     ///
     /// Kernel: `entity_eligible()`, kernel/sched/fair.c (147f3efaa241).
     pub fn is_eligible(&self, vruntime: Vruntime, curr: Option<Running>) -> bool {
-        self.weighted_keys(curr) >= self.key(vruntime).wrapping_mul(self.average_load(curr))
+        self.eligibility(curr).admits(vruntime)
+    }
+
+    /// The same for many that are asked for one after the other.
+    #[inline(always)]
+    pub fn eligibility(&self, curr: Option<Running>) -> Eligibility {
+        let (keys, load) = (self.weighted_keys(curr), self.average_load(curr));
+        Eligibility { zero: self.min_vruntime, keys, load }
     }
 
     /// Moves `min_vruntime` up to the least vruntime on the queue; never back.

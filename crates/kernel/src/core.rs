@@ -364,6 +364,12 @@ impl Scheduler {
         &mut self.entities[se.0 as usize]
     }
 
+    /// An entity and a queue, to change both.
+    #[inline(always)]
+    pub(crate) fn entity_and_queue(&mut self, se: SeId, cfs_rq: CfsRqId) -> (&mut SchedEntity, &mut CfsRq) {
+        (&mut self.entities[se.0 as usize], &mut self.cfs_rqs[cfs_rq.0 as usize])
+    }
+
     pub(crate) fn cfs(&self, cfs_rq: CfsRqId) -> &CfsRq {
         &self.cfs_rqs[cfs_rq.0 as usize]
     }

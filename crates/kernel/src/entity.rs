@@ -90,6 +90,12 @@ impl SchedEntity {
         }
     }
 
+    /// Its request, ns of run time: `base_slice` unless it has its own.
+    #[inline]
+    pub fn request(&self, base_slice: u64) -> u64 {
+        if self.custom_slice { self.slice } else { base_slice }
+    }
+
     /// The weights by which its averages are made.
     #[inline]
     pub fn tracked_weight(&self) -> EntityWeight {

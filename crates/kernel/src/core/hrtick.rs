@@ -31,8 +31,7 @@ impl Scheduler {
     /// Units: run time in ns; the virtual time to the deadline at the task's weight.
     /// Departs: time that interrupts take is not added.
     fn slice_end(&self, task: TaskId) -> SliceEnd {
-        let rules = self.generation.behaviours;
-        if !self.has(Feature::Hrtick) || rules.hrtick == Hrtick::NotFollowed {
+        if !self.ends_slices_by_timer() {
             return SliceEnd::Never;
         }
         let (entity, cpu) = (self.entity_of(task), self.tasks[task.index()].cpu);
@@ -46,6 +45,12 @@ impl Scheduler {
                 SliceEnd::After(run_time.max(SHORTEST))
             }
         }
+    }
+
+    /// Whether slices may be ended by a timer at all.
+    #[inline]
+    pub(crate) fn ends_slices_by_timer(&self) -> bool {
+        self.has(Feature::Hrtick) && self.generation.behaviours.hrtick != Hrtick::NotFollowed
     }
 
     /// Starts the timer for a fair task that runs on its CPU, or asks for a reschedule if its slice is over.

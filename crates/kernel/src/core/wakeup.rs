@@ -7,7 +7,7 @@ use fairlab_event::{EventKind, Ns};
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::decision::{CpuDecision, PreemptDecision, PreemptReason};
 use crate::domain::DomainId;
-use crate::task::{OnRq, TaskId};
+use crate::task::{OnRq, Task, TaskId};
 
 /// Why a CPU is selected for a task (`WF_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,17 +126,19 @@ impl Scheduler {
     fn wakeup_preempt_when(&self, task: TaskId, pending: bool) -> PreemptDecision {
         let curr = self.curr(self.tasks[task.index()].cpu);
         let early = self.wakeup_preempt_early(curr, task, pending);
-        early.unwrap_or_else(|| self.check_preempt_wakeup(curr, task))
+        early.unwrap_or_else(|| self.check_preempt_wakeup(task, self.competitors(curr, task)))
     }
 
     /// What is decided without a look at virtual times; only two fair tasks may need one.
     fn wakeup_preempt_early(&self, curr: TaskId, task: TaskId, pending: bool) -> Option<PreemptDecision> {
         let [running, woken] = [curr, task].map(|task| self.tasks[task.index()].policy);
+        if running.is_fair() && woken.is_fair() {
+            return self.preempts_without_vruntime(curr, task, pending);
+        }
         let decide = |preempt, reason| Some(PreemptDecision { preempt, reason });
         match woken.class_rank().cmp(&running.class_rank()) {
             Ordering::Greater => decide(true, PreemptReason::HigherClass),
             Ordering::Less => decide(false, PreemptReason::LowerClass),
-            Ordering::Equal if woken.is_fair() => self.preempts_without_vruntime(curr, task, pending),
             Ordering::Equal if woken.is_rt() => Some(self.wakeup_preempt_rt(curr, task)),
             Ordering::Equal => decide(false, PreemptReason::SameEntity),
         }
@@ -146,29 +148,33 @@ impl Scheduler {
     ///
     /// Kernel: `check_preempt_curr()` (v6.6: `wakeup_preempt()`), kernel/sched/core.c.
     pub(crate) fn check_preempt(&mut self, task: TaskId) -> PreemptDecision {
-        let cpu = self.tasks[task.index()].cpu;
+        let Task { cpu, policy, .. } = self.tasks[task.index()];
+        let rq = &self.rqs[cpu.index()];
         // Charging may itself ask for a reschedule; the test goes on all the same.
-        let pending = self.need_resched_at_once(cpu);
-        let curr = self.curr(cpu);
-        if [curr, task].iter().all(|task| self.tasks[task.index()].policy.is_fair()) {
+        let (curr, pending) = (rq.curr, rq.need_resched);
+        if policy.is_fair() && self.tasks[curr.index()].policy.is_fair() {
             self.probe_test(curr, task);
         }
         let mut decision = match self.wakeup_preempt_early(curr, task, pending) {
             Some(decision) => decision,
             None => {
-                self.charge_competitor(curr, task);
-                self.check_preempt_wakeup(curr, task)
+                // Groups above the two, and those below them, are charged when they are looked at.
+                let competitors = self.competitors(curr, task);
+                self.update_curr(self.se(competitors.0).cfs_rq);
+                self.check_preempt_wakeup(task, competitors)
             }
         };
         while self.dequeue_delayed_in_test(task, decision) {
             decision = self.wakeup_preempt_when(task, pending);
         }
-        if self.tasks[task.index()].policy.is_fair() {
+        if policy.is_fair() {
             self.set_buddies_after(task, decision);
             self.protection_after(task, decision);
         }
-        self.resched_after(task, decision);
-        if self.tasks[curr.index()].on_rq == OnRq::Queued && self.need_resched_at_once(cpu) {
+        if decision.preempt {
+            self.resched_after(task, decision);
+        }
+        if self.need_resched_at_once(cpu) && self.tasks[curr.index()].on_rq == OnRq::Queued {
             self.rq_clock_skip_update(cpu);
         }
         decision

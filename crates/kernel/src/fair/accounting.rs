@@ -23,7 +23,7 @@ impl Scheduler {
             level = entity.parent;
             let cfs_rq = entity.cfs_rq;
             if entity.on_rq && now > entity.exec_start && self.cfs(cfs_rq).curr == Some(se) {
-                self.charge_curr(cfs_rq, se, now);
+                self.charge_at_level(cfs_rq, se, now);
             }
         }
     }
@@ -43,17 +43,37 @@ impl Scheduler {
         }
     }
 
+    /// The same, where it has run since.
     #[inline(never)]
     pub(crate) fn charge_curr(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
+        self.charge_at_level(cfs_rq, curr, now);
+    }
+
+    #[inline(always)]
+    fn charge_at_level(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
         let behaviours = &self.generation.behaviours;
-        let by_deadline = behaviours.tick_preemption == TickPreemption::Deadline;
         let entity = &mut self.entities[curr.0 as usize];
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let delta = now - entity.exec_start;
         move_on(behaviours, queue, entity, now);
         // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
-        let may_make_way = by_deadline && queue.nr_running > 1;
+        let by_deadline = behaviours.tick_preemption == TickPreemption::Deadline;
         let request_used = by_deadline && !entity.vruntime.is_before(entity.deadline);
+        let may_make_way = by_deadline && queue.nr_running > 1;
+        if request_used || may_make_way || self.trace.enabled || self.bandwidth_used {
+            self.follow_charge(cfs_rq, curr, delta, (request_used, may_make_way));
+        }
+    }
+
+    /// What else comes of `delta` ns of run time.
+    #[inline(never)]
+    fn follow_charge(
+        &mut self,
+        cfs_rq: CfsRqId,
+        curr: SeId,
+        delta: u64,
+        (request_used, may_make_way): (bool, bool),
+    ) {
         if request_used {
             self.take_new_request(cfs_rq, curr);
         }
@@ -124,8 +144,9 @@ impl Scheduler {
         if self.generation.behaviours.virtual_zero == VirtualZero::Average {
             return;
         }
-        let curr = self.running_entity(cfs_rq).map(|curr| self.se(curr).vruntime);
-        self.cfs_mut(cfs_rq).update_min_vruntime(curr);
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
+        let curr = queue.curr.map(|curr| &self.entities[curr.0 as usize]).filter(|curr| curr.on_rq);
+        queue.update_min_vruntime(curr.map(|curr| curr.vruntime));
     }
 }
 

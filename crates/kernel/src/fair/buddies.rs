@@ -19,11 +19,11 @@ impl Scheduler {
     }
 
     #[inline(never)]
-    fn clear_buddies_upwards(&mut self, se: SeId) {
+    pub(crate) fn clear_buddies_upwards(&mut self, se: SeId) {
         let mut level = Some(se);
         while let Some(se) = level {
-            let queue = self.entities[se.0 as usize].cfs_rq;
-            let queue = self.cfs_mut(queue);
+            let entity = &self.entities[se.0 as usize];
+            let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
             let mut was_buddy = false;
             for buddy in [&mut queue.next, &mut queue.last, &mut queue.skip] {
                 if *buddy == Some(se) {
@@ -31,7 +31,7 @@ impl Scheduler {
                     was_buddy = true;
                 }
             }
-            level = self.se(se).parent.filter(|_| was_buddy);
+            level = entity.parent.filter(|_| was_buddy);
         }
     }
 

@@ -232,7 +232,10 @@ fn a_shorter_request_wins() {
         let curr = se(&bed, tasks[0]);
         let entity = bed.scheduler.se_mut(curr);
         (entity.deadline_at_pick, entity.protected_until) = (Some(entity.deadline), entity.deadline);
-        let decision = bed.scheduler.check_preempt_wakeup(tasks[0], tasks[1]);
+        let decision = {
+            let competitors = bed.scheduler.competitors(tasks[0], tasks[1]);
+            bed.scheduler.check_preempt_wakeup(tasks[1], competitors)
+        };
         bed.scheduler.protection_after(tasks[1], decision);
         (decision.reason, bed.scheduler.protects_slice(curr))
     };

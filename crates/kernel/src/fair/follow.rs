@@ -88,8 +88,8 @@ impl Scheduler {
         true
     }
 
-    /// One level where no average changes but sums grow. Returns the entity's queue and the group above; `None`, and nothing
-    /// is done, where it is not so.
+    /// One level where no average changes but sums grow. Returns the entity's queue and the group above; `None` where it is
+    /// not so, and the rest is left to [`follow_whatever_changes`](Self::follow_whatever_changes).
     #[inline(always)]
     fn follow_within_period(
         &mut self,
@@ -108,8 +108,7 @@ impl Scheduler {
         };
         let weight_stays = self.shares_now(below) == Some(entity.load.raw());
         let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
-        let (cfs_rq, parent) = (entity.cfs_rq, entity.parent);
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
+        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
         let now = queue.pelt_clock.now(way.now.pelt);
         if !grow_sums(rules, way.kind, se, entity, queue, (now, way.now.scale)) {
             return None;
@@ -119,15 +118,16 @@ impl Scheduler {
         }
         // Counted before the weight is set, which does not depend on it.
         queue.count(change);
+        let above = (entity.cfs_rq, entity.parent);
         if !weight_stays {
             self.update_cfs_group(se);
         } else if way.sets_anew {
             let (clock, runs) = (way.now.clock, entity.on_rq && queue.curr == Some(se));
             if runs && clock > entity.exec_start {
                 if !way.charges_plainly {
-                    self.charge_curr(cfs_rq, se, clock);
+                    self.charge_curr(above.0, se, clock);
                     self.keep_entity_weight(se);
-                    return Some((cfs_rq, parent));
+                    return Some(above);
                 }
                 move_on(&self.generation.behaviours, queue, entity, clock);
             }
@@ -137,7 +137,7 @@ impl Scheduler {
                 RunnableKind::LoadWeighted => set_runnable_weight(rules, queue, entity, load, stands_for),
             }
         }
-        Some((cfs_rq, parent))
+        Some(above)
     }
 
     /// One level, whatever changes there.

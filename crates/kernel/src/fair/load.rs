@@ -13,10 +13,11 @@ use crate::generation::behaviour::GovernorHook;
 use crate::group::GroupId;
 use crate::pelt::{
     AttachPoint, CfsRqLoad, CpuScale, DetachPoint, EntityWeight, FairInitialUtil, GroupEntity, IdleCpuTimes,
-    Invariance, LostIdleCheck, PeltRules, RqTime, RunnableKind, UtilEstFeatures, calc_group_runnable,
+    Invariance, LostIdleCheck, PeltRules, RqTime, RunnableKind, UtilEst, UtilEstFeatures,
+    calc_group_runnable,
 };
 use crate::rq::Rq;
-use crate::task::{Policy, TaskId};
+use crate::task::{Policy, Task, TaskId};
 use crate::weight::LoadWeight;
 
 /// What an update does beside ageing (`UPDATE_TG`, `DO_ATTACH`, `DO_DETACH`).
@@ -155,7 +156,7 @@ impl Scheduler {
     }
 
     /// Ages an entity and its queue, if nothing is to be done but to let their sums grow. Returns whether it was so; if not,
-    /// nothing is done.
+    /// the rest is left to [`update_load_avg_at`](Self::update_load_avg_at).
     #[inline(always)]
     fn grow_within_period(&mut self, kind: RunnableKind, scale: Option<CpuScale>, se: SeId) -> bool {
         let entity = self.se(se);
@@ -484,19 +485,21 @@ impl Scheduler {
 
     /// The root queue expects a queued task's estimate (`util_est_enqueue()`).
     pub(crate) fn util_est_enqueue(&mut self, task: TaskId) {
-        if self.has(Feature::UtilEst) {
-            let (root, se) = (self.root_of(task), self.tasks[task.index()].se);
-            let queue = &mut self.cfs_rqs[root.0 as usize].tracked.avg.util_est;
-            self.generation.pelt.util_est_enqueue(queue, &self.entities[se.0 as usize].avg.util_est);
-        }
+        self.change_util_est(task, PeltRules::util_est_enqueue);
     }
 
     /// The root queue no longer expects it (`util_est_dequeue()`).
     pub(crate) fn util_est_dequeue(&mut self, task: TaskId) {
+        self.change_util_est(task, PeltRules::util_est_dequeue);
+    }
+
+    #[inline(always)]
+    fn change_util_est(&mut self, task: TaskId, change: impl Fn(&PeltRules, &mut UtilEst, &UtilEst)) {
         if self.has(Feature::UtilEst) {
-            let (root, se) = (self.root_of(task), self.tasks[task.index()].se);
-            let queue = &mut self.cfs_rqs[root.0 as usize].tracked.avg.util_est;
-            self.generation.pelt.util_est_dequeue(queue, &self.entities[se.0 as usize].avg.util_est);
+            let Task { cpu, se, .. } = self.tasks[task.index()];
+            let root = self.rqs[cpu.index()].cfs;
+            let (entity, queue) = (&self.entities[se.0 as usize], &mut self.cfs_rqs[root.0 as usize]);
+            change(&self.generation.pelt, &mut queue.tracked.avg.util_est, &entity.avg.util_est);
         }
     }
 
@@ -506,13 +509,10 @@ impl Scheduler {
             util_est: self.has(Feature::UtilEst),
             fastup: self.has(Feature::UtilEstFastup),
         };
-        let (se, rules) = (self.tasks[task.index()].se, self.generation.pelt);
-        let capacity = self.capacity_orig_of(self.tasks[task.index()].cpu);
-        rules.util_est_update(&mut self.se_mut(se).avg, capacity, features);
-    }
-
-    fn root_of(&self, task: TaskId) -> CfsRqId {
-        self.rqs[self.tasks[task.index()].cpu.index()].cfs
+        let Task { cpu, se, .. } = self.tasks[task.index()];
+        let capacity = self.capacity_orig_of(cpu);
+        let avg = &mut self.entities[se.0 as usize].avg;
+        self.generation.pelt.util_est_update(avg, capacity, features);
     }
 
     /// What a task counts of its CPU's load, its groups' weights considered (`task_h_load()`).
@@ -572,7 +572,7 @@ pub(crate) fn set_runnable_weight(
 }
 
 /// Ages an entity and its queue up to `now`, if nothing is to be done but to let their sums grow. Returns whether it was so;
-/// if not, nothing is done. `kind` is the rules', where it is known beforehand.
+/// if not, the entity's may have grown, and the queue is left. `kind` is the rules', where it is known beforehand.
 #[inline(always)]
 pub(crate) fn grow_sums(
     rules: &PeltRules,
@@ -585,16 +585,21 @@ pub(crate) fn grow_sums(
     if entity.avg.last_update_time == 0 || queue.tracked.removed.nr > 0 {
         return false;
     }
-    let (of_se, of_queue) = (&entity.avg, &queue.tracked.avg);
-    match (of_se.units_within_period(now), of_queue.units_within_period(now)) {
-        (Some(0), Some(0)) => true,
-        (Some(of_se), Some(of_queue)) => {
+    match entity.avg.units_within_period(now) {
+        None => return false,
+        Some(0) => {}
+        Some(units) => {
             let state = entity.tracked_state(queue.curr == Some(se));
-            kind.grow_se(of_se, scale, &mut entity.avg, state);
-            let state = queue.tracked_state(rules);
-            kind.grow_cfs_rq(of_queue, scale, &mut queue.tracked.avg, state);
-            true
+            kind.grow_se(units, scale, &mut entity.avg, state);
         }
-        _ => false,
     }
+    match queue.tracked.avg.units_within_period(now) {
+        None => return false,
+        Some(0) => {}
+        Some(units) => {
+            let state = queue.tracked_state(rules);
+            kind.grow_cfs_rq(units, scale, &mut queue.tracked.avg, state);
+        }
+    }
+    true
 }

@@ -1,6 +1,6 @@
 //! Picking the next entity.
 
-use crate::cfs_rq::{CfsRq, Running, Waiting};
+use crate::cfs_rq::{CfsRq, Eligibility, Waiting};
 use crate::core::Scheduler;
 use crate::decision::{PickDecision, PickReason};
 use crate::entity::{CfsRqId, SeId};
@@ -59,16 +59,18 @@ impl Scheduler {
     }
 
     /// EEVDF: the preferred entity of a queue, if preferences count and it has no negative lag.
+    #[inline]
     pub(crate) fn eligible_buddy(&self, cfs_rq: CfsRqId) -> Option<SeId> {
         let queue = self.cfs(cfs_rq);
-        let counts = self.has(Feature::NextBuddy) || self.has(Feature::PickBuddy);
+        let counts = || self.has(Feature::NextBuddy) || self.has(Feature::PickBuddy);
         let eligible = |&se: &SeId| queue.is_eligible(self.se(se).vruntime, self.running(cfs_rq));
-        queue.next.filter(|_| counts).filter(eligible)
+        queue.next.filter(|_| counts()).filter(eligible)
     }
 
     /// CFS: the least vruntime; a buddy instead if it is not behind by more than the wakeup granularity.
     ///
     /// The order of buddies is that of v5.10 and later: next, else last.
+    #[inline(never)]
     fn pick_leftmost(&self, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
         let vruntime_of = |se: SeId| self.se(se).vruntime;
         let earlier = |waiting: Option<SeId>| match (waiting, curr) {
@@ -102,11 +104,11 @@ impl Scheduler {
     /// Kernel: `pick_eevdf()`, kernel/sched/fair.c (147f3efaa241; `RUN_TO_PARITY` 63304558ba5d). Equal deadlines: the
     /// running one, then the one with the lesser vruntime.
     fn pick_eevdf(&self, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
-        let running = curr.map(|curr| self.as_running(curr));
-        let eligible = curr.filter(|&curr| queue.is_eligible(self.se(curr).vruntime, running));
-        match eligible.filter(|&curr| self.protects_slice(curr)) {
+        let eligibility = queue.eligibility(curr.map(|curr| self.as_running(curr)));
+        let curr = curr.filter(|&curr| eligibility.admits(self.se(curr).vruntime));
+        match curr.filter(|&curr| self.protects_slice(curr)) {
             Some(curr) => Some((curr, PickReason::RunToParity)),
-            None => self.earliest_deadline(queue, curr),
+            None => self.earliest_deadline(queue, eligibility, curr),
         }
     }
 
@@ -117,22 +119,29 @@ impl Scheduler {
 
     /// The same without the running entity's protection.
     pub(crate) fn pick_eevdf_unprotected(&self, cfs_rq: CfsRqId) -> Option<SeId> {
-        self.earliest_deadline(self.cfs(cfs_rq), self.running_entity(cfs_rq)).map(|(se, _)| se)
+        let (queue, curr) = (self.cfs(cfs_rq), self.running_entity(cfs_rq));
+        let eligibility = queue.eligibility(curr.map(|curr| self.as_running(curr)));
+        let curr = curr.filter(|&curr| eligibility.admits(self.se(curr).vruntime));
+        self.earliest_deadline(queue, eligibility, curr).map(|(se, _)| se)
     }
 
-    fn earliest_deadline(&self, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
-        let running = curr.map(|curr| self.as_running(curr));
-        let curr = curr.filter(|&curr| queue.is_eligible(self.se(curr).vruntime, running));
+    /// Of the entities that are eligible; `curr` is the running one if it is.
+    fn earliest_deadline(
+        &self,
+        queue: &CfsRq,
+        eligibility: Eligibility,
+        curr: Option<SeId>,
+    ) -> Option<(SeId, PickReason)> {
         let best = match self.generation.behaviours.pick {
             Pick::EarliestEligibleInDeadlineOrder => {
                 let mut waiting = queue.timeline.iter();
-                let best = waiting.find(|entry| queue.is_eligible(entry.vruntime, running));
+                let best = waiting.find(|entry| eligibility.admits(entry.vruntime));
                 let curr_is_earlier = |entry: &&Waiting| {
                     curr.is_some_and(|curr| self.se(curr).deadline.is_before(entry.deadline))
                 };
                 best.filter(|entry| !curr_is_earlier(entry)).map(|entry| entry.se).or(curr)
             }
-            _ => earliest_eligible(queue, running, curr.map(|curr| (self.se(curr).deadline, curr))),
+            _ => earliest_eligible(queue, eligibility, curr.map(|curr| (self.se(curr).deadline, curr))),
         };
         let best = best.or_else(|| queue.timeline.leftmost().map(|entry| entry.se));
         best.map(|se| (se, PickReason::EarliestDeadline))
@@ -180,10 +189,10 @@ impl Scheduler {
 /// Eligible ones are the time line's beginning: all that are not past the average.
 fn earliest_eligible(
     queue: &CfsRq,
-    running: Option<Running>,
+    eligibility: Eligibility,
     best: Option<(Vruntime, SeId)>,
 ) -> Option<SeId> {
-    let eligible = queue.timeline.iter().take_while(|entry| queue.is_eligible(entry.vruntime, running));
+    let eligible = queue.timeline.iter().take_while(|entry| eligibility.admits(entry.vruntime));
     let earlier = |best: Option<(Vruntime, SeId)>, entry: &Waiting| match best {
         Some((deadline, _)) if !entry.deadline.is_before(deadline) => best,
         _ => Some((entry.deadline, entry.se)),

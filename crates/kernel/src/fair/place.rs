@@ -111,7 +111,7 @@ impl Scheduler {
 
     /// The request of an entity, ns of run time: the base slice unless it has its own.
     pub(crate) fn request(&self, se: SeId) -> u64 {
-        if self.se(se).custom_slice { self.se(se).slice } else { self.sysctl.base_slice }
+        self.se(se).request(self.sysctl.base_slice)
     }
 
     fn new_deadline(&self, se: SeId, vruntime: Vruntime, flags: EnqueueFlags) -> Vruntime {
@@ -137,12 +137,12 @@ impl Scheduler {
         if self.generation.behaviours.arithmetic == Arithmetic::WholeWeight && is_heavier() {
             self.cfs_mut(cfs_rq).move_zero_to(placed.vruntime);
         }
-        let request = self.request(se);
+        let base_slice = self.sysctl.base_slice;
         let entity = self.se_mut(se);
         entity.vruntime = placed.vruntime;
         if let Some(deadline) = placed.deadline {
             entity.deadline = deadline;
-            entity.slice = request;
+            entity.slice = entity.request(base_slice);
         }
         entity.relative_deadline = None;
         if !flags.initial || self.generation.behaviours.placement == Placement::Lag {

@@ -35,10 +35,10 @@ impl Scheduler {
         }
     }
 
-    /// Charges the entity that `task` competes with; its groups' and those below it are charged when they are looked at.
-    pub(crate) fn charge_competitor(&mut self, curr: TaskId, task: TaskId) {
-        let (curr, _) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
-        self.update_curr(self.se(curr).cfs_rq);
+    /// The entities of two tasks, or of their groups, that compete on one queue.
+    #[inline(always)]
+    pub(crate) fn competitors(&self, curr: TaskId, task: TaskId) -> (SeId, SeId) {
+        self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se)
     }
 
     /// What is decided before virtual times are compared; only then is `curr` charged. Pure.
@@ -67,9 +67,9 @@ impl Scheduler {
     ///
     /// Kernel: `check_preempt_wakeup()` (v6.7: `check_preempt_wakeup_fair()`), kernel/sched/fair.c. Variants:
     /// `Granularity` to v6.5, `PickDecides` from v6.6.
-    pub(crate) fn check_preempt_wakeup(&self, curr: TaskId, task: TaskId) -> PreemptDecision {
+    /// `curr` and `woken` are the two's [`competitors`](Self::competitors).
+    pub(crate) fn check_preempt_wakeup(&self, task: TaskId, (curr, woken): (SeId, SeId)) -> PreemptDecision {
         let decide = |preempt, reason| PreemptDecision { preempt, reason };
-        let (curr, woken) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
         match self.generation.behaviours.wakeup_preemption {
             WakeupPreemption::Granularity => match self.wakeup_preempt_entity(curr, woken) {
                 WakeupPreemptionTest::Behind => decide(true, PreemptReason::BeyondGranularity),
@@ -102,6 +102,10 @@ impl Scheduler {
         let gives_way = PreemptDecision { preempt: true, reason: PreemptReason::CurrIsIdlePolicy };
         let never = PreemptDecision { preempt: false, reason: PreemptReason::PolicyNeverPreempts };
         let off = PreemptDecision { preempt: false, reason: PreemptReason::FeatureOff };
+        if woken.policy == Policy::Normal && running.policy != Policy::Idle && !self.idle_policy_used {
+            // Nothing but the feature can decide.
+            return (!self.has(Feature::WakeupPreemption)).then_some(off);
+        }
         let may_not = || (woken.policy != Policy::Normal).then_some(never);
         let is_off = || (!self.has(Feature::WakeupPreemption)).then_some(off);
         let tasks = || {
@@ -127,8 +131,11 @@ impl Scheduler {
     ///
     /// Kernel: `do_preempt_short()`, kernel/sched/fair.c (`PREEMPT_SHORT`); from v6.17 the request alone decides.
     fn preempts_by_shorter_request(&self, woken: SeId, curr: SeId) -> bool {
+        if !self.own_requests || !self.has(Feature::PreemptShort) {
+            return false;
+        }
         let cfs_rq = self.se(woken).cfs_rq;
-        let shorter = self.has(Feature::PreemptShort) && self.se(woken).slice < self.se(curr).slice;
+        let shorter = self.se(woken).slice < self.se(curr).slice;
         let eligible = |se: SeId| self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq));
         shorter
             && match self.generation.behaviours.slice_protection {
@@ -153,8 +160,7 @@ impl Scheduler {
         if !self.has_delayed(cpu) {
             return false;
         }
-        let (curr, woken) =
-            self.find_matching_se(self.tasks[rq.curr.index()].se, self.tasks[task.index()].se);
+        let (curr, woken) = self.competitors(rq.curr, task);
         let unprotected = self.preempts_by_shorter_request(woken, curr);
         let winner = self.picked_in_test(self.se(woken).cfs_rq, unprotected);
         match winner.filter(|&se| self.se(se).sched_delayed) {
@@ -184,8 +190,7 @@ impl Scheduler {
         if rq.curr == rq.idle {
             return;
         }
-        let (curr, woken) =
-            self.find_matching_se(self.tasks[rq.curr.index()].se, self.tasks[task.index()].se);
+        let (curr, woken) = self.competitors(rq.curr, task);
         let cfs_rq = self.se(curr).cfs_rq;
         match self.generation.behaviours.slice_protection {
             SliceProtection::UntilNewDeadline => {
@@ -211,7 +216,7 @@ impl Scheduler {
         if self.generation.groups.idle_protection == IdleProtection::Kept || curr == task {
             return;
         }
-        let (curr, _) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
+        let (curr, _) = self.competitors(curr, task);
         let entity = self.se_mut(curr);
         entity.deadline_at_pick = None;
         entity.protected_until = entity.vruntime;

@@ -4,15 +4,15 @@ use fairlab_event::Cpu;
 
 use crate::cfs_rq::{Change, Waiting};
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
-use crate::entity::{CfsRqId, SeId};
+use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::{ThrottlePoint, Throttling};
 use crate::fair::load::LoadUpdate;
 use crate::generation::Feature;
 use crate::generation::behaviour::{
     DelayedLag, Placement, ProtectionStart, Request, SliceProtection, VirtualZero,
 };
-use crate::pelt::{DetachPoint, UtilEstDequeue};
-use crate::task::{Policy, TaskId};
+use crate::pelt::{DetachPoint, RunnableKind, UtilEstDequeue};
+use crate::task::{Policy, Task, TaskId};
 use crate::vruntime::Vruntime;
 
 /// What became of an entity that was to leave its queue.
@@ -35,21 +35,23 @@ impl Scheduler {
         if self.enqueue_throttled_task(task) {
             return false;
         }
-        let cpu = self.tasks[task.index()].cpu;
+        let Task { cpu, se, in_iowait, policy, .. } = self.tasks[task.index()];
         // A sleeper that was only taken off for a change of its parameters sleeps on.
-        let sleeps_on = self.entity_of(task).sched_delayed;
+        let sleeps_on = self.se(se).sched_delayed;
         if !sleeps_on {
             self.util_est_enqueue(task);
         }
-        if self.tasks[task.index()].in_iowait {
+        if in_iowait {
             self.cpufreq_update_after_io(cpu);
         }
-        let idle = i32::from(self.tasks[task.index()].policy == Policy::Idle);
+        let idle = i32::from(policy == Policy::Idle);
         self.idle_policy_used |= idle != 0;
         let change = Change { tasks: 1, delayed: i32::from(sleeps_on), idle };
-        let is_counted = self.enqueue_levels(self.tasks[task.index()].se, flags, change);
+        let is_counted = self.enqueue_levels(se, flags, change);
         self.rqs[cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
-        self.hrtick_update(cpu);
+        if self.ends_slices_by_timer() {
+            self.hrtick_update(cpu);
+        }
         is_counted
     }
 
@@ -57,7 +59,7 @@ impl Scheduler {
     fn enqueue_levels(&mut self, se: SeId, mut flags: EnqueueFlags, mut change: Change) -> bool {
         let (mut level, mut request) = (Some(se), None);
         while let Some(se) = level.filter(|&se| !self.se(se).on_rq) {
-            let (cfs_rq, parent) = (self.se(se).cfs_rq, self.se(se).parent);
+            let SchedEntity { cfs_rq, parent, .. } = *self.se(se);
             self.keep_request_from_below(se, request);
             self.enqueue_entity(cfs_rq, se, flags);
             // Groups are placed as if they woke, whatever brought the task.
@@ -81,9 +83,9 @@ impl Scheduler {
         if self.dequeue_throttled_task(task, flags) {
             return Dequeued::Uncounted;
         }
-        let cpu = self.tasks[task.index()].cpu;
+        let Task { cpu, se, .. } = self.tasks[task.index()];
         let rule = self.generation.pelt.util_est.dequeue;
-        let (se, is_counted) = (self.tasks[task.index()].se, !self.entity_of(task).sched_delayed);
+        let is_counted = !self.se(se).sched_delayed;
         if is_counted && rule != UtilEstDequeue::After {
             self.util_est_dequeue(task);
         }
@@ -111,22 +113,25 @@ impl Scheduler {
     }
 
     fn dequeue_levels(&mut self, se: SeId, mut flags: DequeueFlags) -> Dequeued {
-        let (is_task, sleeps) = (self.se(se).task.is_some(), flags.sleep);
+        let (entity, sleeps) = (self.se(se), flags.sleep);
+        let is_task = entity.task.is_some();
         let mut change = Change {
             tasks: -i32::from(is_task),
-            delayed: -i32::from(is_task && self.se(se).sched_delayed && !flags.delayed),
+            delayed: -i32::from(is_task && entity.sched_delayed && !flags.delayed),
             idle: -i32::from(is_task && self.is_idle_policy(se)),
         };
         let (mut level, mut request, mut leaving) = (Some(se), None, true);
         while let Some(se) = level.filter(|_| leaving) {
-            let (cfs_rq, parent) = (self.se(se).cfs_rq, self.se(se).parent);
+            let SchedEntity { cfs_rq, parent, task, .. } = *self.se(se);
             let gone = self.dequeue_entity(cfs_rq, se, flags);
-            if !gone && self.se(se).task.is_some() {
+            if !gone && task.is_some() {
                 return Dequeued::Delayed;
             }
             leaving = gone && self.cfs(cfs_rq).nr_running == 0;
-            let prefers = sleeps && !self.cuts_off(cfs_rq) && self.may_be_preferred(cfs_rq);
-            if let (true, false, true, Some(group)) = (gone, leaving, prefers, parent) {
+            if let Some(group) = parent.filter(|_| gone && !leaving && sleeps)
+                && !self.cuts_off(cfs_rq)
+                && self.may_be_preferred(cfs_rq)
+            {
                 // Stay in the group that the sleeper was in.
                 self.set_next_buddy(group);
             }
@@ -183,15 +188,16 @@ impl Scheduler {
             self.make_absolute(cfs_rq, se);
         }
         self.update_load_avg(se, LoadUpdate { attach: true, ..LoadUpdate::TELL });
-        self.se_update_runnable(se);
-        self.update_cfs_group(se);
+        if self.se(se).my_q.is_some() {
+            self.se_update_runnable(se);
+            self.update_cfs_group(se);
+        }
         self.enqueue_runnable_load_avg(se);
         if !is_curr && rule == Placement::Lag {
             self.place_entity(cfs_rq, se, flags);
         }
-        let load = self.se(se).load;
-        let queue = self.cfs_mut(cfs_rq);
-        queue.load.add(load);
+        let (entity, queue) = self.entity_and_queue(se, cfs_rq);
+        queue.load.add(entity.load);
         queue.nr_running += 1;
         if queue.nr_running == 1 {
             self.list_add_leaf_cfs_rq(cfs_rq);
@@ -231,7 +237,9 @@ impl Scheduler {
     pub(crate) fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) -> bool {
         self.probe_unqueueing(se, flags);
         self.update_curr(cfs_rq);
-        self.clear_buddies(se);
+        if self.cfs(cfs_rq).has_buddies() {
+            self.clear_buddies_upwards(se);
+        }
         if !flags.delayed && self.delays_dequeue(cfs_rq, se, flags) {
             self.update_load_avg(se, LoadUpdate::AGE);
             if self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse {
@@ -242,8 +250,10 @@ impl Scheduler {
         }
         let detach = flags.migrating && self.generation.pelt.detach_point == DetachPoint::Dequeue;
         self.update_load_avg(se, LoadUpdate { detach, ..LoadUpdate::TELL });
-        self.se_update_runnable(se);
-        self.dequeue_runnable_load_avg(se);
+        match self.generation.pelt.runnable {
+            RunnableKind::TaskCount => self.se_update_runnable(se),
+            RunnableKind::LoadWeighted => self.dequeue_runnable_load_avg(se),
+        }
         let is_curr = self.cfs(cfs_rq).curr == Some(se);
         if !is_curr {
             self.wait_is_interrupted(se);
@@ -266,23 +276,27 @@ impl Scheduler {
         if !is_curr {
             self.remove_waiting(cfs_rq, se);
         }
-        self.se_mut(se).on_rq = false;
-        let load = self.se(se).load;
-        let queue = self.cfs_mut(cfs_rq);
-        queue.load.subtract(load);
+        let (entity, queue) = self.entity_and_queue(se, cfs_rq);
+        entity.on_rq = false;
+        queue.load.subtract(entity.load);
         queue.nr_running -= 1;
+        let (runs_empty, is_group) = (queue.nr_running == 0, entity.my_q.is_some());
         if !flags.sleep && self.vruntime_is_relative_off_queue() {
             self.make_relative(cfs_rq, se);
         }
-        self.return_cfs_rq_runtime(cfs_rq);
-        self.update_cfs_group(se);
+        if self.bandwidth_used {
+            self.return_cfs_rq_runtime(cfs_rq);
+        }
+        if is_group {
+            self.update_cfs_group(se);
+        }
         if !flags.save {
             self.update_min_vruntime(cfs_rq);
         }
         if flags.delayed {
             self.finish_delayed_dequeue(se);
         }
-        if self.cfs(cfs_rq).nr_running == 0 {
+        if runs_empty {
             self.queue_runs_empty(cfs_rq);
         }
         true
@@ -314,7 +328,7 @@ impl Scheduler {
     pub(crate) fn set_next_task_fair(&mut self, task: TaskId, picked: bool) {
         self.set_next_levels(self.tasks[task.index()].se, picked);
         self.note_picked(task);
-        if picked {
+        if picked && self.ends_slices_by_timer() {
             self.hrtick_start_fair(task);
         }
     }
@@ -348,7 +362,9 @@ impl Scheduler {
             level = self.se(se).parent.filter(|_| se != last_set);
         }
         self.note_picked(next);
-        self.hrtick_start_fair(next);
+        if self.ends_slices_by_timer() {
+            self.hrtick_start_fair(next);
+        }
     }
 
     fn put_prev_entity(&mut self, se: SeId) {
@@ -374,20 +390,21 @@ impl Scheduler {
     /// Moves a task that gets the CPU to the front of its CPU's list.
     pub(crate) fn note_picked(&mut self, task: TaskId) {
         if self.tasks[task.index()].is_queued() {
-            let cpu = self.tasks[task.index()].cpu;
-            let mut list = self.rqs[cpu.index()].cfs_tasks;
+            let list = &mut self.rqs[self.tasks[task.index()].cpu.index()].cfs_tasks;
             list.remove(&mut self.tasks, task);
             list.push_newest(&mut self.tasks, task);
-            self.rqs[cpu.index()].cfs_tasks = list;
         }
     }
 
     fn set_next_entity(&mut self, se: SeId, picked: bool) {
         self.probe_entity("setn", "set_next_entity", se);
-        let cfs_rq = self.se(se).cfs_rq;
-        let clock = self.rqs[self.cfs(cfs_rq).cpu.index()].clock.0;
-        self.clear_buddies(se);
-        if self.se(se).on_rq {
+        let (cfs_rq, on_rq) = (self.se(se).cfs_rq, self.se(se).on_rq);
+        let queue = self.cfs(cfs_rq);
+        let clock = self.rqs[queue.cpu.index()].clock.0;
+        if queue.has_buddies() {
+            self.clear_buddies_upwards(se);
+        }
+        if on_rq {
             self.wait_ends(se);
             self.remove_waiting(cfs_rq, se);
             self.update_load_avg(se, LoadUpdate::TELL);
@@ -396,22 +413,22 @@ impl Scheduler {
         let protects = behaviours.slice_protection == SliceProtection::UntilShortestRequest
             && match behaviours.protection_start {
                 ProtectionStart::SetNext => true,
-                ProtectionStart::Pick => picked && self.se(se).on_rq,
+                ProtectionStart::Pick => picked && on_rq,
             };
         let protected_until = protects.then(|| self.protection(cfs_rq, se));
-        let entity = self.se_mut(se);
-        entity.deadline_at_pick = entity.on_rq.then_some(entity.deadline);
+        let (entity, queue) = self.entity_and_queue(se, cfs_rq);
+        entity.deadline_at_pick = on_rq.then_some(entity.deadline);
         entity.protected_until = protected_until.unwrap_or(entity.protected_until);
         entity.exec_start = clock;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
-        self.cfs_mut(cfs_rq).curr = Some(se);
+        queue.curr = Some(se);
     }
 
     pub(crate) fn insert_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        let entity = self.se(se);
+        let weight = self.weight_in_averages(self.se(se).load);
+        let (entity, queue) = self.entity_and_queue(se, cfs_rq);
         let (vruntime, deadline) = (entity.vruntime, entity.deadline);
-        let weight = self.weight_in_averages(entity.load);
-        self.cfs_mut(cfs_rq).insert_waiting(Waiting { vruntime, deadline, weight, se });
+        queue.insert_waiting(Waiting { vruntime, deadline, weight, se });
     }
 
     pub(crate) fn remove_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {

@@ -10,8 +10,8 @@ impl Scheduler {
     /// A task begins to wait (`__update_stats_wait_start()`).
     pub(crate) fn wait_starts(&mut self, se: SeId) {
         let Some(task) = self.se(se).task else { return };
-        let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock;
-        self.tasks[task.index()].stats.wait_start = Some(clock);
+        let task = &mut self.tasks[task.index()];
+        task.stats.wait_start = Some(self.rqs[task.cpu.index()].clock);
     }
 
     /// A task gets the CPU: its wait is reported, on both CPUs if it was moved meanwhile (`__update_stats_wait_end()`).
@@ -30,8 +30,8 @@ impl Scheduler {
 
     fn take_wait(&mut self, se: SeId) -> Ns {
         let Some(task) = self.se(se).task else { return Ns::ZERO };
-        let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock;
-        let stats = &mut self.tasks[task.index()].stats;
+        let task = &mut self.tasks[task.index()];
+        let (clock, stats) = (self.rqs[task.cpu.index()].clock, &mut task.stats);
         let here = stats.wait_start.take().map_or(Ns::ZERO, |start| clock.since(start));
         let waited = stats.waited + here;
         stats.waited = Ns::ZERO;
@@ -41,9 +41,9 @@ impl Scheduler {
     /// A task goes to sleep: whether interruptibly decides under which name its sleep will be reported.
     pub(crate) fn sleep_starts(&mut self, se: SeId) {
         let Some(task) = self.se(se).task else { return };
-        let OnRq::Sleeping(state) = self.tasks[task.index()].on_rq else { return };
-        let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock;
-        let stats = &mut self.tasks[task.index()].stats;
+        let task = &mut self.tasks[task.index()];
+        let OnRq::Sleeping(state) = task.on_rq else { return };
+        let (clock, stats) = (self.rqs[task.cpu.index()].clock, &mut task.stats);
         if state.contains(TaskState::INTERRUPTIBLE) {
             stats.sleep_start = Some(clock);
         } else if state.contains(TaskState::UNINTERRUPTIBLE) || state.contains(TaskState::IDLE) {
@@ -55,8 +55,8 @@ impl Scheduler {
     /// A task is woken: its sleep is reported (`__update_stats_enqueue_sleeper()`).
     pub(crate) fn sleep_ends(&mut self, se: SeId) {
         let Some(task) = self.se(se).task else { return };
-        let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock;
-        let stats = &mut self.tasks[task.index()].stats;
+        let known = &mut self.tasks[task.index()];
+        let (clock, stats) = (self.rqs[known.cpu.index()].clock, &mut known.stats);
         let (slept, blocked) = (stats.sleep_start.take(), stats.block_start.take());
         if let Some(start) = slept {
             self.report_that(|scheduler| {
