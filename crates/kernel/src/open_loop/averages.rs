@@ -7,7 +7,7 @@ use fairlab_event::{Cpu, Ns};
 use super::{EntityId, QueueId};
 use crate::core::Scheduler;
 use crate::group::GroupId;
-use crate::pelt::{Removed, SchedAvg};
+use crate::pelt::{Removed, SchedAvg, UtilEst};
 use crate::task::TaskId;
 
 /// Averages as the kernel prints them.
@@ -124,6 +124,32 @@ impl Scheduler {
         }
     }
 
+    /// What a CPU was expected to be used in all, by `tasks` that were queued there: those of which it is not known have equal
+    /// parts of what the others leave.
+    pub fn lay_estimate(&mut self, tasks: &[TaskId], estimate: u64) {
+        let rules = self.generation.pelt.util_est;
+        let known = |task: &TaskId| self.entity_of(*task).avg.util_est != UtilEst::default();
+        let (known, unknown) = tasks.iter().copied().partition::<Vec<_>, _>(known);
+        let of_known = known.iter().map(|&task| self.entity_of(task).avg.util_est.estimate(&rules));
+        let left = estimate.min(AVERAGE_MAX).saturating_sub(of_known.sum::<u64>());
+        let part = (left / unknown.len().max(1) as u64) as u32;
+        for task in unknown {
+            let se = self.tasks[task.index()].se;
+            self.se_mut(se).avg.util_est = UtilEst { enqueued: part, ewma: part };
+        }
+    }
+
+    /// A CPU is expected to be used as much as all tasks are that are queued there.
+    pub fn sum_estimates(&mut self, cpu: Cpu) {
+        let root = self.rqs[cpu.index()].cfs;
+        self.cfs_mut(root).tracked.avg.util_est.enqueued = 0;
+        for task in self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks).collect::<Vec<_>>() {
+            if !self.entity_of(task).sched_delayed {
+                self.util_est_enqueue(task);
+            }
+        }
+    }
+
     /// An ended task has left its CPU: what it counted goes with its queue's next update (`task_dead_fair()`).
     pub fn leave_averages_for_good(&mut self, task: TaskId) {
         if self.task(task).policy.is_fair() && self.entity_of(task).avg.last_update_time != 0 {
@@ -155,6 +181,28 @@ fn lay(avg: &mut SchedAvg, given: RecordedAverages, computed: u64, weight: u64) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testbed::Bed;
+
+    #[test]
+    fn a_queue_expects_what_its_tasks_are_expected_to_use_and_nothing_once_they_sleep() {
+        for kernel in ["v5.15", "v6.12"] {
+            let mut bed = Bed::new(kernel, 2, 1);
+            let tasks = [bed.spawn(0, 0), bed.spawn(0, 0), bed.spawn(0, 0)];
+            let expected = |bed: &Bed| bed.scheduler.cfs(bed.scheduler.rqs[0].cfs).tracked.avg.util_est;
+            let se = bed.scheduler.task(tasks[1]).se;
+            bed.scheduler.se_mut(se).avg.util_est = UtilEst { enqueued: 100, ewma: 100 };
+            bed.scheduler.lay_estimate(&tasks, 900);
+            assert_eq!(expected(&bed).enqueued, 0, "{kernel}");
+            bed.scheduler.sum_estimates(Cpu(0));
+            assert_eq!(expected(&bed).enqueued, 900, "{kernel}");
+            let own = tasks.map(|task| bed.scheduler.entity_of(task).avg.util_est.ewma);
+            assert_eq!(own, [400, 100, 400], "{kernel}");
+            for task in tasks {
+                bed.scheduler.util_est_dequeue(task);
+            }
+            assert_eq!(expected(&bed).enqueued, 0, "{kernel}");
+        }
+    }
 
     #[test]
     fn who_read_a_queue_and_has_gone_takes_its_share_along() {

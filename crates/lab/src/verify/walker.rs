@@ -305,7 +305,7 @@ impl Walker {
                 self.on_runtime(record, *pid, *runtime, *vruntime);
             }
             What::CgroupAttach { .. } => {}
-            What::Marker(marker) => self.on_marker(*marker),
+            What::Marker(marker) => self.on_marker(record, *marker),
             What::Group(line) => self.follow_group(line),
             What::YieldCall => self.on_yield_call(record),
             What::AttributesCall(pid) => self.on_attributes_call(pid.unwrap_or(record.context)),

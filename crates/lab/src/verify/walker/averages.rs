@@ -73,6 +73,8 @@ impl Walker {
                 let weight = reader.filter(|reader| reader.group == queue.path).and_then(weight_of);
                 self.lay_averages_of(dump.cpu, queue, clock, weight);
             }
+            self.lay_estimate(dump);
+            self.sched.sum_estimates(dump.cpu);
         }
         self.recording.debug = Some(debug);
     }
@@ -95,6 +97,16 @@ impl Walker {
         }
     }
 
+    /// What a CPU is expected to be used is that of the tasks that were queued there.
+    fn lay_estimate(&mut self, dump: &CpuDump) {
+        let root = dump.queues.iter().find(|queue| queue.path == "/");
+        let Some(averages) = root.and_then(|root| averages_of(root, "")) else { return };
+        let queued = dump.tasks.iter().filter(|task| task.runnable || dump.curr == Some(task.pid));
+        let ids = queued.filter_map(|task| self.tasks.get(&task.pid)).map(|info| info.id);
+        let tasks = ids.filter(|&task| self.is_fair(task)).collect::<Vec<_>>();
+        self.sched.lay_estimate(&tasks, averages.estimates[0].into());
+    }
+
     /// Whether a task ran when the snapshot was read and is not in the trace that begins after that: who read it, mostly.
     fn has_gone(&self, dump: &CpuDump, task: &TaskDump) -> bool {
         let is_next = self.first_run_on(dump.cpu) == Some(task.pid);
@@ -102,16 +114,19 @@ impl Walker {
         ran && !is_next && self.window.of_task(task.pid).next().is_none()
     }
 
-    /// The averages of every task that has not run since are those of the snapshot.
-    pub(super) fn lay_task_averages(&mut self) {
+    /// The averages of every task that has not run since are those of the snapshot. Of tasks that it shows at a later time than
+    /// `until`, they stand for those at that time, but for `reader`: it has changed most by reading.
+    pub(super) fn lay_task_averages(&mut self, until: Ns, reader: Pid) {
         let Some(behind) = self.behind else { return };
-        let lines = std::mem::take(&mut self.recording.averages);
-        self.averages_laid = !lines.is_empty();
-        for line in lines {
+        for line in self.recording.averages.iter().filter(|line| line.tid != reader) {
             let task = self.tasks.get(&line.tid).map(|info| info.id);
             if let Some(task) = task.filter(|&task| line.computed != 0 && self.is_fair(task)) {
-                self.sched.lay_task_averages(task, line.averages, Ns(line.computed.wrapping_add(behind)));
+                let computed = Ns(line.computed.wrapping_add(behind)).min(until);
+                self.sched.lay_task_averages(task, line.averages, computed);
             }
+        }
+        for cpu in (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32)) {
+            self.sched.sum_estimates(cpu);
         }
     }
 }

@@ -8,7 +8,7 @@ use fairlab_event::{Comm, Cpu, Pid, Prio};
 use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{Policy, TaskId, Vruntime};
 
-use super::super::record::{Marker, What};
+use super::super::record::{Marker, Record, What};
 use super::super::sched_debug::{CpuDump, QueueDump, TaskDump};
 use super::Walker;
 use super::state::EntityInfo;
@@ -116,14 +116,18 @@ impl Walker {
         }
     }
 
-    pub(super) fn on_marker(&mut self, marker: Marker) {
+    pub(super) fn on_marker(&mut self, record: &Record, marker: Marker) {
         match marker {
             Marker::SnapshotBegins => self.note_minima_at_snapshot(),
             Marker::DebugRead => {
                 self.compare_with_snapshot();
+                self.lay_task_averages(record.time, record.context);
                 self.lay_queue_averages();
             }
-            Marker::SnapshotEnds => self.lay_task_averages(),
+            Marker::SnapshotEnds => {
+                self.lay_task_averages(record.time, record.context);
+                self.averages_laid = !self.recording.averages.is_empty();
+            }
             Marker::Other => {}
         }
     }
