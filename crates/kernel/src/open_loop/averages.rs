@@ -6,8 +6,9 @@ use fairlab_event::{Cpu, Ns};
 
 use super::{EntityId, QueueId};
 use crate::core::Scheduler;
+use crate::entity::SeId;
 use crate::group::GroupId;
-use crate::pelt::{Removed, SchedAvg, UtilEst};
+use crate::pelt::{Removed, RunnableKind, SchedAvg};
 use crate::task::TaskId;
 
 /// Averages as the kernel prints them.
@@ -43,6 +44,9 @@ const PERIOD: u64 = 1 << 20;
 /// The most that an average or its sum can be, whatever is printed: weights of many tasks, and periods of them.
 const AVERAGE_MAX: u64 = 1 << 31;
 const SUM_MAX: u64 = AVERAGE_MAX << 16;
+
+/// What a task can use at most.
+const CAPACITY: u64 = 1024;
 
 /// What an estimate can have: a utilization, and the mark in the highest bit.
 const ESTIMATE_BITS: u32 = (1 << 31) | ((1 << 20) - 1);
@@ -83,7 +87,7 @@ impl Scheduler {
             0 => now & !1023,
             computed => computed,
         };
-        lay(&mut tracked.avg, given, computed, 1);
+        lay(&mut tracked.avg, given, computed, [1; 2]);
         let [load_avg, runnable_avg, util_avg] = given.limited().removed;
         let nr = u32::from(load_avg > 0 || util_avg > 0);
         tracked.removed = Removed { nr, load_avg, runnable_avg, util_avg, runnable_sum: 0 };
@@ -99,11 +103,11 @@ impl Scheduler {
 
     /// Averages of the entity that stands for a group's queue, as old as those of the queue that it is on.
     pub fn lay_entity_averages(&mut self, entity: EntityId, given: RecordedAverages, clock: Ns) {
-        let weight = self.se(entity.0).load.scaled_down().max(1);
+        let weights = self.weights_in_sums(entity.0);
         let now = self.pelt_epoch.wrapping_add(clock.0);
         let of_queue = self.cfs(self.se(entity.0).cfs_rq).tracked.avg.last_update_time;
         let computed = if of_queue == 0 { now } else { of_queue };
-        lay(&mut self.se_mut(entity.0).avg, given, computed, weight);
+        lay(&mut self.se_mut(entity.0).avg, given, computed, weights);
     }
 
     /// Load of a group's queue, and that of the entity which stands for it.
@@ -119,24 +123,56 @@ impl Scheduler {
         let se = self.tasks[task.index()].se;
         let computed = self.pelt_epoch.wrapping_add(clock.0) & !1023;
         if self.se(se).avg.last_update_time <= computed.saturating_add(PERIOD / 4) {
-            let weight = self.se(se).load.scaled_down().max(1);
-            lay(&mut self.se_mut(se).avg, given, computed, weight);
+            let weights = self.weights_in_sums(se);
+            lay(&mut self.se_mut(se).avg, given, computed, weights);
         }
     }
 
-    /// What a CPU was expected to be used in all, by `tasks` that were queued there: those of which it is not known have equal
-    /// parts of what the others leave.
-    pub fn lay_estimate(&mut self, tasks: &[TaskId], estimate: u64) {
+    /// By what an entity's load and runnable averages are more than its sums tell.
+    fn weights_in_sums(&self, se: SeId) -> [u64; 2] {
+        let weight = self.se(se).load.scaled_down().max(1);
+        match self.generation.pelt.runnable {
+            RunnableKind::LoadWeighted => [weight; 2],
+            RunnableKind::TaskCount => [weight, 1],
+        }
+    }
+
+    /// What a CPU bears, and was expected to be used in all, is of `tasks` that are queued there: those of which nothing is
+    /// known have equal parts, of the estimate what the others leave. The averages are those up to `clock`.
+    pub fn share_queue_averages(&mut self, cpu: Cpu, tasks: &[TaskId], clock: Ns) {
         let rules = self.generation.pelt.util_est;
-        let known = |task: &TaskId| self.entity_of(*task).avg.util_est != UtilEst::default();
+        let known = |task: &TaskId| self.entity_of(*task).avg.last_update_time != 0;
         let (known, unknown) = tasks.iter().copied().partition::<Vec<_>, _>(known);
         let of_known = known.iter().map(|&task| self.entity_of(task).avg.util_est.estimate(&rules));
-        let left = estimate.min(AVERAGE_MAX).saturating_sub(of_known.sum::<u64>());
-        let part = (left / unknown.len().max(1) as u64) as u32;
+        let queue = self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
+        let left = u64::from(queue.util_est.enqueued).saturating_sub(of_known.sum::<u64>());
+        let (all, parts) = (tasks.len().max(1) as u64, unknown.len().max(1) as u64);
+        let estimate = (left / parts) as u32;
         for task in unknown {
             let se = self.tasks[task.index()].se;
-            self.se_mut(se).avg.util_est = UtilEst { enqueued: part, ewma: part };
+            let weight = self.se(se).load.scaled_down();
+            let given = RecordedAverages {
+                load: (queue.load_avg / all).min(weight),
+                runnable: (queue.runnable_avg / all).min(weight.max(CAPACITY)),
+                util: (queue.util_avg / all).min(CAPACITY),
+                estimates: [estimate; 2],
+                ..RecordedAverages::default()
+            };
+            self.lay_task_averages(task, given, clock);
+            self.leave_runnable_load(se);
         }
+    }
+
+    /// What an entity counts as runnable, by load, is added when it is queued: a queue that was laid has it until then.
+    fn leave_runnable_load(&mut self, se: SeId) {
+        let entity = self.se(se);
+        if entity.on_rq || self.generation.pelt.runnable != RunnableKind::LoadWeighted {
+            return;
+        }
+        let (cfs_rq, avg, weight) = (entity.cfs_rq, entity.avg, entity.load.scaled_down());
+        let queue = &mut self.cfs_mut(cfs_rq).tracked.avg;
+        queue.runnable_avg = queue.runnable_avg.saturating_sub(avg.runnable_avg);
+        queue.runnable_sum = queue.runnable_sum.saturating_sub(weight * avg.runnable_sum);
     }
 
     /// A CPU is expected to be used as much as all tasks are that are queued there.
@@ -165,13 +201,13 @@ impl Scheduler {
     }
 }
 
-fn lay(avg: &mut SchedAvg, given: RecordedAverages, computed: u64, weight: u64) {
+fn lay(avg: &mut SchedAvg, given: RecordedAverages, computed: u64, weights: [u64; 2]) {
     let given = given.limited();
     avg.last_update_time = computed;
     avg.period_contrib = ((computed >> 10) & 1023) as u32;
     let times = |average: u64| average * u64::from(avg.divider());
-    let [load_sum, runnable_sum, util_sum] =
-        given.sums.unwrap_or_else(|| [times(given.load) / weight, times(given.runnable), times(given.util)]);
+    let sums = || [times(given.load) / weights[0], times(given.runnable) / weights[1], times(given.util)];
+    let [load_sum, runnable_sum, util_sum] = given.sums.unwrap_or_else(sums);
     (avg.load_avg, avg.runnable_avg, avg.util_avg) = (given.load, given.runnable, given.util);
     (avg.load_sum, avg.runnable_sum) = (load_sum, runnable_sum);
     avg.util_sum = u32::try_from(util_sum).unwrap_or(u32::MAX);
@@ -181,27 +217,61 @@ fn lay(avg: &mut SchedAvg, given: RecordedAverages, computed: u64, weight: u64) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pelt::UtilEst;
     use crate::testbed::Bed;
 
     #[test]
-    fn a_queue_expects_what_its_tasks_are_expected_to_use_and_nothing_once_they_sleep() {
+    fn a_queue_bears_and_expects_what_its_tasks_do_and_expects_nothing_once_they_sleep() {
         for kernel in ["v5.15", "v6.12"] {
             let mut bed = Bed::new(kernel, 2, 1);
             let tasks = [bed.spawn(0, 0), bed.spawn(0, 0), bed.spawn(0, 0)];
-            let expected = |bed: &Bed| bed.scheduler.cfs(bed.scheduler.rqs[0].cfs).tracked.avg.util_est;
-            let se = bed.scheduler.task(tasks[1]).se;
-            bed.scheduler.se_mut(se).avg.util_est = UtilEst { enqueued: 100, ewma: 100 };
-            bed.scheduler.lay_estimate(&tasks, 900);
-            assert_eq!(expected(&bed).enqueued, 0, "{kernel}");
+            let root = bed.scheduler.rqs[0].cfs;
+            let expected = |bed: &Bed| bed.scheduler.cfs(root).tracked.avg.util_est.enqueued;
+            let mut lay = |task: TaskId, computed, estimate| {
+                let se = bed.scheduler.task(task).se;
+                let avg = &mut bed.scheduler.se_mut(se).avg;
+                avg.last_update_time = computed;
+                avg.util_est = UtilEst { enqueued: estimate, ewma: estimate };
+            };
+            lay(tasks[0], 0, 0);
+            lay(tasks[1], 1 << 20, 100);
+            lay(tasks[2], 0, 0);
+            let queue = &mut bed.scheduler.cfs_mut(root).tracked.avg;
+            (queue.load_avg, queue.runnable_avg, queue.util_avg) = (2700, 2400, 600);
+            queue.util_est.enqueued = 900;
+            bed.scheduler.share_queue_averages(Cpu(0), &tasks, Ns::from_ms(5));
             bed.scheduler.sum_estimates(Cpu(0));
-            assert_eq!(expected(&bed).enqueued, 900, "{kernel}");
-            let own = tasks.map(|task| bed.scheduler.entity_of(task).avg.util_est.ewma);
-            assert_eq!(own, [400, 100, 400], "{kernel}");
+            assert_eq!(expected(&bed), 900, "{kernel}");
+            for task in [tasks[0], tasks[2]] {
+                let avg = bed.scheduler.entity_of(task).avg;
+                let own = (avg.load_avg, avg.runnable_avg, avg.util_avg, avg.util_est.ewma);
+                assert_eq!(own, (900, 800, 200, 400), "{kernel}");
+            }
             for task in tasks {
                 bed.scheduler.util_est_dequeue(task);
             }
-            assert_eq!(expected(&bed).enqueued, 0, "{kernel}");
+            assert_eq!(expected(&bed), 0, "{kernel}");
         }
+    }
+
+    #[test]
+    fn what_is_runnable_by_load_comes_with_the_task_that_is_still_to_be_queued() {
+        let mut bed = Bed::new("v5.2", 2, 1);
+        let tasks = [bed.spawn(0, 0), bed.spawn(0, 0)];
+        bed.sleep(0);
+        let root = bed.scheduler.rqs[0].cfs;
+        let queued = tasks.map(|task| bed.scheduler.entity_of(task).on_rq);
+        assert_eq!(queued.iter().filter(|&&queued| queued).count(), 1);
+        for task in tasks {
+            let se = bed.scheduler.task(task).se;
+            bed.scheduler.se_mut(se).avg.last_update_time = 0;
+        }
+        let queue = &mut bed.scheduler.cfs_mut(root).tracked.avg;
+        (queue.load_avg, queue.runnable_avg, queue.runnable_sum) = (2000, 1600, 1600 * 47_000);
+        bed.scheduler.share_queue_averages(Cpu(0), &tasks, Ns::from_ms(5));
+        let queue = bed.scheduler.cfs(root).tracked.avg;
+        assert_eq!((queue.load_avg, queue.runnable_avg), (2000, 800));
+        assert!(queue.runnable_sum.abs_diff(800 * 47_000) < 800 * 1024, "{}", queue.runnable_sum);
     }
 
     #[test]

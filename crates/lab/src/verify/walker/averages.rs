@@ -73,8 +73,7 @@ impl Walker {
                 let weight = reader.filter(|reader| reader.group == queue.path).and_then(weight_of);
                 self.lay_averages_of(dump.cpu, queue, clock, weight);
             }
-            self.lay_estimate(dump);
-            self.sched.sum_estimates(dump.cpu);
+            self.share_queue_averages(dump, clock);
         }
         self.recording.debug = Some(debug);
     }
@@ -97,14 +96,15 @@ impl Walker {
         }
     }
 
-    /// What a CPU is expected to be used is that of the tasks that were queued there.
-    fn lay_estimate(&mut self, dump: &CpuDump) {
-        let root = dump.queues.iter().find(|queue| queue.path == "/");
-        let Some(averages) = root.and_then(|root| averages_of(root, "")) else { return };
-        let queued = dump.tasks.iter().filter(|task| task.runnable || dump.curr == Some(task.pid));
-        let ids = queued.filter_map(|task| self.tasks.get(&task.pid)).map(|info| info.id);
+    /// What a CPU bears is of the tasks that were queued there.
+    fn share_queue_averages(&mut self, dump: &CpuDump, clock: Ns) {
+        let queued = |task: &&TaskDump| task.runnable || dump.curr == Some(task.pid);
+        let stays = |task: &&TaskDump| !self.has_gone(dump, task);
+        let lines = dump.tasks.iter().filter(queued).filter(stays);
+        let ids = lines.filter_map(|task| self.tasks.get(&task.pid)).map(|info| info.id);
         let tasks = ids.filter(|&task| self.is_fair(task)).collect::<Vec<_>>();
-        self.sched.lay_estimate(&tasks, averages.estimates[0].into());
+        self.sched.share_queue_averages(dump.cpu, &tasks, clock);
+        self.sched.sum_estimates(dump.cpu);
     }
 
     /// Whether a task ran when the snapshot was read and is not in the trace that begins after that: who read it, mostly.
