@@ -60,6 +60,8 @@ impl Scheduler {
         queue.load.add(load);
         queue.nr_running += 1;
         self.se_mut(se).on_rq = true;
+        // Nothing has placed it here: what it asks for may be anything.
+        self.own_requests = true;
         if self.cfs(cfs_rq).curr != Some(se) {
             self.insert_waiting(cfs_rq, se);
         }
