@@ -227,6 +227,19 @@ impl CfsRq {
         self.next.is_some() || self.last.is_some() || self.skip.is_some()
     }
 
+    /// An entity is no longer preferred or passed over. Returns whether it was.
+    #[inline]
+    pub fn forget_buddy(&mut self, se: SeId) -> bool {
+        let mut was_buddy = false;
+        for buddy in [&mut self.next, &mut self.last, &mut self.skip] {
+            if *buddy == Some(se) {
+                *buddy = None;
+                was_buddy = true;
+            }
+        }
+        was_buddy
+    }
+
     /// Puts an entity on the time line (`__enqueue_entity()`).
     pub fn insert_waiting(&mut self, entry: Waiting) {
         self.avg_vruntime =

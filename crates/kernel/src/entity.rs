@@ -123,11 +123,10 @@ impl SchedEntity {
     /// What it counts as runnable on its queue while runnability is load-weighted.
     #[inline(always)]
     pub fn runnable_load(&self) -> RunnableLoad {
-        let weight = match self.task {
-            Some(_) => self.load,
-            None => LoadWeight::from_raw(self.runnable_weight),
-        };
-        RunnableLoad { weight: weight.scaled_down(), scaled_up: weight.raw() }
+        match self.task {
+            Some(_) => RunnableLoad { weight: self.load.scaled_down(), scaled_up: self.load.raw() },
+            None => group_runnable_load(self.runnable_weight),
+        }
     }
 
     /// A group's entity on one CPU: it stands for the queue `below` on `cfs_rq`, under `parent`.
@@ -136,4 +135,10 @@ impl SchedEntity {
         let entity = SchedEntity::for_task(TaskId(0), load, cfs_rq);
         SchedEntity { task: None, my_q: Some(below), parent, depth, ..entity }
     }
+}
+
+/// What a group with such a `se->runnable_weight` counts as runnable.
+#[inline(always)]
+pub(crate) fn group_runnable_load(runnable_weight: u64) -> RunnableLoad {
+    RunnableLoad { weight: LoadWeight::from_raw(runnable_weight).scaled_down(), scaled_up: runnable_weight }
 }

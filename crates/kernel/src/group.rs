@@ -174,10 +174,15 @@ impl Scheduler {
     /// What the entity of `queue` is to weigh, scaled up; `None` where it keeps its weight.
     #[inline]
     pub(crate) fn shares_now(&self, queue: &CfsRq) -> Option<u64> {
+        self.shares_of(queue, self.group_load(queue))
+    }
+
+    /// The same, where what it is computed from is known.
+    #[inline(always)]
+    pub(crate) fn shares_of(&self, queue: &CfsRq, load: GroupLoad) -> Option<u64> {
         let throttled = self.bandwidth_used
             && self.generation.bandwidth.throttled_weight == ThrottledWeight::Kept
             && queue.runtime.throttle_count > 0;
-        let load = self.group_load(queue);
         let keeps = throttled
             || (load.weight == 0 && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight);
         (!keeps).then(|| calc_group_shares(load) as u64)

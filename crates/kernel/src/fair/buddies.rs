@@ -23,14 +23,7 @@ impl Scheduler {
         let mut level = Some(se);
         while let Some(se) = level {
             let entity = &self.entities[se.0 as usize];
-            let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
-            let mut was_buddy = false;
-            for buddy in [&mut queue.next, &mut queue.last, &mut queue.skip] {
-                if *buddy == Some(se) {
-                    *buddy = None;
-                    was_buddy = true;
-                }
-            }
+            let was_buddy = self.cfs_rqs[entity.cfs_rq.0 as usize].forget_buddy(se);
             level = entity.parent.filter(|_| was_buddy);
         }
     }
@@ -39,11 +32,12 @@ impl Scheduler {
     pub(crate) fn clear_buddies_of_task(&mut self, task: TaskId) {
         let mut level = Some(self.tasks[task.index()].se);
         while let Some(se) = level {
-            let entity = self.se(se);
-            level = entity.parent;
-            if self.cfs(entity.cfs_rq).has_buddies() {
-                self.clear_buddies_upwards(se);
+            let entity = &self.entities[se.0 as usize];
+            let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
+            if queue.has_buddies() {
+                queue.forget_buddy(se);
             }
+            level = entity.parent;
         }
     }
 

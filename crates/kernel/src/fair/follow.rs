@@ -8,9 +8,9 @@ use crate::cfs_rq::Change;
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::accounting::move_on;
-use crate::fair::load::{LoadUpdate, Now, grow_sums, set_runnable_weight};
+use crate::fair::load::{LoadUpdate, Now, grow_sums, keep_group_weight};
 use crate::generation::behaviour::{Request, Reweight};
-use crate::pelt::{CpuScale, Invariance, RunnableKind};
+use crate::pelt::{CpuScale, RunnableKind};
 
 /// What is the same at each level of the way up.
 #[derive(Clone, Copy)]
@@ -38,21 +38,20 @@ impl Scheduler {
         change: Change,
     ) -> bool {
         let Some(first) = first else { return true };
-        let (now, rules) = (self.now_of(self.cfs(self.se(first).cfs_rq).cpu), &self.generation.pelt);
-        match (rules.runnable, rules.invariance) {
-            (RunnableKind::TaskCount, Invariance::PeltClock) => {
-                let now = Now { scale: CpuScale::FULL, ..now };
-                self.follow_levels(RunnableKind::TaskCount, now, first, request, change)
+        let now = self.now_of(self.cfs(self.se(first).cfs_rq).cpu);
+        // Mostly kind and scale are known when this is compiled.
+        let at_full_speed = Now { scale: CpuScale::FULL, ..now };
+        match self.generation.pelt.runnable {
+            kind if self.scales_contributions(first) => self.follow_levels(kind, now, first, request, change),
+            RunnableKind::TaskCount => {
+                self.follow_levels(RunnableKind::TaskCount, at_full_speed, first, request, change)
             }
-            (RunnableKind::LoadWeighted, Invariance::PeltClock) => {
-                let now = Now { scale: CpuScale::FULL, ..now };
-                self.follow_levels(RunnableKind::LoadWeighted, now, first, request, change)
+            RunnableKind::LoadWeighted => {
+                self.follow_levels(RunnableKind::LoadWeighted, at_full_speed, first, request, change)
             }
-            (kind, Invariance::Contribution) => self.follow_levels(kind, now, first, request, change),
         }
     }
 
-    /// The same. Of most generations `kind` and scale are known when this is compiled.
     #[inline(always)]
     fn follow_levels(
         &mut self,
@@ -102,11 +101,12 @@ impl Scheduler {
         if below.tracked.propagate {
             return None;
         }
+        let load = self.group_load(below);
         let stands_for = match way.kind {
             RunnableKind::TaskCount => below.runnable_tasks(&self.generation.pelt),
-            RunnableKind::LoadWeighted => self.group_runnable_of(below, entity.load.raw()),
+            RunnableKind::LoadWeighted => self.group_runnable_of(below, load, entity.load.raw()),
         };
-        let weight_stays = self.shares_now(below) == Some(entity.load.raw());
+        let weight_stays = self.shares_of(below, load) == Some(entity.load.raw());
         let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
         let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
         let now = queue.pelt_clock.now(way.now.pelt);
@@ -131,10 +131,12 @@ impl Scheduler {
                 }
                 move_on(&self.generation.behaviours, queue, entity, clock);
             }
-            let (queue, load) = (&mut queue.tracked, entity.load);
+            let queue = &mut queue.tracked;
             match way.kind {
-                RunnableKind::TaskCount => rules.rejoin(queue, &mut entity.avg, load.scaled_down()),
-                RunnableKind::LoadWeighted => set_runnable_weight(rules, queue, entity, load, stands_for),
+                RunnableKind::TaskCount => {
+                    rules.rejoin(queue, &mut entity.avg, entity.load.scaled_down());
+                }
+                RunnableKind::LoadWeighted => keep_group_weight(rules, queue, entity, stands_for),
             }
         }
         Some(above)

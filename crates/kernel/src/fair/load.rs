@@ -6,14 +6,14 @@ use fairlab_event::Cpu;
 
 use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
-use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::entity::{CfsRqId, SchedEntity, SeId, group_runnable_load};
 use crate::fair::bandwidth::ThrottledPropagation;
 use crate::generation::Feature;
 use crate::generation::behaviour::GovernorHook;
 use crate::group::GroupId;
 use crate::pelt::{
-    AttachPoint, CfsRqLoad, CpuScale, DetachPoint, EntityWeight, FairInitialUtil, GroupEntity, IdleCpuTimes,
-    Invariance, LostIdleCheck, PeltRules, RqTime, RunnableKind, UtilEst, UtilEstFeatures,
+    AttachPoint, CfsRqLoad, CpuScale, DetachPoint, EntityWeight, FairInitialUtil, GroupEntity, GroupLoad,
+    IdleCpuTimes, Invariance, LostIdleCheck, PeltRules, RqTime, RunnableKind, UtilEst, UtilEstFeatures,
     calc_group_runnable,
 };
 use crate::rq::Rq;
@@ -138,32 +138,38 @@ impl Scheduler {
     ///
     /// Kernel: `update_load_avg()`, kernel/sched/fair.c.
     pub(crate) fn update_load_avg(&mut self, se: SeId, update: LoadUpdate) {
-        let rules = &self.generation.pelt;
-        // Of most generations kind and scale are known when this is compiled.
-        let grown = match (rules.runnable, rules.invariance) {
+        // Mostly kind and scale are known when this is compiled.
+        let grown = match self.generation.pelt.runnable {
             _ if update.detach => false,
-            (RunnableKind::TaskCount, Invariance::PeltClock) => {
-                self.grow_within_period(RunnableKind::TaskCount, Some(CpuScale::FULL), se)
+            _ if self.scales_contributions(se) => {
+                let scale = self.contribution_scale(self.cfs(self.se(se).cfs_rq).cpu);
+                self.grow_within_period(self.generation.pelt.runnable, scale, se)
             }
-            (RunnableKind::LoadWeighted, Invariance::PeltClock) => {
-                self.grow_within_period(RunnableKind::LoadWeighted, Some(CpuScale::FULL), se)
+            RunnableKind::TaskCount => self.grow_within_period(RunnableKind::TaskCount, CpuScale::FULL, se),
+            RunnableKind::LoadWeighted => {
+                self.grow_within_period(RunnableKind::LoadWeighted, CpuScale::FULL, se)
             }
-            (kind, Invariance::Contribution) => self.grow_within_period(kind, None, se),
         };
         if !grown {
             self.update_load_avg_at(se, update);
         }
     }
 
+    /// Whether an entity's CPU is slower than the fastest, and what it contributes is scaled by that.
+    #[inline(always)]
+    pub(crate) fn scales_contributions(&self, se: SeId) -> bool {
+        self.generation.pelt.invariance == Invariance::Contribution
+            && self.cpu_scale(self.cfs(self.se(se).cfs_rq).cpu) != CpuScale::FULL
+    }
+
     /// Ages an entity and its queue, if nothing is to be done but to let their sums grow. Returns whether it was so; if not,
     /// the rest is left to [`update_load_avg_at`](Self::update_load_avg_at).
     #[inline(always)]
-    fn grow_within_period(&mut self, kind: RunnableKind, scale: Option<CpuScale>, se: SeId) -> bool {
+    fn grow_within_period(&mut self, kind: RunnableKind, scale: CpuScale, se: SeId) -> bool {
         let entity = self.se(se);
         if entity.my_q.is_some_and(|below| self.cfs(below).tracked.propagate) {
             return false;
         }
-        let scale = scale.unwrap_or_else(|| self.cpu_scale(self.cfs(entity.cfs_rq).cpu));
         let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
         let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
         let rq = &self.rqs[queue.cpu.index()];
@@ -423,7 +429,7 @@ impl Scheduler {
         let (rules, entity) = (&self.generation.pelt, &self.entities[se.0 as usize]);
         if rules.runnable == RunnableKind::LoadWeighted {
             let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
-            rules.enqueue_runnable_load_avg(queue, &entity.avg, entity.runnable_load());
+            queue.add_runnable(&entity.avg, entity.runnable_load());
         }
     }
 
@@ -432,7 +438,7 @@ impl Scheduler {
         let (rules, entity) = (&self.generation.pelt, &self.entities[se.0 as usize]);
         if rules.runnable == RunnableKind::LoadWeighted {
             let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
-            rules.dequeue_runnable_load_avg(queue, &entity.avg, entity.runnable_load());
+            queue.remove_runnable(&entity.avg, entity.runnable_load());
         }
     }
 
@@ -471,15 +477,16 @@ impl Scheduler {
 
     /// The runnable weight of a group's entity that weighs `shares`, scaled up; a task's is its weight.
     pub(crate) fn group_runnable(&self, se: SeId, shares: u64) -> u64 {
-        self.se(se).my_q.map_or(shares, |below| self.group_runnable_of(self.cfs(below), shares))
+        let Some(below) = self.se(se).my_q else { return shares };
+        let below = self.cfs(below);
+        self.group_runnable_of(below, self.group_load(below), shares)
     }
 
     /// The same, where `below` is the queue that the entity stands for.
     #[inline(always)]
-    pub(crate) fn group_runnable_of(&self, below: &CfsRq, shares: u64) -> u64 {
+    pub(crate) fn group_runnable_of(&self, below: &CfsRq, load: GroupLoad, shares: u64) -> u64 {
         let queue = &below.tracked;
         let runnable_weight = LoadWeight::from_raw(queue.runnable_weight).scaled_down() as i64;
-        let load = self.group_load(below);
         calc_group_runnable(load, queue.avg.runnable_avg as i64, runnable_weight, shares as i64) as u64
     }
 
@@ -547,17 +554,16 @@ fn rq_time(rq: &Rq, epoch: u64) -> RqTime {
 /// Gives an entity a weight and a runnable weight, by which its averages join its queue; load-weighted runnability only.
 ///
 /// Kernel: `reweight_entity()`, kernel/sched/fair.c, to v5.6.
-#[inline(always)]
-pub(crate) fn set_runnable_weight(
+fn set_runnable_weight(
     rules: &PeltRules,
     queue: &mut CfsRqLoad,
     entity: &mut SchedEntity,
     load: LoadWeight,
     runnable_weight: u64,
 ) {
-    let (queued, old) = (entity.on_rq, entity.load);
-    if queued {
-        rules.dequeue_runnable_load_avg(queue, &entity.avg, entity.runnable_load());
+    let old = entity.load;
+    if entity.on_rq {
+        queue.remove_runnable(&entity.avg, entity.runnable_load());
     }
     (entity.load, entity.runnable_weight) = (load, runnable_weight);
     match old.raw() == load.raw() {
@@ -565,9 +571,29 @@ pub(crate) fn set_runnable_weight(
         false => rules.reweight_entity(queue, &mut entity.avg, old.scaled_down(), load.scaled_down()),
     }
     let runnable = entity.runnable_load();
-    rules.update_runnable_avg(&mut entity.avg, runnable);
-    if queued {
-        rules.enqueue_runnable_load_avg(queue, &entity.avg, runnable);
+    entity.avg.update_runnable_avg(runnable.weight);
+    if entity.on_rq {
+        queue.add_runnable(&entity.avg, runnable);
+    }
+}
+
+/// The same for a group's entity that keeps its weight.
+#[inline(always)]
+pub(crate) fn keep_group_weight(
+    rules: &PeltRules,
+    queue: &mut CfsRqLoad,
+    entity: &mut SchedEntity,
+    runnable_weight: u64,
+) {
+    let [old, new] = [entity.runnable_weight, runnable_weight].map(group_runnable_load);
+    entity.runnable_weight = runnable_weight;
+    rules.rejoin(queue, &mut entity.avg, entity.load.scaled_down());
+    if entity.on_rq {
+        queue.remove_runnable(&entity.avg, old);
+    }
+    entity.avg.update_runnable_avg(new.weight);
+    if entity.on_rq {
+        queue.add_runnable(&entity.avg, new);
     }
 }
 

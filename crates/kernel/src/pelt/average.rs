@@ -214,6 +214,16 @@ impl SchedAvg {
     }
 }
 
+impl SchedAvg {
+    /// Makes an entity's runnable average anew; `runnable_weight`: scaled down. Load-weighted runnability only.
+    ///
+    /// Kernel: `reweight_entity()`, kernel/sched/fair.c, to v5.6.
+    #[inline]
+    pub fn update_runnable_avg(&mut self, runnable_weight: u64) {
+        self.runnable_avg = runnable_weight.wrapping_mul(self.runnable_sum) / u64::from(self.divider());
+    }
+}
+
 /// Whether nothing is left in the sums (`load_avg_is_decayed()`).
 pub const fn load_avg_is_decayed(avg: &SchedAvg) -> bool {
     avg.load_sum == 0 && avg.util_sum == 0 && avg.runnable_sum == 0

@@ -119,14 +119,18 @@ impl World {
     fn enqueue(&mut self, index: usize) {
         self.update(index);
         let task = &mut self.tasks[index];
-        self.rules.enqueue_runnable_load_avg(&mut self.queue, &task.avg, task.runnable_load());
+        if self.rules.runnable == RunnableKind::LoadWeighted {
+            self.queue.add_runnable(&task.avg, task.runnable_load());
+        }
         task.on_rq = true;
     }
 
     fn dequeue(&mut self, index: usize) {
         self.update(index);
         let task = &mut self.tasks[index];
-        self.rules.dequeue_runnable_load_avg(&mut self.queue, &task.avg, task.runnable_load());
+        if self.rules.runnable == RunnableKind::LoadWeighted {
+            self.queue.remove_runnable(&task.avg, task.runnable_load());
+        }
         task.on_rq = false;
         if self.running == Some(index) {
             self.running = None;
@@ -144,8 +148,9 @@ impl World {
         let task = &mut self.tasks[index];
         self.rules.reweight_entity(&mut self.queue, &mut task.avg, task.weight.weight, new.weight);
         task.weight = new;
-        let runnable = task.runnable_load();
-        self.rules.update_runnable_avg(&mut task.avg, runnable);
+        if self.rules.runnable == RunnableKind::LoadWeighted {
+            task.avg.update_runnable_avg(weight);
+        }
         if was_queued {
             self.enqueue(index);
         }

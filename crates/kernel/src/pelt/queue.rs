@@ -112,6 +112,28 @@ impl CfsRqLoad {
         self.propagate = true;
         self.prop_runnable_sum = self.prop_runnable_sum.wrapping_add(runnable_sum);
     }
+
+    /// An entity is queued: it counts as runnable. Load-weighted runnability only.
+    ///
+    /// Kernel: `enqueue_runnable_load_avg()`, kernel/sched/fair.c, to v5.6.
+    #[inline]
+    pub fn add_runnable(&mut self, se: &SchedAvg, load: RunnableLoad) {
+        self.runnable_weight = self.runnable_weight.wrapping_add(load.scaled_up);
+        let avg = &mut self.avg;
+        avg.runnable_avg = avg.runnable_avg.wrapping_add(se.runnable_avg);
+        avg.runnable_sum = avg.runnable_sum.wrapping_add(load.weight.wrapping_mul(se.runnable_sum));
+    }
+
+    /// An entity is dequeued: it no longer counts as runnable. Load-weighted runnability only.
+    ///
+    /// Kernel: `dequeue_runnable_load_avg()`, kernel/sched/fair.c, to v5.6.
+    #[inline]
+    pub fn remove_runnable(&mut self, se: &SchedAvg, load: RunnableLoad) {
+        self.runnable_weight = self.runnable_weight.wrapping_sub(load.scaled_up);
+        let avg = &mut self.avg;
+        avg.runnable_avg = avg.runnable_avg.saturating_sub(se.runnable_avg);
+        avg.runnable_sum = avg.runnable_sum.saturating_sub(load.weight.wrapping_mul(se.runnable_sum));
+    }
 }
 
 impl PeltRules {
@@ -218,38 +240,11 @@ impl PeltRules {
         self.detach.load.apply(&mut avg.load_avg, &mut avg.load_sum, change);
     }
 
-    /// An entity is queued: it counts as runnable. With task counts nothing happens.
-    ///
-    /// Kernel: `enqueue_runnable_load_avg()`, kernel/sched/fair.c, to v5.6.
-    #[inline]
-    pub fn enqueue_runnable_load_avg(&self, cfs_rq: &mut CfsRqLoad, se: &SchedAvg, load: RunnableLoad) {
-        if self.runnable == RunnableKind::LoadWeighted {
-            cfs_rq.runnable_weight = cfs_rq.runnable_weight.wrapping_add(load.scaled_up);
-            let avg = &mut cfs_rq.avg;
-            avg.runnable_avg = avg.runnable_avg.wrapping_add(se.runnable_avg);
-            avg.runnable_sum = avg.runnable_sum.wrapping_add(load.weight.wrapping_mul(se.runnable_sum));
-        }
-    }
-
-    /// An entity is dequeued: it no longer counts as runnable. With task counts nothing happens.
-    ///
-    /// Kernel: `dequeue_runnable_load_avg()`, kernel/sched/fair.c, to v5.6.
-    #[inline]
-    pub fn dequeue_runnable_load_avg(&self, cfs_rq: &mut CfsRqLoad, se: &SchedAvg, load: RunnableLoad) {
-        if self.runnable == RunnableKind::LoadWeighted {
-            cfs_rq.runnable_weight = cfs_rq.runnable_weight.wrapping_sub(load.scaled_up);
-            let avg = &mut cfs_rq.avg;
-            avg.runnable_avg = avg.runnable_avg.saturating_sub(se.runnable_avg);
-            avg.runnable_sum = avg.runnable_sum.saturating_sub(load.weight.wrapping_mul(se.runnable_sum));
-        }
-    }
-
     /// An entity's weight changes from `old` to `new`, scaled down: its load leaves the queue with the old one and joins with
     /// the new one.
     ///
-    /// While runnability is load-weighted, an entity on the queue is taken off with
-    /// [`PeltRules::dequeue_runnable_load_avg`] before and put back with [`PeltRules::enqueue_runnable_load_avg`] after, with
-    /// what [`PeltRules::update_runnable_avg`] makes of its new weight.
+    /// While runnability is load-weighted, an entity on the queue is taken off with [`CfsRqLoad::remove_runnable`] before and
+    /// put back with [`CfsRqLoad::add_runnable`] after, with what [`SchedAvg::update_runnable_avg`] makes of its new weight.
     ///
     /// Kernel: the load tracking part of `reweight_entity()`, kernel/sched/fair.c.
     #[inline(never)]
@@ -257,16 +252,6 @@ impl PeltRules {
         self.dequeue_load_avg(&mut cfs_rq.avg, se, old);
         se.load_avg = new.wrapping_mul(se.load_sum) / u64::from(se.divider());
         self.enqueue_load_avg(&mut cfs_rq.avg, se, new);
-    }
-
-    /// Makes an entity's runnable average anew, with a new runnable weight. With task counts nothing happens.
-    ///
-    /// Kernel: `reweight_entity()`, kernel/sched/fair.c, to v5.6.
-    #[inline]
-    pub fn update_runnable_avg(&self, se: &mut SchedAvg, load: RunnableLoad) {
-        if self.runnable == RunnableKind::LoadWeighted {
-            se.runnable_avg = load.weight.wrapping_mul(se.runnable_sum) / u64::from(se.divider());
-        }
     }
 
     /// [`PeltRules::reweight_entity`] to the weight that the entity has.
@@ -369,8 +354,6 @@ mod tests {
         let mut se = task(200, 300, 100);
         rules(5, 7).attach_entity_load_avg(&mut counted, &mut se, WEIGHT);
         assert_eq!((counted.avg.runnable_avg, se.runnable_sum), (1200, 300 * DIVIDER));
-        rules(5, 7).enqueue_runnable_load_avg(&mut counted, &se, RUNNABLE);
-        assert_eq!(counted.avg.runnable_avg, 1200, "nothing happens");
 
         let rules = rules(5, 6);
         let mut weighted = queue(0, 900, 0);
@@ -378,11 +361,11 @@ mod tests {
         rules.attach_entity_load_avg(&mut weighted, &mut se, WEIGHT);
         assert_eq!((weighted.avg.runnable_avg, se.runnable_sum), (900, se.load_sum));
         let before = weighted;
-        rules.enqueue_runnable_load_avg(&mut weighted, &se, RUNNABLE);
+        weighted.add_runnable(&se, RUNNABLE);
         assert_eq!(weighted.avg.runnable_avg, 1100);
         assert_eq!(weighted.avg.runnable_sum, before.avg.runnable_sum + 335 * se.load_sum);
         assert_eq!(weighted.runnable_weight, 335 << 10);
-        rules.dequeue_runnable_load_avg(&mut weighted, &se, RUNNABLE);
+        weighted.remove_runnable(&se, RUNNABLE);
         assert_eq!(weighted, before);
     }
 

@@ -67,7 +67,11 @@ pub const fn calc_group_runnable(
     let load_avg = if group.weight > group.load_avg { group.weight } else { group.load_avg };
     let runnable = if runnable_weight > runnable_load_avg { runnable_weight } else { runnable_load_avg };
     let product = runnable.wrapping_mul(shares);
-    let share = if load_avg == 0 { product } else { product.wrapping_div(load_avg) };
+    let share = match load_avg {
+        0 => product,
+        1.. => product / load_avg,
+        _ => product.wrapping_div(load_avg),
+    };
     clamp(share, MIN_SHARES, shares)
 }
 

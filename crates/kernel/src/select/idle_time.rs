@@ -172,7 +172,8 @@ impl Scheduler {
 
     /// A task has been woken on `cpu`.
     pub(crate) fn idle_ends_by_wakeup(&mut self, cpu: Cpu) {
-        if self.generation.select.idle_ends == IdleEnds::AtWakeup {
+        let is_stamped = || self.rqs[cpu.index()].idle_time.idle_stamp.is_some();
+        if self.generation.select.idle_ends == IdleEnds::AtWakeup && is_stamped() {
             self.sample_idle_time(cpu);
         }
     }
