@@ -62,6 +62,8 @@ pub struct Counters {
 /// One run: a kernel on a machine under workloads.
 pub struct Engine {
     machine: Machine,
+    /// The period of its tick.
+    tick_period: Ns,
     kernel: Scheduler,
     queue: Queue,
     now: Ns,
@@ -169,6 +171,7 @@ impl Engine {
         let queue = Queue::new(machine.topology.nr_cpus());
         let turns = machine.in_turn.then(|| Box::new(Turns::new(machine.topology.nr_cpus(), seed)));
         let mut engine = Engine {
+            tick_period: machine.tick(),
             machine,
             kernel,
             queue,
@@ -303,7 +306,6 @@ impl Engine {
     }
 
     fn carry_on(&mut self, occurrence: Occurrence) {
-        let cpu = occurrence.cpu();
         match occurrence {
             Occurrence::PhaseEnds { cpu } => self.phase_ends(cpu),
             Occurrence::Tick { cpu } => self.tick(cpu),
@@ -313,10 +315,15 @@ impl Engine {
             Occurrence::TurnEnds { .. } => unreachable!("it happens on no CPU"),
         }
         if self.kernel.asks_driver() {
-            self.serve_governors(cpu);
-            self.serve_groups();
-            self.serve_hrticks();
+            self.serve_driver(occurrence.cpu());
         }
+    }
+
+    #[inline(never)]
+    fn serve_driver(&mut self, cpu: Cpu) {
+        self.serve_governors(cpu);
+        self.serve_groups();
+        self.serve_hrticks();
     }
 
     /// The thread that `cpu` runs; `None` when it runs its idle task.

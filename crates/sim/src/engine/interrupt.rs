@@ -129,7 +129,7 @@ impl Engine {
             self.cpus[cpu.index()].tick_armed = false;
             return;
         }
-        self.queue.arrange_tick(cpu, self.now + self.machine.tick());
+        self.queue.arrange_tick(cpu, self.now + self.tick_period);
         if idles || self.has_interrupts_off(cpu) {
             return self.interrupt_arrives(cpu, Interrupt::Tick);
         }
@@ -171,7 +171,7 @@ impl Engine {
         if std::mem::replace(&mut self.cpus[cpu.index()].tick_armed, true) {
             return;
         }
-        let period = self.machine.tick().0;
+        let period = self.tick_period.0;
         let next = Ns((self.now.0 / period + 1) * period);
         self.queue.arrange_tick(cpu, next);
     }

@@ -1,10 +1,18 @@
 //! What can happen next, and the queue that orders it.
 
-use std::cmp::Ordering;
+mod near;
+mod ticks;
+mod tournament;
+
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::{CpuMask, GroupTimer, TaskId};
+use fairlab_kernel::{GroupTimer, TaskId};
+
+use near::Near;
+use ticks::Ticks;
+use tournament::Tournament;
 
 /// Everything that the loop can meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,20 +76,17 @@ pub(super) enum Interrupt {
 
 /// When something happens: earliest first; of several at one time the one that was arranged first.
 ///
-/// Time in the upper 64 bits, then 48 of the number of arrangement and 16 of a place: one comparison, without a branch.
+/// Time in the upper 64 bits, then 44 of the number of arrangement and 20 of a place: one comparison, without a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 
 impl Key {
     const NEVER: Key = Key(u128::MAX);
-    const PLACE_BITS: u32 = 16;
+    const PLACE_BITS: u32 = 20;
+    const NUMBER_BITS: u32 = 64 - Key::PLACE_BITS;
 
-    fn new(time: Ns, sequence: u64) -> Key {
-        Key(u128::from(time.0) << 64 | u128::from(sequence) << Key::PLACE_BITS)
-    }
-
-    fn at(self, place: usize) -> Key {
-        Key(self.0 | place as u128)
+    fn new(time: Ns, number: u64, place: usize) -> Key {
+        Key(u128::from(time.0) << 64 | u128::from(number << Key::PLACE_BITS | place as u64))
     }
 
     fn time(self) -> Ns {
@@ -95,315 +100,260 @@ impl Key {
 
 /// Occurrences by time, and by arrangement where times are equal; ticks come first.
 ///
-/// The most frequent ones do not wait in the heap. Each CPU has at most one end of a phase and one end of a slice, and a
-/// place of its own for each; CPUs tick all together.
+/// What comes soon, most of all the ends of kernel work, is in a short list. Of what comes later, each CPU has at most one end
+/// of a phase and one end of a slice, with places of their own; CPUs tick all together; all others are in a heap. Of one time,
+/// what comes soon was arranged last.
 #[derive(Debug)]
 pub(super) struct Queue {
+    near: Near,
+    nr_cpus: usize,
+    /// Places of near ones are CPUs' for ends of phases, then CPUs' for ends of slices, then others'; whether each end is there.
+    ends_soon: Vec<bool>,
     phase_ends: Tournament,
     hrticks: Tournament,
     ticks: Ticks,
-    others: BinaryHeap<Arranged>,
+    heap: BinaryHeap<Reverse<Key>>,
+    /// What is neither an end nor a tick, by place behind the CPUs, and free places.
+    others: Vec<Occurrence>,
+    free: Vec<usize>,
+    /// Nothing that is not near comes before.
+    rest: Ns,
     arranged: u64,
     /// The time of what was taken last: nothing is arranged before.
     now: Ns,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Arranged {
-    key: Key,
-    occurrence: Occurrence,
+/// Where the first of all that is not near is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Nothing,
+    PhaseEnds,
+    Hrticks,
+    Ticks,
+    Heap,
 }
 
 impl Queue {
+    /// What comes within this time comes soon: longer than nearly all kernel work, shorter than nearly all of user mode.
+    const SOON: Ns = Ns(8_000);
+
     pub fn new(nr_cpus: usize) -> Queue {
         Queue {
+            near: Near::default(),
+            nr_cpus,
+            ends_soon: vec![false; 2 * nr_cpus],
             phase_ends: Tournament::new(nr_cpus),
             hrticks: Tournament::new(nr_cpus),
-            ticks: Ticks::default(),
-            others: BinaryHeap::new(),
+            ticks: Ticks::new(nr_cpus),
+            heap: BinaryHeap::new(),
+            others: Vec::new(),
+            free: Vec::new(),
+            rest: Ns::MAX,
             arranged: 0,
             now: Ns::ZERO,
         }
     }
 
-    fn key(&mut self, time: Ns) -> Key {
+    /// The place of the first of the others.
+    fn first_other(&self) -> usize {
+        self.ends_soon.len()
+    }
+
+    fn comes_soon(&self, time: Ns) -> bool {
+        time.0 < self.now.0 + Queue::SOON.0
+    }
+
+    /// The key of something that does not come soon.
+    fn key(&mut self, time: Ns, place: usize) -> Key {
+        self.rest = self.rest.min(time);
         self.arranged += 1;
-        Key::new(time, self.arranged)
+        assert!(self.arranged >> Key::NUMBER_BITS == 0, "more arrangements than a key can tell apart");
+        Key::new(time, self.arranged, place)
+    }
+
+    /// What is arranged at places among the near ones and in the heap: when, and what.
+    fn pending(&self) -> impl Iterator<Item = (Ns, Occurrence)> {
+        let far = self.heap.iter().map(|Reverse(key)| (key.time(), key.place()));
+        self.near.iter().chain(far).map(|(time, place)| (time, self.at(place)))
+    }
+
+    fn at(&self, place: usize) -> Occurrence {
+        match place.checked_sub(self.first_other()) {
+            Some(other) => self.others[other],
+            None if place < self.nr_cpus => Occurrence::PhaseEnds { cpu: Cpu(place as u32) },
+            None => Occurrence::Hrtick { cpu: Cpu((place - self.nr_cpus) as u32) },
+        }
     }
 
     /// When the next timer of any CPU expires; never, if there is none.
     pub fn next_expiry(&mut self) -> Ns {
-        let sleeps = self.others.iter().filter(|arranged| arranged.occurrence.is_timer());
-        let sleep = sleeps.map(|arranged| arranged.key.time()).min();
-        let tick = self.ticks.instant.into_iter().chain(sleep).min().unwrap_or(Ns::MAX);
-        tick.min(self.hrticks.first().time())
+        let is_hrtick = |occurrence| matches!(occurrence, Occurrence::Hrtick { .. });
+        let timers = self.pending().filter(|&(_, occurrence)| occurrence.is_timer() || is_hrtick(occurrence));
+        let timer = timers.map(|(time, _)| time).min().unwrap_or(Ns::MAX);
+        self.ticks.instant().min(timer).min(self.hrticks.first().time())
     }
 
     /// When the next timer of `cpu` expires, if any is armed there.
     pub fn next_timer(&self, cpu: Cpu) -> Option<Ns> {
-        let is_timer =
-            |arranged: &&Arranged| arranged.occurrence.is_timer() && arranged.occurrence.cpu() == cpu;
-        self.others.iter().filter(is_timer).map(|arranged| arranged.key.time()).min()
+        let is_timer = |occurrence: Occurrence| occurrence.is_timer() && occurrence.cpu() == cpu;
+        self.pending().filter(|&(_, occurrence)| is_timer(occurrence)).map(|(time, _)| time).min()
     }
 
     /// Arranges the end of `cpu`'s phase, instead of what was arranged for it before.
     pub fn arrange_phase_end(&mut self, cpu: Cpu, time: Ns) {
-        let key = self.key(time);
-        self.phase_ends.set(cpu.index(), key, self.now);
+        self.cancel_phase_end(cpu);
+        if !self.arrange_soon(cpu.index(), time) {
+            let key = self.key(time, cpu.index());
+            self.phase_ends.set(key);
+        }
     }
 
     /// `cpu`'s phase does not end by itself.
     pub fn cancel_phase_end(&mut self, cpu: Cpu) {
-        self.phase_ends.set(cpu.index(), Key::NEVER, self.now);
+        self.phase_ends.cancel(cpu.index());
+        self.cancel_soon(cpu.index());
+    }
+
+    /// Arranges the end of `cpu`'s slice, instead of what was arranged for it before; `None`: it does not end by itself.
+    pub fn arrange_hrtick(&mut self, cpu: Cpu, time: Option<Ns>) {
+        self.hrticks.cancel(cpu.index());
+        self.cancel_soon(self.nr_cpus + cpu.index());
+        let Some(time) = time else { return };
+        if !self.arrange_soon(self.nr_cpus + cpu.index(), time) {
+            let key = self.key(time, cpu.index());
+            self.hrticks.set(key);
+        }
+    }
+
+    /// Puts an end among the near ones if it is one.
+    #[inline]
+    fn arrange_soon(&mut self, place: usize, time: Ns) -> bool {
+        let soon = self.comes_soon(time);
+        if soon {
+            self.ends_soon[place] = true;
+            self.near.insert(time, place);
+        }
+        soon
+    }
+
+    #[inline]
+    fn cancel_soon(&mut self, place: usize) {
+        if std::mem::take(&mut self.ends_soon[place]) {
+            self.near.remove(place);
+        }
     }
 
     /// Arranges `cpu`'s next tick: the next instant at which CPUs tick, which is the same for all.
     pub fn arrange_tick(&mut self, cpu: Cpu, time: Ns) {
         self.ticks.arrange(cpu, time);
-    }
-
-    /// Arranges the end of `cpu`'s slice, instead of what was arranged for it before; `None`: it does not end by itself.
-    pub fn arrange_hrtick(&mut self, cpu: Cpu, time: Option<Ns>) {
-        let key = time.map_or(Key::NEVER, |time| self.key(time));
-        self.hrticks.set(cpu.index(), key, self.now);
+        self.rest = self.rest.min(time);
     }
 
     /// Arranges an interrupt.
     pub fn arrange_interrupt(&mut self, cpu: Cpu, time: Ns, interrupt: Interrupt) {
-        let key = self.key(time);
-        self.others.push(Arranged { key, occurrence: Occurrence::Interrupt { cpu, interrupt } });
+        self.arrange(time, Occurrence::Interrupt { cpu, interrupt });
     }
 
     /// Arranges that a waker on `cpu` goes on.
     pub fn arrange_wakeup(&mut self, cpu: Cpu, time: Ns, task: TaskId, sync: bool) {
-        let key = self.key(time);
-        self.others.push(Arranged { key, occurrence: Occurrence::WokenLeft { cpu, task, sync } });
+        self.arrange(time, Occurrence::WokenLeft { cpu, task, sync });
     }
 
     /// Arranges the end of a turn of `cpu`.
     pub fn arrange_turn_end(&mut self, cpu: Cpu, time: Ns, number: u64) {
-        let key = self.key(time);
-        self.others.push(Arranged { key, occurrence: Occurrence::TurnEnds { cpu, number } });
+        self.arrange(time, Occurrence::TurnEnds { cpu, number });
+    }
+
+    fn arrange(&mut self, time: Ns, other: Occurrence) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.others.push(other);
+            self.others.len() - 1
+        });
+        self.others[place] = other;
+        let place = self.first_other() + place;
+        assert!(place >> Key::PLACE_BITS == 0, "more is pending than a key can tell apart");
+        if self.comes_soon(time) {
+            self.near.insert(time, place);
+        } else {
+            let key = self.key(time, place);
+            self.heap.push(Reverse(key));
+        }
     }
 
     /// Takes the next occurrence, if it is not after `end`.
     #[inline]
     pub fn pop_until(&mut self, end: Ns) -> Option<(Ns, Occurrence)> {
-        let phase = self.phase_ends.first();
-        let place = phase.min(self.hrticks.first());
-        let other = self.others.peek().map_or(Key::NEVER, |other| other.key);
-        let first = place.min(other);
-        let tick = self.ticks.instant.filter(|&tick| tick <= first.time());
-        let time = tick.unwrap_or(first.time());
-        if time > end || (tick.is_none() && first == Key::NEVER) {
+        match self.near.first() {
+            time if time < self.rest && time <= end => Some(self.take_near(time)),
+            _ => self.pop_rest(end),
+        }
+    }
+
+    /// Takes the first of those that are near, which comes at `time`.
+    #[inline]
+    fn take_near(&mut self, time: Ns) -> (Ns, Occurrence) {
+        self.now = time;
+        let place = self.near.take();
+        let Some(ends_soon) = self.ends_soon.get_mut(place) else { return (time, self.take_other(place)) };
+        *ends_soon = false;
+        (time, self.at(place))
+    }
+
+    fn take_other(&mut self, place: usize) -> Occurrence {
+        let place = place - self.first_other();
+        self.free.push(place);
+        self.others[place]
+    }
+
+    /// Takes the next occurrence, if it is not after `end`: most of the time one that is not near.
+    #[inline(never)]
+    fn pop_rest(&mut self, end: Ns) -> Option<(Ns, Occurrence)> {
+        let near = self.near.first();
+        let (time, source) = self.first_of_rest();
+        if near < time && near <= end {
+            return Some(self.take_near(near));
+        }
+        if time > end || source == Source::Nothing {
             return None;
         }
         self.now = time;
-        if tick.is_some() {
-            return self.ticks.take().map(|cpu| (time, Occurrence::Tick { cpu }));
-        }
-        let cpu = Cpu(place.place() as u32);
-        if first == other {
-            return self.others.pop().map(|Arranged { occurrence, .. }| (time, occurrence));
-        }
-        if first == phase {
-            self.phase_ends.take(phase);
-            return Some((time, Occurrence::PhaseEnds { cpu }));
-        }
-        self.hrticks.take(place);
-        Some((time, Occurrence::Hrtick { cpu }))
-    }
-}
-
-/// The instants at which CPUs tick, which are the same for all: those that tick at the next one, and those at the one
-/// after it.
-#[derive(Debug, Default)]
-struct Ticks {
-    /// `None` as long as no CPU ticks.
-    instant: Option<Ns>,
-    due: CpuMask,
-    later_instant: Ns,
-    later: CpuMask,
-}
-
-impl Ticks {
-    fn arrange(&mut self, cpu: Cpu, time: Ns) {
-        if *self.instant.get_or_insert(time) == time {
-            self.due.set(cpu);
-        } else {
-            self.later_instant = time;
-            self.later.set(cpu);
-        }
-    }
-
-    /// The CPU that ticks first.
-    fn take(&mut self) -> Option<Cpu> {
-        let cpu = self.due.lowest()?;
-        self.due.clear(cpu);
-        if self.due.is_empty() {
-            self.due = std::mem::take(&mut self.later);
-            self.instant = (!self.due.is_empty()).then_some(self.later_instant);
-        }
-        Some(cpu)
-    }
-}
-
-impl PartialEq for Arranged {
-    fn eq(&self, other: &Arranged) -> bool {
-        self.key == other.key
-    }
-}
-
-impl Eq for Arranged {}
-
-impl PartialOrd for Arranged {
-    fn partial_cmp(&self, other: &Arranged) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// The heap gives the greatest first, so the earliest is the greatest.
-impl Ord for Arranged {
-    fn cmp(&self, other: &Arranged) -> Ordering {
-        other.key.cmp(&self.key)
-    }
-}
-
-/// Places that each hold a key, and the least key of all: a tree of groups of four, each of which puts its least into the
-/// group above.
-///
-/// Groups hold short keys of 64 bits: time since a base, then the number of the arrangement since then, then the place.
-/// They order as the keys do, but for times far from the base, which have no order among them.
-#[derive(Debug)]
-struct Tournament {
-    /// The least of all.
-    least: u64,
-    /// The root comes first; the groups below slot `s` of group `g` are `4g + s + 1`. Those of the last level are the places.
-    groups: Vec<[u64; 4]>,
-    /// Where the places begin.
-    begin: usize,
-    /// What each place holds.
-    keys: Vec<Key>,
-    /// The base of short keys, which nothing comes before, and how many arrangements it has seen.
-    base: Ns,
-    arranged: u64,
-    /// The place that was taken last; what it holds is over, unless it has been arranged anew since. Most of the time it
-    /// has, and one way up the tree is saved.
-    taken: Option<usize>,
-}
-
-impl Tournament {
-    const PLACE_BITS: u32 = 10;
-    const ARRANGED_BITS: u32 = 12;
-    const TIME_SHIFT: u32 = Self::PLACE_BITS + Self::ARRANGED_BITS;
-    /// Times this far from the base are all the same in short keys; 73 minutes.
-    const FAR: u64 = u64::MAX >> Self::TIME_SHIFT;
-    /// Later than all that is far.
-    const NEVER: u64 = u64::MAX;
-
-    fn new(places: usize) -> Tournament {
-        assert!(places <= 1 << Self::PLACE_BITS, "more places than a short key can tell apart");
-        let (mut begin, mut level) = (0, 1);
-        while 4 * level < places {
-            (begin, level) = (begin + level, 4 * level);
-        }
-        let (groups, keys) = (vec![[Self::NEVER; 4]; begin + level], vec![Key::NEVER; places]);
-        Tournament { least: Self::NEVER, groups, begin, keys, base: Ns::ZERO, arranged: 0, taken: None }
-    }
-
-    /// Arranges `key` at a place, instead of what is there; `now`: nothing will be arranged before.
-    fn set(&mut self, place: usize, key: Key, now: Ns) {
-        self.taken = self.taken.filter(|&taken| taken != place);
-        self.keys[place] = key;
-        if key == Key::NEVER {
-            return self.put(place, Self::NEVER);
-        }
-        let ahead = key.time().since(self.base).0;
-        self.arranged += 1;
-        let is_stale = ahead >= Self::FAR && now.since(self.base).0 > Self::FAR / 2;
-        if self.arranged >> Self::ARRANGED_BITS != 0 || is_stale {
-            return self.move_base(now);
-        }
-        self.put(place, Self::short(place, ahead, self.arranged));
-    }
-
-    #[inline]
-    fn short(place: usize, ahead: u64, arranged: u64) -> u64 {
-        match ahead < Self::FAR {
-            true => ahead << Self::TIME_SHIFT | arranged << Self::PLACE_BITS | place as u64,
-            false => Self::FAR << Self::TIME_SHIFT | place as u64,
-        }
-    }
-
-    /// Makes all short keys anew, from `now` on and with new numbers.
-    #[cold]
-    fn move_base(&mut self, now: Ns) {
-        let mut held: Vec<_> = (0..self.keys.len()).filter(|&place| self.keys[place] != Key::NEVER).collect();
-        held.sort_unstable_by_key(|&place| self.keys[place]);
-        self.base = now;
-        self.arranged = held.len() as u64;
-        for (number, place) in (1..).zip(held) {
-            // What was taken lies before, and is never looked at again.
-            let ahead = self.keys[place].time().0.saturating_sub(now.0);
-            self.put(place, Self::short(place, ahead, number));
-        }
-    }
-
-    #[inline]
-    fn put(&mut self, place: usize, key: u64) {
-        let (mut group, mut slot, mut least) = (self.begin + place / 4, place % 4, key);
-        loop {
-            let keys = &mut self.groups[group];
-            // Where the least is the same as before, nothing changes further up.
-            if std::mem::replace(&mut keys[slot], least) == least {
-                return;
+        let occurrence = match source {
+            Source::Nothing => unreachable!("there is something"),
+            Source::Ticks => return Some((time, Occurrence::Tick { cpu: self.ticks.take() })),
+            Source::PhaseEnds => Occurrence::PhaseEnds { cpu: Cpu(self.phase_ends.take() as u32) },
+            Source::Hrticks => Occurrence::Hrtick { cpu: Cpu(self.hrticks.take() as u32) },
+            Source::Heap => {
+                let Reverse(key) = self.heap.pop().expect("its first was looked at");
+                self.take_other(key.place())
             }
-            least = keys[0].min(keys[1]).min(keys[2].min(keys[3]));
-            if group == 0 {
-                self.least = least;
-                return;
-            }
-            (group, slot) = ((group - 1) / 4, (group - 1) % 4);
+        };
+        // What comes soon is told apart from the rest without asking again.
+        self.first_of_rest();
+        Some((time, occurrence))
+    }
+
+    /// When the first of all that is not near comes, and where it is.
+    fn first_of_rest(&mut self) -> (Ns, Source) {
+        let tick = self.ticks.instant();
+        if tick == self.now {
+            return (tick, Source::Ticks);
         }
-    }
-
-    /// The least key with its place.
-    #[inline(always)]
-    fn first(&mut self) -> Key {
-        if self.taken.is_some() {
-            self.drop_taken();
+        let (mut first, mut source) = (self.phase_ends.first(), Source::PhaseEnds);
+        if let Some(&Reverse(key)) = self.heap.peek()
+            && key < first
+        {
+            (first, source) = (key, Source::Heap);
         }
-        match self.least {
-            Self::NEVER => Key::NEVER,
-            least if least >> Self::TIME_SHIFT == Self::FAR => self.first_of_far(),
-            least => {
-                let place = Self::place(least);
-                self.keys[place].at(place)
-            }
+        let hrtick = self.hrticks.first();
+        if hrtick < first {
+            (first, source) = (hrtick, Source::Hrticks);
         }
-    }
-
-    #[inline(never)]
-    fn drop_taken(&mut self) {
-        if let Some(place) = self.taken.take() {
-            self.keys[place] = Key::NEVER;
-            self.put(place, Self::NEVER);
+        self.rest = tick.min(first.time());
+        match self.rest {
+            Ns::MAX => (Ns::MAX, Source::Nothing),
+            time if time == tick => (time, Source::Ticks),
+            time => (time, source),
         }
-    }
-
-    #[cold]
-    fn first_of_far(&self) -> Key {
-        let placed = self.keys.iter().enumerate().filter(|(_, key)| **key != Key::NEVER);
-        placed.map(|(place, key)| key.at(place)).min().unwrap_or(Key::NEVER)
-    }
-
-    /// The least, which [`first`](Self::first) has told, is over.
-    fn take(&mut self, least: Key) {
-        self.taken = Some(least.place());
-    }
-
-    fn place(short: u64) -> usize {
-        short as usize & ((1 << Self::PLACE_BITS) - 1)
     }
 }
 
@@ -478,35 +428,75 @@ mod tests {
         assert_eq!(order.collect::<Vec<_>>(), expected);
     }
 
-    /// Ends near and beyond what short keys tell apart, arranged and arranged anew many times, some at the same time.
+    /// Ends, interrupts, ends of slices and ticks, soon, late and at the limit between, many at the same time: what is taken is
+    /// what a list of all would give.
     #[test]
-    fn far_ends_come_in_order() {
-        let far = Tournament::FAR;
-        let mut stream = crate::rng::Stream::new(7, "far");
-        let mut queue = Queue::new(9);
-        let mut pending = [None; 9];
-        let (mut now, mut moved) = (0, 0);
-        for number in 0..40_000u64 {
+    fn all_come_in_order() {
+        const CPUS: u64 = 70;
+        let soon = Queue::SOON.0;
+        let mut stream = crate::rng::Stream::new(7, "order");
+        let mut queue = Queue::new(CPUS as usize);
+        let mut pending: Vec<(u64, u64, Occurrence)> = Vec::new();
+        let (mut now, mut crowd) = (0, 0);
+        for number in 1..60_000u64 {
             let ahead =
-                [stream.below(3), stream.below(5_000), far - 1 + stream.below(3), 2 * far + stream.below(2)];
-            let kind = if number % 500 == 0 { 2 + stream.below(2) } else { stream.below(2) };
-            let (cpu, time) = (stream.below(9) as usize, now + ahead[kind as usize]);
-            queue.arrange_phase_end(Cpu(cpu as u32), Ns(time));
-            pending[cpu] = Some((time, number));
-            let takes = if number % 5_000 > 4_900 { 2 } else { stream.below(2) };
+                [stream.below(3), stream.below(900), soon - 1 + stream.below(3), soon * stream.below(99)];
+            let time = now + ahead[stream.below(4) as usize];
+            let cpu = Cpu(stream.below(CPUS) as u32);
+            let replace =
+                |pending: &mut Vec<_>, occurrence| pending.retain(|&(_, _, other)| other != occurrence);
+            match stream.below(8) {
+                0..4 => {
+                    let end = Occurrence::PhaseEnds { cpu };
+                    replace(&mut pending, end);
+                    queue.arrange_phase_end(cpu, Ns(time));
+                    pending.push((time, number, end));
+                }
+                4 => {
+                    replace(&mut pending, Occurrence::PhaseEnds { cpu });
+                    queue.cancel_phase_end(cpu);
+                }
+                5 => {
+                    let end = Occurrence::Hrtick { cpu };
+                    replace(&mut pending, end);
+                    let until = (number % 3 > 0).then_some(time);
+                    queue.arrange_hrtick(cpu, until.map(Ns));
+                    pending.extend(until.map(|time| (time, number, end)));
+                }
+                6 => {
+                    let tick = Occurrence::Tick { cpu };
+                    let instant = (now / 50_000 + 1) * 50_000;
+                    if pending.iter().all(|&(_, _, other)| other != tick) {
+                        queue.arrange_tick(cpu, Ns(instant));
+                        // Before all else of that instant, by CPU.
+                        pending.push((instant, 0, tick));
+                    }
+                }
+                _ => {
+                    let interrupt = Interrupt::Timer { thread: number as u32 };
+                    queue.arrange_interrupt(cpu, Ns(time), interrupt);
+                    pending.push((time, number, Occurrence::Interrupt { cpu, interrupt }));
+                }
+            }
+            crowd = crowd.max(queue.near.iter().count());
+            let expires =
+                |&&(_, _, what): &&(u64, u64, Occurrence)| !matches!(what, Occurrence::PhaseEnds { .. });
+            let expiry = pending.iter().filter(expires).map(|&(time, _, _)| Ns(time)).min();
+            assert_eq!(queue.next_expiry(), expiry.unwrap_or(Ns::MAX), "{number}");
+            // Now and then nearly all is taken.
+            let takes = if number % 1_000 > 900 { 2 } else { stream.below(2) };
             for _ in 0..takes {
-                let held = pending.iter().enumerate().filter_map(|(cpu, end)| Some(((*end)?, cpu)));
-                let Some(((time, _), cpu)) = held.min() else { break };
-                let taken = queue.pop_until(Ns::MAX);
-                assert_eq!(
-                    taken,
-                    Some((Ns(time), Occurrence::PhaseEnds { cpu: Cpu(cpu as u32) })),
-                    "{number}"
-                );
-                moved += u64::from(time - now >= far);
-                (now, pending[cpu]) = (time, None);
+                let end = now + stream.below(20_000);
+                let next = (0..pending.len())
+                    .min_by_key(|&index| (pending[index].0, pending[index].1, pending[index].2.cpu().0));
+                let due =
+                    next.filter(|&index| pending[index].0 <= end).map(|index| pending.swap_remove(index));
+                let expected = due.map(|(time, _, occurrence)| (Ns(time), occurrence));
+                assert_eq!(queue.pop_until(Ns(end)), expected, "{number}");
+                now = due.map_or(now, |(time, _, _)| time);
             }
         }
-        assert!(moved > 5 && queue.phase_ends.base > Ns(far), "{moved} times as far as a base reaches");
+        assert!(now > 10_000_000 && crowd > 32, "{now} ns, and {crowd} at once make the list grow");
+        assert!(queue.others.len() < 1_000, "places are used again: {}", queue.others.len());
     }
 }
