@@ -127,7 +127,7 @@ impl Scheduler {
 
     /// Ticks in a second (`HZ`).
     pub(crate) fn ticks_per_second(&self) -> u64 {
-        Ns::from_secs(1).0 / self.sysctl.tick
+        self.sysctl.hz
     }
 
     /// Milliseconds as ticks, rounded up (`msecs_to_jiffies()`).

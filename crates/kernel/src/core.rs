@@ -85,6 +85,8 @@ pub(crate) struct Sysctl {
     pub bandwidth_slice: u64,
     /// One tick.
     pub tick: u64,
+    /// Ticks in a second (`HZ`).
+    pub hz: u64,
     /// How long after running a task counts as cache-hot.
     pub migration_cost: u64,
 }
@@ -398,6 +400,7 @@ impl Sysctl {
             nr_latency: latency.div_ceil(min_granularity.max(1)),
             bandwidth_slice: value(Tunable::BandwidthSlice).unwrap_or(0),
             tick: tick.0,
+            hz: Ns::from_secs(1).0 / tick.0.max(1),
             migration_cost: value(Tunable::MigrationCost).unwrap_or(0),
         }
     }

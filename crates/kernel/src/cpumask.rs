@@ -136,7 +136,12 @@ impl CpuMask {
 
     /// CPUs in ascending order (`for_each_cpu`).
     pub fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
-        std::iter::successors(self.next_from(0), |cpu| self.next_from(cpu.index() + 1))
+        each(self.used().iter().copied())
+    }
+
+    /// CPUs in both sets, in ascending order (`for_each_cpu_and`).
+    pub fn iter_both<'m>(&'m self, other: &'m CpuMask) -> impl Iterator<Item = Cpu> + 'm {
+        each(self.used().iter().zip(other.used()).map(|(one, other)| one & other))
     }
 
     /// CPUs in ascending order from `start`, then from 0 up to `start` (`for_each_cpu_wrap`).
@@ -209,6 +214,20 @@ impl FromIterator<Cpu> for CpuMask {
         cpus.into_iter().for_each(|cpu| mask.set(cpu));
         mask
     }
+}
+
+/// The CPUs of a set's words, in ascending order.
+fn each(mut words: impl Iterator<Item = u64>) -> impl Iterator<Item = Cpu> {
+    let (mut base, mut bits) = (0, words.next().unwrap_or(0));
+    std::iter::from_fn(move || {
+        while bits == 0 {
+            bits = words.next()?;
+            base += 64;
+        }
+        let cpu = Cpu(base + bits.trailing_zeros());
+        bits &= bits - 1;
+        Some(cpu)
+    })
 }
 
 /// The kernel's list form: `0-3,8`.

@@ -27,6 +27,9 @@ pub(crate) struct TraceBuffer {
     pub here: Cpu,
     pub mode: Mode,
     pub now: Ns,
+    /// Ticks until now, and when the last of them was.
+    pub jiffies: u64,
+    ticked: Ns,
     events: Vec<Event<'static>>,
     /// What probes have printed, each with the number of events that were reported before it.
     printed: Vec<(usize, Place, Printed)>,
@@ -48,6 +51,10 @@ impl Scheduler {
         self.trace.here = here;
         self.trace.mode = mode;
         self.trace.now = now;
+        if now.0.wrapping_sub(self.trace.ticked.0) >= self.sysctl.tick {
+            self.trace.jiffies = self.jiffies_at(now);
+            self.trace.ticked = Ns(self.trace.jiffies * self.sysctl.tick);
+        }
     }
 
     /// Whether events are reported at all; a run without an observer is faster.

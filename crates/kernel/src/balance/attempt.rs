@@ -223,7 +223,7 @@ impl Scheduler {
         let whole_cores = rules.balancer != Balancer::FirstIdle && !sd.flags.has(SdFlags::SHARE_CPUCAPACITY);
         let its_turn = |is_its: bool| if is_its { Ok(()) } else { Err(Balanced::NotItsTurn) };
         let mut idle_thread = None;
-        for cpu in mask.iter().filter(|&cpu| attempt.cpus.contains(cpu) && self.idle_cpu(cpu)) {
+        for cpu in mask.iter_both(&attempt.cpus).filter(|&cpu| self.idle_cpu(cpu)) {
             if whole_cores && !self.is_core_idle_but(cpu) {
                 idle_thread = idle_thread.or(Some(cpu));
                 continue;

@@ -5,6 +5,7 @@
 use fairlab_event::Cpu;
 
 use crate::balance::rules::BalanceLoad;
+use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
 use crate::generation::Feature;
 use crate::pelt::{CpuUtil, RunnableKind};
@@ -16,7 +17,11 @@ impl Scheduler {
     ///
     /// Kernel: `cpu_load()`; to v5.4 `weighted_cpuload()`, which counts only what is runnable (b0fb1eb4f04a).
     pub(crate) fn balanced_load(&self, cpu: Cpu) -> u64 {
-        let avg = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
+        self.load_of_queue(self.cfs(self.rqs[cpu.index()].cfs))
+    }
+
+    pub(super) fn load_of_queue(&self, queue: &CfsRq) -> u64 {
+        let avg = &queue.tracked.avg;
         // Where runnability is no load, there is only one load to go by.
         let has_both = self.generation.pelt.runnable == RunnableKind::LoadWeighted;
         match self.generation.balance.load {
@@ -27,19 +32,17 @@ impl Scheduler {
 
     /// How much of a CPU fair tasks use. `boost`: waiting for it counts, too (`cpu_util_cfs_boost()`).
     pub(crate) fn cpu_util(&self, cpu: Cpu, boost: bool) -> u64 {
-        let queue = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
+        self.util_of_queue(cpu, self.cfs(self.rqs[cpu.index()].cfs), boost)
+    }
+
+    pub(super) fn util_of_queue(&self, cpu: Cpu, queue: &CfsRq, boost: bool) -> u64 {
         self.generation.pelt.cpu_util(CpuUtil {
-            queue,
+            queue: &queue.tracked.avg,
             task: None,
             capacity: self.domains.cpu_capacity_orig(cpu),
             boost,
             util_est_enabled: self.has(Feature::UtilEst),
         })
-    }
-
-    /// How much time tasks are runnable on a CPU (`cpu_runnable()`).
-    pub(crate) fn cpu_runnable(&self, cpu: Cpu) -> u64 {
-        self.cfs(self.rqs[cpu.index()].cfs).tracked.avg.runnable_avg
     }
 
     /// The load of a CPU's running task if it is too large for the CPU, else 0.

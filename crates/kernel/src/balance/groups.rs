@@ -13,6 +13,7 @@ use crate::balance::rules::{
     SiblingPreference,
 };
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
+use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
 use crate::domain::{SchedGroup, SchedGroupId, SdFlags};
 use crate::schedstat::CpuIdleType;
@@ -75,15 +76,17 @@ impl Scheduler {
             ..SgLbStats::default()
         };
         let mut overutilized = false;
-        for cpu in group.span.iter().filter(|&cpu| attempt.cpus.contains(cpu)) {
+        for cpu in group.span.iter_both(&attempt.cpus) {
             sds.scanned += 1;
-            let load = self.balanced_load(cpu);
+            let rq = &self.rqs[cpu.index()];
+            let queue = self.cfs(rq.cfs);
+            let load = self.load_of_queue(queue);
             sums.unbiased_load += load;
             sums.group_load += self.biased_load(attempt, cpu, load, index, is_local);
-            sums.group_util += self.cpu_util(cpu, false);
-            sums.group_runnable += self.cpu_runnable(cpu);
-            sums.sum_h_nr_running += self.waiting_tasks(cpu);
-            let (fair, all) = (self.cfs(self.rqs[cpu.index()].cfs).h_nr_running, self.nr_running(cpu));
+            sums.group_util += self.util_of_queue(cpu, queue, false);
+            sums.group_runnable += queue.tracked.avg.runnable_avg;
+            sums.sum_h_nr_running += self.waiting_in(queue);
+            let (fair, all) = (queue.h_nr_running, rq.nr_running);
             sums.sum_nr_running += if rules.counted == CountedTasks::AllClasses { all } else { fair };
             sds.overload |= all > 1;
             overutilized |= self.cpu_overutilized(cpu);
@@ -205,7 +208,10 @@ impl Scheduler {
 
     /// Fair tasks of a CPU that count as waiting or running (`cfs.h_nr_running`, from v6.14 `cfs.h_nr_runnable`).
     pub(super) fn waiting_tasks(&self, cpu: Cpu) -> u32 {
-        let queue = self.cfs(self.rqs[cpu.index()].cfs);
+        self.waiting_in(self.cfs(self.rqs[cpu.index()].cfs))
+    }
+
+    fn waiting_in(&self, queue: &CfsRq) -> u32 {
         match self.generation.balance.delayed_count {
             DelayedCount::All => queue.h_nr_running,
             DelayedCount::Runnable => queue.h_nr_running - queue.h_nr_delayed,

@@ -214,8 +214,10 @@ impl Scheduler {
             self.balance.nohz.needs_update = false;
         }
         let aborts = self.aborts(cpu);
-        for other in self.ilb_order(cpu) {
-            if !self.idle_cpu(other) {
+        let stopped = self.balance.nohz.idle_cpus;
+        let from_next = rules.ilb_order == IlbOrder::FromNext;
+        for other in stopped.iter_wrap(Cpu(if from_next { cpu.0 + 1 } else { 0 })) {
+            if !self.idle_cpu(other) || (other == cpu && !from_next) {
                 continue;
             }
             if aborts {
@@ -265,14 +267,6 @@ impl Scheduler {
         }
         if kick.balance {
             self.rebalance_domains(cpu, CpuIdleType::Idle, work);
-        }
-    }
-
-    fn ilb_order(&self, cpu: Cpu) -> Vec<Cpu> {
-        let stopped = &self.balance.nohz.idle_cpus;
-        match self.generation.balance.ilb_order {
-            IlbOrder::FromFirst => stopped.iter().filter(|&other| other != cpu).collect(),
-            IlbOrder::FromNext => stopped.iter_wrap(Cpu(cpu.0 + 1)).collect(),
         }
     }
 

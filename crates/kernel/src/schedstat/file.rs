@@ -44,8 +44,7 @@ impl Scheduler {
     /// Departs: nothing is counted for exec and fork balancing and for moves by load at wakeups, as in kernels since v3.
     pub fn schedstat(&self, now: Ns, searches: bool) -> String {
         let layout = self.domains.rules().schedstat_layout;
-        let hz = 1_000_000_000 / self.sysctl.tick.max(1);
-        let jiffies = (1u64 << 32) - BEFORE_OVERFLOW * hz + now.0 / self.sysctl.tick.max(1);
+        let jiffies = (1u64 << 32) - BEFORE_OVERFLOW * self.sysctl.hz + self.jiffies_at(now);
         let mut text = format!("version {}\ntimestamp {jiffies}\n", layout.version());
         for cpu in self.topology.cpus() {
             self.write_cpu(&mut text, cpu, searches);

@@ -155,7 +155,7 @@ impl Scheduler {
 
     /// Ticks since the machine started.
     pub(crate) fn jiffies(&self) -> u64 {
-        self.jiffies_at(self.trace.now)
+        self.trace.jiffies
     }
 
     pub(crate) fn jiffies_at(&self, now: Ns) -> u64 {
