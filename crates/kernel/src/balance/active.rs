@@ -75,6 +75,7 @@ impl Scheduler {
             pushes: true,
             takes_misfit: false,
             lb_bias: false,
+            seen: Vec::new(),
         })
     }
 

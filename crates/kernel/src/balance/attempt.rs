@@ -14,7 +14,7 @@ use crate::balance::reasons::{Balanced, TaskReason};
 use crate::balance::rules::{
     AllPinned, Balancer, CountedFailures, EnergyBalance, PendingWakeup, PushFailures,
 };
-use crate::balance::statistics::{GroupType, SdLbStats};
+use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::domain::SdFlags;
@@ -40,6 +40,8 @@ pub(super) struct Attempt {
     pub takes_misfit: bool,
     /// Loads of the past count, too (LB_BIAS).
     pub lb_bias: bool,
+    /// What was seen of the groups, the local one first, where that is not what they are now.
+    pub seen: Vec<SgLbStats>,
 }
 
 /// The group that is taken from.
@@ -155,19 +157,29 @@ impl Scheduler {
         idle: CpuIdleType,
         lb_bias: bool,
     ) -> BalanceDecision {
-        let cpus = self.domain(cpu, level).span;
-        let mut attempt = Attempt {
+        self.decide_attempt(Attempt { lb_bias, ..self.attempt(cpu, level, idle) })
+    }
+
+    /// A try with everything still to be found.
+    pub(super) fn attempt(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> Attempt {
+        Attempt {
             cpu,
             level,
             idle,
             dest: cpu,
-            cpus,
+            cpus: self.domain(cpu, level).span,
             migration: MigrationType::Load,
             imbalance: 0,
             pushes: false,
             takes_misfit: false,
-            lb_bias,
-        };
+            lb_bias: self.has(Feature::LbBias),
+            seen: Vec::new(),
+        }
+    }
+
+    /// The same, of a try as it begins.
+    pub(super) fn decide_attempt(&self, mut attempt: Attempt) -> BalanceDecision {
+        let Attempt { cpu, level, .. } = attempt;
         let mut decision = BalanceDecision::new(&attempt);
         loop {
             if let Err(reason) = self.should_we_balance(&attempt) {
@@ -187,6 +199,7 @@ impl Scheduler {
             let tried = self.nr_running(source) > 1;
             if tried && pinned.all {
                 attempt.cpus.clear(source);
+                attempt.seen.clear();
                 let group = self.local_group(cpu, level).span;
                 if !group.contains_all(&attempt.cpus) {
                     continue;

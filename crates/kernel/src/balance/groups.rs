@@ -30,7 +30,10 @@ impl Scheduler {
         let domain = self.domain_id(attempt.cpu, attempt.level);
         for (index, id) in self.domains.groups(domain).enumerate() {
             let group = self.domains.group(id);
-            let mut sums = self.update_sg_lb_stats(attempt, id, index == 0, &mut sds);
+            let mut sums = match attempt.seen.get(index) {
+                Some(seen) => *seen,
+                None => self.update_sg_lb_stats(attempt, id, index == 0, &mut sds),
+            };
             if index == 0 {
                 sds.local_stat = sums;
             } else {
@@ -53,6 +56,13 @@ impl Scheduler {
             }
         };
         sds
+    }
+
+    /// The sums of each group of a domain as they are now, the local one first.
+    pub(super) fn sums_of_groups(&self, attempt: &Attempt) -> Vec<SgLbStats> {
+        let mut sds = SdLbStats::default();
+        let groups = self.domains.groups(self.domain_id(attempt.cpu, attempt.level)).enumerate();
+        groups.map(|(index, id)| self.update_sg_lb_stats(attempt, id, index == 0, &mut sds)).collect()
     }
 
     /// Kernel: `update_sg_lb_stats()`, kernel/sched/fair.c.

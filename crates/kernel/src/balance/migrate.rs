@@ -139,6 +139,7 @@ mod tests {
             pushes: false,
             takes_misfit: false,
             lb_bias: false,
+            seen: Vec::new(),
         }
     }
 

@@ -8,9 +8,9 @@ use crate::balance::attempt::{Attempt, BalanceDecision};
 use crate::balance::detach::Pull;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
+use crate::balance::statistics::SgLbStats;
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
-use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
 use crate::task::TaskId;
 
@@ -30,6 +30,28 @@ pub struct FoundTask {
 }
 
 impl Scheduler {
+    /// What `cpu` sees of the groups of a domain if it looks now, its own first. Pure.
+    pub fn groups_seen(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> Vec<SgLbStats> {
+        self.sums_of_groups(&self.attempt(cpu, level, idle))
+    }
+
+    /// The CPUs of the groups of a domain, in the same order.
+    pub fn group_spans(&self, cpu: Cpu, level: usize) -> impl Iterator<Item = CpuMask> {
+        self.domains.groups(self.domain_id(cpu, level)).map(|id| self.domains.group(id).span)
+    }
+
+    /// The same as [`Scheduler::decide_balance`], by a CPU that has seen the groups so, one after another, before it looks for
+    /// a queue now. Pure.
+    pub fn decide_balance_seeing(
+        &self,
+        cpu: Cpu,
+        level: usize,
+        idle: CpuIdleType,
+        seen: Vec<SgLbStats>,
+    ) -> BalanceDecision {
+        self.decide_attempt(Attempt { seen, ..self.attempt(cpu, level, idle) })
+    }
+
     /// What a pass over the queue of `source` would take to move `imbalance` to `cpu`, whatever made it the busiest. Pure.
     pub fn decide_pull(
         &self,
@@ -117,16 +139,10 @@ impl Scheduler {
 
     fn given_attempt(&self, cpu: Cpu, level: usize, idle: CpuIdleType, imbalance: Imbalance) -> Attempt {
         Attempt {
-            cpu,
-            level,
-            idle,
-            dest: cpu,
-            cpus: self.domain(cpu, level).span,
             migration: imbalance.migration,
             imbalance: imbalance.amount,
-            pushes: false,
             takes_misfit: imbalance.migration == MigrationType::Misfit,
-            lb_bias: self.has(Feature::LbBias),
+            ..self.attempt(cpu, level, idle)
         }
     }
 
@@ -222,6 +238,31 @@ mod tests {
         bed.scheduler.follow_rebalance(&finds, Cpu(0), idle, taken_from, surely);
         let state = bed.scheduler.domain_state(Cpu(0), 0);
         (state.nr_balance_failed, finds.jiffies() - state.last_balance)
+    }
+
+    #[test]
+    fn what_was_seen_of_groups_counts_before_what_they_are() {
+        let mut bed = machine("v5.10");
+        bed.at(0);
+        let idle = CpuIdleType::NewlyIdle;
+        let busy = bed.scheduler.groups_seen(Cpu(2), 0, idle);
+        let tasks = |seen: &[SgLbStats]| seen.iter().map(|group| group.sum_nr_running).collect::<Vec<_>>();
+        assert_eq!(tasks(&busy), [0, 0, 1, 3], "its own first, in the order of CPUs");
+        let spans = bed.scheduler.group_spans(Cpu(2), 0).filter_map(|span| span.lowest());
+        assert_eq!(spans.collect::<Vec<_>>(), [2, 3, 0, 1].map(Cpu));
+        let taken_from = |bed: &Bed, seen: Vec<SgLbStats>| {
+            bed.scheduler.decide_balance_seeing(Cpu(2), 0, idle, seen).group.map(|group| group.first)
+        };
+        assert_eq!(taken_from(&bed, busy.clone()), Some(Cpu(1)));
+        for _ in 0..3 {
+            bed.sleep(1);
+        }
+        bed.at(0);
+        let now = bed.scheduler.groups_seen(Cpu(2), 0, idle);
+        assert_eq!(tasks(&now), [0, 0, 1, 0]);
+        assert_eq!(bed.scheduler.decide_balance(Cpu(2), 0, idle).group, None);
+        assert_eq!((taken_from(&bed, now), taken_from(&bed, Vec::new())), (None, None));
+        assert_eq!(taken_from(&bed, busy), Some(Cpu(1)), "as it has seen them");
     }
 
     #[test]

@@ -274,6 +274,7 @@ fn a_running_task_that_may_not_come_here_is_not_pushed() {
             pushes: false,
             takes_misfit: false,
             lb_bias: false,
+            seen: Vec::new(),
         };
         bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 9;
         bed.scheduler.domain_state_mut(Cpu(0), 0).balance_interval = 256;

@@ -146,6 +146,7 @@ fn pass_over(
         pushes: false,
         takes_misfit: false,
         lb_bias: false,
+        seen: Vec::new(),
     };
     let mut queue = bed.scheduler.source_queue(Cpu(1));
     let mut pinned = Pinned { all: true, ..Pinned::default() };

@@ -19,6 +19,7 @@ fn attempt(bed: &Bed, cpu: u32, level: usize, idle: CpuIdleType) -> Attempt {
         pushes: false,
         takes_misfit: false,
         lb_bias: false,
+        seen: Vec::new(),
     }
 }
 

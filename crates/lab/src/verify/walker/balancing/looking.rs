@@ -2,16 +2,17 @@
 //! reports what came of that.
 //!
 //! From the last thing that a CPU reports before a pass, what the model would do is asked for anew whenever a queue has
-//! changed. The state in the middle of that time is taken for the one that it found; what it could have found as well, the
-//! kernel could have come to as well.
+//! changed. The state in the middle of that time is taken for the one that it found, or, for a CPU that goes idle, each group's
+//! when its turn comes; what it could have found as well, the kernel could have come to as well.
 //!
 //! Must not know: what the kernel did.
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Scheduler;
-use fairlab_kernel::balance::BalanceDecision;
+use fairlab_kernel::balance::{BalanceDecision, SgLbStats};
 use fairlab_kernel::core::Mode;
 use fairlab_kernel::schedstat::CpuIdleType;
+use fairlab_sim::machine::Costs;
 
 use super::super::super::probe::{At, Key};
 use super::super::super::record::{Record, What};
@@ -34,49 +35,59 @@ pub(in super::super) struct Looking {
     report: (u64, Ns),
     /// What the model does, each since when.
     found: Found,
+    /// What the groups of each level were, each since when.
+    seen: Vec<Vec<Seen>>,
     /// It has begun to take: from where, it has found before.
     takes: bool,
 }
 
 impl Looking {
     fn new(cpu: Cpu, idle: CpuIdleType, level: Option<usize>, mode: Mode, report: (u64, Ns)) -> Looking {
-        Looking { cpu, idle, level, mode, report, found: Found::default(), takes: false }
+        Looking { cpu, idle, level, mode, report, found: Found::default(), seen: Vec::new(), takes: false }
     }
 }
 
+/// What a group was, in order, each since when.
+type Seen = Vec<(Ns, SgLbStats)>;
+
 /// What a CPU does in the states that it could find, in order, each with the time from which it is so.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found(Vec<(Ns, BalanceDecision)>);
+pub(super) struct Found {
+    states: Vec<(Ns, BalanceDecision)>,
+    /// What it does if it looks at one group after the other.
+    in_turn: Option<BalanceDecision>,
+}
 
 impl Found {
     /// What it does in the only state that it can find.
     pub fn only(since: Ns, decision: BalanceDecision) -> Found {
-        Found(vec![(since, decision)])
+        Found { states: vec![(since, decision)], in_turn: None }
     }
 
     fn add(&mut self, since: Ns, decision: BalanceDecision) {
-        self.0.push((since, decision));
+        self.states.push((since, decision));
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.states.is_empty()
     }
 
-    /// What it does in the state in the middle of the time.
+    /// What it does if it finds each group as it is when its turn comes; else, in the state in the middle of the time.
     pub fn likely(&self) -> Option<&BalanceDecision> {
-        let (begin, end) = (self.0.first()?.0, self.0.last()?.0);
-        let middle = Ns(begin.0 + end.since(begin).0 / 2);
-        self.0.iter().rev().find(|(since, _)| *since <= middle).map(|(_, decision)| decision)
+        let (begin, end) = (self.states.first()?.0, self.states.last()?.0);
+        let middle = middle(begin, end);
+        let in_middle = || self.states.iter().rev().find(|(since, _)| *since <= middle);
+        self.in_turn.as_ref().or_else(|| in_middle().map(|(_, decision)| decision))
     }
 
-    /// What it does in each state.
+    /// What it may do.
     pub fn all(&self) -> impl Iterator<Item = &BalanceDecision> {
-        self.0.iter().map(|(_, decision)| decision)
+        self.in_turn.iter().chain(self.states.iter().map(|(_, decision)| decision))
     }
 
-    /// Whether it does so in some state.
+    /// Whether it may do so.
     pub fn any(&self, agrees: impl Fn(&BalanceDecision) -> bool) -> bool {
-        self.0.iter().any(|(_, decision)| agrees(decision))
+        self.all().any(agrees)
     }
 }
 
@@ -92,11 +103,12 @@ impl Walker {
         if !changes_queues(&record.what) {
             return;
         }
+        let leaving = self.leaves_later(record);
         for index in 0..self.cpus.len() {
             let Some(mut looking) = self.cpus[index].looking.take() else { continue };
             let starts_late = looking.report.1.since(record.time) > LOOKS_MAX;
             if index != here.index() && !starts_late && !looking.takes {
-                self.look(&mut looking, record.time);
+                self.look(&mut looking, record.time, leaving);
             }
             self.cpus[index].looking = Some(looking);
         }
@@ -118,16 +130,81 @@ impl Walker {
         let report = (record.number, record.time);
         let mut looking = known.unwrap_or_else(|| Looking::new(cpu, idle, level, mode, report));
         if !looking.takes || looking.found.is_empty() {
-            self.look(&mut looking, record.time);
+            self.look(&mut looking, record.time, None);
+            self.look_in_turn(&mut looking, record.time);
         }
         looking.found
     }
 
-    fn look(&self, looking: &mut Looking, time: Ns) {
+    /// What comes of it if a CPU that goes idle looks at the groups one after the other, at each queue for as long as costs
+    /// say.
+    fn look_in_turn(&self, looking: &mut Looking, time: Ns) {
+        if looking.found.states.len() < 2 || looking.idle != CpuIdleType::NewlyIdle {
+            return;
+        }
         let finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
+        let (cpu, idle) = (looking.cpu, looking.idle);
+        let decide =
+            |level| finds.decide_balance_seeing(cpu, level, idle, self.seen_in_turn(looking, level, time));
+        let in_turn = match looking.level {
+            Some(level) => Some(decide(level)),
+            None => first_try(&finds, cpu, decide),
+        };
+        // Where both find the same, the queue is looked for sooner than in the end.
+        let what = |decision: &BalanceDecision| (decision.group, decision.imbalance.migration);
+        let differs = looking.found.likely().map(what) != in_turn.as_ref().map(what);
+        looking.found.in_turn = in_turn.filter(|_| differs);
+    }
+
+    /// What a CPU sees of a level's groups until `end`, after it has left its own task and looked at lower levels, and before
+    /// it looks for a queue in one of them.
+    fn seen_in_turn(&self, looking: &Looking, level: usize, end: Ns) -> Vec<SgLbStats> {
+        let Some((begin, _)) = looking.found.states.first() else { return Vec::new() };
+        let costs = Costs::default();
+        let cost = |queues: u32| u64::from(queues) * costs.balance_cpu.0;
+        let of_group = |group: &Seen| cost(group.first().map_or(0, |(_, sums)| sums.group_weight));
+        let groups = &looking.seen[level];
+        let below = &self.sched.domains().domains_of(looking.cpu)[..level];
+        let mut spent = costs.newidle.0 + below.iter().map(|sd| cost(sd.span_weight)).sum::<u64>();
+        let all = spent + groups.iter().map(of_group).sum::<u64>() + groups.first().map_or(0, of_group);
+        let mut seen = Vec::new();
+        for group in groups {
+            let at = Ns(begin.0 + end.since(*begin).0 * (spent + of_group(group) / 2) / all.max(1));
+            let then = group.iter().rev().find(|(since, _)| *since <= at).or(group.first());
+            seen.extend(then.map(|(_, sums)| *sums));
+            spent += of_group(group);
+        }
+        seen
+    }
+
+    /// A CPU whose task leaves its queue has reported the charge: from when on it is not counted there any more. That is not
+    /// shown, but it is before the CPU's next report.
+    fn leaves_later(&self, record: &Record) -> Option<(Cpu, Ns)> {
+        let here = record.cpu;
+        let leaves = matches!(record.what, What::Runtime { .. }) && self.cpus[here.index()].blocked;
+        let next = self.window.on_cpu(here).find(|next| !self.is_aside(next, here)).filter(|_| leaves)?;
+        Some((here, middle(record.time, next.time)))
+    }
+
+    fn look(&self, looking: &mut Looking, time: Ns, leaving: Option<(Cpu, Ns)>) {
+        let finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
+        let (cpu, idle) = (looking.cpu, looking.idle);
+        for level in 0..finds.nr_domains(cpu) {
+            let sums = finds.groups_seen(cpu, level, idle);
+            if looking.seen.len() <= level {
+                looking.seen.push(vec![Seen::new(); sums.len()]);
+            }
+            let spans = finds.group_spans(cpu, level);
+            for ((seen, sums), span) in looking.seen[level].iter_mut().zip(sums).zip(spans) {
+                let since = leaving.filter(|(cpu, _)| span.contains(*cpu)).map_or(time, |(_, since)| since);
+                let last = seen.last().map_or(since, |(last, _)| *last);
+                seen.push((since.max(last), sums));
+            }
+        }
+        let decide = |level| finds.decide_balance(cpu, level, idle);
         let decision = match looking.level {
-            Some(level) => Some(finds.decide_balance(looking.cpu, level, looking.idle)),
-            None => first_try(&finds, looking.cpu, looking.idle),
+            Some(level) => Some(decide(level)),
+            None => first_try(&finds, cpu, decide),
         };
         if let Some(decision) = decision {
             looking.found.add(time, decision);
@@ -161,7 +238,7 @@ impl Walker {
         };
         let mut looking = Looking::new(cpu, idle, level, mode, report);
         if report.1.since(record.time) <= LOOKS_MAX {
-            self.look(&mut looking, record.time);
+            self.look(&mut looking, record.time, None);
         }
         Some(looking)
     }
@@ -215,6 +292,10 @@ impl Walker {
     }
 }
 
+fn middle(begin: Ns, end: Ns) -> Ns {
+    Ns(begin.0 + end.since(begin).0 / 2)
+}
+
 /// In what code a CPU is that reports this.
 pub(super) fn mode_of(record: &Record) -> Mode {
     if record.flags.in_softirq() { Mode::Softirq } else { Mode::Task }
@@ -235,8 +316,12 @@ fn changes_queues(what: &What) -> bool {
 }
 
 /// What a CPU does at the lowest level at which it moves a task; without one, at which it tries to.
-fn first_try(finds: &Scheduler, cpu: Cpu, idle: CpuIdleType) -> Option<BalanceDecision> {
-    let mut tries = (0..finds.nr_domains(cpu)).map(|level| finds.decide_balance(cpu, level, idle));
+fn first_try(
+    finds: &Scheduler,
+    cpu: Cpu,
+    decide: impl Fn(usize) -> BalanceDecision,
+) -> Option<BalanceDecision> {
+    let mut tries = (0..finds.nr_domains(cpu)).map(decide);
     let mut first: Option<BalanceDecision> = None;
     let moving = tries.find(|decision| {
         if first.as_ref().is_none_or(|first| first.source.is_none()) {
@@ -269,5 +354,8 @@ mod tests {
         assert_eq!(found.likely().map(|decision| decision.idle), Some(CpuIdleType::Idle));
         assert!(found.any(|decision| decision.idle == CpuIdleType::NewlyIdle));
         assert!(!found.any(|decision| decision.level == 1));
+        found.in_turn = Some(scheduler.decide_balance(Cpu(1), 0, CpuIdleType::NewlyIdle));
+        assert_eq!(found.likely().map(|decision| decision.cpu), Some(Cpu(1)), "groups looked at in turn");
+        assert!(found.any(|decision| decision.cpu == Cpu(1)) && found.all().count() == 4);
     }
 }
