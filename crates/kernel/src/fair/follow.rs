@@ -153,3 +153,51 @@ impl Scheduler {
         (cfs_rq, parent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::core::WakeStart;
+    use crate::group::GroupId;
+    use crate::testbed::Bed;
+    use crate::topology::{SmtNumbering, Topology};
+
+    /// What a kernel's entities and queues hold after tasks have slept and woken, three groups deep, on a CPU of so much
+    /// capacity.
+    fn state(kernel: &str, capacity: u32, probes: bool) -> String {
+        let topology = Topology::regular(1, 1, 2, 1, SmtNumbering::Adjacent).expect("a machine");
+        let mut bed = Bed::on(kernel, topology.with_capacities(&[capacity, 1024]).expect("capacities"));
+        bed.scheduler.set_tracing(false);
+        bed.scheduler.set_probes(probes);
+        let mut deeper = |parent, weight| bed.scheduler.new_group(parent, weight);
+        let outer = deeper(GroupId::ROOT, 70);
+        let (inner, sibling) = (deeper(outer, 300), deeper(outer, 100));
+        let innermost = deeper(inner, 100);
+        for (group, cpu) in
+            [innermost, innermost, sibling].map(|group| (group, 0)).into_iter().chain([(inner, 1)])
+        {
+            bed.spawn_in(group, cpu);
+        }
+        for step in 1..200 {
+            bed.pass(step * 7_919 % 400_000);
+            let sleeper = bed.sleep(0);
+            bed.pass(step * 104_729 % 90_000);
+            bed.at(0);
+            if bed.scheduler.ttwu_begin(sleeper) == WakeStart::Slept {
+                bed.scheduler.ttwu_do_activate(sleeper, false);
+            }
+            bed.schedule(0);
+        }
+        format!("{:?} {:?}", bed.scheduler.entities, bed.scheduler.cfs_rqs)
+    }
+
+    /// Where probes are wanted, each level goes the long way.
+    #[test]
+    fn the_short_way_leads_where_the_long_one_does() {
+        for kernel in ["v4.18", "v5.0", "v5.5", "v5.10", "v6.5", "v6.6", "v6.12", "v7.2"] {
+            for capacity in [1024, 446] {
+                let [short, long] = [false, true].map(|probes| state(kernel, capacity, probes));
+                assert!(short == long, "{kernel}, a CPU of {capacity}");
+            }
+        }
+    }
+}
