@@ -162,7 +162,9 @@ impl Shared {
             files::names(bus).into_iter().find(|name| files::line(bus.join(name).join("device")) == DEVICE);
         let folder = bus.join(found.ok_or_else(|| io::Error::other("the device is not there"))?);
         files::write(folder.join("enable"), "1")?;
-        let memory = OpenOptions::new().read(true).write(true).open(folder.join("resource2"))?;
+        // Mapped as a device's, that of arm64 takes no write that is not aligned.
+        let window = if cfg!(target_arch = "aarch64") { "resource2_wc" } else { "resource2" };
+        let memory = OpenOptions::new().read(true).write(true).open(folder.join(window))?;
         let length = usize::try_from(memory.metadata()?.len()).map_err(io::Error::other)?;
         Mapping::new(&memory, 0, length).map(Shared)
     }

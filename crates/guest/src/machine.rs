@@ -65,7 +65,7 @@ fn write_cpus(text: &mut String) {
         let node = beside
             .iter()
             .find_map(|name| name.strip_prefix("node").filter(|node| node.parse::<u32>().is_ok()));
-        let _ = writeln!(
+        let _ = write!(
             text,
             "{cpu}: threads {} core {} package {} node {}",
             of("thread_siblings_list"),
@@ -73,6 +73,13 @@ fn write_cpus(text: &mut String) {
             of("physical_package_id"),
             node.unwrap_or("0")
         );
+        // Where CPUs can differ, the kernel tells how big each is.
+        let capacity = files::line(format!("{folder}/{cpu}/cpu_capacity"));
+        text.push_str(&if capacity.is_empty() {
+            "\n".to_string()
+        } else {
+            format!(" capacity {capacity}\n")
+        });
     }
     let folder = "/sys/devices/system/node";
     for node in files::names(folder).iter().filter(|name| name.starts_with("node")) {
