@@ -63,11 +63,11 @@ impl Scheduler {
         self.preempts_by_policy(curr, task)
     }
 
-    /// Whether a fair task that was just queued takes the CPU from a running fair task, where nothing else has decided. Pure.
+    /// Whether a fair task that was just queued takes the CPU from a running fair task, where nothing else has decided; `curr` and
+    /// `woken` are the two's [`competitors`](Self::competitors). Pure.
     ///
     /// Kernel: `check_preempt_wakeup()` (v6.7: `check_preempt_wakeup_fair()`), kernel/sched/fair.c. Variants:
     /// `Granularity` to v6.5, `PickDecides` from v6.6.
-    /// `curr` and `woken` are the two's [`competitors`](Self::competitors).
     pub(crate) fn check_preempt_wakeup(&self, task: TaskId, (curr, woken): (SeId, SeId)) -> PreemptDecision {
         let decide = |preempt, reason| PreemptDecision { preempt, reason };
         match self.generation.behaviours.wakeup_preemption {
