@@ -75,11 +75,10 @@ fn write_cpus(text: &mut String) {
         );
         // Where CPUs can differ, the kernel tells how big each is.
         let capacity = files::line(format!("{folder}/{cpu}/cpu_capacity"));
-        text.push_str(&if capacity.is_empty() {
-            "\n".to_string()
-        } else {
-            format!(" capacity {capacity}\n")
-        });
+        if !capacity.is_empty() {
+            let _ = write!(text, " capacity {capacity}");
+        }
+        text.push('\n');
     }
     let folder = "/sys/devices/system/node";
     for node in files::names(folder).iter().filter(|name| name.starts_with("node")) {

@@ -64,19 +64,7 @@ impl Scheduler {
             return None;
         }
         let level = self.domains.domains_of(dest).iter().position(|sd| sd.span.contains(source))?;
-        Some(Attempt {
-            cpu: dest,
-            level,
-            idle: CpuIdleType::Idle,
-            dest,
-            cpus: self.domain(dest, level).span,
-            migration: MigrationType::Load,
-            imbalance: 0,
-            pushes: true,
-            takes_misfit: false,
-            lb_bias: false,
-            seen: Vec::new(),
-        })
+        Some(Attempt { pushes: true, lb_bias: false, ..self.attempt(dest, level, CpuIdleType::Idle) })
     }
 
     /// Carries out the push from `source`. Returns the task that was moved.

@@ -128,19 +128,7 @@ mod tests {
 
     /// CPU 0, which idles, balances the level of all CPUs with the first task of CPU 1 in mind.
     fn attempt(bed: &Bed, idle: CpuIdleType, migration: MigrationType) -> Attempt {
-        Attempt {
-            cpu: Cpu(0),
-            level: 0,
-            idle,
-            dest: Cpu(0),
-            cpus: bed.scheduler.domain(Cpu(0), 0).span,
-            migration,
-            imbalance: 10,
-            pushes: false,
-            takes_misfit: false,
-            lb_bias: false,
-            seen: Vec::new(),
-        }
+        Attempt { migration, imbalance: 10, lb_bias: false, ..bed.scheduler.attempt(Cpu(0), 0, idle) }
     }
 
     fn verdict(bed: &Bed, attempt: &Attempt, task: TaskId) -> (TaskReason, Pinned) {

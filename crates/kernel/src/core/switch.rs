@@ -55,16 +55,21 @@ impl Scheduler {
     /// Departs: of the deadline class there are only the threads that set clocks, which have no deadlines.
     pub fn pick_next_task(&self, cpu: Cpu) -> PickDecision {
         let rq = &self.rqs[cpu.index()];
+        let nothing = PickDecision { task: rq.idle, reason: PickReason::Nothing };
+        self.pick_above_fair(cpu).or_else(|| self.pick_task_fair(rq.cfs)).unwrap_or(nothing)
+    }
+
+    /// The task that goes before all of the fair class.
+    #[inline]
+    pub(crate) fn pick_above_fair(&self, cpu: Cpu) -> Option<PickDecision> {
+        let rq = &self.rqs[cpu.index()];
         if let Some(&task) = rq.stop.first() {
-            return PickDecision { task, reason: PickReason::StopClass };
+            return Some(PickDecision { task, reason: PickReason::StopClass });
         }
         if let Some(&task) = rq.dl.first() {
-            return PickDecision { task, reason: PickReason::DeadlineClass };
+            return Some(PickDecision { task, reason: PickReason::DeadlineClass });
         }
-        if let Some(task) = rq.rt.first() {
-            return PickDecision { task, reason: PickReason::MostUrgent };
-        }
-        self.pick_task_fair(rq.cfs).unwrap_or(PickDecision { task: rq.idle, reason: PickReason::Nothing })
+        rq.rt.first().map(|task| PickDecision { task, reason: PickReason::MostUrgent })
     }
 
     /// Lets `cpu` run `next`. `prev_state` is what the switch reports of the task that leaves. Returns whether tasks

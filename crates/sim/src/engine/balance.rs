@@ -32,21 +32,32 @@ impl Engine {
     /// Every CPU's stopper sleeps until there is something to push.
     pub(super) fn create_stoppers(&mut self) {
         for cpu in self.machine.topology.cpus().collect::<Vec<_>>() {
-            let pid = Pid(FIRST_STOPPER_PID + cpu.0 as i32);
-            let stopper = self.kernel.new_task(
-                &TaskSpec {
-                    comm: Comm::from(format!("migration/{}", cpu.0).as_str()),
-                    pid,
-                    tgid: pid,
-                    policy: Policy::Stop,
-                    nice: 0,
-                    allowed: CpuMask::single(cpu),
-                    per_cpu_kthread: true,
-                },
-                cpu,
-            );
-            self.kernel.lay_asleep(stopper, cpu);
+            let (comm, pid) = (format!("migration/{}", cpu.0), Pid(FIRST_STOPPER_PID + cpu.0 as i32));
+            self.create_kthread(&comm, pid, Policy::Stop, CpuMask::single(cpu), cpu);
         }
+    }
+
+    /// A kernel thread that sleeps on `cpu`.
+    pub(super) fn create_kthread(
+        &mut self,
+        comm: &str,
+        pid: Pid,
+        policy: Policy,
+        allowed: CpuMask,
+        cpu: Cpu,
+    ) -> TaskId {
+        let spec = TaskSpec {
+            comm: Comm::from(comm),
+            pid,
+            tgid: pid,
+            policy,
+            nice: 0,
+            allowed,
+            per_cpu_kthread: allowed == CpuMask::single(cpu),
+        };
+        let task = self.kernel.new_task(&spec, cpu);
+        self.kernel.lay_asleep(task, cpu);
+        task
     }
 
     /// A CPU's stopper: they were created in order, after the idle tasks.

@@ -3,9 +3,9 @@
 //! Governors are the scheduler core's; here their requests are carried out, at once or by a thread of the policy, and what a
 //! CPU is in the middle of is stretched or shortened.
 
-use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
+use fairlab_event::{Cpu, Ns, Pid, TaskState};
 use fairlab_kernel::core::Mode;
-use fairlab_kernel::{Policy, TaskId, TaskSpec};
+use fairlab_kernel::{Policy, TaskId};
 
 use super::Engine;
 use super::cpu::{Phase, Then};
@@ -35,18 +35,8 @@ impl Engine {
         for policy in self.kernel.policies_with_threads() {
             let allowed = self.kernel.cpus_of_policy(policy);
             let Some(first) = allowed.lowest() else { continue };
-            let pid = Pid(FIRST_GOVERNOR_PID + policy as i32);
-            let spec = TaskSpec {
-                comm: Comm::from(format!("sugov:{}", first.0).as_str()),
-                pid,
-                tgid: pid,
-                policy: Policy::Deadline,
-                nice: 0,
-                allowed,
-                per_cpu_kthread: false,
-            };
-            let task = self.kernel.new_task(&spec, first);
-            self.kernel.lay_asleep(task, first);
+            let (comm, pid) = (format!("sugov:{}", first.0), Pid(FIRST_GOVERNOR_PID + policy as i32));
+            let task = self.create_kthread(&comm, pid, Policy::Deadline, allowed, first);
             self.governors.push(Governor { task, policy, told: false, khz: 0 });
         }
     }

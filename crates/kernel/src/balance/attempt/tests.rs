@@ -264,17 +264,11 @@ fn a_running_task_that_may_not_come_here_is_not_pushed() {
         let (mut bed, _) = stuck(kernel, bound);
         bed.at(0);
         let attempt = Attempt {
-            cpu: Cpu(0),
-            level: 0,
-            idle: CpuIdleType::Idle,
-            dest: Cpu(0),
             cpus: CpuMask::first(2),
             migration: MigrationType::Task,
             imbalance: 1,
-            pushes: false,
-            takes_misfit: false,
             lb_bias: false,
-            seen: Vec::new(),
+            ..bed.scheduler.attempt(Cpu(0), 0, CpuIdleType::Idle)
         };
         bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 9;
         bed.scheduler.domain_state_mut(Cpu(0), 0).balance_interval = 256;

@@ -136,17 +136,11 @@ fn pass_over(
     bed.pass(20 * MS);
     bed.at(0);
     let mut attempt = Attempt {
-        cpu: Cpu(0),
-        level: 0,
-        idle,
-        dest: Cpu(0),
         cpus: CpuMask::first(2),
         migration,
         imbalance,
-        pushes: false,
-        takes_misfit: false,
         lb_bias: false,
-        seen: Vec::new(),
+        ..bed.scheduler.attempt(Cpu(0), 0, idle)
     };
     let mut queue = bed.scheduler.source_queue(Cpu(1));
     let mut pinned = Pinned { all: true, ..Pinned::default() };

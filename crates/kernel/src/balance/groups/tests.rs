@@ -8,19 +8,7 @@ use crate::testbed::{Bed, MS};
 use crate::topology::{SmtNumbering, Topology};
 
 fn attempt(bed: &Bed, cpu: u32, level: usize, idle: CpuIdleType) -> Attempt {
-    Attempt {
-        cpu: Cpu(cpu),
-        level,
-        idle,
-        dest: Cpu(cpu),
-        cpus: bed.scheduler.domain(Cpu(cpu), level).span,
-        migration: MigrationType::Load,
-        imbalance: 0,
-        pushes: false,
-        takes_misfit: false,
-        lb_bias: false,
-        seen: Vec::new(),
-    }
+    Attempt { lb_bias: false, ..bed.scheduler.attempt(Cpu(cpu), level, idle) }
 }
 
 fn sums(bed: &mut Bed, cpu: u32, level: usize, idle: CpuIdleType) -> SdLbStats {

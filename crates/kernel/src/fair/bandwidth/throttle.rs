@@ -271,13 +271,9 @@ impl Scheduler {
     ///
     /// Kernel: `pick_task_fair()`, kernel/sched/fair.c, and to v6.11 the fast path of `pick_next_task_fair()`.
     pub fn before_pick(&mut self, cpu: Cpu) {
-        let fair_is_asked = || {
-            let rq = &self.rqs[cpu.index()];
-            rq.stop.is_empty() && rq.rt.first().is_none()
-        };
         let checks = self.bandwidth_used
             && self.generation.bandwidth.throttle_point == ThrottlePoint::PickAndPut
-            && fair_is_asked();
+            && self.pick_above_fair(cpu).is_none();
         if checks {
             match self.generation.bandwidth.pick_restart {
                 PickRestart::PutsFirst => self.throttle_running_first(cpu),
