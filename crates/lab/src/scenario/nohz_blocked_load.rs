@@ -452,7 +452,12 @@ mod tests {
         let results = bench.watch(&all, |_| Counted::default()).expect("runs").expect("not stopped");
         let [dear, others @ ..] = [0, 1, 2, 3].map(|cell| Medians::of(&results[2 * cell..][..2]).counted);
         assert!(dear.updates > 100.0 && dear.longest > 250.0, "{dear:?}");
-        assert!(others.iter().all(|other| other.mean < dear.mean * 0.75), "{dear:?} {others:?}");
+        // The patch, mainline's cure, no groups.
+        let most = [0.5, 0.75, 0.5];
+        assert!(
+            others.iter().zip(most).all(|(other, most)| other.mean < dear.mean * most),
+            "{dear:?} {others:?}"
+        );
         assert!(others[0].updates <= 20.0, "{others:?}");
     }
 }
