@@ -1,10 +1,10 @@
-//! Where tasks may run, in traces that print no masks.
+//! Where tasks may run and who moves them, in traces that print no masks.
 
 use std::fmt::Write as _;
 use std::{env, fs};
 
 use fairlab_kernel::Generation;
-use fairlab_lab::verify::{Kind, KindTally, VerifyOptions, verify};
+use fairlab_lab::verify::{Agreement, Kind, KindTally, VerifyOptions, verify};
 
 /// A trace that grows line by line, 10 us a line.
 #[derive(Default)]
@@ -56,19 +56,29 @@ impl Trace {
 
     /// What the wakeups in it came to, by the rules of a kernel, on two CPUs.
     fn wakeups(&self, test: &str) -> KindTally {
+        self.verified(test, 2, "v6.12").kind(Kind::WakeupCpu).expect("wakeups").clone()
+    }
+
+    /// What all came to on so many CPUs, of which two share a cache.
+    fn verified(&self, test: &str, nr_cpus: u32, kernel: &str) -> Agreement {
         let folder = env::temp_dir().join(format!("fairlab-affinity-{}-{test}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("trace.txt"), &self.text).expect("written");
-        let cpus = "uname: Linux x 6.12.1\ncpu0: threads 0 core 0-1 package 0 node 0\n\
-                    cpu1: threads 1 core 0-1 package 0 node 0\nnode0: cpus 0-1 distance 10\n";
+        let last = nr_cpus - 1;
+        let mut cpus = "uname: Linux x 6.12.1\n".to_string();
+        for cpu in 0..nr_cpus {
+            let (package, first) = (cpu / 2, cpu & !1);
+            let line = format!("cpu{cpu}: threads {cpu} core {first}-{} package {package} node 0", first + 1);
+            writeln!(cpus, "{line}").expect("text");
+        }
+        writeln!(cpus, "node0: cpus 0-{last} distance 10").expect("text");
         fs::write(folder.join("sched_info.txt"), cpus).expect("written");
         fs::write(folder.join("meta.json"), r#"{"HZ": 250, "release": "6.12.1"}"#).expect("written");
-        let generation = "v6.12".parse::<Generation>().expect("a kernel");
+        let generation = kernel.parse::<Generation>().expect("a kernel");
         let options = VerifyOptions { machine: None, misses: 10, clock_hz: None };
         let agreement = verify(&folder, &generation, &options);
         fs::remove_dir_all(&folder).expect("removed");
-        let agreement = agreement.unwrap_or_else(|error| panic!("{test}: {error}"));
-        agreement.kind(Kind::WakeupCpu).expect("wakeups").clone()
+        agreement.unwrap_or_else(|error| panic!("{test}: {error}"))
     }
 }
 
@@ -146,4 +156,85 @@ fn a_kthread_belongs_to_the_cpu_in_its_name_once_it_has_slept() {
         let judged = wakeups.all.judged - wakeups.cases["fork"].judged;
         assert_eq!((judged, pinned), expected, "made by {maker}");
     }
+}
+
+/// `task-80` waits on CPU 1 behind a program, and code of `mover-81` on CPU 0, which sleeps right after, takes it.
+fn takes_a_waiting_task(trace: &mut Trace, for_want_of_work: bool) {
+    trace.switch(0, ["<idle>-0", "mover-81"], "R");
+    let woken = "comm=task pid=80 prio=120 target_cpu=001";
+    trace.line("hog-70", 1, "d.h2.", &format!("sched_waking: {woken}"));
+    trace.line("hog-70", 1, "d.h3.", &format!("sched_wakeup: {woken}"));
+    if for_want_of_work {
+        trace.charge("mover-81", 0);
+    }
+    trace.line("mover-81", 0, "d..2.", "sched_stat_runtime: comm=hog pid=70 runtime=9000 [ns]");
+    let moved = "sched_migrate_task: comm=task pid=80 prio=120 orig_cpu=1 dest_cpu=0";
+    trace.line("mover-81", 0, "d..2.", moved);
+    trace.charge("mover-81", 0);
+    if !for_want_of_work {
+        trace.charge("mover-81", 0);
+    }
+    trace.switch(0, ["mover-81", "task-80"], "S");
+    trace.charge("task-80", 0);
+    trace.switch(0, ["task-80", "<idle>-0"], "S");
+}
+
+#[test]
+fn who_moves_a_waiting_task_and_is_charged_before_it_sleeps_does_not_balance() {
+    for (for_want_of_work, expected) in [(true, (2, 0)), (false, (0, 1))] {
+        let mut trace = with_a_busy_cpu();
+        takes_a_waiting_task(&mut trace, for_want_of_work);
+        let agreement = trace.verified(&format!("mover-{for_want_of_work}"), 2, "v6.1");
+        let balance = agreement.kind(Kind::Balance).expect("a move");
+        let unknown = balance.not_judged.get("it is not balancing, as far as the trace shows");
+        let others = balance.not_judged_total() - unknown.copied().unwrap_or(0);
+        assert_eq!((balance.all.judged + others, unknown.copied().unwrap_or(0)), expected);
+    }
+}
+
+/// A program on CPU 0 makes a child, which begins on `cpu`.
+fn forks(trace: &mut Trace, child: u32, cpu: u32) {
+    trace.charge("hog-70", 0);
+    let made = format!("sched_process_fork: comm=hog pid=70 child_comm=child child_pid={child}");
+    trace.line("hog-70", 0, ".....", &made);
+    let new = format!("sched_wakeup_new: comm=child pid={child} prio=120 target_cpu={cpu:03}");
+    trace.line("hog-70", 0, "d..2.", &new);
+    let child = format!("child-{child}");
+    trace.switch(cpu, ["<idle>-0", &child], "R");
+    trace.charge(&child, cpu);
+    trace.switch(cpu, [&child, "<idle>-0"], "Z");
+}
+
+#[test]
+fn of_cpus_that_idle_since_before_the_trace_nobody_knows_which_went_idle_last() {
+    let mut trace = Trace::default();
+    trace.switch(0, ["<idle>-0", "hog-70"], "R");
+    (0..30).for_each(|_| trace.naps("other-71", 0, "hog-70"));
+    forks(&mut trace, 80, 3);
+    // From now on CPU 3 is the last that went idle.
+    forks(&mut trace, 81, 3);
+    let agreement = trace.verified("forks", 4, "v6.12");
+    let wakeups = agreement.kind(Kind::WakeupCpu).expect("forks");
+    let unknown = wakeups.not_judged.get("since when CPUs idle is not shown").copied();
+    assert_eq!((unknown, wakeups.cases["fork"].judged, wakeups.cases["fork"].agree), (Some(1), 1, 1));
+}
+
+#[test]
+fn a_deadline_task_that_has_used_its_runtime_up_is_off_its_queue() {
+    let mut trace = with_a_busy_cpu();
+    let other = |from: &str, to: &str, prios: [i32; 2]| {
+        let [(from, one), (to, two)] = [from, to].map(|name| name.rsplit_once('-').expect("a pid"));
+        let [old, new] = prios;
+        format!(
+            "sched_switch: prev_comm={from} prev_pid={one} prev_prio={old} prev_state=R ==> next_comm={to} next_pid={two} next_prio={new}"
+        )
+    };
+    for _ in 0..3 {
+        trace.line("<idle>-0", 0, "d..2.", &other("swapper/0-0", "urgent-80", [120, -1]));
+        trace.line("urgent-80", 0, "d..2.", &other("urgent-80", "swapper/0-0", [-1, 120]));
+    }
+    // CPU 0 idles again: a wakeup that it may take goes there.
+    (0..4).for_each(|_| trace.naps("task-81", 1, "hog-70"));
+    let wakeups = trace.wakeups("deadline");
+    assert_eq!((wakeups.all.judged, wakeups.all.agree), (4, 0), "a model that sees CPU 0 idle goes there");
 }

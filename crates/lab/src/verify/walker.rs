@@ -255,7 +255,9 @@ impl Walker {
         }
         let Some(record) = self.window.pop() else { return };
         self.seen.events += 1;
-        self.began.get_or_insert(record.time);
+        if *self.began.get_or_insert(record.time) == Ns(0) && self.recording.debug.is_none() {
+            self.know_idle_times();
+        }
         if !self.has_markers && self.seen.events == WARM_UP_EVENTS + 1 {
             self.warm = true;
             for cpu in &mut self.cpus {

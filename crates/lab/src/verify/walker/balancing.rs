@@ -93,6 +93,9 @@ impl Walker {
         if let (Some(shown), Some(failed)) = (&shown, probe.get(Key::Failures)) {
             self.sched.force_balance_failures(shown.cpu, shown.level, failed as u32);
         }
+        if shown.as_ref().is_some_and(|shown| shown.idle == CpuIdleType::NewlyIdle) {
+            self.leave_before_search(record);
+        }
         self.cpus[record.cpu.index()].balancing = Balancing { shown, ..Balancing::default() };
         self.show_try_state(record, probe);
     }

@@ -178,6 +178,7 @@ impl Walker {
             2 => Some(Policy::RoundRobin(urgency)),
             3 => Some(Policy::Batch),
             5 => Some(Policy::Idle),
+            6 => Some(Policy::Deadline),
             _ => None,
         }
     }

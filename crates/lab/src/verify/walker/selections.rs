@@ -42,6 +42,8 @@ pub(super) struct Selection {
     shown: bool,
     /// All answers, by possibility of `sync`.
     answers: [CpuMask; 2],
+    /// All CPUs that may be chosen by when they went idle, which nothing tells of some.
+    by_idle_time: CpuMask,
     /// What came of each instant so far, so that the same state is not asked twice.
     instants: u32,
     why_not: Option<&'static str>,
@@ -172,6 +174,9 @@ impl Walker {
                 continue;
             }
             let decisions = self.ask_within_bounds(open, sync);
+            if open.kind != Asked::Wakeup {
+                open.by_idle_time = open.by_idle_time.or(&self.ask_idle_times(open));
+            }
             let cpus = decisions.iter().map(|decision| decision.cpu).collect::<Vec<_>>();
             open.note(&cpus, Some(sync));
             // The last instant is the nearest to the move, but a new task's CPU is selected as soon as it is there.
@@ -355,6 +360,9 @@ impl Walker {
             _ if open.kind == Asked::Fork && !open.shown && self.admits_all(open.task, &open.answers) => {
                 Verdict::NotJudged("any CPU may be chosen, as far as the trace tells")
             }
+            _ if open.by_idle_time.weight() > 1 && open.by_idle_time.contains(kernel) => {
+                Verdict::NotJudged("since when CPUs idle is not shown")
+            }
             _ if answer.cpu == kernel => Verdict::Hit,
             _ if admissible => Verdict::Admissible,
             _ => Verdict::Miss(case),
@@ -428,6 +436,7 @@ impl Selection {
             answer: None,
             shown: false,
             answers: [CpuMask::EMPTY; 2],
+            by_idle_time: CpuMask::EMPTY,
             instants: 0,
             why_not: None,
         }

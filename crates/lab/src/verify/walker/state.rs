@@ -288,6 +288,8 @@ pub(super) struct CpuInfo {
     pub ticked_at: Option<Ns>,
     /// It has looked for work for want of its own since it last balanced.
     pub wanted_work: bool,
+    /// Whether the trace has shown it going idle, or a probe since when it idles.
+    pub idle_time_known: bool,
     /// Since when it idles, until a task is woken there.
     pub idle_since: Option<Ns>,
     /// Wakeups that were left to this CPU and have not arrived.

@@ -48,6 +48,7 @@ impl Walker {
         }
         if switch.next_pid == Pid::IDLE {
             self.cpus[cpu.index()].idle_since = Some(record.time);
+            self.cpus[cpu.index()].idle_time_known = true;
             self.sched.force_idle_since(cpu, record.time);
         }
         self.regroup_departed(prev);

@@ -345,12 +345,21 @@ impl Walker {
         if !switch.prev_state.is_runnable() {
             return true;
         }
+        if self.uses_up_runtime(switch) {
+            return true;
+        }
         if switch.prev_state.is_preempted() || !self.rules.prev_state_may_lie {
             return false;
         }
         // A waker has already begun to wake it, or does so next: it had blocked.
         let waking = self.tasks.get(&pid).is_some_and(|info| info.waking);
         waking || self.wakes_before_running(pid)
+    }
+
+    /// Whether a deadline task makes way for one of a lower class: it has used its runtime up, and is off its queue until a timer
+    /// puts it back, without a wakeup.
+    fn uses_up_runtime(&self, switch: &Switch) -> bool {
+        switch.prev_prio == Prio::DEADLINE && (switch.next_pid.is_idle() || switch.next_prio.0 >= 0)
     }
 
     /// Whether the next thing that happens to a task after it has left its CPU is a wakeup.

@@ -7,8 +7,9 @@ use fairlab_kernel::TaskId;
 use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType};
 use fairlab_kernel::schedstat::CpuIdleType;
 
-use super::super::super::record::Record;
+use super::super::super::record::{Record, What};
 use super::super::super::tally::{Kind, Verdict};
+use super::super::truth::in_interrupt;
 use super::super::{Judged, Walker};
 use super::describe;
 use super::looking::mode_of;
@@ -124,7 +125,8 @@ impl Walker {
     /// Who moves a waiting task; `None` where it is not, or not surely, balancing.
     pub(super) fn occasion(&self, record: &Record, dest: Cpu) -> Option<Occasion> {
         let info = &self.cpus[record.cpu.index()];
-        if record.comm.as_bytes().starts_with(b"migration/") {
+        // A stopper moves what runs here elsewhere; what it takes, its CPU pulls when it is done.
+        if record.comm.as_bytes().starts_with(b"migration/") && dest != record.cpu {
             let asked = self.sched.push_cpu(record.cpu).is_some();
             return (info.balancing.pushes || asked).then_some(Occasion::Push);
         }
@@ -141,8 +143,29 @@ impl Walker {
         if record.flags.in_softirq() {
             return Some(if dest == record.cpu { Occasion::Periodic } else { Occasion::Nohz });
         }
-        let leaves = || self.next_switch(record.cpu).is_some_and(|switch| self.blocks(&switch));
-        (dest == record.cpu && (info.blocked || leaves())).then_some(Occasion::Newidle)
+        (dest == record.cpu && (info.blocked || self.leaves_after_pull(dest))).then_some(Occasion::Newidle)
+    }
+
+    /// Whether the running task of `cpu`, whose charge has not shown that it leaves, does so with what is pulled now: nothing
+    /// else happens there before the switch, and whatever is pulled is queued with one charge at most. Code that moves a
+    /// task for another reason, and sleeps soon after, is charged once more for that.
+    fn leaves_after_pull(&self, cpu: Cpu) -> bool {
+        let leaves = self.next_switch(cpu).filter(|switch| self.blocks(switch));
+        let Some(leaving) = leaves.map(|switch| switch.prev_pid) else { return false };
+        let mut charges = 0;
+        for next in self.window.on_cpu(cpu) {
+            match &next.what {
+                What::Switch(_) => return true,
+                _ if in_interrupt(next) => return false,
+                What::Waking(_) | What::Wakeup(_) | What::Fork { .. } => return false,
+                What::Runtime { pid, .. } if *pid == leaving => charges += 1,
+                _ => {}
+            }
+            if charges > 1 {
+                return false;
+            }
+        }
+        false
     }
 
     /// Compares from which queue the first task of a pass is taken. Returns what the model takes from the kernel's queue.

@@ -5,7 +5,6 @@
 use fairlab_event::{Cpu, Pid};
 use fairlab_kernel::CpuMask;
 use fairlab_kernel::balance::FoundTask;
-use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::select::GivenCpu;
 
 use super::super::super::probe::{Key, Listed, Probe};
@@ -22,9 +21,6 @@ impl Walker {
         let (cpu, level, idle) = (shown.cpu, shown.level, shown.idle);
         if !all_shown {
             return;
-        }
-        if idle == CpuIdleType::NewlyIdle {
-            self.leave_before_search(record);
         }
         for (number, shown) in probe.cpus.iter().enumerate().take(self.cpus.len()) {
             let cpu = Cpu(number as u32);

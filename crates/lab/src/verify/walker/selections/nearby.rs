@@ -5,6 +5,8 @@
 //! hundreds: two worlds, and no trace tells in which the kernel is. What they differ by halves every 32 ms and leaves with
 //! the task.
 //!
+//! Of CPUs that idle, the one that went idle last is chosen: where that was before the trace, any of them may be it.
+//!
 //! Must not know: what the kernel chose.
 
 use fairlab_event::{Cpu, Ns};
@@ -13,7 +15,7 @@ use fairlab_kernel::decision::CpuDecision;
 use fairlab_kernel::{CpuMask, TaskId};
 
 use super::super::Walker;
-use super::Selection;
+use super::{Asked, Selection};
 
 /// How far an average may be from the kernel's, which cuts those of what runs on a queue, of what has left it and of what
 /// joins it to whole numbers: five in six of those that probes show are within this in a walk without these probes.
@@ -95,6 +97,31 @@ impl Walker {
 
     fn vary_util(&mut self, cpu: Cpu, [_, runnable, util]: [u64; 3], by: i64) {
         self.sched.force_cpu_util(cpu, runnable.saturating_add_signed(by), util.saturating_add_signed(by));
+    }
+
+    /// The machine is started with the trace: no CPU has idled before.
+    pub(in super::super) fn know_idle_times(&mut self) {
+        self.cpus.iter_mut().for_each(|cpu| cpu.idle_time_known = true);
+    }
+
+    /// What is chosen for a new task, or one that execs, if this or that CPU went idle last of those that have idled since
+    /// before the trace.
+    pub(super) fn ask_idle_times(&mut self, open: &Selection) -> CpuMask {
+        let cpus = (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32));
+        let unknown = cpus.filter(|&cpu| {
+            !self.cpus[cpu.index()].idle_time_known && self.sched.curr(cpu) == self.sched.idle_task(cpu)
+        });
+        let unknown = unknown.take(VARIED_MAX).collect::<Vec<_>>();
+        let kind = if open.kind == Asked::Exec { WakeKind::Exec } else { WakeKind::Fork };
+        let mut chosen = CpuMask::EMPTY;
+        for &last in &unknown {
+            for &cpu in &unknown {
+                self.sched.force_idle_stamp(cpu, Some(Ns(u64::from(cpu == last))));
+            }
+            chosen.set(self.sched.select_task_rq(open.task, open.here, kind).cpu);
+        }
+        unknown.iter().for_each(|&cpu| self.sched.force_idle_stamp(cpu, None));
+        chosen
     }
 
     /// Whether no CPU that a task may use is ruled out.

@@ -100,6 +100,7 @@ impl Walker {
         }
         if let Some(since) = shown.idle_since {
             self.sched.force_idle_stamp(cpu, since.checked_sub(1).map(Ns));
+            self.cpus[cpu.index()].idle_time_known = true;
         }
         if let (Some(cost), Some(left)) = (shown.scan_cost, shown.wake_idle) {
             self.sched.force_scan_costs(cpu, cost, left);
