@@ -8,9 +8,11 @@ use crate::balance::attempt::{Attempt, BalanceDecision};
 use crate::balance::detach::Pull;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
+use crate::balance::rules::NewidleChance;
 use crate::balance::statistics::SgLbStats;
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
+use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
 use crate::task::TaskId;
 
@@ -166,6 +168,11 @@ impl Scheduler {
     /// The stopper of `source` has been asked to push a task to that CPU, or is done.
     pub fn force_push(&mut self, source: Cpu, dest: Option<Cpu>) {
         self.balance.cpus[source.index()].push_cpu = dest;
+    }
+
+    /// Whether chance decides which levels new-idle balancing looks at (33cf66d88306).
+    pub fn searches_by_chance(&self) -> bool {
+        self.generation.balance.newidle_chance != NewidleChance::Always && self.has(Feature::NiRandom)
     }
 
     /// How often balancing of a domain has failed in a row, as a real kernel counted.

@@ -224,7 +224,7 @@ impl Walker {
                 }
                 (shown.cpu, shown.idle, Some(shown.level))
             }
-            What::Migrate { pid, dest, .. } => {
+            What::Migrate { pid, orig, dest, .. } => {
                 let task = self.tasks.get(pid).map(|info| info.id)?;
                 let continues = !self.cpus[here.index()].detached.is_empty();
                 let shown = self.cpus[here.index()].balancing.shown.is_some();
@@ -232,7 +232,7 @@ impl Walker {
                 if !self.sched.is_on_queue(task) || continues || shown {
                     return None;
                 }
-                (*dest, occasion.idle_type(next), None)
+                (*dest, occasion.idle_type(next), self.level_by_chance(occasion, *orig, *dest))
             }
             _ => return None,
         };
@@ -241,6 +241,14 @@ impl Walker {
             self.look(&mut looking, record.time, None);
         }
         Some(looking)
+    }
+
+    /// The level at which a CPU found what it takes for want of work, where chance decides which levels it looks at: the
+    /// lowest that has both CPUs, if no probe tells.
+    pub(super) fn level_by_chance(&self, occasion: Occasion, source: Cpu, dest: Cpu) -> Option<usize> {
+        let by_chance = occasion == Occasion::Newidle && self.sched.searches_by_chance();
+        let domains = self.sched.domains().domains_of(dest);
+        domains.iter().position(|sd| sd.span.contains(source)).filter(|_| by_chance)
     }
 
     /// Whether a CPU's report neither begins nor ends a look around: an interrupt on top of it, or what taking a task from

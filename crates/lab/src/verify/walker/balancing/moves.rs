@@ -178,10 +178,11 @@ impl Walker {
             Some(exact) => exact.clone(),
             None => self.as_balancing_finds(record.time, mode_of(record), cpu),
         };
+        let by_chance = self.level_by_chance(occasion, source, dest).filter(|_| shown.is_none());
         let found = match shown.filter(|shown| !shown.found.is_empty()) {
             Some(shown) => shown.found.clone(),
             None => {
-                let (idle, level) = shown.map_or((idle, None), |shown| (shown.idle, Some(shown.level)));
+                let (idle, level) = shown.map_or((idle, by_chance), |shown| (shown.idle, Some(shown.level)));
                 self.has_found(record, cpu, idle, level)
             }
         };
@@ -197,6 +198,13 @@ impl Walker {
             (Some(why), _) => Verdict::NotJudged(why),
             _ if agrees => Verdict::Hit,
             _ if found.any(|decision| decision.source == Some(source)) => Verdict::Admissible,
+            // That level was left out, and a higher one looked at.
+            _ if by_chance.is_some()
+                && (common + 1..finds.nr_domains(cpu))
+                    .any(|level| finds.decide_balance(cpu, level, idle).source == Some(source)) =>
+            {
+                Verdict::Admissible
+            }
             (None, Some(BalanceDecision { source: Some(_), .. })) => Verdict::Miss("another queue"),
             _ => Verdict::Miss("nothing to take"),
         };
