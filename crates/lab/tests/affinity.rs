@@ -238,3 +238,41 @@ fn a_deadline_task_that_has_used_its_runtime_up_is_off_its_queue() {
     let wakeups = trace.wakeups("deadline");
     assert_eq!((wakeups.all.judged, wakeups.all.agree), (4, 0), "a model that sees CPU 0 idle goes there");
 }
+
+/// `waiter` waits on `cpu` behind a program there.
+fn waits(trace: &mut Trace, [running, waiter]: [&str; 2], cpu: u32) {
+    trace.switch(cpu, ["<idle>-0", running], "R");
+    let (comm, pid) = waiter.rsplit_once('-').expect("a pid");
+    let woken = format!("comm={comm} pid={pid} prio=120 target_cpu={cpu:03}");
+    trace.line(running, cpu, "d.h2.", &format!("sched_waking: {woken}"));
+    trace.line(running, cpu, "d.h3.", &format!("sched_wakeup: {woken}"));
+}
+
+#[test]
+fn where_chance_decides_which_levels_are_searched_a_task_behind_the_same_cache_may_stay() {
+    // CPU 1 wants work; its neighbour CPU 0 has some, and it takes from CPU 2.
+    let mut trace = Trace::default();
+    for cpu in (0..4).cycle().take(60) {
+        trace.switch(cpu, ["<idle>-0", "first-60"], "R");
+        trace.switch(cpu, ["first-60", "<idle>-0"], "S");
+    }
+    // What was before the trace is forgotten by now.
+    trace.lines += 50_000;
+    trace.switch(1, ["<idle>-0", "last-61"], "R");
+    waits(&mut trace, ["hog-70", "near-71"], 0);
+    waits(&mut trace, ["hog-72", "far-73"], 2);
+    waits(&mut trace, ["hog-74", "more-75"], 3);
+    trace.lines += 300;
+    trace.charge("last-61", 1);
+    trace.line("last-61", 1, "d..2.", "sched_stat_runtime: comm=hog pid=72 runtime=9000 [ns]");
+    let moved = "sched_migrate_task: comm=far pid=73 prio=120 orig_cpu=2 dest_cpu=1";
+    trace.line("last-61", 1, "d..2.", moved);
+    trace.charge("last-61", 1);
+    trace.switch(1, ["last-61", "far-73"], "S");
+    for (kernel, expected) in [("v6.1", false), ("debian-6.1", true)] {
+        let agreement = trace.verified(&format!("chance-{kernel}"), 4, kernel);
+        let balance = agreement.kind(Kind::Balance).expect("a move");
+        let source = balance.cases["new-idle source"];
+        assert_eq!((source.judged, source.agree == 1), (1, expected), "{kernel}: {:?}", agreement.misses);
+    }
+}

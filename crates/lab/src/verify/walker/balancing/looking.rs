@@ -236,6 +236,10 @@ impl Walker {
             }
             _ => return None,
         };
+        // Nothing is charged where a stopper leaves its queue.
+        if idle == CpuIdleType::NewlyIdle && !self.is_fair(self.sched.curr(here)) {
+            self.leave_before_search(record);
+        }
         let mut looking = Looking::new(cpu, idle, level, mode, report);
         if report.1.since(record.time) <= LOOKS_MAX {
             self.look(&mut looking, record.time, None);
