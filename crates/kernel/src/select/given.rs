@@ -55,6 +55,16 @@ impl Scheduler {
         self.tasks[task.index()].wakee_flips = flips;
     }
 
+    /// The same, as the core counts.
+    pub fn wakee_flips(&self, task: TaskId) -> u32 {
+        self.tasks[task.index()].wakee_flips
+    }
+
+    /// Whether a waker on `here` and whom it wakes are kept apart, as both wake many (`wake_wide()`).
+    pub fn wakes_wide(&self, waker: TaskId, wakee: TaskId, here: Cpu) -> bool {
+        self.wake_wide(waker, wakee, here)
+    }
+
     /// The CPU that a task used before the last one.
     pub fn force_recent_used_cpu(&mut self, task: TaskId, cpu: Cpu) {
         self.tasks[task.index()].recent_used_cpu = cpu;

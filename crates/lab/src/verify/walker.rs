@@ -81,6 +81,8 @@ pub(super) struct Walker {
     warm: bool,
     /// When the trace begins.
     began: Option<Ns>,
+    /// Whether the machine was started with the trace.
+    begins_with_machine: bool,
     /// Whether the trace says where the snapshot was taken.
     has_markers: bool,
     /// Whether tasks compete in groups of which nothing tells.
@@ -172,6 +174,7 @@ impl Walker {
             tick,
             warm: false,
             began: None,
+            begins_with_machine: false,
             has_markers: false,
             groups_hidden,
             seen: Seen::default(),
@@ -256,7 +259,7 @@ impl Walker {
         let Some(record) = self.window.pop() else { return };
         self.seen.events += 1;
         if *self.began.get_or_insert(record.time) == Ns(0) && self.recording.debug.is_none() {
-            self.know_idle_times();
+            self.know_beginning();
         }
         if !self.has_markers && self.seen.events == WARM_UP_EVENTS + 1 {
             self.warm = true;

@@ -42,6 +42,8 @@ pub(super) struct Selection {
     shown: bool,
     /// All answers, by possibility of `sync`.
     answers: [CpuMask; 2],
+    /// CPUs that are chosen if waker or wakee have woken others less or more often than the core counts.
+    by_flips: CpuMask,
     /// All CPUs that may be chosen by when they went idle, which nothing tells of some.
     by_idle_time: CpuMask,
     /// What came of each instant so far, so that the same state is not asked twice.
@@ -139,7 +141,8 @@ impl Walker {
         let mut open = self.selections.swap_remove(index);
         let prev = self.sched.task(open.task).cpu();
         if self.sched.curr(prev) != open.task {
-            if open.instants == 0 && open.kind == Asked::Wakeup && !open.shown {
+            let selects = open.kind == Asked::Wakeup && !open.is_leaving();
+            if open.instants == 0 && selects && !open.shown {
                 let waker = self.sched.curr(open.here);
                 self.sched.record_wakee(waker, open.task);
             }
@@ -174,6 +177,9 @@ impl Walker {
                 continue;
             }
             let decisions = self.ask_within_bounds(open, sync);
+            if open.kind == Asked::Wakeup && !open.shown && !self.begins_with_machine {
+                self.ask_other_flips(open, sync);
+            }
             if open.kind != Asked::Wakeup {
                 open.by_idle_time = open.by_idle_time.or(&self.ask_idle_times(open));
             }
@@ -246,6 +252,7 @@ impl Walker {
             None => Selection::new(record, task, pid, kind, None),
         };
         open = Selection { here: record.cpu, kind, sync: Some(sync), answers: [CpuMask::EMPTY; 2], ..open };
+        open.by_flips = CpuMask::EMPTY;
         open.shown = true;
         if probe.get(Key::Previous).and_then(|cpu| u32::try_from(cpu).ok())
             != Some(self.sched.task(task).cpu().0)
@@ -351,7 +358,7 @@ impl Walker {
         }
         let Some(answer) = open.answer else { return };
         let case = open.case(prev);
-        let admissible = open.answers.iter().any(|cpus| cpus.contains(kernel));
+        let admissible = open.answers.iter().chain([&open.by_flips]).any(|cpus| cpus.contains(kernel));
         let doubts_affinity = self.doubts_affinity(open.task, answer.cpu, kernel);
         let verdict = match (open.why_not, answer.reason) {
             (Some(why), _) => Verdict::NotJudged(why),
@@ -436,6 +443,7 @@ impl Selection {
             answer: None,
             shown: false,
             answers: [CpuMask::EMPTY; 2],
+            by_flips: CpuMask::EMPTY,
             by_idle_time: CpuMask::EMPTY,
             instants: 0,
             why_not: None,

@@ -99,8 +99,27 @@ impl Walker {
         self.sched.force_cpu_util(cpu, runnable.saturating_add_signed(by), util.saturating_add_signed(by));
     }
 
-    /// The machine is started with the trace: no CPU has idled before.
-    pub(in super::super) fn know_idle_times(&mut self) {
+    /// Asks what would be chosen if the kernel had halved once more by now, or once less, how often the waker or the wakee has
+    /// woken others: it does so each second, and when it did so last before the trace is not shown.
+    pub(super) fn ask_other_flips(&mut self, open: &mut Selection, sync: bool) {
+        let (waker, wakee) = (self.sched.curr(open.here), open.task);
+        let is_wide = self.sched.wakes_wide(waker, wakee, open.here);
+        for (task, other) in [(waker, wakee), (wakee, waker)] {
+            let flips = self.sched.wakee_flips(task);
+            for changed in [flips / 2, 2 * flips] {
+                self.sched.force_wakee_flips(task, changed);
+                if self.sched.wakes_wide(task, other, open.here) != is_wide {
+                    let decision = self.sched.select_task_rq(wakee, open.here, WakeKind::Wakeup { sync });
+                    open.by_flips.set(decision.cpu);
+                }
+            }
+            self.sched.force_wakee_flips(task, flips);
+        }
+    }
+
+    /// The machine is started with the trace: no CPU has idled before, and nobody has been woken.
+    pub(in super::super) fn know_beginning(&mut self) {
+        self.begins_with_machine = true;
         self.cpus.iter_mut().for_each(|cpu| cpu.idle_time_known = true);
     }
 
