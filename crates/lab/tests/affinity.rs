@@ -276,3 +276,15 @@ fn where_chance_decides_which_levels_are_searched_a_task_behind_the_same_cache_m
         assert_eq!((source.judged, source.agree == 1), (1, expected), "{kernel}: {:?}", agreement.misses);
     }
 }
+
+#[test]
+fn where_cpus_come_and_go_nobody_knows_the_domains() {
+    for (name, expected) in [("kworker/0:1-90", (4, 0)), ("cpuhp/0-90", (0, 5))] {
+        let mut trace = with_a_busy_cpu();
+        trace.naps(name, 0, "<idle>-0");
+        (0..4).for_each(|_| trace.naps("task-80", 0, "<idle>-0"));
+        let wakeups = trace.wakeups(&format!("hotplug-{}", expected.1));
+        let unknown = wakeups.not_judged.get("CPUs come and go").copied().unwrap_or(0);
+        assert_eq!((wakeups.all.judged, unknown), expected, "{name} is woken");
+    }
+}

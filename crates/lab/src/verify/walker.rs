@@ -57,6 +57,9 @@ const LOOK_AHEAD: usize = 1 << 17;
 /// Events at the beginning that are not judged where the recording has no snapshot inside the trace.
 pub(super) const WARM_UP_EVENTS: u64 = 100;
 
+/// Why what hangs on the domains is not judged: the model's stay as they were.
+const CPUS_CHANGE: &str = "CPUs come and go";
+
 /// The walk.
 pub(super) struct Walker {
     sched: Scheduler,
@@ -139,6 +142,8 @@ struct Seen {
     dequeue_probe: bool,
     /// Events that are reported by CPUs that the machine does not have.
     on_absent_cpus: u64,
+    /// A CPU is taken away or comes back: a `cpuhp/N` was woken.
+    hotplug: bool,
     /// Places where the state had to be set right without a decision that explains it.
     lost: u64,
 }

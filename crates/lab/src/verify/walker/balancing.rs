@@ -21,7 +21,7 @@ use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::judging::yes_no;
-use super::{Judged, Walker};
+use super::{CPUS_CHANGE, Judged, Walker};
 pub(super) use looking::Looking;
 use looking::{Found, mode_of};
 use moves::{Batch, Occasion};
@@ -253,6 +253,9 @@ impl Walker {
 
     /// Why what a CPU does at a level cannot be judged.
     fn cannot_balance(&self, record: &Record, cpu: Cpu, level: usize) -> Option<&'static str> {
+        if self.seen.hotplug {
+            return Some(CPUS_CHANGE);
+        }
         let span = self.sched.domains().domains_of(cpu).get(level).map(|sd| sd.span)?;
         if !span.iter().all(|cpu| self.cpus.get(cpu.index()).is_some_and(|info| info.queue_known)) {
             return Some("queue not known");

@@ -19,7 +19,7 @@ use fairlab_kernel::{CpuMask, TaskId};
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
-use super::{Judged, Walker};
+use super::{CPUS_CHANGE, Judged, Walker};
 pub(super) use nearby::Doubt;
 
 /// A selection that is under way.
@@ -362,6 +362,7 @@ impl Walker {
         let doubts_affinity = self.doubts_affinity(open.task, answer.cpu, kernel);
         let verdict = match (open.why_not, answer.reason) {
             (Some(why), _) => Verdict::NotJudged(why),
+            _ if self.seen.hotplug => Verdict::NotJudged(CPUS_CHANGE),
             (None, SelectReason::OnlyAllowed) => Verdict::NotJudged("it may run on one CPU only"),
             _ if doubts_affinity => Verdict::NotJudged("on which CPUs it may run is not shown"),
             _ if open.kind == Asked::Fork && !open.shown && self.admits_all(open.task, &open.answers) => {

@@ -14,6 +14,7 @@ use super::{Judged, MovedWhileWaking, Walker};
 impl Walker {
     pub(super) fn on_waking(&mut self, record: &Record, wakeup: Wakeup) {
         let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, wakeup.target_cpu);
+        self.seen.hotplug |= wakeup.comm.as_bytes().starts_with(b"cpuhp/");
         let cpu = &mut self.cpus[record.cpu.index()];
         cpu.waking = Some(wakeup.pid);
         cpu.waking_seen = record.number;
