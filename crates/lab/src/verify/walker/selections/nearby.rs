@@ -78,10 +78,12 @@ impl Walker {
     pub(super) fn ask_nearby(&mut self, open: &Selection, decisions: &mut Vec<CpuDecision>) {
         let doubts = self.doubts(open.began);
         let known = (0..).map(Cpu).zip(doubts).take(VARIED_MAX).map(|(cpu, [down, up])| {
-            (cpu, self.sched.root_averages(cpu), [0, down.min(up).min(0), down.max(up).max(0)])
+            // An idle CPU of no load has no utilization, either; of any other rounding decides the last units.
+            let averages = self.sched.root_averages(cpu);
+            let rounding = if averages == [0; 3] { 0 } else { ROUNDING };
+            (cpu, averages, [0, down.min(up).min(-rounding), down.max(up).max(rounding)])
         });
-        let is_doubted = |[_, less, more]: [i64; 3]| more > ROUNDING || less < -ROUNDING;
-        let doubted = known.filter(|&(.., offsets)| is_doubted(offsets)).collect::<Vec<_>>();
+        let doubted = known.filter(|&(.., offsets)| offsets != [0; 3]).collect::<Vec<_>>();
         for one in 0..doubted.len() {
             for (own, others) in [(1, 0), (2, 0), (1, 2), (2, 1)] {
                 for (index, &(cpu, averages, offsets)) in doubted.iter().enumerate() {
