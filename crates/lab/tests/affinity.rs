@@ -27,7 +27,11 @@ impl Trace {
             Some((comm, pid)) => (comm.to_string(), pid),
         });
         let context = if prev.1 == "0" { "<idle>-0".to_string() } else { format!("{}-{}", prev.0, prev.1) };
-        let prio = |comm: &str| if comm.starts_with("migration/") { 0 } else { 120 };
+        let prio = |comm: &str| match comm {
+            "urgent" => 50,
+            _ if comm.starts_with("migration/") => 0,
+            _ => 120,
+        };
         let (from, to) = (prio(&prev.0), prio(&next.0));
         let event = format!(
             "sched_switch: prev_comm={} prev_pid={} prev_prio={from} prev_state={state} ==> next_comm={} next_pid={} next_prio={to}",
@@ -248,9 +252,8 @@ fn waits(trace: &mut Trace, [running, waiter]: [&str; 2], cpu: u32) {
     trace.line(running, cpu, "d.h3.", &format!("sched_wakeup: {woken}"));
 }
 
-#[test]
-fn where_chance_decides_which_levels_are_searched_a_task_behind_the_same_cache_may_stay() {
-    // CPU 1 wants work; its neighbour CPU 0 has some, and it takes from CPU 2.
+/// CPU 1 wants work; its neighbour CPU 0 has some, and it takes from CPU 2, where a real-time task has run for so long.
+fn takes_from_afar(kernel: &str, urgent_us: u32) -> KindTally {
     let mut trace = Trace::default();
     for cpu in (0..4).cycle().take(60) {
         trace.switch(cpu, ["<idle>-0", "first-60"], "R");
@@ -258,6 +261,9 @@ fn where_chance_decides_which_levels_are_searched_a_task_behind_the_same_cache_m
     }
     // What was before the trace is forgotten by now.
     trace.lines += 50_000;
+    trace.switch(2, ["<idle>-0", "urgent-62"], "R");
+    trace.lines += urgent_us / 10;
+    trace.switch(2, ["urgent-62", "<idle>-0"], "S");
     trace.switch(1, ["<idle>-0", "last-61"], "R");
     waits(&mut trace, ["hog-70", "near-71"], 0);
     waits(&mut trace, ["hog-72", "far-73"], 2);
@@ -269,11 +275,24 @@ fn where_chance_decides_which_levels_are_searched_a_task_behind_the_same_cache_m
     trace.line("last-61", 1, "d..2.", moved);
     trace.charge("last-61", 1);
     trace.switch(1, ["last-61", "far-73"], "S");
-    for (kernel, expected) in [("v6.1", false), ("debian-6.1", true)] {
-        let agreement = trace.verified(&format!("chance-{kernel}"), 4, kernel);
-        let balance = agreement.kind(Kind::Balance).expect("a move");
-        let source = balance.cases["new-idle source"];
-        assert_eq!((source.judged, source.agree == 1), (1, expected), "{kernel}: {:?}", agreement.misses);
+    let agreement = trace.verified(&format!("afar-{kernel}-{urgent_us}"), 4, kernel);
+    agreement.kind(Kind::Balance).expect("a move").clone()
+}
+
+#[test]
+fn where_chance_decides_which_levels_are_searched_a_task_behind_the_same_cache_may_stay() {
+    for (kernel, expected) in [("v6.1", 0), ("debian-6.1", 1)] {
+        let source = takes_from_afar(kernel, 10).cases["new-idle source"];
+        assert_eq!((source.judged, source.agree), (1, expected), "{kernel}");
+    }
+}
+
+#[test]
+fn what_is_taken_is_not_judged_where_real_time_tasks_leave_less_of_a_cpu() {
+    for (urgent_us, expected) in [(10, 0), (20_000, 2)] {
+        let reduced = "other classes leave fair tasks less of a CPU";
+        let unknown = takes_from_afar("debian-6.1", urgent_us).not_judged.get(reduced).copied();
+        assert_eq!(unknown.unwrap_or(0), expected, "the source and the task, after {urgent_us} us");
     }
 }
 
