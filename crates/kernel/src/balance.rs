@@ -147,7 +147,7 @@ impl Scheduler {
     }
 
     pub(crate) fn domain(&self, cpu: Cpu, level: usize) -> &SchedDomain {
-        &self.domains.domains_of(cpu)[level]
+        self.domains.domain(self.domain_id(cpu, level))
     }
 
     pub(crate) fn domain_mut(&mut self, cpu: Cpu, level: usize) -> &mut SchedDomain {

@@ -270,7 +270,9 @@ impl Engine {
         while let Some((time, occurrence)) = self.queue.pop_until(end) {
             self.now = time;
             self.counters.occurrences += 1;
-            self.handle(occurrence);
+            if self.turns.is_none() || !self.waits_for_turn(occurrence) {
+                self.carry_on(occurrence);
+            }
             self.kernel.drain_events(sink);
             if self.alive == 0 {
                 return;
@@ -299,12 +301,7 @@ impl Engine {
         &*self.programs[number].workload
     }
 
-    fn handle(&mut self, occurrence: Occurrence) {
-        if self.turns.is_none() || !self.waits_for_turn(occurrence) {
-            self.carry_on(occurrence);
-        }
-    }
-
+    #[inline(always)]
     fn carry_on(&mut self, occurrence: Occurrence) {
         match occurrence {
             Occurrence::PhaseEnds { cpu } => self.phase_ends(cpu),

@@ -9,6 +9,7 @@ impl Scheduler {
     /// Whether `cpu` has nothing to do and nothing on the way (`idle_cpu()`).
     ///
     /// A CPU that is about to go idle but still balances (new-idle) does not count: its last task is still `curr`.
+    #[inline]
     pub(crate) fn idle_cpu(&self, cpu: Cpu) -> bool {
         let given = self.given_cpus.get(cpu.index()).and_then(|given| given.idle);
         given.unwrap_or_else(|| self.idle_cpus.contains(cpu))
@@ -35,6 +36,7 @@ impl Scheduler {
     }
 
     /// What `cpu` runs, has queued or expects has changed.
+    #[inline]
     pub(crate) fn note_idle(&mut self, cpu: Cpu) {
         match self.has_nothing_to_do(cpu) {
             true => self.idle_cpus.set(cpu),

@@ -23,6 +23,7 @@ impl Scheduler {
     /// that lies between the wakeup and its first instruction.
     ///
     /// Kernel: `__schedule()` up to the pick, `update_rq_clock()` under `RQCF_ACT_SKIP`, kernel/sched/core.c.
+    #[inline]
     pub fn begin_schedule(&mut self, cpu: Cpu, prev_state: TaskState) {
         if !std::mem::take(&mut self.rqs[cpu.index()].skips_clock_update) {
             self.update_rq_clock(cpu);
@@ -36,6 +37,7 @@ impl Scheduler {
     /// The running task of `cpu` goes to sleep in `state`, by the clock of its queue: it leaves that, the switch follows.
     ///
     /// Kernel: `deactivate_task(DEQUEUE_SLEEP | DEQUEUE_NOCLOCK)`.
+    #[inline]
     pub fn deactivate_task(&mut self, cpu: Cpu, state: TaskState) {
         let task = self.curr(cpu);
         assert!(!state.is_runnable(), "a runnable task does not sleep");
@@ -235,6 +237,7 @@ impl Scheduler {
     }
 
     /// Runnable tasks have come to `cpu` or left it (`add_nr_running()`, `sub_nr_running()`).
+    #[inline]
     pub(crate) fn count_running(&mut self, cpu: Cpu, change: i32) {
         let rq = &mut self.rqs[cpu.index()];
         let was_overloaded = rq.nr_running > 1;
@@ -246,6 +249,7 @@ impl Scheduler {
     }
 
     /// Returns whether the task has left; otherwise it sleeps on its queue.
+    #[inline]
     pub(crate) fn dequeue_task(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
         let cpu = self.tasks[task.index()].cpu;
         if !flags.save {
@@ -274,6 +278,7 @@ impl Scheduler {
         dequeued != Dequeued::Delayed
     }
 
+    #[inline]
     pub(crate) fn put_prev_task(&mut self, task: TaskId) {
         match self.tasks[task.index()].policy {
             policy if policy.is_fair() => self.put_prev_task_fair(task),
@@ -285,6 +290,7 @@ impl Scheduler {
         }
     }
 
+    #[inline]
     pub(crate) fn set_next_task(&mut self, task: TaskId, picked: bool) {
         match self.tasks[task.index()].policy {
             Policy::Stop | Policy::Deadline => {}

@@ -53,6 +53,7 @@ impl Scheduler {
     }
 
     /// Whether anything sleeps on a queue of `cpu`, tasks of throttled groups aside.
+    #[inline]
     pub(crate) fn has_delayed(&self, cpu: Cpu) -> bool {
         let rq = &self.rqs[cpu.index()];
         rq.nr_delayed_groups > 0 || self.cfs(rq.cfs).h_nr_delayed > 0
@@ -132,15 +133,15 @@ impl Scheduler {
     /// Takes delayed entities that would be picked off their queues, until one would be picked that is awake, or none.
     ///
     /// Kernel: the loop in `pick_task_fair()` around `pick_next_entity()`.
+    #[inline]
     pub fn finish_delayed_dequeues(&mut self, cpu: Cpu) {
-        self.finish_delayed_dequeues_but(cpu, |_| false);
+        if self.has_delayed(cpu) {
+            self.finish_delayed_dequeues_but(cpu, |_| false);
+        }
     }
 
     /// The same, until it would be the turn of a task that `stays`: for a driver that knows when the kernel did it.
     pub fn finish_delayed_dequeues_but(&mut self, cpu: Cpu, stays: impl Fn(TaskId) -> bool) {
-        if !self.has_delayed(cpu) {
-            return;
-        }
         while let Some(se) = self.delayed_candidate(self.rqs[cpu.index()].cfs) {
             if self.se(se).task.is_some_and(&stays) {
                 break;

@@ -31,13 +31,17 @@ struct Way {
 
 impl Scheduler {
     /// Walks from `first`, a group's entity that stays queued, up to the root. Returns whether that is reached.
+    #[inline]
     pub(crate) fn follow_change(
         &mut self,
         first: Option<SeId>,
         request: Option<u64>,
         change: Change,
     ) -> bool {
-        let Some(first) = first else { return true };
+        first.is_none_or(|first| self.follow_change_from(first, request, change))
+    }
+
+    fn follow_change_from(&mut self, first: SeId, request: Option<u64>, change: Change) -> bool {
         let now = self.now_of(self.cfs(self.se(first).cfs_rq).cpu);
         // Mostly kind and scale are known when this is compiled.
         let at_full_speed = Now { scale: CpuScale::FULL, ..now };

@@ -305,11 +305,15 @@ impl Scheduler {
     }
 
     /// Tells a group what one of its queues weighs now (`update_tg_load_avg()`).
+    #[inline]
     pub(crate) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId) {
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
-        if queue.group == GroupId::ROOT {
-            return;
+        if self.cfs(cfs_rq).group != GroupId::ROOT {
+            self.update_group_load_avg(cfs_rq);
         }
+    }
+
+    fn update_group_load_avg(&mut self, cfs_rq: CfsRqId) {
+        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let now = self.pelt_epoch + self.rqs[queue.cpu.index()].clock.0;
         let delta = self.generation.pelt.update_tg_load_avg(now, &mut queue.tracked);
         self.groups[queue.group.0 as usize].load_avg += delta;

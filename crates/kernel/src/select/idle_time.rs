@@ -217,6 +217,7 @@ impl Scheduler {
     }
 
     /// Kernel: `update_idle_cpumask()` of the RFC `idle-cpumask-v7`.
+    #[inline]
     fn mark_idle(&mut self, cpu: Cpu, idle: bool) {
         let known = std::mem::replace(&mut self.rqs[cpu.index()].idle_time.marked_idle, idle);
         if self.generation.select.idle_mask == IdleMask::None || known == idle {

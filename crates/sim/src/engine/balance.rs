@@ -10,7 +10,7 @@ use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{CpuMask, Policy, TaskId, TaskSpec};
 
 use super::Engine;
-use super::cpu::{Phase, Then};
+use super::cpu::Then;
 use super::occurrence::Interrupt;
 
 /// Thread ids given to stoppers count from here.
@@ -82,16 +82,15 @@ impl Engine {
     /// Goes on to the next level, or ends the search.
     pub(super) fn search_level(&mut self, cpu: Cpu) {
         self.kernel.set_here(cpu, Mode::Task, self.now);
-        let mut newidle = std::mem::take(&mut self.newidle[cpu.index()]);
+        let newidle = &mut self.newidle[cpu.index()];
         let Some(level) = self.kernel.newidle_next(cpu, &mut newidle.search) else {
-            return self.end_newidle(cpu, newidle);
+            return self.end_newidle(cpu);
         };
+        newidle.level = level;
+        newidle.level_began = self.now;
         let update = self.kernel.newidle_update_stats(cpu, level);
         let span = self.kernel.domains().domains_of(cpu)[level].span_weight;
         let cost = self.cost_of_update(update) + times(self.machine.costs.balance_cpu, span);
-        newidle.level = level;
-        newidle.level_began = self.now;
-        self.newidle[cpu.index()] = newidle;
         self.enter_kernel(cpu, cost, Then::TakeFromLevel);
     }
 
@@ -114,11 +113,10 @@ impl Engine {
         self.enter_kernel(cpu, cost, Then::SearchLevel);
     }
 
-    fn end_newidle(&mut self, cpu: Cpu, newidle: Newidle) {
-        let (work, kick) = self.kernel.newidle_end(cpu, &newidle.search);
+    fn end_newidle(&mut self, cpu: Cpu) {
+        let (work, kick) = self.kernel.newidle_end(cpu, &self.newidle[cpu.index()].search);
         self.send_kick(kick);
         let cost = self.cost_of_balance(&work);
-        self.newidle[cpu.index()] = newidle;
         if cost == Ns::ZERO {
             self.pick_after_newidle(cpu);
         } else {
@@ -176,7 +174,7 @@ impl Engine {
             return self.enter_kernel(cpu, cost, Then::IdleLoop);
         }
         self.stop_or_keep_tick(cpu);
-        self.enter_phase(cpu, Phase::Idle, Ns::MAX);
+        self.enter_idle(cpu);
         self.enter_idle_state(cpu);
     }
 

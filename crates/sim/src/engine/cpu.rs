@@ -74,28 +74,34 @@ impl Default for CpuState {
 
 impl Engine {
     /// Keeps `cpu` busy in the kernel for `cost`.
+    #[inline]
     pub(super) fn enter_kernel(&mut self, cpu: Cpu, cost: Ns, then: Then) {
         let cost = if self.machine.jitter_percent == 0 { cost } else { self.jittered(cost) };
         self.enter_phase(cpu, Phase::Kernel(then), self.now + self.time_for(cpu, cost));
     }
 
     /// A cost as it happens to be this time.
+    #[cold]
     fn jittered(&mut self, cost: Ns) -> Ns {
         let most = cost.0 * u64::from(self.machine.jitter_percent) / 100;
         Ns(cost.0.saturating_sub(most) + self.jitter.below(2 * most + 1))
     }
 
+    #[inline]
     pub(super) fn enter_phase(&mut self, cpu: Cpu, phase: Phase, until: Ns) {
         let state = &mut self.cpus[cpu.index()];
-        let was_idle = std::mem::replace(&mut state.phase, phase) == Phase::Idle;
+        state.phase = phase;
         state.until = until;
-        match phase {
-            Phase::Idle => self.queue.cancel_phase_end(cpu),
-            Phase::Kernel(_) | Phase::User => self.queue.arrange_phase_end(cpu, until),
-        }
-        if phase == Phase::Idle && !was_idle {
-            self.give_turn_away();
-        }
+        self.queue.arrange_phase_end(cpu, until);
+    }
+
+    /// `cpu` waits for an interrupt from now on.
+    pub(super) fn enter_idle(&mut self, cpu: Cpu) {
+        let state = &mut self.cpus[cpu.index()];
+        state.phase = Phase::Idle;
+        state.until = Ns::MAX;
+        self.queue.cancel_phase_end(cpu);
+        self.give_turn_away();
     }
 
     /// Takes `cost` from what `cpu` is doing: it will be done that much later.
@@ -113,6 +119,7 @@ impl Engine {
         self.cpus[cpu.index()].phase == Phase::User && self.thread_on(cpu).is_some_and(until)
     }
 
+    #[inline(always)]
     pub(super) fn phase_ends(&mut self, cpu: Cpu) {
         let state = &self.cpus[cpu.index()];
         if state.until > self.now {
@@ -126,12 +133,11 @@ impl Engine {
                 }
                 self.return_to_user(cpu);
             }
-            Phase::Kernel(Then::EnterTask) => self.enter_task(cpu),
+            Phase::Kernel(Then::EnterTask | Then::IdleLoop) => self.enter_task(cpu),
             Phase::Kernel(Then::HandleInterrupts) => self.handle_pending(cpu),
             Phase::Kernel(Then::SearchLevel) => self.search_level(cpu),
             Phase::Kernel(Then::TakeFromLevel) => self.take_from_level(cpu),
             Phase::Kernel(Then::PickAgain) => self.pick_after_newidle(cpu),
-            Phase::Kernel(Then::IdleLoop) => self.enter_task(cpu),
             Phase::Kernel(Then::Push) => self.push(cpu),
             Phase::Kernel(Then::SetFrequency) => self.frequency_is_set(cpu),
             Phase::Kernel(Then::CarryOut) => self.carry_out(cpu),

@@ -48,11 +48,13 @@ impl Engine {
     }
 
     /// How long `cpu` takes, as fast as it is now, for what takes `work` at full speed.
+    #[inline]
     pub(super) fn time_for(&self, cpu: Cpu, work: Ns) -> Ns {
         scale(work, FULL_SPEED, self.cpus[cpu.index()].speed)
     }
 
     /// How much `cpu` does in `time`, as fast as it is now, as time at full speed.
+    #[inline]
     pub(super) fn work_in(&self, cpu: Cpu, time: Ns) -> Ns {
         scale(time, self.cpus[cpu.index()].speed, FULL_SPEED)
     }
@@ -144,9 +146,12 @@ impl Engine {
 }
 
 /// `time` × `by` / `of`, rounded up.
+#[inline]
 fn scale(time: Ns, by: u64, of: u64) -> Ns {
-    if by == of {
-        return time;
-    }
+    if by == of { time } else { scale_up(time, by, of) }
+}
+
+#[cold]
+fn scale_up(time: Ns, by: u64, of: u64) -> Ns {
     Ns((u128::from(time.0) * u128::from(by)).div_ceil(u128::from(of)) as u64)
 }

@@ -9,10 +9,14 @@ use super::occurrence::Interrupt;
 
 impl Engine {
     /// Sends reschedule interrupts to the CPUs that the core has marked, except `here`, which sees its own mark.
+    #[inline]
     pub(super) fn interrupt_marked(&mut self, here: Option<Cpu>) {
-        if !self.kernel.has_marked() {
-            return;
+        if self.kernel.has_marked() {
+            self.interrupt_all_marked(here);
         }
+    }
+
+    fn interrupt_all_marked(&mut self, here: Option<Cpu>) {
         let mut marked = std::mem::take(&mut self.marked);
         self.kernel.take_marked(&mut marked);
         for cpu in marked.drain(..).filter(|&cpu| Some(cpu) != here) {
@@ -58,7 +62,7 @@ impl Engine {
     /// Does an interrupt's work on `cpu` and returns what it costs.
     fn handle_interrupt(&mut self, cpu: Cpu, interrupt: Interrupt) -> Ns {
         self.kernel.set_here(cpu, Mode::Hardirq, self.now);
-        let costs = self.machine.costs;
+        let costs = &self.machine.costs;
         let cost = match interrupt {
             Interrupt::Resched => costs.interrupt,
             Interrupt::NohzKick => costs.interrupt + self.nohz_kicked(cpu),
@@ -87,6 +91,7 @@ impl Engine {
 
     /// The end of an interrupt: user mode is left for good if a reschedule is pending or the thread's group is
     /// throttled, otherwise only delayed.
+    #[inline]
     pub(super) fn leave_interrupt(&mut self, cpu: Cpu, cost: Ns) {
         if self.cpus[cpu.index()].phase == Phase::User && self.must_leave_user_mode(cpu) {
             self.pause_segment(cpu);
@@ -101,6 +106,7 @@ impl Engine {
     }
 
     /// An idle CPU is awake: what woke it is handled, and then it runs something or goes back to sleep.
+    #[inline(always)]
     pub(super) fn handle_pending(&mut self, cpu: Cpu) {
         let mut cost = Ns::ZERO;
         let mut pending = std::mem::take(&mut self.cpus[cpu.index()].pending);

@@ -1,18 +1,13 @@
 //! What can happen next, and the queue that orders it.
 
-mod near;
 mod ticks;
-mod tournament;
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod wheel;
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{GroupTimer, TaskId};
 
-use near::Near;
 use ticks::Ticks;
-use tournament::Tournament;
+use wheel::Wheel;
 
 /// Everything that the loop can meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,179 +69,102 @@ pub(super) enum Interrupt {
     Tick,
 }
 
-/// When something happens: earliest first; of several at one time the one that was arranged first.
-///
-/// Time in the upper 64 bits, then 44 of the number of arrangement and 20 of a place: one comparison, without a branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key(u128);
-
-impl Key {
-    const NEVER: Key = Key(u128::MAX);
-    const PLACE_BITS: u32 = 20;
-    const NUMBER_BITS: u32 = 64 - Key::PLACE_BITS;
-
-    fn new(time: Ns, number: u64, place: usize) -> Key {
-        Key(u128::from(time.0) << 64 | u128::from(number << Key::PLACE_BITS | place as u64))
-    }
-
-    fn time(self) -> Ns {
-        Ns((self.0 >> 64) as u64)
-    }
-
-    fn place(self) -> usize {
-        self.0 as usize & ((1 << Key::PLACE_BITS) - 1)
-    }
-}
-
 /// Occurrences by time, and by arrangement where times are equal; ticks come first.
 ///
-/// What comes soon, most of all the ends of kernel work, is in a short list. Of what comes later, each CPU has at most one end
-/// of a phase and one end of a slice, with places of their own; CPUs tick all together; all others are in a heap. Of one time,
-/// what comes soon was arranged last.
+/// Each CPU has at most one end of a phase and one end of a slice; CPUs tick all together.
 #[derive(Debug)]
 pub(super) struct Queue {
-    near: Near,
+    /// Places are CPUs' for ends of phases, then CPUs' for ends of slices, then others'.
+    wheel: Wheel,
+    /// The end of a phase that was arranged last of all, if it is not in the wheel yet: most of the time it comes next.
+    latest: Option<(Ns, usize)>,
     nr_cpus: usize,
-    /// Places of near ones are CPUs' for ends of phases, then CPUs' for ends of slices, then others'; whether each end is there.
-    ends_soon: Vec<bool>,
-    phase_ends: Tournament,
-    hrticks: Tournament,
     ticks: Ticks,
-    heap: BinaryHeap<Reverse<Key>>,
     /// What is neither an end nor a tick, by place behind the CPUs, and free places.
     others: Vec<Occurrence>,
     free: Vec<usize>,
-    /// Nothing that is not near comes before.
-    rest: Ns,
-    arranged: u64,
-    /// The time of what was taken last: nothing is arranged before.
-    now: Ns,
-}
-
-/// Where the first of all that is not near is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Nothing,
-    PhaseEnds,
-    Hrticks,
-    Ticks,
-    Heap,
 }
 
 impl Queue {
-    /// What comes within this time comes soon: longer than nearly all kernel work, shorter than nearly all of user mode.
-    const SOON: Ns = Ns(8_000);
-
     pub fn new(nr_cpus: usize) -> Queue {
-        Queue {
-            near: Near::default(),
-            nr_cpus,
-            ends_soon: vec![false; 2 * nr_cpus],
-            phase_ends: Tournament::new(nr_cpus),
-            hrticks: Tournament::new(nr_cpus),
-            ticks: Ticks::new(nr_cpus),
-            heap: BinaryHeap::new(),
-            others: Vec::new(),
-            free: Vec::new(),
-            rest: Ns::MAX,
-            arranged: 0,
-            now: Ns::ZERO,
-        }
+        let (wheel, ticks) = (Wheel::new(2 * nr_cpus), Ticks::new(nr_cpus));
+        Queue { wheel, latest: None, nr_cpus, ticks, others: Vec::new(), free: Vec::new() }
     }
 
     /// The place of the first of the others.
     fn first_other(&self) -> usize {
-        self.ends_soon.len()
+        2 * self.nr_cpus
     }
 
-    fn comes_soon(&self, time: Ns) -> bool {
-        time.0 < self.now.0 + Queue::SOON.0
+    fn hrtick_of(&self, cpu: Cpu) -> usize {
+        self.nr_cpus + cpu.index()
     }
 
-    /// The key of something that does not come soon.
-    fn key(&mut self, time: Ns, place: usize) -> Key {
-        self.rest = self.rest.min(time);
-        self.arranged += 1;
-        assert!(self.arranged >> Key::NUMBER_BITS == 0, "more arrangements than a key can tell apart");
-        Key::new(time, self.arranged, place)
-    }
-
-    /// What is arranged at places among the near ones and in the heap: when, and what.
-    fn pending(&self) -> impl Iterator<Item = (Ns, Occurrence)> {
-        let far = self.heap.iter().map(|Reverse(key)| (key.time(), key.place()));
-        self.near.iter().chain(far).map(|(time, place)| (time, self.at(place)))
-    }
-
-    fn at(&self, place: usize) -> Occurrence {
+    /// What came at a place that is free from now on.
+    #[inline]
+    fn take(&mut self, place: usize) -> Occurrence {
         match place.checked_sub(self.first_other()) {
-            Some(other) => self.others[other],
+            Some(other) => {
+                self.free.push(other);
+                self.others[other]
+            }
             None if place < self.nr_cpus => Occurrence::PhaseEnds { cpu: Cpu(place as u32) },
             None => Occurrence::Hrtick { cpu: Cpu((place - self.nr_cpus) as u32) },
         }
     }
 
+    /// When each of the timers expires that are neither the tick nor the end of a slice, and where.
+    fn timers(&self) -> impl Iterator<Item = (Ns, Cpu)> {
+        let timers = self.others.iter().enumerate().filter(|(_, other)| other.is_timer());
+        timers
+            .filter_map(|(other, timer)| Some((self.wheel.time_at(self.first_other() + other)?, timer.cpu())))
+    }
+
     /// When the next timer of any CPU expires; never, if there is none.
-    pub fn next_expiry(&mut self) -> Ns {
-        let is_hrtick = |occurrence| matches!(occurrence, Occurrence::Hrtick { .. });
-        let timers = self.pending().filter(|&(_, occurrence)| occurrence.is_timer() || is_hrtick(occurrence));
-        let timer = timers.map(|(time, _)| time).min().unwrap_or(Ns::MAX);
-        self.ticks.instant().min(timer).min(self.hrticks.first().time())
+    pub fn next_expiry(&self) -> Ns {
+        let slices = (self.nr_cpus..self.first_other()).filter_map(|place| self.wheel.time_at(place));
+        let timers = self.timers().map(|(time, _)| time);
+        slices.chain(timers).min().unwrap_or(Ns::MAX).min(self.ticks.instant())
     }
 
     /// When the next timer of `cpu` expires, if any is armed there.
     pub fn next_timer(&self, cpu: Cpu) -> Option<Ns> {
-        let is_timer = |occurrence: Occurrence| occurrence.is_timer() && occurrence.cpu() == cpu;
-        self.pending().filter(|&(_, occurrence)| is_timer(occurrence)).map(|(time, _)| time).min()
+        self.timers().filter(|&(_, timer)| timer == cpu).map(|(time, _)| time).min()
     }
 
     /// Arranges the end of `cpu`'s phase, instead of what was arranged for it before.
+    #[inline]
     pub fn arrange_phase_end(&mut self, cpu: Cpu, time: Ns) {
-        self.cancel_phase_end(cpu);
-        if !self.arrange_soon(cpu.index(), time) {
-            let key = self.key(time, cpu.index());
-            self.phase_ends.set(key);
-        }
+        self.put_latest();
+        self.latest = Some((time, cpu.index()));
     }
 
     /// `cpu`'s phase does not end by itself.
     pub fn cancel_phase_end(&mut self, cpu: Cpu) {
-        self.phase_ends.cancel(cpu.index());
-        self.cancel_soon(cpu.index());
+        self.put_latest();
+        self.wheel.remove(cpu.index());
     }
 
     /// Arranges the end of `cpu`'s slice, instead of what was arranged for it before; `None`: it does not end by itself.
     pub fn arrange_hrtick(&mut self, cpu: Cpu, time: Option<Ns>) {
-        self.hrticks.cancel(cpu.index());
-        self.cancel_soon(self.nr_cpus + cpu.index());
-        let Some(time) = time else { return };
-        if !self.arrange_soon(self.nr_cpus + cpu.index(), time) {
-            let key = self.key(time, cpu.index());
-            self.hrticks.set(key);
+        self.put_latest();
+        match time {
+            Some(time) => self.wheel.put(self.hrtick_of(cpu), time),
+            None => self.wheel.remove(self.hrtick_of(cpu)),
         }
     }
 
-    /// Puts an end among the near ones if it is one.
+    /// What is arranged next comes after it, if both come at one time.
     #[inline]
-    fn arrange_soon(&mut self, place: usize, time: Ns) -> bool {
-        let soon = self.comes_soon(time);
-        if soon {
-            self.ends_soon[place] = true;
-            self.near.insert(time, place);
-        }
-        soon
-    }
-
-    #[inline]
-    fn cancel_soon(&mut self, place: usize) {
-        if std::mem::take(&mut self.ends_soon[place]) {
-            self.near.remove(place);
+    fn put_latest(&mut self) {
+        if let Some((time, place)) = self.latest.take() {
+            self.wheel.put(place, time);
         }
     }
 
     /// Arranges `cpu`'s next tick: the next instant at which CPUs tick, which is the same for all.
     pub fn arrange_tick(&mut self, cpu: Cpu, time: Ns) {
         self.ticks.arrange(cpu, time);
-        self.rest = self.rest.min(time);
     }
 
     /// Arranges an interrupt.
@@ -265,95 +183,36 @@ impl Queue {
     }
 
     fn arrange(&mut self, time: Ns, other: Occurrence) {
+        self.put_latest();
         let place = self.free.pop().unwrap_or_else(|| {
             self.others.push(other);
+            self.wheel.add_place();
             self.others.len() - 1
         });
         self.others[place] = other;
-        let place = self.first_other() + place;
-        assert!(place >> Key::PLACE_BITS == 0, "more is pending than a key can tell apart");
-        if self.comes_soon(time) {
-            self.near.insert(time, place);
-        } else {
-            let key = self.key(time, place);
-            self.heap.push(Reverse(key));
-        }
+        self.wheel.put(self.first_other() + place, time);
     }
 
     /// Takes the next occurrence, if it is not after `end`.
-    #[inline]
+    #[inline(always)]
     pub fn pop_until(&mut self, end: Ns) -> Option<(Ns, Occurrence)> {
-        match self.near.first() {
-            time if time < self.rest && time <= end => Some(self.take_near(time)),
-            _ => self.pop_rest(end),
-        }
-    }
-
-    /// Takes the first of those that are near, which comes at `time`.
-    #[inline]
-    fn take_near(&mut self, time: Ns) -> (Ns, Occurrence) {
-        self.now = time;
-        let place = self.near.take();
-        let Some(ends_soon) = self.ends_soon.get_mut(place) else { return (time, self.take_other(place)) };
-        *ends_soon = false;
-        (time, self.at(place))
-    }
-
-    fn take_other(&mut self, place: usize) -> Occurrence {
-        let place = place - self.first_other();
-        self.free.push(place);
-        self.others[place]
-    }
-
-    /// Takes the next occurrence, if it is not after `end`: most of the time one that is not near.
-    #[inline(never)]
-    fn pop_rest(&mut self, end: Ns) -> Option<(Ns, Occurrence)> {
-        let near = self.near.first();
-        let (time, source) = self.first_of_rest();
-        if near < time && near <= end {
-            return Some(self.take_near(near));
-        }
-        if time > end || source == Source::Nothing {
-            return None;
-        }
-        self.now = time;
-        let occurrence = match source {
-            Source::Nothing => unreachable!("there is something"),
-            Source::Ticks => return Some((time, Occurrence::Tick { cpu: self.ticks.take() })),
-            Source::PhaseEnds => Occurrence::PhaseEnds { cpu: Cpu(self.phase_ends.take() as u32) },
-            Source::Hrticks => Occurrence::Hrtick { cpu: Cpu(self.hrticks.take() as u32) },
-            Source::Heap => {
-                let Reverse(key) = self.heap.pop().expect("its first was looked at");
-                self.take_other(key.place())
-            }
-        };
-        // What comes soon is told apart from the rest without asking again.
-        self.first_of_rest();
-        Some((time, occurrence))
-    }
-
-    /// When the first of all that is not near comes, and where it is.
-    fn first_of_rest(&mut self) -> (Ns, Source) {
         let tick = self.ticks.instant();
-        if tick == self.now {
-            return (tick, Source::Ticks);
+        let is_due = |time: Ns| time < tick && time <= end;
+        if let Some((time, place)) = self.latest.take() {
+            let (first, _) = self.wheel.first_until(time.min(tick).min(end));
+            if time < first && is_due(time) {
+                self.wheel.remove(place);
+                return Some((time, Occurrence::PhaseEnds { cpu: Cpu(place as u32) }));
+            }
+            self.wheel.put(place, time);
         }
-        let (mut first, mut source) = (self.phase_ends.first(), Source::PhaseEnds);
-        if let Some(&Reverse(key)) = self.heap.peek()
-            && key < first
-        {
-            (first, source) = (key, Source::Heap);
+        let (time, place) = self.wheel.first_until(tick.min(end));
+        if is_due(time) {
+            self.wheel.remove(place);
+            return Some((time, self.take(place)));
         }
-        let hrtick = self.hrticks.first();
-        if hrtick < first {
-            (first, source) = (hrtick, Source::Hrticks);
-        }
-        self.rest = tick.min(first.time());
-        match self.rest {
-            Ns::MAX => (Ns::MAX, Source::Nothing),
-            time if time == tick => (time, Source::Ticks),
-            time => (time, source),
-        }
+        let ticks = tick <= end && tick != Ns::MAX;
+        ticks.then(|| (tick, Occurrence::Tick { cpu: self.ticks.take() }))
     }
 }
 
@@ -410,38 +269,18 @@ mod tests {
         assert_eq!(take_all(&mut queue, Ns::MAX), [(9, Occurrence::PhaseEnds { cpu: Cpu(1) })]);
     }
 
-    #[test]
-    fn the_tournament_agrees_with_sorting() {
-        let mut stream = crate::rng::Stream::new(11, "tournament");
-        let mut queue = Queue::new(37);
-        let mut expected = Vec::new();
-        for cpu in 0..37 {
-            let time = stream.below(20);
-            queue.arrange_phase_end(Cpu(cpu), Ns(time));
-            expected.push((time, cpu));
-        }
-        expected.sort_by_key(|&(time, _)| time);
-        let order = take_all(&mut queue, Ns::MAX).into_iter().map(|(time, occurrence)| match occurrence {
-            Occurrence::PhaseEnds { cpu } => (time, cpu.0),
-            other => panic!("{other:?}"),
-        });
-        assert_eq!(order.collect::<Vec<_>>(), expected);
-    }
-
-    /// Ends, interrupts, ends of slices and ticks, soon, late and at the limit between, many at the same time: what is taken is
+    /// Ends, interrupts, ends of slices and ticks, soon and late, many at the same time: what is taken is
     /// what a list of all would give.
     #[test]
     fn all_come_in_order() {
         const CPUS: u64 = 70;
-        let soon = Queue::SOON.0;
         let mut stream = crate::rng::Stream::new(7, "order");
         let mut queue = Queue::new(CPUS as usize);
         let mut pending: Vec<(u64, u64, Occurrence)> = Vec::new();
-        let (mut now, mut crowd) = (0, 0);
+        let mut now = 0;
         for number in 1..60_000u64 {
-            let ahead =
-                [stream.below(3), stream.below(900), soon - 1 + stream.below(3), soon * stream.below(99)];
-            let time = now + ahead[stream.below(4) as usize];
+            let ahead = [3, 900, 9_000, 400_000, 30_000_000][stream.below(5) as usize];
+            let time = now + stream.below(ahead);
             let cpu = Cpu(stream.below(CPUS) as u32);
             let replace =
                 |pending: &mut Vec<_>, occurrence| pending.retain(|&(_, _, other)| other != occurrence);
@@ -478,7 +317,6 @@ mod tests {
                     pending.push((time, number, Occurrence::Interrupt { cpu, interrupt }));
                 }
             }
-            crowd = crowd.max(queue.near.iter().count());
             let expires =
                 |&&(_, _, what): &&(u64, u64, Occurrence)| !matches!(what, Occurrence::PhaseEnds { .. });
             let expiry = pending.iter().filter(expires).map(|&(time, _, _)| Ns(time)).min();
@@ -496,7 +334,7 @@ mod tests {
                 now = due.map_or(now, |(time, _, _)| time);
             }
         }
-        assert!(now > 10_000_000 && crowd > 32, "{now} ns, and {crowd} at once make the list grow");
+        assert!(now > 20_000_000, "{now} ns");
         assert!(queue.others.len() < 1_000, "places are used again: {}", queue.others.len());
     }
 }

@@ -86,8 +86,9 @@ impl Engine {
         self.enter_kernel(cpu, self.machine.costs.syscall + work, Then::CarryOut);
     }
 
+    #[inline]
     fn enter_system_call(&mut self, cpu: Cpu, index: usize, call: SystemCall) {
-        let costs = self.machine.costs;
+        let costs = &self.machine.costs;
         let cost = match call {
             SystemCall::FutexWait
             | SystemCall::Nanosleep(_)
@@ -108,6 +109,7 @@ impl Engine {
     }
 
     /// Does the work of the system call that the running thread is in.
+    #[inline(always)]
     pub(super) fn carry_out(&mut self, cpu: Cpu) {
         self.kernel.set_here(cpu, Mode::Task, self.now);
         let index = self.thread_on(cpu).expect("only threads of workloads make system calls");

@@ -40,6 +40,7 @@ impl Engine {
     }
 
     /// The switch is over.
+    #[inline(always)]
     pub(super) fn enter_task(&mut self, cpu: Cpu) {
         if self.kernel.need_resched(cpu) {
             self.schedule(cpu, PREEMPTED_AT_USER_RETURN);

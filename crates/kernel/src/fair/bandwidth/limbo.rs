@@ -16,15 +16,21 @@ impl Scheduler {
     }
 
     /// Whether the running task of `cpu` has to look for a throttled group before it returns to user mode.
+    #[inline]
     pub fn has_throttle_work(&self, cpu: Cpu) -> bool {
-        self.tasks[self.curr(cpu).index()].throttle_work
+        self.bandwidth_used && self.tasks[self.curr(cpu).index()].throttle_work
     }
 
     /// The running task of `cpu` is about to return to user mode. If its group is throttled it leaves its queue instead,
     /// and a reschedule is pending. Returns whether it does.
     ///
     /// Kernel: `throttle_cfs_rq_work()`, kernel/sched/fair.c (e1fad12dcb66).
+    #[inline]
     pub fn throttle_at_user_return(&mut self, cpu: Cpu) -> bool {
+        self.bandwidth_used && self.throttle_cfs_rq_work(cpu)
+    }
+
+    fn throttle_cfs_rq_work(&mut self, cpu: Cpu) -> bool {
         let task = self.curr(cpu);
         if !std::mem::take(&mut self.tasks[task.index()].throttle_work) {
             return false;

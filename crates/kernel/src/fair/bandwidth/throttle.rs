@@ -270,9 +270,16 @@ impl Scheduler {
     /// leave that would be picked. To be called before each [`pick_next_task`](Scheduler::pick_next_task).
     ///
     /// Kernel: `pick_task_fair()`, kernel/sched/fair.c, and to v6.11 the fast path of `pick_next_task_fair()`.
+    #[inline]
     pub fn before_pick(&mut self, cpu: Cpu) {
-        let checks = self.bandwidth_used
-            && self.generation.bandwidth.throttle_point == ThrottlePoint::PickAndPut
+        if self.bandwidth_used {
+            self.throttle_before_pick(cpu);
+        }
+        self.finish_delayed_dequeues(cpu);
+    }
+
+    fn throttle_before_pick(&mut self, cpu: Cpu) {
+        let checks = self.generation.bandwidth.throttle_point == ThrottlePoint::PickAndPut
             && self.pick_above_fair(cpu).is_none();
         if checks {
             match self.generation.bandwidth.pick_restart {
@@ -287,7 +294,6 @@ impl Scheduler {
                 }
             }
         }
-        self.finish_delayed_dequeues(cpu);
     }
 
     /// Looks at queues with a running entity; at the first without runtime the running task is put back.
@@ -344,12 +350,16 @@ impl Scheduler {
     /// throttled makes it leave when it returns to user mode.
     ///
     /// Kernel: `set_next_task_fair()`, kernel/sched/fair.c, from v7.2.
+    #[inline]
     pub(crate) fn account_new_levels(&mut self, prev: Option<TaskId>, next: TaskId) {
+        if self.bandwidth_used {
+            self.account_levels_since(prev, next);
+        }
+    }
+
+    fn account_levels_since(&mut self, prev: Option<TaskId>, next: TaskId) {
         let point = self.generation.bandwidth.throttle_point;
-        if !self.bandwidth_used
-            || point == ThrottlePoint::PickAndPut
-            || !self.tasks[next.index()].policy.is_fair()
-        {
+        if point == ThrottlePoint::PickAndPut || !self.tasks[next.index()].policy.is_fair() {
             return;
         }
         let next_se = self.tasks[next.index()].se;
