@@ -1,4 +1,4 @@
-//! Where tasks may run and who moves them, in traces that print no masks.
+//! Where tasks may run and who moves them, in traces that print no masks; and what else others do to a CPU.
 
 use std::fmt::Write as _;
 use std::{env, fs};
@@ -305,5 +305,25 @@ fn where_cpus_come_and_go_nobody_knows_the_domains() {
         let wakeups = trace.wakeups(&format!("hotplug-{}", expected.1));
         let unknown = wakeups.not_judged.get("CPUs come and go").copied().unwrap_or(0);
         assert_eq!((wakeups.all.judged, unknown), expected, "{name} is woken");
+    }
+}
+
+#[test]
+fn who_moves_a_running_task_to_another_group_may_have_asked_for_what_the_tick_leaves() {
+    let attach = "cgroup_attach_task: dst_root=0 dst_id=87 dst_level=1 dst_path=/a pid=70 comm=hog";
+    for (moves, expected) in [(false, 0), (true, 1)] {
+        let mut trace = with_a_busy_cpu();
+        waits(&mut trace, ["hog-70", "near-71"], 1);
+        trace.switch(0, ["<idle>-0", "mover-81"], "R");
+        trace.line("hog-70", 1, "d.h1.", "local_timer_entry: vector=236");
+        trace.line("hog-70", 1, "d.h2.", "sched_stat_runtime: comm=hog pid=70 runtime=9000 [ns]");
+        if moves {
+            trace.line("mover-81", 0, "d..1.", attach);
+        }
+        trace.line("hog-70", 1, "dN.2.", "sched_stat_runtime: comm=hog pid=70 runtime=9000 [ns]");
+        let agreement = trace.verified(&format!("tick-{moves}"), 2, "v6.1");
+        let ticks = &agreement.kind(Kind::TickPreempt).expect("ticks").not_judged;
+        let hidden = ticks.get("the trace does not show it").copied();
+        assert_eq!(hidden.unwrap_or(0), expected, "moved: {moves}: {ticks:?}");
     }
 }

@@ -288,13 +288,16 @@ impl Walker {
         }
     }
 
-    /// Whether another CPU reports, before event `until` or shortly after it, that it has queued a task on `cpu`: it may
-    /// have asked for a reschedule.
+    /// Whether another CPU reports, before event `until` or shortly after it, that it has queued a task on `cpu`, or moved the
+    /// one that runs there to another group: it may have asked for a reschedule.
     fn is_queued_on_from_elsewhere(&self, cpu: Cpu, until: u64) -> bool {
         const REPORTED_LATE: u64 = 16;
         let near = self.window.all().take_while(|record| record.number <= until + REPORTED_LATE);
+        let running = self.pid_of(self.sched.curr(cpu));
         near.filter(|record| record.cpu != cpu).any(|record| match &record.what {
             What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
+            What::CgroupAttach { pid, .. } => *pid == running,
+            What::Probe(probe) => probe.at == At::MoveGroup && probe.task() == Some(running),
             _ => false,
         })
     }
