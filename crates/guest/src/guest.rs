@@ -11,9 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::mount::{MountFlags, mount};
+use rustix::system::init_module;
 
 use crate::archive::{Archive, Kind};
-use crate::job::{ARCHIVE_AT, DONE, FAILED, JOB_FILE, Job, LENGTH_AT, STAGE_AT, Stage};
+use crate::job::{ARCHIVE_AT, DONE, FAILED, JOB_FILE, Job, LENGTH_AT, MODULES_FOLDER, STAGE_AT, Stage};
 use crate::mapping::Mapping;
 use crate::snapshot::{CGROUPS, Snapshot};
 use crate::workload::{DURATION, REPORT, SEED};
@@ -65,6 +66,16 @@ fn mount_all() -> io::Result<()> {
     Ok(())
 }
 
+/// Loads the modules that came along, in the order of their names.
+fn load_modules() -> io::Result<()> {
+    for name in files::names(MODULES_FOLDER) {
+        let module = files::bytes(Path::new(MODULES_FOLDER).join(&name))?;
+        init_module(&module, c"")
+            .map_err(|error| io::Error::other(format!("cannot load {name}: {error}")))?;
+    }
+    Ok(())
+}
+
 fn read_job() -> io::Result<Job> {
     let text = files::bytes(JOB_FILE).map_err(|error| io::Error::other(format!("{JOB_FILE}: {error}")))?;
     serde_json::from_slice(&text).map_err(|error| io::Error::other(format!("{JOB_FILE}: {error}")))
@@ -82,6 +93,7 @@ fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> io
     for verbose in ["/sys/kernel/debug/sched/verbose", "/sys/kernel/debug/sched_debug"] {
         let _ = files::write(verbose, "Y");
     }
+    load_modules()?;
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let hz = machine::hz();
     let prepared = tracing::prepare(job, cpus)?;

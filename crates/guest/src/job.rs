@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// Where the job lies in the guest.
 pub const JOB_FILE: &str = "/job.json";
 
+/// Where modules lie that the guest loads before anything else, in the order of their names.
+pub const MODULES_FOLDER: &str = "/modules";
+
 /// What a guest is to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {

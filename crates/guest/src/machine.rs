@@ -26,6 +26,9 @@ pub fn describe() -> String {
     write_tunables(&mut text);
     write_cpus(&mut text);
     write_domains(&mut text);
+    for folder in [CPUFREQ, ENERGY_MODEL] {
+        write_files(&mut text, folder);
+    }
     let events = files::names(format!("{TRACING}/events/sched"));
     let events: Vec<&str> =
         events.iter().map(String::as_str).filter(|name| !matches!(*name, "enable" | "filter")).collect();
@@ -84,6 +87,27 @@ fn write_cpus(text: &mut String) {
     for node in files::names(folder).iter().filter(|name| name.starts_with("node")) {
         let of = |name: &str| files::line(format!("{folder}/{node}/{name}"));
         let _ = writeln!(text, "{node}: cpus {} distance {}", of("cpulist"), of("distance"));
+    }
+}
+
+/// Clocks that are scaled, and by what rules.
+pub const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
+
+/// What CPUs draw at each speed.
+const ENERGY_MODEL: &str = "/sys/kernel/debug/energy_model";
+
+/// Every file below a folder, by path, but for statistics.
+fn write_files(text: &mut String, folder: &str) {
+    for name in files::names(folder) {
+        let path = format!("{folder}/{name}");
+        if name == "stats" {
+            continue;
+        }
+        if Path::new(&path).is_dir() {
+            write_files(text, &path);
+        } else {
+            let _ = writeln!(text, "{path}: {}", files::text(&path).trim_end().replace('\n', " "));
+        }
     }
 }
 

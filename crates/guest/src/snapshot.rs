@@ -13,6 +13,7 @@ use std::path::Path;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::files;
+use crate::machine::CPUFREQ;
 use crate::tracing::mark;
 
 /// Where control groups are mounted.
@@ -34,6 +35,7 @@ pub fn take(tag: &str) -> Snapshot {
     mark(&format!("SNAPSHOT-DEBUG-END {tag}"));
     write_clocks(&mut clocks);
     let schedstat = files::text("/proc/schedstat");
+    let frequencies = frequencies();
     let (tasks, averages) = tasks();
     let mut groups =
         String::from("#path\tinode\tcpu.weight\tcpu.max\tcpu.idle\tthreads\tsubtree_control\tcpu.stat\n");
@@ -47,8 +49,16 @@ pub fn take(tag: &str) -> Snapshot {
         (format!("tasks-sched-{tag}.txt"), averages),
         (format!("cgroups-{tag}.txt"), groups),
         (format!("clocks-{tag}.txt"), clocks),
+        (format!("frequencies-{tag}.txt"), frequencies),
         (beside.to_string(), schedstat),
     ])
+}
+
+/// How fast each scaled clock runs, kHz: `policy0 1300000`.
+fn frequencies() -> String {
+    let policies = files::names(CPUFREQ).into_iter().filter(|name| name.starts_with("policy"));
+    let current = |name: &String| files::line(format!("{CPUFREQ}/{name}/scaling_cur_freq"));
+    policies.map(|name| format!("{name} {}\n", current(&name))).collect()
 }
 
 /// Two clocks, read one after the other, so that the trace's can be laid beside them.

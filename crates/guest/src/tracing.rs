@@ -31,7 +31,7 @@ const TIMERS: [&str; 6] = [
 const SCHED_SOFTIRQ: &str = "vec == 7";
 
 /// Events beside those of `sched`, each with a filter.
-const EVENTS: [(&str, &str); 17] = [
+const EVENTS: [(&str, &str); 18] = [
     ("irq_vectors/local_timer_entry", ""),
     ("irq_vectors/reschedule_entry", ""),
     ("irq_vectors/call_function_single_entry", ""),
@@ -39,6 +39,7 @@ const EVENTS: [(&str, &str); 17] = [
     ("irq/softirq_entry", SCHED_SOFTIRQ),
     ("irq/softirq_exit", SCHED_SOFTIRQ),
     ("power/cpu_idle", ""),
+    ("power/cpu_frequency", ""),
     ("ipi/ipi_raise", ""),
     ("ipi/ipi_send_cpu", ""),
     ("ipi/ipi_send_cpumask", ""),

@@ -182,6 +182,17 @@ impl Scheduler {
         self.cpufreq.policies[policy].current = khz;
     }
 
+    /// The policy of a CPU.
+    pub fn policy_of_cpu(&self, cpu: Cpu) -> Option<usize> {
+        self.cpufreq.policy_of.get(cpu.index()).copied().flatten()
+    }
+
+    /// The clock of a policy runs at `khz`, as a real kernel has set it: what its CPUs have done since their queues' clocks
+    /// were last set counts as done at the new frequency.
+    pub fn force_frequency(&mut self, policy: usize, khz: u32) {
+        self.cpufreq.policies[policy].current = khz;
+    }
+
     /// The thread of a policy begins to set the frequency that was asked for last, kHz. For what is asked for from now on it
     /// must be woken again.
     ///

@@ -18,8 +18,20 @@ use crate::select::rules::EnergyCost;
 pub struct PerfState {
     /// The frequency, kHz.
     pub khz: u32,
-    /// The power, mW.
-    pub milliwatts: u32,
+    /// The power, uW.
+    pub microwatts: u64,
+}
+
+impl PerfState {
+    /// A state whose power is told in mW.
+    pub fn of_milliwatts(khz: u32, milliwatts: u32) -> PerfState {
+        PerfState { khz, microwatts: u64::from(milliwatts) * 1000 }
+    }
+
+    /// The power, mW, rounded down.
+    pub fn milliwatts(&self) -> u64 {
+        self.microwatts / 1000
+    }
 }
 
 /// CPUs whose performance is scaled together (`struct em_perf_domain`).
@@ -61,11 +73,11 @@ impl EnergyCost {
     ///
     /// Kernel: `em_create_pd()`, from v6.9 `em_compute_costs()`, kernel/power/energy_model.c.
     fn of_state(self, state: PerfState, performance: u64, max_khz: u64) -> u64 {
-        let (khz, milliwatts) = (u64::from(state.khz).max(1), u64::from(state.milliwatts));
+        let (khz, microwatts) = (u64::from(state.khz).max(1), state.microwatts);
         match self {
-            EnergyCost::Milliwatts => max_khz * milliwatts / khz,
-            EnergyCost::Microwatts => max_khz * milliwatts * 1000 / khz,
-            EnergyCost::PerPerformance => milliwatts * 1000 * 10 / performance.max(1),
+            EnergyCost::Milliwatts => max_khz * state.milliwatts() / khz,
+            EnergyCost::Microwatts => max_khz * microwatts / khz,
+            EnergyCost::PerPerformance => microwatts * 10 / performance.max(1),
         }
     }
 }
@@ -84,7 +96,7 @@ impl CostedDomain {
     /// What the domain takes if its busiest CPU is used to `max_util` and all together to `sum_util`.
     ///
     /// Kernel: `em_pd_energy()`, from v5.8 `em_cpu_energy()`, include/linux/energy_model.h. Variants: in mW to v5.14, in
-    /// thousandths of that from v5.15 (7fcc17d0cb12), without a division from v6.9 (1b600da51073); headroom as the
+    /// uW from v5.15 (7fcc17d0cb12), without a division from v6.9 (1b600da51073); headroom as the
     /// governor's.
     /// Departs: states that draw more than a faster one are not skipped (v5.16, 8354eb9eb3dd); heat takes nothing.
     pub fn energy(&self, rule: EnergyCost, headroom: Headroom, max_util: u64, sum_util: u64) -> u64 {
@@ -142,6 +154,11 @@ impl Scheduler {
         true
     }
 
+    /// Whether tasks can be placed by energy.
+    pub fn has_energy_model(&self) -> bool {
+        self.energy.is_some()
+    }
+
     /// Whether fair tasks use more of a CPU than leaves it a fifth of its capacity; never without an energy model.
     ///
     /// Kernel: `cpu_overutilized()`, kernel/sched/fair.c.
@@ -170,8 +187,7 @@ mod tests {
 
     /// A domain like a phone's small CPUs: twice the speed at thrice the power.
     fn domain(rule: EnergyCost) -> CostedDomain {
-        let state = |khz, milliwatts| PerfState { khz, milliwatts };
-        let states = vec![state(500_000, 50), state(1_000_000, 150)];
+        let states = vec![PerfState::of_milliwatts(500_000, 50), PerfState::of_milliwatts(1_000_000, 150)];
         CostedDomain::new(&PerfDomain { cpus: CpuMask::first(4), states }, 400, rule)
     }
 
@@ -197,6 +213,20 @@ mod tests {
         assert_eq!(energy(EnergyCost::PerPerformance, 1), 2500, "50 mW for 200 units");
     }
 
+    /// What Debian's kernels printed of one model (`cost` in debugfs), built of a device tree for 445 of 1024.
+    #[test]
+    fn costs_are_those_that_kernels_print() {
+        let states = [(400_000, 17_280), (700_000, 35_490), (1_000_000, 67_500), (1_300_000, 112_710)];
+        let states = states.map(|(khz, microwatts)| PerfState { khz, microwatts }).to_vec();
+        let model = PerfDomain { cpus: CpuMask::first(4), states };
+        let costs = |rule| {
+            let costed = CostedDomain::new(&model, 445, rule);
+            costed.states.into_iter().map(|state| state.cost).collect::<Vec<_>>()
+        };
+        assert_eq!(costs(EnergyCost::Microwatts), [56_160, 65_910, 87_750, 112_710], "6.1");
+        assert_eq!(costs(EnergyCost::PerPerformance), [1270, 1484, 1973, 2532], "6.12");
+    }
+
     #[test]
     fn a_state_is_chosen_by_performance_from_v6_9_on() {
         let energy = |max, sum| {
@@ -209,7 +239,7 @@ mod tests {
 
     /// A domain of these CPUs with so many states.
     fn of(cpus: &str, states: usize) -> PerfDomain {
-        let state = PerfState { khz: 1_000_000, milliwatts: 100 };
+        let state = PerfState::of_milliwatts(1_000_000, 100);
         PerfDomain { cpus: CpuMask::parse_list(cpus).expect("a list"), states: vec![state; states] }
     }
 

@@ -53,7 +53,7 @@ impl Bed {
             fast_switch: true,
         };
         bed.scheduler.set_frequency_domains(vec![clock("0-3"), clock("4-5")]);
-        let state = |khz, milliwatts| PerfState { khz, milliwatts };
+        let state = PerfState::of_milliwatts;
         let domain = |cpus: &str, times: u32| PerfDomain {
             cpus: CpuMask::parse_list(cpus).expect("a list"),
             states: vec![

@@ -8,6 +8,7 @@
 
 mod contradiction;
 mod hierarchy;
+mod power;
 mod probe;
 mod record;
 mod recording;

@@ -4,6 +4,7 @@ mod domains;
 
 use fairlab_event::Cpu;
 use fairlab_kernel::domain::Domains;
+use fairlab_kernel::energy::PerfState;
 use fairlab_kernel::{CpuMask, Generation};
 use fairlab_lab::{LabError, machines};
 use fairlab_sim::Machine;
@@ -87,8 +88,7 @@ fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Va
     let row = |from| (0..nodes).map(|to| topology.distance(from, to)).collect::<Vec<_>>();
     let clocks = machine.frequency_domains.iter().map(|clock| {
         let model = machine.energy_model.iter().find(|domain| domain.cpus == clock.cpus);
-        let powers =
-            model.map(|domain| domain.states.iter().map(|state| state.milliwatts).collect::<Vec<_>>());
+        let powers = model.map(|domain| domain.states.iter().map(PerfState::milliwatts).collect::<Vec<_>>());
         json!({
             "cpus": clock.cpus.to_string(), "khz": clock.frequencies,
             "rate_limit_ns": clock.rate_limit.0, "fast_switch": clock.fast_switch, "milliwatts": powers,
@@ -195,7 +195,9 @@ fn parts(machine: &Machine) -> String {
         if let (Some(lowest), Some(highest)) = (domain.states.first(), domain.states.last()) {
             text += &format!(
                 "energy model: CPUs {} draw {} to {} mW each\n",
-                domain.cpus, lowest.milliwatts, highest.milliwatts
+                domain.cpus,
+                lowest.milliwatts(),
+                highest.milliwatts()
             );
         }
     }

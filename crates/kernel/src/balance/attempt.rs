@@ -81,9 +81,9 @@ pub struct BalanceDecision {
     /// Runqueues looked at.
     pub scanned: u32,
     /// Some runqueue of the machine has two tasks or more; told by the highest level only.
-    overload: Option<bool>,
+    pub(super) overload: Option<bool>,
     /// Some runqueue is overutilized, where there is an energy model; told by the highest level, or by any that sees one.
-    overutilized: Option<bool>,
+    pub(super) overutilized: Option<bool>,
     /// Σ utilization of the last-level cache, where this is its level.
     cache_util: Option<u64>,
     /// Affinity left something to move.
@@ -387,9 +387,6 @@ impl Scheduler {
         if let Some(overload) = decision.overload {
             self.domains.root_mut().overloaded = overload;
         }
-        if let Some(overutilized) = decision.overutilized {
-            self.domains.root_mut().overutilized = overutilized;
-        }
         self.note_seen(decision);
         if decision.push
             && let Some(source) = decision.source
@@ -403,10 +400,13 @@ impl Scheduler {
     }
 
     /// What a decision tells of its domain, whatever is moved.
-    fn note_seen(&mut self, decision: &BalanceDecision) {
+    pub(super) fn note_seen(&mut self, decision: &BalanceDecision) {
         if let Some(util) = decision.cache_util {
             let percent = self.domain(decision.cpu, decision.level).imbalance_pct;
             self.update_idle_cpu_scan(decision.cpu, util, percent.into());
+        }
+        if let Some(overutilized) = decision.overutilized {
+            self.domains.root_mut().overutilized = overutilized;
         }
         if decision.left_pinned {
             self.mark(decision, true);

@@ -45,6 +45,7 @@ impl Scheduler {
                     (sds.busiest, sds.busiest_stat) = (Some(id), sums);
                 }
             }
+            sds.overutilized |= sums.overutilized;
             sds.total_load += sums.group_load;
             sds.total_capacity += sums.group_capacity;
             sds.total_util += sums.group_util;
@@ -108,7 +109,7 @@ impl Scheduler {
         }
         self.note_packing(attempt, is_local, sds, &mut sums, &group.span);
         sds.overload |= sums.misfit_load > 0;
-        sds.overutilized |= overutilized;
+        sums.overutilized = overutilized;
         let needs_one = rules.energy_overload == EnergyOverload::WithOverutilizedCpu;
         sums.within_capacity = needs_one && self.energy.is_some() && !overutilized;
         self.classify(attempt, &mut sums, is_local);

@@ -71,7 +71,7 @@ impl Scheduler {
     }
 
     /// Whether searching is worth the while. Pure.
-    fn newidle_searches(&self, cpu: Cpu) -> bool {
+    pub(super) fn newidle_searches(&self, cpu: Cpu) -> bool {
         let Some(lowest) = self.domains.domains_of(cpu).first().map(|sd| sd.balance) else { return false };
         let avg_idle = self.avg_idle(cpu);
         let enough = match self.generation.balance.newidle_gate {

@@ -70,7 +70,8 @@ impl Scheduler {
 
     /// `cpu` balances in the SCHED softirq: each level that is due is tried in the state that it finds, and what comes of
     /// that is remembered: failures, intervals, and what bounds searches. At the level that `taken_from` is at, the kernel
-    /// moves a task, which is to be noted when it does; at others nothing. `surely`: some level is due.
+    /// moves a task, which is to be noted when it does; at others nothing. `surely`: some level is due. Returns as
+    /// [`Self::follow_newidle`].
     pub fn follow_rebalance(
         &mut self,
         finds: &Scheduler,
@@ -78,7 +79,8 @@ impl Scheduler {
         idle: CpuIdleType,
         taken_from: Option<Cpu>,
         surely: bool,
-    ) {
+    ) -> bool {
+        let mut tells = false;
         let jiffies = finds.jiffies();
         let due = |level: &usize| finds.due_at(cpu, *level, idle);
         let taken_at = taken_from.and_then(|source| self.common_level(cpu, source));
@@ -90,6 +92,7 @@ impl Scheduler {
         for level in levels {
             let decision = finds.decide_balance(cpu, level, idle);
             let failed = self.domain_state(cpu, level).nr_balance_failed;
+            tells |= decision.overutilized.is_some();
             self.remember_as_moved(&decision, u32::from(taken_at == Some(level)));
             let state = self.domain_state_mut(cpu, level);
             state.last_balance = jiffies;
@@ -100,6 +103,40 @@ impl Scheduler {
                 break;
             }
         }
+        tells
+    }
+
+    /// `cpu` runs out of work: what it sees of each level that it searches, in the state that it finds, is remembered. Returns
+    /// whether that tells if some CPU has more to do than it can.
+    pub fn follow_newidle(&mut self, finds: &Scheduler, cpu: Cpu) -> bool {
+        if !finds.newidle_searches(cpu) {
+            return false;
+        }
+        let mut tells = false;
+        for level in 0..self.nr_domains(cpu) {
+            let decision = finds.decide_balance(cpu, level, CpuIdleType::NewlyIdle);
+            self.note_seen(&decision);
+            if let Some(overload) = decision.overload {
+                self.domains.root_mut().overloaded = overload;
+            }
+            tells |= decision.overutilized.is_some();
+        }
+        tells
+    }
+
+    /// Whether some CPU has more to do than it can, as wakeups by energy know it.
+    pub fn overutilized(&self) -> bool {
+        self.domains.root().overutilized
+    }
+
+    /// Some CPU has more to do than it can, or none.
+    pub fn force_overutilized(&mut self, overutilized: bool) {
+        self.domains.root_mut().overutilized = overutilized;
+    }
+
+    /// Whether `cpu` expects to idle for long enough to do something for others meanwhile.
+    pub fn idles_long(&self, cpu: Cpu) -> bool {
+        self.avg_idle(cpu) >= self.sysctl.migration_cost
     }
 
     /// Whether some level of `cpu` is to be balanced at `now`.
@@ -245,6 +282,25 @@ mod tests {
         bed.scheduler.follow_rebalance(&finds, Cpu(0), idle, taken_from, surely);
         let state = bed.scheduler.domain_state(Cpu(0), 0);
         (state.nr_balance_failed, finds.jiffies() - state.last_balance)
+    }
+
+    /// A big CPU has more to do than it can, and then has not: who runs out of work sees it, if it looks at all.
+    #[test]
+    fn who_runs_out_of_work_tells_whether_some_cpu_has_too_much_to_do() {
+        let mut bed = Bed::with_energy_model("v6.6");
+        for used in [1000, 100] {
+            bed.use_cpu(4, used);
+            bed.at(0);
+            bed.scheduler.force_overutilized(used < 1000);
+            let tells = |bed: &mut Bed, overloaded| {
+                bed.scheduler.domains.root_mut().overloaded = overloaded;
+                let finds = bed.scheduler.clone();
+                (bed.scheduler.follow_newidle(&finds, Cpu(0)), bed.scheduler.overutilized())
+            };
+            assert_eq!(tells(&mut bed, false), (false, used < 1000), "nothing to take: it does not look");
+            assert_eq!(tells(&mut bed, true), (true, used == 1000));
+            assert!(!bed.scheduler.domains.root().overloaded, "and sees that there is nothing");
+        }
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn model_energy(scheduler: &mut Scheduler) {
     scheduler.set_frequency_domains([0, 2, 4].map(clock).to_vec());
     let domain = |(first, milliwatts): (u32, u32)| {
         let states = [(500_000, 1), (1_000_000, 3)];
-        let states = states.map(|(khz, times)| PerfState { khz, milliwatts: milliwatts * times });
+        let states = states.map(|(khz, times)| PerfState::of_milliwatts(khz, milliwatts * times));
         PerfDomain { cpus: cpus(first), states: states.to_vec() }
     };
     scheduler.set_energy_model(&[(0, 200), (2, 120), (4, 30)].map(domain));

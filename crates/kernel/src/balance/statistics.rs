@@ -89,6 +89,8 @@ pub struct SgLbStats {
     pub asym_packing: bool,
     /// The priority of its most preferred CPU, where some are preferred.
     pub priority: u32,
+    /// Some CPU of it has more to do than it can.
+    pub overutilized: bool,
     /// No CPU of it is overutilized, and that keeps it from being overloaded (d3d663faa1d4).
     pub within_capacity: bool,
 }

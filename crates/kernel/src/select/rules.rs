@@ -291,8 +291,8 @@ behaviours! {
     EnergyCost {
         /// Milliwatts.
         Milliwatts = "in mW at the highest frequency, rounded down",
-        /// Thousandths of that.
-        Microwatts = "in thousandths of that",
+        /// Microwatts.
+        Microwatts = "in uW at the highest frequency",
         /// For each unit of performance.
         PerPerformance = "in uW for each unit of performance, without a division",
     }

@@ -273,7 +273,7 @@ impl MachineFile {
             let states = clock.khz.iter().zip(powers);
             Ok(PerfDomain {
                 cpus: present("clock", &clock.cpus, topology)?,
-                states: states.map(|(&khz, &milliwatts)| PerfState { khz, milliwatts }).collect(),
+                states: states.map(|(&khz, &milliwatts)| PerfState::of_milliwatts(khz, milliwatts)).collect(),
             })
         };
         let model = known.map(domain).collect::<Result<Vec<_>, _>>()?;

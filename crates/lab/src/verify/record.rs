@@ -86,6 +86,11 @@ pub(super) enum What {
         cpu: Cpu,
         preempts: bool,
     },
+    /// The clock of a CPU runs at another frequency, kHz.
+    Frequency {
+        cpu: Cpu,
+        khz: u32,
+    },
     /// Nothing that verification looks at.
     Other,
 }
@@ -133,6 +138,12 @@ fn lend_told(fields: Fields<'_>) -> Option<What> {
     let number = |name| fields.signed(name).and_then(|number| i32::try_from(number).ok());
     let prio = |name| number(name).map(Prio);
     Some(What::Lend { pid: Pid(number("pid")?), old: prio("oldprio")?, new: prio("newprio")? })
+}
+
+/// A frequency that a clock has been set to: `cpu_frequency`.
+fn frequency_told(fields: Fields<'_>) -> Option<What> {
+    let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
+    Some(What::Frequency { cpu: Cpu(number("cpu_id")?), khz: number("state")? })
 }
 
 /// The argument `pid` of a system call: a field, or text as the kernel prints it, hexadecimal with or without `0x`
@@ -191,6 +202,9 @@ impl What {
                 ),
             },
             EventKind::Other { name: "softirq_entry", fields } if is_sched_softirq(fields) => What::Balances,
+            EventKind::Other { name: "cpu_frequency", fields } => {
+                frequency_told(fields).unwrap_or(What::Other)
+            }
             EventKind::Other { name: "ipi_send_cpu", fields } => {
                 let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
                 let tests = matches!(fields.get("callsite"), Some(FieldValue::Text(site)) if site.starts_with("wakeup_preempt"));

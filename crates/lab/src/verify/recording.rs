@@ -12,6 +12,7 @@ use fairlab_kernel::open_loop::RecordedAverages;
 use fairlab_kernel::{Bandwidth, CpuMask, Topology};
 
 use super::hierarchy::Hierarchy;
+use super::power::{self, Power};
 use super::sched_debug::{SchedDebug, nanoseconds};
 use super::sched_info;
 use crate::LabError;
@@ -35,6 +36,7 @@ pub(crate) struct Recording {
     /// Whether the kernel is a preemptible one, by what `uname -v` says.
     pub preemptible: bool,
     pub topology: Option<Topology>,
+    pub power: Power,
     pub debug: Option<SchedDebug>,
     pub tasks: Vec<TaskLine>,
     pub averages: Vec<TaskAverages>,
@@ -150,6 +152,7 @@ impl Recording {
             hz: meta.get("HZ").and_then(serde_json::Value::as_u64),
             preemptible: info.lines().any(|line| line.starts_with("uname:") && line.contains(" PREEMPT")),
             topology: sched_info::topology(&info),
+            power: power::power(&info, &beside("frequencies-start.txt").unwrap_or_default()),
             debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
             tasks: beside("tasks-start.txt").map_or_else(Vec::new, |text| tasks(&text)),
             averages: beside("tasks-sched-start.txt").map_or_else(Vec::new, |text| averages(&text)),

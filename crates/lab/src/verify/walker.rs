@@ -18,6 +18,7 @@ mod judging;
 mod lifecycle;
 mod moving;
 mod parameters;
+mod power;
 mod probes;
 mod selections;
 mod shares;
@@ -95,6 +96,10 @@ pub(super) struct Walker {
     behind: Option<u64>,
     /// Whether averages began with those that the snapshot shows.
     averages_laid: bool,
+    /// Whether balancing has told by now if some CPU has more to do than it can, or nothing hangs on it.
+    overutilized_known: bool,
+    /// From when on a CPU that runs out of work ages what sleepers left on idle ones.
+    next_blocked: Ns,
     /// CPUs of the snapshot whose queues are to be laid, each with when it was read.
     to_lay: Vec<(Ns, Cpu)>,
     /// Selections of CPUs that are under way, and what is known of them.
@@ -188,6 +193,8 @@ impl Walker {
             behind: None,
             to_lay: Vec::new(),
             averages_laid: false,
+            overutilized_known: true,
+            next_blocked: Ns::ZERO,
             selections: Vec::new(),
             sync_votes: BTreeMap::new(),
             points_shown,
@@ -199,6 +206,7 @@ impl Walker {
             tally: Tally::new(misses),
         };
         walker.sched.set_preemption(walker.recording.preemptible);
+        walker.take_power();
         walker.create_groups();
         walker.lay_initial_state();
         walker
@@ -343,6 +351,7 @@ impl Walker {
                 self.renice_waiting(record, *pid);
                 self.on_wait_ends(record, *pid);
             }
+            What::Frequency { cpu, khz } => self.on_frequency(*cpu, *khz),
             What::OtherProbe | What::Other => {}
         }
     }

@@ -80,7 +80,7 @@ impl Preset {
             let states = speed.khz.iter().zip(speed.milliwatts);
             PerfDomain {
                 cpus: (speed.first..=speed.last).map(Cpu).collect(),
-                states: states.map(|(&khz, &milliwatts)| PerfState { khz, milliwatts }).collect(),
+                states: states.map(|(&khz, &milliwatts)| PerfState::of_milliwatts(khz, milliwatts)).collect(),
             }
         };
         let idle_state = |&(first, last, exit, residency, together): &(u32, u32, u64, u64, bool)| IdleState {
@@ -176,7 +176,7 @@ mod tests {
             }
             for (clock, power) in machine.frequency_domains.iter().zip(&machine.energy_model) {
                 assert_eq!(clock.frequencies.len(), power.states.len(), "{}", preset.name);
-                assert!(power.states.is_sorted_by_key(|state| state.milliwatts), "{}", preset.name);
+                assert!(power.states.is_sorted_by_key(|state| state.microwatts), "{}", preset.name);
             }
         }
         assert_eq!(Machine::preset("nonsense"), None);

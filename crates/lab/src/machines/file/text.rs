@@ -37,7 +37,7 @@ pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
             clock.fast_switch
         );
         if let Some(domain) = machine.energy_model.iter().find(|domain| domain.cpus == clock.cpus) {
-            let powers = domain.states.iter().map(|state| state.milliwatts.to_string()).collect::<Vec<_>>();
+            let powers = domain.states.iter().map(|state| state.milliwatts().to_string()).collect::<Vec<_>>();
             let _ = writeln!(text, "milliwatts = [{}]", powers.join(", "));
         }
     }

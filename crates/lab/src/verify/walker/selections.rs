@@ -74,7 +74,11 @@ impl Walker {
     pub(super) fn begin_selection(&mut self, record: &Record, task: TaskId) {
         let pid = self.pid_of(task);
         self.selections.retain(|open| open.pid != pid);
-        if !self.is_fair(task) || (self.sched.is_on_queue(task) && !self.sched.is_delayed(task)) {
+        if !self.is_fair(task) {
+            self.send_other_class(record.cpu, pid);
+            return;
+        }
+        if self.sched.is_on_queue(task) && !self.sched.is_delayed(task) {
             return;
         }
         if self.sched.is_delayed(task) && self.woken_on_queue(record.cpu).is_some() {
@@ -95,6 +99,27 @@ impl Walker {
         self.selections.push(selection);
         if !leaves {
             self.ask_again(pid);
+        }
+    }
+
+    /// A task of another class is being woken by `here`. Until it arrives where its wakeup was left to, that CPU does not look
+    /// idle.
+    fn send_other_class(&mut self, here: Cpu, pid: Pid) {
+        let wakeup = self.window.of_task(pid).find_map(|record| match record.what {
+            What::Wakeup(wakeup) => Some((record.cpu, wakeup.target_cpu)),
+            _ => None,
+        });
+        if let Some((_, target)) = wakeup.filter(|&(by, target)| by == target && by != here) {
+            self.comes_to(pid, target);
+        }
+    }
+
+    /// A wakeup has been left to `cpu`.
+    fn comes_to(&mut self, pid: Pid, cpu: Cpu) {
+        self.sched.ttwu_pending(cpu);
+        self.cpus[cpu.index()].wakeups_coming += 1;
+        if let Some(info) = self.tasks.get_mut(&pid) {
+            info.coming_to = Some(cpu);
         }
     }
 
@@ -203,6 +228,12 @@ impl Walker {
         let mut decisions = vec![self.sched.select_task_rq(open.task, open.here, kind)];
         if open.kind == Asked::Fork && !open.shown {
             self.ask_nearby(open, &mut decisions);
+        }
+        if open.kind == Asked::Wakeup && !self.overutilized_known {
+            let told = self.sched.overutilized();
+            self.sched.force_overutilized(!told);
+            decisions.push(self.sched.select_task_rq(open.task, open.here, kind));
+            self.sched.force_overutilized(told);
         }
         if open.kind != Asked::Wakeup || !decisions[0].search.domain {
             return decisions;
@@ -400,11 +431,7 @@ impl Walker {
         }
         self.sched.stand_in_context(open.here, Mode::Task);
         if self.sched.ttwu_queue_cond(open.task, kernel, leaving) {
-            self.sched.ttwu_pending(kernel);
-            self.cpus[kernel.index()].wakeups_coming += 1;
-            if let Some(info) = self.tasks.get_mut(&open.pid) {
-                info.coming_to = Some(kernel);
-            }
+            self.comes_to(open.pid, kernel);
         }
     }
 
@@ -481,6 +508,7 @@ impl Selection {
             SelectReason::IdleInLlc | SelectReason::IdleInOtherCluster => "LLC scan",
             SelectReason::PerCpuKthread => "kthread",
             SelectReason::LeavingItsCpu => "leaving",
+            SelectReason::LeastEnergy | SelectReason::PrevEnergy => "by energy",
             SelectReason::NoIdle if answer.cpu == self.here && self.sync == Some(true) => "sync",
             _ => "all busy",
         }

@@ -40,6 +40,9 @@ impl Walker {
         }
         self.follow_clock_after_limbo(record, cpu, next);
         self.judge_pick(record, next);
+        if switch.next_pid == Pid::IDLE {
+            self.follow_newidle(record);
+        }
         self.switch_to(record, next, switch.prev_state);
         // One that sleeps on its way out counts until it has ended.
         let ended = [TaskState::ZOMBIE, TaskState::DEAD].iter().any(|&end| switch.prev_state.contains(end));

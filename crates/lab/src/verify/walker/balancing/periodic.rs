@@ -42,6 +42,9 @@ impl Walker {
             self.follow_periodic(record, here, surely);
             return;
         }
+        if self.sched.has_energy_model() {
+            self.age_idle_cpus(record.time);
+        }
         for cpu in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
             if self.runs_idle(cpu) {
                 self.follow_periodic(record, cpu, false);
@@ -60,7 +63,37 @@ impl Walker {
             return;
         }
         let finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
-        self.sched.follow_rebalance(&finds, cpu, idle, taken_from, surely);
+        self.overutilized_known |= self.sched.follow_rebalance(&finds, cpu, idle, taken_from, surely);
+    }
+
+    /// A CPU runs out of work, and may look for some: of what that leaves behind only wakeups by energy know.
+    pub(in super::super) fn follow_newidle(&mut self, record: &Record) {
+        let cpu = record.cpu;
+        if !self.sched.has_energy_model() || self.seen.tries_shown || self.sched.nr_domains(cpu) == 0 {
+            return;
+        }
+        let finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
+        self.overutilized_known |= self.sched.follow_newidle(&finds, cpu);
+        if self.sched.idles_long(cpu) {
+            self.age_idle_cpus(record.time);
+        }
+    }
+
+    /// One of the idle CPUs ages what sleepers left on all of them, unless that was done a moment ago.
+    fn age_idle_cpus(&mut self, time: Ns) {
+        /// After how long it should be again (`LOAD_AVG_PERIOD`).
+        const AGAIN_AFTER: Ns = Ns(32_000_000);
+        if time < self.next_blocked {
+            return;
+        }
+        let ticked = time.0 - time.0 % self.tick.0;
+        self.next_blocked = Ns(ticked + AGAIN_AFTER.0);
+        for cpu in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
+            let now = self.scheduler_time(time, cpu);
+            if self.runs_idle(cpu) && now > self.sched.rq_clock(cpu) {
+                self.sched.age_blocked(cpu, now);
+            }
+        }
     }
 
     /// From where code that interrupts `here` takes a task to `cpu` before it returns.
