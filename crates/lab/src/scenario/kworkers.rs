@@ -44,6 +44,40 @@ impl KworkerWait {
     }
 }
 
+/// What threads of one kind computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Computed {
+    pub ms: f64,
+    pub switches: u64,
+}
+
+impl Computed {
+    /// How long they run a switch, us.
+    pub fn us_a_switch(&self) -> f64 {
+        self.ms * 1000.0 / self.switches.max(1) as f64
+    }
+}
+
+/// The kinds of threads of a host whose guests use vhost-net.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    GuestCpu,
+    Vhost,
+    Kworker,
+}
+
+impl Kind {
+    /// The kind of a thread by its name, as libvirt and the kernel name them.
+    pub fn of(comm: &str) -> Option<Kind> {
+        match comm {
+            _ if comm.starts_with("kworker/") => Some(Kind::Kworker),
+            _ if comm.starts_with("vhost-") => Some(Kind::Vhost),
+            _ if comm.contains("/KVM") => Some(Kind::GuestCpu),
+            _ => None,
+        }
+    }
+}
+
 /// Watches kworkers, and what perf and `explain` say of the whole.
 pub(super) struct KworkerWatch {
     tick: Ns,
@@ -65,12 +99,13 @@ pub(super) struct KworkerWatch {
     pub late_fresh: u64,
     /// How many wakeups of a kworker there have been since one without lag.
     since_no_lag: BTreeMap<Pid, u32>,
+    computed: [Computed; 3],
     latency: Latency,
     explain: Explain,
 }
 
 fn is_kworker(comm: Comm) -> bool {
-    comm.to_str().starts_with("kworker/")
+    Kind::of(&comm.to_str()) == Some(Kind::Kworker)
 }
 
 impl KworkerWatch {
@@ -89,6 +124,7 @@ impl KworkerWatch {
             late: 0,
             late_fresh: 0,
             since_no_lag: BTreeMap::new(),
+            computed: [Computed::default(); 3],
             latency: Latency::new(options),
             explain: Explain::new(ExplainOptions { task: None, worst: STORIES }),
         }
@@ -113,6 +149,11 @@ impl KworkerWatch {
         if self.longest.is_none_or(|longest| longest.length() < wait.length()) {
             self.longest = Some(wait);
         }
+    }
+
+    /// What threads of this kind computed.
+    pub fn computed(&self, kind: Kind) -> Computed {
+        self.computed[kind as usize]
     }
 
     /// The longest wait, ms.
@@ -144,6 +185,11 @@ impl Onlooker for KworkerWatch {
         self.latency.event(event);
         self.explain.event(event);
         match event.kind {
+            EventKind::SchedStatRuntime { comm, runtime, .. } => {
+                if let Some(kind) = Kind::of(&comm.to_str()) {
+                    self.computed[kind as usize].ms += runtime.as_ms_f64();
+                }
+            }
             EventKind::SchedWaking(wakeup) if is_kworker(wakeup.comm) => {
                 self.waiting.insert(wakeup.pid, (wakeup.target_cpu, event.time, None));
             }
@@ -162,8 +208,13 @@ impl Onlooker for KworkerWatch {
                     waiting.2 = Some(place.sel);
                 }
             }
-            EventKind::SchedSwitch(switch) if is_kworker(switch.next_comm) => {
-                self.ended(switch.next_pid, event.cpu, event.time);
+            EventKind::SchedSwitch(switch) => {
+                if let Some(kind) = Kind::of(&switch.next_comm.to_str()) {
+                    self.computed[kind as usize].switches += 1;
+                }
+                if is_kworker(switch.next_comm) {
+                    self.ended(switch.next_pid, event.cpu, event.time);
+                }
             }
             _ => {}
         }

@@ -6,13 +6,13 @@
 //! interrupts a CPU of the client: not itself, but by work for the kworker of the CPU that it runs on, which lives in the
 //! root group while the guests live four groups below. What the client has read it acknowledges by the same way back. A
 //! vhost thread works in the kernel, offers its CPU between two pieces of work, and polls until its interrupts have been
-//! delivered; then it sleeps if its rings are empty. A guest's CPU knows of what lies in its ring from its interrupt on,
-//! which comes when a batch is told of unless one is under way; a vhost thread is kicked only if it sleeps, as virtio
+//! delivered; then it sleeps if its rings are empty. A guest's CPU polls its ring until that is empty (NAPI), and is
+//! interrupted only if it sleeps and no interrupt is under way; a vhost thread is kicked only if it sleeps: virtio
 //! suppresses what is not needed.
 //!
 //! Departs: connections are spread evenly over CPUs and queues; what is sent is a chunk or an acknowledgement, without
-//! TCP's windows but for a fixed number of chunks under way; computing times are assumed (see [`Options`]) but for the
-//! kworker's, which the report's table shows; interrupts cost the guest nothing, and it looks into its ring only then.
+//! TCP's windows but for a fixed number of chunks under way; computing times are fits or assumed (see [`Options`]);
+//! interrupts cost the guest nothing, and a CPU of it that is awake polls, be it in the network's code or not.
 //!
 //! Must not know: how a scheduler decides.
 
@@ -71,9 +71,7 @@ enum Role {
 #[derive(Clone, Debug, Default)]
 struct GuestCpu {
     thread: u32,
-    /// What it has been told of.
-    inbox: VecDeque<Packet>,
-    /// What lies in its ring without its knowing.
+    /// What lies in its ring; while it sleeps it does not know.
     ring: VecDeque<Packet>,
     /// It computes for this one.
     current: Option<Packet>,
@@ -181,7 +179,7 @@ impl Uperf {
         for connection in 0..options.connections {
             let cpu = (connection % options.guest_cpus) as usize;
             let opened = (0..options.window).map(|_| Packet { connection, data: false });
-            uperf.cpus[0][cpu].inbox.extend(opened);
+            uperf.cpus[0][cpu].ring.extend(opened);
         }
         uperf
     }
@@ -262,7 +260,7 @@ impl Uperf {
             }
         }
         let me = &mut self.cpus[guest][cpu];
-        match me.inbox.pop_front() {
+        match me.ring.pop_front() {
             Some(packet) => {
                 me.current = Some(packet);
                 Action::Run(self.about(if packet.data { receive_us } else { send_us }, random))
@@ -321,9 +319,10 @@ impl Uperf {
         None
     }
 
-    /// The guest's CPU is told by way of the kworker of this CPU, unless that is under way already.
+    /// A guest's CPU that sleeps is told by way of the kworker of this CPU, unless that is under way already.
     fn interrupt(&mut self, guest: usize, queue: usize, reader: usize, here: Cpu) -> Option<Action> {
-        if std::mem::replace(&mut self.cpus[guest][reader].interrupted, true) {
+        let me = &mut self.cpus[guest][reader];
+        if !me.sleeps || std::mem::replace(&mut me.interrupted, true) {
             return None;
         }
         self.vhosts[guest][queue].outstanding += 1;
@@ -341,7 +340,6 @@ impl Uperf {
             self.vhosts[guest][queue].outstanding -= 1;
             let reader = &mut self.cpus[guest][reader];
             reader.interrupted = false;
-            reader.inbox.append(&mut reader.ring);
             if std::mem::take(&mut reader.sleeps) {
                 return Action::Wake(ThreadId(reader.thread));
             }
