@@ -5,7 +5,7 @@
 //!
 //! Must not know: how long switching takes, what a frequency is good for.
 //!
-//! Departs: no clamps (uclamp), no `SCHED_DEADLINE` bandwidth; interrupts take no time from tasks.
+//! Departs: no clamps (uclamp), no reserved `SCHED_DEADLINE` bandwidth; interrupts take no time from tasks.
 
 mod io_boost;
 #[cfg(test)]
@@ -16,7 +16,7 @@ use fairlab_event::{Cpu, Ns};
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::generation::Feature;
-use crate::generation::behaviour::Headroom;
+use crate::generation::behaviour::{DeadlineUse, Headroom};
 use crate::pelt::{CpuScale, CpuUtil};
 use io_boost::Boosted;
 
@@ -100,6 +100,15 @@ impl Headroom {
     }
 }
 
+/// For what it is asked how much of a CPU is used (`enum cpu_util_type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UtilFor {
+    /// The frequency that it needs.
+    Frequency,
+    /// For how long it draws power.
+    Time,
+}
+
 /// What a policy would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NextFrequency {
@@ -172,25 +181,17 @@ impl Scheduler {
         std::mem::take(&mut self.cpufreq.looked_at)
     }
 
-    /// The clock of a policy runs at `khz` from now on. The averages and clocks of its CPUs are brought up to now first.
+    /// The clock of a policy runs at `khz` from now on. What its CPUs have done since their queues' clocks were last set counts
+    /// as done at the new frequency.
     ///
     /// Kernel: `arch_set_freq_scale()`, drivers/base/arch_topology.c.
     pub fn set_frequency(&mut self, policy: usize, khz: u32) {
-        for cpu in self.cpus_of_policy(policy).iter() {
-            self.update_rq_clock(cpu);
-        }
         self.cpufreq.policies[policy].current = khz;
     }
 
     /// The policy of a CPU.
     pub fn policy_of_cpu(&self, cpu: Cpu) -> Option<usize> {
         self.cpufreq.policy_of.get(cpu.index()).copied().flatten()
-    }
-
-    /// The clock of a policy runs at `khz`, as a real kernel has set it: what its CPUs have done since their queues' clocks
-    /// were last set counts as done at the new frequency.
-    pub fn force_frequency(&mut self, policy: usize, khz: u32) {
-        self.cpufreq.policies[policy].current = khz;
     }
 
     /// The thread of a policy begins to set the frequency that was asked for last, kHz. For what is asked for from now on it
@@ -286,16 +287,34 @@ impl Scheduler {
         NextFrequency { raw, khz, looked_at }
     }
 
-    /// How much of a CPU all classes use (`sugov_get_util()`, `effective_cpu_util()`); a real-time task needs all of it.
+    /// How much of a CPU asks for its frequency (`sugov_get_util()`).
     fn sugov_get_util(&self, cpu: Cpu) -> u64 {
         let capacity = self.arch_scale_cpu_capacity(cpu);
-        if self.rqs[cpu.index()].rt.first().is_some() {
-            return capacity;
-        }
         let queue = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
         let util_est_enabled = self.has(Feature::UtilEst);
         let used = CpuUtil { queue, task: None, capacity, boost: true, util_est_enabled };
         let boost = self.cpufreq.boosts[cpu.index()].of(capacity);
-        self.generation.pelt.cpu_util(used).max(boost)
+        self.effective_cpu_util(cpu, self.generation.pelt.cpu_util(used), UtilFor::Frequency).max(boost)
+    }
+
+    /// How much of a CPU all classes use, of which `fair` the fair class; for a frequency, a queued real-time task needs all
+    /// of it.
+    ///
+    /// Kernel: `effective_cpu_util()`, kernel/sched/syscalls.c, to v5.13 `schedutil_cpu_util()`. Variants: `FillsCpu` to v6.7,
+    /// `Counts` from v6.8 (9c0b4bb7f630). Units: of 1024.
+    pub(crate) fn effective_cpu_util(&self, cpu: Cpu, fair: u64, purpose: UtilFor) -> u64 {
+        let (capacity, rq) = (self.arch_scale_cpu_capacity(cpu), &self.rqs[cpu.index()]);
+        if purpose == UtilFor::Frequency && rq.rt.first().is_some() {
+            return capacity;
+        }
+        let util = fair + rq.avg_rt.util_avg;
+        let with_deadlines = util + rq.avg_dl.util_avg;
+        let counts =
+            purpose == UtilFor::Time || self.generation.behaviours.deadline_use == DeadlineUse::Counts;
+        match with_deadlines >= capacity {
+            true => capacity,
+            false if counts => with_deadlines,
+            false => util,
+        }
     }
 }

@@ -117,11 +117,6 @@ impl CostedDomain {
             EnergyCost::PerPerformance => cost * sum_util,
         }
     }
-
-    /// Of each CPU.
-    pub const fn capacity(&self) -> u64 {
-        self.capacity
-    }
 }
 
 impl Scheduler {
@@ -276,7 +271,7 @@ mod tests {
         let mut bed = Bed::with_energy_model("v6.6");
         assert!(bed.scheduler.set_energy_model(&[of("0-1", 1), of("4-9", 1), of("2-3", 1), of("10", 1)]));
         let model = bed.scheduler.energy.as_deref().expect("a model");
-        let cpus = model.domains.iter().map(|domain| (domain.cpus.to_string(), domain.capacity()));
+        let cpus = model.domains.iter().map(|domain| (domain.cpus.to_string(), domain.capacity));
         let expected =
             [("4-5", 1024), ("2-3", 446), ("0-1", 446)].map(|(cpus, of_each)| (cpus.to_string(), of_each));
         assert_eq!(cpus.collect::<Vec<_>>(), expected);

@@ -35,6 +35,8 @@ pub(crate) struct Rq {
     pub rt: RtRq,
     /// How much of the CPU real-time tasks use.
     pub avg_rt: SchedAvg,
+    /// The same of threads that set clocks.
+    pub avg_dl: SchedAvg,
     /// Wakeups on their way here through the wake list (`ttwu_pending`).
     pub ttwu_pending: u32,
     pub cfs_tasks: TaskList,
@@ -69,6 +71,7 @@ impl Rq {
             dl: Vec::new(),
             rt: RtRq::default(),
             avg_rt: SchedAvg::default(),
+            avg_dl: SchedAvg::default(),
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
             leaf_cfs_rqs: Vec::new(),

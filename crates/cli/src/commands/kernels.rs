@@ -132,6 +132,7 @@ fn describe(effect: &Effect) -> String {
         Effect::RtLimit(rule) => format!("real-time tasks run {}", rule.describe()),
         Effect::Hrtick(rule) => format!("slice timer: {}", rule.describe()),
         Effect::Headroom(rule) => format!("headroom: {}", rule.describe()),
+        Effect::DeadlineUse(rule) => format!("use by the deadline class: {}", rule.describe()),
         Effect::IoBoost(rule) => format!("boost after I/O: {}", rule.describe()),
         Effect::Balance(effect) => format!("balancing: {}", effect.describe()),
         Effect::Domain(effect) => format!("domains: {}", effect.describe()),

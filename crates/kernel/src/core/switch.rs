@@ -151,6 +151,9 @@ impl Scheduler {
         if self.tasks[task.index()].policy.is_rt() {
             return self.task_tick_rt(task);
         }
+        if self.tasks[task.index()].policy == Policy::Deadline {
+            self.update_dl_rq_load_avg(cpu, true);
+        }
         TickDecision { resched: false, reason: TickReason::Alone }
     }
 
@@ -286,6 +289,9 @@ impl Scheduler {
                 self.update_curr_rt(task);
                 self.update_rt_rq_load_avg(self.tasks[task.index()].cpu, true);
             }
+            Policy::Deadline => {
+                self.update_dl_rq_load_avg(self.tasks[task.index()].cpu, true);
+            }
             _ => {}
         }
     }
@@ -293,7 +299,13 @@ impl Scheduler {
     #[inline]
     pub(crate) fn set_next_task(&mut self, task: TaskId, picked: bool) {
         match self.tasks[task.index()].policy {
-            Policy::Stop | Policy::Deadline => {}
+            Policy::Stop => {}
+            Policy::Deadline => {
+                let cpu = self.tasks[task.index()].cpu;
+                if picked && self.tasks[self.curr(cpu).index()].policy != Policy::Deadline {
+                    self.update_dl_rq_load_avg(cpu, false);
+                }
+            }
             Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task, picked),
             Policy::Swapper => self.update_idle_core(self.tasks[task.index()].cpu),
             _ => self.set_next_task_fair(task, picked),

@@ -238,4 +238,79 @@ fn a_task_that_comes_back_from_io_raises_the_clock() {
     assert_eq!(["v5.1", "v5.2", "v6.12"].map(clock_after_io), [250_000, 375_000, 375_000]);
 }
 
-pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("io-boost", |kernel| clock_after_io(kernel).into())];
+/// The clock that is asked for where fair tasks use 300 of 1024, and threads that set clocks 200, kHz.
+fn clock_beside_setters(kernel: &str) -> u32 {
+    let mut bed = governed(kernel, "0-1");
+    bed.scheduler.rqs[0].avg_dl.util_avg = 200;
+    asks(&mut bed, 10, 300).unwrap_or(500_000)
+}
+
+#[test]
+fn time_of_the_deadline_class_asks_for_speed_from_v6_8_on() {
+    assert_eq!(
+        ["v5.10", "v6.7", "v6.8", "v7.2"].map(clock_beside_setters),
+        [1_000_000, 1_000_000, 1_500_000, 1_500_000]
+    );
+}
+
+/// What fair tasks use with what others do, for a frequency and for time.
+#[test]
+fn other_classes_count_while_they_last() {
+    let mut bed = Bed::new("v6.6", 2, 1);
+    bed.scheduler.rqs[0].avg_rt.util_avg = 100;
+    bed.scheduler.rqs[0].avg_dl.util_avg = 50;
+    let util = |bed: &Bed, fair| {
+        [UtilFor::Frequency, UtilFor::Time]
+            .map(|purpose| bed.scheduler.effective_cpu_util(Cpu(0), fair, purpose))
+    };
+    assert_eq!(util(&bed, 200), [300, 350]);
+    assert_eq!(util(&bed, 880), [1024, 1024], "with all together it is full");
+    bed.spawn_with(0, 0, Policy::Fifo(10), CpuMask::ALL);
+    bed.scheduler.rqs[0].avg_rt.util_avg = 100;
+    assert_eq!(util(&bed, 200), [1024, 350], "a queued real-time task needs all speed");
+}
+
+/// A thread that sets clocks is measured while it runs, and forgotten like any load.
+#[test]
+fn threads_that_set_clocks_leave_use_behind() {
+    let mut bed = Bed::new("v6.6", 2, 1);
+    bed.spawn_with(0, 0, Policy::Deadline, CpuMask::first(2));
+    bed.schedule(0);
+    bed.pass(20 * MS);
+    bed.tick(0);
+    let used = bed.scheduler.rqs[0].avg_dl.util_avg;
+    assert!((300..400).contains(&used), "{used} after 20 ms: 1 - 0.5^(20/32) of 1024");
+    bed.sleep(0);
+    let update = |bed: &mut Bed| {
+        bed.at(0);
+        bed.scheduler.update_blocked_averages(Cpu(0));
+        bed.scheduler.rqs[0].avg_dl.util_avg
+    };
+    bed.pass(32 * MS);
+    let left = update(&mut bed);
+    assert!(left.abs_diff(used / 2) <= 6, "{left} of {used}");
+    bed.pass(1000 * MS);
+    assert_eq!(update(&mut bed), 0);
+}
+
+/// A frequency counts from the next time that a queue's clock is set, for all the time since the last.
+#[test]
+fn a_new_frequency_counts_for_the_time_since_the_clock_was_last_set() {
+    let util = |sets_clock_first: bool| {
+        let (mut bed, task) =
+            hog("v6.6", vec![FrequencyDomain { rate_limit: Ns(1 << 40), ..domain("0", true) }]);
+        bed.pass(10 * MS);
+        if sets_clock_first {
+            bed.tick(0);
+        }
+        bed.scheduler.set_frequency(0, 2_000_000);
+        bed.tick(0);
+        bed.entity(task).avg.util_sum
+    };
+    assert!(util(false) > util(true), "at full speed it counts for more");
+}
+
+pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+    ("io-boost", |kernel| clock_after_io(kernel).into()),
+    ("governor-effective", |kernel| clock_beside_setters(kernel).into()),
+];

@@ -75,20 +75,29 @@ impl Scheduler {
         };
         if checks {
             let root = self.rqs[cpu.index()].cfs;
-            let rt = self.rqs[cpu.index()].avg_rt.util_sum;
-            let util_sum = self.cfs(root).tracked.avg.util_sum.wrapping_add(rt);
+            let rq = &self.rqs[cpu.index()];
+            let others = rq.avg_rt.util_sum.wrapping_add(rq.avg_dl.util_sum);
+            let util_sum = self.cfs(root).tracked.avg.util_sum.wrapping_add(others);
             self.rqs[cpu.index()].pelt.enter_idle(&rules, time, util_sum);
         }
     }
 
-    /// Ages the averages of a CPU's real-time tasks; `running`: one of them has run up to now.
+    /// Ages the averages of a CPU's real-time tasks; `running`: one of them has run up to now. True if they were made anew.
     ///
     /// Kernel: `update_rt_rq_load_avg()`, kernel/sched/pelt.c, from v4.19.
-    pub(crate) fn update_rt_rq_load_avg(&mut self, cpu: Cpu, running: bool) {
+    pub(crate) fn update_rt_rq_load_avg(&mut self, cpu: Cpu, running: bool) -> bool {
         let (time, scale) = (self.rq_time(cpu), self.cpu_scale(cpu));
         let (rules, rq) = (&self.generation.pelt, &mut self.rqs[cpu.index()]);
         let now = rq.pelt.now(rules, time);
-        rules.update_class(now, scale, &mut rq.avg_rt, running);
+        rules.update_class(now, scale, &mut rq.avg_rt, running)
+    }
+
+    /// The same for its threads that set clocks (`update_dl_rq_load_avg()`).
+    pub(crate) fn update_dl_rq_load_avg(&mut self, cpu: Cpu, running: bool) -> bool {
+        let (time, scale) = (self.rq_time(cpu), self.cpu_scale(cpu));
+        let (rules, rq) = (&self.generation.pelt, &mut self.rqs[cpu.index()]);
+        let now = rq.pelt.now(rules, time);
+        rules.update_class(now, scale, &mut rq.avg_dl, running)
     }
 
     fn rq_time(&self, cpu: Cpu) -> RqTime {

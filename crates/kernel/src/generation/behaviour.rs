@@ -231,6 +231,14 @@ behaviours! {
         OnUtilization = "a quarter more utilization of the busiest CPU",
     }
 
+    /// What a governor makes of the time that threads of the deadline class run.
+    DeadlineUse {
+        /// Only whether the CPU is full with it.
+        FillsCpu = "counts only where it fills the CPU",
+        /// It counts as any other.
+        Counts = "counts as any other",
+    }
+
     /// What a governor begins with when a task comes back from I/O.
     IoBoost {
         /// With the clock's lowest frequency.
@@ -375,6 +383,8 @@ pub struct Behaviours {
     pub request: Request,
     /// See [`Headroom`].
     pub headroom: Headroom,
+    /// See [`DeadlineUse`].
+    pub deadline_use: DeadlineUse,
     /// See [`IoBoost`].
     pub io_boost: IoBoost,
     /// See [`NiceChange`].
@@ -456,6 +466,7 @@ impl Behaviours {
             ("other nice level", self.nice_change.describe(), true),
             ("other priority of a lone task", self.lone_prio_change.describe(), true),
             ("headroom", self.headroom.describe(), true),
+            ("use by the deadline class", self.deadline_use.describe(), true),
             ("boost after I/O", self.io_boost.describe(), true),
             ("governor", self.governor_hook.describe(), true),
             ("slice timer", self.hrtick.describe(), true),

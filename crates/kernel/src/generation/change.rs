@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::behaviour::{
-    Arithmetic, AverageRounding, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup, ForkPlacement,
-    ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit, LonePrioChange,
-    NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule, Reweight, RtLimit, SliceProtection,
-    TestPick, TickPreemption, VirtualZero, WakeupPreemption, Yield,
+    Arithmetic, AverageRounding, BuddyClearing, DeadlineUse, DelayedInTest, DelayedLag, EmptyGroup,
+    ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit,
+    LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule, Reweight, RtLimit,
+    SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::balance::BalanceEffect;
@@ -100,6 +100,8 @@ pub enum Effect {
     ForkPlacement(ForkPlacement),
     /// Another size of requests.
     Request(Request),
+    /// Another use of the deadline class's time.
+    DeadlineUse(DeadlineUse),
     /// Another place for headroom.
     Headroom(Headroom),
     /// Another boost after I/O to begin with.
@@ -165,6 +167,7 @@ impl Effect {
             Effect::ForkPlacement(rule) => behaviours.fork_placement = rule,
             Effect::Request(rule) => behaviours.request = rule,
             Effect::Headroom(rule) => behaviours.headroom = rule,
+            Effect::DeadlineUse(rule) => behaviours.deadline_use = rule,
             Effect::IoBoost(rule) => behaviours.io_boost = rule,
             Effect::Hrtick(rule) => behaviours.hrtick = rule,
             Effect::RtLimit(rule) => behaviours.rt_limit = rule,

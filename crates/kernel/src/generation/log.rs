@@ -3,10 +3,10 @@
 use std::sync::LazyLock;
 
 use super::behaviour::{
-    Arithmetic, AverageRounding, Behaviours, BuddyClearing, DelayedInTest, DelayedLag, EmptyGroup,
-    ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit,
-    LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule, Reweight, RtLimit,
-    SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption, Yield,
+    Arithmetic, AverageRounding, Behaviours, BuddyClearing, DeadlineUse, DelayedInTest, DelayedLag,
+    EmptyGroup, ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation,
+    LagLimit, LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule, Reweight,
+    RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::left_out::LEFT_OUT_CHANGES;
@@ -83,6 +83,7 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     fork_placement: ForkPlacement::OnParentsQueue,
     request: Request::BaseSlice,
     headroom: Headroom::OnFrequency,
+    deadline_use: DeadlineUse::FillsCpu,
     io_boost: IoBoost::LowestFrequency,
     hrtick: Hrtick::NotFollowed,
     rt_limit: RtLimit::EachPeriod,
@@ -113,11 +114,11 @@ pub struct Build {
 pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-5.10", about: "Debian 11's kernel, 5.10.218 and later", base: Release(5, 10),
-        with: &["0c2de3f054a5", "28156108fecb", "72d0ad7cb5ba", "8b4e74ccb582", "39a2a6eb5c9b", "9bcb959d05ee", "91dcf1e8068e"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
+        with: &["0c2de3f054a5", "7fcc17d0cb12", "28156108fecb", "72d0ad7cb5ba", "8b4e74ccb582", "39a2a6eb5c9b", "9bcb959d05ee", "91dcf1e8068e"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
     },
     Build {
         name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
-        with: &["preemptible", "d32960528702", "91dcf1e8068e", "3af7524b1419", "2feab2492deb", "ff47a0acfcce", "33cf66d88306"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
+        with: &["preemptible", "d32960528702", "91dcf1e8068e", "ad841e569f5c", "3af7524b1419", "2feab2492deb", "ff47a0acfcce", "33cf66d88306"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
     },
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
@@ -276,7 +277,7 @@ const POLICY_CHANGES: &[Change] = &[
         Effect::Group(GroupEffect::ReweightMinimum(ReweightMinimum::Waiting)),
     ]),
     change("9c0b4bb7f630", "governor-effective", (6, 8), "sched/cpufreq: Rework schedutil governor performance estimation", &[
-        Effect::NotModelled("clamped utilization and the deadline class's floor; without them the same frequencies come out"),
+        Effect::DeadlineUse(DeadlineUse::Counts),
     ]),
     change("2227a957e1d5", "deadline-tree", (6, 8), "sched/eevdf: Sort the rbtree by virtual deadline", &[
         Effect::Pick(Pick::EarliestEligibleInDeadlineOrder),

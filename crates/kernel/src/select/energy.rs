@@ -12,6 +12,7 @@ use fairlab_event::Cpu;
 use super::rules::{EnergyAware, EnergyCandidates, EnergyGain, EnergyUtil};
 use super::{Wakee, decide, fits_capacity};
 use crate::core::Scheduler;
+use crate::cpufreq::UtilFor;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, SelectReason};
 use crate::energy::{CostedDomain, EnergyModel};
@@ -44,7 +45,7 @@ impl Scheduler {
     ///
     /// Kernel: `find_energy_efficient_cpu()`, kernel/sched/fair.c. Variants: `WholeMachine` to v5.3, `ByDomain` from v5.4
     /// (eb92692b2544); who is weighed, how much must be saved and how use is counted are rules of their own.
-    /// Departs: no utilization clamps; interrupts, real-time tasks that sleep, and heat take nothing.
+    /// Departs: no utilization clamps; interrupts and heat take nothing.
     #[inline]
     pub(super) fn find_energy_efficient_cpu(&self, wakee: Wakee) -> Option<CpuDecision> {
         let model = self.energy.as_deref()?;
@@ -199,13 +200,14 @@ impl Placing<'_> {
         let (mut most, mut sum) = (0, 0);
         for cpu in domain.cpus.iter() {
             self.scanned += 1;
-            let urgent = rule != EnergyUtil::Alike && scheduler.rqs[cpu.index()].rt.first().is_some();
-            most = most.max(if urgent { domain.capacity() } else { self.util(cpu, dest, true) });
-            sum += if rule == EnergyUtil::TaskApart && dest == Some(cpu) {
-                (self.util(cpu, None, false) + estimate).min(domain.capacity())
+            let purpose = if rule == EnergyUtil::Alike { UtilFor::Time } else { UtilFor::Frequency };
+            most = most.max(scheduler.effective_cpu_util(cpu, self.util(cpu, dest, true), purpose));
+            let fair = if rule == EnergyUtil::TaskApart && dest == Some(cpu) {
+                self.util(cpu, None, false) + estimate
             } else {
                 self.util(cpu, dest, false)
             };
+            sum += scheduler.effective_cpu_util(cpu, fair, UtilFor::Time);
         }
         let headroom = scheduler.generation.behaviours.headroom;
         domain.energy(scheduler.generation.select.energy_cost, headroom, most, sum)

@@ -15,7 +15,7 @@ impl Walker {
         }
         self.sched.set_frequency_domains(power.clocks);
         for (policy, khz) in power.current.into_iter().enumerate() {
-            self.sched.force_frequency(policy, khz);
+            self.sched.set_frequency(policy, khz);
         }
         self.overutilized_known = !self.sched.set_energy_model(&power.energy);
     }
@@ -23,7 +23,7 @@ impl Walker {
     /// A CPU's clock has been set: its policy's.
     pub(super) fn on_frequency(&mut self, cpu: Cpu, khz: u32) {
         if let Some(policy) = self.sched.policy_of_cpu(cpu) {
-            self.sched.force_frequency(policy, khz);
+            self.sched.set_frequency(policy, khz);
         }
     }
 }
