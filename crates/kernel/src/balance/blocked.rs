@@ -200,6 +200,7 @@ mod tests {
             let last = update(&mut bed);
             assert!(!bed.scheduler.balance.cpus[0].has_blocked_load, "{kernel}: nothing is left");
             assert!(last.queues <= 1, "{kernel}: {last:?}: the group's queue is not listed any more");
+            assert_eq!(last.decayed, 1, "{kernel}: other classes' averages age, whatever is left of them");
         }
     }
 

@@ -1,4 +1,5 @@
-//! How long kworkers waited for their CPU, where they had been placed, and what ended the longest waits.
+//! How long kworkers waited for their CPU, where they had been placed, and what ended the longest waits; and how long they and
+//! those that they work for computed.
 //!
 //! Must not know: which scenario wants it.
 

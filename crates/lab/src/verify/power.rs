@@ -66,6 +66,7 @@ fn clock<'f>(
 ) -> Option<FrequencyDomain> {
     let limit = file("schedutil/rate_limit_us").or(shared_limit.copied())?;
     let mut frequencies = numbers(file("scaling_available_frequencies")?);
+    frequencies.retain(|&khz| khz > 0);
     frequencies.sort_unstable();
     Some(FrequencyDomain {
         cpus: CpuMask::parse_list(&file("related_cpus")?.replace(' ', ",")).ok()?,
@@ -75,9 +76,11 @@ fn clock<'f>(
     })
 }
 
-/// A performance domain. Powers are in mW up to v5.19, which have no flag that says otherwise.
+/// A performance domain. Powers are in mW up to v5.19, which have no flag that says otherwise; like the kernel this takes none
+/// of 0 or of more than 64 W (`EM_MAX_POWER`).
 fn domain(files: &BTreeMap<&str, &str>, name: &str) -> Option<PerfDomain> {
     const MICROWATTS: u64 = 1;
+    const MAX_POWER: u64 = 64_000_000;
     let folder = format!("{ENERGY_MODEL}{name}/");
     let file = |name: &str| files.get(format!("{folder}{name}").as_str()).copied();
     let flags = file("flags").and_then(|flags| u64::from_str_radix(flags.trim_start_matches("0x"), 16).ok());
@@ -85,10 +88,15 @@ fn domain(files: &BTreeMap<&str, &str>, name: &str) -> Option<PerfDomain> {
     let prefix = format!("{folder}ps:");
     let powers = files.iter().filter_map(|(path, power)| {
         let khz = path.strip_prefix(prefix.as_str())?.strip_suffix("/power")?;
-        Some(PerfState { khz: khz.parse().ok()?, microwatts: power.parse::<u64>().ok()? * unit })
+        let microwatts = power.parse::<u64>().ok()?.saturating_mul(unit);
+        let state = PerfState { khz: khz.parse().ok()?, microwatts };
+        (state.khz > 0 && (1..=MAX_POWER).contains(&microwatts)).then_some(state)
     });
     let mut states = powers.collect::<Vec<_>>();
     states.sort_by_key(|state| state.khz);
+    if states.is_empty() {
+        return None;
+    }
     Some(PerfDomain { cpus: CpuMask::parse_list(file("cpus")?).ok()?, states })
 }
 
@@ -132,6 +140,8 @@ mod tests {
         assert_eq!(power(&own, "").clocks, read.clocks);
         assert_eq!(power("", ""), Power::default());
         assert_eq!(power(&CPUFREQ.replace("rate_limit_us: 1000", "rate_limit_us: x"), "").clocks, []);
+        let still = power(&CPUFREQ.replace("400000 1300000", "0"), "").clocks;
+        assert!(still[0].frequencies.is_empty(), "a clock that stands still is none: {still:?}");
     }
 
     #[test]
@@ -146,5 +156,8 @@ mod tests {
         assert_eq!(powers(flags), [(400_000, 17), (1_300_000, 112)]);
         let off = format!("{CPUFREQ}{MODEL}").replace("aware: 1", "aware: 0");
         assert_eq!(power(&off, "").energy, []);
+        let absurd =
+            MODEL.replace("power: 112", "power: 18446744073709551615").replace("power: 17", "power: 0");
+        assert_eq!(power(&format!("{CPUFREQ}{absurd}"), "").energy, [], "no state is left");
     }
 }
