@@ -3,7 +3,7 @@
 //! Must not know: how averages age; it is only asked how often they did.
 
 use fairlab_analysis::statistics::median;
-use fairlab_event::{Event, Ns};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns};
 use fairlab_sim::Engine;
 
 use super::render::number;
@@ -50,19 +50,47 @@ const PUBLISHED_WITH: SchbenchTable = SchbenchTable {
     min: None,
 };
 
-/// What is run: a name, the kernel, the machine. The report's two kernels, those that cured it in another way, the first
-/// one without wakeups by energy, and the first one where idle states are left as slowly as the device tree allows.
-const RUNS: [(&str, &str, &str); 6] = [
-    ("v5.4", "v5.4", MACHINE),
-    ("v5.4+nohz-blocked-rate-limit", "v5.4+nohz-blocked-rate-limit", MACHINE),
-    ("v5.13", "v5.13", MACHINE),
-    ("v5.16", "v5.16", MACHINE),
-    ("v5.4, not by energy", "v5.4-732cd75b8c92-eb92692b2544-4892f51ad54d-af24bde8df20-2802bf3cd936", MACHINE),
-    ("v5.4, slow idle states", "v5.4", "chromebook8-idle"),
+/// What is run.
+struct Run {
+    name: &'static str,
+    kernel: &'static str,
+    machine: &'static str,
+    /// How long a group's task runs, us at full speed.
+    group_us: u32,
+}
+
+const fn run(name: &'static str, kernel: &'static str) -> Run {
+    Run { name, kernel, machine: MACHINE, group_us: GROUP_US }
+}
+
+/// The report's two kernels, those that cured it in another way, the first one without wakeups by energy, and the first
+/// one where idle states are left as slowly as the device tree allows; then the report's two where idle states are left
+/// as fast as its latencies ask for, and where groups run for longer, too.
+const RUNS: [Run; 10] = [
+    run("v5.4", WITHOUT),
+    run("v5.4+nohz-blocked-rate-limit", WITH),
+    run("v5.13", "v5.13"),
+    run("v5.16", "v5.16"),
+    run("v5.4, not by energy", "v5.4-732cd75b8c92-eb92692b2544-4892f51ad54d-af24bde8df20-2802bf3cd936"),
+    Run { machine: "chromebook8-idle", ..run("v5.4, slow idle states", WITHOUT) },
+    Run { machine: FITTED, ..run("v5.4, fitted idle states", WITHOUT) },
+    Run { machine: FITTED, ..run("patched, fitted idle states", WITH) },
+    Run { machine: FITTED, group_us: LONG_GROUP_US, ..run("v5.4, fitted, long groups", WITHOUT) },
+    Run { machine: FITTED, group_us: LONG_GROUP_US, ..run("patched, fitted, long groups", WITH) },
 ];
+
+/// The report's kernels.
+const WITHOUT: &str = "v5.4";
+const WITH: &str = "v5.4+nohz-blocked-rate-limit";
 
 /// The report's machine.
 const MACHINE: &str = "chromebook8";
+
+/// The same with idle states whose exits are fitted to the report's latencies.
+const FITTED: &str = "chromebook8-fit";
+
+/// The first of its big CPUs.
+const FIRST_BIG: Cpu = Cpu(6);
 
 /// A spinning worker's slice beside another one: half of the latency of 24 ms that eight CPUs have, us.
 const SLICE: u64 = 12_000;
@@ -71,9 +99,15 @@ const SLICE: u64 = 12_000;
 /// in one new-idle balance of eight CPUs: the root's and four groups' on each.
 const GROUPS: u32 = 4;
 
-/// How each of their tasks sleeps (ms, on average) and runs (us, at full speed): a moment, since they are inactive, and as
-/// often as the report's rate of updates without the patch asks for (200 a second; a fit).
-const DAEMONS: &str = "-p 17 -r 20";
+/// How long each of their tasks sleeps, on average, ms: as the report's rate of updates without the patch asks for (200 a
+/// second; a fit).
+const GROUP_PERIOD_MS: u32 = 17;
+
+/// How long it runs then, us at full speed: a moment, since the groups are inactive.
+const GROUP_US: u32 = 20;
+
+/// A fit to the 90th percentile of the report's tables.
+const LONG_GROUP_US: u32 = 140;
 
 /// Such a wakeup met a new-idle balance or something as long, us.
 const LONG_MIDDLE: u64 = 300;
@@ -90,10 +124,29 @@ struct Counted {
     longest: f64,
     /// The mean, us.
     mean: f64,
+    /// How long schbench ran, and how much of it on big CPUs.
+    ran: Ns,
+    ran_on_big: Ns,
+}
+
+impl Counted {
+    /// The share of schbench's running time that was on big CPUs, percent.
+    fn on_big(&self) -> f64 {
+        self.ran_on_big.0 as f64 * 100.0 / self.ran.0.max(1) as f64
+    }
 }
 
 impl Onlooker for Counted {
-    fn event(&mut self, _: &Event<'_>) {}
+    fn event(&mut self, event: &Event<'_>) {
+        if let EventKind::SchedStatRuntime { comm, runtime, .. } = &event.kind
+            && *comm == Comm::from("schbench")
+        {
+            self.ran += *runtime;
+            if event.cpu >= FIRST_BIG {
+                self.ran_on_big += *runtime;
+            }
+        }
+    }
 
     fn ended(&mut self, engine: &Engine) {
         let (kernel, counters) = (engine.kernel(), engine.counters());
@@ -115,6 +168,10 @@ struct Medians {
     /// In how many runs the 99th percentile is a slice or more, and in how many it is below 1 ms.
     p99_of_a_slice: usize,
     p99_short: usize,
+    /// In how many runs the 75th percentile is [`LONG_MIDDLE`] or more.
+    p75_long: usize,
+    /// The least, the middle and the largest share of schbench's running time on big CPUs, percent.
+    on_big: [f64; 3],
 }
 
 impl Medians {
@@ -127,7 +184,11 @@ impl Medians {
         let of_runs = |figure: fn(&Counted) -> f64| {
             median(&runs.iter().map(|(_, counted)| figure(counted)).collect::<Vec<_>>())
         };
+        let mut on_big = runs.iter().map(|(_, counted)| counted.on_big()).collect::<Vec<_>>();
+        on_big.sort_by(f64::total_cmp);
         Medians {
+            on_big: [on_big[0], median(&on_big), on_big[on_big.len() - 1]],
+            p75_long: tables.iter().filter(|table| table.percentiles[1] >= LONG_MIDDLE).count(),
             stacked: tables.iter().filter(|table| table.max >= SLICE).count(),
             p99_of_a_slice: tables.iter().filter(|table| table.p99() >= SLICE).count(),
             p99_short: tables.iter().filter(|table| table.p99() < 1000).count(),
@@ -143,17 +204,19 @@ impl Medians {
                 updates: of_runs(|counted| counted.updates),
                 longest: of_runs(|counted| counted.longest),
                 mean: of_runs(|counted| counted.mean),
+                ..Counted::default()
             },
         }
     }
 }
 
-/// Runs of one kernel with some number of groups, one a seed.
-fn plans(kernel: &'static str, machine: &'static str, groups: u32, seeds: u64) -> impl Iterator<Item = Plan> {
+/// Runs of one kind beside some number of groups, one a seed.
+fn plans(run: &Run, groups: u32, seeds: u64) -> impl Iterator<Item = Plan> {
+    let Run { kernel, machine, group_us, .. } = *run;
     (1..=seeds).map(move |seed| Plan {
         kernel,
         machine,
-        workload: format!("daemons -g {groups} -c 8 {DAEMONS} {COMMAND}"),
+        workload: format!("daemons -g {groups} -c 8 -p {GROUP_PERIOD_MS} -r {group_us} {COMMAND}"),
         duration: Ns::from_secs(7),
         seed,
     })
@@ -166,15 +229,14 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
 }
 
 fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()>, LabError> {
-    let runs = RUNS.iter().flat_map(|(_, kernel, machine)| plans(kernel, machine, GROUPS, seeds));
-    let all = runs.collect::<Vec<_>>();
+    let all = RUNS.iter().flat_map(|run| plans(run, GROUPS, seeds)).collect::<Vec<_>>();
     let Some(results) = bench.watch(&all, |_| Counted::default())? else { return Ok(None) };
     let medians = results.chunks(seeds as usize).map(Medians::of).collect::<Vec<_>>();
 
     report.heading("The report's run");
     report.text(format!(
         "{COMMAND} on chromebook8 (6 little and 2 big CPUs, one clock for each kind, schedutil, HZ 1000), beside {GROUPS} \
-         groups whose tasks run for 20 us every 17 ms on each CPU; how often is a fit to the report's 200 updates a second. \
+         groups whose tasks run for {GROUP_US} us every {GROUP_PERIOD_MS} ms on each CPU; how often is a fit to the report's 200 updates a second. \
          Medians of {seeds} runs.",
     ));
     report.verbatim(format!("v5.4\n{}", side_by_side(&PUBLISHED_WITHOUT, &medians[0].table)));
@@ -184,7 +246,8 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Opt
     ));
     kernels_table(report, &medians, seeds);
     by_chance(report, &medians[0], &medians[1], seeds);
-    long_middle(report, &medians[0].table, &medians[1].table);
+    long_middle(report, &medians);
+    two_modes(report, &medians, seeds);
     pictures(report, &medians[0].table, &medians[1].table);
     claims(report, &medians, seeds);
     report.keep(results.into_iter().map(|(run, _)| run));
@@ -192,18 +255,22 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Opt
 }
 
 fn kernels_table(report: &mut Report, medians: &[Medians], seeds: u64) {
-    let rows = RUNS.iter().zip(medians).map(|((name, ..), Medians { table, counted, stacked, .. })| {
-        let mut row = vec![(*name).to_string()];
-        row.extend(table.percentiles.map(|us| us.to_string()));
-        row.extend([
-            table.max.to_string(),
-            number(counted.updates),
-            number(counted.mean),
-            number(counted.longest),
-            format!("{stacked} of {seeds}"),
-        ]);
-        row
-    });
+    let rows = RUNS.iter().zip(medians).map(
+        |(Run { name, .. }, Medians { table, counted, stacked, p75_long, on_big, .. })| {
+            let mut row = vec![(*name).to_string()];
+            row.extend(table.percentiles.map(|us| us.to_string()));
+            row.extend([
+                table.max.to_string(),
+                number(counted.updates),
+                number(counted.mean),
+                number(counted.longest),
+                format!("{stacked} of {seeds}"),
+                format!("{p75_long} of {seeds}"),
+                on_big.map(number).join(", "),
+            ]);
+            row
+        },
+    );
     let header = [
         "kernel",
         "p50",
@@ -218,12 +285,16 @@ fn kernels_table(report: &mut Report, medians: &[Medians], seeds: u64) {
         "mean",
         "longest",
         "stacked",
+        "p75 long",
+        "big CPUs, %",
     ];
     report.table(&header, rows.collect());
     report.text(
         "Latencies in us. \"updates/s\": how often a second others age an idle CPU's load without being kicked. \"mean\", \
          \"longest\": new-idle balances, us; while one lasts, its CPU does not look idle and takes no interrupt. \"stacked\": \
-         runs whose longest wait is a slice of 12 ms or more. \"not by energy\": without 732cd75b8c92 and what follows it.",
+         runs whose longest wait is a slice of 12 ms or more. \"p75 long\": runs whose 75th percentile is 300 us or more. \"big \
+         CPUs\": the share of schbench's running time there, in the run with the least, the middle one and the one with the \
+         most. \"not by energy\": without 732cd75b8c92 and what follows it.",
     );
     report.text(
         "The queues that a new-idle balance meets, 35 to 40 in all, and what ageing one CPU's costs are from the discussion of \
@@ -233,16 +304,17 @@ fn kernels_table(report: &mut Report, medians: &[Medians], seeds: u64) {
     report.text(
         "The machine has an energy model, so a wakeup goes where the task takes the least energy, and whether that CPU is idle \
          is not asked: a worker may be put beside a spinning one and wait for its slice. That happens with and without the \
-         patch; what a single run of 5 s shows of it is chance. The middle of the published tables, 188 us and more with \
-         the patch, too, is beyond what the model's costs make: here an idle CPU wakes in idle_exit_ns. Of its idle states \
-         the device tree tells only the worst case, and where CPUs take that (\"slow idle states\") the median is several \
-         times the published one: what the device took is in between, and not published.",
+         patch; what a single run of 5 s shows of it is chance.",
     );
+}
+
+/// In how many of a hundred pairs of runs, one of each kernel, something is seen in `of` the one and `other` the other.
+fn pairs(of: usize, other: usize, seeds: u64) -> String {
+    number((of * other) as f64 * 100.0 / (seeds * seeds) as f64)
 }
 
 /// What one run of each, as the report has it, shows of the tail.
 fn by_chance(report: &mut Report, without: &Medians, with: &Medians, seeds: u64) {
-    let share = |of: usize, other: usize| number((of * other) as f64 * 100.0 / (seeds * seeds) as f64);
     report.text(format!(
         "p99 is a slice of 12 ms or more in {} of {seeds} runs without the patch and in {} with it, and below 1 ms in {} and \
          {}. So one run of each shows the report's contrast in {} % of cases, and its opposite in {} %.",
@@ -250,37 +322,65 @@ fn by_chance(report: &mut Report, without: &Medians, with: &Medians, seeds: u64)
         with.p99_of_a_slice,
         without.p99_short,
         with.p99_short,
-        share(without.p99_of_a_slice, with.p99_short),
-        share(with.p99_of_a_slice, without.p99_short),
+        pairs(without.p99_of_a_slice, with.p99_short, seeds),
+        pairs(with.p99_of_a_slice, without.p99_short, seeds),
     ));
 }
 
-/// How much of the table is beyond what new-idle balancing alone would add.
-fn long_middle(report: &mut Report, without: &SchbenchTable, with: &SchbenchTable) {
+/// How much of the tables is beyond what new-idle balancing alone would add.
+fn long_middle(report: &mut Report, medians: &[Medians]) {
     const LEVELS: [f64; 7] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9];
     let share = |table: &SchbenchTable| {
-        let short =
-            table.percentiles.iter().zip(LEVELS).filter(|&(&us, _)| us < LONG_MIDDLE).map(|(_, level)| level);
-        let long = table
-            .percentiles
-            .iter()
-            .zip(LEVELS)
-            .filter(|&(&us, _)| us >= LONG_MIDDLE)
-            .map(|(_, level)| level);
-        let (most, least) = (100.0 - short.fold(0.0, f64::max), 100.0 - long.fold(100.0, f64::min));
+        let of = |long: bool| {
+            let levels = table.percentiles.iter().zip(LEVELS);
+            levels.filter(move |&(&us, _)| (us >= LONG_MIDDLE) == long).map(|(_, level)| level)
+        };
+        let (most, least) = (100.0 - of(false).fold(0.0, f64::max), 100.0 - of(true).fold(100.0, f64::min));
         format!("{} to {} %", number(least), number(most))
     };
     report.text(format!(
         "Of the report's wakeups {} take {LONG_MIDDLE} us or more without the patch, and {} with it; here {} and {}. A worker is \
          woken after 64 ms of sleep, and waits for a new-idle balance only if its CPU goes idle in just that moment, which is \
-         chance here. The published waits lie near 200 us or near 640 us, and the 75th percentile changes from these to those; \
-         but a quarter of 212 samples is 25 % give or take 6 % by chance, so one run of each kernel does not tell that the \
-         share of the long ones has changed. What makes them long the report does not say. (Two of eight CPUs are big ones, \
-         and by the device tree those leave their idle states more slowly.)",
+         chance here. The report does not say what makes them long.",
         share(&PUBLISHED_WITHOUT),
         share(&PUBLISHED_WITH),
-        share(without),
-        share(with),
+        share(&medians[0].table),
+        share(&medians[1].table),
+    ));
+}
+
+/// Why the published waits may lie where they do, and what then decides on the 75th percentile.
+fn two_modes(report: &mut Report, medians: &[Medians], seeds: u64) {
+    let [slow, fitted, fitted_with, loaded, loaded_with] = [5, 6, 7, 8, 9].map(|index| &medians[index]);
+    let us = |medians: &Medians, percentile: usize| medians.table.percentiles[percentile];
+    report.text(format!(
+        "The published waits lie near 200 us or near 640 us on both kernels, and the 75th percentile goes from these to those. Such \
+         times are what CPUs take to leave idle states. In the first rows a CPU does so in idle_exit_ns, 2 us; in the worst \
+         case, the only one that the device tree tells (\"slow idle states\"), the median is {} us. By that tree big CPUs are \
+         slower at it than little ones. \"fitted idle states\" gives little CPUs 170 us and big ones 610 us, which is a fit: then \
+         the model's waits have these two modes, too, with the patch and without it, those of big CPUs and those of little ones. That the device's were the same two is a \
+         guess that fits its table.",
+        us(slow, 0),
+    ));
+    report.text(format!(
+        "So p75 is long in a run if more than a quarter of its wakeups are on big CPUs, and a quarter is one of the four workers. \
+         How many are hangs on what else runs, since a wakeup goes where energy is saved, and stays where it was if too little \
+         is. Beside groups that run for {GROUP_US} us it is {} and {} % of schbench's time in the middle run; where they run for \
+         {LONG_GROUP_US} us (\"long groups\", a fit to the published p90: {} and {} us here) {} and {} %, from {} to {} % by the run. \
+         p75 is long in {} of {seeds} such runs without the patch and in {} with it. One run of each shows the report's \
+         contrast in {} % of cases, and its opposite in {} %: in the model the patch is not what decides it.",
+        number(fitted.on_big[1]),
+        number(fitted_with.on_big[1]),
+        us(loaded, 2),
+        us(loaded_with, 2),
+        number(loaded.on_big[1]),
+        number(loaded_with.on_big[1]),
+        number(loaded.on_big[0].min(loaded_with.on_big[0])),
+        number(loaded.on_big[2].max(loaded_with.on_big[2])),
+        loaded.p75_long,
+        loaded_with.p75_long,
+        pairs(loaded.p75_long, seeds as usize - loaded_with.p75_long, seeds),
+        pairs(loaded_with.p75_long, seeds as usize - loaded.p75_long, seeds),
     ));
 }
 
@@ -388,9 +488,9 @@ fn claims_of_long_waits(
 
 /// What depends on the number of groups.
 fn slope(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()>, LabError> {
-    let kernels = RUNS[..3].iter().map(|&(_, kernel, _)| kernel).collect::<Vec<_>>();
-    let cells = SLOPE.iter().flat_map(|&groups| kernels.iter().map(move |&kernel| (kernel, groups)));
-    let all = cells.flat_map(|(kernel, groups)| plans(kernel, MACHINE, groups, seeds)).collect::<Vec<_>>();
+    let kernels = &RUNS[..3];
+    let cells = SLOPE.iter().flat_map(|&groups| kernels.iter().map(move |run| (run, groups)));
+    let all = cells.flat_map(|(run, groups)| plans(run, groups, seeds)).collect::<Vec<_>>();
     let Some(results) = bench.watch(&all, |_| Counted::default())? else { return Ok(None) };
     let medians = results.chunks(seeds as usize).map(Medians::of).collect::<Vec<_>>();
     report.heading("How it depends on the number of groups");
@@ -445,10 +545,8 @@ mod tests {
     fn going_idle_is_dear_only_where_others_load_is_aged_on_the_way() {
         let stop = AtomicBool::new(false);
         let bench = Bench { quick: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
-        let cells =
-            [("v5.4", GROUPS), ("v5.4+nohz-blocked-rate-limit", GROUPS), ("v5.13", GROUPS), ("v5.4", 0)];
-        let all =
-            cells.iter().flat_map(|&(kernel, groups)| plans(kernel, MACHINE, groups, 2)).collect::<Vec<_>>();
+        let cells = [(0, GROUPS), (1, GROUPS), (2, GROUPS), (0, 0)];
+        let all = cells.iter().flat_map(|&(run, groups)| plans(&RUNS[run], groups, 2)).collect::<Vec<_>>();
         let results = bench.watch(&all, |_| Counted::default()).expect("runs").expect("not stopped");
         let [dear, others @ ..] = [0, 1, 2, 3].map(|cell| Medians::of(&results[2 * cell..][..2]).counted);
         assert!(dear.updates > 100.0 && dear.longest > 250.0, "{dear:?}");

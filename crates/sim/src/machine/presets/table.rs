@@ -396,6 +396,28 @@ pub const PRESETS: &[Preset] = &[
         ..CHROMEBOOK
     },
     Preset {
+        name: "chromebook8-fit",
+        description: "the same Chromebook with 8 CPUs, whose ways out of idle states are fitted to the report's latencies",
+        idle_states: &[
+            (0, 7, 1, 1, false),
+            (0, 5, 170, 1774, false),
+            (6, 7, 610, 2207, false),
+            (0, 5, 170, 4001, false),
+            (6, 7, 610, 5555, false),
+        ],
+        sources: &[
+            ("topology", "as chromebook8, and so is all that is not named here"),
+            ("hz", "as chromebook8"),
+            (
+                "idle",
+                "a fit: the report's waits lie near 200 us and near 640 us, with the patch and without it; what they take \
+                       beyond a wakeup of 28 us is given to little and to big CPUs, of which the device tree has the big ones \
+                       leave more slowly. min-residency-us is the device tree's; the state of all CPUs together is left out",
+            ),
+        ],
+        ..CHROMEBOOK
+    },
+    Preset {
         name: "alder-lake24",
         description: "Intel Core i9-12900K: 24 CPUs, 8 cores of two threads and 8 of one, the former preferred (ITMT), HZ 250",
         cores_an_llc: 8,
