@@ -9,6 +9,7 @@ mod feature;
 mod left_out;
 mod log;
 mod name;
+mod settings;
 mod tunable;
 
 pub use behaviour::Behaviours;
@@ -17,6 +18,7 @@ pub use change::{Change, Effect, Release};
 pub use feature::{Feature, Features, Support};
 pub use log::{BUILDS, Build, LOG};
 pub use name::NameError;
+pub use settings::Settings;
 pub use tunable::{Tunable, TunableScaling, Tunables};
 
 pub(crate) use log::change;

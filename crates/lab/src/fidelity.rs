@@ -7,7 +7,6 @@
 
 pub mod beside;
 mod figures;
-mod kernel;
 pub mod page;
 
 use std::fs;
@@ -16,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use figures::{Counts, Fall, Figure, Figures};
 
-use crate::verify::{Agreement, Recording, VerifyOptions, holds_trace, verify};
+use crate::verify::{Agreement, Recording, VerifyOptions, holds_trace, kernel_of, verify};
 use crate::{LabError, Progress, workers};
 
 /// How deep below the given folder recordings are looked for.
@@ -182,7 +181,7 @@ fn judge(path: &Path, misses: usize) -> Outcome {
         Ok(recording) => recording,
         Err(error) => return Outcome::Unreadable(error),
     };
-    let known = match kernel::of(&recording, path) {
+    let known = match kernel_of(&recording, path) {
         Ok(known) => known,
         Err(error) => return Outcome::UnknownKernel(error),
     };

@@ -8,6 +8,7 @@
 
 mod contradiction;
 mod hierarchy;
+mod kernel;
 mod power;
 mod probe;
 mod record;
@@ -31,6 +32,7 @@ use hierarchy::{Evidence, Hierarchy};
 use record::{Record, What};
 use walker::Walker;
 
+pub(crate) use kernel::of as kernel_of;
 pub(crate) use recording::{CgroupLine, Recording, TaskLine, holds_trace};
 pub(crate) use sched_info::list;
 pub use tally::{Baseline, Kind, KindTally, Miss, Share};
@@ -92,8 +94,15 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let (topology, tick) = machine(&recording, options)?;
     let (trace, release, probed) =
         (recording.trace.clone(), recording.release.clone(), recording.shows_weights);
-    let (notes, nr_cpus) = (recording.notes(), topology.nr_cpus());
-    let start = || Walker::new(generation.clone(), topology, tick, recording, options.misses);
+    let (mut notes, nr_cpus) = (recording.notes(), topology.nr_cpus());
+    // What the kernel came with is its generation's matter, what was set is not.
+    let own = kernel_of(&recording, path).map_or_else(|_| generation.clone(), |known| known.generation);
+    let settings = recording.settings.other_than(&own, nr_cpus);
+    let (as_set, changed) = generation.clone().set_as(&settings, nr_cpus);
+    if !changed.is_empty() {
+        notes.push(format!("the recorded kernel was set otherwise, and is followed: {}", changed.join(", ")));
+    }
+    let start = || Walker::new(as_set, topology, tick, recording, options.misses);
     let walker = caught(start)
         .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;
     let mut feed = Feed { walker, events: 0, present: Present::default() };

@@ -84,6 +84,14 @@ impl Generation {
         Ok(generation)
     }
 
+    /// Switches a feature that it has.
+    pub(super) fn set_feature(&mut self, feature: Feature, enabled: bool) {
+        self.features.set(feature, enabled);
+        if feature == Feature::Eevdf && !enabled {
+            self.behaviours.pick_as_before_eevdf();
+        }
+    }
+
     /// Whether the rules are the same with these changes toggled.
     fn stays_alike_without(&self, toggled: &[usize]) -> bool {
         let plain = Generation::fold(String::new(), self.applied.clone());
@@ -152,7 +160,7 @@ fn find_change(name: &str) -> Option<usize> {
     LOG.iter().position(|change: &Change| change.is_called(name))
 }
 
-fn find_feature(name: &str) -> Option<(Feature, bool)> {
+pub(super) fn find_feature(name: &str) -> Option<(Feature, bool)> {
     let (name, enabled) = name.strip_prefix("NO_").map_or((name, true), |name| (name, false));
     Feature::ALL.iter().find(|feature| feature.name() == name).map(|&feature| (feature, enabled))
 }
@@ -239,10 +247,7 @@ fn switch(generation: &mut Generation, feature: Feature, enabled: bool) -> Resul
             "it is from v7.1 on (9213aa4784cf)",
         );
     }
-    generation.features.set(feature, enabled);
-    if feature == Feature::Eevdf && !enabled {
-        generation.behaviours.pick_as_before_eevdf();
-    }
+    generation.set_feature(feature, enabled);
     Ok(())
 }
 

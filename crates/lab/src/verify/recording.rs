@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fairlab_event::{Ns, Pid};
+use fairlab_kernel::generation::Settings;
 use fairlab_kernel::open_loop::RecordedAverages;
 use fairlab_kernel::{Bandwidth, CpuMask, Topology};
 
@@ -36,6 +37,8 @@ pub(crate) struct Recording {
     /// Whether the kernel is a preemptible one, by what `uname -v` says.
     pub preemptible: bool,
     pub topology: Option<Topology>,
+    /// How the kernel was set.
+    pub settings: Settings,
     pub power: Power,
     pub debug: Option<SchedDebug>,
     pub tasks: Vec<TaskLine>,
@@ -152,6 +155,7 @@ impl Recording {
             hz: meta.get("HZ").and_then(serde_json::Value::as_u64),
             preemptible: info.lines().any(|line| line.starts_with("uname:") && line.contains(" PREEMPT")),
             topology: sched_info::topology(&info),
+            settings: sched_info::settings(&info),
             power: power::power(&info, &beside("frequencies-start.txt").unwrap_or_default()),
             debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
             tasks: beside("tasks-start.txt").map_or_else(Vec::new, |text| tasks(&text)),

@@ -1,9 +1,10 @@
-//! The recorded machine as `sched_info.txt` lists it: CPUs, nodes and how far they are.
+//! The recorded machine as `sched_info.txt` lists it: CPUs, nodes and how far they are, and how its kernel was set.
 //!
 //! Must not know: what the model decides.
 
 use std::fmt::Write;
 
+use fairlab_kernel::generation::Settings;
 use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 
@@ -41,6 +42,20 @@ pub(super) fn topology(info: &str) -> Option<Topology> {
         Err(_) => topology,
     };
     Some(topology.of_platform(platform(info)))
+}
+
+/// How the kernel was set: `/sys/kernel/debug/sched/features: …`, of older ones `/sys/kernel/debug/sched_features: …`, tunables there
+/// or `/proc/sys/kernel/sched_latency_ns: …`.
+pub(super) fn settings(info: &str) -> Settings {
+    const ROOMS: [&str; 3] =
+        ["/sys/kernel/debug/sched/", "/sys/kernel/debug/sched_", "/proc/sys/kernel/sched_"];
+    let mut settings = Settings::default();
+    for (file, text) in info.lines().filter_map(|line| line.split_once(": ")) {
+        if let Some(name) = ROOMS.iter().find_map(|room| file.strip_prefix(room)) {
+            settings.read_file(name, text);
+        }
+    }
+    settings
 }
 
 /// Whether domains are listed, and no CPU shares a cache in any: device trees need not tell of caches.
@@ -168,6 +183,23 @@ mod tests {
         assert_ne!(topology.place(Cpu(1)).core, topology.place(Cpu(2)).core);
         assert_eq!(topology.place(Cpu(0)).llc, topology.place(Cpu(3)).llc);
         assert!(super::topology("cpu1: threads 1 core 1 node 0\n").is_none(), "CPU 0 is missing");
+    }
+
+    #[test]
+    fn the_kernels_settings_are_read_from_wherever_it_lists_them() {
+        let changed = |kernel: &str, info: &str| {
+            kernel.parse::<Generation>().expect(kernel).set_as(&settings(info), 2).1.join(" ")
+        };
+        let old =
+            "/sys/kernel/debug/sched_features: NO_LAST_BUDDY\n/proc/sys/kernel/sched_latency_ns: 5000000\n";
+        assert_eq!(changed("debian-5.10", old), "NO_LAST_BUDDY latency_ns=5000000");
+        let new = "uname: Linux h 6.12.1\n/sys/kernel/debug/sched/features: NO_SIS_UTIL\n\
+                   /sys/kernel/debug/sched/base_slice_ns: 3000000\n/proc/sys/kernel/sched_cfs_bandwidth_slice_us: 1000\n";
+        assert_eq!(
+            changed("debian-6.12", new),
+            "NO_SIS_UTIL base_slice_ns=3000000 cfs_bandwidth_slice_ns=1000000"
+        );
+        assert_eq!(changed("debian-6.12", "cpu0: threads 0 core 0 package 0 node 0\n"), "");
     }
 
     /// A kernel that has not been told of caches shares none, whatever lies in one package.

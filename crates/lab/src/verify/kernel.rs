@@ -6,12 +6,12 @@ use std::path::Path;
 
 use fairlab_kernel::Generation;
 
+use super::Recording;
 use crate::LabError;
-use crate::verify::Recording;
 
 /// A recording's kernel.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(crate) struct Known {
     pub generation: Generation,
     /// What is said of the kernel and the model does not know, a sentence each.
     pub left_out: Vec<String>,
@@ -24,7 +24,7 @@ const OWN_CHANGES: [(&str, &str); 1] = [("6.6.9noeabfix", "scale-deadline-off-rq
 ///
 /// # Errors
 /// Nothing names a kernel, or the one that is named is not modelled.
-pub(super) fn of(recording: &Recording, folder: &Path) -> Result<Known, LabError> {
+pub(crate) fn of(recording: &Recording, folder: &Path) -> Result<Known, LabError> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let named = recording.release.as_deref().filter(|release| !release.is_empty()).unwrap_or(&name);
     let Some(base) = base(named, recording.source.as_deref().unwrap_or_default()) else {
