@@ -42,6 +42,17 @@ pub(super) const SIS: [(&str, &str, &str); 18] = [
     ("SIS Recent Success Rate", "26.87", "26.57"),
 ];
 
+/// The share of searches that failed, without the patch (SIS Failures, SIS Search).
+pub(super) const FAILED: f64 = 2_944_874_939.0 / 5_596_677_950.0;
+
+/// The share of all operations that was done with at least as many pairs as the machine has CPUs, without the patch; every
+/// number of clients ran for the same time.
+pub(super) fn share_beyond_cpus(cpus: u32) -> f64 {
+    let speeds = HMEAN.iter().map(|&(clients, base, ..)| (clients, base));
+    let beyond = speeds.clone().filter(|&(clients, _)| clients >= cpus).map(|(_, base)| base).sum::<f64>();
+    beyond / speeds.map(|(_, base)| base).sum::<f64>()
+}
+
 /// Ours, in the order of [`SIS`].
 pub(super) fn rows(ttwu_count: u64, ttwu_local: u64, sis: &SisCounters) -> Vec<String> {
     let summary = sis.summary();
