@@ -22,7 +22,7 @@ use crate::energy::EnergyModel;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::GroupTimer;
 use crate::fair::load::UPTIME;
-use crate::generation::behaviour::{Placement, Reschedule};
+use crate::generation::behaviour::{LatencyCount, Placement, Reschedule};
 use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
 use crate::open_loop::GivenWeights;
@@ -381,6 +381,19 @@ impl Scheduler {
     }
 }
 
+/// How many tasks fit into one latency; `written` are latency and granularity in force. Scaling leaves the quotient as it is.
+///
+/// Kernel: `sched_nr_latency`, `sched_proc_update_handler()`; from v5.13 (8a99b6833c88) only `sched_update_scaling()` counts anew.
+fn nr_latency(generation: &Generation, written: [u64; 2]) -> u64 {
+    let own =
+        [Tunable::Latency, Tunable::MinGranularity].map(|tunable| generation.tunables.normalised(tunable));
+    let [latency, granularity] = match generation.behaviours.latency_count {
+        LatencyCount::Written => written,
+        LatencyCount::Unwritten => own.map(Option::unwrap_or_default),
+    };
+    latency.div_ceil(granularity.max(1))
+}
+
 impl Sysctl {
     fn new(generation: &Generation, nr_cpus: usize, tick: Ns) -> Sysctl {
         let value = |tunable| generation.tunables.effective(tunable, nr_cpus);
@@ -395,9 +408,8 @@ impl Sysctl {
             idle_min_granularity: value(Tunable::IdleMinGranularity).unwrap_or(0),
             wakeup_granularity: value(Tunable::WakeupGranularity).unwrap_or(0),
             base_slice,
-            normalised_slice: generation.tunables.effective(Tunable::BaseSlice, 1).unwrap_or(base_slice),
-            // Scaling leaves the quotient as it is; a value written by the user changes it.
-            nr_latency: latency.div_ceil(min_granularity.max(1)),
+            normalised_slice: generation.tunables.normalised(Tunable::BaseSlice).unwrap_or(base_slice),
+            nr_latency: nr_latency(generation, [latency, min_granularity]),
             bandwidth_slice: value(Tunable::BandwidthSlice).unwrap_or(0),
             tick: tick.0,
             hz: Ns::from_secs(1).0 / tick.0.max(1),

@@ -16,7 +16,7 @@ mod place;
 mod preempt;
 mod queue;
 mod reweight;
-mod slice;
+pub(crate) mod slice;
 mod statistics;
 mod tick;
 mod yielding;

@@ -138,6 +138,7 @@ fn describe(effect: &Effect) -> String {
         Effect::Domain(effect) => format!("domains: {}", effect.describe()),
         Effect::GovernorHook(rule) => format!("governor: {}", rule.describe()),
         Effect::NiceChange(rule) => format!("other nice level: {}", rule.describe()),
+        Effect::LatencyCount(rule) => format!("tasks of a latency: {}", rule.describe()),
         Effect::LonePrioChange(rule) => format!("other priority of a lone task: {}", rule.describe()),
         Effect::NotModelled(what) => format!("not modelled: {what}"),
     }

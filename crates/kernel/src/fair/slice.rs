@@ -45,3 +45,26 @@ impl Scheduler {
         all.peek().is_some() && all.all(|se| self.is_idle_policy(se))
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use crate::ablation::Situation;
+    use crate::testbed::Bed;
+
+    /// The slice of one of 12 equal tasks on two CPUs where 24 ms instead of 12 have been written for the latency.
+    fn slice_of_twelve(kernel: &str) -> u64 {
+        let mut bed = Bed::new(&format!("{kernel},latency_ns=24000000"), 2, 1);
+        let tasks = (0..12).map(|_| bed.spawn(0, 0)).collect::<Vec<_>>();
+        let se = bed.scheduler.tasks[tasks[0].index()].se;
+        bed.scheduler.sched_slice(bed.scheduler.se(se).cfs_rq, se)
+    }
+
+    /// 16 tasks of 1.5 ms fit into 24 ms, and 8 into 12.
+    #[test]
+    fn a_written_latency_is_for_as_many_tasks_as_before_it_or_as_fit_into_it() {
+        assert_eq!(slice_of_twelve("debian-5.10") / 1000, 1_999);
+        assert_eq!(slice_of_twelve("debian-6.1"), 1_500_000);
+    }
+
+    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("tunables-in-debugfs", slice_of_twelve)];
+}

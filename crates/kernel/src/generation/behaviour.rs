@@ -255,6 +255,14 @@ behaviours! {
         Tested = "if it waits, it is tested as if woken; if it runs and weighs less, it is rescheduled",
     }
 
+    /// How many tasks are said to fit into one latency (`sched_nr_latency`) where latency or granularity have been written.
+    LatencyCount {
+        /// As many as fit.
+        Written = "tasks of a latency are counted anew when it is written",
+        /// As many as before: the files are plain numbers.
+        Unwritten = "as many tasks fit into a latency as before it was written",
+    }
+
     /// What a change of priority of a fair task leads to that is alone on its CPU.
     LonePrioChange {
         /// The same as of others.
@@ -389,6 +397,8 @@ pub struct Behaviours {
     pub io_boost: IoBoost,
     /// See [`NiceChange`].
     pub nice_change: NiceChange,
+    /// See [`LatencyCount`].
+    pub latency_count: LatencyCount,
     /// See [`LonePrioChange`].
     pub lone_prio_change: LonePrioChange,
     /// See [`GovernorHook`].
@@ -464,6 +474,7 @@ impl Behaviours {
             ("fork placement", self.fork_placement.describe(), true),
             ("empty group", self.empty_group.describe(), true),
             ("other nice level", self.nice_change.describe(), true),
+            ("tasks of a latency", self.latency_count.describe(), !deadlines),
             ("other priority of a lone task", self.lone_prio_change.describe(), true),
             ("headroom", self.headroom.describe(), true),
             ("use by the deadline class", self.deadline_use.describe(), true),

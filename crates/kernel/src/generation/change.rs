@@ -5,8 +5,8 @@ use std::fmt;
 use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DeadlineUse, DelayedInTest, DelayedLag, EmptyGroup,
     ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit,
-    LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule, Reweight, RtLimit,
-    SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption, Yield,
+    LatencyCount, LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule,
+    Reweight, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption, Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::balance::BalanceEffect;
@@ -114,6 +114,8 @@ pub enum Effect {
     NiceChange(NiceChange),
     /// Another answer to a lone task's new priority.
     LonePrioChange(LonePrioChange),
+    /// Another [`LatencyCount`].
+    LatencyCount(LatencyCount),
     /// Another hook for governors.
     GovernorHook(GovernorHook),
     /// Another rule for balancing.
@@ -173,6 +175,7 @@ impl Effect {
             Effect::RtLimit(rule) => behaviours.rt_limit = rule,
             Effect::NiceChange(rule) => behaviours.nice_change = rule,
             Effect::LonePrioChange(rule) => behaviours.lone_prio_change = rule,
+            Effect::LatencyCount(rule) => behaviours.latency_count = rule,
             Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
             Effect::Balance(effect) => effect.apply(&mut generation.balance),
             Effect::Domain(effect) => effect.apply(&mut generation.domain),

@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 use super::behaviour::{
     Arithmetic, AverageRounding, Behaviours, BuddyClearing, DeadlineUse, DelayedInTest, DelayedLag,
     EmptyGroup, ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation,
-    LagLimit, LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule, Reweight,
-    RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption, Yield,
+    LagLimit, LatencyCount, LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request,
+    Reschedule, Reweight, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption,
+    Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::left_out::LEFT_OUT_CHANGES;
@@ -90,6 +91,7 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     governor_hook: GovernorHook::EveryQueueUpdate,
     nice_change: NiceChange::Reschedules,
     lone_prio_change: LonePrioChange::LikeOthers,
+    latency_count: LatencyCount::Written,
 };
 
 /// A kernel that somebody built: a release with back-ports.
@@ -208,6 +210,9 @@ const POLICY_CHANGES: &[Change] = &[
     change("0c2de3f054a5", "alt-slice", (5, 13), "sched,fair: Alternative sched_slice()", &[
         Effect::AddFeature(Feature::AltPeriod, true),
         Effect::AddFeature(Feature::BaseSlice, true),
+    ]),
+    change("8a99b6833c88", "tunables-in-debugfs", (5, 13), "sched: Move SCHED_DEBUG sysctl to debugfs", &[
+        Effect::LatencyCount(LatencyCount::Unwritten),
     ]),
     change("8f1b971b4750", "governor-headroom", (5, 14), "sched/cpufreq: Consider reduced CPU capacity in energy calculation", &[
         Effect::Headroom(Headroom::OnUtilization),

@@ -114,6 +114,11 @@ impl Tunables {
         self.set_by_user[tunable as usize]
     }
 
+    /// Its default before it is scaled, whatever has been written.
+    pub fn normalised(&self, tunable: Tunable) -> Option<u64> {
+        self.normalised[tunable as usize]
+    }
+
     /// Whether the generation has it.
     pub fn has(&self, tunable: Tunable) -> bool {
         self.normalised[tunable as usize].is_some()
