@@ -47,7 +47,7 @@ use super::tally::Tally;
 use super::window::Window;
 use groups::Groups;
 use judging::Judged;
-use selections::{Selection, SyncVotes};
+use selections::{Alike, Selection, SyncVotes};
 use state::{CpuInfo, Knowledge, MovedWhileWaking, Placed, TaskInfo};
 use traced::TracedStep;
 use unnamed::Unnamed;
@@ -104,7 +104,7 @@ pub(super) struct Walker {
     to_lay: Vec<(Ns, Cpu)>,
     /// Selections of CPUs that are under way, and what is known of them.
     selections: Vec<Selection>,
-    sync_votes: BTreeMap<Comm, SyncVotes>,
+    sync_votes: BTreeMap<Alike, SyncVotes>,
     /// Whether the trace shows points of queues' time lines.
     points_shown: bool,
     /// Whether probes show how far searches go, and where CPUs are selected.

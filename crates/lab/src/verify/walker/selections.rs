@@ -42,6 +42,8 @@ pub(super) struct Selection {
     shown: bool,
     /// All answers, by possibility of `sync`.
     answers: [CpuMask; 2],
+    /// CPUs that a search chooses that goes only as far as any does, and those that one of the whole cache chooses.
+    by_reach: [CpuMask; 2],
     /// CPUs that are chosen if waker or wakee have woken others less or more often than the core counts.
     by_flips: CpuMask,
     /// All CPUs that may be chosen by when they went idle, which nothing tells of some.
@@ -62,7 +64,17 @@ enum Asked {
 /// Instants at which one selection is asked for at most.
 const INSTANTS_MAX: u32 = 64;
 
-/// How often a waker's wakeups looked like those of one that is about to sleep, and how often not.
+/// Wakeups of which one tells of another whether the waker is about to sleep, from the most alike on: who waits on a pipe is
+/// woken by promises, who waits for a lock is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Alike {
+    Pair(Pid, Pid),
+    Wakee(Pid),
+    Waker(Pid),
+    Name(Comm),
+}
+
+/// How often wakeups looked like those of one that is about to sleep, and how often not.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SyncVotes {
     sync: u32,
@@ -219,7 +231,7 @@ impl Walker {
     }
 
     /// The model's decision, and what it would be with other bounds for its search where the bound is not known.
-    fn ask_within_bounds(&mut self, open: &Selection, sync: bool) -> Vec<CpuDecision> {
+    fn ask_within_bounds(&mut self, open: &mut Selection, sync: bool) -> Vec<CpuDecision> {
         let kind = match open.kind {
             Asked::Wakeup => WakeKind::Wakeup { sync },
             Asked::Fork => WakeKind::Fork,
@@ -249,14 +261,35 @@ impl Walker {
                 self.sched.force_nr_idle_scan(open.here, known);
             }
         } else if features.enabled(Feature::SisProp) && !self.cost_shown {
-            let (cost, idle) = (self.sched.avg_scan_cost(open.here), self.sched.avg_idle(open.here));
-            for (cost, idle) in [(u64::MAX >> 16, idle), (0, u64::MAX >> 16)] {
-                self.sched.force_scan_limits(open.here, cost, idle);
-                decisions.push(self.sched.select_task_rq(open.task, open.here, kind));
+            let reaches = self.ask_reaches(open, kind);
+            if sync == self.likely_sync(open) {
+                reaches.iter().zip(&mut open.by_reach).for_each(|(decision, cpus)| cpus.set(decision.cpu));
             }
-            self.sched.force_scan_limits(open.here, cost, idle);
+            decisions = match self.cpus[open.here.index()].searches_go_far {
+                Some(far) => vec![reaches[usize::from(far)], decisions[0], reaches[usize::from(!far)]],
+                None => [decisions, reaches.to_vec()].concat(),
+            };
         }
         decisions
+    }
+
+    /// What a search chooses that has cost much lately, and one that has cost nothing.
+    fn ask_reaches(&mut self, open: &Selection, kind: WakeKind) -> [CpuDecision; 2] {
+        let (cost, idle) = (self.sched.avg_scan_cost(open.here), self.sched.avg_idle(open.here));
+        let reaches = [(u64::MAX >> 16, idle), (0, u64::MAX >> 16)].map(|(cost, idle)| {
+            self.sched.force_scan_limits(open.here, cost, idle);
+            self.sched.select_task_rq(open.task, open.here, kind)
+        });
+        self.sched.force_scan_limits(open.here, cost, idle);
+        reaches
+    }
+
+    /// How far a CPU's searches go hangs on what its last ones have cost, which only probes show: as far as the last one that tells.
+    fn learn_reach(&mut self, open: &Selection, kernel: Cpu) {
+        let [near, far] = open.by_reach.map(|cpus| cpus.contains(kernel));
+        if near != far {
+            self.cpus[open.here.index()].searches_go_far = Some(far);
+        }
     }
 
     /// Whether the waker is likely to promise that it sleeps: what its earlier wakeups looked like.
@@ -264,8 +297,14 @@ impl Walker {
         if let Some(sync) = open.sync {
             return sync;
         }
-        let waker = self.sched.task(self.sched.curr(open.here)).comm();
-        self.sync_votes.get(&waker).is_none_or(|votes| votes.sync >= votes.other)
+        let votes = self.alike(open).into_iter().find_map(|alike| self.sync_votes.get(&alike));
+        votes.is_none_or(|votes| votes.sync >= votes.other)
+    }
+
+    fn alike(&self, open: &Selection) -> [Alike; 4] {
+        let waker = self.sched.curr(open.here);
+        let (by, name) = (self.pid_of(waker), self.sched.task(waker).comm());
+        [Alike::Pair(by, open.pid), Alike::Wakee(open.pid), Alike::Waker(by), Alike::Name(name)]
     }
 
     /// A probe shows a selection beginning, and the state that it finds.
@@ -407,6 +446,7 @@ impl Walker {
             _ => Verdict::Miss(case),
         };
         self.vote_on_sync(&open, kernel);
+        self.learn_reach(&open, kernel);
         let judged = Judged { record, kind: Kind::WakeupCpu, case, queue: self.root_queue(prev) };
         if !matches!(verdict, Verdict::NotJudged(_)) && self.warm {
             self.tally.count_baseline(Kind::WakeupCpu, "it stays on the CPU it last ran on", kernel == prev);
@@ -446,12 +486,15 @@ impl Walker {
         if open.kind != Asked::Wakeup || (open.sync.is_some() && !open.shown) {
             return;
         }
-        let waker: Comm = self.sched.task(self.sched.curr(open.here)).comm();
-        let votes = self.sync_votes.entry(waker).or_default();
-        match (open.sync, open.answers.map(|cpus| cpus.contains(kernel))) {
-            (Some(true), _) | (None, [false, true]) => votes.sync += 1,
-            (Some(false), _) | (None, [true, false]) => votes.other += 1,
-            (None, _) => {}
+        let sync = match (open.sync, open.answers.map(|cpus| cpus.contains(kernel))) {
+            (Some(known), _) => known,
+            (None, [false, true]) => true,
+            (None, [true, false]) => false,
+            (None, _) => return,
+        };
+        for alike in self.alike(open) {
+            let votes = self.sync_votes.entry(alike).or_default();
+            *(if sync { &mut votes.sync } else { &mut votes.other }) += 1;
         }
     }
 }
@@ -471,6 +514,7 @@ impl Selection {
             answer: None,
             shown: false,
             answers: [CpuMask::EMPTY; 2],
+            by_reach: [CpuMask::EMPTY; 2],
             by_flips: CpuMask::EMPTY,
             by_idle_time: CpuMask::EMPTY,
             instants: 0,

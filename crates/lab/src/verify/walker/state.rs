@@ -197,6 +197,8 @@ pub(super) struct CpuInfo {
     /// The flag as its last event showed it.
     pub resched_shown: bool,
     pub pending_since: u64,
+    /// Whether a search for an idle CPU by code on this one went over the whole cache when it last showed, or as little far as any.
+    pub searches_go_far: Option<bool>,
     /// The CPU whose running task code on this one has just charged.
     pub charged: Option<Cpu>,
     /// The charge that it has just reported asks for a reschedule.
