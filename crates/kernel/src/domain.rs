@@ -19,6 +19,7 @@ mod tests;
 
 use fairlab_event::Cpu;
 
+pub(crate) use capacity::GroupExtent;
 pub use changes::{DOMAIN_CHANGES, DomainEffect};
 pub use flags::SdFlags;
 pub use rules::{
@@ -222,6 +223,7 @@ pub struct Domains {
     shared: Vec<DomainShared>,
     cpus: Vec<CpuDomains>,
     cpu_capacity_orig: Vec<u64>,
+    cpu_capacity: Vec<u64>,
     root: RootDomain,
 }
 

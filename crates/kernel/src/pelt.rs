@@ -49,7 +49,7 @@ pub use entity::{FairInitialUtil, IdleCpuTimes};
 pub use group::GroupEntity;
 pub use queue::{CfsRqLoad, Removed, RunnableLoad};
 pub use rules::{
-    AttachLoadSum, AttachPoint, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
+    AttachLoadSum, AttachPoint, ClassChange, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
     GroupRunnableSum, IdleSync, InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag,
     PeltRules, QueueDecay, RunnableBoost, RunnableKind, Signal, SignalSync, SumSync, SyncSite,
     TgContribution, ThrottleClock, UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin,

@@ -4,7 +4,7 @@ use fairlab_event::Ns;
 
 use crate::entity::CfsRqId;
 use crate::pelt::{RqClock, SchedAvg};
-use crate::rt::RtRq;
+use crate::rt::{RtRq, RtTime};
 use crate::schedstat::RqCounters;
 use crate::select::IdleTime;
 use crate::task::{Task, TaskId};
@@ -37,6 +37,8 @@ pub(crate) struct Rq {
     pub avg_rt: SchedAvg,
     /// The same of threads that set clocks.
     pub avg_dl: SchedAvg,
+    /// What real-time tasks have used of late, to v4.18.
+    pub rt_time: RtTime,
     /// Wakeups on their way here through the wake list (`ttwu_pending`).
     pub ttwu_pending: u32,
     pub cfs_tasks: TaskList,
@@ -72,6 +74,7 @@ impl Rq {
             rt: RtRq::default(),
             avg_rt: SchedAvg::default(),
             avg_dl: SchedAvg::default(),
+            rt_time: RtTime::default(),
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
             leaf_cfs_rqs: Vec::new(),

@@ -4,9 +4,11 @@
 //! something less urgent.
 
 mod bandwidth;
+mod time;
 
 use fairlab_event::{Cpu, EventKind, Ns};
 
+use crate::balance::LeftForFair;
 use crate::core::Scheduler;
 use crate::decision::{
     CpuDecision, PreemptDecision, PreemptReason, Search, SelectReason, TickDecision, TickReason,
@@ -15,7 +17,8 @@ use crate::task::{Policy, Task, TaskId};
 pub(crate) use bandwidth::RtPeriod;
 use bandwidth::RtRuntime;
 #[cfg(test)]
-pub(crate) use bandwidth::tests::SITUATIONS;
+pub(crate) use tests::SITUATIONS;
+pub(crate) use time::RtTime;
 
 /// How long a round-robin task runs before the next one of its priority does (`RR_TIMESLICE`).
 const ROUND_ROBIN_SLICE: u64 = 100_000_000;
@@ -97,6 +100,10 @@ impl Scheduler {
             let task = &self.tasks[task.index()];
             let (comm, pid) = (task.comm, task.pid);
             self.report(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime: None });
+        }
+        if self.generation.balance.left_for_fair == LeftForFair::ShareOfTime {
+            let scale = self.cpu_scale(cpu).frequency;
+            self.rqs[cpu.index()].rt_time.charge(runtime.0 * scale, now);
         }
         if self.charge_rt_limit(cpu, runtime.0) {
             self.resched_curr(cpu, "update_curr_rt");
@@ -196,7 +203,8 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use crate::ablation::Situation;
     use crate::cpumask::CpuMask;
     use crate::task::Policy;
     use crate::testbed::{Bed, MS};
@@ -228,6 +236,26 @@ mod tests {
             let ran = bed.run(0, 250);
             assert_eq!(ran.iter().position(|&task| task != first), turn, "{policy:?}");
         }
+    }
+
+    pub(crate) const SITUATIONS: &[(&str, Situation)] =
+        &[super::bandwidth::tests::SHARE, ("class-change-runtime", used_after_turning)];
+
+    /// How much of a CPU real-time tasks have used whose only task turned to them a while ago, after 64 ms among the fair ones.
+    fn used_after_turning(kernel: &str) -> u64 {
+        let mut bed = Bed::new(kernel, 1, 1);
+        let task = bed.spawn(0, 0);
+        bed.run(0, 64);
+        bed.at(0);
+        bed.scheduler.set_scheduler(task, Policy::Fifo(1), 0, None);
+        bed.run(0, 4);
+        bed.scheduler.rqs[0].avg_rt.util_avg
+    }
+
+    #[test]
+    fn what_a_task_ran_before_it_turned_to_real_time_was_counted_to_v5_13() {
+        let used = ["v5.13", "v5.14"].map(used_after_turning);
+        assert!(used[0] > 700 && (60..100).contains(&used[1]), "{used:?}");
     }
 
     #[test]

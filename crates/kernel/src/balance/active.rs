@@ -13,14 +13,25 @@ use crate::schedstat::CpuIdleType;
 use crate::task::TaskId;
 
 impl Scheduler {
-    /// Whether the machine itself is a reason to push a running task: a CPU that is too small, or less preferred.
+    /// Whether the machine itself is a reason to push a running task: a CPU that is too small or less preferred, or of which
+    /// other classes leave too little.
     ///
     /// Kernel: `voluntary_active_balance()`, later part of `need_active_balance()`, kernel/sched/fair.c.
-    /// Departs: other classes leave fair tasks all of a CPU, so that a reduced capacity is never a reason.
     pub(super) fn voluntary_active_balance(&self, attempt: &Attempt, source: Cpu) -> bool {
         self.asym_active_balance(attempt, source)
+            || self.has_more_left(attempt, source)
             || attempt.migration == MigrationType::Misfit
             || attempt.takes_misfit
+    }
+
+    /// Whether an idle CPU has more left for the only fair task of one of which other classes use much.
+    fn has_more_left(&self, attempt: &Attempt, source: Cpu) -> bool {
+        let sd = self.domain(attempt.cpu, attempt.level);
+        attempt.idle != CpuIdleType::NotIdle
+            && self.waiting_tasks(source) == 1
+            && self.has_reduced_capacity(source, sd)
+            && self.capacity_of(source) * u64::from(sd.imbalance_pct)
+                < self.capacity_in(attempt, attempt.dest) * 100
     }
 
     /// Whether tries have failed often enough to push a running task.

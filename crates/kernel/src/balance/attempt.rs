@@ -12,12 +12,12 @@ use crate::balance::imbalance::{Balancing, Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
 use crate::balance::reasons::{Balanced, TaskReason};
 use crate::balance::rules::{
-    AllPinned, Balancer, CountedFailures, EnergyBalance, PendingWakeup, PushFailures,
+    AllPinned, Balancer, Comparison, CountedFailures, EnergyBalance, PendingWakeup, PushFailures,
 };
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
-use crate::domain::SdFlags;
+use crate::domain::{GroupExtent, SdFlags};
 use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
 
@@ -40,6 +40,8 @@ pub(super) struct Attempt {
     pub takes_misfit: bool,
     /// Loads of the past count, too (LB_BIAS).
     pub lb_bias: bool,
+    /// What the group of `cpu` has left for fair tasks, where that is computed anew.
+    pub extent: Option<GroupExtent>,
     /// What was seen of the groups, the local one first, where that is not what they are now.
     pub seen: Vec<SgLbStats>,
 }
@@ -86,6 +88,8 @@ pub struct BalanceDecision {
     pub(super) overutilized: Option<bool>,
     /// Σ utilization of the last-level cache, where this is its level.
     cache_util: Option<u64>,
+    /// What its group has left for fair tasks, where that was computed anew.
+    extent: Option<GroupExtent>,
     /// Affinity left something to move.
     left_pinned: bool,
     all_pinned: bool,
@@ -114,6 +118,7 @@ impl BalanceDecision {
             overload: None,
             overutilized: None,
             cache_util: None,
+            extent: None,
             left_pinned: false,
             all_pinned: false,
             one_pinned: false,
@@ -173,6 +178,7 @@ impl Scheduler {
             pushes: false,
             takes_misfit: false,
             lb_bias: self.has(Feature::LbBias),
+            extent: None,
             seen: Vec::new(),
         }
     }
@@ -187,6 +193,8 @@ impl Scheduler {
                 decision.balanced = Some(reason);
                 return decision;
             }
+            attempt.extent = self.extent_found(&attempt);
+            decision.extent = attempt.extent;
             let source = match self.find_busiest(&mut attempt, &mut decision) {
                 Ok(source) => source,
                 Err(reason) => {
@@ -215,7 +223,7 @@ impl Scheduler {
     /// Whether it is this CPU's turn to balance for its group.
     ///
     /// Kernel: `should_we_balance()`, kernel/sched/fair.c.
-    fn should_we_balance(&self, attempt: &Attempt) -> Result<(), Balanced> {
+    pub(super) fn should_we_balance(&self, attempt: &Attempt) -> Result<(), Balanced> {
         let rules = &self.generation.balance;
         if !attempt.cpus.contains(attempt.dest) {
             return Err(Balanced::NotItsTurn);
@@ -293,7 +301,10 @@ impl Scheduler {
         decision.imbalance = imbalance;
         attempt.migration = imbalance.migration;
         attempt.imbalance = imbalance.amount;
-        attempt.takes_misfit = kind == GroupType::MisfitTask;
+        // To v5.4, whatever is moved is load.
+        let by_load = rules.comparison != Comparison::GroupTypes;
+        attempt.takes_misfit =
+            kind == GroupType::MisfitTask && (by_load || imbalance.migration == MigrationType::Misfit);
         let source = self.find_busiest_queue(attempt, busiest, imbalance).ok_or(Balanced::NoQueue)?;
         decision.source = Some(source);
         Ok(source)
@@ -401,6 +412,9 @@ impl Scheduler {
 
     /// What a decision tells of its domain, whatever is moved.
     pub(super) fn note_seen(&mut self, decision: &BalanceDecision) {
+        if let Some(extent) = decision.extent {
+            self.set_extent(decision.cpu, decision.level, extent);
+        }
         if let Some(util) = decision.cache_util {
             let percent = self.domain(decision.cpu, decision.level).imbalance_pct;
             self.update_idle_cpu_scan(decision.cpu, util, percent.into());

@@ -88,7 +88,7 @@ impl Scheduler {
     /// The same for the averages of other classes. Returns whether there is some left.
     ///
     /// Kernel: `__update_blocked_others()`, kernel/sched/fair.c.
-    fn update_blocked_others(&mut self, cpu: Cpu, update: &mut BlockedUpdate) -> bool {
+    pub(super) fn update_blocked_others(&mut self, cpu: Cpu, update: &mut BlockedUpdate) -> bool {
         let policy = self.tasks[self.curr(cpu).index()].policy;
         let rt = self.update_rt_rq_load_avg(cpu, policy.is_rt());
         let dl = self.update_dl_rq_load_avg(cpu, policy == Policy::Deadline);

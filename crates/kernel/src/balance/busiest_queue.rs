@@ -24,7 +24,7 @@ impl Scheduler {
     /// The queue of a group that has the most of what is to be moved; `None` if none fits.
     ///
     /// Kernel: `find_busiest_queue()`, kernel/sched/fair.c. Variants: by load to v5.4, then by what is to be moved.
-    /// Departs: no NUMA placement of tasks; no CPU has its capacity reduced by other classes.
+    /// Departs: no NUMA placement of tasks.
     pub(super) fn find_busiest_queue(
         &self,
         attempt: &Attempt,
@@ -59,8 +59,10 @@ impl Scheduler {
         }
         match imbalance.migration {
             MigrationType::Load => {
-                let (load, capacity) = (self.balanced_load(cpu), self.capacity_of(cpu));
-                if alone && load as i64 > imbalance.amount {
+                let (load, capacity) = (self.balanced_load(cpu), self.capacity_in(attempt, cpu));
+                let stays = load as i64 > imbalance.amount
+                    && !self.has_reduced_capacity(cpu, self.domain(attempt.cpu, attempt.level));
+                if alone && stays {
                     return false;
                 }
                 let more = load * best.capacity > best.load * capacity;

@@ -7,11 +7,11 @@ use super::rules::{
     BiggerCpus, BlockedLimit, BlockedTells, BusyInterval, CapacityMargin, Comparison, CoreSpreading,
     CostBump, CostDecay, CountedFailures, CountedTasks, DelayedCount, DelayedMoves, EmptyQueue,
     EnergyBalance, EnergyOverload, FullTie, GroupRunnable, Halving, IdlePolicyBusy, IlbAbort, IlbChoice,
-    IlbOrder, IlbUpdate, Ineligible, LoadStep, LocalAverage, LookLimit, Misfit, MisfitSize, MisfitTie,
-    NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidlePull, NewidleStats, NewidleUpdate, NextKick,
-    NextUpdate, NoLoad, NumaAllowance, Packing, PackingPush, PendingWakeup, PercpuKthreads, PushFailures,
-    PushInterval, RepickedTask, SiblingPreference, SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity,
-    SpareTie, UtilSource, UtilStep,
+    IlbOrder, IlbUpdate, Ineligible, LeftForFair, LoadStep, LocalAverage, LookLimit, Misfit, MisfitSize,
+    MisfitTie, NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidlePull, NewidleStats,
+    NewidleUpdate, NextKick, NextUpdate, NoLoad, NumaAllowance, Packing, PackingPush, PendingWakeup,
+    PercpuKthreads, PushFailures, PushInterval, ReducedCapacity, RepickedTask, SiblingPreference,
+    SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity, SpareTie, UtilSource, UtilStep,
 };
 use crate::generation::{Change, Effect, Feature, Release};
 
@@ -43,6 +43,7 @@ const fn noted(
 /// Every change since v4.18 that balancing depends on.
 #[rustfmt::skip]
 pub(crate) const BALANCE_CHANGES: &[Change] = &[
+    change!("523e979d3164", "capacity-by-pelt", (4, 19), "sched/core: Use PELT for scale_rt_capacity()", [LeftForFair::Averages]),
     change!("3b1baa6496e6", "misfit", (4, 20), "sched/fair: Add 'group_misfit_task' load-balance type", [Misfit::GroupType]),
     change!("4ad3831a9d4a", "spare-bigger-cpus", (4, 20), "sched/fair: Don't move tasks to lower capacity CPUs unless necessary", [BiggerCpus::SparedByQueue]),
     change!("2802bf3cd936", "overutilized", (5, 0), "sched/fair: Add over-utilization/tipping point indicator", [EnergyBalance::Stay]),
@@ -100,9 +101,7 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("7fd7a9e0caba", "next-update", (5, 16), "sched/fair: Trigger nohz.next_balance updates when a CPU goes NOHZ-idle", [NextUpdate::Kicked]),
     change!("792b9f65a568", "newidle-bails", (6, 0), "sched: Allow newidle balancing to bail out of load_balance", [PendingWakeup::EndsEverywhere]),
     change!("cb29a5c19d2d", "numa-halving", (6, 0), "sched/numa: Apply imbalance limitations consistently", [Halving::AfterAllowance]),
-    noted("c82a69629c53", "reduced-capacity", (6, 0), "sched/fair: fix case with reduced capacity CPU", &[
-        Effect::NotModelled("CPUs whose capacity other classes or heat reduce"),
-    ]),
+    change!("c82a69629c53", "reduced-capacity", (6, 0), "sched/fair: fix case with reduced capacity CPU", [ReducedCapacity::GroupType]),
     change!("b0defa7ae03e", "look-further", (6, 1), "sched/fair: Make sure to try to detach at least one movable task", [LookLimit::UntilOneAllowed]),
     change!("91dcf1e8068e", "imbalance-overflow", (6, 3), "sched/fair: Fix imbalance overflow", [LocalAverage::BelowDomain]),
     noted("e5ed0550c04c", "misfit-under-energy", (6, 3), "sched/fair: unlink misfit task from cpu overutilized", &[Effect::Groundwork("without clamps a CPU whose task is too large for it is overutilized")]),

@@ -10,13 +10,14 @@ use fairlab_event::Cpu;
 use crate::balance::attempt::Attempt;
 use crate::balance::rules::{
     BiggerCpus, CapacityMargin, Comparison, CountedTasks, DelayedCount, EnergyOverload, Misfit,
-    SiblingPreference,
+    ReducedCapacity, SiblingPreference,
 };
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
 use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
-use crate::domain::{SchedGroup, SchedGroupId, SdFlags};
+use crate::domain::{GroupExtent, SchedGroupId, SdFlags};
 use crate::schedstat::CpuIdleType;
+use crate::select::fits_capacity;
 
 impl Scheduler {
     /// Sums up the groups of a domain and finds the busiest.
@@ -29,7 +30,6 @@ impl Scheduler {
         let mut sds = SdLbStats::default();
         let domain = self.domain_id(attempt.cpu, attempt.level);
         for (index, id) in self.domains.groups(domain).enumerate() {
-            let group = self.domains.group(id);
             let mut sums = match attempt.seen.get(index) {
                 Some(seen) => *seen,
                 None => self.update_sg_lb_stats(attempt, id, index == 0, &mut sds),
@@ -38,7 +38,7 @@ impl Scheduler {
                 sds.local_stat = sums;
             } else {
                 self.relieve_sibling(attempt, &sds, &mut sums, child_prefers);
-                if self.can_take_from(attempt, &sds, group, &sums)
+                if self.can_take_from(attempt, &sds, &sums)
                     && self.packing_allows(attempt, &sds, &sums)
                     && rules.is_busier(&sds, &sums)
                 {
@@ -75,6 +75,9 @@ impl Scheduler {
         sds: &mut SdLbStats,
     ) -> SgLbStats {
         let (shared, group) = (self.domains.capacity_of_group(group), self.domains.group(group));
+        let known =
+            GroupExtent { capacity: shared.capacity, min: shared.min_capacity, max: shared.max_capacity };
+        let extent = attempt.extent.filter(|_| is_local).unwrap_or(known);
         let (rules, sd) = (&self.generation.balance, self.domain(attempt.cpu, attempt.level));
         let asym = sd.flags.has(SdFlags::ASYM_CPUCAPACITY) && rules.misfit == Misfit::GroupType;
         let index = self.load_index(attempt.cpu, attempt.level, attempt.idle);
@@ -83,7 +86,9 @@ impl Scheduler {
             cores: group.cores,
             is_smt: group.flags.has(SdFlags::SHARE_CPUCAPACITY),
             imbalanced: shared.imbalance,
-            group_capacity: shared.capacity,
+            group_capacity: extent.capacity,
+            min_capacity: extent.min,
+            max_capacity: extent.max,
             ..SgLbStats::default()
         };
         let mut overutilized = false;
@@ -105,10 +110,12 @@ impl Scheduler {
                 sums.idle_cpus += 1;
             } else if asym && (!is_local || rules.comparison != Comparison::GroupTypes) {
                 sums.misfit_load = sums.misfit_load.max(self.misfit_task_load(cpu));
+            } else if !asym && !is_local && self.is_reason_to_take(attempt, cpu) {
+                sums.misfit_load = sums.misfit_load.max(load);
             }
         }
         self.note_packing(attempt, is_local, sds, &mut sums, &group.span);
-        sds.overload |= sums.misfit_load > 0;
+        sds.overload |= asym && sums.misfit_load > 0;
         sums.overutilized = overutilized;
         let needs_one = rules.energy_overload == EnergyOverload::WithOverutilizedCpu;
         sums.within_capacity = needs_one && self.energy.is_some() && !overutilized;
@@ -149,13 +156,7 @@ impl Scheduler {
     /// Whether taking from a group makes sense where CPUs differ in capacity.
     ///
     /// Kernel: the tests around capacity in `update_sd_pick_busiest()`, kernel/sched/fair.c.
-    fn can_take_from(
-        &self,
-        attempt: &Attempt,
-        sds: &SdLbStats,
-        group: &SchedGroup,
-        sums: &SgLbStats,
-    ) -> bool {
+    fn can_take_from(&self, attempt: &Attempt, sds: &SdLbStats, sums: &SgLbStats) -> bool {
         let sd = self.domain(attempt.cpu, attempt.level);
         if !sd.flags.has(SdFlags::ASYM_CPUCAPACITY) {
             return true;
@@ -168,38 +169,43 @@ impl Scheduler {
                 true => local.group_type == GroupType::HasSpare,
                 false => rules.group_has_capacity(attempt.imbalance_pct(self), local),
             };
-            return has_capacity
-                && self.is_bigger_than(attempt, self.local_group(attempt.cpu, attempt.level), group);
+            return has_capacity && self.is_bigger_than(attempt, local, sums);
         }
         let lightly_used = match by_types {
             true => sums.group_type <= GroupType::FullyBusy,
             false => sums.sum_nr_running <= sums.group_weight,
         };
         let is_tie = sums.group_type == sds.busiest_stat.group_type;
-        !(lightly_used
-            && is_tie
-            && self.is_smaller_than(attempt, self.local_group(attempt.cpu, attempt.level), group))
+        !(lightly_used && is_tie && self.is_smaller_than(attempt, &sds.local_stat, sums))
     }
 
-    fn capacities<'s>(&'s self, group: &'s SchedGroup) -> impl Iterator<Item = u64> + 's {
-        group.span.iter().map(|cpu| self.capacity_of(cpu))
+    /// Whether a CPU has one fair task and too little left for it, which an idle CPU would have.
+    ///
+    /// Kernel: `sched_reduced_capacity()`, kernel/sched/fair.c, from v6.0 (c82a69629c53).
+    fn is_reason_to_take(&self, attempt: &Attempt, cpu: Cpu) -> bool {
+        self.generation.balance.reduced_capacity == ReducedCapacity::GroupType
+            && attempt.idle != CpuIdleType::NotIdle
+            && self.waiting_tasks(cpu) == 1
+            && self.has_reduced_capacity(cpu, self.domain(attempt.cpu, attempt.level))
     }
 
     /// Whether there is a bigger CPU here than any of `group`.
-    fn is_bigger_than(&self, attempt: &Attempt, local: &SchedGroup, group: &SchedGroup) -> bool {
-        let theirs = self.capacities(group).max().unwrap_or(0);
+    fn is_bigger_than(&self, attempt: &Attempt, local: &SgLbStats, group: &SgLbStats) -> bool {
         match self.generation.balance.capacity_margin {
-            CapacityMargin::Quarter => theirs * 1280 < self.capacities(local).max().unwrap_or(0) * 1024,
-            CapacityMargin::Twentieth => capacity_greater(self.capacity_of(attempt.dest), theirs),
+            CapacityMargin::Quarter => fits_capacity(group.max_capacity, local.max_capacity),
+            CapacityMargin::Twentieth => {
+                capacity_greater(self.capacity_in(attempt, attempt.dest), group.max_capacity)
+            }
         }
     }
 
     /// Whether every CPU of `group` is bigger than here.
-    fn is_smaller_than(&self, attempt: &Attempt, local: &SchedGroup, group: &SchedGroup) -> bool {
-        let theirs = self.capacities(group).min().unwrap_or(0);
+    fn is_smaller_than(&self, attempt: &Attempt, local: &SgLbStats, group: &SgLbStats) -> bool {
         match self.generation.balance.capacity_margin {
-            CapacityMargin::Quarter => self.capacities(local).min().unwrap_or(0) * 1280 < theirs * 1024,
-            CapacityMargin::Twentieth => capacity_greater(theirs, self.capacity_of(attempt.dest)),
+            CapacityMargin::Quarter => fits_capacity(local.min_capacity, group.min_capacity),
+            CapacityMargin::Twentieth => {
+                capacity_greater(group.min_capacity, self.capacity_in(attempt, attempt.dest))
+            }
         }
     }
 
@@ -210,7 +216,7 @@ impl Scheduler {
         if !asym || rules.bigger_cpus == BiggerCpus::SparedByGroup {
             return false;
         }
-        let (here, there) = (self.capacity_of(attempt.dest), self.capacity_of(cpu));
+        let (here, there) = (self.capacity_in(attempt, attempt.dest), self.capacity_of(cpu));
         match rules.capacity_margin {
             CapacityMargin::Quarter => here < there,
             CapacityMargin::Twentieth => !capacity_greater(here, there),

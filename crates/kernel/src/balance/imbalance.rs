@@ -80,6 +80,10 @@ impl BalanceRules {
     fn imbalance_by_types(&self, sds: &mut SdLbStats, how: Balancing) -> Imbalance {
         let (local, busiest) = (sds.local_stat, sds.busiest_stat);
         match busiest.group_type {
+            // Not that it is too large: other classes leave it too little.
+            GroupType::MisfitTask if !how.flags.has(SdFlags::ASYM_CPUCAPACITY) => {
+                return Imbalance::new(MigrationType::Load, busiest.misfit_load);
+            }
             GroupType::MisfitTask => {
                 let amount = match self.misfit_size {
                     super::rules::MisfitSize::ByLoad => busiest.misfit_load,

@@ -29,7 +29,7 @@ impl Scheduler {
     }
 
     /// A tenth of a second for each CPU, in ticks (`update_max_interval()`).
-    fn max_load_balance_interval(&self) -> u64 {
+    pub(super) fn max_load_balance_interval(&self) -> u64 {
         (self.ticks_per_second() * self.topology.nr_cpus() as u64 / 10).max(1)
     }
 

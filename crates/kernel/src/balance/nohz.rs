@@ -142,6 +142,10 @@ impl Scheduler {
         if self.preferred_cpu_idles(cpu) {
             return true;
         }
+        let smallest = self.domains.domains_of(cpu).first();
+        if self.waiting_tasks(cpu) > 0 && smallest.is_some_and(|sd| self.has_reduced_capacity(cpu, sd)) {
+            return true;
+        }
         let domains = self.domains.of_cpu(cpu);
         if domains.sd_asym_cpucapacity.is_some() {
             return self.misfit_task_load(cpu) > 0;

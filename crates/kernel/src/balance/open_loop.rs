@@ -5,6 +5,7 @@
 use fairlab_event::{Cpu, Ns};
 
 use crate::balance::attempt::{Attempt, BalanceDecision};
+use crate::balance::blocked::BlockedUpdate;
 use crate::balance::detach::Pull;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
@@ -34,7 +35,8 @@ pub struct FoundTask {
 impl Scheduler {
     /// What `cpu` sees of the groups of a domain if it looks now, its own first. Pure.
     pub fn groups_seen(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> Vec<SgLbStats> {
-        self.sums_of_groups(&self.attempt(cpu, level, idle))
+        let attempt = self.attempt(cpu, level, idle);
+        self.sums_of_groups(&Attempt { extent: self.extent_found(&attempt), ..attempt })
     }
 
     /// The CPUs of the groups of a domain, in the same order.
@@ -93,6 +95,9 @@ impl Scheduler {
             let decision = finds.decide_balance(cpu, level, idle);
             let failed = self.domain_state(cpu, level).nr_balance_failed;
             tells |= decision.overutilized.is_some();
+            if let Some(overload) = decision.overload {
+                self.domains.root_mut().overloaded = overload;
+            }
             self.remember_as_moved(&decision, u32::from(taken_at == Some(level)));
             let state = self.domain_state_mut(cpu, level);
             state.last_balance = jiffies;
@@ -122,6 +127,47 @@ impl Scheduler {
             tells |= decision.overutilized.is_some();
         }
         tells
+    }
+
+    /// `cpu` begins to balance a level: what it has left for fair tasks is computed anew, if that is done in such a try.
+    pub fn follow_capacity(&mut self, cpu: Cpu, level: usize, idle: CpuIdleType) {
+        self.update_blocked_others(cpu, &mut BlockedUpdate::default());
+        let attempt = self.attempt(cpu, level, idle);
+
+        let extent = self.should_we_balance(&attempt).ok().and_then(|()| self.extent_found(&attempt));
+        if let Some(extent) = extent {
+            self.set_extent(cpu, level, extent);
+        }
+    }
+
+    /// The same for a CPU that runs out of work, at each level, if it looks for some.
+    pub fn follow_capacity_when_newly_idle(&mut self, cpu: Cpu) {
+        if self.newidle_searches(cpu) {
+            (0..self.nr_domains(cpu))
+                .for_each(|level| self.follow_capacity(cpu, level, CpuIdleType::NewlyIdle));
+        }
+    }
+
+    /// Every CPU computes what it has left for fair tasks at once.
+    pub fn compute_capacities(&mut self) {
+        let cpus = self.topology.cpus().map(|cpu| (cpu, self.nr_domains(cpu))).collect::<Vec<_>>();
+        for &(cpu, _) in &cpus {
+            self.update_blocked_others(cpu, &mut BlockedUpdate::default());
+        }
+        let levels = cpus.iter().map(|&(_, levels)| levels).max().unwrap_or(0);
+        for level in 0..levels {
+            for &(cpu, _) in cpus.iter().filter(|(_, levels)| level < *levels) {
+                let (id, left) = (self.domain_id(cpu, level), self.scale_rt_capacity(cpu));
+                let extent = self.domains.extent_of_group(id, left);
+                self.set_extent(cpu, level, extent);
+            }
+        }
+    }
+
+    /// Whether other classes leave less of a CPU for fair tasks than it has, or did when that was last computed.
+    pub fn others_use(&self, cpu: Cpu) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        rq.avg_rt.util_avg + rq.avg_dl.util_avg > 0 || self.capacity_of(cpu) < self.capacity_orig_of(cpu)
     }
 
     /// Whether some CPU has more to do than it can, as wakeups by energy know it.

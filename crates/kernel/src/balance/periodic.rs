@@ -6,6 +6,7 @@ use fairlab_event::Cpu;
 
 use crate::balance::attempt::BalanceDecision;
 use crate::balance::blocked::BlockedUpdate;
+use crate::balance::rules::LeftForFair;
 use crate::core::Scheduler;
 use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
@@ -56,6 +57,10 @@ impl Scheduler {
         if self.generation.features.has(Feature::LbBias) {
             let load = self.balanced_load(cpu);
             self.balance.cpus[cpu.index()].cpu_load.tick(load, jiffies, false);
+        }
+        if self.generation.balance.left_for_fair == LeftForFair::ShareOfTime {
+            let rq = &mut self.rqs[cpu.index()];
+            rq.rt_time.age(rq.clock.0);
         }
         let state = &mut self.balance.cpus[cpu.index()];
         state.idle_balance = is_idle;

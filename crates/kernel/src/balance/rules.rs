@@ -241,6 +241,16 @@ rules! {
         Quarter: "by a quarter, group against group",
         Twentieth: "by a twentieth, this CPU against the group",
     }
+    /// What other classes leave of a CPU for fair tasks.
+    left_for_fair: LeftForFair {
+        ShareOfTime: "the share of the last half to one second in which no real-time task ran",
+        Averages: "its capacity less the utilization of real-time and deadline tasks",
+    }
+    /// Whether a single task on a CPU of which other classes use much is a reason to take (by group types).
+    reduced_capacity: ReducedCapacity {
+        OnlyForPush: "no; where something else is, the running task is pushed",
+        GroupType: "its group is as one with a misfit task, by the task's load",
+    }
     /// Which of several groups with a misfit task is the busiest.
     misfit_tie: MisfitTie {
         LastOfEquals: "the one with the greatest, the last of equals",

@@ -19,7 +19,7 @@ pub enum GroupType {
     HasSpare,
     /// It is used to the full, and nothing has to wait for capacity.
     FullyBusy,
-    /// A task is too large for its CPU.
+    /// A task is too large for its CPU, or other classes leave it too little there.
     MisfitTask,
     /// More than one task runs on the threads of a core.
     SmtBalance,
@@ -57,6 +57,10 @@ pub struct SgLbStats {
     pub unbiased_load: u64,
     /// Σ capacity left for fair tasks.
     pub group_capacity: u64,
+    /// The least that one of its CPUs has left.
+    pub min_capacity: u64,
+    /// The most that one of its CPUs has left.
+    pub max_capacity: u64,
     /// Σ utilization.
     pub group_util: u64,
     /// Σ runnable_avg.
@@ -79,7 +83,7 @@ pub struct SgLbStats {
     pub group_no_capacity: bool,
     /// Load of its average task (before fcf0553db6f4).
     pub load_per_task: u64,
-    /// Load of the largest task that is too large for its CPU; 0 if there is none.
+    /// Load of the largest task that is too large for its CPU or has too little left there; 0 if there is none.
     pub misfit_load: u64,
     /// Affinity kept tasks from being spread within it (`sgc->imbalance`).
     pub imbalanced: bool,

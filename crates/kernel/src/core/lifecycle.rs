@@ -6,6 +6,7 @@ use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::cpumask::CpuMask;
 use crate::generation::behaviour::{ForkPlacement, LonePrioChange, NiceChange, Request};
 use crate::group::IdleReweight;
+use crate::pelt::ClassChange;
 use crate::task::{OnRq, Policy, TaskId};
 
 /// The least and the largest request that a task may have, ns.
@@ -192,7 +193,8 @@ impl Scheduler {
         nice: i32,
         request: Option<Option<Ns>>,
     ) {
-        let was_fair = self.tasks[task.index()].policy.is_fair();
+        let old = self.tasks[task.index()].policy;
+        let was_fair = old.is_fair();
         if was_fair && !policy.is_fair() {
             self.leave_fair_class(task);
         }
@@ -212,6 +214,23 @@ impl Scheduler {
         });
         if !was_fair && policy.is_fair() {
             self.attach_task_cfs_rq(task);
+        }
+        self.begin_in_class(task, old);
+    }
+
+    /// A task that turns to another class while it runs: from now on that is what has the CPU.
+    ///
+    /// Kernel: `switched_to_rt()`, kernel/sched/rt.c, `switched_to_dl()`, kernel/sched/deadline.c, from v5.14 (fecfcbc288e9,
+    /// d7d607096ae6).
+    fn begin_in_class(&mut self, task: TaskId, old: Policy) {
+        let (policy, cpu) = (self.tasks[task.index()].policy, self.tasks[task.index()].cpu);
+        if self.generation.pelt.class_change == ClassChange::CountsBefore || self.curr(cpu) != task {
+            return;
+        }
+        if policy.is_rt() && !old.is_rt() {
+            self.update_rt_rq_load_avg(cpu, false);
+        } else if policy == Policy::Deadline && old != Policy::Deadline {
+            self.update_dl_rq_load_avg(cpu, false);
         }
     }
 

@@ -56,6 +56,7 @@ impl<'t> Builder<'t> {
             shared: Vec::new(),
             cpus: Vec::with_capacity(topology.nr_cpus()),
             cpu_capacity_orig: Vec::with_capacity(topology.nr_cpus()),
+            cpu_capacity: Vec::new(),
             root: RootDomain::default(),
         };
         Builder {
@@ -147,14 +148,15 @@ impl<'t> Builder<'t> {
             let greatest = &mut self.made.root.max_cpu_capacity;
             *greatest = (*greatest).max(capacity);
         }
-        let capacities = self.made.cpu_capacity_orig.clone();
+        self.made.cpu_capacity = self.made.cpu_capacity_orig.clone();
         // Downwards: a group's other CPUs come before the one that adds them up.
         for cpu in self.topology.cpus().collect::<Vec<_>>().into_iter().rev() {
             for at in self.starts[cpu.index()]..self.starts[cpu.index() + 1] {
                 let domain = DomainId(at as u32);
                 let local = self.made.local_group(domain);
                 if self.made.capacity_of_group(local).balance_cpu == cpu {
-                    self.made.update_group_capacity(domain, &|cpu| capacities[cpu.index()]);
+                    let extent = self.made.extent_of_group(domain, self.made.cpu_capacity(cpu));
+                    self.made.set_extent(domain, extent);
                 }
             }
         }

@@ -5,47 +5,53 @@ use fairlab_event::Cpu;
 use super::rules::OverlapCapacity;
 use super::{DomainId, Domains, SchedGroupId, SdFlags};
 
-/// Sum, least and greatest of capacities.
-#[derive(Clone, Copy, Debug)]
-struct Extent {
-    sum: u64,
-    min: u64,
-    max: u64,
+/// What the CPUs of a group have left for fair tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupExtent {
+    /// All of them together.
+    pub capacity: u64,
+    /// The one with the least.
+    pub min: u64,
+    /// The one with the most.
+    pub max: u64,
 }
 
 impl Domains {
-    /// Computes anew what the CPU's own group in `domain` can do; `capacity_of` says what a CPU has left for fair tasks.
+    /// What the CPU's own group in `domain` can do, if that CPU has `own` left for fair tasks.
     ///
-    /// A CPU's own capacity enters at its smallest domain. The driver sets [`super::GroupCapacity::next_update`].
+    /// `own` enters at a CPU's smallest domain only; above, CPUs have what they had when their smallest was last computed.
     ///
     /// Kernel: `update_group_capacity()`, kernel/sched/fair.c. Variants: running sums in groups of nodes to v5.5
     /// (4c58f57fa6e9).
-    pub fn update_group_capacity(&mut self, domain: DomainId, capacity_of: &impl Fn(Cpu) -> u64) {
-        let local = self.local_group(domain);
-        let extent = match self.domain(domain).child {
-            None => {
-                let capacity = capacity_of(self.domain(domain).cpu);
-                Extent { sum: capacity, min: capacity, max: capacity }
-            }
+    pub(crate) fn extent_of_group(&self, domain: DomainId, own: u64) -> GroupExtent {
+        match self.domain(domain).child {
+            None => GroupExtent { capacity: own, min: own, max: own },
             Some(child) if self.domain(child).flags.has(SdFlags::NUMA) => {
-                self.extent_of_cpus(local, capacity_of)
+                self.extent_of_cpus(self.local_group(domain))
             }
             Some(child) => self.extent_of_groups(child),
-        };
-        let capacity = self.capacity_of_group_mut(local);
-        capacity.capacity = extent.sum;
-        capacity.min_capacity = extent.min;
-        capacity.max_capacity = extent.max;
+        }
+    }
+
+    /// The CPU's own group in `domain` has this from now on.
+    pub(crate) fn set_extent(&mut self, domain: DomainId, extent: GroupExtent) {
+        let (cpu, is_smallest) = (self.domain(domain).cpu, self.domain(domain).child.is_none());
+        if is_smallest {
+            self.cpu_capacity[cpu.index()] = extent.capacity;
+        }
+        let capacity = self.capacity_of_group_mut(self.local_group(domain));
+        (capacity.capacity, capacity.min_capacity, capacity.max_capacity) =
+            (extent.capacity, extent.min, extent.max);
     }
 
     /// Groups of nodes overlap: a child's groups may reach beyond the group.
-    fn extent_of_cpus(&self, group: SchedGroupId, capacity_of: &impl Fn(Cpu) -> u64) -> Extent {
-        let mut extent = Extent { sum: 0, min: u64::MAX, max: 0 };
+    fn extent_of_cpus(&self, group: SchedGroupId) -> GroupExtent {
+        let mut extent = GroupExtent { capacity: 0, min: u64::MAX, max: 0 };
         for cpu in self.group(group).span.iter() {
-            let capacity = capacity_of(cpu);
-            extent.sum += capacity;
+            let capacity = self.cpu_capacity(cpu);
+            extent.capacity += capacity;
             let seen = match self.rules.overlap_capacity {
-                OverlapCapacity::RunningSums => extent.sum,
+                OverlapCapacity::RunningSums => extent.capacity,
                 OverlapCapacity::EachCpu => capacity,
             };
             extent.min = extent.min.min(seen);
@@ -54,12 +60,17 @@ impl Domains {
         extent
     }
 
-    fn extent_of_groups(&self, child: DomainId) -> Extent {
+    fn extent_of_groups(&self, child: DomainId) -> GroupExtent {
         let groups = self.groups(child).map(|group| self.capacity_of_group(group));
-        groups.fold(Extent { sum: 0, min: u64::MAX, max: 0 }, |extent, group| Extent {
-            sum: extent.sum + group.capacity,
+        groups.fold(GroupExtent { capacity: 0, min: u64::MAX, max: 0 }, |extent, group| GroupExtent {
+            capacity: extent.capacity + group.capacity,
             min: extent.min.min(group.min_capacity),
             max: extent.max.max(group.max_capacity),
         })
+    }
+
+    /// What a CPU has left for fair tasks, as it was last computed (`rq::cpu_capacity`).
+    pub(crate) fn cpu_capacity(&self, cpu: Cpu) -> u64 {
+        self.cpu_capacity[cpu.index()]
     }
 }

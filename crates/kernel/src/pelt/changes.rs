@@ -3,7 +3,7 @@
 //! Must not know: what else these commits changed, and what the rules do.
 
 use super::rules::{
-    AttachLoadSum, AttachPoint, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
+    AttachLoadSum, AttachPoint, ClassChange, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
     GroupRunnableSum, IdleSync, InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag,
     PeltRules, QueueDecay, RunnableBoost, RunnableKind, Signal, SumSync, SyncSite, TgContribution,
     ThrottleClock, UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin, UtilEstRise,
@@ -23,6 +23,8 @@ pub enum PeltEffect {
     IdleSync(IdleSync),
     /// Another [`LostIdleCheck`].
     LostIdleCheck(LostIdleCheck),
+    /// Another [`ClassChange`].
+    ClassChange(ClassChange),
     /// Another [`ThrottleClock`].
     ThrottleClock(ThrottleClock),
     /// Another [`MigrationLag`].
@@ -76,6 +78,7 @@ impl PeltEffect {
             PeltEffect::DelayedTasks(rule) => rules.delayed_tasks = rule,
             PeltEffect::IdleSync(rule) => rules.idle_sync = rule,
             PeltEffect::LostIdleCheck(rule) => rules.lost_idle_check = rule,
+            PeltEffect::ClassChange(rule) => rules.class_change = rule,
             PeltEffect::ThrottleClock(rule) => rules.throttle_clock = rule,
             PeltEffect::MigrationLag(rule) => rules.migration_lag = rule,
             PeltEffect::Sync(site, signal, rule) => rules.set_sync(site, signal, rule),
@@ -110,6 +113,7 @@ impl PeltEffect {
             PeltEffect::DelayedTasks(rule) => rule.describe(),
             PeltEffect::IdleSync(rule) => rule.describe(),
             PeltEffect::LostIdleCheck(rule) => rule.describe(),
+            PeltEffect::ClassChange(rule) => rule.describe(),
             PeltEffect::ThrottleClock(rule) => rule.describe(),
             PeltEffect::MigrationLag(rule) => rule.describe(),
             PeltEffect::Sync(_, _, rule) => rule.describe(),
@@ -232,6 +236,9 @@ pub const PELT_CHANGES: &[PeltChange] = &[
     change("83c5e9d573e1", "group-load-early-return", (5, 14), "sched/fair: Return early from update_tg_cfs_load() if delta == 0", &[
         PeltEffect::GroupLoadUnchanged(GroupLoadUnchanged::StopAfterSum),
     ]),
+    change("fecfcbc288e9", "class-change-runtime", (5, 14), "sched/rt: Fix RT utilization tracking during policy change", &[
+        PeltEffect::ClassChange(ClassChange::CountsAfter),
+    ]),
     change("1c35b07e6d39", "removed-synced", (5, 14), "sched/fair: Ensure _sum and _avg values stay consistent", sync_all!(Removed, FromAverage)),
     change("ceb6ba45dc80", "dequeue-load-synced", (5, 14), "sched/fair: Sync load_sum with load_avg after dequeue", &[
         PeltEffect::Sync(SyncSite::Detach, Signal::Load, SumSync::FromAverage),
@@ -338,6 +345,7 @@ impl PeltRules {
         "7c7ad626d9a0",
         "fcf6631f3736",
         "68d7a190682a",
+        "fecfcbc288e9",
         "1c35b07e6d39",
         "98b0d890220d",
         "40f5aa4c5eae",

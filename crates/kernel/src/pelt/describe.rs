@@ -12,6 +12,7 @@ impl PeltRules {
             ("delayed sleepers of a queue", self.delayed_tasks.describe()),
             ("clock of an idle CPU", self.idle_sync.describe()),
             ("lost idle time", self.lost_idle_check.describe()),
+            ("a running task's class", self.class_change.describe()),
             ("clock while throttled", self.throttle_clock.describe()),
             ("age at a migration", self.migration_lag.describe()),
             ("load sum at attach", self.attach_load.describe()),

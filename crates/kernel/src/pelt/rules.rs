@@ -52,6 +52,12 @@ behaviours! {
         EveryIdling: "whenever the CPU turns idle, whichever class ran last",
     }
 
+    /// Whose time it was when a running task turns to another class.
+    ClassChange {
+        CountsBefore: "the class it turns to is taken to have run since its averages were last made",
+        CountsAfter: "the averages of the class it turns to are made first",
+    }
+
     /// Which clock stands still while a group is throttled.
     ThrottleClock {
         Task: "throttled time is measured by the task clock",
@@ -269,6 +275,8 @@ pub struct PeltRules {
     pub idle_sync: IdleSync,
     /// See [`LostIdleCheck`].
     pub lost_idle_check: LostIdleCheck,
+    /// See [`ClassChange`].
+    pub class_change: ClassChange,
     /// See [`ThrottleClock`].
     pub throttle_clock: ThrottleClock,
     /// See [`MigrationLag`].
@@ -315,6 +323,7 @@ impl PeltRules {
         delayed_tasks: DelayedTasks::Runnable,
         idle_sync: IdleSync::NextUpdate,
         lost_idle_check: LostIdleCheck::FairPick,
+        class_change: ClassChange::CountsBefore,
         throttle_clock: ThrottleClock::Task,
         migration_lag: MigrationLag::Ignored,
         attach_load: SumSync::Difference,

@@ -158,7 +158,7 @@ pub(super) mod tests {
     }
 
     /// It takes a second of a hog.
-    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("no-rt-share", |kernel| shares(kernel, 2)[0])];
+    pub(crate) const SHARE: (&str, Situation) = ("no-rt-share", |kernel| shares(kernel, 2)[0]);
 
     #[test]
     fn five_percent_are_left_to_others() {

@@ -19,12 +19,11 @@ pub(crate) const fn fits_capacity(util: u64, capacity: u64) -> bool {
 }
 
 impl Scheduler {
-    /// What `cpu` can do for fair tasks, of 1024.
+    /// What `cpu` has left for fair tasks, of 1024, as when it last balanced.
     ///
     /// Kernel: `capacity_of()`, kernel/sched/fair.c.
-    /// Departs: interrupts and tasks of other classes take nothing.
     pub(crate) fn capacity_of(&self, cpu: Cpu) -> u64 {
-        self.capacity_orig_of(cpu)
+        self.domains.cpu_capacity(cpu)
     }
 
     /// The domain in which a wakeup near `target` finds CPUs of every capacity.

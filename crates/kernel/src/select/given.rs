@@ -83,11 +83,6 @@ impl Scheduler {
         self.cfs_mut(root).tracked.avg.load_avg = load_avg;
     }
 
-    /// How much of a CPU real-time tasks have used lately, as last computed (0…1024).
-    pub fn rt_util(&self, cpu: Cpu) -> u64 {
-        self.rqs[cpu.index()].avg_rt.util_avg
-    }
-
     /// Load, runnability and utilization of a CPU's root queue.
     pub fn root_averages(&self, cpu: Cpu) -> [u64; 3] {
         let avg = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;

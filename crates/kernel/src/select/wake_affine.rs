@@ -51,8 +51,7 @@ impl Scheduler {
         (knows_prev && self.idle_cpu(prev)).then_some(prev)
     }
 
-    /// Kernel: `wake_affine_weight()`, kernel/sched/fair.c. Departs: capacities do not shrink by interrupts and tasks of
-    /// other classes.
+    /// Kernel: `wake_affine_weight()`, kernel/sched/fair.c.
     fn wake_affine_weight(&self, wakee: Wakee, sync: bool, imbalance_pct: i64) -> Option<Cpu> {
         let Wakee { task, here, prev } = wakee;
         let mut this_load = self.cpu_load(here) as i64;

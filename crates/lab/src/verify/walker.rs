@@ -125,8 +125,6 @@ struct TraceRules {
     prev_state_may_lie: bool,
     /// From v6.13 a reschedule may be lazy, and its flag is a small letter whoever sets it.
     lazy_flag: bool,
-    /// From v6.0 (c82a69629c53), a CPU that other classes leave less than its capacity is a reason to take from it.
-    reduced_are_busy: bool,
     /// Up to v6.9, a CPU that is idle is number 0 of those that balance, and a busy one 1.
     idle_is_first: bool,
 }
@@ -567,7 +565,6 @@ impl TraceRules {
         TraceRules {
             prev_state_may_lie: before(5, 18),
             lazy_flag: !before(6, 13),
-            reduced_are_busy: !before(6, 0),
             idle_is_first: before(6, 10),
         }
     }

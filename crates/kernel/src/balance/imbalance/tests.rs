@@ -94,10 +94,13 @@ fn a_local_group_above_the_average_takes_nothing_more() {
 fn misfits_are_moved_by_what_was_noted_of_them_or_one_by_one() {
     let busiest = SgLbStats { group_type: GroupType::MisfitTask, misfit_load: 700, ..cpu(1, 400) };
     let mut sds = domain(cpu(0, 0), busiest);
-    let by_load = types().calculate_imbalance(&mut sds, IDLE);
+    let sizes = Balancing { flags: SdFlags::ASYM_CPUCAPACITY, ..IDLE };
+    let by_load = types().calculate_imbalance(&mut sds, sizes);
     assert_eq!((by_load.migration, by_load.amount), (MigrationType::Misfit, 700));
     let rules = BalanceRules { misfit_size: MisfitSize::ByCapacity, ..types() };
-    assert_eq!(rules.calculate_imbalance(&mut sds, IDLE).amount, 1);
+    assert_eq!(rules.calculate_imbalance(&mut sds, sizes).amount, 1);
+    let alike = rules.calculate_imbalance(&mut sds, IDLE);
+    assert_eq!((alike.migration, alike.amount), (MigrationType::Load, 700), "others leave it too little");
 }
 
 /// Two hogs on one CPU and none on the other: nothing is above the average of 1024 by more than a task's load.

@@ -36,6 +36,7 @@ fn attempt(scheduler: &Scheduler, dest: u32, idle: CpuIdleType) -> Attempt {
         pushes: false,
         takes_misfit: false,
         lb_bias: false,
+        extent: None,
         seen: Vec::new(),
     }
 }

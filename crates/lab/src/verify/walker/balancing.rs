@@ -13,9 +13,9 @@ mod periodic;
 mod shown;
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType};
 use fairlab_kernel::schedstat::CpuIdleType;
-use fairlab_kernel::{Policy, Scheduler};
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
@@ -93,11 +93,29 @@ impl Walker {
         if let (Some(shown), Some(failed)) = (&shown, probe.get(Key::Failures)) {
             self.sched.force_balance_failures(shown.cpu, shown.level, failed as u32);
         }
+        if let Some(shown) = &shown {
+            self.follow_capacity(record, shown.cpu, |sched| {
+                sched.follow_capacity(shown.cpu, shown.level, shown.idle);
+            });
+        }
         if shown.as_ref().is_some_and(|shown| shown.idle == CpuIdleType::NewlyIdle) {
             self.leave_before_search(record);
         }
         self.cpus[record.cpu.index()].balancing = Balancing { shown, ..Balancing::default() };
         self.show_try_state(record, probe);
+    }
+
+    /// A CPU may compute what other classes leave of it for fair tasks, if they use any.
+    pub(super) fn follow_capacity(&mut self, record: &Record, cpu: Cpu, follow: impl FnOnce(&mut Scheduler)) {
+        if !self.sched.others_use(cpu) {
+            return;
+        }
+        let now = self.scheduler_time(record.time, cpu);
+        if now > self.sched.rq_clock(cpu) {
+            self.sched.set_rq_clock(cpu, now);
+        }
+        self.sched.stand_on(cpu);
+        follow(&mut self.sched);
     }
 
     /// The kernel has looked for the busiest group.
@@ -260,19 +278,8 @@ impl Walker {
         if !span.iter().all(|cpu| self.cpus.get(cpu.index()).is_some_and(|info| info.queue_known)) {
             return Some("queue not known");
         }
-        if self.rules.reduced_are_busy && span.iter().any(|cpu| self.is_reduced(cpu)) {
-            return Some("other classes leave fair tasks less of a CPU");
-        }
         let seen = record.time.0.saturating_sub(self.began.unwrap_or(record.time).0);
         (seen < FORGOTTEN.0 && !self.averages_laid).then_some("averages of before the trace")
-    }
-
-    /// Whether fair tasks may be taken off a CPU since other classes reduce its capacity (`sched_reduced_capacity()`), which is
-    /// not modelled: a deadline task runs, or real-time ones have used as much as that takes.
-    fn is_reduced(&self, cpu: Cpu) -> bool {
-        const REDUCED_FROM: u64 = 1024 * 10 / 110;
-        let runs = self.sched.policy(self.sched.curr(cpu));
-        runs == Policy::Deadline || self.sched.rt_util(cpu) > REDUCED_FROM
     }
 
     fn cpu_numbered(&self, number: i64) -> Option<Cpu> {

@@ -56,12 +56,14 @@ pub(super) struct Found {
     states: Vec<(Ns, BalanceDecision)>,
     /// What it does if it looks at one group after the other.
     in_turn: Option<BalanceDecision>,
+    /// What it does if every CPU has just computed what other classes leave of it.
+    computed: Option<BalanceDecision>,
 }
 
 impl Found {
     /// What it does in the only state that it can find.
     pub fn only(since: Ns, decision: BalanceDecision) -> Found {
-        Found { states: vec![(since, decision)], in_turn: None }
+        Found { states: vec![(since, decision)], ..Found::default() }
     }
 
     fn add(&mut self, since: Ns, decision: BalanceDecision) {
@@ -82,7 +84,8 @@ impl Found {
 
     /// What it may do.
     pub fn all(&self) -> impl Iterator<Item = &BalanceDecision> {
-        self.in_turn.iter().chain(self.states.iter().map(|(_, decision)| decision))
+        let states = self.states.iter().map(|(_, decision)| decision);
+        self.in_turn.iter().chain(states).chain(&self.computed)
     }
 
     /// Whether it may do so.
@@ -132,6 +135,7 @@ impl Walker {
         if !looking.takes || looking.found.is_empty() {
             self.look(&mut looking, record.time, None);
             self.look_in_turn(&mut looking, record.time);
+            self.look_with_capacities(&mut looking, record.time);
         }
         looking.found
     }
@@ -154,6 +158,27 @@ impl Walker {
         let what = |decision: &BalanceDecision| (decision.group, decision.imbalance.migration);
         let differs = looking.found.likely().map(what) != in_turn.as_ref().map(what);
         looking.found.in_turn = in_turn.filter(|_| differs);
+    }
+
+    /// What comes of it if every CPU has just computed what other classes leave of it: without probes, when they did is
+    /// not shown.
+    fn look_with_capacities(&self, looking: &mut Looking, time: Ns) {
+        let others_use = |index: usize| self.sched.others_use(Cpu(index as u32));
+        if self.seen.tries_shown || !(0..self.cpus.len()).any(others_use) {
+            return;
+        }
+        let mut finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
+        finds.compute_capacities();
+        looking.found.computed = self.decide(&finds, looking);
+    }
+
+    /// What a CPU that looks does in a state: at its level, or at the first where there is something to take.
+    fn decide(&self, finds: &Scheduler, looking: &Looking) -> Option<BalanceDecision> {
+        let decide = |level| finds.decide_balance(looking.cpu, level, looking.idle);
+        match looking.level {
+            Some(level) => Some(decide(level)),
+            None => first_try(finds, looking.cpu, decide),
+        }
     }
 
     /// What a CPU sees of a level's groups until `end`, after it has left its own task and looked at lower levels, and before
@@ -201,12 +226,7 @@ impl Walker {
                 seen.push((since.max(last), sums));
             }
         }
-        let decide = |level| finds.decide_balance(cpu, level, idle);
-        let decision = match looking.level {
-            Some(level) => Some(decide(level)),
-            None => first_try(&finds, cpu, decide),
-        };
-        if let Some(decision) = decision {
+        if let Some(decision) = self.decide(&finds, looking) {
             looking.found.add(time, decision);
         }
     }

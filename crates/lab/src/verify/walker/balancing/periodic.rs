@@ -66,10 +66,15 @@ impl Walker {
         self.overutilized_known |= self.sched.follow_rebalance(&finds, cpu, idle, taken_from, surely);
     }
 
-    /// A CPU runs out of work, and may look for some: of what that leaves behind only wakeups by energy know.
+    /// A CPU runs out of work, and may look for some: of what that leaves behind, beside what other classes leave of a CPU,
+    /// only wakeups by energy know.
     pub(in super::super) fn follow_newidle(&mut self, record: &Record) {
         let cpu = record.cpu;
-        if !self.sched.has_energy_model() || self.seen.tries_shown || self.sched.nr_domains(cpu) == 0 {
+        if self.seen.tries_shown || self.sched.nr_domains(cpu) == 0 {
+            return;
+        }
+        self.follow_capacity(record, cpu, |sched| sched.follow_capacity_when_newly_idle(cpu));
+        if !self.sched.has_energy_model() {
             return;
         }
         let finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
