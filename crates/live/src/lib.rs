@@ -1,6 +1,6 @@
 //! Workloads carried out for real, on the kernel that runs: threads, futexes, pipes, sockets, control groups.
 //!
-//! The programs whose system calls matter are their own: schbench, hackbench, `perf bench sched pipe`. Every other workload
+//! The programs whose system calls matter are their own: schbench, hackbench, `perf bench sched pipe`, tbench. Every other workload
 //! is the model's, step by step, with each of its actions carried out by a thread of its own ([`executor`]). Options and
 //! what is printed are the model's own code, so that both worlds are asked and answer in the same words.
 //!
@@ -17,6 +17,7 @@ mod pipe;
 mod processes;
 mod schbench;
 mod system;
+mod tbench;
 #[cfg(test)]
 mod testbed;
 
@@ -117,6 +118,7 @@ pub fn carry_out(
         "schbench" => schbench::run(args, conditions, print).map_err(called),
         "hackbench" => hackbench::run(args, conditions, print).map_err(called),
         "pipe" => pipe::run(args, conditions, print).map_err(called),
+        "tbench" => tbench::run(args, conditions, print).map_err(called),
         "cgroup" => {
             let (groups, inner) = InGroups::parse(args).map_err(called)?;
             let made = cgroup::Groups::create(&groups, conditions.marker).map_err(called)?;

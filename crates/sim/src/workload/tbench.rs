@@ -35,17 +35,27 @@ usage: tbench [OPTIONS]
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Options {
-    clients: u32,
-    client_us: u32,
-    server_us: u32,
-    io_ns: u32,
-    op_bytes: u32,
-    load_us: u32,
-    start_ms: u32,
-    connect_us: u32,
-    rest_ms: u32,
-    run_ms: u32,
+pub struct Options {
+    /// Clients, each with a server.
+    pub clients: u32,
+    /// What a client computes between two requests, mean.
+    pub client_us: u32,
+    /// What a server computes for an answer, mean.
+    pub server_us: u32,
+    /// What sending costs beside the system call.
+    pub io_ns: u32,
+    /// Bytes that an operation counts.
+    pub op_bytes: u32,
+    /// What a client computes at first.
+    pub load_us: u32,
+    /// Time before the first client begins.
+    pub start_ms: u32,
+    /// Time between two clients' beginnings.
+    pub connect_us: u32,
+    /// Time from the last operation to the end.
+    pub rest_ms: u32,
+    /// How long all clients run.
+    pub run_ms: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,12 +91,12 @@ pub struct Tbench {
     pausing: bool,
 }
 
-impl Tbench {
-    /// tbench with these arguments (without the program's name).
+impl Options {
+    /// These arguments (without the program's name).
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<Tbench, String> {
+    pub fn parse(args: &[String]) -> Result<Options, String> {
         let mut options = Options {
             clients: 1,
             client_us: 3,
@@ -116,6 +126,35 @@ impl Tbench {
             };
             *value = arguments.number(range)?;
         }
+        Ok(options)
+    }
+
+    /// What so many operations in a time are, MB/s.
+    pub fn megabytes_per_s(&self, operations: u64, seconds: f64) -> f64 {
+        let bytes = (operations * u64::from(self.op_bytes)) as f64;
+        if seconds > 0.0 { bytes / seconds / 1e6 } else { 0.0 }
+    }
+
+    /// What the program prints.
+    pub fn output(&self, megabytes_per_s: f64) -> String {
+        let clients = self.clients;
+        format!("Throughput {megabytes_per_s:.3} MB/sec  {clients} clients  {clients} procs\n")
+    }
+
+    /// How long a client, or a server, computes this time: evenly from half to one and a half of the mean.
+    pub fn computing_time(&self, is_client: bool, random: &mut Stream) -> Ns {
+        let mean = u64::from(if is_client { self.client_us } else { self.server_us }) * 1000;
+        Ns(mean / 2 + random.below(mean + 1))
+    }
+}
+
+impl Tbench {
+    /// tbench with these arguments (without the program's name).
+    ///
+    /// # Errors
+    /// As [`Options::parse`].
+    pub fn parse(args: &[String]) -> Result<Tbench, String> {
+        let options = Options::parse(args)?;
         Ok(Tbench { options, peers: Vec::new(), started: None, ends: None, operations: 0, pausing: false })
     }
 
@@ -164,7 +203,7 @@ impl Tbench {
                 if self.peers[other].ended || (is_client && over) {
                     self.end(me, other)
                 } else {
-                    self.compute(is_client, random)
+                    Action::Run(self.options.computing_time(is_client, random))
                 }
             }
             Stage::Compute => {
@@ -182,11 +221,6 @@ impl Tbench {
                 if peer.ended { self.wake_for_good(me) } else { Action::WakeSync(ThreadId(1 + other as u32)) }
             }
         }
-    }
-
-    fn compute(&self, is_client: bool, random: &mut Stream) -> Action {
-        let mean = u64::from(if is_client { self.options.client_us } else { self.options.server_us }) * 1000;
-        Action::Run(Ns(mean / 2 + random.below(mean + 1)))
     }
 
     /// Ends, and wakes the other to do so, too.
@@ -212,9 +246,7 @@ impl Tbench {
     }
 
     fn megabytes_per_s(&self, now: Ns) -> f64 {
-        let seconds = self.seconds(now);
-        let bytes = (self.operations * u64::from(self.options.op_bytes)) as f64;
-        if seconds > 0.0 { bytes / seconds / 1e6 } else { 0.0 }
+        self.options.megabytes_per_s(self.operations, self.seconds(now))
     }
 }
 
@@ -238,8 +270,7 @@ impl Workload for Tbench {
     }
 
     fn output(&self, now: Ns) -> String {
-        let clients = self.options.clients;
-        format!("Throughput {:.3} MB/sec  {clients} clients  {clients} procs\n", self.megabytes_per_s(now))
+        self.options.output(self.megabytes_per_s(now))
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {
