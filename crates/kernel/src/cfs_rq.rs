@@ -97,13 +97,21 @@ pub(crate) struct Change {
 /// One CPU's queue of one group (or the root).
 ///
 /// The running entity is `curr`; it is not on the time line but still counted in `nr_running` and `load`.
+///
+/// What is used together stands together, in lines of 64 bytes: a machine's CPUs and tasks take turns in the first cache.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct CfsRq {
+    /// Its load tracking averages.
+    pub tracked: CfsRqLoad,
+    /// What throttling makes of their clock.
+    pub pelt_clock: CfsRqClock,
     pub cpu: Cpu,
     /// The group that it is a queue of.
     pub group: GroupId,
     /// The entity that stands for it on the queue above; `None` at the root.
     pub entity: Option<SeId>,
+    pub curr: Option<SeId>,
     /// Sum of the weights of all entities on it.
     pub load: LoadWeight,
     /// Entities on it.
@@ -114,27 +122,22 @@ pub(crate) struct CfsRq {
     pub h_nr_delayed: u32,
     /// Those of them that count as `SCHED_IDLE`: by their policy, or in an idle group below this queue.
     pub h_nr_idle: u32,
-    /// What it has of its group's quota.
-    pub runtime: LocalRuntime,
-    /// Its load tracking averages.
-    pub tracked: CfsRqLoad,
-    /// Its averages are aged while nothing runs on it (`on_list`).
-    pub listed: bool,
-    /// What throttling makes of their clock.
-    pub pelt_clock: CfsRqClock,
     /// Never goes back; the zero of `avg_vruntime`.
     pub min_vruntime: Vruntime,
     pub timeline: Timeline,
-    pub curr: Option<SeId>,
-    /// Buddies: preferred, preferred after it, and not preferred.
-    pub next: Option<SeId>,
-    pub last: Option<SeId>,
-    pub skip: Option<SeId>,
     /// Σ (vruntime − `min_vruntime`) · weight over the time line. Wraps, as the kernel's does: where lag has no limit, keys
     /// can grow beyond what 64 bits hold once they are weighted.
     avg_vruntime: i64,
     /// Σ weight over the time line, scaled down.
     avg_load: i64,
+    /// Buddies: preferred, preferred after it, and not preferred.
+    pub next: Option<SeId>,
+    pub last: Option<SeId>,
+    pub skip: Option<SeId>,
+    /// What it has of its group's quota.
+    pub runtime: LocalRuntime,
+    /// Its averages are aged while nothing runs on it (`on_list`).
+    pub listed: bool,
 }
 
 /// The running entity as far as averages need it.

@@ -14,52 +14,55 @@ pub(crate) struct SeId(pub u32);
 pub(crate) struct CfsRqId(pub u32);
 
 /// What competes on a [`CfsRq`](crate::cfs_rq::CfsRq).
+///
+/// What is used together stands together, in lines of 64 bytes: a machine's CPUs and tasks take turns in the first cache.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct SchedEntity {
+    /// Its load tracking averages.
+    pub avg: SchedAvg,
     /// Weight and its inverse.
     pub load: LoadWeight,
-    /// Counted on its queue (running or waiting).
-    pub on_rq: bool,
     /// Weighted run time: a point on its queue's virtual time line. Between queues, while placement is relative to
     /// `min_vruntime`, a distance from it.
     pub vruntime: Vruntime,
     /// When its current request should be done (EEVDF).
     pub deadline: Vruntime,
-    /// How far it was behind its queue's average when it left, virtual ns; positive means that it is owed time.
-    pub vlag: i64,
-    /// Its request, ns of run time.
-    pub slice: u64,
-    /// Its request was set for it (`sched_setattr()`, or a group's by what is below it) and is kept.
-    pub custom_slice: bool,
-    /// Its distance to its deadline, virtual ns, while it is between two places on a queue (`rel_deadline`).
-    pub relative_deadline: Option<i64>,
-    /// Asleep, but still competing until its lag has burnt off.
-    pub sched_delayed: bool,
-    /// Its deadline when it was last picked; while it still stands, the pick is kept (`RUN_TO_PARITY`). The kernel keeps
-    /// this in `vlag`, which is free while an entity runs.
-    pub deadline_at_pick: Option<Vruntime>,
-    /// Where on the time line its protection ends (`vprot`).
-    pub protected_until: Vruntime,
     /// Up to when its run time is accounted, ns.
     pub exec_start: u64,
-    /// Its load tracking averages.
-    pub avg: SchedAvg,
-    /// A group's: to v5.6 its runnable weight, scaled up; then how many runnable tasks it stands for.
-    pub runnable_weight: u64,
     /// All its run time, ns.
     pub sum_exec_runtime: u64,
-    /// The same when it was last picked.
-    pub prev_sum_exec_runtime: u64,
-    /// The entity of the group that it is in; `None` at the root.
-    pub parent: Option<SeId>,
-    /// How many groups it is in.
-    pub depth: u32,
     /// The queue on which it competes.
     pub cfs_rq: CfsRqId,
+    /// Counted on its queue (running or waiting).
+    pub on_rq: bool,
+    /// Its request was set for it (`sched_setattr()`, or a group's by what is below it) and is kept.
+    pub custom_slice: bool,
+    /// Asleep, but still competing until its lag has burnt off.
+    pub sched_delayed: bool,
+    /// The entity of the group that it is in; `None` at the root.
+    pub parent: Option<SeId>,
     /// The queue that it stands for, if it is a group's.
     pub my_q: Option<CfsRqId>,
     /// The task, if it is one's.
     pub task: Option<TaskId>,
+    /// All its run time when it was last picked, ns.
+    pub prev_sum_exec_runtime: u64,
+    /// How far it was behind its queue's average when it left, virtual ns; positive means that it is owed time.
+    pub vlag: i64,
+    /// Its request, ns of run time.
+    pub slice: u64,
+    /// Its deadline when it was last picked; while it still stands, the pick is kept (`RUN_TO_PARITY`). The kernel keeps
+    /// this in `vlag`, which is free while an entity runs.
+    pub deadline_at_pick: Option<Vruntime>,
+    /// Its distance to its deadline, virtual ns, while it is between two places on a queue (`rel_deadline`).
+    pub relative_deadline: Option<i64>,
+    /// Where on the time line its protection ends (`vprot`).
+    pub protected_until: Vruntime,
+    /// A group's: to v5.6 its runnable weight, scaled up; then how many runnable tasks it stands for.
+    pub runnable_weight: u64,
+    /// How many groups it is in.
+    pub depth: u32,
 }
 
 impl SchedEntity {

@@ -10,51 +10,54 @@ use crate::select::IdleTime;
 use crate::task::{Task, TaskId};
 
 /// The state of one CPU.
+///
+/// What is used together stands together, in lines of 64 bytes: a machine's CPUs and tasks take turns in the first cache.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Rq {
     /// The time that this queue's accounting uses; set when the queue is locked (`update_rq_clock()`).
     pub clock: Ns,
-    /// The switch to come goes by the clock as it is (`RQCF_REQ_SKIP`).
-    pub skips_clock_update: bool,
     /// The clock of load tracking.
     pub pelt: RqClock,
     pub curr: TaskId,
     pub idle: TaskId,
     /// Queued tasks of all classes.
     pub nr_running: u32,
+    /// The root `cfs_rq`.
+    pub cfs: CfsRqId,
+    /// Wakeups on their way here through the wake list (`ttwu_pending`).
+    pub ttwu_pending: u32,
     /// `TIF_NEED_RESCHED` of `curr`.
     pub need_resched: bool,
     /// `TIF_NEED_RESCHED_LAZY` of `curr`.
     pub need_resched_lazy: bool,
-    /// The root `cfs_rq`.
-    pub cfs: CfsRqId,
+    /// The switch to come goes by the clock as it is (`RQCF_REQ_SKIP`).
+    pub skips_clock_update: bool,
     /// Queued tasks of the stop class, oldest first.
     pub stop: Vec<TaskId>,
     /// Queued tasks of the deadline class, oldest first.
     pub dl: Vec<TaskId>,
+    pub cfs_tasks: TaskList,
     pub rt: RtRq,
+    /// When the timer expires that ends the running slice, if it runs.
+    pub hrtick: Option<Ns>,
+    pub idle_time: IdleTime,
     /// How much of the CPU real-time tasks use.
     pub avg_rt: SchedAvg,
     /// The same of threads that set clocks.
     pub avg_dl: SchedAvg,
-    /// What real-time tasks have used of late, to v4.18.
-    pub rt_time: RtTime,
-    /// Wakeups on their way here through the wake list (`ttwu_pending`).
-    pub ttwu_pending: u32,
-    pub cfs_tasks: TaskList,
-    /// Queues whose averages are aged while nothing runs on them, children first (`leaf_cfs_rq_list`).
-    pub leaf_cfs_rqs: Vec<CfsRqId>,
     /// For `/proc/schedstat`.
     pub counters: RqCounters,
-    pub idle_time: IdleTime,
     /// How long the CPU takes to leave the idle state that it is in, ns (`idle_state->exit_latency`); where states are told.
     pub exit_latency: Option<u64>,
-    /// Groups' entities that are asleep on its queues.
-    pub nr_delayed_groups: u32,
-    /// When the timer expires that ends the running slice, if it runs.
-    pub hrtick: Option<Ns>,
+    /// Queues whose averages are aged while nothing runs on them, children first (`leaf_cfs_rq_list`).
+    pub leaf_cfs_rqs: Vec<CfsRqId>,
     /// Groups' queues that this CPU has been called to unthrottle.
     pub unthrottle: Vec<CfsRqId>,
+    /// Groups' entities that are asleep on its queues.
+    pub nr_delayed_groups: u32,
+    /// What real-time tasks have used of late, to v4.18.
+    pub rt_time: RtTime,
 }
 
 impl Rq {

@@ -101,30 +101,19 @@ pub(crate) enum OnRq {
 }
 
 /// One task.
+///
+/// What is used together stands together, in lines of 64 bytes: a machine's CPUs and tasks take turns in the first cache.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Task {
-    pub(crate) comm: Comm,
-    pub(crate) pid: Pid,
-    pub(crate) tgid: Pid,
-    pub(crate) policy: Policy,
-    pub(crate) nice: i32,
-    pub(crate) allowed: CpuMask,
-    pub(crate) per_cpu_kthread: bool,
-    pub(crate) se: SeId,
-    pub(crate) group: GroupId,
     pub(crate) on_rq: OnRq,
     /// The CPU that it runs on, waits on, or last ran on.
     pub(crate) cpu: Cpu,
+    pub(crate) se: SeId,
+    pub(crate) group: GroupId,
+    pub(crate) policy: Policy,
     /// It is being queued for the first time.
     pub(crate) is_new: bool,
-    pub(crate) recent_used_cpu: Cpu,
-    /// How often it wakes another task than last time, halved every second (`record_wakee()`).
-    pub(crate) wakee_flips: u32,
-    pub(crate) wakee_flip_decay: Ns,
-    pub(crate) last_wakee: Option<TaskId>,
-    /// Neighbours on its runqueue's `cfs_tasks` list.
-    pub(crate) newer: Option<TaskId>,
-    pub(crate) older: Option<TaskId>,
     /// It has left its queue until its group comes back; it still counts as queued.
     pub(crate) throttled: bool,
     /// It will leave its queue when it returns to user mode.
@@ -133,8 +122,22 @@ pub struct Task {
     pub(crate) exiting: bool,
     /// It sleeps until a device is done, or has not run since (`in_iowait`).
     pub(crate) in_iowait: bool,
+    pub(crate) per_cpu_kthread: bool,
+    pub(crate) nice: i32,
+    /// Neighbours on its runqueue's `cfs_tasks` list.
+    pub(crate) newer: Option<TaskId>,
+    pub(crate) older: Option<TaskId>,
+    pub(crate) recent_used_cpu: Cpu,
+    /// How often it wakes another task than last time, halved every second (`record_wakee()`).
+    pub(crate) wakee_flips: u32,
+    pub(crate) last_wakee: Option<TaskId>,
+    pub(crate) wakee_flip_decay: Ns,
     pub(crate) stats: TaskStats,
     pub(crate) info: SchedInfo,
+    pub(crate) comm: Comm,
+    pub(crate) pid: Pid,
+    pub(crate) tgid: Pid,
+    pub(crate) allowed: CpuMask,
 }
 
 /// `struct sched_statistics`: since when a task is in a state, ns; `None` when it is not.

@@ -86,7 +86,7 @@ impl Scheduler {
     ///
     /// Kernel: `update_rt_rq_load_avg()`, kernel/sched/pelt.c, from v4.19.
     pub(crate) fn update_rt_rq_load_avg(&mut self, cpu: Cpu, running: bool) -> bool {
-        let (time, scale) = (self.rq_time(cpu), self.cpu_scale(cpu));
+        let (time, scale) = (self.rq_time(cpu), self.contribution_scale(cpu));
         let (rules, rq) = (&self.generation.pelt, &mut self.rqs[cpu.index()]);
         let now = rq.pelt.now(rules, time);
         rules.update_class(now, scale, &mut rq.avg_rt, running)
@@ -94,7 +94,7 @@ impl Scheduler {
 
     /// The same for its threads that set clocks (`update_dl_rq_load_avg()`).
     pub(crate) fn update_dl_rq_load_avg(&mut self, cpu: Cpu, running: bool) -> bool {
-        let (time, scale) = (self.rq_time(cpu), self.cpu_scale(cpu));
+        let (time, scale) = (self.rq_time(cpu), self.contribution_scale(cpu));
         let (rules, rq) = (&self.generation.pelt, &mut self.rqs[cpu.index()]);
         let now = rq.pelt.now(rules, time);
         rules.update_class(now, scale, &mut rq.avg_dl, running)
@@ -147,20 +147,21 @@ impl Scheduler {
     ///
     /// Kernel: `update_load_avg()`, kernel/sched/fair.c.
     pub(crate) fn update_load_avg(&mut self, se: SeId, update: LoadUpdate) {
-        // Mostly kind and scale are known when this is compiled.
-        let grown = match self.generation.pelt.runnable {
-            _ if update.detach => false,
-            _ if self.scales_contributions(se) => {
-                let scale = self.contribution_scale(self.cfs(self.se(se).cfs_rq).cpu);
-                self.grow_within_period(self.generation.pelt.runnable, scale, se)
-            }
-            RunnableKind::TaskCount => self.grow_within_period(RunnableKind::TaskCount, CpuScale::FULL, se),
-            RunnableKind::LoadWeighted => {
-                self.grow_within_period(RunnableKind::LoadWeighted, CpuScale::FULL, se)
-            }
+        let passes_up = self.se(se).my_q.is_some_and(|below| self.cfs(below).tracked.propagate);
+        let goes_far = passes_up || update.detach || self.scales_contributions(se);
+        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
+        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
+        let rq = &self.rqs[queue.cpu.index()];
+        let now = queue.pelt_clock.now(rq.pelt.now(rules, rq_time(rq, self.pelt_epoch)));
+        let at = (now, CpuScale::FULL);
+        // Mostly the kind is known when this is compiled.
+        let grown = match rules.runnable {
+            _ if goes_far => false,
+            RunnableKind::TaskCount => grow_sums(rules, RunnableKind::TaskCount, se, entity, queue, at),
+            RunnableKind::LoadWeighted => grow_sums(rules, RunnableKind::LoadWeighted, se, entity, queue, at),
         };
         if !grown {
-            self.update_load_avg_at(se, update);
+            self.update_load_avg_at(se, update, now, passes_up);
         }
     }
 
@@ -171,36 +172,23 @@ impl Scheduler {
             && self.cpu_scale(self.cfs(self.se(se).cfs_rq).cpu) != CpuScale::FULL
     }
 
-    /// Ages an entity and its queue, if nothing is to be done but to let their sums grow. Returns whether it was so; if not,
-    /// the rest is left to [`update_load_avg_at`](Self::update_load_avg_at).
-    #[inline(always)]
-    fn grow_within_period(&mut self, kind: RunnableKind, scale: CpuScale, se: SeId) -> bool {
-        let entity = self.se(se);
-        if entity.my_q.is_some_and(|below| self.cfs(below).tracked.propagate) {
-            return false;
-        }
-        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
-        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
-        let rq = &self.rqs[queue.cpu.index()];
-        let now = queue.pelt_clock.now(rq.pelt.now(rules, rq_time(rq, self.pelt_epoch)));
-        grow_sums(rules, kind, se, entity, queue, (now, scale))
-    }
-
+    /// The same whatever happens, at `now` on its queue's clock; `passes_up`: something changed below it.
     #[inline(never)]
-    fn update_load_avg_at(&mut self, se: SeId, update: LoadUpdate) {
+    fn update_load_avg_at(&mut self, se: SeId, update: LoadUpdate, now: u64, passes_up: bool) {
         let cfs_rq = self.se(se).cfs_rq;
-        let passes_up = self.se(se).my_q.is_some_and(|below| self.cfs(below).tracked.propagate);
-        let (now, scale) = (self.cfs_rq_clock_pelt(cfs_rq), self.contribution_scale(self.cfs(cfs_rq).cpu));
+        let scale = self.contribution_scale(self.cfs(cfs_rq).cpu);
         let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let attached = entity.avg.last_update_time != 0;
-        if attached {
+        let queue_state = queue.tracked_state(rules);
+        let mut decayed = if attached {
             let estimates = self.generation.features.enabled(Feature::UtilEst);
             let state = entity.tracked_state(queue.curr == Some(se));
-            rules.update_se(now, scale, &mut entity.avg, state, estimates);
-        }
-        let state = queue.tracked_state(rules);
-        let mut decayed = rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
+            let queue = (&mut queue.tracked, queue_state);
+            rules.update_se_and_queue(now, scale, (&mut entity.avg, state), queue, estimates)
+        } else {
+            rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, queue_state)
+        };
         self.after_decay(cfs_rq, decayed);
         if passes_up {
             decayed |= self.propagate_entity_load_avg(se);

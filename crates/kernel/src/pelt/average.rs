@@ -3,7 +3,7 @@
 //! Must not know: which queue it belongs to, groups, clocks.
 
 use super::rules::{Invariance, PeltRules, RunnableKind};
-use super::series::{CAPACITY_SHIFT, PELT_MIN_DIVIDER, PERIOD, accumulate_segments, cap_scale, decay_load};
+use super::series::{CAPACITY_SHIFT, PELT_MIN_DIVIDER, PERIOD, Span, cap_scale};
 use super::util_est::UtilEst;
 
 /// Averages of an entity, a queue or a scheduling class on a CPU (`struct sched_avg`).
@@ -102,24 +102,23 @@ impl SchedAvg {
         PELT_MIN_DIVIDER + self.period_contrib
     }
 
-    /// Adds `delta` units of 1024 ns to the sums and says how many periods ended.
+    /// Lets a span of time pass, in which the sums decay and grow, and says whether a period ended.
     ///
     /// Kernel: `accumulate_sum()`, kernel/sched/pelt.c. Variants: `LoadWeighted` to v5.6, `TaskCount` from v5.7
     /// (9f68395333ad).
-    fn accumulate_sum(&mut self, runnable: RunnableKind, scale: CpuScale, delta: u64, what: Accrual) -> u64 {
-        let mut contrib = delta as u32;
-        let position = delta + u64::from(self.period_contrib);
-        let periods = position / u64::from(PERIOD);
-        let rest = (position % u64::from(PERIOD)) as u32;
-        if periods > 0 {
-            self.load_sum = decay_load(self.load_sum, periods);
-            self.runnable_sum = decay_load(self.runnable_sum, periods);
-            self.util_sum = decay_load(self.util_sum.into(), periods) as u32;
-            contrib = accumulate_segments(periods, PERIOD - self.period_contrib, rest);
+    #[inline(always)]
+    fn pass(&mut self, span: &Span, runnable: RunnableKind, scale: CpuScale, what: Accrual) -> bool {
+        self.last_update_time = self.last_update_time.wrapping_add(span.units << 10);
+        self.period_contrib = span.rest;
+        if span.periods > 0 {
+            self.load_sum = span.decay(self.load_sum);
+            self.runnable_sum = span.decay(self.runnable_sum);
+            self.util_sum = span.decay(self.util_sum.into()) as u32;
         }
-        self.period_contrib = rest;
-        self.accrue(runnable, contrib, scale, what);
-        periods
+        if what.load != 0 {
+            self.accrue(runnable, span.contrib, scale, what);
+        }
+        span.periods > 0
     }
 
     /// Adds a contribution to the sums.
@@ -181,30 +180,54 @@ impl SchedAvg {
         runnable: RunnableKind,
         now: u64,
         scale: CpuScale,
-        mut what: Accrual,
+        what: Accrual,
     ) -> bool {
+        self.span_until(now).is_some_and(|span| self.pass(&span, runnable, scale, what))
+    }
+
+    /// What the time since the last update does, if it is not less than a unit.
+    #[inline(always)]
+    fn span_until(&mut self, now: u64) -> Option<Span> {
+        self.units_until(now).map(|units| Span::new(self.period_contrib, units))
+    }
+
+    /// The units of 1024 ns since the last update, if there is one; a clock that went back is followed.
+    #[inline(always)]
+    fn units_until(&mut self, now: u64) -> Option<u64> {
         let delta = now.wrapping_sub(self.last_update_time);
         if (delta as i64) < 0 {
             self.last_update_time = now;
-            return false;
         }
-        let units = delta >> 10;
-        if units == 0 {
-            return false;
-        }
+        (delta as i64 >= 1 << 10).then_some(delta >> 10)
+    }
+
+    /// Whether the same span of time does the same to the sums of both.
+    #[inline(always)]
+    fn is_as_old_as(&self, other: &SchedAvg) -> bool {
+        self.last_update_time == other.last_update_time && self.period_contrib == other.period_contrib
+    }
+
+    /// Brings sums up to `now` that are 0 and stay it, as those of most CPUs' other classes, and their averages. Says whether a
+    /// period ended.
+    #[inline(always)]
+    fn pass_unused(&mut self, now: u64) -> bool {
+        let Some(units) = self.units_until(now) else { return false };
+        let position = u64::from(self.period_contrib) + units;
         self.last_update_time = self.last_update_time.wrapping_add(units << 10);
-        if what.load == 0 {
-            what = Accrual { load: 0, runnable: 0, running: false };
+        self.period_contrib = (position % u64::from(PERIOD)) as u32;
+        let due = position >= u64::from(PERIOD);
+        if due {
+            (self.load_avg, self.runnable_avg, self.util_avg) = (0, 0, 0);
         }
-        self.accumulate_sum(runnable, scale, units, what) > 0
+        due
     }
 
     /// Makes the averages anew from the sums.
     ///
     /// Kernel: `___update_load_avg()`, kernel/sched/pelt.c.
-    #[inline(never)]
+    #[inline(always)]
     fn update_load_avg(&mut self, rules: &PeltRules, weight: EntityWeight) {
-        let divider = u64::from(self.divider());
+        let divider = u64::from(PELT_MIN_DIVIDER) + u64::from(self.period_contrib);
         self.load_avg = weight.weight.wrapping_mul(self.load_sum) / divider;
         self.runnable_avg = match rules.runnable {
             RunnableKind::LoadWeighted => weight.runnable_weight.wrapping_mul(self.runnable_sum) / divider,
@@ -288,7 +311,11 @@ impl PeltRules {
     /// Ages the averages of a CPU's real-time or deadline class; `running`: its task is the one that runs.
     ///
     /// Kernel: `update_rt_rq_load_avg()`, `update_dl_rq_load_avg()`, kernel/sched/pelt.c (v4.19 on).
+    #[inline]
     pub fn update_class(&self, now: u64, scale: CpuScale, avg: &mut SchedAvg, running: bool) -> bool {
+        if !running && load_avg_is_decayed(avg) {
+            return avg.pass_unused(now);
+        }
         let one = u64::from(running);
         self.update_whole(now, scale, avg, Accrual { load: one, runnable: one, running })
     }
@@ -309,6 +336,35 @@ impl PeltRules {
         due |= avg.update_load_sum(self, clock, scale, within);
         if due {
             avg.update_load_avg(self, EntityWeight::of_task(1));
+        }
+        due
+    }
+
+    /// [`PeltRules::update_se`] and [`PeltRules::update_cfs_rq`] of the queue that it stands on, which are mostly of one age.
+    #[inline(always)]
+    pub fn update_se_and_cfs_rq(
+        &self,
+        now: u64,
+        scale: CpuScale,
+        (avg, se): (&mut SchedAvg, EntityState),
+        (queue_avg, queue): (&mut SchedAvg, QueueState),
+        util_est_enabled: bool,
+    ) -> bool {
+        if !avg.is_as_old_as(queue_avg) {
+            self.update_se(now, scale, avg, se, util_est_enabled);
+            return self.update_cfs_rq(now, scale, queue_avg, queue);
+        }
+        let (span, scale) = (avg.span_until(now), self.contribution_scale(scale));
+        queue_avg.last_update_time = avg.last_update_time;
+        let Some(span) = span else { return false };
+        let due = avg.pass(&span, self.runnable, scale, self.runnable.accrual_of_se(se));
+        queue_avg.pass(&span, self.runnable, scale, self.runnable.accrual_of_queue(queue));
+        if due {
+            avg.update_load_avg(self, se.weight);
+            if util_est_enabled {
+                avg.util_est.util_changed(&self.util_est);
+            }
+            queue_avg.update_load_avg(self, EntityWeight::of_task(1));
         }
         due
     }
@@ -458,6 +514,46 @@ mod tests {
                 rules.update_cfs_rq(n * PERIOD_NS, CpuScale::FULL, &mut avg, queue);
             });
             near(&avg, [2048, runnable_avg, 1024], 1);
+        }
+    }
+
+    /// Times of every distance, and one that lies back.
+    const TIMES: [u64; 8] =
+        [1_000, 3_000, 900_000, 1_100_000, 1_048_000_000, 40_000_000, 9_000_000_000, 9_000_500_000];
+
+    #[test]
+    fn an_entity_and_its_queue_age_together_as_they_do_one_by_one() {
+        let queue = QueueState { weight: 3072, runnable_weight: 2048, runnable_tasks: 3, running: true };
+        let scale = CpuScale { frequency: 800, capacity: 700 };
+        for (rules, apart) in
+            [rules(4, 19), rules(5, 6), rules(6, 6)].iter().flat_map(|it| [(it, 0), (it, 5_000)])
+        {
+            let [mut se, mut cfs_rq] = [0, apart].map(|ahead| SchedAvg {
+                last_update_time: ahead,
+                period_contrib: 300,
+                ..SchedAvg::default()
+            });
+            for now in TIMES {
+                let (mut se_alone, mut cfs_rq_alone) = (se, cfs_rq);
+                rules.update_se(now, scale, &mut se_alone, ALWAYS, true);
+                let due = rules.update_cfs_rq(now, scale, &mut cfs_rq_alone, queue);
+                let both = ((&mut se, ALWAYS), (&mut cfs_rq, queue));
+                assert_eq!(rules.update_se_and_cfs_rq(now, scale, both.0, both.1, true), due, "{now}");
+                assert_eq!((se, cfs_rq), (se_alone, cfs_rq_alone), "{now}");
+            }
+            assert!(se.load_avg > 0 && cfs_rq.load_avg > se.load_avg);
+        }
+    }
+
+    #[test]
+    fn what_is_unused_gets_older_like_what_is_used() {
+        let (mut unused, mut used) = (SchedAvg::default(), SchedAvg::default());
+        let rules = rules(6, 6);
+        for now in TIMES {
+            let due = rules.update_class(now, CpuScale::FULL, &mut used, true);
+            assert_eq!(rules.update_class(now, CpuScale::FULL, &mut unused, false), due, "{now}");
+            let SchedAvg { last_update_time, period_contrib, .. } = used;
+            assert_eq!(unused, SchedAvg { last_update_time, period_contrib, ..SchedAvg::default() }, "{now}");
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Must not know: the entities' virtual time, which queue it is, the group above it.
 
-use super::average::{CpuScale, EntityWeight, QueueState, SchedAvg};
+use super::average::{CpuScale, EntityState, EntityWeight, QueueState, SchedAvg};
 use super::rules::{AttachLoadSum, PeltRules, RunnableKind, SumSync};
 use super::series::{CAPACITY_SHIFT, PELT_MIN_DIVIDER};
 
@@ -157,6 +157,24 @@ impl PeltRules {
         self.update_cfs_rq(now, scale, &mut cfs_rq.avg, queue) || removed
     }
 
+    /// Ages an entity (`update_se()`) and the queue that it stands on. True if the queue's averages changed.
+    #[inline]
+    pub fn update_se_and_queue(
+        &self,
+        now: u64,
+        scale: CpuScale,
+        se: (&mut SchedAvg, EntityState),
+        (cfs_rq, queue): (&mut CfsRqLoad, QueueState),
+        util_est_enabled: bool,
+    ) -> bool {
+        let removed = cfs_rq.removed.nr > 0;
+        if removed {
+            self.apply_removed(cfs_rq);
+        }
+        self.update_se_and_cfs_rq(now, scale, se, (&mut cfs_rq.avg, queue), util_est_enabled) || removed
+    }
+
+    #[inline(never)]
     fn apply_removed(&self, cfs_rq: &mut CfsRqLoad) {
         let removed = std::mem::take(&mut cfs_rq.removed);
         let avg = &mut cfs_rq.avg;

@@ -57,26 +57,51 @@ const Y_POWERS: [u32; LOAD_AVG_PERIOD as usize] = [
     0x82cd_8698,
 ];
 
-/// `load` as it counts `periods` later: load · yⁿ, rounded down; 0 after 2016 periods.
-///
-/// Kernel: `decay_load()`, kernel/sched/pelt.c.
-pub const fn decay_load(load: u64, periods: u64) -> u64 {
-    if periods > LOAD_AVG_PERIOD * 63 {
-        return 0;
-    }
-    let halved = load >> (periods / LOAD_AVG_PERIOD);
-    let power = Y_POWERS[(periods % LOAD_AVG_PERIOD) as usize];
-    ((halved as u128 * power as u128) >> 32) as u64
+/// What a span of time does to a sum: alike for all sums that have reached the same point of a period.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    /// How long it is, units of 1024 ns.
+    pub units: u64,
+    /// How many period boundaries it crosses.
+    pub periods: u64,
+    /// How far it reaches into the period that it ends in, units.
+    pub rest: u32,
+    /// What it contributes to the sum of somebody who wants one CPU.
+    pub contrib: u32,
+    halvings: u32,
+    /// yⁿ · 2³² for the periods beside those that halve; 0 if nothing is left.
+    power: u64,
 }
 
-/// What a time span contributes that ends `last` units into a period, began `first` units before the end of another, and
-/// crossed `periods` ≥ 1 period boundaries.
-///
-/// Kernel: `__accumulate_pelt_segments()`, kernel/sched/pelt.c. Units: `first` and `last` of 1024 ns.
-pub(super) const fn accumulate_segments(periods: u64, first: u32, last: u32) -> u32 {
-    let begun = decay_load(first as u64, periods) as u32;
-    let whole = LOAD_AVG_MAX - decay_load(LOAD_AVG_MAX as u64, periods) as u32 - PERIOD;
-    begun + whole + last
+impl Span {
+    /// A span of so many units that begins `begun` units into a period.
+    ///
+    /// Kernel: `__accumulate_pelt_segments()`, kernel/sched/pelt.c.
+    #[inline(always)]
+    pub fn new(begun: u32, units: u64) -> Span {
+        let position = units + u64::from(begun);
+        let (periods, rest) = (position / u64::from(PERIOD), (position % u64::from(PERIOD)) as u32);
+        let power = match periods > LOAD_AVG_PERIOD * 63 {
+            true => 0,
+            false => u64::from(Y_POWERS[(periods % LOAD_AVG_PERIOD) as usize]),
+        };
+        let halvings = (periods / LOAD_AVG_PERIOD) as u32 % u64::BITS;
+        let mut span = Span { units, periods, rest, contrib: units as u32, halvings, power };
+        if periods > 0 {
+            let begun = span.decay(u64::from(PERIOD - begun)) as u32;
+            let whole = LOAD_AVG_MAX - span.decay(LOAD_AVG_MAX.into()) as u32 - PERIOD;
+            span.contrib = begun + whole + rest;
+        }
+        span
+    }
+
+    /// What is left of a sum once the periods have ended: sum · yⁿ, rounded down; 0 after 2016 periods.
+    ///
+    /// Kernel: `decay_load()`, kernel/sched/pelt.c.
+    #[inline(always)]
+    pub fn decay(&self, sum: u64) -> u64 {
+        ((u128::from(sum >> self.halvings) * u128::from(self.power)) >> 32) as u64
+    }
 }
 
 /// `value · scale / 1024` (`cap_scale()`).
@@ -87,6 +112,18 @@ pub(super) const fn cap_scale(value: u64, scale: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn decay_load(load: u64, periods: u64) -> u64 {
+        Span::new(0, periods * u64::from(PERIOD)).decay(load)
+    }
+
+    /// What a span contributes that crosses `periods` boundaries from `first` units before one to `last` behind another.
+    fn contribution(periods: u64, first: u32, last: u32) -> u32 {
+        let units = (periods - 1) * u64::from(PERIOD) + u64::from(first + last);
+        let span = Span::new(PERIOD - first, units);
+        assert_eq!((span.periods, span.rest), (periods, last));
+        span.contrib
+    }
 
     #[test]
     fn the_table_holds_the_powers_of_y() {
@@ -114,15 +151,15 @@ mod tests {
         assert_eq!(decay_load(u64::MAX, 2017), 0);
         assert_eq!(decay_load(u64::MAX, 2016), 0, "63 halvings leave one bit, y^0 takes it");
         assert_eq!(decay_load(u64::MAX, 32 * 62), 2);
-        assert_eq!(decay_load(u64::MAX, u64::MAX), 0);
+        assert_eq!(decay_load(u64::MAX, u64::MAX / 2048), 0);
     }
 
     #[test]
     fn whole_periods_add_up_to_the_maximum() {
-        assert_eq!(accumulate_segments(1, 1024, 0), 1002, "a full period, one period ago");
-        assert_eq!(accumulate_segments(1, 24, 100), 123);
-        assert_eq!(accumulate_segments(10_000, 1024, 0), PELT_MIN_DIVIDER);
-        assert_eq!(accumulate_segments(10_000, 1024, 1023), LOAD_AVG_MAX - 1);
+        assert_eq!(contribution(1, 1024, 0), 1002, "a full period, one period ago");
+        assert_eq!(contribution(1, 24, 100), 123);
+        assert_eq!(contribution(10_000, 1024, 0), PELT_MIN_DIVIDER);
+        assert_eq!(contribution(10_000, 1024, 1023), LOAD_AVG_MAX - 1);
     }
 
     /// The kernel's own way to `LOAD_AVG_MAX` (Documentation/scheduler/sched-pelt.c): the series in integers, until it
