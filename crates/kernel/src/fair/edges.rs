@@ -5,6 +5,7 @@ mod aftermath;
 use fairlab_event::Cpu;
 
 use crate::core::DequeueFlags;
+use crate::cpumask::CpuMask;
 use crate::decision::{PickReason, PreemptDecision, PreemptReason, TickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::preempt::WakeupPreemptionTest;
@@ -377,5 +378,27 @@ fn idle_entities_are_no_buddies() {
         bed.scheduler.cfs_mut(root).next = None;
         bed.scheduler.set_next_buddy(se);
         assert_eq!(bed.scheduler.cfs(root).next.is_none(), idle);
+    }
+}
+
+/// The pick of a task of a higher class does not look at fair ones, so that a sleeper whose turn it would be stays queued.
+#[test]
+fn a_delayed_sleeper_stays_while_higher_classes_are_picked() {
+    for policy in [Policy::Fifo(1), Policy::Deadline] {
+        let mut bed = Bed::new("v6.12", 1, 1);
+        bed.spawn(0, 0);
+        bed.spawn(0, 0);
+        bed.pass(5 * MS);
+        let sleeper = bed.sleep(0);
+        bed.pass(20 * MS);
+        bed.at(0);
+        bed.scheduler.account(Cpu(0));
+        let turn = bed.scheduler.delayed_candidate(root(&bed));
+        assert_eq!(turn, Some(se(&bed, sleeper)), "it would be picked");
+        bed.spawn_with(0, 0, policy, CpuMask::ALL);
+        assert_ne!(bed.schedule(0).reason, PickReason::Nothing);
+        assert!(bed.scheduler.is_delayed(sleeper), "{policy:?}");
+        bed.sleep(0);
+        assert!(!bed.scheduler.is_on_queue(sleeper), "{policy:?}");
     }
 }

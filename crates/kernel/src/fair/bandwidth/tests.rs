@@ -4,9 +4,10 @@ use fairlab_event::{Cpu, Ns};
 
 use super::Bandwidth;
 use crate::ablation::Situation;
+use crate::cpumask::CpuMask;
 use crate::decision::ThrottleReason;
 use crate::group::GroupId;
-use crate::task::TaskId;
+use crate::task::{Policy, TaskId};
 use crate::testbed::{Bed, MS};
 
 const KERNELS: [&str; 7] = ["v4.18", "v5.3", "v5.10", "v6.6", "v6.12", "v6.18", "v7.2"];
@@ -42,6 +43,27 @@ fn a_hog_runs_for_its_quota_each_period() {
         let ran = bed.scheduler.sum_exec_runtime(hog).0;
         assert!(ran.abs_diff(400 * MS) <= 2 * MS, "{kernel}: {ran} ns of 400 ms");
         bed.scheduler.check_invariants().expect("a sound state");
+    }
+}
+
+/// A queue that has used its runtime up is throttled when somebody looks at it, which a task of a higher class forestalls.
+#[test]
+fn nothing_is_throttled_by_a_pick_of_a_higher_class() {
+    for policy in [Policy::Fifo(1), Policy::Deadline] {
+        let (mut bed, group) = bed("v6.12", 1);
+        bed.limit(group, 1, 50, 0);
+        let hog = bed.spawn_in(group, 0);
+        let queue = bed.scheduler.se(bed.scheduler.tasks[hog.index()].se).cfs_rq;
+        bed.pass(20 * MS);
+        bed.at(0);
+        bed.scheduler.account(Cpu(0));
+        bed.spawn_with(0, 0, policy, CpuMask::ALL);
+        bed.scheduler.before_pick(Cpu(0));
+        assert!(!bed.scheduler.cfs(queue).runtime.throttled, "{policy:?}");
+        bed.schedule(0);
+        let throttled_as_it_was_put = bed.scheduler.cfs(queue).runtime.throttled;
+        bed.sleep(0);
+        assert!(throttled_as_it_was_put || bed.scheduler.cfs(queue).runtime.throttled, "{policy:?}");
     }
 }
 

@@ -267,7 +267,8 @@ impl Scheduler {
     }
 
     /// Does what a pick does beside picking: throttles queues without runtime on its way, and lets delayed sleepers
-    /// leave that would be picked. To be called before each [`pick_next_task`](Scheduler::pick_next_task).
+    /// leave that would be picked. To be called before each [`pick_next_task`](Scheduler::pick_next_task). Where a task of a higher
+    /// class is there, nobody looks at fair ones.
     ///
     /// Kernel: `pick_task_fair()`, kernel/sched/fair.c, and to v6.11 the fast path of `pick_next_task_fair()`.
     #[inline]
@@ -275,7 +276,9 @@ impl Scheduler {
         if self.bandwidth_used {
             self.throttle_before_pick(cpu);
         }
-        self.finish_delayed_dequeues(cpu);
+        if self.pick_above_fair(cpu).is_none() {
+            self.finish_delayed_dequeues(cpu);
+        }
     }
 
     fn throttle_before_pick(&mut self, cpu: Cpu) {
