@@ -100,6 +100,9 @@ fn with_a_busy_cpu() -> Trace {
 
 const ONE_CPU: &str = "it may run on one CPU only";
 
+/// After so many wakeups that leave an idle CPU alone the walk takes it that no search looks at any.
+const SEARCHES_NOTHING: u64 = 2;
+
 /// `taskset 2 PROGRAM` that begins on CPU 0, seen from outside: it comes back to its queue, and the stopper takes it away.
 fn pins(trace: &mut Trace, asks_for_it: bool) {
     trace.switch(0, ["<idle>-0", "task-80"], "R");
@@ -122,7 +125,7 @@ fn pins(trace: &mut Trace, asks_for_it: bool) {
 
 #[test]
 fn who_leaves_its_queue_comes_back_and_calls_the_stopper_may_not_run_there_any_more() {
-    for (asks_for_it, expected) in [(true, (0, 0, 12)), (false, (12, 12, 0))] {
+    for (asks_for_it, expected) in [(true, (0, 0, 12)), (false, (12, SEARCHES_NOTHING, 0))] {
         let mut trace = with_a_busy_cpu();
         pins(&mut trace, asks_for_it);
         (0..12).for_each(|_| trace.naps("task-80", 1, "hog-70"));
@@ -240,7 +243,11 @@ fn a_deadline_task_that_has_used_its_runtime_up_is_off_its_queue() {
     // CPU 0 idles again: a wakeup that it may take goes there.
     (0..4).for_each(|_| trace.naps("task-81", 1, "hog-70"));
     let wakeups = trace.wakeups("deadline");
-    assert_eq!((wakeups.all.judged, wakeups.all.agree), (4, 0), "a model that sees CPU 0 idle goes there");
+    assert_eq!(
+        (wakeups.all.judged, wakeups.all.agree),
+        (4, 3),
+        "a model that sees CPU 0 idle goes there at first"
+    );
 }
 
 /// `waiter` waits on `cpu` behind a program there.

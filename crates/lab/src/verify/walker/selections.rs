@@ -42,6 +42,10 @@ pub(super) struct Selection {
     shown: bool,
     /// All answers, by possibility of `sync`.
     answers: [CpuMask; 2],
+    /// What the core chooses as it stands, at each instant.
+    by_own: CpuMask,
+    /// What is chosen by how many CPUs a search may look at, of the cache that this one is in.
+    by_scan: Vec<(Cpu, u32, Cpu)>,
     /// CPUs that a search chooses that goes only as far as any does, and those that one of the whole cache chooses.
     by_reach: [CpuMask; 2],
     /// CPUs that are chosen if waker or wakee have woken others less or more often than the core counts.
@@ -73,6 +77,9 @@ pub(super) enum Alike {
     Waker(Pid),
     Name(Comm),
 }
+
+/// More CPUs than any cache has.
+const SCANS_ALL: u32 = u32::MAX >> 1;
 
 /// How often wakeups looked like those of one that is about to sleep, and how often not.
 #[derive(Clone, Copy, Debug, Default)]
@@ -238,6 +245,7 @@ impl Walker {
             Asked::Exec => WakeKind::Exec,
         };
         let mut decisions = vec![self.sched.select_task_rq(open.task, open.here, kind)];
+        open.by_own.set(decisions[0].cpu);
         if open.kind == Asked::Fork && !open.shown {
             self.ask_nearby(open, &mut decisions);
         }
@@ -252,13 +260,18 @@ impl Walker {
         }
         let features = self.sched.generation().features;
         if features.enabled(Feature::SisUtil) && !self.bound_shown {
-            let known = self.sched.nr_idle_scan(decisions[0].cpu);
-            for scan in [0, 1, 2, 3, u32::MAX >> 1] {
-                self.sched.force_nr_idle_scan(open.here, scan);
-                decisions.push(self.sched.select_task_rq(open.task, open.here, kind));
+            let likely = sync == self.likely_sync(open);
+            // That of the cache that is searched, which need not be the waker's.
+            let searched = decisions[0].cpu;
+            let known = self.sched.nr_idle_scan(searched);
+            for scan in [0, 1, 2, 3, SCANS_ALL] {
+                self.sched.force_nr_idle_scan(searched, scan);
+                let decision = self.sched.select_task_rq(open.task, open.here, kind);
+                decisions.push(decision);
+                open.by_scan.extend(likely.then_some((searched, scan, decision.cpu)));
             }
             if let Some(known) = known {
-                self.sched.force_nr_idle_scan(open.here, known);
+                self.sched.force_nr_idle_scan(searched, known);
             }
         } else if features.enabled(Feature::SisProp) && !self.cost_shown {
             let reaches = self.ask_reaches(open, kind);
@@ -285,7 +298,18 @@ impl Walker {
     }
 
     /// How far a CPU's searches go hangs on what its last ones have cost, which only probes show: as far as the last one that tells.
+    /// By utilization they go as far as balancing has last found, when nothing shows it: what is nearest to the core's and explains
+    /// the kernel's choice.
     fn learn_reach(&mut self, open: &Selection, kernel: Cpu) {
+        if !open.by_own.contains(kernel) {
+            let explain = open.by_scan.iter().filter(|(.., cpu)| *cpu == kernel);
+            let nearest = explain.min_by_key(|(searched, scan, _)| {
+                self.sched.nr_idle_scan(*searched).map(|own| own.min(SCANS_ALL).abs_diff(*scan))
+            });
+            if let Some(&(searched, scan, _)) = nearest {
+                self.sched.force_nr_idle_scan(searched, scan);
+            }
+        }
         let [near, far] = open.by_reach.map(|cpus| cpus.contains(kernel));
         if near != far {
             self.cpus[open.here.index()].searches_go_far = Some(far);
@@ -514,6 +538,8 @@ impl Selection {
             answer: None,
             shown: false,
             answers: [CpuMask::EMPTY; 2],
+            by_own: CpuMask::EMPTY,
+            by_scan: Vec::new(),
             by_reach: [CpuMask::EMPTY; 2],
             by_flips: CpuMask::EMPTY,
             by_idle_time: CpuMask::EMPTY,
