@@ -74,6 +74,8 @@ pub struct BalanceDecision {
     pub group: Option<BusiestGroup>,
     /// How much of what is to be moved.
     pub imbalance: Imbalance,
+    /// The same at looks before the last: all tasks of the queue that each led to were pinned.
+    redone: Vec<Imbalance>,
     /// The queue that is taken from.
     pub source: Option<Cpu>,
     /// Passes over queues, in order.
@@ -111,6 +113,7 @@ impl BalanceDecision {
             balanced: None,
             group: None,
             imbalance: Imbalance::default(),
+            redone: Vec::new(),
             source: None,
             pulls: Vec::new(),
             push: false,
@@ -131,6 +134,12 @@ impl BalanceDecision {
     /// How many tasks are moved.
     pub fn moved(&self) -> u32 {
         self.pulls.iter().map(|pull| pull.moved().count() as u32).sum()
+    }
+
+    /// What is to be moved by the look for the busiest group of that number, the first being 0; a try looks again where all
+    /// tasks of a queue are pinned. `None` if it finds none.
+    pub fn found_at(&self, look: usize) -> Option<Imbalance> {
+        self.redone.get(look).copied().or(self.group.map(|_| self.imbalance))
     }
 
     /// How many tasks are looked at.
@@ -210,6 +219,8 @@ impl Scheduler {
                 attempt.seen.clear();
                 let group = self.local_group(cpu, level).span;
                 if !group.contains_all(&attempt.cpus) {
+                    decision.redone.push(decision.imbalance);
+                    decision.group = None;
                     continue;
                 }
                 decision.balanced = Some(Balanced::AllPinned);

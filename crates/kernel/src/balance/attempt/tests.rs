@@ -115,6 +115,9 @@ fn a_source_whose_tasks_are_all_pinned_makes_way_for_the_next() {
     assert!(sources.last().is_some_and(|last| last.0 == Cpu(3) && last.1 > 0), "{sources:?}");
     assert!(marked(&bed, 0, 2), "the level above is told");
     assert!(!marked(&bed, 4, 2));
+    assert_eq!([0, 1].map(|look| decision.found_at(look).is_some()), [true, true]);
+    let alone = apply(&mut pinned("v5.10", &[2], 4), 0, 1, CpuIdleType::Idle);
+    assert_eq!([0, 1].map(|look| alone.found_at(look).is_some()), [true, false], "there is no next");
 }
 
 #[test]

@@ -51,6 +51,8 @@ struct Try {
     /// What is to be moved, and from where, where that is shown.
     imbalance: Option<Imbalance>,
     source: Option<Cpu>,
+    /// How often the kernel has looked for the busiest group.
+    looks: usize,
     /// What the model does, when the kernel looks for the busiest group or begins the pass.
     found: Found,
     /// The state that the kernel found, where the probe shows all of it.
@@ -88,7 +90,7 @@ impl Walker {
             let idle = self.rules.idle_type(idle)?;
             let found = Found::default();
             let (imbalance, source, exact, moves) = (None, None, None, Vec::new());
-            Some(Try { cpu, level, idle, imbalance, source, found, exact, moves })
+            Some(Try { cpu, level, idle, imbalance, source, looks: 0, found, exact, moves })
         });
         if let (Some(shown), Some(failed)) = (&shown, probe.get(Key::Failures)) {
             self.sched.force_balance_failures(shown.cpu, shown.level, failed as u32);
@@ -127,13 +129,17 @@ impl Walker {
         }
         let case = if mask != 0 { "something to take" } else { "nothing to take" };
         let kernel = format!("CPUs {mask:#x}");
-        self.judge_try(record, &shown, case, &kernel, |decision| decision.group.is_some() == (mask != 0));
+        let look = shown.looks;
+        self.judge_try(record, &shown, case, &kernel, |decision| {
+            decision.found_at(look).is_some() == (mask != 0)
+        });
         shown.imbalance = shown_imbalance(probe).filter(|_| mask != 0);
         if let Some(imbalance) = shown.imbalance
-            && shown.found.any(|decision| decision.group.is_some())
+            && shown.found.any(|decision| decision.found_at(look).is_some())
         {
             self.judge_measure(record, &shown, imbalance, &format!("{imbalance:?}"));
         }
+        shown.looks += 1;
         self.cpus[record.cpu.index()].balancing.shown = Some(shown);
     }
 
@@ -237,6 +243,7 @@ impl Walker {
             idle: self.rules.idle_type(idle)?,
             imbalance,
             source: Some(source),
+            looks: 0,
             found: Found::default(),
             exact: None,
             moves: Vec::new(),
@@ -245,7 +252,7 @@ impl Walker {
 
     fn judge_measure(&mut self, record: &Record, shown: &Try, imbalance: Imbalance, kernel: &str) {
         self.judge_try(record, shown, "measure", kernel, |decision| {
-            decision.group.is_some() && decision.imbalance.migration == imbalance.migration
+            decision.found_at(shown.looks).is_some_and(|found| found.migration == imbalance.migration)
         });
     }
 
