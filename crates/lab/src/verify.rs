@@ -102,6 +102,13 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     if !changed.is_empty() {
         notes.push(format!("the recorded kernel was set otherwise, and is followed: {}", changed.join(", ")));
     }
+    let left = as_set.leaves(&settings);
+    if !left.is_empty() {
+        notes.push(format!(
+            "the recorded kernel was set otherwise, and is not followed: {}; what hangs on it may be missed",
+            left.join(", ")
+        ));
+    }
     let start = || Walker::new(as_set, topology, tick, recording, options.misses);
     let walker = caught(start)
         .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;

@@ -2,7 +2,7 @@
 //!
 //! Must not know: where that was read.
 
-use super::behaviour::{Hrtick, Reschedule};
+use super::behaviour::{Hrtick, Reschedule, TestPick};
 use super::name::find_feature;
 use super::{Feature, Generation, Support, Tunable, TunableScaling};
 
@@ -92,10 +92,24 @@ impl Generation {
         (self, changed)
     }
 
-    /// Whether switching the feature alters what the model does as it alters what the kernel does.
+    /// The features that a kernel which ran had otherwise, and which the model keeps at their defaults.
+    pub fn leaves(&self, settings: &Settings) -> Vec<String> {
+        let other = settings.features.iter().filter(|(feature, enabled)| {
+            self.features.has(*feature) && self.features.enabled(*feature) != *enabled
+        });
+        let left = other.filter(|(feature, _)| !self.follows(*feature));
+        left.map(|(feature, enabled)| format!("{}{feature}", if *enabled { "" } else { "NO_" })).collect()
+    }
+
+    /// Whether switching the feature alters what the model does as it alters what the kernel does. From v6.19 (e837456fdca8)
+    /// `NEXT_BUDDY` is a rule of its own, which no kernel has by default.
     fn follows(&self, feature: Feature) -> bool {
-        let hrtick = feature == Feature::Hrtick && self.behaviours.hrtick == Hrtick::NotFollowed;
-        feature.support() == Support::Modelled && !hrtick
+        let left = match feature {
+            Feature::Hrtick => self.behaviours.hrtick == Hrtick::NotFollowed,
+            Feature::NextBuddy => self.behaviours.test_pick == TestPick::BuddyFirst,
+            _ => false,
+        };
+        feature.support() == Support::Modelled && !left
     }
 }
 
@@ -137,6 +151,16 @@ mod tests {
         assert!(kernel.features.enabled(Feature::UtilEst), "what is not modelled stays");
         assert_eq!(kernel.tunables.effective(Tunable::BaseSlice, 64), Some(12_000_000));
         assert_eq!(kernel.name(), "debian-6.12");
+    }
+
+    #[test]
+    fn what_the_model_does_not_follow_is_told() {
+        let mut settings = Settings::default();
+        settings.read_file("features", "NO_UTIL_EST NEXT_BUDDY HRTICK NO_PLACE_LAG");
+        let left = |name: &str| name.parse::<Generation>().expect(name).leaves(&settings);
+        assert_eq!(left("v6.12"), ["NO_UTIL_EST", "HRTICK"]);
+        assert_eq!(left("v7.2"), ["NO_UTIL_EST", "NEXT_BUDDY"]);
+        assert_eq!(set("v7.2", &[("features", "NEXT_BUDDY")]).1, [""; 0]);
     }
 
     #[test]
