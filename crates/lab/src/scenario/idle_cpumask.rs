@@ -307,7 +307,7 @@ fn apart(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError>
          {} % of all its searches failed; so at least {} % of those there found an idle CPU. In the discussion its author adds \
          that with 320 clients mpstat reports 0 % idle time, and Domain Scanned is almost the same with the patch and without \
          it. So pairs did not settle on one CPU as they do here (TTWU Local is a smaller share of TTWU Count there); what kept \
-         them apart is not known. It is no rule that the model lacks, for {REAL}. Where it is wake_affine() that keeps them apart, \
+         them apart is not known. A real kernel does as the model does: {REAL}. Where it is wake_affine() that keeps them apart, \
          because it is switched off (NO_WA_IDLE, \
          NO_WA_WEIGHT), {} and {} % of searches find one with 128 and 320 clients, CPUs enter idleness between ticks again, and \
          the CPUs looked at for each search are {} without the mask and {} with it, {} and {} with 320 clients.",
