@@ -6,7 +6,7 @@
 use std::fs;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
-use fairlab_kernel::core::{Mode, WakeStart};
+use fairlab_kernel::core::{Mode, WakeFlags, WakeStart};
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, GroupId, Policy, Scheduler, TaskId, TaskSpec, Topology};
 
@@ -58,8 +58,8 @@ fn turn(scheduler: &mut Scheduler, now: Ns, asleep: &mut Option<TaskId>, marked:
 }
 
 fn wake(scheduler: &mut Scheduler, task: TaskId) {
-    if scheduler.ttwu_begin(task) == WakeStart::Slept {
-        scheduler.ttwu_do_activate(task, false);
+    if scheduler.ttwu_begin(task, WakeFlags::default()) == WakeStart::Slept {
+        scheduler.ttwu_do_activate(task, WakeFlags::default());
     }
 }
 

@@ -39,7 +39,7 @@ use crate::weight::LoadWeight;
 
 pub use crate::tracepoint::Mode;
 pub(crate) use sched_info::SchedInfo;
-pub use wakeup::{WakeKind, WakeStart};
+pub use wakeup::{WakeFlags, WakeKind, WakeStart};
 
 /// Why a task is put on a queue (`ENQUEUE_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

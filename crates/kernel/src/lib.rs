@@ -43,7 +43,7 @@ mod tracepoint;
 mod vruntime;
 pub mod weight;
 
-pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeKind};
+pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeFlags, WakeKind};
 pub use cpumask::{CpuMask, MAX_CPUS};
 pub use fair::bandwidth::{Bandwidth, BandwidthRules, GroupTimer, GroupTimerKind};
 pub use generation::Generation;

@@ -114,6 +114,8 @@ pub struct Task {
     pub(crate) policy: Policy,
     /// It is being queued for the first time.
     pub(crate) is_new: bool,
+    /// It is being woken by one that is about to sleep, on the CPU that tests whether it preempts (`WF_SYNC`).
+    pub(crate) woken_sync: bool,
     /// It has left its queue until its group comes back; it still counts as queued.
     pub(crate) throttled: bool,
     /// It will leave its queue when it returns to user mode.
@@ -165,6 +167,7 @@ impl Task {
             on_rq: OnRq::New,
             cpu,
             is_new: false,
+            woken_sync: false,
             recent_used_cpu: cpu,
             wakee_flips: 0,
             wakee_flip_decay: Ns::ZERO,

@@ -2,7 +2,7 @@
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, TaskState, sink_fn};
 
-use crate::core::{Mode, Scheduler, WakeKind, WakeStart};
+use crate::core::{Mode, Scheduler, WakeFlags, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, PickDecision, TickDecision};
@@ -161,8 +161,8 @@ impl Bed {
     /// Wakes `task` where it slept, from `cpu`. Returns whether a reschedule is pending there then.
     pub fn wake(&mut self, task: TaskId, cpu: u32) -> bool {
         self.here(cpu);
-        assert_eq!(self.scheduler.ttwu_begin(task), WakeStart::Slept);
-        self.scheduler.ttwu_do_activate(task, false);
+        assert_eq!(self.scheduler.ttwu_begin(task, WakeFlags::default()), WakeStart::Slept);
+        self.scheduler.ttwu_do_activate(task, WakeFlags::default());
         self.scheduler.need_resched(self.scheduler.task(task).cpu())
     }
 

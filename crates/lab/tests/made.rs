@@ -236,7 +236,7 @@ fn minima_are_known_where_groups_are_placed_anew() {
 }
 
 /// The same of traces with probes: made by the first, not of the second, and in which kinds that shows.
-const FOREIGN_PROBED: [(&str, &str, &[Kind]); 9] = [
+const FOREIGN_PROBED: [(&str, &str, &[Kind]); 10] = [
     ("v5.2", "v5.10", &[Kind::WakeupCpu, Kind::Balance, Kind::BalanceTry]),
     ("v5.10", "v5.2", &[Kind::WakeupCpu, Kind::Balance, Kind::BalanceTry]),
     ("v5.10", "v6.6", &[Kind::Balance]),
@@ -246,11 +246,12 @@ const FOREIGN_PROBED: [(&str, &str, &[Kind]); 9] = [
     ("v6.12", "v6.1", &[Kind::Balance]),
     ("v6.12", "v7.2", &[Kind::Placement, Kind::QueueTime, Kind::Balance]),
     ("v7.2", "v6.12", &[Kind::Placement]),
+    ("v7.2+NEXT_BUDDY", "v7.2", &[Kind::Pick, Kind::WakeupPreempt]),
 ];
 
 #[test]
 fn a_made_trace_with_probes_tells_its_kernel_from_others() {
-    for own in ["v5.2", "v5.10", "v6.6", "v6.12", "v7.2"] {
+    for own in ["v5.2", "v5.10", "v6.6", "v6.12", "v7.2", "v7.2+NEXT_BUDDY"] {
         let path = std::env::temp_dir().join(format!("fairlab-{}-foreign-probed-{own}", std::process::id()));
         let made = make_on(smt8(), &path, own, WORKLOADS[0], Ns::from_ms(400), true);
         let right = agreement(&made, own);

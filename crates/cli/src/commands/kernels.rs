@@ -115,6 +115,7 @@ fn describe(effect: &Effect) -> String {
         Effect::ProtectionStart(rule) => format!("slice protection begins {}", rule.describe()),
         Effect::Reschedule(rule) => format!("a running fair task makes way {}", rule.describe()),
         Effect::TestPick(rule) => format!("a preemption test is won by {}", rule.describe()),
+        Effect::WokenBuddy(rule) => format!("a wakeup makes preferred {}", rule.describe()),
         Effect::DelayedInTest(rule) => format!("a delayed sleeper in a preemption test: {}", rule.describe()),
         Effect::EmptyGroup(rule) => format!("weight of an empty group: {}", rule.describe()),
         Effect::DelayedLag(rule) => format!("lag of a delayed sleeper: {}", rule.describe()),

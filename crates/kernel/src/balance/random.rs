@@ -6,7 +6,7 @@ use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 use crate::Generation;
 use crate::ablation::{Place, before, place};
 use crate::balance::{BalanceDecision, BalanceWork};
-use crate::core::{Mode, Scheduler, WakeKind, WakeStart};
+use crate::core::{Mode, Scheduler, WakeFlags, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::decision::PickReason;
@@ -234,8 +234,8 @@ impl Driver {
         for &source in &work.pushes {
             let stopper = self.stoppers[source.index()];
             if !self.scheduler.task(stopper).is_queued() {
-                self.scheduler.ttwu_begin(stopper);
-                self.scheduler.ttwu_do_activate(stopper, false);
+                self.scheduler.ttwu_begin(stopper, WakeFlags::default());
+                self.scheduler.ttwu_do_activate(stopper, WakeFlags::default());
             }
         }
     }
@@ -286,11 +286,11 @@ impl Driver {
         if still_leaving || !matches!(known.on_rq, OnRq::Sleeping(_) | OnRq::Delayed(_)) {
             return;
         }
-        if self.scheduler.ttwu_begin(task) == WakeStart::Slept {
+        if self.scheduler.ttwu_begin(task, WakeFlags::default()) == WakeStart::Slept {
             let decision = self.scheduler.select_task_rq(task, cpu, WakeKind::Wakeup { sync: false });
             let migrated = decision.cpu != self.scheduler.task(task).cpu();
             self.scheduler.apply_cpu(task, decision);
-            self.scheduler.ttwu_do_activate(task, migrated);
+            self.scheduler.ttwu_do_activate(task, WakeFlags { migrated, ..WakeFlags::default() });
         }
     }
 

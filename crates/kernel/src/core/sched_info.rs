@@ -67,7 +67,7 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use crate::core::WakeStart;
+    use crate::core::{WakeFlags, WakeStart};
     use crate::testbed::{Bed, MS};
     use fairlab_event::Cpu;
 
@@ -107,7 +107,7 @@ mod tests {
         let before = bed.scheduler.counters(Cpu(0)).run_delay;
         bed.pass(MS / 4);
         bed.select(sleeper, 0, false);
-        assert_eq!(bed.scheduler.ttwu_begin(sleeper), WakeStart::StillQueued);
+        assert_eq!(bed.scheduler.ttwu_begin(sleeper, WakeFlags::default()), WakeStart::StillQueued);
         bed.pass(MS);
         bed.sleep(0);
         assert_eq!(bed.scheduler.curr(Cpu(0)), sleeper);

@@ -23,6 +23,15 @@ pub enum WakeKind {
     Exec,
 }
 
+/// What there is to know of a wakeup where its task is queued (`WF_*`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakeFlags {
+    /// The waker is about to sleep, and queues the task itself: who is left to its own CPU's list is told nothing (`WF_SYNC`).
+    pub sync: bool,
+    /// It slept on another CPU (`WF_MIGRATED`).
+    pub migrated: bool,
+}
+
 /// What a wakeup finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeStart {
@@ -33,10 +42,11 @@ pub enum WakeStart {
 }
 
 impl Scheduler {
-    /// Begins waking `task`, in the context of this CPU's running task.
+    /// Begins waking `task`, in the context of this CPU's running task. Only of a task that has not left its queue are the
+    /// flags of use here.
     ///
     /// Kernel: `try_to_wake_up()` up to the selection of a CPU, `ttwu_runnable()`.
-    pub fn ttwu_begin(&mut self, task: TaskId) -> WakeStart {
+    pub fn ttwu_begin(&mut self, task: TaskId, flags: WakeFlags) -> WakeStart {
         self.report_that(|scheduler| EventKind::SchedWaking(scheduler.wakeup_of(task)));
         match self.tasks[task.index()].on_rq {
             OnRq::Sleeping(_) => {
@@ -50,7 +60,7 @@ impl Scheduler {
                 self.requeue_delayed_entity(self.tasks[task.index()].se);
                 self.sched_info_wait(task);
                 if self.curr(cpu) != task {
-                    self.check_preempt(task);
+                    self.check_preempt_by_wakeup(task, flags);
                 }
                 self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
                 self.count_wakeup(task);
@@ -59,7 +69,7 @@ impl Scheduler {
             OnRq::Queued => {
                 if self.curr(self.tasks[task.index()].cpu) != task {
                     self.update_rq_clock(self.tasks[task.index()].cpu);
-                    self.check_preempt(task);
+                    self.check_preempt_by_wakeup(task, flags);
                 }
                 self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
                 self.count_wakeup(task);
@@ -102,13 +112,14 @@ impl Scheduler {
         }
     }
 
-    /// Queues a woken task on its CPU and lets it preempt. `migrated`: it slept on another CPU.
+    /// Queues a woken task on its CPU and lets it preempt.
     ///
     /// Kernel: `ttwu_do_activate()`.
-    pub fn ttwu_do_activate(&mut self, task: TaskId, migrated: bool) {
+    pub fn ttwu_do_activate(&mut self, task: TaskId, flags: WakeFlags) {
         self.update_rq_clock(self.tasks[task.index()].cpu);
+        let migrated = flags.migrated;
         self.enqueue_task(task, EnqueueFlags { wakeup: true, migrated, initial: false });
-        self.check_preempt(task);
+        self.check_preempt_by_wakeup(task, flags);
         self.report_that(|scheduler| EventKind::SchedWakeup(scheduler.wakeup_of(task)));
         self.idle_ends_by_wakeup(self.tasks[task.index()].cpu);
     }
@@ -142,6 +153,12 @@ impl Scheduler {
             Ordering::Equal if woken.is_rt() => Some(self.wakeup_preempt_rt(curr, task)),
             Ordering::Equal => decide(false, PreemptReason::SameEntity),
         }
+    }
+
+    fn check_preempt_by_wakeup(&mut self, task: TaskId, flags: WakeFlags) {
+        self.tasks[task.index()].woken_sync = flags.sync;
+        self.check_preempt(task);
+        self.tasks[task.index()].woken_sync = false;
     }
 
     /// Decides whether `task` preempts, and applies it.

@@ -4,7 +4,7 @@ use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::generation::Feature;
-use crate::generation::behaviour::Pick;
+use crate::generation::behaviour::{Pick, WokenBuddy};
 use crate::task::TaskId;
 
 impl Scheduler {
@@ -59,6 +59,23 @@ impl Scheduler {
         }
     }
 
+    /// Whether a woken task is preferred on the queue that it and the running one share, from there upwards, when the test for its
+    /// preemption compares them: unless one is preferred already whose deadline is earlier. Pure.
+    ///
+    /// Kernel: `set_preempt_buddy()`, kernel/sched/fair.c (e837456fdca8). Who has a shorter request is compared before.
+    pub(crate) fn becomes_buddy(&self, task: TaskId, (curr, woken): (SeId, SeId)) -> bool {
+        if !self.has(Feature::NextBuddy)
+            || self.generation.behaviours.woken_buddy != WokenBuddy::EarlierDeadline
+            || self.preempts_by_shorter_request(woken, curr)
+            || self.never_preempts(task, woken).is_some()
+        {
+            return false;
+        }
+        let deadline = |se: SeId| self.se(se).deadline;
+        let next = self.cfs(self.se(woken).cfs_rq).next;
+        !next.is_some_and(|next| deadline(next).is_before(deadline(woken)))
+    }
+
     fn set_last_buddy(&mut self, se: SeId) {
         self.for_each_queued_level(se, |scheduler, se| {
             let queue = scheduler.se(se).cfs_rq;
@@ -78,8 +95,40 @@ impl Scheduler {
     /// level at which the two were compared only `NEXT_BUDDY` prefers anything.
     ///
     /// Kernel: the buddies set by `check_preempt_wakeup()`. To v6.5 `NEXT_BUDDY` and `LAST_BUDDY` count only on queues so
-    /// long that a task would otherwise wait for many others.
+    /// long that a task would otherwise wait for many others. Variants: `Latest` to v6.18, `EarlierDeadline` from
+    /// v6.19 (e837456fdca8).
     pub(crate) fn set_buddies_after(&mut self, task: TaskId, decision: PreemptDecision) {
+        match self.generation.behaviours.woken_buddy {
+            WokenBuddy::Latest => self.prefer_latest(task, decision),
+            WokenBuddy::EarlierDeadline => self.prefer_earlier_deadline(task, decision),
+        }
+    }
+
+    /// Only a test that comes to the comparison of the two prefers anybody.
+    fn prefer_earlier_deadline(&mut self, task: TaskId, decision: PreemptDecision) {
+        let not_compared = matches!(
+            decision.reason,
+            PreemptReason::HigherClass
+                | PreemptReason::LowerClass
+                | PreemptReason::SameEntity
+                | PreemptReason::Throttled
+                | PreemptReason::AlreadyPending
+                | PreemptReason::FeatureOff
+                | PreemptReason::CurrIsIdlePolicy
+                | PreemptReason::PolicyNeverPreempts
+        );
+        // What a real kernel was seen to do is told in the words of older ones.
+        let beyond = decision.reason == PreemptReason::BeyondGranularity;
+        if not_compared || !(beyond || self.has(Feature::NextBuddy)) {
+            return;
+        }
+        let (curr, woken) = self.competitors(self.curr(self.tasks[task.index()].cpu), task);
+        if beyond || self.becomes_buddy(task, (curr, woken)) {
+            self.set_next_buddy(woken);
+        }
+    }
+
+    fn prefer_latest(&mut self, task: TaskId, decision: PreemptDecision) {
         let compares_classes =
             matches!(decision.reason, PreemptReason::HigherClass | PreemptReason::LowerClass);
         let beyond = decision.reason == PreemptReason::BeyondGranularity;

@@ -148,6 +148,103 @@ fn a_buddy_past_the_average_is_not_preferred() {
     }
 }
 
+/// From v6.14 `PICK_BUDDY` alone says whether preferences count.
+#[test]
+fn one_switch_says_whether_preferences_count() {
+    for (kernel, counts) in [
+        ("v6.12", false),
+        ("v6.12+NEXT_BUDDY", true),
+        ("v6.14", true),
+        ("v6.14+NO_PICK_BUDDY+NEXT_BUDDY", false),
+        ("v7.2+NO_PICK_BUDDY+NEXT_BUDDY", false),
+    ] {
+        let (mut bed, tasks) = bed(kernel, &[(0, 0), (0, 0), (0, ms(-1))]);
+        let (root, buddy) = (root(&bed), se(&bed, tasks[2]));
+        bed.scheduler.cfs_mut(root).next = Some(buddy);
+        assert_eq!(bed.scheduler.eligible_buddy(root).is_some(), counts, "{kernel}");
+    }
+}
+
+/// Three tasks, of which the first runs and the third has its deadline after 5 ms; what is decided of the second, whose deadline
+/// is `ends` away, and who is preferred then.
+fn woken_beside(
+    kernel: &str,
+    ends: i64,
+    before: Option<usize>,
+    set: impl Fn(&mut Bed, TaskId),
+) -> (PreemptReason, Option<usize>) {
+    let (mut bed, tasks) = bed(kernel, &[(0, 0), (0, ms(-1)), (0, ms(-1))]);
+    for (&task, ends) in tasks.iter().zip([ms(3), ends, ms(5)]) {
+        deadline(&mut bed, task, ends);
+    }
+    let (root, curr) = (root(&bed), se(&bed, tasks[0]));
+    bed.scheduler.se_mut(curr).protected_until = Vruntime(HERE).plus(ms(2));
+    bed.scheduler.cfs_mut(root).next = before.map(|index| se(&bed, tasks[index]));
+    set(&mut bed, tasks[1]);
+    let competitors = bed.scheduler.competitors(tasks[0], tasks[1]);
+    let decision = bed.scheduler.check_preempt_wakeup(tasks[1], competitors);
+    bed.scheduler.set_buddies_after(tasks[1], decision);
+    let next = bed.scheduler.cfs(root).next;
+    (decision.reason, tasks.iter().position(|&task| next == Some(se(&bed, task))))
+}
+
+/// From v6.19 one that is woken is preferred, and so wins its test, unless one is preferred whose deadline is earlier; to v6.18
+/// whoever was woken last is, after its test.
+#[test]
+fn the_woken_one_with_the_earliest_deadline_is_preferred() {
+    use PreemptReason::{WouldBePicked, WouldNotBePicked};
+    let test = |kernel: &str, ends, before| woken_beside(kernel, ends, before, |_, _| {});
+    for kernel in ["v6.19+NEXT_BUDDY", "v7.2+NEXT_BUDDY"] {
+        assert_eq!(test(kernel, ms(9), None), (WouldBePicked, Some(1)), "{kernel}");
+        assert_eq!(test(kernel, ms(9), Some(2)), (WouldNotBePicked, Some(2)), "{kernel}");
+        assert_eq!(test(kernel, ms(5), Some(2)), (WouldBePicked, Some(1)), "{kernel}: not earlier");
+    }
+    assert_eq!(test("v6.18+NEXT_BUDDY", ms(9), Some(2)), (WouldNotBePicked, Some(1)));
+    assert_eq!(test("v7.2", ms(9), None), (WouldNotBePicked, None));
+}
+
+/// A waker that is about to sleep is not preempted by whom it has made preferred, unless moving tasks costs nothing.
+#[test]
+fn a_waker_that_is_about_to_sleep_is_let() {
+    use PreemptReason::{WakerRanLong, WakerSleeps, WouldBePicked, WouldNotBePicked};
+    let test = |kernel: &str, ends, before| {
+        woken_beside(kernel, ends, before, |bed, task| bed.scheduler.force_woken_sync(task, true))
+    };
+    let kernel = "v7.2+NEXT_BUDDY";
+    assert_eq!(test(kernel, ms(2), None), (WakerSleeps, Some(1)));
+    assert_eq!(
+        test(kernel, ms(9), Some(2)),
+        (WouldNotBePicked, Some(2)),
+        "an older buddy has nothing to do with it"
+    );
+    assert_eq!(test("v6.18+NEXT_BUDDY", ms(2), None), (WouldBePicked, Some(1)));
+    assert_eq!(woken_beside(kernel, ms(2), None, |_, _| {}), (WouldBePicked, Some(1)));
+    let free = |ends| {
+        woken_beside(kernel, ends, None, |bed, task| {
+            bed.scheduler.force_woken_sync(task, true);
+            bed.scheduler.sysctl.migration_cost = 0;
+        })
+    };
+    assert_eq!(free(ms(2)), (WakerRanLong, Some(1)));
+    assert_eq!(free(ms(3)), (WakerSleeps, Some(1)), "its deadline is not earlier");
+}
+
+/// Neither new tasks nor sleepers on their queue become preferred or preempt, but by a shorter request, and then unpreferred.
+#[test]
+fn who_never_preempts_is_not_preferred() {
+    let new = |bed: &mut Bed, task: TaskId| bed.scheduler.tasks[task.index()].is_new = true;
+    let asleep = |bed: &mut Bed, task: TaskId| {
+        let se = se(bed, task);
+        bed.scheduler.se_mut(se).sched_delayed = true;
+    };
+    let shorter = |bed: &mut Bed, task: TaskId| bed.scheduler.force_slice(task, MS / 2);
+    let test = |set: &dyn Fn(&mut Bed, TaskId)| woken_beside("v7.2+NEXT_BUDDY", ms(2), None, set);
+    assert_eq!(test(&new), (PreemptReason::NewTask, None));
+    assert_eq!(test(&asleep), (PreemptReason::AsleepOnQueue, None));
+    assert_eq!(test(&shorter), (PreemptReason::ShorterRequest, None));
+    assert_eq!(woken_beside("v6.18", ms(2), None, asleep).0, PreemptReason::WouldBePicked);
+}
+
 /// From v6.17 the protection ends with the shortest request on the queue; without parity with the smallest slice.
 #[test]
 fn protection_lasts_for_the_shortest_request() {

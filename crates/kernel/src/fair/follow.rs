@@ -160,7 +160,7 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use crate::core::WakeStart;
+    use crate::core::{WakeFlags, WakeStart};
     use crate::group::GroupId;
     use crate::testbed::Bed;
     use crate::topology::{SmtNumbering, Topology};
@@ -186,8 +186,8 @@ mod tests {
             let sleeper = bed.sleep(0);
             bed.pass(step * 104_729 % 90_000);
             bed.at(0);
-            if bed.scheduler.ttwu_begin(sleeper) == WakeStart::Slept {
-                bed.scheduler.ttwu_do_activate(sleeper, false);
+            if bed.scheduler.ttwu_begin(sleeper, WakeFlags::default()) == WakeStart::Slept {
+                bed.scheduler.ttwu_do_activate(sleeper, WakeFlags::default());
             }
             bed.schedule(0);
         }

@@ -59,12 +59,23 @@ impl Scheduler {
     }
 
     /// EEVDF: the preferred entity of a queue, if preferences count and it has no negative lag.
+    ///
+    /// Kernel: `pick_next_entity()` (v6.19: `__pick_eevdf()`), kernel/sched/fair.c. Which switch counts: `NEXT_BUDDY` to v6.13,
+    /// `PICK_BUDDY` from v6.14 (2a77e4be12cb).
     #[inline]
     pub(crate) fn eligible_buddy(&self, cfs_rq: CfsRqId) -> Option<SeId> {
-        let queue = self.cfs(cfs_rq);
-        let counts = || self.has(Feature::NextBuddy) || self.has(Feature::PickBuddy);
-        let eligible = |&se: &SeId| queue.is_eligible(self.se(se).vruntime, self.running(cfs_rq));
-        queue.next.filter(|_| counts()).filter(eligible)
+        self.eligible_if_preferred(cfs_rq, self.cfs(cfs_rq).next)
+    }
+
+    /// The same if `next` were preferred there.
+    #[inline]
+    pub(crate) fn eligible_if_preferred(&self, cfs_rq: CfsRqId, next: Option<SeId>) -> Option<SeId> {
+        let counts = || match self.generation.features.has(Feature::PickBuddy) {
+            true => self.has(Feature::PickBuddy),
+            false => self.has(Feature::NextBuddy),
+        };
+        let eligible = |&se: &SeId| self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq));
+        next.filter(|_| counts()).filter(eligible)
     }
 
     /// CFS: the least vruntime; a buddy instead if it is not behind by more than the wakeup granularity.

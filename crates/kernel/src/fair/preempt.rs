@@ -2,7 +2,7 @@
 
 use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
-use crate::entity::{CfsRqId, SeId};
+use crate::entity::SeId;
 use crate::generation::Feature;
 use crate::generation::behaviour::{
     DelayedInTest, ForkPreemption, SliceProtection, TestPick, WakeupPreemption,
@@ -77,19 +77,45 @@ impl Scheduler {
             },
             WakeupPreemption::PickDecides => {
                 let overrides = self.preempts_by_shorter_request(woken, curr);
-                let is_new = self.tasks[task.index()].is_new;
-                if is_new
-                    && !overrides
-                    && self.generation.behaviours.fork_preemption == ForkPreemption::OnlyShorter
-                {
-                    return decide(false, PreemptReason::NewTask);
+                if let Some(reason) = self.never_preempts(task, woken).filter(|_| !overrides) {
+                    return decide(false, reason);
                 }
-                match self.would_be_picked(woken, overrides) {
+                let becomes_buddy = self.becomes_buddy(task, (curr, woken));
+                if becomes_buddy && self.tasks[task.index()].woken_sync {
+                    return self.preempts_promising_waker(curr, woken);
+                }
+                match self.picked_in_test(task, (curr, woken), overrides) == Some(woken) {
                     true if overrides => decide(true, PreemptReason::ShorterRequest),
                     true => decide(true, PreemptReason::WouldBePicked),
                     false => decide(false, PreemptReason::WouldNotBePicked),
                 }
             }
+        }
+    }
+
+    /// Why a task that is tested does not preempt but by a shorter request.
+    pub(crate) fn never_preempts(&self, task: TaskId, woken: SeId) -> Option<PreemptReason> {
+        if self.generation.behaviours.fork_preemption != ForkPreemption::OnlyShorter {
+            return None;
+        }
+        match (self.tasks[task.index()].is_new, self.se(woken).sched_delayed) {
+            (true, _) => Some(PreemptReason::NewTask),
+            (false, true) => Some(PreemptReason::AsleepOnQueue),
+            (false, false) => None,
+        }
+    }
+
+    /// Whether one that became preferred takes the CPU though its waker is about to sleep: only with an earlier deadline, and only
+    /// once the running entity has run for the cost of a migration.
+    ///
+    /// Kernel: `preempt_sync()`, kernel/sched/fair.c (e837456fdca8). That time counts from the running entity's last charge,
+    /// which the test itself has just made: it is 0, and enough only where a migration costs nothing.
+    /// Departs: costs of 1 to 3 ns count in full; the kernel quarters them for tasks that had a choice of CPUs.
+    fn preempts_promising_waker(&self, curr: SeId, woken: SeId) -> PreemptDecision {
+        let earlier = self.se(woken).deadline.is_before(self.se(curr).deadline);
+        match earlier && self.sysctl.migration_cost == 0 {
+            true => PreemptDecision { preempt: true, reason: PreemptReason::WakerRanLong },
+            false => PreemptDecision { preempt: false, reason: PreemptReason::WakerSleeps },
         }
     }
 
@@ -130,7 +156,7 @@ impl Scheduler {
     /// Whether a woken entity with a shorter request takes the running one's protection away.
     ///
     /// Kernel: `do_preempt_short()`, kernel/sched/fair.c (`PREEMPT_SHORT`); from v6.17 the request alone decides.
-    fn preempts_by_shorter_request(&self, woken: SeId, curr: SeId) -> bool {
+    pub(crate) fn preempts_by_shorter_request(&self, woken: SeId, curr: SeId) -> bool {
         if !self.own_requests || !self.has(Feature::PreemptShort) {
             return false;
         }
@@ -162,7 +188,7 @@ impl Scheduler {
         }
         let (curr, woken) = self.competitors(rq.curr, task);
         let unprotected = self.preempts_by_shorter_request(woken, curr);
-        let winner = self.picked_in_test(self.se(woken).cfs_rq, unprotected);
+        let winner = self.picked_in_test(task, (curr, woken), unprotected);
         match winner.filter(|&se| self.se(se).sched_delayed) {
             Some(delayed) => {
                 self.finish_delayed(delayed);
@@ -225,16 +251,16 @@ impl Scheduler {
         }
     }
 
-    /// Whether the pick of this moment is `woken`; `unprotected`: the running entity's protection does not count.
-    fn would_be_picked(&self, woken: SeId, unprotected: bool) -> bool {
-        self.picked_in_test(self.se(woken).cfs_rq, unprotected) == Some(woken)
-    }
-
-    fn picked_in_test(&self, cfs_rq: CfsRqId, unprotected: bool) -> Option<SeId> {
+    /// The pick of this moment, after `task` has become preferred if it does; `unprotected`: the running entity's protection does
+    /// not count.
+    fn picked_in_test(&self, task: TaskId, (curr, woken): (SeId, SeId), unprotected: bool) -> Option<SeId> {
         let rules = &self.generation.behaviours;
+        let cfs_rq = self.se(woken).cfs_rq;
         let sees_buddy = rules.test_pick == TestPick::BuddyFirst
             && !(unprotected && rules.delayed_in_test == DelayedInTest::Leaves);
-        if let Some(buddy) = self.eligible_buddy(cfs_rq).filter(|_| sees_buddy) {
+        let becomes_buddy = self.becomes_buddy(task, (curr, woken)) && !self.is_idle_policy(woken);
+        let next = if becomes_buddy { Some(woken) } else { self.cfs(cfs_rq).next };
+        if let Some(buddy) = self.eligible_if_preferred(cfs_rq, next).filter(|_| sees_buddy) {
             return Some(buddy);
         }
         match unprotected {

@@ -157,6 +157,14 @@ behaviours! {
         BuddyFirst = "the eligible buddy, else the pick by deadlines",
     }
 
+    /// Whom `NEXT_BUDDY` prefers after a wakeup.
+    WokenBuddy {
+        /// Whoever was woken last.
+        Latest = "whoever was woken last",
+        /// Whoever was woken, unless one is preferred whose deadline is earlier; before the test picks.
+        EarlierDeadline = "of those that were woken the one whose deadline is earliest; a waker that is about to sleep is let",
+    }
+
     /// What the pick of a test for preemption does with a sleeper that it comes upon.
     DelayedInTest {
         /// Takes it for the winner.
@@ -185,7 +193,7 @@ behaviours! {
     ForkPreemption {
         /// As one that wakes.
         LikeWakeup = "as one that wakes",
-        /// Only by a shorter request or an idle policy.
+        /// Only by a shorter request or an idle policy, and so do those that sleep on their queue.
         OnlyShorter = "only by a shorter request",
     }
 
@@ -369,6 +377,8 @@ pub struct Behaviours {
     pub reschedule: Reschedule,
     /// See [`TestPick`].
     pub test_pick: TestPick,
+    /// See [`WokenBuddy`].
+    pub woken_buddy: WokenBuddy,
     /// See [`DelayedInTest`].
     pub delayed_in_test: DelayedInTest,
     /// See [`EmptyGroup`].
@@ -465,6 +475,7 @@ impl Behaviours {
             ("request", self.request.describe(), deadlines),
             ("reschedule", self.reschedule.describe(), true),
             ("pick of a preemption test", self.test_pick.describe(), deadlines),
+            ("buddy by wakeup", self.woken_buddy.describe(), features.enabled(Feature::NextBuddy)),
             ("delayed sleeper", self.delayed_lag.describe(), delays),
             ("delayed sleeper in a preemption test", self.delayed_in_test.describe(), delays),
             ("lag inflation", self.lag_inflation.describe(), lags),

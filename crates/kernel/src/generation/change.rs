@@ -6,7 +6,8 @@ use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DeadlineUse, DelayedInTest, DelayedLag, EmptyGroup,
     ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit,
     LatencyCount, LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule,
-    Reweight, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption, Yield,
+    Reweight, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption, WokenBuddy,
+    Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::balance::BalanceEffect;
@@ -80,6 +81,8 @@ pub enum Effect {
     Reschedule(Reschedule),
     /// Another pick in tests for preemption.
     TestPick(TestPick),
+    /// Another rule for whom wakeups make preferred.
+    WokenBuddy(WokenBuddy),
     /// Another treatment of delayed sleepers by tests for preemption.
     DelayedInTest(DelayedInTest),
     /// Another weight for empty groups.
@@ -158,6 +161,7 @@ impl Effect {
             Effect::ProtectionStart(rule) => behaviours.protection_start = rule,
             Effect::Reschedule(rule) => behaviours.reschedule = rule,
             Effect::TestPick(rule) => behaviours.test_pick = rule,
+            Effect::WokenBuddy(rule) => behaviours.woken_buddy = rule,
             Effect::DelayedInTest(rule) => behaviours.delayed_in_test = rule,
             Effect::EmptyGroup(rule) => behaviours.empty_group = rule,
             Effect::DelayedLag(rule) => behaviours.delayed_lag = rule,

@@ -7,7 +7,7 @@ use super::behaviour::{
     EmptyGroup, ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation,
     LagLimit, LatencyCount, LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request,
     Reschedule, Reweight, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption,
-    Yield,
+    WokenBuddy, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::left_out::LEFT_OUT_CHANGES;
@@ -73,6 +73,7 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     protection_start: ProtectionStart::SetNext,
     reschedule: Reschedule::AtOnce,
     test_pick: TestPick::Deadlines,
+    woken_buddy: WokenBuddy::Latest,
     delayed_in_test: DelayedInTest::Wins,
     empty_group: EmptyGroup::TakesShare,
     delayed_lag: DelayedLag::OfThen,
@@ -345,6 +346,7 @@ const POLICY_CHANGES: &[Change] = &[
     change("e837456fdca8", "fork-never-preempts", (6, 19), "sched/fair: Reimplement NEXT_BUDDY to align with EEVDF goals", &[
         Effect::ForkPreemption(ForkPreemption::OnlyShorter),
         Effect::TestPick(TestPick::BuddyFirst),
+        Effect::WokenBuddy(WokenBuddy::EarlierDeadline),
     ]),
     change("7dadeaa6e851", "lazy-by-default", (7, 0), "sched: Further restrict the preemption modes", &[
         Effect::Reschedule(Reschedule::Lazily),

@@ -2,7 +2,7 @@
 //!
 //! Must not know: where that was read.
 
-use super::behaviour::{Hrtick, Reschedule, TestPick};
+use super::behaviour::{Hrtick, Reschedule};
 use super::name::find_feature;
 use super::{Feature, Generation, Support, Tunable, TunableScaling};
 
@@ -101,14 +101,9 @@ impl Generation {
         left.map(|(feature, enabled)| format!("{}{feature}", if *enabled { "" } else { "NO_" })).collect()
     }
 
-    /// Whether switching the feature alters what the model does as it alters what the kernel does. From v6.19 (e837456fdca8)
-    /// `NEXT_BUDDY` is a rule of its own, which no kernel has by default.
+    /// Whether switching the feature alters what the model does as it alters what the kernel does.
     fn follows(&self, feature: Feature) -> bool {
-        let left = match feature {
-            Feature::Hrtick => self.behaviours.hrtick == Hrtick::NotFollowed,
-            Feature::NextBuddy => self.behaviours.test_pick == TestPick::BuddyFirst,
-            _ => false,
-        };
+        let left = feature == Feature::Hrtick && self.behaviours.hrtick == Hrtick::NotFollowed;
         feature.support() == Support::Modelled && !left
     }
 }
@@ -159,8 +154,8 @@ mod tests {
         settings.read_file("features", "NO_UTIL_EST NEXT_BUDDY HRTICK NO_PLACE_LAG");
         let left = |name: &str| name.parse::<Generation>().expect(name).leaves(&settings);
         assert_eq!(left("v6.12"), ["NO_UTIL_EST", "HRTICK"]);
-        assert_eq!(left("v7.2"), ["NO_UTIL_EST", "NEXT_BUDDY"]);
-        assert_eq!(set("v7.2", &[("features", "NEXT_BUDDY")]).1, [""; 0]);
+        assert_eq!(left("v7.2"), ["NO_UTIL_EST"]);
+        assert_eq!(set("v7.2", &[("features", "NEXT_BUDDY")]).1, ["NEXT_BUDDY"]);
     }
 
     #[test]

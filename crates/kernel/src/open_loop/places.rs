@@ -312,13 +312,26 @@ impl Scheduler {
         self.set_delayed(se);
     }
 
+    /// Whether the waker of `task`, which is tested for preemption next, is about to sleep ([`apply_preempt`](Self::apply_preempt)
+    /// ends that).
+    pub fn force_woken_sync(&mut self, task: TaskId, sync: bool) {
+        self.tasks[task.index()].woken_sync = sync;
+    }
+
+    /// Whether a promise of its waker would decide the test of `task` for preemption.
+    pub fn heeds_promises(&self, task: TaskId) -> bool {
+        let compared = self.compared_entities(task);
+        compared.is_some_and(|(curr, woken)| self.becomes_buddy(task, (curr.0, woken.0)))
+    }
+
     /// Applies what a test for preemption found, or what the kernel did instead.
     pub fn apply_preempt(&mut self, task: TaskId, decision: PreemptDecision) {
         if self.task(task).policy.is_fair() {
             self.set_buddies_after(task, decision);
             self.protection_after(task, decision);
         }
-        self.tasks[task.index()].is_new = false;
+        let tested = &mut self.tasks[task.index()];
+        (tested.is_new, tested.woken_sync) = (false, false);
         self.resched_after(task, decision);
     }
 

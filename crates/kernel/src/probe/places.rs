@@ -3,11 +3,12 @@
 use fairlab_event::Cpu;
 
 use super::address_of_queue;
+use super::selection::{WF_FORK, WF_SYNC, WF_TTWU};
 use crate::core::{DequeueFlags, Scheduler};
 use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::task::{Policy, TaskId};
+use crate::task::{Policy, Task, TaskId};
 use crate::vruntime::Vruntime;
 
 /// What `dequeue_entities()` returns where the entity stays on its queue, and where it has left.
@@ -126,14 +127,21 @@ impl Scheduler {
         });
     }
 
-    /// The test whether a fair task takes the CPU from another is entered.
+    /// The test whether a fair task takes the CPU from another is entered; of the flags it shows new tasks and promises.
     #[inline]
     pub(crate) fn probe_test(&mut self, curr: TaskId, task: TaskId) {
         self.probe("wkpre", move |scheduler| {
             let cpu = scheduler.task(task).cpu();
             let (running, woken) = (scheduler.pid_number(curr), scheduler.pid_number(task));
             let clock = scheduler.rqs[cpu.index()].clock.0;
-            format!("(check_preempt_wakeup+0x0/0x0) cpu={cpu} cpid={running} pid={woken} ck={clock}")
+            let flags = match scheduler.task(task) {
+                Task { is_new: true, .. } => WF_FORK,
+                Task { woken_sync: true, .. } => WF_TTWU | WF_SYNC,
+                _ => 0,
+            };
+            format!(
+                "(check_preempt_wakeup+0x0/0x0) cpu={cpu} cpid={running} pid={woken} wf={flags:#x} ck={clock}"
+            )
         });
     }
 

@@ -4,7 +4,7 @@ use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 
 use super::mixed;
 use super::properties::{Frame, Observed};
-use crate::core::{Mode, Scheduler, WakeKind, WakeStart};
+use crate::core::{Mode, Scheduler, WakeFlags, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::group::GroupId;
@@ -189,7 +189,7 @@ impl Driver {
             return;
         }
         let sync = self.chance(30);
-        if self.scheduler.ttwu_begin(task) == WakeStart::Slept {
+        if self.scheduler.ttwu_begin(task, WakeFlags { sync, migrated: false }) == WakeStart::Slept {
             self.scheduler.record_wakee(self.scheduler.curr(cpu), task);
             let decision = self.scheduler.select_task_rq(task, cpu, WakeKind::Wakeup { sync });
             let migrated = decision.cpu != self.scheduler.task(task).cpu();
@@ -199,7 +199,7 @@ impl Driver {
             self.note(time.0 << 32 | self.scheduler.avg_idle(cpu));
             let leaves = self.chance(50);
             self.note(u64::from(self.scheduler.ttwu_queue_cond(task, decision.cpu, leaves)));
-            self.scheduler.ttwu_do_activate(task, migrated);
+            self.scheduler.ttwu_do_activate(task, WakeFlags { sync, migrated });
         }
     }
 

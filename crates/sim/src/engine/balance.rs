@@ -5,7 +5,7 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 use fairlab_kernel::balance::{BalanceWork, BlockedUpdate, NewidleSearch};
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::{Mode, WakeFlags};
 use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{CpuMask, Policy, TaskId, TaskSpec};
 
@@ -197,8 +197,8 @@ impl Engine {
     fn wake_stopper(&mut self, cpu: Cpu) {
         let stopper = self.stopper_of(cpu);
         if !self.kernel.task(stopper).is_queued() {
-            self.kernel.ttwu_begin(stopper);
-            self.kernel.ttwu_do_activate(stopper, false);
+            self.kernel.ttwu_begin(stopper, WakeFlags::default());
+            self.kernel.ttwu_do_activate(stopper, WakeFlags::default());
         }
     }
 

@@ -1,7 +1,7 @@
 //! Interrupts and the tick.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::{Mode, WakeFlags};
 
 use super::Engine;
 use super::cpu::{Phase, Then};
@@ -68,7 +68,7 @@ impl Engine {
             Interrupt::NohzKick => costs.interrupt + self.nohz_kicked(cpu),
             Interrupt::WakeList { task, migrated } => {
                 self.kernel.ttwu_arrived(cpu);
-                self.kernel.ttwu_do_activate(task, migrated);
+                self.kernel.ttwu_do_activate(task, WakeFlags { sync: false, migrated });
                 costs.interrupt + costs.activate
             }
             Interrupt::GroupTimer(timer) => {

@@ -344,6 +344,7 @@ const GENERATIONS: &[&str] = &[
     "debian-6.12",
     "v6.13",
     "v7.2",
+    "v7.2+NEXT_BUDDY",
 ];
 
 #[test]

@@ -2,7 +2,7 @@
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::TaskId;
-use fairlab_kernel::core::{Mode, WakeKind, WakeStart};
+use fairlab_kernel::core::{Mode, WakeFlags, WakeKind, WakeStart};
 
 use super::occurrence::Interrupt;
 use super::{Engine, Wait};
@@ -15,7 +15,8 @@ impl Engine {
             Wait::Futex => self.wake_thread(cpu, thread, sync),
             Wait::GoingToSleep => {
                 self.threads[thread].wait = Wait::WokenEarly;
-                let start = self.kernel.ttwu_begin(self.threads[thread].task);
+                let start =
+                    self.kernel.ttwu_begin(self.threads[thread].task, WakeFlags { sync, migrated: false });
                 assert_eq!(start, WakeStart::StillQueued, "a thread on its way to sleep still runs");
                 Ns::ZERO
             }
@@ -37,7 +38,7 @@ impl Engine {
 
     /// Wakes a task that sleeps, on `cpu`. Returns what that costs.
     pub(super) fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Ns {
-        if self.kernel.ttwu_begin(task) == WakeStart::StillQueued {
+        if self.kernel.ttwu_begin(task, WakeFlags { sync, migrated: false }) == WakeStart::StillQueued {
             // It slept on its queue (delayed dequeue) and goes on there.
             return Ns::ZERO;
         }
@@ -93,7 +94,7 @@ impl Engine {
             self.send(decision.cpu, Interrupt::WakeList { task, migrated });
             return cost;
         }
-        self.kernel.ttwu_do_activate(task, migrated);
+        self.kernel.ttwu_do_activate(task, WakeFlags { sync, migrated });
         cost + self.machine.costs.activate
     }
 }

@@ -1,7 +1,7 @@
 //! What operations leave behind besides their decision: buddies, minima, lag, who counts as runnable.
 
 use super::*;
-use crate::core::WakeStart;
+use crate::core::{WakeFlags, WakeStart};
 
 fn prefer(bed: &mut Bed, task: TaskId) {
     let (root, se) = (root(bed), se(bed, task));
@@ -88,7 +88,7 @@ fn a_delayed_sleeper_wakes_without_credit() {
         assert!(bed.entity(tasks[0]).sched_delayed, "{kernel}: it owes time");
         assert_eq!(bed.entity(tasks[0]).vlag, if kernel == "v7.2" { ms(-1) } else { 0 }, "{kernel}");
         stand(&mut bed, tasks[0], stands);
-        assert_eq!(bed.scheduler.ttwu_begin(tasks[0]), WakeStart::StillQueued);
+        assert_eq!(bed.scheduler.ttwu_begin(tasks[0], WakeFlags::default()), WakeStart::StillQueued);
         assert_eq!(off(bed.entity(tasks[0]).vruntime), after, "{kernel} from {stands}");
         assert!(!bed.entity(tasks[0]).sched_delayed, "{kernel}");
         assert_eq!(bed.scheduler.cfs(root(&bed)).h_nr_delayed, 0, "{kernel}");
@@ -155,8 +155,8 @@ fn a_task_that_wakes_elsewhere_has_never_run_there() {
         bed.pass(MS);
         let sleeper = bed.sleep(0);
         assert_eq!(sleeper, tasks[0]);
-        bed.scheduler.ttwu_begin(sleeper);
-        bed.scheduler.ttwu_do_activate(sleeper, migrated);
+        bed.scheduler.ttwu_begin(sleeper, WakeFlags::default());
+        bed.scheduler.ttwu_do_activate(sleeper, WakeFlags { migrated, ..WakeFlags::default() });
         assert_eq!(bed.entity(sleeper).exec_start == 0, migrated);
     }
 }

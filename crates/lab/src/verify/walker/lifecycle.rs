@@ -2,6 +2,7 @@
 
 use fairlab_event::{Comm, Cpu, Pid, Prio, Wakeup};
 use fairlab_kernel::TaskId;
+use fairlab_kernel::generation::Feature;
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
@@ -225,7 +226,8 @@ impl Walker {
     /// A waiting task that has been given another priority is tested against what runs. Where that leaves buddies it is judged;
     /// else all that it leaves is a flag, which the trace shows.
     fn test_new_prio(&mut self, record: &Record, task: TaskId, old_prio: Prio) {
-        if self.by_lag || !self.is_fair(task) || !self.sched.tests_new_prio(task, old_prio) {
+        let leaves_buddies = !self.by_lag || self.sched.generation().features.enabled(Feature::NextBuddy);
+        if !leaves_buddies || !self.is_fair(task) || !self.sched.tests_new_prio(task, old_prio) {
             return;
         }
         let (pid, cpu) = (self.pid_of(task), self.sched.task(task).cpu());

@@ -7,7 +7,8 @@ use fairlab_kernel::{TaskId, Vruntime};
 use super::super::probe::{At, Caller, Key, Probe};
 use super::super::record::Record;
 use super::super::tally::{Kind, Verdict};
-use super::state::Enqueued;
+use super::selections::promises_sleep;
+use super::state::{Enqueued, Tested};
 use super::{Judged, Placed, Walker};
 
 impl Walker {
@@ -30,7 +31,8 @@ impl Walker {
             }
             At::WakeupPreempt => {
                 let pending = probe.cpu().is_some_and(|cpu| self.sched.need_resched_at_once(cpu));
-                self.cpus[record.cpu.index()].tested = probe.task().map(|task| (task, pending));
+                let tested = |pid| Tested { pid, pending, sync: promises_sleep(probe) };
+                self.cpus[record.cpu.index()].tested = probe.task().map(tested);
                 self.activate_tested(record, probe);
             }
             At::Nice => self.on_nice(record, probe),

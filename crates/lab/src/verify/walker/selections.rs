@@ -585,13 +585,18 @@ impl Selection {
     }
 }
 
+/// Whether wake flags, from v5.11, say that the waker is about to sleep.
+pub(super) fn promises_sleep(probe: &Probe) -> Option<bool> {
+    probe.get(Key::WakeFlags).map(|flags| flags & 0x10 != 0)
+}
+
 /// On what occasion a selection is made, and whether the waker is about to sleep.
 fn occasion_of(probe: &Probe) -> Option<(Asked, bool)> {
     let flags = probe.get(Key::WakeFlags)?;
     // Up to v5.10 the occasion is the flag of the domains to search, and a waker about to sleep the lowest wake flag.
     let (occasion, sync) = match probe.get(Key::SdFlag) {
         Some(domain) => (domain, flags & 0x1 != 0),
-        None => (flags, flags & 0x10 != 0),
+        None => (flags, promises_sleep(probe)?),
     };
     match (occasion & 0x2 != 0, occasion & 0x4 != 0, occasion & 0x8 != 0) {
         (_, _, true) => Some((Asked::Wakeup, sync)),

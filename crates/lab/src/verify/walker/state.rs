@@ -174,6 +174,16 @@ pub(super) struct QueueInfo {
     pub minima_at_snapshot: u64,
 }
 
+/// A test for preemption that code on a CPU has entered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tested {
+    pub pid: Pid,
+    /// A reschedule was pending where the task is queued: accounting follows, which may ask for one.
+    pub pending: bool,
+    /// Its waker is about to sleep, if that is shown.
+    pub sync: Option<bool>,
+}
+
 /// What is known of a CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CpuInfo {
@@ -213,9 +223,8 @@ pub(super) struct CpuInfo {
     pub asked_resched: Option<Cpu>,
     /// The CPU that code on this one has last interrupted in a test for preemption, and the event of that.
     pub preempts: Option<(Cpu, u64)>,
-    /// The task whose test for preemption a probe has shown code on this CPU entering, and whether a reschedule was pending
-    /// where it is queued: accounting follows, which may ask for one.
-    pub tested: Option<(Pid, bool)>,
+    /// The test for preemption that a probe has shown code on this CPU entering.
+    pub tested: Option<Tested>,
     /// Its running task was moved between groups: once it has been put back, a reschedule is pending.
     pub resched_due: bool,
     /// The queue on which code on this CPU places an entity, and that entity if it sleeps there in the core still: the

@@ -274,9 +274,9 @@ impl Walker {
         let tested = waker.tested.take();
         let (began, seen) = (waker.waking_began, waker.waking_seen);
         let pid = self.pid_of(task);
-        let pending_at_test = tested
-            .filter(|(tested, _)| *tested == pid && self.seen.resched_probe)
-            .map(|(_, pending)| pending);
+        let tested = tested.filter(|tested| tested.pid == pid);
+        let sync = tested.and_then(|tested| tested.sync);
+        let pending_at_test = tested.filter(|_| self.seen.resched_probe).map(|tested| tested.pending);
         let probed = pending_at_test.is_some();
         // The target may have reported the flag that this wakeup set before the wakeup itself was reported.
         let set_meanwhile = !probed && !local && self.cpus[target.index()].pending_since > seen;
@@ -310,6 +310,9 @@ impl Walker {
             }
             let truth = truth.filter(|_| probed || !charge_asks);
             let certain = probed || local || self.interrupts_tell() || !self.is_taken_unseen(pid, target);
+            self.sched.force_woken_sync(task, sync == Some(true));
+            // What rests on a promise that is not shown is not judged.
+            let truth = truth.filter(|_| sync.is_some() || !self.sched.heeds_promises(task));
             // What shows nothing is no evidence against the model.
             let truth = truth.filter(|&asks| asks || certain || !self.sched.wakeup_preempt(task).preempt);
             self.judge_preempt(record, task, pending, truth);
