@@ -17,6 +17,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::pipe;
 
 use crate::clock::Clock;
+use crate::messages::{receive, send};
 use crate::processes::{Ended, Tasks, allow_files};
 use crate::{Conditions, Report};
 
@@ -135,7 +136,9 @@ fn task(bench: &Bench, index: u32) -> Result<(), Errno> {
     if in_group < fds {
         let (from, _) = &bench.channels[(group * fds + in_group) as usize];
         for _ in 0..u64::from(loops) * u64::from(fds) {
-            receive(from, &mut message)?;
+            if !receive(from, &mut message)? {
+                return Err(Errno::PIPE);
+            }
             if bench.options.threads {
                 bench.received.fetch_add(1, Ordering::Relaxed);
             }
@@ -146,31 +149,6 @@ fn task(bench: &Bench, index: u32) -> Result<(), Errno> {
         for receiver in 0..fds {
             let (_, to) = &bench.channels[(group * fds + receiver) as usize];
             send(to, &message)?;
-        }
-    }
-    Ok(())
-}
-
-fn receive(from: &OwnedFd, message: &mut [u8]) -> Result<(), Errno> {
-    let mut done = 0;
-    while done < message.len() {
-        match read(from, &mut message[done..]) {
-            Ok(0) => return Err(Errno::PIPE),
-            Ok(some) => done += some,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-fn send(to: &OwnedFd, message: &[u8]) -> Result<(), Errno> {
-    let mut done = 0;
-    while done < message.len() {
-        match write(to, &message[done..]) {
-            Ok(some) => done += some,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
         }
     }
     Ok(())

@@ -13,6 +13,7 @@ mod clock;
 pub mod executor;
 mod futex;
 mod hackbench;
+mod messages;
 mod pipe;
 mod processes;
 mod schbench;

@@ -15,10 +15,11 @@ use fairlab_event::Ns;
 use fairlab_sim::rng::Stream;
 use fairlab_sim::workload::tbench::Options;
 use rustix::fd::OwnedFd;
-use rustix::io::{Errno, read, write};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 
 use crate::clock::{Clock, Pace, sleep};
+use crate::messages::{receive, send};
 use crate::processes::{Tasks, allow_files};
 use crate::{Conditions, Report};
 
@@ -126,32 +127,6 @@ impl Bench {
     fn compute(&self, is_client: bool, random: &mut Stream) {
         self.pace.work(self.options.computing_time(is_client, random), || false);
     }
-}
-
-/// Takes a whole message; `false` at the end of the connection.
-fn receive(from: &OwnedFd, message: &mut [u8]) -> Result<bool, Errno> {
-    let mut done = 0;
-    while done < message.len() {
-        match read(from, &mut message[done..]) {
-            Ok(0) => return Ok(false),
-            Ok(some) => done += some,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(true)
-}
-
-fn send(to: &OwnedFd, message: &[u8]) -> Result<(), Errno> {
-    let mut done = 0;
-    while done < message.len() {
-        match write(to, &message[done..]) {
-            Ok(some) => done += some,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 fn report(bench: &Bench, begins: Ns, print: &mut dyn FnMut(&str)) -> Report {
