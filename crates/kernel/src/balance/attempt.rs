@@ -406,9 +406,6 @@ impl Scheduler {
             self.apply_pull(pull);
         }
         let moved = decision.moved();
-        if let Some(overload) = decision.overload {
-            self.domains.root_mut().overloaded = overload;
-        }
         self.note_seen(decision);
         if decision.push
             && let Some(source) = decision.source
@@ -429,6 +426,9 @@ impl Scheduler {
         if let Some(util) = decision.cache_util {
             let percent = self.domain(decision.cpu, decision.level).imbalance_pct;
             self.update_idle_cpu_scan(decision.cpu, util, percent.into());
+        }
+        if let Some(overload) = decision.overload {
+            self.domains.root_mut().overloaded = overload;
         }
         if let Some(overutilized) = decision.overutilized {
             self.domains.root_mut().overutilized = overutilized;

@@ -95,9 +95,6 @@ impl Scheduler {
             let decision = finds.decide_balance(cpu, level, idle);
             let failed = self.domain_state(cpu, level).nr_balance_failed;
             tells |= decision.overutilized.is_some();
-            if let Some(overload) = decision.overload {
-                self.domains.root_mut().overloaded = overload;
-            }
             self.remember_as_moved(&decision, u32::from(taken_at == Some(level)));
             let state = self.domain_state_mut(cpu, level);
             state.last_balance = jiffies;
@@ -121,9 +118,6 @@ impl Scheduler {
         for level in 0..self.nr_domains(cpu) {
             let decision = finds.decide_balance(cpu, level, CpuIdleType::NewlyIdle);
             self.note_seen(&decision);
-            if let Some(overload) = decision.overload {
-                self.domains.root_mut().overloaded = overload;
-            }
             tells |= decision.overutilized.is_some();
         }
         tells
@@ -133,7 +127,6 @@ impl Scheduler {
     pub fn follow_capacity(&mut self, cpu: Cpu, level: usize, idle: CpuIdleType) {
         self.update_blocked_others(cpu, &mut BlockedUpdate::default());
         let attempt = self.attempt(cpu, level, idle);
-
         let extent = self.should_we_balance(&attempt).ok().and_then(|()| self.extent_found(&attempt));
         if let Some(extent) = extent {
             self.set_extent(cpu, level, extent);
