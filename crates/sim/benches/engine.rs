@@ -67,14 +67,14 @@ impl Workload for Mix {
     }
 }
 
-fn machine(cpus: u32) -> Machine {
+fn machine(cpus: u32, hz: u64) -> Machine {
     let cores_an_llc = if cpus > 48 { 24 } else { cpus / 2 };
     let llcs = cpus / 2 / cores_an_llc;
     Machine {
         name: format!("{cpus} CPUs"),
         description: String::new(),
         topology: Topology::regular(llcs, 1, cores_an_llc, 2, SmtNumbering::Spread).expect("a machine"),
-        hz: 1000,
+        hz,
         high_res_timers: true,
         nohz_idle: true,
         jitter_percent: 0,
@@ -89,6 +89,7 @@ fn machine(cpus: u32) -> Machine {
 fn measure(
     kernel: &str,
     cpus: u32,
+    hz: u64,
     load: &str,
     workload: Box<Mix>,
     simulated: Ns,
@@ -101,7 +102,7 @@ fn measure(
     if !std::env::args().skip(1).filter(|word| !word.starts_with("--")).all(|word| label.contains(&word)) {
         return;
     }
-    let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(cpus), 1);
+    let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(cpus, hz), 1);
     engine.set_tracing(sink.is_some());
     let workload = engine.start(workload);
     while engine.workload(workload).progress().is_some() {
@@ -136,17 +137,21 @@ fn main() {
         for cpus in [4, 40, 192, 1024] {
             let simulated = Ns(40_000_000_000 / u64::from(cpus));
             let mix = |sleep| Mix::new(2 * cpus, cpus / 2, Ns(sleep));
-            measure(kernel, cpus, "2 sleepers, 1/2 hog", mix(100_000), simulated, None);
+            measure(kernel, cpus, 1000, "2 sleepers, 1/2 hog", mix(100_000), simulated, None);
             measure(
                 kernel,
                 cpus,
+                1000,
                 "2 sleepers, 1/2 hog",
                 mix(100_000),
                 simulated,
                 Some(&mut DigestSink::default()),
             );
-            measure(kernel, cpus, "the same, 4 ms", mix(4_000_000), Ns(simulated.0 * 5), None);
-            measure(kernel, cpus, "3 hogs", Mix::new(0, 3 * cpus, Ns::ZERO), Ns(simulated.0 * 10), None);
+            let longer = Ns(simulated.0 * 5);
+            measure(kernel, cpus, 1000, "the same, 4 ms", mix(4_000_000), longer, None);
+            measure(kernel, cpus, 250, "4 ms, HZ 250", mix(4_000_000), longer, None);
+            let hogs = Mix::new(0, 3 * cpus, Ns::ZERO);
+            measure(kernel, cpus, 1000, "3 hogs", hogs, Ns(simulated.0 * 10), None);
         }
     }
 }
