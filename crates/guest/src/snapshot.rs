@@ -40,6 +40,7 @@ pub fn take(tag: &str) -> Snapshot {
     let mut groups =
         String::from("#path\tinode\tcpu.weight\tcpu.max\tcpu.idle\tthreads\tsubtree_control\tcpu.stat\n");
     write_groups(Path::new(CGROUPS), "", &mut groups);
+    let sessions = sessions();
     write_clocks(&mut clocks);
     mark(&format!("SNAPSHOT-END {tag}"));
     let beside = if tag == "start" { "schedstat-before" } else { "schedstat-after" };
@@ -48,6 +49,7 @@ pub fn take(tag: &str) -> Snapshot {
         (format!("tasks-{tag}.txt"), tasks),
         (format!("tasks-sched-{tag}.txt"), averages),
         (format!("cgroups-{tag}.txt"), groups),
+        (format!("autogroups-{tag}.txt"), sessions),
         (format!("clocks-{tag}.txt"), clocks),
         (format!("frequencies-{tag}.txt"), frequencies),
         (beside.to_string(), schedstat),
@@ -70,13 +72,23 @@ fn write_clocks(text: &mut String) {
     let _ = writeln!(text, "monotonic {} boottime {}", ns(ClockId::Monotonic), ns(ClockId::Boottime));
 }
 
+/// The autogroup of each process that is in one, and its nice level: `140 /autogroup-3 nice -1`.
+fn sessions() -> String {
+    let pids = files::names("/proc").into_iter().filter(|name| is_number(name));
+    let lines = pids.map(|pid| (files::line(format!("/proc/{pid}/autogroup")), pid));
+    lines.filter(|(line, _)| !line.is_empty()).map(|(line, pid)| format!("{pid} {line}\n")).collect()
+}
+
+fn is_number(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A line for each thread, and what the kernel prints of its entity.
 fn tasks() -> (String, String) {
     let mut lines =
         String::from("#tid\tpid\tppid\tstate\tpolicy\tnice\tprio\trtprio\tlast_cpu\tallowed\tcgroup\tcomm\n");
     let mut entities = String::new();
-    let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-    for pid in files::names("/proc").into_iter().filter(is_number) {
+    for pid in files::names("/proc").into_iter().filter(|name| is_number(name)) {
         for tid in files::names(format!("/proc/{pid}/task")) {
             let folder = format!("/proc/{pid}/task/{tid}");
             let of = |name: &str| files::text(format!("{folder}/{name}"));

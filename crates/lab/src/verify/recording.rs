@@ -21,6 +21,9 @@ use crate::LabError;
 /// Names that the trace may have in a recording's folder.
 const TRACE_NAMES: [&str; 5] = ["trace.txt.zst", "trace.txt.xz", "trace.txt.gz", "trace.txt", "trace.dat"];
 
+/// How the kernel names autogroups where it prints groups' paths.
+pub(super) const AUTOGROUP: &str = "/autogroup-";
+
 /// The largest file beside the trace that is read: these are lists of tasks and queues.
 const BESIDE_BYTES_MAX: u64 = 64 << 20;
 
@@ -58,6 +61,13 @@ pub(crate) struct Recording {
     pub shows_yields: bool,
     /// Probes show when a group with a quota is throttled.
     pub shows_throttling: bool,
+    /// Whether tasks of the root's group are in groups by session, and those that there were, each with its nice level.
+    pub autogroups_enabled: bool,
+    pub autogroups: BTreeMap<String, i32>,
+    /// The autogroup of each process that has one.
+    pub sessions: BTreeMap<Pid, String>,
+    /// Whether probes show when a task begins a session.
+    pub shows_sessions: bool,
 }
 
 /// One thread at the time of the snapshot.
@@ -167,7 +177,14 @@ impl Recording {
             shows_throttling: probes("thr") && probes("unthr"),
             cgroups: beside("cgroups-start.txt").map_or_else(Vec::new, |text| cgroups(&text)),
             reweighed_unseen: BTreeSet::new(),
+            autogroups_enabled: info
+                .lines()
+                .any(|line| line.trim_end() == "/proc/sys/kernel/sched_autogroup_enabled: 1"),
+            autogroups: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            shows_sessions: listed.lines().any(|line| line.starts_with("ok p:labmin/movegrp ")),
         }
+        .with_sessions(&beside("autogroups-start.txt").unwrap_or_default())
         .with_end(&beside("cgroups-end.txt").map_or_else(Vec::new, |text| cgroups(&text)), shows_shares))
     }
 
@@ -184,11 +201,35 @@ impl Recording {
         self
     }
 
+    /// What the snapshot tells of autogroups: the queues that it lists, and `listed`, a line a process: pid, path, `nice`, its
+    /// nice level.
+    fn with_sessions(mut self, listed: &str) -> Recording {
+        let cpus = self.debug.iter().flat_map(|debug| &debug.cpus);
+        let paths = cpus.flat_map(|cpu| {
+            cpu.queues.iter().map(|queue| &queue.path).chain(cpu.tasks.iter().map(|task| &task.group))
+        });
+        let paths = paths.filter(|path| path.starts_with(AUTOGROUP)).map(|path| (path.clone(), 0));
+        self.autogroups = paths.collect();
+        for line in listed.lines() {
+            let words = line.split_whitespace().collect::<Vec<_>>();
+            let [pid, path, "nice", nice] = words[..] else { continue };
+            let (Ok(pid), Ok(nice)) = (pid.parse(), nice.parse()) else { continue };
+            if path.starts_with(AUTOGROUP) {
+                self.autogroups.insert(path.to_string(), nice);
+                self.sessions.insert(Pid(pid), path.to_string());
+            }
+        }
+        self.autogroups.retain(|path, _| self.cgroups.iter().all(|line| line.path != *path));
+        // Without a list of settings, that tasks are in such groups shows it.
+        self.autogroups_enabled |= self.settings == Settings::default() && !self.autogroups.is_empty();
+        self
+    }
+
     /// Whether tasks compete in groups, and nothing tells which: a snapshot lists queues of groups, and no list of groups is
     /// there.
     pub fn hides_groups(&self) -> bool {
         let queues = self.debug.iter().flat_map(|debug| &debug.cpus).flat_map(|cpu| &cpu.queues);
-        let is_group = |path: &str| path != "/" && !path.starts_with("/autogroup");
+        let is_group = |path: &str| path != "/" && !path.starts_with(AUTOGROUP);
         self.cgroups.is_empty()
             && !self.traces_places
             && queues.map(|queue| queue.path.as_str()).any(is_group)
@@ -223,7 +264,12 @@ impl Recording {
         let missing = self.debug.is_none().then(|| {
             "no snapshot (sched_debug-start.txt) beside the trace: the state is learned from the trace alone".to_string()
         });
-        missing.into_iter().collect()
+        let unseen = (self.autogroups_enabled && !self.shows_sessions).then(|| {
+            "autogroups are on, and nothing shows when a task begins a session (a probe of sched_move_task()): \
+             tasks are taken to stay in their parents' groups"
+                .to_string()
+        });
+        missing.into_iter().chain(unseen).collect()
     }
 
     /// The recorded tick's period.
@@ -389,6 +435,31 @@ mod tests {
         assert_eq!((groups[1].inode, groups[1].weight, groups[1].idle), (127, Some(100), true));
         assert_eq!((groups[1].limited, groups[2].limited), (false, true));
         assert_eq!(groups[0].weight, None);
+    }
+
+    #[test]
+    fn sessions_are_read_from_the_snapshot() {
+        let dump =
+            "cpu#0, 1 MHz\ncfs_rq[0]:/autogroup-3\n  .nr_running : 1\ncfs_rq[0]:/one\n  .nr_running : 1\n";
+        let read = |enabled: bool, listed: &str| {
+            let recording = Recording {
+                debug: Some(SchedDebug::parse(dump)),
+                settings: sched_info::settings("/sys/kernel/debug/sched/features: NO_SIS_UTIL\n"),
+                autogroups_enabled: enabled,
+                ..Recording::default()
+            };
+            recording.with_sessions(listed)
+        };
+        let found = read(true, "7 /autogroup-9 nice -5\n8 /autogroup-3 nice 0\n9 /other nice 0\noops\n");
+        let groups = [("/autogroup-3".to_string(), 0), ("/autogroup-9".to_string(), -5)];
+        assert_eq!(found.autogroups, BTreeMap::from(groups));
+        assert_eq!(found.sessions[&Pid(7)], "/autogroup-9");
+        assert_eq!(found.sessions.len(), 2);
+        assert!(found.notes().iter().any(|note| note.starts_with("autogroups are on")));
+        assert!(!read(false, "").autogroups_enabled);
+        // Where no settings are listed, such groups' queues tell.
+        let unset = Recording { debug: Some(SchedDebug::parse(dump)), ..Recording::default() };
+        assert!(unset.with_sessions("").autogroups_enabled);
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod parameters;
 mod power;
 mod probes;
 mod selections;
+mod sessions;
 mod shares;
 mod snapshot;
 mod start;
@@ -286,6 +287,9 @@ impl Walker {
         self.follow_context(&record);
         if self.recording.traces_places || self.recording.shows_weights {
             self.now = Some(record.clone());
+        }
+        if let What::Probe(probe) = &record.what {
+            self.learn_session_queue(probe);
         }
         let was_pending = self.sched.need_resched(record.cpu);
         self.attach_before(&record);

@@ -21,6 +21,7 @@ pub(super) struct Groups {
     /// Groups' entities by address, and the other way round.
     entities: BTreeMap<u64, EntityId>,
     addresses: BTreeMap<EntityId, u64>,
+    autogroups: BTreeSet<GroupId>,
     /// Groups with a quota; and with them those that are in one.
     with_quota: BTreeSet<GroupId>,
     limited: BTreeSet<GroupId>,
@@ -36,6 +37,22 @@ impl Groups {
 
     pub fn with_inode(&self, inode: u64) -> Option<GroupId> {
         self.by_inode.get(&inode).copied()
+    }
+
+    /// An autogroup has this path from now on.
+    pub fn name_autogroup(&mut self, path: String, group: GroupId) {
+        self.by_path.insert(path, group);
+        self.autogroups.insert(group);
+    }
+
+    /// Whether a group is a session's.
+    pub fn is_autogroup(&self, group: GroupId) -> bool {
+        self.autogroups.contains(&group)
+    }
+
+    /// The kernel's address of a queue.
+    pub fn learn_queue(&mut self, address: u64, queue: QueueId) {
+        self.queues.insert(address, queue);
     }
 
     /// Every group, the root's included.
@@ -84,6 +101,7 @@ impl Walker {
         for line in lines.iter().filter(|line| line.path != "/") {
             self.create_group(line);
         }
+        self.create_autogroups();
         if self.recording.shows_weights || self.recording.traces_places {
             self.sched.take_weights_as_given();
         }
@@ -142,7 +160,7 @@ impl Walker {
     }
 
     /// Nothing has run in a group yet: its queues and entities are as they were made.
-    fn know_fresh_group(&mut self, group: GroupId) {
+    pub(super) fn know_fresh_group(&mut self, group: GroupId) {
         for cpu in 0..self.cpus.len() {
             let cpu = Cpu(cpu as u32);
             if let Some(queue) = self.sched.group_queue(group, cpu) {

@@ -17,7 +17,9 @@ impl Walker {
         let prio = self.prio_shown_later(child).unwrap_or_else(|| self.sched.task(parent).prio());
         let id = self.new_task(child, prio, comm, cpu);
         let known = self.is_known(parent);
-        let group = self.group_from_start(child).unwrap_or_else(|| self.sched.group_of(parent));
+        self.inherit_session(parent, id);
+        let attached = self.group_from_start(child).map(|group| self.autogroup_of(child, group));
+        let group = attached.unwrap_or_else(|| self.sched.group_of(parent));
         self.sched.set_task_group(id, group);
         self.inherit_affinity(parent, id);
         self.inherit(parent, id, prio);

@@ -7,7 +7,7 @@
 use fairlab_event::Pid;
 use fairlab_kernel::{GroupId, TaskId};
 
-use super::super::probe::Probe;
+use super::super::probe::{At, Probe};
 use super::super::record::{Record, What};
 use super::Walker;
 
@@ -16,6 +16,7 @@ impl Walker {
     pub(super) fn on_move_group(&mut self, record: &Record, probe: &Probe) {
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
         let Some(task) = task else { return };
+        self.begin_session(record, self.pid_of(task));
         let runs = self.sched.curr(self.sched.task(task).cpu()) == task;
         if self.sched.is_in_limbo(task) {
             // Where that is not throttled, it comes back with the next probe.
@@ -39,13 +40,22 @@ impl Walker {
         }
     }
 
-    /// The group that a task is being moved to, as the cgroup event after the move says.
+    /// The group that a task is being moved to, as the cgroup event after the move says, or else its session. One that ends is
+    /// attached in name only.
     pub(super) fn group_moved_to(&self, pid: Pid) -> Option<GroupId> {
-        self.window.of_task(pid).find_map(|record| match &record.what {
-            What::CgroupAttach { inode, .. } => Some(self.groups.with_inode(*inode)),
+        if self.tasks.get(&pid).is_some_and(|info| info.exiting) {
+            return self.group_of_session(pid);
+        }
+        let attached = self.window.of_task(pid).find_map(|record| match &record.what {
+            What::CgroupAttach { inode, .. } => Some(Some(*inode)),
             What::Exit(_) => Some(None),
+            What::Probe(probe) if probe.at == At::MoveGroup => Some(None),
             _ => None,
-        })?
+        });
+        match attached.flatten() {
+            Some(inode) => self.groups.with_inode(inode).map(|group| self.autogroup_of(pid, group)),
+            None => self.group_of_session(pid),
+        }
     }
 
     /// A task that does not run is moved to another group.

@@ -4,8 +4,8 @@
 //! Must not know: how a decision is judged.
 
 use fairlab_event::Cpu;
-use fairlab_kernel::GroupId;
 use fairlab_kernel::open_loop::QueueId;
+use fairlab_kernel::{GroupId, Vruntime};
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
@@ -40,7 +40,7 @@ impl Walker {
 
     /// A group is about to get new shares: where probes do not show what weights come of that, the core computes them.
     pub(super) fn on_set_shares(&mut self, record: &Record, probe: &Probe) {
-        let group = probe.unsigned(Key::Cgroup).and_then(|inode| self.groups.with_inode(inode));
+        let group = self.group_given_shares(record, probe);
         let shown = self.recording.shows_weights || self.recording.traces_places;
         let (Some(group), Some(shares), false) = (group, probe.unsigned(Key::Shares), shown) else { return };
         for cpu in 0..self.cpus.len() {
@@ -87,6 +87,14 @@ impl Walker {
         self.note_unprinted_charge(cpu);
         self.sched.stand_on(cpu);
         self.sched.flush_given_weight(entity);
+        if charged_unseen && self.by_lag {
+            // How much of the time is charged at which weight nothing shows; where that ended is.
+            let shown = |key| probe.unsigned(key).map(Vruntime);
+            if let (Some(vruntime), Some(deadline)) = (shown(Key::Vruntime), shown(Key::Deadline)) {
+                self.sched.force_vruntime(entity, vruntime);
+                self.sched.force_deadline(entity, deadline);
+            }
+        }
         self.note_minimum(queue);
         if charged_unseen && !self.by_lag && !self.clocks_shown {
             // How much of the time is charged at the old weight, and how much at the new one, nothing shows.

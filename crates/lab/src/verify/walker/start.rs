@@ -60,6 +60,7 @@ impl Walker {
         if let Some(group) = self.groups.named(&line.group) {
             self.sched.set_task_group(id, group);
         }
+        self.take_session(id, line.pid, Some(&line.group));
         self.take_listed(id, line.pid, prio);
         self.sched.lay_asleep(id, dump.cpu);
         let entity = self.sched.task_entity(id);
@@ -83,7 +84,7 @@ impl Walker {
         let (allowed, bound) = (listed.allowed, listed.kthread && listed.allowed.weight() == 1);
         let policy = listed.policy;
         if let Some(group) = self.groups.named(&listed.cgroup) {
-            self.sched.set_task_group(id, group);
+            self.sched.set_task_group(id, self.autogroup_of(pid, group));
         }
         self.sched.force_allowed(id, allowed);
         self.sched.force_per_cpu_kthread(id, bound);

@@ -30,6 +30,8 @@ pub(super) struct TaskInfo {
     /// It was moved to another CPU while waking: from where, and with what.
     pub moved: Option<MovedWhileWaking>,
     pub exiting: bool,
+    /// The group of its session.
+    pub session: Option<GroupId>,
     /// A change of nice level or policy that code on a CPU has announced and that is not applied yet.
     pub announced: Option<Parameters>,
     /// The priority that it is lent by one that waits for its lock.
@@ -68,6 +70,7 @@ impl TaskInfo {
             waking_since: 0,
             moved: None,
             exiting: false,
+            session: None,
             announced: None,
             lent: None,
             moving_group: None,
