@@ -142,6 +142,11 @@ impl BalanceDecision {
         self.redone.get(look).copied().or(self.group.map(|_| self.imbalance))
     }
 
+    /// Whether it does not look for anything: another CPU balances for its group, or it has work by now.
+    pub fn left_to_others(&self) -> bool {
+        matches!(self.balanced, Some(Balanced::NotItsTurn | Balanced::Woken))
+    }
+
     /// How many tasks are looked at.
     pub fn looked(&self) -> u32 {
         self.pulls.iter().map(|pull| pull.looks.len() as u32).sum()
@@ -197,7 +202,9 @@ impl Scheduler {
         let Attempt { cpu, level, .. } = attempt;
         let mut decision = BalanceDecision::new(&attempt);
         loop {
-            if let Err(reason) = self.should_we_balance(&attempt) {
+            // Who has seen groups has found before that it is its turn.
+            let looks = if attempt.seen.is_empty() { self.should_we_balance(&attempt) } else { Ok(()) };
+            if let Err(reason) = looks {
                 decision.continues = false;
                 decision.balanced = Some(reason);
                 return decision;

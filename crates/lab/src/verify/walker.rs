@@ -347,6 +347,9 @@ impl Walker {
             What::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
             What::Interrupts { cpu, preempts } => {
                 self.cpus[record.cpu.index()].preempts = Some((*cpu, record.number)).filter(|_| *preempts);
+                if !preempts {
+                    self.leave_wakeup(record.cpu);
+                }
             }
             What::WaitEnds(pid) => {
                 self.end_wait_in_old_group(record, *pid);

@@ -289,7 +289,7 @@ impl Walker {
         (seen < FORGOTTEN.0 && !self.averages_laid).then_some("averages of before the trace")
     }
 
-    fn cpu_numbered(&self, number: i64) -> Option<Cpu> {
+    pub(super) fn cpu_numbered(&self, number: i64) -> Option<Cpu> {
         let cpu = u32::try_from(number).ok().map(Cpu)?;
         (cpu.index() < self.cpus.len()).then_some(cpu)
     }

@@ -44,6 +44,8 @@ impl Walker {
                 self.selection_shown = true;
                 self.on_select(record, probe);
             }
+            At::QueueWakelist => self.on_wake_list(record, probe),
+            At::QueueWakelistReturn => self.leave_wakeup(record.cpu),
             At::SetAffinity => self.on_set_affinity(record, probe),
             At::LoadBalance
             | At::LoadBalanceReturn

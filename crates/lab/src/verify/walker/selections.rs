@@ -128,18 +128,48 @@ impl Walker {
             What::Wakeup(wakeup) => Some((record.cpu, wakeup.target_cpu)),
             _ => None,
         });
-        if let Some((_, target)) = wakeup.filter(|&(by, target)| by == target && by != here) {
+        if let Some((_, target)) = wakeup.filter(|&(by, target)| by == target && by != here)
+            && !self.shows_wake_list(here, pid)
+        {
+            self.comes_to(pid, target);
+        }
+    }
+
+    /// Whether a probe will show when code on `here` leaves this wakeup to another CPU, or does not.
+    fn shows_wake_list(&self, here: Cpu, pid: Pid) -> bool {
+        let woken = |record: &&Record| matches!(record.what, What::Wakeup(wakeup) if wakeup.pid == pid);
+        self.window.on_cpu(here).take_while(|record| !woken(record)).any(|record| match &record.what {
+            What::Probe(probe) => probe.at == At::QueueWakelist && probe.task() == Some(pid),
+            _ => false,
+        })
+    }
+
+    /// A probe shows code that may leave a wakeup to its CPU.
+    pub(super) fn on_wake_list(&mut self, record: &Record, probe: &Probe) {
+        let target = probe.get(Key::OtherCpu).and_then(|cpu| self.cpu_numbered(cpu));
+        let returned = self.window.on_cpu(record.cpu).find_map(|record| match &record.what {
+            What::Probe(probe) if probe.at == At::QueueWakelistReturn => probe.get(Key::Returned),
+            _ => None,
+        });
+        let left = returned.is_some_and(|returned| returned & 0xff != 0);
+        self.cpus[record.cpu.index()].leaves_wakeup = probe.task().zip(target).filter(|_| left);
+    }
+
+    /// It has left it: the interrupt is sent, or the function is done. By then, the wakeup may have arrived.
+    pub(super) fn leave_wakeup(&mut self, cpu: Cpu) {
+        if let Some((pid, target)) = self.cpus[cpu.index()].leaves_wakeup.take()
+            && self.tasks.get(&pid).is_some_and(|info| info.waking)
+        {
             self.comes_to(pid, target);
         }
     }
 
     /// A wakeup has been left to `cpu`.
     fn comes_to(&mut self, pid: Pid, cpu: Cpu) {
+        let Some(info) = self.tasks.get_mut(&pid).filter(|info| info.coming_to.is_none()) else { return };
+        info.coming_to = Some(cpu);
         self.sched.ttwu_pending(cpu);
         self.cpus[cpu.index()].wakeups_coming += 1;
-        if let Some(info) = self.tasks.get_mut(&pid) {
-            info.coming_to = Some(cpu);
-        }
     }
 
     /// Stands where the event happened, in its context.
@@ -494,7 +524,9 @@ impl Walker {
             self.sched.note_selection(open.here, open.task, answer);
         }
         self.sched.stand_in_context(open.here, Mode::Task);
-        if self.sched.ttwu_queue_cond(open.task, kernel, leaving) {
+        if !self.shows_wake_list(open.here, open.pid)
+            && self.sched.ttwu_queue_cond(open.task, kernel, leaving)
+        {
             self.comes_to(open.pid, kernel);
         }
     }

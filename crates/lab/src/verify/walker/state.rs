@@ -314,6 +314,10 @@ pub(super) struct CpuInfo {
     pub balancing: Balancing,
     /// What it looks for to take.
     pub looking: Option<Looking>,
+    /// When it last reported anything.
+    pub reported_at: Ns,
+    /// Code on it leaves this wakeup to another CPU.
+    pub leaves_wakeup: Option<(Pid, Cpu)>,
 }
 
 /// A probe has shown a task being queued: its runqueue's clock was updated since code on the same CPU last reported anything.

@@ -39,11 +39,14 @@ pub(in super::super) struct Looking {
     seen: Vec<Vec<Seen>>,
     /// It has begun to take: from where, it has found before.
     takes: bool,
+    /// Probes show where it begins to look at this level, and that it has looked at all groups of it.
+    shown: bool,
 }
 
 impl Looking {
     fn new(cpu: Cpu, idle: CpuIdleType, level: Option<usize>, mode: Mode, report: (u64, Ns)) -> Looking {
-        Looking { cpu, idle, level, mode, report, found: Found::default(), seen: Vec::new(), takes: false }
+        let (found, seen) = (Found::default(), Vec::new());
+        Looking { cpu, idle, level, mode, report, found, seen, takes: false, shown: false }
     }
 }
 
@@ -103,15 +106,20 @@ impl Walker {
         } else if let Some(looking) = &mut self.cpus[here.index()].looking {
             looking.takes |= is_of_another(record);
         }
-        if !changes_queues(&record.what) {
-            return;
+        if changes_queues(&record.what) {
+            self.look_again(record);
         }
-        let leaving = self.leaves_later(record);
+        self.cpus[here.index()].reported_at = record.time;
+    }
+
+    /// A queue has changed: CPUs that look find another state.
+    fn look_again(&mut self, record: &Record) {
+        let change = self.changes_at(record);
         for index in 0..self.cpus.len() {
             let Some(mut looking) = self.cpus[index].looking.take() else { continue };
             let starts_late = looking.report.1.since(record.time) > LOOKS_MAX;
-            if index != here.index() && !starts_late && !looking.takes {
-                self.look(&mut looking, record.time, leaving);
+            if index != record.cpu.index() && !starts_late && !looking.takes {
+                self.look(&mut looking, record.time, change);
             }
             self.cpus[index].looking = Some(looking);
         }
@@ -140,10 +148,15 @@ impl Walker {
         looking.found
     }
 
-    /// What comes of it if a CPU that goes idle looks at the groups one after the other, at each queue for as long as costs
-    /// say.
+    /// What comes of it if a CPU that goes idle, or whose look is shown, looks at the groups one after the other, at each queue
+    /// for as long as costs say. Whether it looks at all, it finds before.
     fn look_in_turn(&self, looking: &mut Looking, time: Ns) {
-        if looking.found.states.len() < 2 || looking.idle != CpuIdleType::NewlyIdle {
+        if looking.found.states.len() < 2 || !(looking.shown || looking.idle == CpuIdleType::NewlyIdle) {
+            return;
+        }
+        let first = looking.found.states.first().map(|(_, first)| first);
+        if let Some(first) = first.filter(|first| looking.shown && first.left_to_others()) {
+            looking.found.in_turn = Some(first.clone());
             return;
         }
         let finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
@@ -190,8 +203,10 @@ impl Walker {
         let of_group = |group: &Seen| cost(group.first().map_or(0, |(_, sums)| sums.group_weight));
         let groups = &looking.seen[level];
         let below = &self.sched.domains().domains_of(looking.cpu)[..level];
-        let mut spent = costs.newidle.0 + below.iter().map(|sd| cost(sd.span_weight)).sum::<u64>();
-        let all = spent + groups.iter().map(of_group).sum::<u64>() + groups.first().map_or(0, of_group);
+        let before = costs.newidle.0 + below.iter().map(|sd| cost(sd.span_weight)).sum::<u64>();
+        let after = groups.first().map_or(0, of_group);
+        let (mut spent, after) = if looking.shown { (0, 0) } else { (before, after) };
+        let all = spent + groups.iter().map(of_group).sum::<u64>() + after;
         let mut seen = Vec::new();
         for group in groups {
             let at = Ns(begin.0 + end.since(*begin).0 * (spent + of_group(group) / 2) / all.max(1));
@@ -202,16 +217,25 @@ impl Walker {
         seen
     }
 
-    /// A CPU whose task leaves its queue has reported the charge: from when on it is not counted there any more. That is not
-    /// shown, but it is before the CPU's next report.
-    fn leaves_later(&self, record: &Record) -> Option<(Cpu, Ns)> {
+    /// The queue that an event tells to have changed, and when that was, where it is not then. A woken task has been queued
+    /// before that is reported, after its CPU's last report. One that leaves its queue has been charged; from when on it is not
+    /// counted there any more is not shown, but it is before the CPU's next report.
+    fn changes_at(&self, record: &Record) -> Option<(Cpu, Ns)> {
         let here = record.cpu;
+        let queued = match &record.what {
+            What::Wakeup(wakeup) | What::WakeupNew(wakeup) => Some(wakeup.target_cpu),
+            What::Probe(probe) if probe.at == At::WakeupPreempt => probe.cpu(),
+            _ => None,
+        };
+        if let Some(queue) = queued {
+            return Some((queue, middle(self.cpus[here.index()].reported_at, record.time)));
+        }
         let leaves = matches!(record.what, What::Runtime { .. }) && self.cpus[here.index()].blocked;
         let next = self.window.on_cpu(here).find(|next| !self.is_aside(next, here)).filter(|_| leaves)?;
         Some((here, middle(record.time, next.time)))
     }
 
-    fn look(&self, looking: &mut Looking, time: Ns, leaving: Option<(Cpu, Ns)>) {
+    fn look(&self, looking: &mut Looking, time: Ns, change: Option<(Cpu, Ns)>) {
         let finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
         let (cpu, idle) = (looking.cpu, looking.idle);
         for level in 0..finds.nr_domains(cpu) {
@@ -221,7 +245,7 @@ impl Walker {
             }
             let spans = finds.group_spans(cpu, level);
             for ((seen, sums), span) in looking.seen[level].iter_mut().zip(sums).zip(spans) {
-                let since = leaving.filter(|(cpu, _)| span.contains(*cpu)).map_or(time, |(_, since)| since);
+                let since = change.filter(|(cpu, _)| span.contains(*cpu)).map_or(time, |(_, since)| since);
                 let last = seen.last().map_or(since, |(last, _)| *last);
                 seen.push((since.max(last), sums));
             }
@@ -236,7 +260,14 @@ impl Walker {
         let here = record.cpu;
         let next = self.window.on_cpu(here).find(|next| !self.is_aside(next, here))?;
         let (mode, report) = (mode_of(next), (next.number, next.time));
+        let mut looks_only = false;
         let (cpu, idle, level) = match &next.what {
+            What::Probe(probe) if probe.at == At::FindBusiestGroupReturn => {
+                let shown = self.cpus[here.index()].balancing.shown.as_ref();
+                let shown = shown.filter(|shown| shown.exact.is_none())?;
+                looks_only = matches!(&record.what, What::Probe(probe) if probe.at == At::LoadBalance);
+                (shown.cpu, shown.idle, Some(shown.level))
+            }
             What::Probe(probe) if probe.at == At::DetachTasks => {
                 let shown = self.try_of_detach(probe)?;
                 if let Some(failed) = probe.get(Key::ShortFailures) {
@@ -260,7 +291,7 @@ impl Walker {
         if idle == CpuIdleType::NewlyIdle && !self.is_fair(self.sched.curr(here)) {
             self.leave_before_search(record);
         }
-        let mut looking = Looking::new(cpu, idle, level, mode, report);
+        let mut looking = Looking { shown: looks_only, ..Looking::new(cpu, idle, level, mode, report) };
         if report.1.since(record.time) <= LOOKS_MAX {
             self.look(&mut looking, record.time, None);
         }
@@ -341,10 +372,13 @@ fn is_of_another(record: &Record) -> bool {
 }
 
 fn changes_queues(what: &What) -> bool {
-    matches!(
-        what,
-        What::Switch(_) | What::Wakeup(_) | What::WakeupNew(_) | What::Migrate { .. } | What::Runtime { .. }
-    )
+    match what {
+        What::Switch(_) | What::Wakeup(_) | What::WakeupNew(_) | What::Migrate { .. } => true,
+        What::Runtime { .. } => true,
+        // The task that is tested has been queued.
+        What::Probe(probe) => probe.at == At::WakeupPreempt,
+        _ => false,
+    }
 }
 
 /// What a CPU does at the lowest level at which it moves a task; without one, at which it tries to.
