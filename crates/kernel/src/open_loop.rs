@@ -15,6 +15,7 @@ mod views;
 mod weights;
 
 pub use averages::RecordedAverages;
+pub(crate) use averages::{bring_load, bring_usage};
 pub use views::{EntityView, LevelPick, QueueView};
 pub(crate) use weights::GivenWeights;
 

@@ -14,6 +14,7 @@ use crate::balance::statistics::SgLbStats;
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::generation::Feature;
+use crate::open_loop::bring_usage;
 use crate::schedstat::CpuIdleType;
 use crate::task::TaskId;
 
@@ -267,9 +268,11 @@ impl Scheduler {
             list.remove(&mut self.tasks, given.task);
             list.push_newest(&mut self.tasks, given.task);
             let se = self.tasks[given.task.index()].se;
+            self.bring_entity_load(se, given.load);
             let entity = self.se_mut(se);
             entity.exec_start = given.exec_start;
-            (entity.avg.load_avg, entity.avg.util_avg) = (given.load, given.util);
+            let runnable = entity.avg.runnable_avg;
+            bring_usage(&mut entity.avg, runnable, given.util, 1);
             let estimate = &mut entity.avg.util_est;
             [estimate.enqueued, estimate.ewma] = given.estimates;
         }
@@ -364,7 +367,14 @@ mod tests {
         assert_eq!(tasks(&now), [0, 0, 1, 0]);
         assert_eq!(bed.scheduler.decide_balance(Cpu(2), 0, idle).group, None);
         assert_eq!((taken_from(&bed, now), taken_from(&bed, Vec::new())), (None, None));
-        assert_eq!(taken_from(&bed, busy), Some(Cpu(1)), "as it has seen them");
+        assert_eq!(taken_from(&bed, busy.clone()), Some(Cpu(1)), "as it has seen them");
+        bed.scheduler.force_ttwu_pending(Cpu(2), 1);
+        assert_eq!(taken_from(&bed, busy), Some(Cpu(1)), "whoever has been woken there since");
+        assert!(!bed.scheduler.decide_balance(Cpu(2), 0, idle).left_to_others(), "in v5.10 it looks anyway");
+        let mut bed = machine("v6.12");
+        bed.scheduler.force_ttwu_pending(Cpu(2), 1);
+        bed.at(2);
+        assert!(bed.scheduler.decide_balance(Cpu(2), 0, idle).left_to_others(), "it has work by now");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use fairlab_event::{Cpu, Ns};
 use crate::core::{Mode, Scheduler};
 use crate::cpumask::CpuMask;
 use crate::decision::CpuDecision;
+use crate::open_loop::{bring_load, bring_usage};
 use crate::pelt::{FairInitialUtil, SchedAvg};
 use crate::task::TaskId;
 
@@ -73,14 +74,16 @@ impl Scheduler {
     /// A task's averages.
     pub fn force_task_load(&mut self, task: TaskId, given: GivenLoad) {
         let se = self.tasks[task.index()].se;
+        let [of_load, of_runnable] = self.weights_in_sums(se);
         let avg = &mut self.se_mut(se).avg;
-        (avg.load_avg, avg.runnable_avg, avg.util_avg) = (given.load, given.runnable, given.util);
+        bring_load(avg, given.load, of_load);
+        bring_usage(avg, given.runnable, given.util, of_runnable);
     }
 
     /// The load of a CPU's root queue.
     pub fn force_cpu_load(&mut self, cpu: Cpu, load_avg: u64) {
         let root = self.rqs[cpu.index()].cfs;
-        self.cfs_mut(root).tracked.avg.load_avg = load_avg;
+        bring_load(&mut self.cfs_mut(root).tracked.avg, load_avg, 1);
     }
 
     /// Load, runnability and utilization of a CPU's root queue.
@@ -109,6 +112,12 @@ impl Scheduler {
     /// Runnability and utilization of a CPU's root queue.
     pub fn force_cpu_util(&mut self, cpu: Cpu, runnable_avg: u64, util_avg: u64) {
         let root = self.rqs[cpu.index()].cfs;
+        bring_usage(&mut self.cfs_mut(root).tracked.avg, runnable_avg, util_avg, 1);
+    }
+
+    /// The same for as long as nothing is aged: a try of what would be.
+    pub fn pretend_cpu_util(&mut self, cpu: Cpu, runnable_avg: u64, util_avg: u64) {
+        let root = self.rqs[cpu.index()].cfs;
         let avg = &mut self.cfs_mut(root).tracked.avg;
         (avg.runnable_avg, avg.util_avg) = (runnable_avg, util_avg);
     }
@@ -122,7 +131,7 @@ impl Scheduler {
     /// A task's load alone.
     pub fn force_own_load(&mut self, task: TaskId, load: u64) {
         let se = self.tasks[task.index()].se;
-        self.se_mut(se).avg.load_avg = load;
+        self.bring_entity_load(se, load);
     }
 
     /// How long a CPU idles on average, ns.

@@ -98,7 +98,7 @@ impl Walker {
     }
 
     fn vary_util(&mut self, cpu: Cpu, [_, runnable, util]: [u64; 3], by: i64) {
-        self.sched.force_cpu_util(cpu, runnable.saturating_add_signed(by), util.saturating_add_signed(by));
+        self.sched.pretend_cpu_util(cpu, runnable.saturating_add_signed(by), util.saturating_add_signed(by));
     }
 
     /// Asks what would be chosen if the kernel had halved once more by now, or once less, how often the waker or the wakee has

@@ -22,6 +22,8 @@ impl Walker {
             info.averages_behind = info.averages_behind.max(last.time.0.wrapping_sub(shown.computed) as i64);
         }
         info.averages = Some(shown);
+        self.sched.force_cpu_load(cpu, shown.load);
+        self.sched.force_cpu_util(cpu, shown.runnable, shown.util);
     }
 
     /// A root queue's averages now: as they were shown last, or as they will be shown next if they will not have been
