@@ -17,11 +17,11 @@ ARGS ?=
 # The collection of recordings that `make fidelity` walks.
 TRACES ?=
 
-.PHONY: help run test lint bench fidelity profiled
+.PHONY: help run test lint bench fidelity guest-arm64 profiled
 .NOTPARALLEL:
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 run: ## build the program and show it at work; or run it with ARGS="…"
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
@@ -44,6 +44,11 @@ fidelity: ## agreement with real kernels: of testdata, or of TRACES=DIR, whose f
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
 	@$(FAIRLAB) fidelity --sums $(if $(TRACES),"$(TRACES)" --page docs/fidelity.md,testdata/recordings)
 	@$(FAIRLAB) fidelity --booted $(if $(TRACES),--page docs/fidelity.md --part booted)
+
+guest-arm64: ## build the program so that it boots kernels for arm64, too; fetches Rust's target for them
+	@scripts/with-rust rustup target add aarch64-unknown-linux-musl
+	@mkdir -p target/guest && echo "amd64 arm64" > target/guest/carried
+	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
 
 profiled: ## build the program twice, the second time by a profile of the first: models run a tenth to a quarter faster
 	@$(STEP) profiled scripts/with-rust scripts/profiled

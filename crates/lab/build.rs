@@ -20,7 +20,7 @@ fn main() {
     let out = PathBuf::from(of("OUT_DIR"));
     let package = PathBuf::from(of("CARGO_MANIFEST_DIR"));
     let root = package.ancestors().nth(2).expect("crates/lab in a workspace");
-    let (guest, shim) = (out.join("fairlab-guest"), out.join("lockstep.so"));
+    let shim = out.join("lockstep.so");
     let source = package.join("src/boot/lockstep.c");
     println!("cargo::rerun-if-changed={}", source.display());
     if of("TARGET") == TARGET {
@@ -28,18 +28,35 @@ fn main() {
     } else {
         fs::write(&shim, []).expect("an empty file");
     }
-    // In a build for development the guest's program would be made again after each change of the model: there it is made
-    // by who needs it, and named by an environment variable.
-    if of("TARGET") == TARGET && of("PROFILE") == "release" {
+    let carries = of("TARGET") == TARGET && of("PROFILE") == "release";
+    let list = carried(&root.join("target/guest/carried"));
+    for (architecture, file) in [("amd64", "fairlab-guest"), ("arm64", "fairlab-guest-arm64")] {
+        // In a build for development the guest's program would be made again after each change of the model: there it is made
+        // by who needs it, and named by an environment variable.
+        if carries && list.contains(architecture) {
+            let made = run(Command::new(root.join("scripts/guest")).arg(architecture), "the guest's program");
+            let made = made.trim();
+            fs::copy(made, out.join(file)).unwrap_or_else(|error| panic!("{made}: {error}"));
+        } else {
+            fs::write(out.join(file), []).expect("an empty file");
+        }
+    }
+    if carries {
         for source in GUEST_SOURCES {
             println!("cargo::rerun-if-changed={}", root.join(source).display());
         }
-        let made = run(&mut Command::new(root.join("scripts/guest")), "the guest's program");
-        let made = made.trim();
-        fs::copy(made, &guest).unwrap_or_else(|error| panic!("{made}: {error}"));
-    } else {
-        fs::write(&guest, []).expect("an empty file");
     }
+}
+
+/// The architectures for which a guest's program is carried: `make guest-arm64` adds one, since not every toolchain can build it.
+fn carried(list: &Path) -> String {
+    println!("cargo::rerun-if-changed={}", list.display());
+    fs::read_to_string(list).unwrap_or_else(|_| {
+        let usual = "amd64\n".to_string();
+        let made = list.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(list, &usual));
+        made.unwrap_or_else(|error| panic!("{}: {error}", list.display()));
+        usual
+    })
 }
 
 /// The C compiler is the one that links Rust's programs.

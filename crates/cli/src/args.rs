@@ -200,6 +200,9 @@ pub struct BootArgs {
     /// On how many NUMA nodes.
     #[arg(long, value_name = "NODES", default_value_t = 1)]
     pub numa: u32,
+    /// A machine of arm64 instead, by its name or its file: how big its CPUs are, their clocks, and what they draw.
+    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["topology", "numa"])]
+    pub machine: Option<String>,
     /// CPUs run in turn and time is instructions: equal inputs give equal runs. The default for up to 8 CPUs.
     #[arg(long, conflicts_with = "threads")]
     pub deterministic: bool,

@@ -94,12 +94,17 @@ fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> io
         let _ = files::write(verbose, "Y");
     }
     load_modules()?;
+    for (file, value) in &job.settings {
+        files::write(file, value)
+            .map_err(|error| io::Error::other(format!("cannot write '{value}' to {file}: {error}")))?;
+    }
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let hz = machine::hz();
     let prepared = tracing::prepare(job, cpus)?;
-    if let Some(period_ns) = job.slice_ns {
-        // Idle time passes at once there; elsewhere it would be a long wait.
+    if job.forgets_wakees {
         calm::forget_wakees();
+    }
+    if let Some(period_ns) = job.slice_ns {
         slice::begin(period_ns)
             .map_err(|error| io::Error::other(format!("no timer bounds turns: {error}")))?;
     }

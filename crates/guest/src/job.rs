@@ -29,6 +29,10 @@ pub struct Job {
     pub settle_ns: u64,
     /// A timer that bounds how long one CPU may run before the others, ns; none where CPUs run at the same time.
     pub slice_ns: Option<u64>,
+    /// Wait until the first process has forgotten whom it woke: idle time passes at once.
+    pub forgets_wakees: bool,
+    /// Files of the kernel's that are written before anything is recorded, and what into each.
+    pub settings: Vec<(String, String)>,
 }
 
 /// The guest's state, in the shared memory's first bytes.

@@ -115,7 +115,8 @@ fn documents() -> Vec<(String, Markdown)> {
 /// The targets of the Makefile, each with whether `make help` has a line for it.
 fn makefile_targets() -> Vec<(String, bool)> {
     let is_name = |name: &&str| {
-        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-')
+        let of_name = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+        !name.is_empty() && name.chars().all(of_name)
     };
     text("Makefile")
         .lines()

@@ -3,9 +3,12 @@
 //! Must not know: what a recording is asked, how a result reaches a user.
 
 mod apt;
+mod board;
 mod cache;
 mod carried;
+mod devicetree;
 mod emulation;
+mod hardware;
 mod image;
 mod initramfs;
 mod layout;
@@ -24,7 +27,10 @@ use fairlab_trace::{ImportStats, ReadOptions};
 use serde_json::{Value, json};
 
 use crate::{LabError, RunFolder, TraceFile};
-use emulation::{KERNEL_ARGUMENTS, Machine, emulate};
+pub use board::Board;
+use emulation::{Machine, emulate, kernel_arguments};
+pub use hardware::Hardware;
+use image::Fetched;
 pub use image::{Image, SUITES};
 pub use layout::{Layout, THREADS_CPUS_MAX, TURNS_CPUS_MAX};
 pub use qemu::QEMU_VERSION;
@@ -86,8 +92,8 @@ pub struct BootOptions {
     pub image: Image,
     /// Whether to fetch the newest of a named image, though one is there.
     pub refresh: bool,
-    /// Its CPUs.
-    pub layout: Layout,
+    /// What it is booted on.
+    pub hardware: Hardware,
     /// How they are emulated.
     pub mode: Mode,
     /// Whether to record what the scheduler decides by, not only its events.
@@ -139,17 +145,21 @@ pub struct Booted {
 /// # Errors
 /// Image or QEMU cannot be had; the machine does not come up, panics, or is not done in time.
 pub fn boot(options: &BootOptions, stop: &AtomicBool) -> Result<Option<Booted>, LabError> {
-    let guest = initramfs::guest()?;
-    let qemu = Qemu::find(stop)?;
-    let kernel = options.image.file(options.refresh, stop)?;
+    let architecture = options.hardware.architecture();
+    let guest = initramfs::guest(architecture)?;
+    let carried = carried::files(&options.workload, architecture)?;
+    let qemu = Qemu::find(architecture, stop)?;
+    let Fetched { kernel, modules } = options.image.files(architecture, options.refresh, stop)?;
+    let modules = modules.iter().map(|path| carried::module(path)).collect::<Result<Vec<_>, _>>()?;
     let job = job(options);
-    let initramfs = initramfs::make(&guest, &job, &carried::files(&options.workload)?);
+    let initramfs = initramfs::make(&guest, &job, &modules, &carried);
     let machine = Machine {
         qemu: &qemu,
         kernel: &kernel,
         initramfs: &initramfs,
-        layout: options.layout,
+        hardware: &options.hardware,
         mode: options.mode,
+        slice_ns: slice_ns(options),
         limit: options.limit,
     };
     let Some(left) = emulate(&machine, stop)? else { return Ok(None) };
@@ -157,21 +167,22 @@ pub fn boot(options: &BootOptions, stop: &AtomicBool) -> Result<Option<Booted>, 
     let hz: Option<u64> = files.take("hz")?.parse().ok();
     let kernel_bytes = std::fs::read(&kernel).unwrap_or_default();
     let mut meta = json!({
-        "vcpus": options.layout.cpus(),
-        "topology": options.layout.to_string(),
+        "vcpus": options.hardware.cpus(),
+        "topology": options.hardware.to_string(),
+        "architecture": architecture.of_kernel(),
         "HZ": hz,
         "mode": options.mode.name(),
         "workload": options.workload,
         "seed": options.seed,
         "probed": options.probes,
         "trace_clock": job.trace_clock,
-        "slice_ns": job.slice_ns,
+        "slice_ns": slice_ns(options),
         "image": options.image.to_string(),
         "image_digest": of_bytes(&kernel_bytes),
         "initramfs_digest": of_bytes(&initramfs),
         "qemu": qemu.version,
         "qemu_arguments": left.arguments,
-        "kernel_arguments": KERNEL_ARGUMENTS,
+        "kernel_arguments": kernel_arguments(architecture),
     });
     let mut booted = Booted {
         release: files.text("sched_info.txt")?.split_whitespace().nth(3).unwrap_or_default().to_string(),
@@ -235,18 +246,29 @@ fn broken(what: &str) -> LabError {
 
 fn job(options: &BootOptions) -> Job {
     let deterministic = options.mode == Mode::Deterministic;
+    let (on_pc, settings) = match &options.hardware {
+        Hardware::Pc(_) => (true, Vec::new()),
+        Hardware::Board(board) => (false, board.settings()),
+    };
     Job {
         workload: options.workload.clone(),
         seed: options.seed,
         duration_ns: options.duration.map(|duration| duration.0),
         // The text of a trace has nanoseconds of this clock only; under lockstep it ticks once a nanosecond.
-        trace_clock: if deterministic { "x86-tsc" } else { "mono" }.to_string(),
-        buffer_kb: if options.layout.cpus() > 16 { 4096 } else { 16384 },
+        trace_clock: if deterministic && on_pc { "x86-tsc" } else { "mono" }.to_string(),
+        buffer_kb: if options.hardware.cpus() > 16 { 4096 } else { 16384 },
         probes: options.probes,
         settle_ns: SETTLE_NS + Stream::new(options.seed, "settle").below(SETTLE_SPREAD_NS),
-        // What the others wait for a CPU is this, whatever their number; the emulator divides it among them.
-        slice_ns: deterministic.then_some(if options.layout.cpus() > 4 { 50_000 } else { 20_000 }),
+        slice_ns: slice_ns(options).filter(|_| on_pc),
+        forgets_wakees: deterministic,
+        settings,
     }
+}
+
+/// What the others wait for a CPU, whatever their number, where they take turns; the emulator divides it among them.
+fn slice_ns(options: &BootOptions) -> Option<u64> {
+    let slice_ns = if options.hardware.cpus() > 4 { 50_000 } else { 20_000 };
+    (options.mode == Mode::Deterministic).then_some(slice_ns)
 }
 
 /// The digest by which bytes are told apart.
@@ -271,7 +293,7 @@ impl Booted {
         sink.system(&System {
             release: self.release.clone(),
             node: "fairlab".to_string(),
-            architecture: "x86_64".to_string(),
+            architecture: self.meta["architecture"].as_str().unwrap_or_default().to_string(),
             cpus: self.meta["vcpus"].as_u64().and_then(|cpus| u32::try_from(cpus).ok()),
         });
         // Where stamps are bare numbers they are the emulated clock's, which ticks once a nanosecond.
@@ -328,7 +350,7 @@ mod tests {
         let options = BootOptions {
             image: Image::Debian("bookworm"),
             refresh: false,
-            layout: "2".parse().expect("a layout"),
+            hardware: Hardware::Pc("2".parse().expect("a layout")),
             mode: Mode::Deterministic,
             probes: false,
             workload: vec!["spin".to_string()],
@@ -336,9 +358,9 @@ mod tests {
             duration: None,
             limit: Duration::from_secs(1),
         };
-        let made = initramfs::make(b"program", &job(&options), &[]);
-        assert_eq!(made, initramfs::make(b"program", &job(&options), &[]));
+        let made = initramfs::make(b"program", &job(&options), &[], &[]);
+        assert_eq!(made, initramfs::make(b"program", &job(&options), &[], &[]));
         let other = BootOptions { workload: vec!["other".to_string()], ..options };
-        assert_ne!(made, initramfs::make(b"program", &job(&other), &[]));
+        assert_ne!(made, initramfs::make(b"program", &job(&other), &[], &[]));
     }
 }

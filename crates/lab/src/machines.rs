@@ -13,10 +13,10 @@ use fairlab_sim::machine::PRESETS;
 use crate::LabError;
 
 pub use calibrated::{calibrated, calibrated_toml};
-pub use emulated::layout as emulated_layout;
+pub use emulated::hardware as emulated_hardware;
 pub(crate) use emulated::machine as emulated_machine;
 
-/// The machine called `name`: a preset, `host`, `emulated:LAYOUT`, or the path of a TOML file.
+/// The machine called `name`: a preset, `host`, `emulated:LAYOUT`, `emulated:MACHINE`, or the path of a TOML file.
 ///
 /// # Errors
 /// There is no such machine, or its description is impossible.
@@ -27,8 +27,8 @@ pub fn find(name: &str) -> Result<Machine, LabError> {
     if name == "host" {
         return host::from_sysfs(Path::new("/"));
     }
-    if let Some(layout) = emulated::layout(name) {
-        return emulated::machine(layout?, "debian-6.12");
+    if let Some(hardware) = emulated::hardware(name) {
+        return emulated::machine(&hardware?, "debian-6.12");
     }
     if name.ends_with(".toml") {
         return file::read(Path::new(name));

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fairlab_lab::RunFolder;
-use fairlab_lab::boot::{BootOptions, Booted, Image, Mode, TURNS_CPUS_MAX, boot};
+use fairlab_lab::boot::{Board, BootOptions, Booted, Hardware, Image, Mode, TURNS_CPUS_MAX, boot};
+use fairlab_lab::{RunFolder, machines};
 use serde_json::json;
 
 use super::trace;
@@ -13,12 +13,15 @@ use crate::output;
 use crate::progress::stop_on_interrupt;
 
 pub fn execute(args: &BootArgs) -> Result<(), CliError> {
-    let layout = args.topology.with_nodes(args.numa)?;
-    let in_turn = args.deterministic || !args.threads && layout.cpus() <= TURNS_CPUS_MAX;
+    let hardware = match &args.machine {
+        None => Hardware::Pc(args.topology.with_nodes(args.numa)?),
+        Some(name) => Hardware::Board(Box::new(Board::new(machines::find(name)?)?)),
+    };
+    let in_turn = args.deterministic || !args.threads && hardware.cpus() <= TURNS_CPUS_MAX;
     let options = BootOptions {
         image: Image::parse(&args.image)?,
         refresh: args.refresh,
-        layout,
+        hardware,
         mode: if in_turn { Mode::Deterministic } else { Mode::Threads },
         probes: args.probes,
         workload: args.workload.clone(),
@@ -81,7 +84,7 @@ fn text(args: &BootArgs, options: &BootOptions, booted: &Booted) -> String {
         "{} ({}) on {}, QEMU {}, {}: {}\n\n",
         booted.release,
         options.image,
-        options.layout,
+        options.hardware,
         booted.qemu.split(' ').next().unwrap_or_default(),
         booted.mode.name(),
         booted.mode.meaning()

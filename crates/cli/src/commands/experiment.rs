@@ -94,7 +94,7 @@ fn real_setting(args: &SettingArgs, first_seed: u64, only_real: bool) -> Result<
 /// What runs of booted kernels have in common, and runs of the model beside them.
 fn booted_setting(args: &SettingArgs, first_seed: u64, only_real: bool) -> Result<Setting, CliError> {
     let name = if args.machine == DEFAULT_MACHINE { BOOTED_MACHINE } else { &args.machine };
-    if machines::emulated_layout(name).is_none() {
+    if machines::emulated_hardware(name).transpose()?.is_none() {
         return Err(CliError::bad(
             format!("kernels are booted on emulated machines, not on {name}"),
             format!("give --machine {BOOTED_MACHINE}, or another layout of CPUs"),
@@ -228,13 +228,13 @@ impl Runs {
 /// The runs of one booted kernel.
 fn booted(experiment: &Experiment, kernel: &QemuKernel) -> Result<Vec<QemuSpec>, CliError> {
     let name = &experiment.machine.name;
-    let layout = machines::emulated_layout(name).transpose()?.ok_or_else(|| {
+    let hardware = machines::emulated_hardware(name).transpose()?.ok_or_else(|| {
         CliError::bad(format!("kernels are not booted on {name}"), "give --machine emulated:1x4x1")
     })?;
     let spec = |&seed: &u64| QemuSpec {
         kernel: kernel.clone(),
         machine: name.clone(),
-        layout,
+        hardware: hardware.clone(),
         workload: experiment.workload.clone(),
         seed,
         duration: experiment.duration,

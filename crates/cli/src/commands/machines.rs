@@ -27,7 +27,7 @@ const OTHERS: [(&str, &str); 3] = [
     ("host", "this host, read from sysfs"),
     (
         "emulated:*",
-        "what a booted kernel sees: emulated:4 is four CPUs, emulated:1x4x2 sockets, cores and threads",
+        "what a booted kernel sees: emulated:4 is four CPUs, emulated:1x4x2 sockets, cores and threads, emulated:chromebook8 a board",
     ),
     ("*.toml", "a TOML file"),
 ];

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::cache::{Cache, failed, free_mib};
+use super::hardware::Architecture;
 use crate::LabError;
 
 /// With less than this, MiB, a fetch that failed had no room: the next file that it would write is larger.
@@ -23,21 +24,25 @@ const ARCHIVE: &str = "http://deb.debian.org/debian";
 /// The keys of the archive, as Debian installs them.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// The architecture of what is fetched.
-const ARCHITECTURE: &str = "amd64";
-
 /// One suite of the archive.
 #[derive(Debug)]
 pub(super) struct Apt<'s> {
     folder: PathBuf,
     suite: String,
+    architecture: Architecture,
     stop: &'s AtomicBool,
 }
 
 impl<'s> Apt<'s> {
     /// Prepares and reads the lists of a suite (`bookworm`).
-    pub fn of_suite(suite: &str, cache: &Cache, stop: &'s AtomicBool) -> Result<Apt<'s>, LabError> {
-        let apt = Apt { folder: cache.path(&format!("apt/{suite}")), suite: suite.to_string(), stop };
+    pub fn of_suite(
+        suite: &str,
+        architecture: Architecture,
+        cache: &Cache,
+        stop: &'s AtomicBool,
+    ) -> Result<Apt<'s>, LabError> {
+        let folder = cache.path(&format!("apt/{suite}{}", architecture.suffix()));
+        let apt = Apt { folder, suite: suite.to_string(), architecture, stop };
         cache.has_room()?;
         apt.configure().map_err(|error| failed(&apt.folder, &error))?;
         apt.run(Command::new("apt-get").args(["--quiet", "update"]), "read the archive's lists")?;
@@ -49,7 +54,8 @@ impl<'s> Apt<'s> {
             fs::create_dir_all(self.folder.join(folder))?;
         }
         let signed = if Path::new(KEYS).exists() { format!("signed-by={KEYS} ") } else { String::new() };
-        let source = format!("deb [{signed}arch={ARCHITECTURE}] {} {} main\n", archive(), self.suite);
+        let architecture = self.architecture.of_debian();
+        let source = format!("deb [{signed}arch={architecture}] {} {} main\n", archive(), self.suite);
         fs::write(self.folder.join("sources.list"), source)?;
         // As on a machine with nothing installed: all that a package needs is fetched with it.
         fs::write(self.folder.join("status"), "")?;
@@ -58,7 +64,7 @@ impl<'s> Apt<'s> {
             "Dir::Etc::sourcelist \"{}\";\nDir::Etc::sourceparts \"-\";\nDir::Etc::preferencesparts \"-\";\n\
              Dir::State \"{}\";\nDir::State::lists \"{}\";\nDir::State::status \"{}\";\n\
              Dir::Cache \"{}\";\nDir::Cache::archives \"{}\";\n\
-             APT::Architecture \"{ARCHITECTURE}\";\nAPT::Architectures \"{ARCHITECTURE}\";\n\
+             APT::Architecture \"{architecture}\";\nAPT::Architectures \"{architecture}\";\n\
              APT::Sandbox::User \"\";\nAPT::Install-Recommends \"false\";\nAPT::Update::Error-Mode \"any\";\n\
              Acquire::Languages \"none\";\nAcquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
              Acquire::http::Timeout \"30\";\nAcquire::Retries \"2\";\n",

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::hardware::Architecture;
 use super::initramfs::Carried;
 use crate::replay::script_of;
 use crate::{LabError, workloads};
@@ -18,13 +19,19 @@ const REPLAY: &str = "replay";
 const ARGUMENT_BYTES_MAX: u64 = 16 << 20;
 
 /// What a command needs. A workload of our own is part of the guest's program, whose options are checked here.
-pub(super) fn files(command: &[String]) -> Result<Vec<Carried>, LabError> {
+pub(super) fn files(command: &[String], architecture: Architecture) -> Result<Vec<Carried>, LabError> {
     let Some((name, arguments)) = command.split_first() else {
         return Err(LabError::new("no workload is given", "name one behind the image"));
     };
     let mut carried = Vec::new();
     if workloads::find(name).is_ok() {
         workloads::build(command)?;
+    } else if architecture != Architecture::Amd64 {
+        let problem = format!(
+            "'{name}' is no workload, and guests of {} run no programs of this host",
+            architecture.of_debian()
+        );
+        return Err(LabError::new(problem, "'fairlab workloads list' lists workloads"));
     } else {
         let program = program(name)?;
         carried.push((format!("/bin/{}", file_name(&program)), read(&program)?));
@@ -48,6 +55,11 @@ pub(super) fn files(command: &[String]) -> Result<Vec<Carried>, LabError> {
     carried.sort();
     carried.dedup();
     Ok(carried)
+}
+
+/// A module that the kernel loads.
+pub(super) fn module(path: &Path) -> Result<Carried, LabError> {
+    Ok((file_name(path), read(path)?))
 }
 
 /// What the tasks of a recording did: the guest reads no recordings.
@@ -137,9 +149,12 @@ mod tests {
 
     #[test]
     fn our_own_workloads_bring_nothing_and_are_checked() {
-        assert_eq!(files(&command(&["hackbench", "-g", "1"])), Ok(Vec::new()));
-        assert!(files(&command(&["hackbench", "--no-such-option"])).is_err());
-        let error = files(&command(&["no-such-program-anywhere"])).expect_err("unknown");
+        assert_eq!(files(&command(&["hackbench", "-g", "1"]), Architecture::Arm64), Ok(Vec::new()));
+        assert!(files(&command(&["hackbench", "--no-such-option"]), Architecture::Amd64).is_err());
+        let error = files(&command(&["no-such-program-anywhere"]), Architecture::Amd64).expect_err("unknown");
         assert!(error.problem.contains("no program of this host"), "{error}");
+        // What runs here does not run there.
+        let error = files(&command(&["/bin/sh"]), Architecture::Arm64).expect_err("of this host");
+        assert!(error.problem.contains("guests of arm64 run no programs of this host"), "{error}");
     }
 }

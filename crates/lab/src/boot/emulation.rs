@@ -4,20 +4,23 @@
 //!
 //! Must not know: what is in the results.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fairlab_guest::job::{ARCHIVE_AT, DONE, FAILED, LENGTH_AT, STAGE_AT, Stage};
 use rustix::fs::{MemfdFlags, memfd_create};
 
+use super::board::Board;
+use super::devicetree::DeviceTree;
+use super::hardware::{Architecture, Hardware};
 use super::layout::Layout;
 use super::qemu::Qemu;
 use super::{LOCKSTEP, Mode};
@@ -32,19 +35,34 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How many of the console's last lines tell what went wrong.
 const CONSOLE_LINES: usize = 12;
 
-/// The kernel's command line. `mitigations=off`: they cost instructions and decide nothing here. `tsc=reliable`: emulated
+/// A PC's kernel's command line. `mitigations=off`: they cost instructions and decide nothing here. `tsc=reliable`: emulated
 /// CPUs share one clock, and the kernel may trust it. `iomem=relaxed`: the guest's own timer is reached through memory.
 /// `random.trust_cpu=on`: nothing waits for entropy. `sched_verbose`: the kernel prints domains and groups.
-pub(super) const KERNEL_ARGUMENTS: &str =
+const PC_ARGUMENTS: &str =
     "console=ttyS0 panic=-1 mitigations=off tsc=reliable iomem=relaxed random.trust_cpu=on sched_verbose";
+
+/// A board's. `random.trust_bootloader=on`: its CPUs have no random numbers, and its tree brings some. `sched_debug`: as
+/// `sched_verbose`, up to v5.12.
+const BOARD_ARGUMENTS: &str =
+    "console=ttyAMA0 panic=-1 mitigations=off random.trust_bootloader=on sched_verbose sched_debug";
+
+/// The kernel's command line.
+pub(super) const fn kernel_arguments(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::Amd64 => PC_ARGUMENTS,
+        Architecture::Arm64 => BOARD_ARGUMENTS,
+    }
+}
 
 /// What is emulated.
 pub(super) struct Machine<'m> {
     pub qemu: &'m Qemu,
     pub kernel: &'m Path,
     pub initramfs: &'m [u8],
-    pub layout: Layout,
+    pub hardware: &'m Hardware,
     pub mode: Mode,
+    /// How long a CPU may run before the others, ns, where they take turns.
+    pub slice_ns: Option<u64>,
     /// When to give up, in time of the host.
     pub limit: Duration,
 }
@@ -106,8 +124,15 @@ pub(super) fn emulate(machine: &Machine<'_>, stop: &AtomicBool) -> Result<Option
     let initramfs = Memory::new("fairlab-initramfs", machine.initramfs).map_err(told)?;
     let shim = Memory::new("fairlab-lockstep", LOCKSTEP).map_err(told)?;
     let arguments = arguments(machine);
+    let tree = match machine.hardware {
+        Hardware::Pc(_) => None,
+        Hardware::Board(board) => Some(Memory::new("fairlab-tree", &tree(machine, board)?).map_err(told)?),
+    };
     let mut command = machine.qemu.command(Some(&shim.path()));
     command.args(&arguments).args(["-kernel"]).arg(machine.kernel).arg("-initrd").arg(initramfs.path());
+    if let Some(tree) = &tree {
+        command.arg("-dtb").arg(tree.path());
+    }
     command.arg("-serial").arg(format!("file:{}", console.path().display()));
     command.arg("-object").arg(format!(
         "memory-backend-file,id=shared,size={SHARED_BYTES},mem-path={},share=on",
@@ -136,19 +161,33 @@ pub(super) fn emulate(machine: &Machine<'_>, stop: &AtomicBool) -> Result<Option
 
 /// What does not differ from run to run.
 fn arguments(machine: &Machine<'_>) -> Vec<String> {
-    let Layout { sockets, cores, threads, nodes } = machine.layout;
-    let cpus = machine.layout.cpus();
-    let mut text = String::from("-name fairlab,debug-threads=on -machine pc ");
+    let mut text = String::from("-name fairlab,debug-threads=on ");
+    text += &match machine.hardware {
+        Hardware::Pc(layout) => format!("-machine pc {}", pc(*layout)),
+        Hardware::Board(board) => format!("-machine virt,dtb-randomness=off {}", virt(board)),
+    };
     text += match machine.mode {
         Mode::Deterministic => {
             "-accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2024-01-01,clock=vm -seed 1 "
         }
         Mode::Threads => "-accel tcg,thread=multi ",
     };
+    if let (Hardware::Board(_), Some(slice_ns)) = (machine.hardware, machine.slice_ns) {
+        text += &turns(slice_ns);
+    }
+    text += "-display none -nodefaults -no-reboot";
+    let mut arguments: Vec<String> = text.split_whitespace().map(str::to_string).collect();
+    arguments.extend(["-append".to_string(), kernel_arguments(machine.hardware.architecture()).to_string()]);
+    arguments
+}
+
+/// CPUs and memory of a PC.
+fn pc(layout: Layout) -> String {
+    let Layout { sockets, cores, threads, nodes } = layout;
+    let (cpus, memory) = (layout.cpus(), layout.memory_mib());
     // A model with a shared last-level cache and with threads; later ones cost more and decide nothing else.
-    text += &format!("-cpu Nehalem -smp {cpus},sockets={sockets},cores={cores},threads={threads} ");
-    let memory = machine.layout.memory_mib();
-    text += &format!("-m {memory} -display none -nodefaults -no-reboot ");
+    let mut text =
+        format!("-cpu Nehalem -smp {cpus},sockets={sockets},cores={cores},threads={threads} -m {memory} ");
     if nodes > 1 {
         let (each, per_node) = (cpus / nodes, memory / nodes);
         for node in 0..nodes {
@@ -162,9 +201,46 @@ fn arguments(machine: &Machine<'_>) -> Vec<String> {
             }
         }
     }
-    let mut arguments: Vec<String> = text.split_whitespace().map(str::to_string).collect();
-    arguments.extend(["-append".to_string(), KERNEL_ARGUMENTS.to_string()]);
-    arguments
+    text
+}
+
+/// CPUs and memory of a board. Which 64-bit CPU it is decides nothing: how big each is the tree tells.
+fn virt(board: &Board) -> String {
+    format!("-cpu cortex-a57 -smp {} -m {BOARD_MIB} ", board.cpus())
+}
+
+/// A board's memory, MiB.
+const BOARD_MIB: u32 = 1536;
+
+/// A board has no timer that the guest could set for this (`crates/guest/src/slice.rs`). QEMU has some: what delays a network's
+/// packets looks for them as often as it is told, and there is no network that it would find any in.
+fn turns(slice_ns: u64) -> String {
+    let us = slice_ns / 1000;
+    format!("-netdev hubport,id=nobody,hubid=0 -object filter-buffer,id=turns,netdev=nobody,interval={us} ")
+}
+
+/// The board's device tree: what QEMU would tell the kernel, and what the machine has beyond it.
+fn tree(machine: &Machine<'_>, board: &Board) -> Result<Vec<u8>, LabError> {
+    let told = |error: io::Error| {
+        LabError::new(format!("cannot ask QEMU for a board's tree: {error}"), "see what space is free")
+    };
+    // QEMU makes another file beside it and renames that, so it needs a folder.
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("fairlab-tree-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).map_err(told)?;
+    let file = folder.join("dtb");
+    let mut command = machine.qemu.command(None);
+    command.arg("-machine").arg(format!("virt,dtb-randomness=off,dumpdtb={}", file.display()));
+    command.args(virt(board).split_whitespace()).args(["-display", "none", "-nodefaults"]);
+    let output = command.stdin(Stdio::null()).output();
+    let blob = fs::read(&file);
+    let _ = fs::remove_dir_all(&folder);
+    output.map_err(told)?;
+    let mut tree = DeviceTree::read(&blob.map_err(told)?)
+        .ok_or_else(|| LabError::new("what QEMU tells of its board is no device tree", "report this"))?;
+    board.describe(&mut tree)?;
+    Ok(tree.write())
 }
 
 /// Waits for the guest's results or for what prevents them.
@@ -229,7 +305,8 @@ fn explain(failure: &Failure, console: &str, errors: &str) -> LabError {
             (format!("the guest gave up: {}", why.trim()), "see what it was asked to do")
         }
         Failure::Ended(status) => {
-            let said = errors.lines().last().unwrap_or("it does not say why");
+            let said =
+                errors.lines().rfind(|line| !line.contains("warning: ")).unwrap_or("it does not say why");
             (format!("QEMU ended by itself ({status}): {said}"), "see whether the image is for this machine")
         }
     };
@@ -259,10 +336,35 @@ mod tests {
         assert!(silent.contains("the guest gave up: no;") && silent.contains("said nothing"), "{silent}");
     }
 
+    fn machine<'m>(qemu: &'m Qemu, hardware: &'m Hardware) -> Machine<'m> {
+        let limit = Duration::from_secs(1);
+        let (kernel, mode, slice_ns) = (Path::new("vmlinuz"), Mode::Deterministic, Some(50_000));
+        Machine { qemu, kernel, initramfs: &[], hardware, mode, slice_ns, limit }
+    }
+
+    #[test]
+    fn boards_and_pcs_are_told_to_qemu() {
+        let qemu = Qemu::default();
+        let said = |hardware: &Hardware| arguments(&machine(&qemu, hardware)).join(" ");
+        let pc = said(&Hardware::Pc("1x2x2".parse().expect("a layout")));
+        assert!(pc.contains("-machine pc -cpu Nehalem -smp 4,sockets=1,cores=2,threads=2 -m 1536 "), "{pc}");
+        assert!(pc.contains("console=ttyS0") && !pc.contains("filter-buffer"), "{pc}");
+        let board =
+            fairlab_sim::Machine::preset("chromebook8").map(Board::new).expect("a machine").expect("a board");
+        let board = said(&Hardware::Board(Box::new(board)));
+        assert!(
+            board.contains("-machine virt,dtb-randomness=off -cpu cortex-a57 -smp 8 -m 1536 "),
+            "{board}"
+        );
+        // The guest has no timer there that would end turns.
+        assert!(board.contains("filter-buffer,id=turns,netdev=nobody,interval=50 "), "{board}");
+        assert!(board.contains("-icount shift=0,sleep=off") && board.contains("console=ttyAMA0"), "{board}");
+    }
+
     #[test]
     fn memory_without_a_name_is_opened_by_others() {
         let memory = Memory::new("test", b"content").expect("memory");
-        assert_eq!(std::fs::read(memory.path()).expect("read"), b"content");
+        assert_eq!(fs::read(memory.path()).expect("read"), b"content");
         assert_eq!(text(&memory.0), "content");
     }
 }

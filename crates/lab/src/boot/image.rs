@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::apt::Apt;
 use super::cache::{Cache, failed};
+use super::hardware::Architecture;
 use crate::LabError;
 
 /// The suites that are known by name, with the generation of the model whose rules theirs are.
@@ -16,8 +17,23 @@ use crate::LabError;
 /// bullseye, bookworm, trixie and sid have 5.10, 6.1, 6.12 and what is newest.
 pub const SUITES: [&str; 4] = ["bullseye", "bookworm", "trixie", "sid"];
 
-/// The package that needs the suite's kernel for virtual machines, which has drivers built in that others load.
-const META_PACKAGE: &str = "linux-image-cloud-amd64";
+/// The package that needs the suite's kernel: for PCs that for virtual machines, which has drivers built in that others load.
+const fn meta_package(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::Amd64 => "linux-image-cloud-amd64",
+        Architecture::Arm64 => "linux-image-arm64",
+    }
+}
+
+/// The driver of boards' clocks, which Debian's kernels load.
+const DRIVER: &str = "cpufreq-dt.ko";
+
+/// What is booted: the kernel, and modules that it loads before anything else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fetched {
+    pub kernel: PathBuf,
+    pub modules: Vec<PathBuf>,
+}
 
 /// A kernel image to boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,37 +69,65 @@ impl Image {
         ))
     }
 
-    /// The file to boot: fetched, if it is not there yet, or if `refresh` asks for the suite's newest.
-    pub(super) fn file(&self, refresh: bool, stop: &AtomicBool) -> Result<PathBuf, LabError> {
+    /// The files to boot: fetched, if they are not there yet, or if `refresh` asks for the suite's newest.
+    pub(super) fn files(
+        &self,
+        architecture: Architecture,
+        refresh: bool,
+        stop: &AtomicBool,
+    ) -> Result<Fetched, LabError> {
         let suite = match self {
-            Image::Path(path) => return check(path).map(|()| path.clone()),
+            Image::Path(path) => {
+                check(path, architecture)?;
+                return Ok(Fetched { kernel: path.clone(), modules: Vec::new() });
+            }
             Image::Debian(suite) => suite,
         };
         let cache = Cache::open()?;
-        let name = format!("kernels/{suite}");
-        let there = cache.path(&name).join("vmlinuz");
-        if there.is_file() && !refresh {
-            return Ok(there);
+        let name = format!("kernels/{suite}{}", architecture.suffix());
+        let mut folder = cache.path(&name);
+        if !folder.join(KERNEL).is_file() || refresh {
+            let apt = Apt::of_suite(suite, architecture, &cache, stop)?;
+            folder = cache.build(&name, |folder| fetch(suite, architecture, &apt, folder))?;
+            apt.clean();
         }
-        let apt = Apt::of_suite(suite, &cache, stop)?;
-        let kernel = apt.needs(META_PACKAGE)?.into_iter().find(|need| need.starts_with("linux-image-"));
-        let kernel = kernel.ok_or_else(|| not_found(suite))?;
-        let folder = cache.build(&name, |folder| {
-            if !unpack(&apt.download(&kernel)?, folder)? {
-                // Newer packages of a kernel need the one that holds it.
-                let binary = apt.needs(&kernel)?.into_iter().find(|need| need.starts_with("linux-binary-"));
-                let package = apt.download(&binary.ok_or_else(|| not_found(suite))?)?;
-                if !unpack(&package, folder)? {
-                    return Err(not_found(suite));
-                }
-            }
-            let named = fs::write(folder.join("package"), format!("{kernel}\n"));
-            named.map_err(|error| failed(folder, &error))
-        })?;
-        apt.clean();
-        let file = folder.join("vmlinuz");
-        check(&file).map(|()| file)
+        let (kernel, driver) = (folder.join(KERNEL), folder.join(DRIVER));
+        check(&kernel, architecture)?;
+        Ok(Fetched { kernel, modules: Some(driver).filter(|driver| driver.is_file()).into_iter().collect() })
     }
+}
+
+/// The image's name where it is kept.
+const KERNEL: &str = "vmlinuz";
+
+/// Fetches the suite's kernel and takes out of its packages what is booted.
+fn fetch(suite: &str, architecture: Architecture, apt: &Apt<'_>, folder: &Path) -> Result<(), LabError> {
+    let meta = meta_package(architecture);
+    let not_found = || {
+        LabError::new(
+            format!("{suite} has no kernel where it is expected ({meta})"),
+            "fetch one yourself and give its path",
+        )
+    };
+    let kernel = apt.needs(meta)?.into_iter().find(|need| need.starts_with("linux-image-"));
+    let kernel = kernel.ok_or_else(not_found)?;
+    let complete = || {
+        folder.join(KERNEL).is_file()
+            && (architecture == Architecture::Amd64 || folder.join(DRIVER).is_file())
+    };
+    unpack(&apt.download(&kernel)?, folder)?;
+    // Newer packages of a kernel need the ones that hold it and its modules.
+    for part in ["linux-binary-", "linux-modules-"] {
+        if !complete() {
+            let package = apt.needs(&kernel)?.into_iter().find(|need| need.starts_with(part));
+            unpack(&apt.download(&package.ok_or_else(not_found)?)?, folder)?;
+        }
+    }
+    if !complete() {
+        return Err(not_found());
+    }
+    let named = fs::write(folder.join("package"), format!("{kernel}\n"));
+    named.map_err(|error| failed(folder, &error))
 }
 
 impl std::fmt::Display for Image {
@@ -95,15 +139,8 @@ impl std::fmt::Display for Image {
     }
 }
 
-fn not_found(suite: &str) -> LabError {
-    LabError::new(
-        format!("{suite} has no kernel where it is expected ({META_PACKAGE})"),
-        "fetch one yourself and give its path",
-    )
-}
-
-/// Takes the image out of a package; `false` if it holds none.
-fn unpack(package: &Path, folder: &Path) -> Result<bool, LabError> {
+/// Takes image and driver out of a package, as far as it holds them.
+fn unpack(package: &Path, folder: &Path) -> Result<(), LabError> {
     let told = |error: std::io::Error| failed(package, &error);
     let mut reading = Command::new("dpkg-deb");
     let mut reading =
@@ -111,8 +148,8 @@ fn unpack(package: &Path, folder: &Path) -> Result<bool, LabError> {
     let mut taking = Command::new("tar");
     taking.arg("--directory").arg(folder);
     taking.args(["--extract", "--wildcards", "--no-same-owner", "--transform", "s,.*/,,"]);
-    taking.args(["./boot/vmlinuz-*", "./usr/lib/modules/*/vmlinuz"]);
-    // Of the two places a package has at most one, and tar complains of the other.
+    taking.args(["./boot/vmlinuz-*", "./usr/lib/modules/*/vmlinuz", &format!("*/drivers/cpufreq/{DRIVER}*")]);
+    // A package has at most some of these, and tar complains of the others.
     let pipe = reading.stdout.take().map_or_else(Stdio::null, Stdio::from);
     let taken = taking.stdin(pipe).stderr(Stdio::null()).status();
     let read = reading.wait().map_err(told)?;
@@ -120,30 +157,39 @@ fn unpack(package: &Path, folder: &Path) -> Result<bool, LabError> {
     if !read.success() {
         return Err(LabError::new(format!("{} is no package", package.display()), "try again"));
     }
-    let entries = fs::read_dir(folder).map_err(told)?.flatten();
-    let image = entries
-        .map(|entry| entry.path())
-        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz")));
-    match image {
-        Some(image) => fs::rename(image, folder.join("vmlinuz")).map(|()| true).map_err(told),
-        None => Ok(false),
+    for path in fs::read_dir(folder).map_err(told)?.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with("vmlinuz-") {
+            fs::rename(&path, folder.join(KERNEL)).map_err(told)?;
+        } else if name.ends_with(".xz") {
+            let status = Command::new("xz").args(["--decompress", "--force"]).arg(&path).status();
+            if !status.is_ok_and(|status| status.success()) {
+                let problem = format!("{} cannot be unpacked", path.display());
+                return Err(LabError::new(problem, "install xz (Debian's package xz-utils)"));
+            }
+        }
     }
+    Ok(())
 }
 
-/// Whether a file is a kernel image for this architecture: Documentation/arch/x86/boot.rst, "HdrS" at 0x202.
-fn check(path: &Path) -> Result<(), LabError> {
+/// Whether a file is a kernel image for an architecture: Documentation/arch/x86/boot.rst, "HdrS" at 0x202;
+/// Documentation/arch/arm64/booting.rst, "ARM\x64" at 56.
+fn check(path: &Path, architecture: Architecture) -> Result<(), LabError> {
     use std::os::unix::fs::FileExt;
+    let (at, wanted, name, kinds) = match architecture {
+        Architecture::Amd64 => (0x202, b"HdrS", "x86", "give a vmlinuz or bzImage, not a vmlinux"),
+        Architecture::Arm64 => {
+            (56, b"ARM\x64", "arm64", "give an Image that is not compressed, as Debian's vmlinuz")
+        }
+    };
     let mut magic = [0; 4];
-    let read = File::open(path).and_then(|file| file.read_exact_at(&mut magic, 0x202));
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut magic, at));
     match read {
-        Ok(()) if &magic == b"HdrS" => Ok(()),
+        Ok(()) if magic == *wanted => Ok(()),
         Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
             Err(LabError::new(format!("{}: {error}", path.display()), "check the path and who may read it"))
         }
-        _ => Err(LabError::new(
-            format!("{} is no kernel image for x86", path.display()),
-            "give a vmlinuz or bzImage, not a vmlinux",
-        )),
+        _ => Err(LabError::new(format!("{} is no kernel image for {name}", path.display()), kinds)),
     }
 }
 
@@ -164,14 +210,22 @@ mod tests {
         let path = std::env::temp_dir().join(format!("fairlab-image-{}", std::process::id()));
         for content in [&b"short"[..], &[0; 4096]] {
             fs::write(&path, content).expect("written");
-            let error = check(&path).expect_err("no image");
-            assert!(error.problem.contains("no kernel image"), "{error}");
+            for architecture in [Architecture::Amd64, Architecture::Arm64] {
+                let error = check(&path, architecture).expect_err("no image");
+                assert!(error.problem.contains("no kernel image"), "{error}");
+            }
         }
-        let mut image = [0; 4096];
-        image[0x202..0x206].copy_from_slice(b"HdrS");
-        fs::write(&path, image).expect("written");
-        assert_eq!(check(&path), Ok(()));
+        for (at, magic, of, other) in [
+            (0x202, b"HdrS", Architecture::Amd64, Architecture::Arm64),
+            (56, b"ARM\x64", Architecture::Arm64, Architecture::Amd64),
+        ] {
+            let mut image = [0; 4096];
+            image[at..at + 4].copy_from_slice(magic);
+            fs::write(&path, image).expect("written");
+            assert_eq!(check(&path, of), Ok(()));
+            assert!(check(&path, other).is_err());
+        }
         fs::remove_file(&path).expect("removed");
-        assert!(check(&path).is_err());
+        assert!(check(&path, Architecture::Amd64).is_err());
     }
 }

@@ -6,13 +6,15 @@ use std::borrow::Cow;
 use std::{env, fs};
 
 use fairlab_guest::archive::{Archive, Kind};
-use fairlab_guest::job::{JOB_FILE, Job};
+use fairlab_guest::job::{JOB_FILE, Job, MODULES_FOLDER};
 use fairlab_guest::programs;
 
+use super::hardware::Architecture;
 use crate::LabError;
 
-/// The guest's program; empty in builds for development and for other architectures.
-const GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest"));
+/// The guest's programs for the two architectures; empty in builds that carry none.
+const AMD64_GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest"));
+const ARM64_GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest-arm64"));
 
 /// Where file systems are mounted, and programs lie.
 const FOLDERS: [&str; 5] = ["bin", "dev", "proc", "sys", "tmp"];
@@ -20,31 +22,35 @@ const FOLDERS: [&str; 5] = ["bin", "dev", "proc", "sys", "tmp"];
 /// A program of the host's that runs in the guest: its path there and its content.
 pub(super) type Carried = (String, Vec<u8>);
 
-/// The variable that names the guest's program where this one does not carry it.
-const VARIABLE: &str = "FAIRLAB_GUEST";
-
-/// The guest's program.
-pub(super) fn guest() -> Result<Cow<'static, [u8]>, LabError> {
-    if let Some(path) = env::var_os(VARIABLE) {
+/// The guest's program. A variable names it where this program does not carry it.
+pub(super) fn guest(architecture: Architecture) -> Result<Cow<'static, [u8]>, LabError> {
+    let (variable, script, carried, cure) = match architecture {
+        Architecture::Amd64 => {
+            ("FAIRLAB_GUEST", "scripts/guest", AMD64_GUEST, "build it with --release, on x86-64 Linux")
+        }
+        Architecture::Arm64 => {
+            ("FAIRLAB_GUEST_ARM64", "scripts/guest arm64", ARM64_GUEST, "run 'make guest-arm64'")
+        }
+    };
+    if let Some(path) = env::var_os(variable) {
         let program = fs::read(&path).map_err(|error| {
             let path = path.display();
-            LabError::new(format!("{path}: {error}"), format!("set {VARIABLE} to what scripts/guest prints"))
+            LabError::new(format!("{path}: {error}"), format!("set {variable} to what {script} prints"))
         });
         return program.map(Cow::Owned);
     }
-    if GUEST.is_empty() {
+    if carried.is_empty() {
+        let name = architecture.of_debian();
         return Err(LabError::new(
-            "this build of fairlab carries no program for guests",
-            format!(
-                "build it with --release, on x86-64 Linux, or set {VARIABLE} to what scripts/guest prints"
-            ),
+            format!("this build of fairlab carries no program for guests of {name}"),
+            format!("{cure}, or set {variable} to what {script} prints"),
         ));
     }
-    Ok(Cow::Borrowed(GUEST))
+    Ok(Cow::Borrowed(carried))
 }
 
 /// The archive. Equal arguments give equal bytes.
-pub(super) fn make(guest: &[u8], job: &Job, carried: &[Carried]) -> Vec<u8> {
+pub(super) fn make(guest: &[u8], job: &Job, modules: &[Carried], carried: &[Carried]) -> Vec<u8> {
     let mut archive = Archive::default();
     for folder in FOLDERS {
         archive.add(folder, Kind::Folder, &[]);
@@ -64,6 +70,13 @@ pub(super) fn make(guest: &[u8], job: &Job, carried: &[Carried]) -> Vec<u8> {
             }
         }
         archive.add(path, Kind::Program, content);
+    }
+    if !modules.is_empty() {
+        archive.add(MODULES_FOLDER.trim_start_matches('/'), Kind::Folder, &[]);
+    }
+    for (number, (name, content)) in modules.iter().enumerate() {
+        let path = format!("{MODULES_FOLDER}/{number}-{name}");
+        archive.add(path.trim_start_matches('/'), Kind::File, content);
     }
     let job = serde_json::to_vec(job).expect("a job is plain data");
     archive.add(JOB_FILE.trim_start_matches('/'), Kind::File, &job);

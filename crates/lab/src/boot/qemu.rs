@@ -10,20 +10,26 @@ use std::sync::atomic::AtomicBool;
 
 use super::apt::Apt;
 use super::cache::Cache;
+use super::hardware::Architecture;
 use crate::LabError;
 
 /// The version from which on several emulated CPUs take turns by instructions without standing still: each got a share
 /// of its own (in 7.2, they hang when the second CPU starts; releases between have not been tried).
 pub const QEMU_VERSION: u32 = 11;
 
-const PROGRAM: &str = "qemu-system-x86_64";
-
 /// Where there is a new enough one in packages.
 const SUITE: &str = "sid";
-const PACKAGE: &str = "qemu-system-x86";
+
+/// The program that emulates an architecture, and Debian's package of it.
+const fn program(architecture: Architecture) -> (&'static str, &'static str) {
+    match architecture {
+        Architecture::Amd64 => ("qemu-system-x86_64", "qemu-system-x86"),
+        Architecture::Arm64 => ("qemu-system-aarch64", "qemu-system-arm"),
+    }
+}
 
 /// A QEMU that can be started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Qemu {
     program: PathBuf,
     /// The root of unpacked packages; none where it is installed.
@@ -34,10 +40,10 @@ pub(super) struct Qemu {
 
 impl Qemu {
     /// The installed one, or one from the cache, or one that is fetched.
-    pub fn find(stop: &AtomicBool) -> Result<Qemu, LabError> {
+    pub fn find(architecture: Architecture, stop: &AtomicBool) -> Result<Qemu, LabError> {
+        let (name, package) = program(architecture);
         let path = env::var_os("PATH").unwrap_or_default();
-        let installed =
-            env::split_paths(&path).map(|folder| folder.join(PROGRAM)).filter(|path| path.is_file());
+        let installed = env::split_paths(&path).map(|folder| folder.join(name)).filter(|path| path.is_file());
         for program in installed {
             if let Some(qemu) = (Qemu { program, root: None, version: String::new() }).asked()
                 && major(&qemu.version) >= Some(QEMU_VERSION)
@@ -46,16 +52,17 @@ impl Qemu {
             }
         }
         let cache = Cache::open()?;
-        let root = cache.path("qemu");
-        if let Some(qemu) = Qemu::in_root(&root) {
+        let place = format!("qemu{}", architecture.suffix());
+        if let Some(qemu) = Qemu::in_root(&cache.path(&place), name) {
             return Ok(qemu);
         }
-        let apt = Apt::of_suite(SUITE, &cache, stop)?;
-        let packages = apt.download_with_needs(PACKAGE)?;
+        // It runs here, whatever it emulates.
+        let apt = Apt::of_suite(SUITE, Architecture::Amd64, &cache, stop)?;
+        let packages = apt.download_with_needs(package)?;
         let root =
-            cache.build("qemu", |folder| packages.iter().try_for_each(|package| unpack(package, folder)))?;
+            cache.build(&place, |folder| packages.iter().try_for_each(|package| unpack(package, folder)))?;
         apt.clean();
-        Qemu::in_root(&root).ok_or_else(|| {
+        Qemu::in_root(&root, name).ok_or_else(|| {
             LabError::new(
                 format!("the QEMU of Debian {SUITE} was unpacked into {} and does not start", root.display()),
                 format!("install QEMU {QEMU_VERSION} or later yourself"),
@@ -63,8 +70,8 @@ impl Qemu {
         })
     }
 
-    fn in_root(root: &Path) -> Option<Qemu> {
-        let program = root.join("usr/bin").join(PROGRAM);
+    fn in_root(root: &Path, name: &str) -> Option<Qemu> {
+        let program = root.join("usr/bin").join(name);
         let qemu = Qemu { program, root: Some(root.to_path_buf()), version: String::new() };
         qemu.program.is_file().then(|| qemu.asked()).flatten()
     }

@@ -11,7 +11,7 @@ use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
 
-use super::{BootOptions, Booted, Image, Layout, Mode, SUITES, TURNS_CPUS_MAX, boot};
+use super::{BootOptions, Booted, Hardware, Image, Mode, SUITES, TURNS_CPUS_MAX, boot};
 use crate::beginning::Beginning;
 use crate::{LabError, RunFolder, RunResult, TraceFile};
 
@@ -57,8 +57,8 @@ pub struct QemuSpec {
     pub kernel: QemuKernel,
     /// The machine's name in the answer.
     pub machine: String,
-    /// Its CPUs.
-    pub layout: Layout,
+    /// The machine.
+    pub hardware: Hardware,
     /// The workload's name and its own options.
     pub workload: Vec<String>,
     /// The root seed of the workload's own randomness.
@@ -103,8 +103,8 @@ fn run_kept(
     let options = BootOptions {
         image: spec.kernel.image.clone(),
         refresh: false,
-        layout: spec.layout,
-        mode: if spec.layout.cpus() <= TURNS_CPUS_MAX { Mode::Deterministic } else { Mode::Threads },
+        hardware: spec.hardware.clone(),
+        mode: if spec.hardware.cpus() <= TURNS_CPUS_MAX { Mode::Deterministic } else { Mode::Threads },
         probes: false,
         workload: spec.workload.clone(),
         seed: spec.seed,

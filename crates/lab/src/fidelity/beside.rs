@@ -14,7 +14,7 @@ use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 
 use crate::boot::{Kept, QemuKernel, QemuSpec, run_and_keep};
-use crate::machines::{emulated_layout, emulated_machine};
+use crate::machines::{emulated_hardware, emulated_machine};
 use crate::verify::{VerifyOptions, verify};
 use crate::{LabError, Progress, RunFolder, RunResult, RunSpec, run, workers};
 
@@ -233,12 +233,12 @@ fn one(
     stop: &AtomicBool,
 ) -> Result<Option<Beside>, LabError> {
     let unknown = || LabError::new(format!("{booted} on {machine} cannot be booted"), "report this");
-    let layout = emulated_layout(machine).ok_or_else(unknown)??;
+    let hardware = emulated_hardware(machine).ok_or_else(unknown)??;
     let generation: Generation = modelled.parse()?;
     let spec = QemuSpec {
         kernel: QemuKernel::parse(booted).ok_or_else(unknown)??,
         machine: machine.to_string(),
-        layout,
+        hardware: hardware.clone(),
         workload: command.split(' ').map(str::to_string).collect(),
         seed: 1,
         duration: DURATION,
@@ -255,7 +255,7 @@ fn one(
         release = booted.kept.release;
         verified = (verified.0 + booted.verified.0, verified.1 + booted.verified.1);
     }
-    let machine = emulated_machine(layout, modelled)?;
+    let machine = emulated_machine(&hardware, modelled)?;
     let tick_ns = machine.tick().0 as f64;
     let seconds = real.iter().map(|run| run.simulated_ns as f64 / 1e9).sum();
     let mut runs = Vec::new();
@@ -381,7 +381,7 @@ mod tests {
         for (name, command, machine) in WORKLOADS {
             let words: Vec<String> = command.split(' ').map(str::to_string).collect();
             assert!(crate::workloads::build(&words).is_ok(), "{name}");
-            assert!(emulated_layout(machine).is_some_and(|layout| layout.is_ok()), "{machine}");
+            assert!(emulated_hardware(machine).is_some_and(|hardware| hardware.is_ok()), "{machine}");
         }
     }
 }

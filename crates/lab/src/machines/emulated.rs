@@ -1,4 +1,4 @@
-//! The machines on which kernels are booted, for the model: `emulated:1x4x2`.
+//! The machines on which kernels are booted, for the model: `emulated:1x4x2`, `emulated:chromebook8`.
 //!
 //! Must not know: how they are emulated.
 
@@ -9,7 +9,7 @@ use fairlab_sim::Machine;
 use fairlab_sim::machine::Costs;
 
 use crate::LabError;
-use crate::boot::Layout;
+use crate::boot::{Board, Hardware, Layout};
 
 /// What names of these machines begin with.
 const PREFIX: &str = "emulated:";
@@ -55,37 +55,46 @@ const OTHERS_PERCENT: u64 = 185;
 /// in one turn of a recorded hackbench (6.1) most lie within a tenth.
 const JITTER_PERCENT: u32 = 10;
 
-/// The layout in a machine's name; `None` for machines of other kinds.
+/// What a machine's name says that a kernel is booted on: a layout of CPUs, or a board that is like another machine; `None` for
+/// machines of other kinds.
 ///
 /// # Errors
-/// There is no such layout.
-pub fn layout(name: &str) -> Option<Result<Layout, LabError>> {
-    name.strip_prefix(PREFIX).map(str::parse)
+/// There is no such layout, no such machine, or no kernel can be booted on it.
+pub fn hardware(name: &str) -> Option<Result<Hardware, LabError>> {
+    let what = name.strip_prefix(PREFIX)?;
+    let is_layout = !what.ends_with(".toml") && what.chars().all(|c| c.is_ascii_digit() || c == 'x');
+    if is_layout {
+        return Some(what.parse().map(Hardware::Pc));
+    }
+    // It is found again by the name by which it was.
+    let board =
+        super::find(what).and_then(|machine| Board::new(Machine { name: what.to_string(), ..machine }));
+    Some(board.map(|board| Hardware::Board(Box::new(board))))
 }
 
 /// The machine as the model has it, with what work costs in the kernel of that name; of one that was not measured, what it
 /// costs in 6.12.
-pub(crate) fn machine(layout: Layout, kernel: &str) -> Result<Machine, LabError> {
+///
+/// Departs: a board's costs are a PC's.
+pub(crate) fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabError> {
     let column = KERNELS.iter().position(|measured| *measured == kernel).unwrap_or(USUAL);
-    let wrong = |problem: String| LabError::new(problem, "name another layout");
-    let llcs_a_node = layout.sockets.div_ceil(layout.nodes);
-    let nodes = layout.sockets / llcs_a_node;
-    let topology =
-        Topology::regular(nodes, llcs_a_node, layout.cores, layout.threads, SmtNumbering::Adjacent);
-    let mut topology = topology.map_err(wrong)?;
-    if nodes > 1 {
-        let distance = |from: u32, to: u32| if from == to { 10 } else { DISTANCE };
-        let distances = (0..nodes).map(|from| (0..nodes).map(|to| distance(from, to)).collect()).collect();
-        topology = topology.with_distances(distances).map_err(wrong)?;
-    }
     let mut costs = Costs::default();
     for cost in Costs::default().table() {
         let measured = MEASURED.iter().find(|(name, _)| *name == cost.name).map(|(_, ns)| ns[column]);
         costs.set(cost.name, Ns(measured.unwrap_or(cost.default.0 * OTHERS_PERCENT / 100)));
     }
+    let (topology, mut frequency_domains, energy_model) = match hardware {
+        Hardware::Pc(layout) => (topology(*layout)?, Vec::new(), Vec::new()),
+        Hardware::Board(board) => {
+            let Machine { topology, frequency_domains, energy_model, .. } = board.machine().clone();
+            (topology, frequency_domains, energy_model)
+        }
+    };
+    // The driver of a board's clocks may sleep.
+    frequency_domains.iter_mut().for_each(|domain| domain.fast_switch = false);
     Ok(Machine {
-        name: format!("{PREFIX}{layout}"),
-        description: format!("what a kernel sees that is booted on {layout} emulated CPUs"),
+        name: format!("{PREFIX}{hardware}"),
+        description: format!("what a kernel sees that is booted on {hardware}, emulated"),
         topology,
         hz: HZ,
         high_res_timers: true,
@@ -93,28 +102,61 @@ pub(crate) fn machine(layout: Layout, kernel: &str) -> Result<Machine, LabError>
         costs,
         jitter_percent: JITTER_PERCENT,
         in_turn: true,
-        frequency_domains: Vec::new(),
-        energy_model: Vec::new(),
+        frequency_domains,
+        energy_model,
         idle_states: Vec::new(),
     })
 }
 
+fn topology(layout: Layout) -> Result<Topology, LabError> {
+    let wrong = |problem: String| LabError::new(problem, "name another layout");
+    let llcs_a_node = layout.sockets.div_ceil(layout.nodes);
+    let nodes = layout.sockets / llcs_a_node;
+    let topology =
+        Topology::regular(nodes, llcs_a_node, layout.cores, layout.threads, SmtNumbering::Adjacent);
+    let topology = topology.map_err(wrong)?;
+    if nodes == 1 {
+        return Ok(topology);
+    }
+    let distance = |from: u32, to: u32| if from == to { 10 } else { DISTANCE };
+    let distances = (0..nodes).map(|from| (0..nodes).map(|to| distance(from, to)).collect()).collect();
+    topology.with_distances(distances).map_err(wrong)
+}
+
 #[cfg(test)]
 mod tests {
+    use fairlab_event::Cpu;
+
     use super::*;
+
+    fn pc(layout: &str) -> Layout {
+        layout.parse().expect("a layout")
+    }
 
     #[test]
     fn layouts_become_machines() {
-        let made = machine("1x4x2".parse().expect("a layout"), "v6.6").expect("a machine");
+        let made = machine(&Hardware::Pc(pc("1x4x2")), "v6.6").expect("a machine");
         assert_eq!((made.topology.nr_cpus(), made.topology.has_smt(), made.hz), (8, true, HZ));
-        let far: Layout = "2x2x1".parse().expect("a layout");
-        let far = machine(far.with_nodes(2).expect("two nodes"), "debian-6.12").expect("a machine");
+        let far = Hardware::Pc(pc("2x2x1").with_nodes(2).expect("two nodes"));
+        let far = machine(&far, "debian-6.12").expect("a machine");
         assert_eq!((far.topology.nr_nodes(), far.topology.distance(0, 1)), (2, DISTANCE));
         assert!(far.in_turn && far.costs == made.costs);
-        let old = machine("2".parse().expect("a layout"), "debian-5.10").expect("a machine");
+        let old = machine(&Hardware::Pc(pc("2")), "debian-5.10").expect("a machine");
         assert_eq!((old.costs.send, made.costs.send), (Ns(2_770), Ns(2_920)));
         let names = Costs::default().table().into_iter().map(|cost| cost.name).collect::<Vec<_>>();
         assert!(MEASURED.iter().all(|(name, _)| names.contains(name)));
-        assert!(layout("laptop8").is_none() && layout("emulated:x").is_some_and(|layout| layout.is_err()));
+        assert!(
+            hardware("laptop8").is_none() && hardware("emulated:x").is_some_and(|layout| layout.is_err())
+        );
+    }
+
+    #[test]
+    fn a_board_is_like_the_machine_that_it_is_named_for() {
+        let board = hardware("emulated:chromebook8").expect("a name of ours").expect("a board");
+        let made = machine(&board, "debian-6.1").expect("a machine");
+        assert_eq!((made.name.as_str(), made.hz, made.in_turn), ("emulated:chromebook8", HZ, true));
+        assert_eq!((made.topology.capacity(Cpu(0)), made.energy_model.len()), (425, 2));
+        let error = hardware("emulated:vm40").expect("a name of ours").expect_err("no board");
+        assert!(error.problem.contains("boards are of arm64"), "{error}");
     }
 }

@@ -66,7 +66,11 @@ impl Engine {
         }
     }
 
+    /// CPUs that one thread carries out in turn are all as fast as that one, whatever their kernel takes them for.
     fn speed_of(&self, cpu: Cpu) -> u64 {
+        if self.machine.in_turn {
+            return FULL_SPEED;
+        }
         let scale = self.kernel.cpu_scale(cpu);
         (scale.capacity * scale.frequency).max(1)
     }

@@ -534,6 +534,28 @@ fn cpus_that_are_carried_out_in_turn_share_the_speed_of_one() {
     assert_eq!(ended(true), [16, 20], "10 of 16 ms; then the second has all");
 }
 
+/// What runs CPUs in turn knows no clocks of theirs: a small CPU takes no longer, though its kernel takes it for half as fast.
+#[test]
+fn cpus_that_are_carried_out_in_turn_are_equally_fast() {
+    let ended = |in_turn: bool| {
+        let topology = machine(2).topology.with_capacities(&[512, 1024]).expect("capacities");
+        let machine = Machine { in_turn, topology, ..machine(2) };
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        engine.set_tracing(true);
+        engine.start(Script::new(vec![(spec(0, "0"), vec![Action::Run(Ns::from_ms(10)), Action::Exit])]));
+        let mut end = 0;
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            if let EventKind::SchedProcessExit { .. } = event.kind {
+                end = event.time.0 / 1_000_000;
+            }
+        });
+        engine.run_until(Ns::from_secs(1), &mut sink);
+        drop(sink);
+        end
+    };
+    assert_eq!((ended(false), ended(true)), (20, 10));
+}
+
 /// The clock is nobody's to slow down: who polls it ends on time.
 #[test]
 fn polling_ends_on_time_whoever_else_is_busy() {
