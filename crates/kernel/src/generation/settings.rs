@@ -31,6 +31,13 @@ impl Settings {
         }
     }
 
+    /// Whether a file is one whose number no kernel takes: tunables are of 32 bits.
+    pub fn is_impossible(name: &str, text: &str) -> bool {
+        let text = text.trim();
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        tunable(name, "0").is_some() && is_number && text.parse::<u32>().is_err()
+    }
+
     /// Those that `kernel` does not come with on `nr_cpus` CPUs.
     #[must_use]
     pub fn other_than(&self, kernel: &Generation, nr_cpus: usize) -> Settings {

@@ -142,6 +142,15 @@ impl Recording {
         let meta = beside("meta.json").and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
         let meta = meta.unwrap_or_default();
         let info = beside("sched_info.txt").unwrap_or_default();
+        if let Some(line) = sched_info::impossible_setting(&info) {
+            return Err(LabError::new(
+                format!(
+                    "{}: sched_info.txt beside it says what no kernel can be set to: {line}",
+                    trace.display()
+                ),
+                "mend that line, or take it out: the kernel's default then holds",
+            ));
+        }
         let release = meta.get("release").and_then(|release| release.as_str()).map(str::to_string);
         let provenance = &meta["provenance"];
         let texts = |list: &serde_json::Value| {

@@ -47,15 +47,26 @@ pub(super) fn topology(info: &str) -> Option<Topology> {
 /// How the kernel was set: `/sys/kernel/debug/sched/features: …`, of older ones `/sys/kernel/debug/sched_features: …`, tunables there
 /// or `/proc/sys/kernel/sched_latency_ns: …`.
 pub(super) fn settings(info: &str) -> Settings {
-    const ROOMS: [&str; 3] =
-        ["/sys/kernel/debug/sched/", "/sys/kernel/debug/sched_", "/proc/sys/kernel/sched_"];
     let mut settings = Settings::default();
-    for (file, text) in info.lines().filter_map(|line| line.split_once(": ")) {
-        if let Some(name) = ROOMS.iter().find_map(|room| file.strip_prefix(room)) {
-            settings.read_file(name, text);
-        }
+    for (name, text) in info.lines().filter_map(setting) {
+        settings.read_file(name, text);
     }
     settings
+}
+
+/// A line whose number no kernel can have been set to.
+pub(super) fn impossible_setting(info: &str) -> Option<&str> {
+    let is_impossible =
+        |line: &&str| setting(line).is_some_and(|(name, text)| Settings::is_impossible(name, text));
+    info.lines().find(is_impossible)
+}
+
+/// The file's name, without what is before it in any kernel, and what is in it.
+fn setting(line: &str) -> Option<(&str, &str)> {
+    const ROOMS: [&str; 3] =
+        ["/sys/kernel/debug/sched/", "/sys/kernel/debug/sched_", "/proc/sys/kernel/sched_"];
+    let (file, text) = line.split_once(": ")?;
+    ROOMS.iter().find_map(|room| file.strip_prefix(room)).map(|name| (name, text))
 }
 
 /// Whether domains are listed, and no CPU shares a cache in any: device trees need not tell of caches.
@@ -200,6 +211,15 @@ mod tests {
             "NO_SIS_UTIL base_slice_ns=3000000 cfs_bandwidth_slice_ns=1000000"
         );
         assert_eq!(changed("debian-6.12", "cpu0: threads 0 core 0 package 0 node 0\n"), "");
+    }
+
+    #[test]
+    fn a_number_that_no_kernel_takes_is_found() {
+        let found = |setting: &str| impossible_setting(&format!("verbose: Y\n{setting}\n")).is_some();
+        assert!(found("/sys/kernel/debug/sched/base_slice_ns: 18446744073709551615"));
+        assert!(found("/proc/sys/kernel/sched_latency_ns: 99999999999999999999999"));
+        assert!(!found("/sys/kernel/debug/sched/base_slice_ns: 4294967295"));
+        assert!(!found("/sys/kernel/debug/sched/domains/cpu0/domain0/max_newidle_lb_cost: 9999999999"));
     }
 
     /// A kernel that has not been told of caches shares none, whatever lies in one package.

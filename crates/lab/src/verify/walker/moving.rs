@@ -4,6 +4,8 @@
 //!
 //! Must not know: how a decision is judged.
 
+use std::collections::BTreeSet;
+
 use fairlab_event::Pid;
 use fairlab_kernel::{GroupId, TaskId};
 
@@ -11,12 +13,18 @@ use super::super::probe::{At, Probe};
 use super::super::record::{Record, What};
 use super::Walker;
 
+/// How many events after the beginning of a move the cgroup event that reports it is looked for.
+const ATTACHED_WITHIN: usize = 1 << 14;
+
 impl Walker {
     /// `sched_move_task()` begins.
     pub(super) fn on_move_group(&mut self, record: &Record, probe: &Probe) {
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
         let Some(task) = task else { return };
-        self.begin_session(record, self.pid_of(task));
+        let group = self.group_of_move(record, self.pid_of(task));
+        if let Some(info) = self.info(task) {
+            info.moved_to = group;
+        }
         let runs = self.sched.curr(self.sched.task(task).cpu()) == task;
         if self.sched.is_in_limbo(task) {
             // Where that is not throttled, it comes back with the next probe.
@@ -40,22 +48,42 @@ impl Walker {
         }
     }
 
-    /// The group that a task is being moved to, as the cgroup event after the move says, or else its session. One that ends is
-    /// attached in name only.
+    /// The group that a task is being moved to. One that ends leaves its session, and is attached to a cgroup in name only.
     pub(super) fn group_moved_to(&self, pid: Pid) -> Option<GroupId> {
-        if self.tasks.get(&pid).is_some_and(|info| info.exiting) {
-            return self.group_of_session(pid);
-        }
-        let attached = self.window.of_task(pid).find_map(|record| match &record.what {
-            What::CgroupAttach { inode, .. } => Some(Some(*inode)),
-            What::Exit(_) => Some(None),
-            What::Probe(probe) if probe.at == At::MoveGroup => Some(None),
-            _ => None,
-        });
-        match attached.flatten() {
+        let info = self.tasks.get(&pid)?;
+        if info.exiting { self.group_of_session(pid) } else { info.moved_to }
+    }
+
+    /// The same as `sched_move_task()` begins: that of the cgroup that code of the same task reports next to have attached the
+    /// task's process to, or else the task's session.
+    fn group_of_move(&mut self, record: &Record, pid: Pid) -> Option<GroupId> {
+        match self.attached_next(record.context, pid) {
             Some(inode) => self.groups.with_inode(inode).map(|group| self.autogroup_of(pid, group)),
-            None => self.group_of_session(pid),
+            None => {
+                self.begin_session(record, pid);
+                self.group_of_session(pid)
+            }
         }
+    }
+
+    /// The cgroup, by its inode, to which `by` moves a task: the event that tells of it comes after all threads of a process
+    /// have been moved, the first one first, and names that one.
+    fn attached_next(&self, by: Pid, pid: Pid) -> Option<u64> {
+        let mut moved_later = BTreeSet::new();
+        let coming = self.window.all().take(ATTACHED_WITHIN).filter(|record| record.context == by);
+        for record in coming {
+            match &record.what {
+                What::CgroupAttach { pid: first, inode } => {
+                    let others = *first != pid && (pid == by || moved_later.contains(first));
+                    return Some(*inode).filter(|_| !others);
+                }
+                What::Exit(ended) if *ended == by => return None,
+                What::Probe(probe) if probe.at == At::MoveGroup && probe.task() == Some(pid) => return None,
+                What::Probe(probe) if probe.at == At::MoveGroup => moved_later.extend(probe.task()),
+                _ => {}
+            }
+        }
+        None
     }
 
     /// A task that does not run is moved to another group.

@@ -57,30 +57,25 @@ impl Walker {
         is_autogroup(self.sched.group_of(info.id)).then(|| self.autogroup_of(pid, GroupId::ROOT))
     }
 
-    /// `sched_move_task()` begins, of a task that nobody attaches to a cgroup: the running one begins a session, unless it ends.
+    /// `sched_move_task()` begins, of a task that nobody attaches to a cgroup and that does not end: the running one begins a
+    /// session, and the other threads of its process do with it.
     pub(super) fn begin_session(&mut self, record: &Record, pid: Pid) {
         let ends = self.tasks.get(&pid).is_none_or(|info| info.exiting);
-        if !self.recording.autogroups_enabled || ends || pid != record.context || self.is_attached_next(pid) {
+        if !self.recording.autogroups_enabled || ends {
             return;
         }
-        let group = self.sched.new_group(GroupId::ROOT, DEFAULT_WEIGHT);
-        self.know_fresh_group(group);
-        self.groups.name_autogroup(format!("{}of-{}-at-{}", AUTOGROUP, pid.0, record.number), group);
+        let first = self.tasks.get(&record.context).and_then(|info| info.session);
+        let begun = if pid == record.context { None } else { first };
+        let group = begun.unwrap_or_else(|| self.sched.new_group(GroupId::ROOT, DEFAULT_WEIGHT));
+        if begun.is_none() {
+            self.know_fresh_group(group);
+            let path = format!("{AUTOGROUP}of-{}-at-{}", pid.0, record.number);
+            self.groups.name_autogroup(path, group);
+        }
         if let Some(info) = self.tasks.get_mut(&pid) {
             info.session = Some(group);
         }
         self.learn_first_queue(pid, group);
-    }
-
-    /// Whether the move of the running task that begins is its own to a cgroup, which is reported at its end.
-    fn is_attached_next(&self, pid: Pid) -> bool {
-        let next = self.window.of_task(pid).find_map(|record| match &record.what {
-            What::CgroupAttach { .. } => Some(record.context == pid),
-            What::Exit(_) => Some(false),
-            What::Probe(probe) => (probe.at == At::MoveGroup).then_some(false),
-            _ => None,
-        });
-        next == Some(true)
     }
 
     /// A probe that is to come shows the queue on which the task joins its new session.

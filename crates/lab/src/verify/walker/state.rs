@@ -38,6 +38,8 @@ pub(super) struct TaskInfo {
     pub lent: Option<Lent>,
     /// The CPU whose code has announced a `sched_move_task()` that is not applied yet.
     pub moving_group: Option<Cpu>,
+    /// The group that it was last moved to.
+    pub moved_to: Option<GroupId>,
     /// It has left the queue of its old group for that, and is about to join that of the new one.
     pub joins_group: bool,
     /// It has called `sched_yield()`; and that has been applied since it was last switched.
@@ -74,6 +76,7 @@ impl TaskInfo {
             announced: None,
             lent: None,
             moving_group: None,
+            moved_to: None,
             joins_group: false,
             yielding: false,
             yielded: false,
