@@ -120,24 +120,7 @@ impl Recording {
     /// # Errors
     /// There is no trace.
     pub fn open(path: &Path) -> Result<Recording, LabError> {
-        let hint = "give a recording's folder, or the trace in it";
-        let (folder, trace) = if path.is_dir() {
-            let Some(trace) = trace_in(path) else {
-                let names = TRACE_NAMES.join(", ");
-                return Err(LabError::new(
-                    format!("{} holds no trace (none of {names})", path.display()),
-                    hint,
-                ));
-            };
-            (Some(path.to_path_buf()), trace)
-        } else if path == Path::new("-") {
-            (None, path.to_path_buf())
-        } else if path.is_file() {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            (Some(folder.unwrap_or(Path::new(".")).to_path_buf()), path.to_path_buf())
-        } else {
-            return Err(LabError::new(format!("{}: no such file or folder", path.display()), hint));
-        };
+        let (folder, trace) = located(path)?;
         let beside = |name: &str| folder.as_ref().and_then(|folder| read_beside(folder, name));
         let meta = beside("meta.json").and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
         let meta = meta.unwrap_or_default();
@@ -271,7 +254,13 @@ impl Recording {
     /// What is missing that the walk can do without, a sentence each.
     pub fn notes(&self) -> Vec<String> {
         let missing = self.debug.is_none().then(|| {
-            "no snapshot (sched_debug-start.txt) beside the trace: the state is learned from the trace alone".to_string()
+            let groups = match self.cgroups.is_empty() {
+                true => ", and all tasks are taken to be in the root's group",
+                false => "",
+            };
+            format!(
+                "no snapshot (sched_debug-start.txt) beside the trace: the state is learned from the trace alone{groups}"
+            )
         });
         let unseen = (self.autogroups_enabled && !self.shows_sessions).then(|| {
             "autogroups are on, and nothing shows when a task begins a session (a probe of sched_move_task()): \
@@ -284,6 +273,25 @@ impl Recording {
     /// The recorded tick's period.
     pub fn tick(&self) -> Option<Ns> {
         self.hz.filter(|&hz| hz > 0).map(|hz| Ns(1_000_000_000 / hz))
+    }
+}
+
+/// A recording's folder, if it is one's, and its trace.
+fn located(path: &Path) -> Result<(Option<PathBuf>, PathBuf), LabError> {
+    let hint = "give a recording's folder, or the trace in it";
+    if path.is_dir() {
+        let Some(trace) = trace_in(path) else {
+            let names = TRACE_NAMES.join(", ");
+            return Err(LabError::new(format!("{} holds no trace (none of {names})", path.display()), hint));
+        };
+        Ok((Some(path.to_path_buf()), trace))
+    } else if path == Path::new("-") {
+        Ok((None, path.to_path_buf()))
+    } else if path.is_file() {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Ok((Some(folder.unwrap_or(Path::new(".")).to_path_buf()), path.to_path_buf()))
+    } else {
+        Err(LabError::new(format!("{}: no such file or folder", path.display()), hint))
     }
 }
 
