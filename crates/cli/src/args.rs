@@ -328,9 +328,9 @@ pub struct VerifyArgs {
     /// A recording's folder, or the trace in it with its snapshot files beside it.
     #[arg(value_name = "TRACE")]
     pub recording: PathBuf,
-    /// The kernel whose rules are held against the recording.
+    /// The kernel whose rules are held against the recording; without it the one that the recording names.
     #[arg(long, value_name = "K")]
-    pub kernel: String,
+    pub kernel: Option<String>,
     /// The machine, where the recording does not describe it: a preset, host, or a TOML file.
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,

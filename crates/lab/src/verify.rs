@@ -32,6 +32,7 @@ use hierarchy::{Evidence, Hierarchy};
 use record::{Record, What};
 use walker::Walker;
 
+pub use kernel::Known as KnownKernel;
 pub(crate) use kernel::of as kernel_of;
 pub(crate) use recording::{CgroupLine, Recording, TaskLine, holds_trace};
 pub(crate) use sched_info::list;
@@ -80,6 +81,16 @@ impl Agreement {
     pub fn kind(&self, kind: Kind) -> Option<&KindTally> {
         self.kinds.iter().find(|(known, _)| *known == kind).map(|(_, tally)| tally)
     }
+}
+
+/// The kernel that the recording at `path` (its folder, or the trace in it) says it is of.
+///
+/// # Errors
+/// There is no readable trace; nothing names a kernel, or the one that is named is not modelled.
+pub fn recorded_kernel(path: &Path) -> Result<KnownKernel, LabError> {
+    let recording = Recording::open(path)?;
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+    kernel_of(&recording, folder)
 }
 
 /// Walks the recording at `path` (its folder, or the trace in it) by the rules of `generation`.

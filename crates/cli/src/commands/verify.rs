@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use fairlab_kernel::Generation;
 use fairlab_lab::machines;
-use fairlab_lab::verify::{Agreement, KindTally, Miss, Share, VerifyOptions, verify};
+use fairlab_lab::verify::{
+    Agreement, KindTally, KnownKernel, Miss, Share, VerifyOptions, recorded_kernel, verify,
+};
 use fairlab_trace::Severity;
 use serde_json::{Value, json};
 
@@ -14,24 +16,30 @@ use crate::error::CliError;
 use crate::output;
 
 pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
-    let generation =
-        Generation::asked_for(&args.kernel).map_err(|error| CliError::bad(error.problem, error.hint))?;
+    let kernel = match &args.kernel {
+        Some(name) => KnownKernel { generation: asked_for(name)?, left_out: Vec::new() },
+        None => recorded_kernel(&args.recording)?,
+    };
     let machine = args.machine.as_deref().map(machines::find).transpose()?;
     let options = VerifyOptions { machine, misses: args.misses, clock_hz: args.clock_hz };
-    let agreement = verify(&args.recording, &generation, &options)?;
+    let agreement = verify(&args.recording, &kernel.generation, &options)?;
     let shown = agreement.trace.display();
     for count in
         agreement.import.troubles().iter().filter(|count| count.trouble.severity() > Severity::Warning)
     {
         eprintln!("fairlab: {shown}: {count}");
     }
-    for note in &agreement.notes {
+    for note in agreement.notes.iter().chain(&kernel.left_out) {
         eprintln!("fairlab: {shown}: {note}");
     }
     match args.format {
         Format::Text => output::print(&text(&agreement)),
         Format::Json => output::print_json(&to_json(&agreement)),
     }
+}
+
+fn asked_for(name: &str) -> Result<Generation, CliError> {
+    Generation::asked_for(name).map_err(|error| CliError::bad(error.problem, error.hint))
 }
 
 fn text(agreement: &Agreement) -> String {

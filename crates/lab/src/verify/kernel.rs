@@ -11,7 +11,8 @@ use crate::LabError;
 
 /// A recording's kernel.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub struct Known {
+    /// The rules that it was built with.
     pub generation: Generation,
     /// What is said of the kernel and the model does not know, a sentence each.
     pub left_out: Vec<String>,
