@@ -10,6 +10,7 @@ mod contradiction;
 mod hierarchy;
 mod kernel;
 mod power;
+mod present;
 mod probe;
 mod record;
 mod recording;
@@ -21,7 +22,7 @@ mod window;
 
 use std::path::{Path, PathBuf};
 
-use fairlab_event::{Event, Ns, Sink};
+use fairlab_event::{Event, Ns, Sink, System};
 use fairlab_kernel::{Generation, Topology};
 use fairlab_sim::Machine;
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
@@ -29,7 +30,8 @@ use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 use crate::LabError;
 use contradiction::caught;
 use hierarchy::{Evidence, Hierarchy};
-use record::{Record, What};
+use present::Present;
+use record::Record;
 use walker::Walker;
 
 pub use kernel::Known as KnownKernel;
@@ -88,9 +90,27 @@ impl Agreement {
 /// # Errors
 /// There is no readable trace; nothing names a kernel, or the one that is named is not modelled.
 pub fn recorded_kernel(path: &Path) -> Result<KnownKernel, LabError> {
-    let recording = Recording::open(path)?;
-    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
-    kernel_of(&recording, folder)
+    let mut recording = Recording::open(path)?;
+    if recording.release.is_none() {
+        let mut told = Release::default();
+        read_path(&recording.trace, &ReadOptions::default(), &mut told)
+            .map_err(|error| unreadable(&recording.trace, &error))?;
+        recording.release = Some(told.0);
+    }
+    // A trace that stands alone lies in a folder of any name.
+    kernel_of(&recording, path)
+}
+
+/// The release that a trace itself tells (perf.data, trace.dat).
+#[derive(Debug, Default)]
+struct Release(String);
+
+impl Sink for Release {
+    fn event(&mut self, _: &Event<'_>) {}
+
+    fn system(&mut self, system: &System) {
+        self.0.clone_from(&system.release);
+    }
 }
 
 /// Walks the recording at `path` (its folder, or the trace in it) by the rules of `generation`.
@@ -140,6 +160,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     };
     feed.present.check(&trace)?;
     feed.check_cpus(&trace, nr_cpus)?;
+    notes.extend(feed.present.lacks());
     let walker = feed.walker;
     let warm_up = match walker.has_markers() {
         true => "nothing is judged before the end of the snapshot that the trace marks; \
@@ -219,24 +240,11 @@ struct Feed {
     present: Present,
 }
 
-/// Which events the trace has.
-#[derive(Clone, Copy, Debug, Default)]
-struct Present {
-    switch: bool,
-    wakeup: bool,
-    runtime: bool,
-}
-
 impl Sink for Feed {
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
         let record = Record::new(self.events, event);
-        match record.what {
-            What::Switch(_) => self.present.switch = true,
-            What::Wakeup(_) => self.present.wakeup = true,
-            What::Runtime { .. } => self.present.runtime = true,
-            _ => {}
-        }
+        self.present.note(&record);
         self.walker.push(record);
     }
 }
@@ -255,25 +263,6 @@ impl Feed {
                 self.events
             ),
             "name the machine that it was recorded on with --machine, or mend sched_info.txt beside the trace",
-        ))
-    }
-}
-
-impl Present {
-    fn check(self, trace: &Path) -> Result<(), LabError> {
-        let needed = [
-            ("sched_switch", self.switch),
-            ("sched_wakeup", self.wakeup),
-            ("sched_stat_runtime", self.runtime),
-        ];
-        let missing =
-            needed.iter().filter(|(_, present)| !present).map(|(name, _)| *name).collect::<Vec<_>>();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        Err(LabError::new(
-            format!("{}: the trace has no {}", trace.display(), missing.join(", no ")),
-            "record all events of the subsystem sched",
         ))
     }
 }

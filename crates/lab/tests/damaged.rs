@@ -1,10 +1,11 @@
-//! Recordings that have lost lines, or hold them in another order or with other numbers: never the end of the program.
+//! Recordings that have lost lines, or hold them in another order or with other numbers: never the end of the program. And
+//! those of fewer events: what is judged is right, and what is missing is told.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use fairlab_kernel::Generation;
-use fairlab_lab::verify::{VerifyOptions, verify};
+use fairlab_lab::verify::{Agreement, Kind, Share, VerifyOptions, verify};
 use fairlab_sim::rng::Stream;
 
 const RECORDINGS: [(&str, &str); 4] = [
@@ -33,14 +34,12 @@ fn copied(name: &str, to: &Path) -> Vec<String> {
     trace.lines().map(str::to_string).collect()
 }
 
-/// What an agreement or a refusal says when the recording's trace is `lines`.
-fn verified(folder: &Path, lines: &[String], kernel: &str) -> Result<u64, String> {
+/// What comes of the recording where its trace is `lines`, or the refusal.
+fn verified(folder: &Path, lines: &[String], kernel: &str) -> Result<Agreement, String> {
     fs::write(folder.join("trace.txt"), lines.join("\n") + "\n").expect("written");
     let generation = kernel.parse::<Generation>().expect("a kernel");
     let options = VerifyOptions { machine: None, misses: 0, clock_hz: None };
-    verify(folder, &generation, &options)
-        .map(|agreement| agreement.state_set_right)
-        .map_err(|error| error.to_string())
+    verify(folder, &generation, &options).map_err(|error| error.to_string())
 }
 
 fn folder(test: &str, name: &str) -> PathBuf {
@@ -56,6 +55,7 @@ fn lost_lines_are_walked_over() {
             let mut stream = Stream::new(seed, "lost lines");
             let kept = lines.iter().filter(|line| line.starts_with('#') || stream.below(50) > 0);
             let outcome = verified(&folder, &kept.cloned().collect::<Vec<_>>(), kernel);
+            let outcome = outcome.map(|agreement| agreement.state_set_right);
             assert!(matches!(outcome, Ok(1..)), "{name}, seed {seed}: {outcome:?}");
         }
         fs::remove_dir_all(folder).expect("removed");
@@ -85,5 +85,54 @@ fn nonsense_is_answered_in_a_line() {
             }
         }
         fs::remove_dir_all(folder).expect("removed");
+    }
+}
+
+/// What comes of a recording in which the events whose names begin with one of `left_out` were not recorded.
+fn without(left_out: &[&str], name: &str, kernel: &str) -> Agreement {
+    let folder = folder(&format!("without-{}", left_out.first().unwrap_or(&"nothing")), name);
+    let lines = copied(name, &folder);
+    let is_left_out = |line: &String| left_out.iter().any(|event| line.contains(&format!(": {event}")));
+    let kept = lines.iter().filter(|line| !is_left_out(line)).cloned().collect::<Vec<_>>();
+    let agreement = verified(&folder, &kept, kernel).expect("walked");
+    fs::remove_dir_all(folder).expect("removed");
+    agreement
+}
+
+fn share(agreement: &Agreement, kind: Kind) -> Share {
+    agreement.kind(kind).map(|tally| tally.all).unwrap_or_default()
+}
+
+/// `kernel.sched_schedstats` is 0 unless somebody sets it.
+#[test]
+fn what_is_judged_without_schedstats_is_right() {
+    let delays = ["sched_stat_sleep", "sched_stat_blocked", "sched_stat_iowait", "sched_stat_wait"];
+    for (name, kernel, preempts) in [
+        ("5.10-hackbench-4", "debian-5.10", 120),
+        ("6.12-forkstorm-4", "debian-6.12", 100),
+        ("7.2-hackbench-4", "debian-7.2", 60),
+    ] {
+        let agreement = without(&delays, name, kernel);
+        for kind in [Kind::WakeupPreempt, Kind::TickPreempt, Kind::Pick] {
+            let share = share(&agreement, kind);
+            assert!(share.agree * 100 >= share.judged * 98, "{name}: {kind:?} {share:?}");
+        }
+        let judged = share(&agreement, Kind::WakeupPreempt).judged;
+        assert!(judged >= preempts, "{name}: {judged} tests for preemption");
+        assert_eq!(share(&agreement, Kind::DelayedDequeue).judged, 0, "{name}");
+        assert!(agreement.notes.iter().any(|note| note.contains("sched_schedstats was off")), "{name}");
+    }
+}
+
+#[test]
+fn events_that_were_not_recorded_are_told() {
+    let whole = without(&[], "6.12-forkstorm-4", "debian-6.12");
+    assert_eq!(whole.notes.iter().find(|note| note.contains("the trace has no")), None);
+    for event in
+        ["sched_waking", "sched_migrate_task", "sched_process_fork", "sched_wakeup_new", "sched_process_exit"]
+    {
+        let notes = without(&[event], "6.12-forkstorm-4", "debian-6.12").notes;
+        let told = format!("the trace has no {event}");
+        assert!(notes.iter().any(|note| note.contains(&told)), "{event}: {notes:?}");
     }
 }

@@ -27,11 +27,18 @@ const OWN_CHANGES: [(&str, &str); 1] = [("6.6.9noeabfix", "scale-deadline-off-rq
 /// Nothing names a kernel, or the one that is named is not modelled.
 pub(crate) fn of(recording: &Recording, folder: &Path) -> Result<Known, LabError> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let named = recording.release.as_deref().filter(|release| !release.is_empty()).unwrap_or(&name);
+    let release = recording.release.as_deref().filter(|release| !release.is_empty());
+    let named = release.unwrap_or(&name);
     let Some(base) = base(named, recording.source.as_deref().unwrap_or_default()) else {
+        let problem = match release {
+            Some(release) => format!("'{release}' names no modelled kernel"),
+            None => {
+                "nothing says of which kernel it is, nor does its name begin with one".to_string()
+            }
+        };
         return Err(LabError::new(
-            format!("{}: '{named}' names no modelled kernel", folder.display()),
-            "'fairlab kernels list' has those that are; verify one recording with --kernel",
+            format!("{}: {problem}", folder.display()),
+            "'fairlab kernels list' has those that are modelled; verify one recording with --kernel",
         ));
     };
     let (mut wanted, mut left_out) = (base, Vec::new());
@@ -134,7 +141,8 @@ mod tests {
             (Some("kernel"), "v6.6"),
         ] {
             let problem = named(release, "", &[], folder).expect_err("unknown");
-            assert!(problem.contains("names no modelled kernel") && !problem.contains('\n'), "{problem}");
+            let expected = if release.is_some() { "names no modelled kernel" } else { "nothing says" };
+            assert!(problem.contains(expected) && !problem.contains('\n'), "{problem}");
         }
     }
 }

@@ -262,7 +262,8 @@ impl Recording {
                 "no snapshot (sched_debug-start.txt) beside the trace: the state is learned from the trace alone{groups}"
             )
         });
-        let unseen = (self.autogroups_enabled && !self.shows_sessions).then(|| {
+        let has_sessions = self.autogroups_enabled && !self.autogroups.is_empty();
+        let unseen = (has_sessions && !self.shows_sessions).then(|| {
             "autogroups are on, and nothing shows when a task begins a session (a probe of sched_move_task()): \
              tasks are taken to stay in their parents' groups"
                 .to_string()

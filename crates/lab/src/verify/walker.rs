@@ -140,8 +140,10 @@ struct Seen {
     affinity_probe: bool,
     /// Interrupts of other CPUs, with what asks for them.
     preempting_interrupts: bool,
-    /// How long tasks have slept, when they are woken.
+    /// How long tasks have slept, when they are woken (`kernel.sched_schedstats`).
     sleeps_end: bool,
+    /// How long tasks have waited, when they get a CPU (likewise).
+    waits_end: bool,
     /// A probe at `load_balance()`.
     tries_shown: bool,
     /// A probe at `dequeue_entities()`: delayed dequeues are shown.
@@ -226,6 +228,7 @@ impl Walker {
         self.learn_addresses(&record);
         self.seen.preempting_interrupts |= matches!(record.what, What::Interrupts { preempts: true, .. });
         self.seen.sleeps_end |= matches!(record.what, What::SleepEnds(_));
+        self.seen.waits_end |= matches!(record.what, What::WaitEnds(_));
         self.window.push(record);
         if self.window.len() > LOOK_AHEAD {
             self.step();

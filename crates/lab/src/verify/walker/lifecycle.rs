@@ -87,9 +87,7 @@ impl Walker {
         let pending = self.sched.need_resched(target);
         let truth = match self.asks_resched_next(record.cpu, wakeup.pid, target) {
             Some(asks) => Some(asks),
-            None if target == record.cpu => {
-                self.window.on_cpu(target).next().and_then(|next| self.flag_set_here(next))
-            }
+            None if target == record.cpu => self.flag_set_next(target),
             None if self.interrupts_tell() => Some(self.interrupts_next(record.cpu, target)),
             None => self.resched_shown_by(target),
         };

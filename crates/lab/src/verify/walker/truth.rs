@@ -166,6 +166,15 @@ impl Walker {
         }
     }
 
+    /// Whether code of `cpu` sets the flag in what it does now, as its next event shows it.
+    pub(super) fn flag_set_next(&self, cpu: Cpu) -> Option<bool> {
+        let next = self.window.on_cpu(cpu).next()?;
+        match &next.what {
+            What::Switch(switch) => self.asked_before(switch),
+            _ => self.flag_set_here(next),
+        }
+    }
+
     /// Whether a reschedule that another CPU has just asked for is pending on `cpu`: its next event's flag.
     ///
     /// An event may have taken its flags before, so the one after it counts as well. Once the tick has come, or the CPU
@@ -191,12 +200,29 @@ impl Walker {
                 _ => false,
             };
             let is_tick = accounts && record.flags.in_hardirq();
-            if shown.is_some() || is_tick || matches!(record.what, What::Switch(_)) {
+            if let What::Switch(switch) = &record.what {
+                let asked = self.asked_before(switch)?;
+                let by_another = asked && self.queues_another_on(cpu, record.number);
+                return (!by_another).then_some(asked);
+            }
+            if shown.is_some() || is_tick {
                 return Some(false);
             }
             shown = Some(false);
         }
         shown
+    }
+
+    /// Whether a reschedule was asked for before a switch that is the next that its CPU reports; `None` if nothing tells.
+    ///
+    /// The flag is taken back before a switch is reported. The wait that ends is reported while it is set, but only where
+    /// `kernel.sched_schedstats` is on; elsewhere a task that is switched out while it could run on has been asked to leave.
+    fn asked_before(&self, switch: &Switch) -> Option<bool> {
+        match (self.seen.waits_end, self.blocks(switch)) {
+            (true, _) => Some(false),
+            (false, true) => None,
+            (false, false) => Some(true),
+        }
     }
 
     /// Whether another CPU takes a waiting task off `cpu` before the next event there. If a reschedule was pending for it, the
@@ -280,7 +306,10 @@ impl Walker {
             record.flags.in_hardirq() && matches!(record.what, What::Probe(_) | What::OtherProbe)
         };
         let next = self.window.on_cpu(cpu).find(|record| !in_tick(record))?;
-        let pending = next.flags.need_resched();
+        let pending = match &next.what {
+            What::Switch(switch) => self.asked_before(switch)?,
+            _ => next.flags.need_resched(),
+        };
         match next.flags.as_bytes().get(1)? {
             b'n' if !self.rules.lazy_flag => Some(false),
             _ if pending && self.is_queued_on_from_elsewhere(cpu, next.number) => None,

@@ -322,17 +322,23 @@ impl Walker {
         }
     }
 
-    /// Whether a task that is woken had slept on its queue: a probe shows it, or that its sleep is not reported as ended.
+    /// Whether a task that is woken had slept on its queue: a probe shows it, or that its sleep is not reported as ended. Where
+    /// neither is reported of any task, the model's word is taken.
     fn slept_on_queue(&mut self, record: &Record, pid: Pid, task: TaskId) -> bool {
         let cpu = &mut self.cpus[record.cpu.index()];
         let (ended, requeued) = (cpu.sleep_ended.take() == Some(pid), cpu.requeued.take() == Some(pid));
-        let shown = if self.seen.dequeue_probe { requeued } else { !ended };
+        let shown = match (self.seen.dequeue_probe, self.seen.sleeps_end) {
+            (true, _) => requeued,
+            (false, true) => !ended,
+            (false, false) => self.sched.is_delayed(task),
+        };
         let judged_then = self.info(task).is_some_and(|info| std::mem::take(&mut info.stay_shown));
         let may_stay = self.sched.may_delay_dequeues() && self.is_fair(task);
         if may_stay && !self.seen.dequeue_probe && !judged_then {
             let model = self.sched.is_delayed(task);
             let known = self.lag_known(task);
             let verdict = match (known, model == shown) {
+                _ if !self.seen.sleeps_end => Verdict::NotJudged("the trace does not show it"),
                 _ if self.sched.is_on_queue(task) && !model => Verdict::NotJudged("it had not gone to sleep"),
                 (false, _) => Verdict::NotJudged("state before not known"),
                 (true, true) => Verdict::Hit,
