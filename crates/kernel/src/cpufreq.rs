@@ -249,6 +249,25 @@ impl Scheduler {
         }
     }
 
+    /// Leaves the clock that these CPUs share only some of its frequencies.
+    ///
+    /// Kernel: `cpufreq_table_set_inefficient()`, drivers/cpufreq/cpufreq.c; `CPUFREQ_RELATION_E`.
+    pub(crate) fn leave_frequencies(&mut self, cpus: &CpuMask, is_left: impl Fn(u32) -> bool) {
+        let online = *self.topology.online();
+        for policy in
+            self.cpufreq.policies.iter_mut().filter(|policy| policy.domain.cpus.and(&online) == *cpus)
+        {
+            policy.domain.frequencies.retain(|&khz| is_left(khz));
+        }
+    }
+
+    /// The lowest frequency that a CPU's clock can be set to, kHz.
+    #[cfg(test)]
+    pub(crate) fn lowest_frequency(&self, cpu: Cpu) -> u32 {
+        let policy = self.cpufreq.policy_of[cpu.index()].expect("a clock");
+        self.cpufreq.policies[policy].domain.resolve(0)
+    }
+
     /// Kernel: `sugov_should_update_freq()`; only a CPU of the policy may ask (`cpufreq_this_cpu_can_update()`).
     fn sugov_should_update_freq(&self, number: usize, now: Ns) -> bool {
         let policy = &self.cpufreq.policies[number];

@@ -11,7 +11,7 @@ use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::generation::behaviour::Headroom;
 use crate::select::fits_capacity;
-use crate::select::rules::EnergyCost;
+use crate::select::rules::{EnergyCost, InefficientStates};
 
 /// A performance state: what one CPU draws while it runs at this frequency (`struct em_perf_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,15 +82,44 @@ impl EnergyCost {
     }
 }
 
+/// Leaves the states that cost less for each unit of work than every faster one.
+///
+/// Kernel: `em_create_perf_table()`, from v6.9 `em_compute_costs()`, which mark the others, and `em_pd_get_efficient_state()`, which
+/// passes over them.
+fn skip_inefficient(states: &mut Vec<CostedState>) {
+    let mut least = u64::MAX;
+    let mut efficient = states
+        .iter()
+        .rev()
+        .copied()
+        .filter(|state| {
+            let costs_less = state.cost < least;
+            least = least.min(state.cost);
+            costs_less
+        })
+        .collect::<Vec<_>>();
+    efficient.reverse();
+    *states = efficient;
+}
+
 impl CostedDomain {
-    fn new(domain: &PerfDomain, capacity: u64, rule: EnergyCost) -> CostedDomain {
+    fn new(
+        domain: &PerfDomain,
+        capacity: u64,
+        rule: EnergyCost,
+        inefficient: InefficientStates,
+    ) -> CostedDomain {
         let max_khz = domain.states.last().map_or(1, |state| u64::from(state.khz)).max(1);
         let states = domain.states.iter().map(|&state| {
             let performance = capacity * u64::from(state.khz) / max_khz;
             let cost = rule.of_state(state, performance, max_khz);
             CostedState { khz: state.khz.into(), performance, cost }
         });
-        CostedDomain { cpus: domain.cpus, capacity, max_khz, states: states.collect() }
+        let mut states = states.collect::<Vec<_>>();
+        if inefficient == InefficientStates::Skipped {
+            skip_inefficient(&mut states);
+        }
+        CostedDomain { cpus: domain.cpus, capacity, max_khz, states }
     }
 
     /// What the domain takes if its busiest CPU is used to `max_util` and all together to `sum_util`.
@@ -98,7 +127,7 @@ impl CostedDomain {
     /// Kernel: `em_pd_energy()`, from v5.8 `em_cpu_energy()`, include/linux/energy_model.h. Variants: in mW to v5.14, in
     /// uW from v5.15 (7fcc17d0cb12), without a division from v6.9 (1b600da51073); headroom as the
     /// governor's.
-    /// Departs: states that draw more than a faster one are not skipped (v5.16, 8354eb9eb3dd); heat takes nothing.
+    /// Departs: heat takes nothing.
     pub fn energy(&self, rule: EnergyCost, headroom: Headroom, max_util: u64, sum_util: u64) -> u64 {
         let last = self.states.len() - 1;
         let state = match rule {
@@ -123,27 +152,36 @@ impl Scheduler {
     /// Tells what the CPUs draw, after their clocks ([`Scheduler::set_frequency_domains`]). Returns whether tasks can be
     /// placed by it: CPUs differ in capacity, have no threads, and each has a state and a governor.
     ///
-    /// Kernel: `build_perf_domains()`, kernel/sched/topology.c.
+    /// Kernel: `build_perf_domains()`, kernel/sched/topology.c; `em_cpufreq_update_efficiencies()`, kernel/power/energy_model.c. Variants:
+    /// `Used` to v5.15, `Skipped` from v5.16 (8354eb9eb3dd).
     /// Departs: without a limit to the number of domains and states (2048 to v6.7).
     pub fn set_energy_model(&mut self, domains: &[PerfDomain]) -> bool {
         self.energy = None;
         let online = *self.topology.online();
+        let (rule, inefficient) =
+            (self.generation.select.energy_cost, self.generation.select.inefficient_states);
+        let costed = |domain: &PerfDomain| {
+            let cpus = domain.cpus.and(&online);
+            let capacity = cpus.lowest().map(|cpu| self.arch_scale_cpu_capacity(cpu).max(1))?;
+            let domain = PerfDomain { cpus, states: domain.states.clone() };
+            Some(CostedDomain::new(&domain, capacity, rule, inefficient))
+        };
+        let mut costed = domains.iter().filter_map(costed).collect::<Vec<_>>();
+        if inefficient == InefficientStates::Skipped {
+            for domain in costed.iter().filter(|domain| !domain.states.is_empty()) {
+                let is_left = |khz: u32| domain.states.iter().any(|state| state.khz == u64::from(khz));
+                self.leave_frequencies(&domain.cpus, is_left);
+            }
+        }
         let known = |cpu: Cpu| {
             let has_states =
-                domains.iter().any(|domain| domain.cpus.contains(cpu) && !domain.states.is_empty());
+                costed.iter().any(|domain| domain.cpus.contains(cpu) && !domain.states.is_empty());
             has_states && self.has_governor(cpu)
         };
         let first = online.lowest().and_then(|cpu| self.domains.of_cpu(cpu).sd_asym_cpucapacity);
         if first.is_none() || self.topology.has_smt() || !online.iter().all(known) {
             return false;
         }
-        let rule = self.generation.select.energy_cost;
-        let costed = |domain: &PerfDomain| {
-            let cpus = domain.cpus.and(&online);
-            let capacity = cpus.lowest().map(|cpu| self.arch_scale_cpu_capacity(cpu).max(1))?;
-            Some(CostedDomain::new(&PerfDomain { cpus, states: domain.states.clone() }, capacity, rule))
-        };
-        let mut costed = domains.iter().filter_map(costed).collect::<Vec<_>>();
         costed.sort_by_key(|domain| std::cmp::Reverse(domain.cpus.lowest()));
         self.energy = Some(Box::new(EnergyModel { domains: costed }));
         true
@@ -172,7 +210,7 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use fairlab_event::Ns;
 
     use super::*;
@@ -183,7 +221,12 @@ mod tests {
     /// A domain like a phone's small CPUs: twice the speed at thrice the power.
     fn domain(rule: EnergyCost) -> CostedDomain {
         let states = vec![PerfState::of_milliwatts(500_000, 50), PerfState::of_milliwatts(1_000_000, 150)];
-        CostedDomain::new(&PerfDomain { cpus: CpuMask::first(4), states }, 400, rule)
+        CostedDomain::new(
+            &PerfDomain { cpus: CpuMask::first(4), states },
+            400,
+            rule,
+            InefficientStates::Skipped,
+        )
     }
 
     #[test]
@@ -215,11 +258,63 @@ mod tests {
         let states = states.map(|(khz, microwatts)| PerfState { khz, microwatts }).to_vec();
         let model = PerfDomain { cpus: CpuMask::first(4), states };
         let costs = |rule| {
-            let costed = CostedDomain::new(&model, 445, rule);
+            let costed = CostedDomain::new(&model, 445, rule, InefficientStates::Skipped);
             costed.states.into_iter().map(|state| state.cost).collect::<Vec<_>>()
         };
         assert_eq!(costs(EnergyCost::Microwatts), [56_160, 65_910, 87_750, 112_710], "6.1");
         assert_eq!(costs(EnergyCost::PerPerformance), [1270, 1484, 1973, 2532], "6.12");
+    }
+
+    /// What Debian's 6.1 printed of a big CPU with states that cost more than faster ones (1024 of 1024), and the frequencies that its
+    /// governor was seen to set.
+    #[test]
+    fn states_that_cost_more_than_a_faster_one_are_skipped() {
+        let states = [
+            (300_000, 53_003),
+            (652_800, 116_009),
+            (825_600, 136_014),
+            (979_200, 163_016),
+            (1_113_600, 183_009),
+            (1_267_200, 221_029),
+        ];
+        let states = states.map(|(khz, microwatts)| PerfState { khz, microwatts }).to_vec();
+        let model = PerfDomain { cpus: CpuMask::first(2), states };
+        let left = |inefficient| {
+            let costed = CostedDomain::new(&model, 1024, EnergyCost::Microwatts, inefficient);
+            costed.states.into_iter().map(|state| state.khz).collect::<Vec<_>>()
+        };
+        assert_eq!(left(InefficientStates::Skipped), [1_113_600, 1_267_200]);
+        assert_eq!(left(InefficientStates::Used).len(), 6);
+    }
+
+    /// What a little work costs where the slowest state is the dearest for each unit of it, and the frequency that is set for that.
+    pub(crate) fn a_little_work(kernel: &str) -> u64 {
+        let mut bed = Bed::with_energy_model(kernel);
+        let clock = |cpus: &str| FrequencyDomain {
+            cpus: CpuMask::parse_list(cpus).expect("a list"),
+            frequencies: vec![250_000, 1_000_000],
+            rate_limit: Ns(1 << 50),
+            fast_switch: true,
+        };
+        bed.scheduler.set_frequency_domains(vec![clock("0-3"), clock("4-5")]);
+        let states = [(250_000, 100), (1_000_000, 200)]
+            .map(|(khz, milliwatts)| PerfState::of_milliwatts(khz, milliwatts));
+        let domain = |cpus: &str| PerfDomain {
+            cpus: CpuMask::parse_list(cpus).expect("a list"),
+            states: states.to_vec(),
+        };
+        assert!(bed.scheduler.set_energy_model(&[domain("0-3"), domain("4-5")]));
+        let least = bed.scheduler.lowest_frequency(Cpu(0));
+        let Scheduler { energy, generation, .. } = &bed.scheduler;
+        let domain = &energy.as_deref().expect("a model").domains[0];
+        domain.energy(generation.select.energy_cost, Headroom::OnUtilization, 10, 10) << 32 | u64::from(least)
+    }
+
+    #[test]
+    fn what_is_skipped_is_not_set_either() {
+        let [before, after] = ["v5.15", "v5.16"].map(a_little_work);
+        assert_eq!((before as u32, after as u32), (250_000, 1_000_000));
+        assert!(before >> 32 > after >> 32, "{before:x} {after:x}");
     }
 
     #[test]

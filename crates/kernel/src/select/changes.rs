@@ -5,8 +5,9 @@
 use super::rules::{
     AffineIdle, Asymmetric, Cluster, CoreScan, EnergyAware, EnergyCandidates, EnergyCost, EnergyGain,
     EnergyUtil, ForkNuma, IdleAverage, IdleEnds, IdleMask, IdlestCounts, IdlestGroup, IdlestLoad, IdlestSelf,
-    IdlestTie, KthreadStacking, LeavingWakee, OwnEstimate, RecentUsed, ScanCost, ScanCounts, ScanIdleTime,
-    ScanStart, SchedIdleCpu, SelectRules, SiblingScan, SyncAlone, WakeList, WakeListAllowed, WakeLoad,
+    IdlestTie, InefficientStates, KthreadStacking, LeavingWakee, OwnEstimate, RecentUsed, ScanCost,
+    ScanCounts, ScanIdleTime, ScanStart, SchedIdleCpu, SelectRules, SiblingScan, SyncAlone, WakeList,
+    WakeListAllowed, WakeLoad,
 };
 use crate::balance::{BalanceEffect, NumaAllowance};
 use crate::domain::{DomainEffect, NumaImbalance};
@@ -77,6 +78,8 @@ pub enum SelectEffect {
     EnergyUtil(EnergyUtil),
     /// Another [`EnergyCost`].
     EnergyCost(EnergyCost),
+    /// Another [`InefficientStates`].
+    InefficientStates(InefficientStates),
     /// Another [`IdleMask`].
     IdleMask(IdleMask),
 }
@@ -116,6 +119,7 @@ impl SelectEffect {
             SelectEffect::EnergyGain(rule) => rules.energy_gain = rule,
             SelectEffect::EnergyUtil(rule) => rules.energy_util = rule,
             SelectEffect::EnergyCost(rule) => rules.energy_cost = rule,
+            SelectEffect::InefficientStates(rule) => rules.inefficient_states = rule,
             SelectEffect::IdleMask(rule) => rules.idle_mask = rule,
         }
     }
@@ -154,6 +158,7 @@ impl SelectEffect {
             SelectEffect::EnergyGain(rule) => ("energy gain", rule.describe()),
             SelectEffect::EnergyUtil(rule) => ("energy util", rule.describe()),
             SelectEffect::EnergyCost(rule) => ("energy cost", rule.describe()),
+            SelectEffect::InefficientStates(rule) => ("inefficient states", rule.describe()),
             SelectEffect::IdleMask(rule) => ("idle mask", rule.describe()),
         }
     }
@@ -194,6 +199,7 @@ impl SelectRules {
             SelectEffect::EnergyGain(self.energy_gain),
             SelectEffect::EnergyUtil(self.energy_util),
             SelectEffect::EnergyCost(self.energy_cost),
+            SelectEffect::InefficientStates(self.inefficient_states),
             SelectEffect::IdleMask(self.idle_mask),
         ]
         .into_iter()
@@ -327,7 +333,7 @@ pub const SELECT_CHANGES: &[Change] = &[
         rule!(ScanStart, AfterTarget),
     ]),
     change("8354eb9eb3dd", "energy-inefficient", (5, 16), "PM: EM: Allow skipping inefficient states", &[
-        Effect::NotModelled("performance states that draw more than a faster one, which governor and estimate then skip"),
+        rule!(InefficientStates, Skipped),
     ]),
     change("8b4e74ccb582", "kthread-in-task", (5, 17), "sched/fair: Fix detection of per-CPU kthreads waking a task", &[
         rule!(KthreadStacking, TaskContext),

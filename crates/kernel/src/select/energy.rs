@@ -246,7 +246,7 @@ pub(super) mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (random >> 33) % limit
         };
-        (0..600).fold(0u64, |digest, _| {
+        (0..1800).fold(0u64, |digest, _| {
             let used = [0; 6].map(|_: u64| below(3) * below(200));
             let (mut bed, sleeper) = asleep(kernel, below(6) as u32, 1 + below(300), used);
             // Some have slept for a while: their estimate is more than their average.
@@ -258,11 +258,6 @@ pub(super) mod tests {
             let decision = bed.select(sleeper, 4, false);
             digest.wrapping_mul(31).wrapping_add(decision.cpu.0.into())
         })
-    }
-
-    /// A tie but for rounding: a small CPU or a big one.
-    pub(crate) fn near_tie(kernel: &str) -> u64 {
-        placed(kernel, 2, 326, [0, 70, 60, 28, 286, 30]).0.into()
     }
 
     #[test]

@@ -297,6 +297,14 @@ behaviours! {
         PerPerformance = "in uW for each unit of performance, without a division",
     }
 
+    /// Whether performance states are used that cost as much for each unit of work as a faster one, or more.
+    InefficientStates {
+        /// Yes.
+        Used = "used as any other",
+        /// By governor and estimate.
+        Skipped = "skipped by governor and estimate",
+    }
+
     /// Whether idle CPUs are marked in a mask.
     IdleMask {
         /// No.
@@ -371,6 +379,8 @@ pub struct SelectRules {
     pub energy_util: EnergyUtil,
     /// See [`EnergyCost`].
     pub energy_cost: EnergyCost,
+    /// See [`InefficientStates`].
+    pub inefficient_states: InefficientStates,
     /// See [`IdleMask`].
     pub idle_mask: IdleMask,
 }
@@ -409,6 +419,7 @@ impl SelectRules {
         energy_gain: EnergyGain::Sixteenth,
         energy_util: EnergyUtil::Alike,
         energy_cost: EnergyCost::Milliwatts,
+        inefficient_states: InefficientStates::Used,
         idle_mask: IdleMask::None,
     };
 }

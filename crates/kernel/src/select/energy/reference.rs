@@ -29,6 +29,8 @@ struct Era {
     roomier: bool,
     /// For time, the task's estimate is added to what its CPU is used without it.
     apart: bool,
+    /// States that cost more than a faster one are passed over.
+    skips: bool,
     /// A runnable real-time task asks for full speed.
     real_time: bool,
     saves: Saves,
@@ -57,6 +59,7 @@ const V5_0: Era = Era {
     roomier: false,
     apart: false,
     real_time: false,
+    skips: false,
     saves: Saves::SixteenthOfPrev,
     cost: Cost::Milliwatts,
 };
@@ -70,7 +73,7 @@ const V5_4: Era = Era {
 };
 const V5_15: Era =
     Era { kernel: "v5.15", any_cpu: false, counted: true, apart: true, cost: Cost::Microwatts, ..V5_4 };
-const V6_2: Era = Era { kernel: "v6.2", roomier: true, saves: Saves::Anything, ..V5_15 };
+const V6_2: Era = Era { kernel: "v6.2", roomier: true, skips: true, saves: Saves::Anything, ..V5_15 };
 const V6_12: Era = Era { kernel: "v6.12", cost: Cost::PerPerformance, ..V6_2 };
 
 /// A machine: what each CPU is used to, what the task uses and is expected to, where it slept, where it may run.
@@ -123,7 +126,9 @@ impl Situation {
             (Cost::PerPerformance, 1) => [(223, 1345), (334, 1197), (446, 2017)],
             (Cost::PerPerformance, _) => [(512, 2343), (768, 2083), (1024, 3515)],
         };
-        let cost = states.iter().find(|state| state.0 >= wanted).unwrap_or(&states[2]).1;
+        // The slowest costs more than the next.
+        let states = &states[usize::from(era.skips)..];
+        let cost = states.iter().find(|state| state.0 >= wanted).unwrap_or(&states[states.len() - 1]).1;
         if era.cost == Cost::PerPerformance { cost * sum } else { cost * sum / capacity }
     }
 
