@@ -422,6 +422,18 @@ impl Walker {
         }
     }
 
+    /// A new task, or one that was taken from another CPU, joins a queue of `cpu` while what runs there is in a group: queues above
+    /// that are charged without a word, and by how much decides where it is placed.
+    pub(super) fn follow_unprinted_clock(&mut self, record: &Record, cpu: Cpu) {
+        let curr = self.sched.curr(cpu);
+        let in_group = self.by_lag && self.is_fair(curr) && self.sched.levels(curr).len() > 1;
+        let told =
+            self.points_shown || self.clocks_shown || self.cpus[record.cpu.index()].charged == Some(cpu);
+        if let (true, false, Some(ahead)) = (in_group, told, self.cpus[cpu.index()].clock_ahead) {
+            self.advance_until(cpu, record.time, ahead);
+        }
+    }
+
     /// A CPU balances: first it ages what sleepers left on its queues (`update_blocked_averages()`). Where a task runs, its
     /// charges and the tick do so as well for its own queues; what it does for the others counts where groups' weights are the
     /// model's own, for what a task left on one CPU is part of its group's weight on all. Left out where another weight is

@@ -68,6 +68,7 @@ impl Walker {
         let (entity, orig) = (self.sched.task_entity(task), self.queue_of(task));
         let queue = self.sched.task_queue_on(task, target);
         self.follow_clock(record, target);
+        self.follow_unprinted_clock(record, target);
         self.charge_departed(record, target);
         let told = self.learn_clock_of_join(record, task, queue);
         let known = match self.by_lag {

@@ -203,6 +203,7 @@ impl Walker {
             self.prepare_enqueue(by, task, dest);
             let (entity, queue) = (self.sched.task_entity(task), self.queue_of(task));
             self.follow_clock(record, dest);
+            self.follow_unprinted_clock(record, dest);
             self.charge_departed(record, dest);
             let told = self.learn_clock_of_join(record, task, queue) && self.clock_told(queue);
             let known = match self.by_lag {
