@@ -40,6 +40,14 @@ impl Scheduler {
         self.sums_of_groups(&Attempt { extent: self.extent_found(&attempt), ..attempt })
     }
 
+    /// A task of `cpu` is on its way off its queues and counted there until that is done: for questions only, as it is on none
+    /// of them any more.
+    pub fn count_leaving(&mut self, cpu: Cpu) {
+        let root = self.rqs[cpu.index()].cfs;
+        self.rqs[cpu.index()].nr_running += 1;
+        self.cfs_mut(root).h_nr_running += 1;
+    }
+
     /// The CPUs of the groups of a domain, in the same order.
     pub fn group_spans(&self, cpu: Cpu, level: usize) -> impl Iterator<Item = CpuMask> {
         self.domains.groups(self.domain_id(cpu, level)).map(|id| self.domains.group(id).span)
@@ -365,6 +373,9 @@ mod tests {
         bed.at(0);
         let now = bed.scheduler.groups_seen(Cpu(2), 0, idle);
         assert_eq!(tasks(&now), [0, 0, 1, 0]);
+        let mut leaving = bed.scheduler.clone();
+        leaving.count_leaving(Cpu(1));
+        assert_eq!(tasks(&leaving.groups_seen(Cpu(2), 0, idle)), [0, 0, 1, 1]);
         assert_eq!(bed.scheduler.decide_balance(Cpu(2), 0, idle).group, None);
         assert_eq!((taken_from(&bed, now), taken_from(&bed, Vec::new())), (None, None));
         assert_eq!(taken_from(&bed, busy.clone()), Some(Cpu(1)), "as it has seen them");

@@ -301,6 +301,7 @@ impl Walker {
             self.learn_requeue_clock(&record);
             self.requeue_after_charge(record.cpu);
         }
+        self.leave_until(&record);
         self.walk(&record);
         self.follow_steps(&record);
         self.reconsider_selections(&record);

@@ -22,8 +22,8 @@ use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::judging::yes_no;
 use super::{CPUS_CHANGE, Judged, Walker};
-pub(super) use looking::Looking;
 use looking::{Found, mode_of};
+pub(super) use looking::{Leaving, Looking};
 use moves::{Batch, Occasion};
 
 /// What an average began with is forgotten after so long: `LOAD_AVG_MAX_N` periods of 2^20 ns.

@@ -11,7 +11,7 @@ use fairlab_kernel::{GroupId, Policy, TaskId, Vruntime};
 use super::super::probe::Probe;
 use super::Walker;
 use super::affinity::Affinity;
-use super::balancing::{Balancing, Looking};
+use super::balancing::{Balancing, Leaving, Looking};
 use super::bandwidth::Returning;
 use super::judging::Joining;
 use super::selections::Doubt;
@@ -319,6 +319,10 @@ pub(super) struct CpuInfo {
     pub looking: Option<Looking>,
     /// When it last reported anything.
     pub reported_at: Ns,
+    /// Its task had left its queues, or was to, before its last report.
+    pub was_blocked: bool,
+    /// Its task is about to leave its queues.
+    pub leaving: Option<Leaving>,
     /// Code on it leaves this wakeup to another CPU.
     pub leaves_wakeup: Option<(Pid, Cpu)>,
 }

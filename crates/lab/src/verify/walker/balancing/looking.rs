@@ -50,6 +50,18 @@ impl Looking {
     }
 }
 
+/// A task that has been charged for the last time, and is to leave its queues.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Leaving {
+    /// The last step of that that is shown.
+    last: Ns,
+    /// When it is likely not to be counted any more, and when it is not in any case.
+    at: Ns,
+    until: Ns,
+    /// The former has come.
+    left: bool,
+}
+
 /// What a group was, in order, each since when.
 type Seen = Vec<(Ns, SgLbStats)>;
 
@@ -61,6 +73,8 @@ pub(super) struct Found {
     in_turn: Option<BalanceDecision>,
     /// What it does if every CPU has just computed what other classes leave of it.
     computed: Option<BalanceDecision>,
+    /// What it does if tasks that leave have done so sooner or later than is likely.
+    otherwise: Vec<BalanceDecision>,
 }
 
 impl Found {
@@ -88,7 +102,7 @@ impl Found {
     /// What it may do.
     pub fn all(&self) -> impl Iterator<Item = &BalanceDecision> {
         let states = self.states.iter().map(|(_, decision)| decision);
-        self.in_turn.iter().chain(states).chain(&self.computed)
+        self.in_turn.iter().chain(states).chain(&self.computed).chain(&self.otherwise)
     }
 
     /// Whether it may do so.
@@ -98,28 +112,50 @@ impl Found {
 }
 
 impl Walker {
+    /// Before an event: tasks that have been charged for the last time have left their queues by then, and CPUs that look find
+    /// that.
+    pub(in super::super) fn leave_until(&mut self, record: &Record) {
+        let here = &mut self.cpus[record.cpu.index()];
+        here.was_blocked = here.blocked;
+        for index in 0..self.cpus.len() {
+            let Some(leaving) = &mut self.cpus[index].leaving else { continue };
+            let (at, until) = (leaving.at, leaving.until);
+            if at <= record.time && !std::mem::replace(&mut leaving.left, at <= record.time) {
+                self.look_again(Cpu(index as u32), at, None);
+            }
+            self.cpus[index].leaving.take_if(|_| until <= record.time);
+        }
+    }
+
     /// After an event: its CPU may begin to look for something to take, and CPUs that do may find another state.
     pub(in super::super) fn look_around(&mut self, record: &Record) {
         let here = record.cpu;
+        let info = &self.cpus[here.index()];
+        let left = matches!(record.what, What::Runtime { .. }) && info.blocked && !info.was_blocked;
+        let leaving = if left { self.leaves(record) } else { None };
+        let left = leaving.as_ref().map(|leaving| (here, leaving.at));
+        if leaving.is_some() && self.selection_shown {
+            self.cpus[here.index()].leaving = leaving;
+        }
         if !self.is_aside(record, here) {
             self.cpus[here.index()].looking = self.begins_to_look(record);
         } else if let Some(looking) = &mut self.cpus[here.index()].looking {
             looking.takes |= is_of_another(record);
         }
         if changes_queues(&record.what) {
-            self.look_again(record);
+            let change = self.queued_at(record).or(left);
+            self.look_again(here, record.time, change);
         }
         self.cpus[here.index()].reported_at = record.time;
     }
 
-    /// A queue has changed: CPUs that look find another state.
-    fn look_again(&mut self, record: &Record) {
-        let change = self.changes_at(record);
+    /// Code on `here` has changed a queue: other CPUs that look find another state.
+    fn look_again(&mut self, here: Cpu, time: Ns, change: Option<(Cpu, Ns)>) {
         for index in 0..self.cpus.len() {
             let Some(mut looking) = self.cpus[index].looking.take() else { continue };
-            let starts_late = looking.report.1.since(record.time) > LOOKS_MAX;
-            if index != record.cpu.index() && !starts_late && !looking.takes {
-                self.look(&mut looking, record.time, change);
+            let starts_late = looking.report.1.since(time) > LOOKS_MAX;
+            if index != here.index() && !starts_late && !looking.takes {
+                self.look(&mut looking, time, change);
             }
             self.cpus[index].looking = Some(looking);
         }
@@ -217,27 +253,41 @@ impl Walker {
         seen
     }
 
-    /// The queue that an event tells to have changed, and when that was, where it is not then. A woken task has been queued
-    /// before that is reported, after its CPU's last report. One that leaves its queue has been charged; from when on it is not
-    /// counted there any more is not shown, but it is before the CPU's next report.
-    fn changes_at(&self, record: &Record) -> Option<(Cpu, Ns)> {
-        let here = record.cpu;
-        let queued = match &record.what {
-            What::Wakeup(wakeup) | What::WakeupNew(wakeup) => Some(wakeup.target_cpu),
-            What::Probe(probe) if probe.at == At::WakeupPreempt => probe.cpu(),
-            _ => None,
+    /// Where an event tells that a woken task has been queued, and when that was: before that is reported, after its CPU's last
+    /// report.
+    fn queued_at(&self, record: &Record) -> Option<(Cpu, Ns)> {
+        let queue = match &record.what {
+            What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu,
+            What::Probe(probe) if probe.at == At::WakeupPreempt => probe.cpu()?,
+            _ => return None,
         };
-        if let Some(queue) = queued {
-            return Some((queue, middle(self.cpus[here.index()].reported_at, record.time)));
+        Some((queue, middle(self.cpus[record.cpu.index()].reported_at, record.time)))
+    }
+
+    /// A CPU whose task leaves its queue has reported the charge: from when on it is not counted there any more. That is not
+    /// shown, but it is after the last step of taking it off that is, and before the CPU's next report.
+    fn leaves(&self, record: &Record) -> Option<Leaving> {
+        let here = record.cpu;
+        if self.sched.is_delayed(self.sched.curr(here)) {
+            return None;
         }
-        let leaves = matches!(record.what, What::Runtime { .. }) && self.cpus[here.index()].blocked;
-        let next = self.window.on_cpu(here).find(|next| !self.is_aside(next, here)).filter(|_| leaves)?;
-        Some((here, middle(record.time, next.time)))
+        let mut last = record.time;
+        for next in self.window.on_cpu(here).filter(|next| !self.is_aside(next, here)) {
+            match &next.what {
+                What::Probe(probe) if is_step_of_leaving(probe.at) => last = next.time,
+                _ => {
+                    let (at, until) = (middle(last, next.time), next.time);
+                    return Some(Leaving { last, at, until, left: false });
+                }
+            }
+        }
+        None
     }
 
     fn look(&self, looking: &mut Looking, time: Ns, change: Option<(Cpu, Ns)>) {
-        let finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
+        let mut finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
         let (cpu, idle) = (looking.cpu, looking.idle);
+        self.count_leaving(&mut finds, cpu, |leaving| !leaving.left);
         for level in 0..finds.nr_domains(cpu) {
             let sums = finds.groups_seen(cpu, level, idle);
             if looking.seen.len() <= level {
@@ -252,6 +302,21 @@ impl Walker {
         }
         if let Some(decision) = self.decide(&finds, looking) {
             looking.found.add(time, decision);
+        }
+        let uncertain = |leaving: &Leaving| (leaving.last..=leaving.until).contains(&time);
+        if self.cpus.iter().filter_map(|info| info.leaving.as_ref()).any(uncertain) {
+            let mut finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
+            self.count_leaving(&mut finds, cpu, |leaving| leaving.left == uncertain(leaving));
+            looking.found.otherwise.extend(self.decide(&finds, looking));
+        }
+    }
+
+    /// Tasks of other CPUs than the one that looks are counted where they are about to leave.
+    fn count_leaving(&self, finds: &mut Scheduler, cpu: Cpu, counts: impl Fn(&Leaving) -> bool) {
+        for (index, info) in self.cpus.iter().enumerate().filter(|(index, _)| *index != cpu.index()) {
+            if info.leaving.as_ref().is_some_and(&counts) {
+                finds.count_leaving(Cpu(index as u32));
+            }
         }
     }
 
@@ -369,6 +434,14 @@ fn is_of_another(record: &Record) -> bool {
     let What::Probe(probe) = &record.what else { return false };
     let traced = matches!(probe.at, At::ReweightTracepoint | At::DeadlineTracepoint);
     traced && probe.cpu().is_some_and(|cpu| cpu != record.cpu)
+}
+
+/// Whether a probe stands where a task is taken off its queues, before it is not counted any more.
+fn is_step_of_leaving(at: At) -> bool {
+    matches!(
+        at,
+        At::DequeueEntity | At::DequeueEntities | At::ReweightEntity | At::AverageReturn | At::Remove
+    )
 }
 
 fn changes_queues(what: &What) -> bool {
