@@ -32,9 +32,7 @@ pub(crate) fn of(recording: &Recording, folder: &Path) -> Result<Known, LabError
     let Some(base) = base(named, recording.source.as_deref().unwrap_or_default()) else {
         let problem = match release {
             Some(release) => format!("'{release}' names no modelled kernel"),
-            None => {
-                "nothing says of which kernel it is, nor does its name begin with one".to_string()
-            }
+            None => "nothing says of which kernel it is, nor does its name begin with one".to_string(),
         };
         return Err(LabError::new(
             format!("{}: {problem}", folder.display()),
