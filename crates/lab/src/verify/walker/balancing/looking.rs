@@ -120,7 +120,8 @@ impl Walker {
         for index in 0..self.cpus.len() {
             let Some(leaving) = &mut self.cpus[index].leaving else { continue };
             let (at, until) = (leaving.at, leaving.until);
-            if at <= record.time && !std::mem::replace(&mut leaving.left, at <= record.time) {
+            if at <= record.time && !leaving.left {
+                leaving.left = true;
                 self.look_again(Cpu(index as u32), at, None);
             }
             self.cpus[index].leaving.take_if(|_| until <= record.time);
