@@ -93,29 +93,25 @@ fn two_runs_of_bookworms_kernel_are_the_same() {
     assert_eq!((&first["status"], &first["mode"]), (&Value::from(0), &Value::from("deterministic")));
     assert_eq!(first["dropped"], Value::from(0));
     assert!(first["output"].as_str().is_some_and(|output| output.contains("Time: ")), "{}", first["output"]);
-    let verify = Command::new(env!("CARGO_BIN_EXE_fairlab"))
-        .args(["verify", "--kernel", "debian-6.1", "--format", "json"])
-        .arg(folder.join("first"))
-        .output();
-    let verified = json(&verify.expect("run"));
-    let picks =
-        verified["decisions"].as_array().and_then(|kinds| kinds.iter().find(|kind| kind["kind"] == "pick"));
-    let (judged, agree) = picks
-        .map_or((0, 0), |pick| (pick["judged"].as_u64().unwrap_or(0), pick["agree"].as_u64().unwrap_or(0)));
+    let (judged, agree) = counts(&verified(&folder.join("first"), "debian-6.1", "pick"));
     assert!(judged > 100 && agree * 100 >= judged * 98, "{agree} of {judged}");
     fs::remove_dir_all(folder).expect("removed");
 }
 
-/// How many decisions of a kind and case were judged, and how many of them agree.
-fn agreement(folder: &Path, kernel: &str, kind: &str, case: &str) -> (u64, u64) {
+/// What a recording's verification says of a kind of decision.
+fn verified(folder: &Path, kernel: &str, kind: &str) -> Value {
     let verify = Command::new(env!("CARGO_BIN_EXE_fairlab"))
         .args(["verify", "--kernel", kernel, "--format", "json"])
         .arg(folder)
         .output();
     let verified = json(&verify.expect("run"));
     let kinds = verified["decisions"].as_array().expect("a list");
-    let found = kinds.iter().find(|known| known["kind"] == kind).map(|known| &known["cases"][case]);
-    let number = |name: &str| found.and_then(|found| found[name].as_u64()).unwrap_or(0);
+    kinds.iter().find(|known| known["kind"] == kind).cloned().unwrap_or_default()
+}
+
+/// How many of these decisions were judged, and how many of them agree.
+fn counts(decisions: &Value) -> (u64, u64) {
+    let number = |name: &str| decisions[name].as_u64().unwrap_or(0);
     (number("judged"), number("agree"))
 }
 
@@ -156,7 +152,8 @@ fn two_runs_on_a_board_are_the_same_and_go_by_energy() {
     assert_eq!((&first["digest"], &first["status"]), (&second["digest"], &Value::from(0)));
     let console = fs::read_to_string(folder.join("first/console.txt")).expect("a console");
     assert!(console.contains("sched_energy_set: starting EAS"), "{console}");
-    let (judged, agree) = agreement(&folder.join("first"), "debian-5.10", "wakeup_cpu", "by energy");
+    let wakeups = verified(&folder.join("first"), "debian-5.10", "wakeup_cpu");
+    let (judged, agree) = counts(&wakeups["cases"]["by energy"]);
     assert!(judged > 30 && agree * 100 >= judged * 90, "{agree} of {judged}");
     fs::remove_dir_all(folder).expect("removed");
 }

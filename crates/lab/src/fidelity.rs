@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use figures::{Counts, Fall, Figure, Figures};
 
-use crate::verify::{Agreement, Recording, VerifyOptions, holds_trace, kernel_of, verify};
+use crate::verify::{Agreement, Recording, VerifyOptions, holds_trace, told_kernel, verify};
 use crate::{LabError, Progress, workers};
 
 /// How deep below the given folder recordings are looked for.
@@ -177,15 +177,15 @@ fn judge_all(
 }
 
 fn judge(path: &Path, misses: usize) -> Outcome {
-    let recording = match Recording::open(path) {
+    let options = VerifyOptions { machine: None, misses, clock_hz: None };
+    let mut recording = match Recording::open(path) {
         Ok(recording) => recording,
         Err(error) => return Outcome::Unreadable(error),
     };
-    let known = match kernel_of(&recording, path) {
+    let known = match told_kernel(&mut recording, path, &options) {
         Ok(known) => known,
         Err(error) => return Outcome::UnknownKernel(error),
     };
-    let options = VerifyOptions { machine: None, misses, clock_hz: None };
     match verify(path, &known.generation, &options) {
         Ok(agreement) => Outcome::Judged(Box::new(agreement), known.left_out),
         Err(error) => Outcome::Unreadable(error),

@@ -30,12 +30,12 @@ use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 use crate::LabError;
 use contradiction::caught;
 use hierarchy::{Evidence, Hierarchy};
+use kernel::of as kernel_of;
 use present::Present;
 use record::Record;
 use walker::Walker;
 
 pub use kernel::Known as KnownKernel;
-pub(crate) use kernel::of as kernel_of;
 pub(crate) use recording::{CgroupLine, Recording, TaskLine, holds_trace};
 pub(crate) use sched_info::list;
 pub use tally::{Baseline, Kind, KindTally, Miss, Share};
@@ -89,16 +89,24 @@ impl Agreement {
 ///
 /// # Errors
 /// There is no readable trace; nothing names a kernel, or the one that is named is not modelled.
-pub fn recorded_kernel(path: &Path) -> Result<KnownKernel, LabError> {
-    let mut recording = Recording::open(path)?;
-    if recording.release.is_none() {
+pub fn recorded_kernel(path: &Path, options: &VerifyOptions) -> Result<KnownKernel, LabError> {
+    told_kernel(&mut Recording::open(path)?, path, options)
+}
+
+/// The same of a recording that has been opened.
+pub(crate) fn told_kernel(
+    recording: &mut Recording,
+    path: &Path,
+    options: &VerifyOptions,
+) -> Result<KnownKernel, LabError> {
+    // What comes through a pipe can be read once.
+    if recording.release.is_none() && path != Path::new("-") {
         let mut told = Release::default();
-        read_path(&recording.trace, &ReadOptions::default(), &mut told)
-            .map_err(|error| unreadable(&recording.trace, &error))?;
+        read_trace(&recording.trace, options, &mut told)?;
         recording.release = Some(told.0);
     }
     // A trace that stands alone lies in a folder of any name.
-    kernel_of(&recording, path)
+    kernel_of(recording, path)
 }
 
 /// The release that a trace itself tells (perf.data, trace.dat).
@@ -192,9 +200,13 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
 /// The groups that the trace itself tells of.
 fn hierarchy(trace: &Path, options: &VerifyOptions) -> Result<Hierarchy, LabError> {
     let mut evidence = Evidence::default();
-    let read_options = ReadOptions { clock_hz: options.clock_hz, ..ReadOptions::default() };
-    read_path(trace, &read_options, &mut evidence).map_err(|error| unreadable(trace, &error))?;
+    read_trace(trace, options, &mut evidence)?;
     Ok(evidence.conclude())
+}
+
+fn read_trace(trace: &Path, options: &VerifyOptions, sink: &mut dyn Sink) -> Result<(), LabError> {
+    let read_options = ReadOptions { clock_hz: options.clock_hz, ..ReadOptions::default() };
+    read_path(trace, &read_options, sink).map(drop).map_err(|error| unreadable(trace, &error))
 }
 
 fn machine(recording: &Recording, options: &VerifyOptions) -> Result<(Topology, Ns), LabError> {

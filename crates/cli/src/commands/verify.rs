@@ -16,12 +16,12 @@ use crate::error::CliError;
 use crate::output;
 
 pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
-    let kernel = match &args.kernel {
-        Some(name) => KnownKernel { generation: asked_for(name)?, left_out: Vec::new() },
-        None => recorded_kernel(&args.recording)?,
-    };
     let machine = args.machine.as_deref().map(machines::find).transpose()?;
     let options = VerifyOptions { machine, misses: args.misses, clock_hz: args.clock_hz };
+    let kernel = match &args.kernel {
+        Some(name) => KnownKernel { generation: asked_for(name)?, left_out: Vec::new() },
+        None => recorded_kernel(&args.recording, &options)?,
+    };
     let agreement = verify(&args.recording, &kernel.generation, &options)?;
     let shown = agreement.trace.display();
     for count in

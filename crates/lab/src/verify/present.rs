@@ -38,8 +38,8 @@ impl Present {
         match &record.what {
             What::Switch(switch) => {
                 self.switches += 1;
-                let has_ended = [TaskState::DEAD, TaskState::ZOMBIE].iter();
-                self.ends += u64::from(has_ended.into_iter().any(|&state| switch.prev_state.contains(state)));
+                let ended = |state| switch.prev_state.contains(state);
+                self.ends += u64::from(ended(TaskState::DEAD) || ended(TaskState::ZOMBIE));
                 if self.migrations == 0 && !switch.next_pid.is_idle() {
                     let before = self.ran_on.insert(switch.next_pid, record.cpu);
                     self.moves += u64::from(before.is_some_and(|before| before != record.cpu));
