@@ -78,6 +78,8 @@ impl Trace {
         writeln!(cpus, "node0: cpus 0-{last} distance 10").expect("text");
         fs::write(folder.join("sched_info.txt"), cpus).expect("written");
         fs::write(folder.join("meta.json"), r#"{"HZ": 250, "release": "6.12.1"}"#).expect("written");
+        // Nothing runs in groups, and no mask was set before.
+        fs::write(folder.join("sched_debug-start.txt"), "").expect("written");
         let generation = kernel.parse::<Generation>().expect("a kernel");
         let options = VerifyOptions { machine: None, misses: 10, clock_hz: None };
         let agreement = verify(&folder, &generation, &options);

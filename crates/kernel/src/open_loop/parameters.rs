@@ -72,6 +72,15 @@ impl Scheduler {
             false => self.calc_delta_fair(LoadWeight::of_nice(nice), runtime.0),
         }
     }
+
+    /// Virtual time that is made of `runtime` by the weight that a task would have under `policy`, at its nice level.
+    pub fn virtual_time_under(&self, task: TaskId, policy: Policy, runtime: Ns) -> u64 {
+        let weight = match policy {
+            Policy::Idle => LoadWeight::of_idle_policy(),
+            _ => LoadWeight::of_nice(self.task(task).nice),
+        };
+        self.calc_delta_fair(weight, runtime.0)
+    }
 }
 
 #[cfg(test)]
@@ -97,6 +106,16 @@ mod tests {
                 assert_eq!(bed.entity(task).load, LoadWeight::of_nice(nice));
             }
         }
+    }
+
+    #[test]
+    fn what_a_task_would_be_charged_under_another_policy_is_told_without_a_change() {
+        let mut bed = Bed::new("v6.1", 2, 1);
+        let task = bed.spawn(5, 0);
+        let charged = |policy| bed.scheduler.virtual_time_under(task, policy, Ns(3_000_000));
+        assert_eq!(charged(Policy::Idle), 1_023_999_999);
+        assert_eq!(charged(Policy::Normal), bed.scheduler.virtual_time(task, Ns(3_000_000)));
+        assert_eq!(bed.entity(task).load, LoadWeight::of_nice(5));
     }
 
     #[test]

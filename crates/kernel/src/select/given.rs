@@ -8,7 +8,7 @@ use crate::core::{Mode, Scheduler};
 use crate::cpumask::CpuMask;
 use crate::decision::CpuDecision;
 use crate::open_loop::{bring_load, bring_usage};
-use crate::pelt::{FairInitialUtil, SchedAvg};
+use crate::pelt::{FairInitialUtil, RunnableKind, SchedAvg};
 use crate::task::TaskId;
 
 /// A task's load, runnability and utilization.
@@ -120,6 +120,17 @@ impl Scheduler {
         let root = self.rqs[cpu.index()].cfs;
         let avg = &mut self.cfs_mut(root).tracked.avg;
         (avg.runnable_avg, avg.util_avg) = (runnable_avg, util_avg);
+    }
+
+    /// The load of a CPU's root queue for as long as nothing is aged: a try of what would be.
+    pub fn pretend_cpu_load(&mut self, cpu: Cpu, load_avg: u64) {
+        let runnable_is_load = self.generation.pelt.runnable == RunnableKind::LoadWeighted;
+        let root = self.rqs[cpu.index()].cfs;
+        let avg = &mut self.cfs_mut(root).tracked.avg;
+        avg.load_avg = load_avg;
+        if runnable_is_load {
+            avg.runnable_avg = load_avg;
+        }
     }
 
     /// What is expected of a CPU's root queue's utilization (`util_est.enqueued`).

@@ -227,6 +227,11 @@ impl Recording {
             && queues.map(|queue| queue.path.as_str()).any(is_group)
     }
 
+    /// Whether nothing at all tells of groups.
+    pub fn tells_no_groups(&self) -> bool {
+        self.debug.is_none() && self.cgroups.is_empty() && !self.traces_places
+    }
+
     /// Whether the kernel's list of events has those that show groups, and nothing else does.
     pub fn needs_hierarchy(&self) -> bool {
         self.lists_place_event && self.cgroups.is_empty()
@@ -254,13 +259,8 @@ impl Recording {
     /// What is missing that the walk can do without, a sentence each.
     pub fn notes(&self) -> Vec<String> {
         let missing = self.debug.is_none().then(|| {
-            let groups = match self.cgroups.is_empty() {
-                true => ", and all tasks are taken to be in the root's group",
-                false => "",
-            };
-            format!(
-                "no snapshot (sched_debug-start.txt) beside the trace: the state is learned from the trace alone{groups}"
-            )
+            "no snapshot (sched_debug-start.txt) beside the trace: the state is learned from the trace alone"
+                .to_string()
         });
         let has_sessions = self.autogroups_enabled && !self.autogroups.is_empty();
         let unseen = (has_sessions && !self.shows_sessions).then(|| {

@@ -62,6 +62,12 @@ pub(super) const WARM_UP_EVENTS: u64 = 100;
 /// Why what hangs on the domains is not judged: the model's stay as they were.
 const CPUS_CHANGE: &str = "CPUs come and go";
 
+/// Why what hangs on groups is not judged: nothing tells of them.
+const GROUPS_HIDDEN: &str = "groups of tasks are not shown";
+
+/// Why what hangs on where a task may run is not judged.
+const AFFINITY_HIDDEN: &str = "on which CPUs it may run is not shown";
+
 /// The walk.
 pub(super) struct Walker {
     sched: Scheduler,
@@ -257,6 +263,11 @@ impl Walker {
         self.seen.lost
     }
 
+    /// Whether tasks may compete in groups of which nothing tells.
+    pub fn groups_hidden(&self) -> bool {
+        self.groups_hidden
+    }
+
     /// Whether judging began at the recording's own snapshot.
     pub fn has_markers(&self) -> bool {
         self.has_markers
@@ -277,6 +288,9 @@ impl Walker {
         self.seen.events += 1;
         if *self.began.get_or_insert(record.time) == Ns(0) && self.recording.debug.is_none() {
             self.know_beginning();
+        }
+        if self.seen.events == 1 && !self.begins_with_machine {
+            self.groups_hidden |= self.recording.tells_no_groups();
         }
         if !self.has_markers && self.seen.events == WARM_UP_EVENTS + 1 {
             self.warm = true;
@@ -460,6 +474,7 @@ impl Walker {
         let prio = prio.unwrap_or(Prio::DEFAULT);
         let id = self.new_task(pid, prio, comm, cpu);
         self.take_listed(id, pid, prio);
+        self.hide_affinity(id);
         self.sched.lay_asleep(id, cpu);
         id
     }

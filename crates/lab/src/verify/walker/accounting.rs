@@ -2,7 +2,7 @@
 
 use fairlab_event::{Cpu, Ns, Pid, TaskState};
 use fairlab_kernel::decision::{TickDecision, TickReason};
-use fairlab_kernel::{TaskId, Vruntime};
+use fairlab_kernel::{Policy, TaskId, Vruntime};
 
 use super::super::probe::At;
 use super::super::record::{Record, What};
@@ -80,8 +80,8 @@ impl Walker {
         let verdict = match (self.is_known(task), model == kernel) {
             (false, _) => Verdict::NotJudged("vruntime not known before"),
             (true, true) => Verdict::Hit,
-            (true, false) if self.unseen_renice(task, before.vruntime, runtime, kernel) => {
-                Verdict::NotJudged("nice level changed unseen")
+            (true, false) if self.unseen_change(task, before.vruntime, runtime, kernel) => {
+                Verdict::NotJudged("nice level or policy changed unseen")
             }
             (true, false) => Verdict::Miss("vruntime"),
         };
@@ -97,13 +97,26 @@ impl Walker {
         }
     }
 
-    /// Whether a charge is that of the nice level that the task shows next: the change was not in the trace.
-    fn unseen_renice(&mut self, task: TaskId, before: Vruntime, runtime: Ns, kernel: Vruntime) -> bool {
+    /// Whether a charge is that of the nice level that the task shows next, or of a policy whose tasks weigh next to nothing,
+    /// or no longer that: the change was not in the trace.
+    fn unseen_change(&mut self, task: TaskId, before: Vruntime, runtime: Ns, kernel: Vruntime) -> bool {
         let pid = self.pid_of(task);
         let old = self.sched.task(task).prio();
-        let Some(prio) = self.prio_shown_later(pid).filter(|&prio| prio != old) else { return false };
-        self.follow_prio(task, Some(prio));
-        before.plus(self.sched.virtual_time(task, runtime) as i64) == kernel
+        let explains = |virtual_time: u64| before.plus(virtual_time as i64) == kernel;
+        if let Some(prio) = self.prio_shown_later(pid).filter(|&prio| prio != old) {
+            self.follow_prio(task, Some(prio));
+            if explains(self.sched.virtual_time(task, runtime)) {
+                return true;
+            }
+        }
+        // No priority shows that policy.
+        let other = if self.sched.policy(task) == Policy::Idle { Policy::Normal } else { Policy::Idle };
+        let changed = explains(self.sched.virtual_time_under(task, other, runtime));
+        if changed {
+            let nice = self.sched.task(task).prio().nice().unwrap_or(0);
+            self.sched.force_nice(task, nice, other);
+        }
+        changed
     }
 
     /// What code of the running task's own CPU does next.

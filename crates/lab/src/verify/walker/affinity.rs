@@ -18,9 +18,13 @@ const KTHREADD: Pid = Pid(2);
 pub(super) struct Affinity {
     /// kthreadd has made it, and nobody has woken it since.
     is_new_kthread: bool,
-    /// Its mask was changed unseen: CPUs that are in it. The core's mask lacks only those that are surely not.
+    /// Nothing tells its mask, or it was changed unseen: CPUs that are in it. The core's mask lacks only those that are surely
+    /// not.
     shown: Option<CpuMask>,
 }
+
+/// So many events of a task are looked at for where it runs later.
+const LOOKED_AHEAD: usize = 1024;
 
 impl Walker {
     /// `sched_setaffinity()` begins; no pid means the caller. The first 64 CPUs are shown.
@@ -76,7 +80,8 @@ impl Walker {
         }
     }
 
-    /// Whether it is not certain that a task may run on `chosen`; it may where it is, and where the kernel puts it.
+    /// Whether it is not certain that a task may run on `chosen`; it may where it is, and where the kernel puts it. Who moves
+    /// between CPUs need not be free: a fifth of the wakeups that this would admit were to CPUs that the task might not use.
     pub(super) fn doubts_affinity(&mut self, task: TaskId, chosen: Cpu, kernel: Cpu) -> bool {
         let prev = self.sched.task(task).cpu();
         let pid = self.pid_of(task);
@@ -86,7 +91,44 @@ impl Walker {
         shown.set(prev);
         let doubts = !shown.contains(chosen);
         shown.set(kernel);
-        doubts
+        doubts && !self.moves_later(pid, Some(chosen))
+    }
+
+    /// The same of a task that balancing takes to `dest`; who moves between CPUs is taken to be free.
+    pub(super) fn doubts_move(&self, task: TaskId, dest: Cpu) -> bool {
+        let pid = self.pid_of(task);
+        let shown = self.tasks.get(&pid).and_then(|info| info.affinity.shown);
+        shown.is_some_and(|shown| !shown.contains(dest) && shown.weight() < 2 && !self.moves_later(pid, None))
+    }
+
+    /// Balancing takes a task to `dest`.
+    pub(super) fn note_move(&mut self, task: TaskId, dest: Cpu) {
+        if let Some(shown) = self.info(task).and_then(|info| info.affinity.shown.as_mut()) {
+            shown.set(dest);
+        }
+    }
+
+    /// Whether a task runs on another CPU, or on `cpu`, some time after it has left the one on which it runs next: what is
+    /// decided now is no evidence of itself.
+    fn moves_later(&self, pid: Pid, cpu: Option<Cpu>) -> bool {
+        let events = self.window.of_task(pid).take(LOOKED_AHEAD);
+        let mut runs_on = events.filter_map(|record| match &record.what {
+            What::Switch(switch) if switch.next_pid == pid => Some(record.cpu),
+            _ => None,
+        });
+        let next = runs_on.next();
+        runs_on.skip_while(|&on| Some(on) == next).any(|on| cpu.is_none_or(|cpu| on == cpu))
+    }
+
+    /// No snapshot tells where a task may run: it may where it is.
+    pub(super) fn hide_affinity(&mut self, task: TaskId) {
+        let has_snapshot = self.recording.debug.is_some() || !self.recording.tasks.is_empty();
+        let is_told = has_snapshot || self.begins_with_machine;
+        let is_bound = self.sched.task(task).allowed().weight() == 1;
+        let cpu = self.sched.task(task).cpu();
+        if let Some(info) = self.info(task).filter(|_| !is_told && !is_bound) {
+            info.affinity.shown = Some(CpuMask::single(cpu));
+        }
     }
 }
 

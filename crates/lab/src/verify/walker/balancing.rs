@@ -7,6 +7,7 @@
 //!
 //! Must not know: how a task that is taken is queued.
 
+mod hidden;
 mod looking;
 mod moves;
 mod periodic;

@@ -145,9 +145,16 @@ impl Walker {
     /// A group that is made during the recording is there from when it is read of: events that are looked ahead at name it,
     /// and while nobody is in it, it changes nothing.
     pub(super) fn learn_group(&mut self, record: &Record) {
-        let What::Group(line) = &record.what else { return };
-        if self.groups.with_inode(line.inode).is_none() {
-            self.create_group(&CgroupLine { unused: true, ..line.clone() });
+        /// The inode of the root's group.
+        const ROOT: u64 = 1;
+        match &record.what {
+            What::Group(line) if self.groups.with_inode(line.inode).is_none() => {
+                self.create_group(&CgroupLine { unused: true, ..line.clone() });
+            }
+            What::CgroupAttach { inode, .. } if self.recording.cgroups.is_empty() => {
+                self.groups_hidden |= *inode != ROOT && self.groups.with_inode(*inode).is_none();
+            }
+            _ => {}
         }
     }
 

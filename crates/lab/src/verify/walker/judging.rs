@@ -7,7 +7,7 @@ use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::record::Record;
 use super::super::tally::{Kind, Miss, Verdict};
-use super::Walker;
+use super::{GROUPS_HIDDEN, Walker};
 
 /// Where a decision is judged.
 #[derive(Clone, Copy)]
@@ -40,8 +40,8 @@ impl Walker {
         let verdict = match verdict {
             Verdict::NotJudged(_) => verdict,
             _ if !self.warm => Verdict::NotJudged("warm-up"),
-            _ if self.groups_hidden && !matches!(kind, Kind::Vruntime | Kind::WakeupCpu) => {
-                Verdict::NotJudged("groups of tasks are not shown")
+            _ if self.groups_hidden && !matches!(kind, Kind::Vruntime | Kind::WakeupCpu | Kind::Balance) => {
+                Verdict::NotJudged(GROUPS_HIDDEN)
             }
             verdict => verdict,
         };

@@ -19,8 +19,8 @@ use fairlab_kernel::{CpuMask, TaskId};
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
-use super::{CPUS_CHANGE, Judged, Walker};
-pub(super) use nearby::Doubt;
+use super::{AFFINITY_HIDDEN, CPUS_CHANGE, GROUPS_HIDDEN, Judged, Walker};
+pub(super) use nearby::{BEYOND_ANY_LOAD, Doubt};
 
 /// A selection that is under way.
 #[derive(Clone, Debug)]
@@ -52,6 +52,8 @@ pub(super) struct Selection {
     by_flips: CpuMask,
     /// All CPUs that may be chosen by when they went idle, which nothing tells of some.
     by_idle_time: CpuMask,
+    /// All that may be chosen by what CPUs' loads are, which hang on groups that nothing tells of.
+    by_load: CpuMask,
     /// What came of each instant so far, so that the same state is not asked twice.
     instants: u32,
     why_not: Option<&'static str>,
@@ -63,6 +65,16 @@ enum Asked {
     Wakeup,
     Fork,
     Exec,
+}
+
+impl Asked {
+    fn wake_kind(self, sync: bool) -> WakeKind {
+        match self {
+            Asked::Wakeup => WakeKind::Wakeup { sync },
+            Asked::Fork => WakeKind::Fork,
+            Asked::Exec => WakeKind::Exec,
+        }
+    }
 }
 
 /// Instants at which one selection is asked for at most.
@@ -254,6 +266,9 @@ impl Walker {
             if open.kind == Asked::Wakeup && !open.shown && !self.begins_with_machine {
                 self.ask_other_flips(open, sync);
             }
+            if self.groups_hidden && !open.shown {
+                open.by_load = open.by_load.or(&self.ask_other_loads(open, sync));
+            }
             if open.kind != Asked::Wakeup {
                 open.by_idle_time = open.by_idle_time.or(&self.ask_idle_times(open));
             }
@@ -269,11 +284,7 @@ impl Walker {
 
     /// The model's decision, and what it would be with other bounds for its search where the bound is not known.
     fn ask_within_bounds(&mut self, open: &mut Selection, sync: bool) -> Vec<CpuDecision> {
-        let kind = match open.kind {
-            Asked::Wakeup => WakeKind::Wakeup { sync },
-            Asked::Fork => WakeKind::Fork,
-            Asked::Exec => WakeKind::Exec,
-        };
+        let kind = open.kind.wake_kind(sync);
         let mut decisions = vec![self.sched.select_task_rq(open.task, open.here, kind)];
         open.by_own.set(decisions[0].cpu);
         if open.kind == Asked::Fork && !open.shown {
@@ -488,10 +499,11 @@ impl Walker {
             (Some(why), _) => Verdict::NotJudged(why),
             _ if self.seen.hotplug => Verdict::NotJudged(CPUS_CHANGE),
             (None, SelectReason::OnlyAllowed) => Verdict::NotJudged("it may run on one CPU only"),
-            _ if doubts_affinity => Verdict::NotJudged("on which CPUs it may run is not shown"),
+            _ if doubts_affinity => Verdict::NotJudged(AFFINITY_HIDDEN),
             _ if open.kind == Asked::Fork && !open.shown && self.admits_all(open.task, &open.answers) => {
                 Verdict::NotJudged("any CPU may be chosen, as far as the trace tells")
             }
+            _ if open.by_load.weight() > 1 => Verdict::NotJudged(GROUPS_HIDDEN),
             _ if open.by_idle_time.weight() > 1 && open.by_idle_time.contains(kernel) => {
                 Verdict::NotJudged("since when CPUs idle is not shown")
             }
@@ -575,6 +587,7 @@ impl Selection {
             by_reach: [CpuMask::EMPTY; 2],
             by_flips: CpuMask::EMPTY,
             by_idle_time: CpuMask::EMPTY,
+            by_load: CpuMask::EMPTY,
             instants: 0,
             why_not: None,
         }

@@ -456,7 +456,7 @@ fn changes_queues(what: &What) -> bool {
 }
 
 /// What a CPU does at the lowest level at which it moves a task; without one, at which it tries to.
-fn first_try(
+pub(super) fn first_try(
     finds: &Scheduler,
     cpu: Cpu,
     decide: impl Fn(usize) -> BalanceDecision,

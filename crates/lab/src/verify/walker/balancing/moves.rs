@@ -10,7 +10,7 @@ use fairlab_kernel::schedstat::CpuIdleType;
 use super::super::super::record::{Record, What};
 use super::super::super::tally::{Kind, Verdict};
 use super::super::truth::in_interrupt;
-use super::super::{Judged, Walker};
+use super::super::{AFFINITY_HIDDEN, Judged, Walker};
 use super::describe;
 use super::looking::mode_of;
 
@@ -92,6 +92,7 @@ impl Walker {
             None => self.judge_source(record, occasion, source, dest),
         };
         self.judge_taken(record, occasion, task, &batch);
+        self.note_move(task, dest);
         self.sched.note_moved(dest, source);
         batch.taken += 1;
         self.cpus[here].balancing.batch = Some(batch);
@@ -193,8 +194,10 @@ impl Walker {
             return Batch { why_not, ..Batch::new(source, dest, Vec::new()) };
         };
         let why_not = self.cannot_balance(record, cpu, common);
+        let looked_at = shown.map(|shown| shown.level).or(by_chance);
+        let hidden = decision.as_ref().and_then(|decision| self.hides_source(&finds, decision, looked_at));
         let agrees = decision.as_ref().is_some_and(|decision| decision.source == Some(source));
-        let verdict = match (why_not, &decision) {
+        let verdict = match (why_not.or(hidden), &decision) {
             (Some(why), _) => Verdict::NotJudged(why),
             _ if agrees => Verdict::Hit,
             _ if found.any(|decision| decision.source == Some(source)) => Verdict::Admissible,
@@ -223,6 +226,7 @@ impl Walker {
             (None, Some(decision)) if decision.group.is_some() => decision.imbalance,
             _ => one,
         };
+        let why_not = why_not.or(hidden).or(self.hides_task(imbalance.migration));
         let idle = shown.map_or(idle, |shown| shown.idle);
         let model = finds.decide_pull(dest, level, idle, source, imbalance).moved().collect();
         let mut after_failures = Vec::new();
@@ -248,6 +252,7 @@ impl Walker {
         let model = batch.model.get(batch.taken).copied();
         let verdict = match (batch.why_not, model) {
             (Some(why), _) => Verdict::NotJudged(why),
+            (None, Some(model)) if self.doubts_move(model, batch.dest) => Verdict::NotJudged(AFFINITY_HIDDEN),
             (None, Some(model)) if model == task => Verdict::Hit,
             _ if batch.admits(task) => Verdict::Admissible,
             (None, Some(_)) => Verdict::Miss("another task"),

@@ -12,7 +12,7 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::core::WakeKind;
 use fairlab_kernel::decision::CpuDecision;
-use fairlab_kernel::{CpuMask, TaskId};
+use fairlab_kernel::{CpuMask, Scheduler, TaskId};
 
 use super::super::Walker;
 use super::{Asked, Selection};
@@ -23,6 +23,12 @@ const ROUNDING: i64 = 2;
 
 /// On larger machines only so many CPUs' are varied.
 const VARIED_MAX: usize = 32;
+
+/// More load than any CPU's.
+pub(in super::super) const BEYOND_ANY_LOAD: u64 = 1 << 24;
+
+/// The utilization of a CPU that never idles.
+const WHOLE_CPU: u64 = 1024;
 
 /// In so long what averages count halves, ns.
 const HALF_LIFE: u64 = 32 << 20;
@@ -117,6 +123,32 @@ impl Walker {
             }
             self.sched.force_wakee_flips(task, flips);
         }
+    }
+
+    /// What is chosen if a CPU's load were as small or as large as none is, where groups that nothing tells of decide that. So
+    /// do they what a new task's utilization begins with, and which CPU is used least, as others see.
+    pub(super) fn ask_other_loads(&mut self, open: &Selection, sync: bool) -> CpuMask {
+        let kind = open.kind.wake_kind(sync);
+        let mut chosen = CpuMask::EMPTY;
+        let mut ask =
+            |sched: &mut Scheduler| chosen.set(sched.select_task_rq(open.task, open.here, kind).cpu);
+        ask(&mut self.sched);
+        for cpu in (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32)) {
+            let [load, runnable, util] = self.sched.root_averages(cpu);
+            for other in [0, BEYOND_ANY_LOAD] {
+                self.sched.pretend_cpu_load(cpu, other);
+                ask(&mut self.sched);
+                if open.kind != Asked::Wakeup {
+                    let used = other.min(WHOLE_CPU);
+                    self.sched.pretend_cpu_util(cpu, used, used);
+                    ask(&mut self.sched);
+                    self.sched.pretend_cpu_util(cpu, runnable, util);
+                }
+            }
+            self.sched.pretend_cpu_load(cpu, load);
+            self.sched.pretend_cpu_util(cpu, runnable, util);
+        }
+        chosen
     }
 
     /// The machine is started with the trace: no CPU has idled before, and nobody has been woken.

@@ -1,0 +1,113 @@
+//! Traces that stand alone, as `perf record -e 'sched:*'` and `trace-cmd record -e sched` leave them: what is judged agrees,
+//! and what hangs on groups, on masks and on the time before is not.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use fairlab_kernel::topology::SmtNumbering;
+use fairlab_kernel::{Generation, Topology};
+use fairlab_lab::verify::{Agreement, Kind, KindTally, VerifyOptions, verify};
+use fairlab_sim::Machine;
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+fn agreement(path: &Path, kernel: &str, machine: Option<Machine>) -> Agreement {
+    let kernel = kernel.parse::<Generation>().expect("a kernel");
+    let options = VerifyOptions { machine, misses: 100, clock_hz: None };
+    verify(path, &kernel, &options).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A recording of the test data of which nothing is left but these files.
+fn stripped(name: &str, files: &[&str]) -> Agreement {
+    let folder = env::temp_dir().join(format!("fairlab-{}-bare-{name}-{}", std::process::id(), files.len()));
+    fs::create_dir_all(&folder).expect("a folder");
+    for file in files {
+        fs::copy(testdata().join("recordings").join(name).join(file), folder.join(file)).expect(file);
+    }
+    let kernel = format!("debian-{}", name.split('-').next().expect("a release"));
+    let agreement = agreement(&folder, &kernel, None);
+    fs::remove_dir_all(&folder).expect("removed");
+    agreement
+}
+
+fn tally(agreement: &Agreement, kind: Kind) -> &KindTally {
+    agreement.kind(kind).expect("every kind is there")
+}
+
+const GROUPS: &str = "groups of tasks are not shown";
+const BARE: [&str; 3] = ["trace.txt.zst", "meta.json", "sched_info.txt"];
+
+#[test]
+fn what_a_bare_trace_cannot_show_is_not_judged_and_the_rest_agrees() {
+    let agreement = stripped("6.1-idle-2", &BARE);
+    assert!(agreement.notes.iter().any(|note| note.contains("in which groups tasks compete")));
+    for kind in [Kind::Pick, Kind::Placement, Kind::WakeupPreempt, Kind::TickPreempt] {
+        let tally = tally(&agreement, kind);
+        assert_eq!(tally.all.judged, 0, "{}", kind.name());
+        assert!(tally.not_judged.get(GROUPS).is_some_and(|&count| count > 10), "{}", kind.name());
+    }
+    for (kind, least) in [(Kind::Vruntime, 1000), (Kind::WakeupCpu, 300), (Kind::Balance, 80)] {
+        let tally = tally(&agreement, kind);
+        assert!(tally.all.judged >= least, "{}: {} judged", kind.name(), tally.all.judged);
+        let share = 100 * tally.all.agree / tally.all.judged;
+        assert!(share >= 97, "{}: {} of {}", kind.name(), tally.all.agree, tally.all.judged);
+    }
+}
+
+/// Queues of groups are listed as long as they have load, so that a snapshot without the list of groups may show none.
+#[test]
+fn tasks_that_are_attached_to_groups_that_nothing_lists_are_noticed() {
+    let files = [
+        "trace.txt.zst",
+        "meta.json",
+        "sched_info.txt",
+        "probes.txt",
+        "sched_debug-start.txt",
+        "tasks-start.txt",
+        "tasks-sched-start.txt.zst",
+    ];
+    let whole = [&files[..], &["cgroups-start.txt"]].concat();
+    for (files, judges) in [(&files[..], false), (&whole[..], true)] {
+        let picks = tally(&stripped("6.12-attach-2-probed", files), Kind::Pick).all;
+        assert_eq!(picks.judged > 0, judges);
+        assert_eq!(picks.agree, picks.judged);
+    }
+}
+
+/// The file keeps the tasks' names as events of time 0: the machine was not started then.
+#[test]
+fn what_a_file_knows_of_tasks_is_not_the_beginning() {
+    let topology = Topology::regular(1, 1, 2, 1, SmtNumbering::Adjacent).expect("a machine");
+    let machine = Machine { topology, ..Machine::preset("laptop8").expect("a preset") };
+    let agreement = agreement(&testdata().join("trace-cmd-3.1-hackbench.dat"), "v6.18", Some(machine));
+    let balance = tally(&agreement, Kind::Balance);
+    let reasons = balance.not_judged.keys().copied().collect::<BTreeSet<_>>();
+    assert_eq!((balance.all.judged, reasons), (0, BTreeSet::from(["averages of before the trace"])));
+    let wakeups = tally(&agreement, Kind::WakeupCpu);
+    assert!(wakeups.all.judged > 1000 && 100 * wakeups.all.agree > 98 * wakeups.all.judged);
+}
+
+/// Without the calls that change it, the first charge by another weight tells.
+#[test]
+fn a_policy_that_no_priority_shows_is_told_by_what_its_tasks_are_charged() {
+    let from = testdata().join("recordings/5.10-churn-4numa");
+    let packed = fs::read(from.join("trace.txt.zst")).expect("a trace");
+    let text = String::from_utf8(zstd::decode_all(&packed[..]).expect("zstd")).expect("text");
+    let calls = ["sched_setscheduler", "sched_setattr", "labmin_sched"];
+    let kept = text.lines().filter(|line| !calls.iter().any(|call| line.contains(call)));
+    let folder = env::temp_dir().join(format!("fairlab-{}-bare-policy", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("trace.txt"), kept.collect::<Vec<_>>().join("\n")).expect("written");
+    for file in ["meta.json", "sched_info.txt"] {
+        fs::copy(from.join(file), folder.join(file)).expect(file);
+    }
+    let agreement = agreement(&folder, "debian-5.10", None);
+    fs::remove_dir_all(&folder).expect("removed");
+    let charges = tally(&agreement, Kind::Vruntime);
+    let changed = charges.not_judged.get("nice level or policy changed unseen").copied();
+    assert!(changed.is_some_and(|changed| (1..40).contains(&changed)), "{changed:?}");
+    assert!(charges.all.judged > 1000 && charges.all.judged - charges.all.agree <= 2);
+}
