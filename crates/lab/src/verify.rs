@@ -133,7 +133,6 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let (topology, tick) = machine(&recording, options)?;
     let (trace, release, probed) =
         (recording.trace.clone(), recording.release.clone(), recording.shows_weights);
-    let tells_no_groups = recording.tells_no_groups();
     let (mut notes, nr_cpus) = (recording.notes(), topology.nr_cpus());
     // What the kernel came with is its generation's matter, what was set is not.
     let own = kernel_of(&recording, path).map_or_else(|_| generation.clone(), |known| known.generation);
@@ -171,14 +170,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     feed.check_cpus(&trace, nr_cpus)?;
     notes.extend(feed.present.lacks());
     let walker = feed.walker;
-    if walker.groups_hidden() {
-        notes.push(
-            "nothing beside the trace tells in which groups tasks compete: what hangs on that is not judged"
-                .to_string(),
-        );
-    } else if tells_no_groups {
-        notes.push("all tasks are taken to be in the root's group".to_string());
-    }
+    notes.extend(walker.note_on_groups());
     let warm_up = match walker.has_markers() {
         true => "nothing is judged before the end of the snapshot that the trace marks; \
                  after it, only what rests on state that the snapshot or the trace has shown"

@@ -263,11 +263,6 @@ impl Walker {
         self.seen.lost
     }
 
-    /// Whether tasks may compete in groups of which nothing tells.
-    pub fn groups_hidden(&self) -> bool {
-        self.groups_hidden
-    }
-
     /// Whether judging began at the recording's own snapshot.
     pub fn has_markers(&self) -> bool {
         self.has_markers

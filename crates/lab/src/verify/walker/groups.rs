@@ -142,6 +142,15 @@ impl Walker {
         group
     }
 
+    /// What is to be said where nothing tells of groups.
+    pub fn note_on_groups(&self) -> Option<String> {
+        const HIDDEN: &str =
+            "nothing beside the trace tells in which groups tasks compete: what hangs on that is not judged";
+        const NONE: &str = "all tasks are taken to be in the root's group";
+        let taken = self.recording.tells_no_groups().then_some(NONE);
+        self.groups_hidden.then_some(HIDDEN).or(taken).map(str::to_string)
+    }
+
     /// A group that is made during the recording is there from when it is read of: events that are looked ahead at name it,
     /// and while nobody is in it, it changes nothing.
     pub(super) fn learn_group(&mut self, record: &Record) {

@@ -3,10 +3,8 @@
 //!
 //! Must not know: what the kernel did.
 
-use fairlab_event::Cpu;
-use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::{BalanceDecision, MigrationType};
-use fairlab_kernel::schedstat::CpuIdleType;
+use fairlab_kernel::{CpuMask, Scheduler};
 
 use super::super::selections::BEYOND_ANY_LOAD;
 use super::super::{AFFINITY_HIDDEN, GROUPS_HIDDEN, Walker};
@@ -35,10 +33,10 @@ impl Walker {
 
 /// Whether another queue, or none, is found if one CPU's load were as small or as large as none is.
 fn hangs_on_loads(finds: &Scheduler, decision: &BalanceDecision, level: Option<usize>) -> bool {
-    let (cpu, idle): (Cpu, CpuIdleType) = (decision.cpu, decision.idle);
+    let (cpu, idle) = (decision.cpu, decision.idle);
     let mut finds = finds.clone();
     let span = finds.domains().domains_of(cpu).last().map(|sd| sd.span);
-    span.iter().flat_map(|span| span.iter()).any(|other| {
+    span.iter().flat_map(CpuMask::iter).any(|other| {
         let [load, runnable, util] = finds.root_averages(other);
         let hangs = [0, BEYOND_ANY_LOAD].into_iter().any(|pretended| {
             finds.pretend_cpu_load(other, pretended);
