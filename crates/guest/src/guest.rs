@@ -108,6 +108,7 @@ fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> io
         slice::begin(period_ns)
             .map_err(|error| io::Error::other(format!("no timer bounds turns: {error}")))?;
     }
+    calm::forget_search_costs(cpus);
     let description = machine::describe();
     thread::sleep(Duration::from_nanos(job.settle_ns));
     tracing::begin()?;
