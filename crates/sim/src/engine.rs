@@ -203,7 +203,7 @@ impl Engine {
         engine.note_speeds();
         // The machine has been up for a while, and every CPU idles.
         for cpu in (0..engine.cpus.len() as u32).map(Cpu) {
-            engine.stop_or_keep_tick(cpu);
+            engine.stop_or_keep_tick(cpu, None);
         }
         engine
     }

@@ -3,12 +3,14 @@
 //! Must not know: when a tick is stopped, how an interrupt reaches a CPU.
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use fairlab_event::Cpu;
 
 use crate::balance::periodic::BalanceWork;
-use crate::balance::rules::{IlbAbort, IlbChoice, IlbOrder, IlbUpdate, NewidleUpdate, NextKick, NextUpdate};
+use crate::balance::rules::{
+    IdleTick, IlbAbort, IlbChoice, IlbOrder, IlbUpdate, NewidleUpdate, NextKick, NextUpdate,
+};
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::schedstat::CpuIdleType;
@@ -75,6 +77,16 @@ impl Scheduler {
     /// CPUs whose tick is stopped, as far as balancing knows (`nohz.idle_cpus_mask`).
     pub fn nohz_idle_cpus(&self) -> &CpuMask {
         &self.balance.nohz.idle_cpus
+    }
+
+    /// Whether a CPU whose idle states no driver knows stops its tick as it idles on. `got_tick`: a tick has just found it idle.
+    ///
+    /// Kernel: `cpuidle_idle_call()`, kernel/sched/idle.c.
+    pub fn idle_call_stops_tick(&self, got_tick: bool) -> bool {
+        match self.generation.balance.idle_tick {
+            IdleTick::StopsAtOnce => true,
+            IdleTick::StopsAfterOne => got_tick,
+        }
     }
 
     /// A CPU stops its tick.

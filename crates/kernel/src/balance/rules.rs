@@ -377,6 +377,11 @@ rules! {
         Whole: "the interval times busy_factor",
         LessATick: "a tick less than that, so that levels do not coincide",
     }
+    /// When a CPU that goes idle stops its tick, where no driver knows its idle states.
+    idle_tick: IdleTick {
+        StopsAtOnce: "it stops at once",
+        StopsAfterOne: "it stops after the first that finds the CPU idle",
+    }
     /// When a balancer for idle CPUs gives up.
     ilb_abort: IlbAbort {
         NeedResched: "as soon as it should reschedule",

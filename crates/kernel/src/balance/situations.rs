@@ -1,6 +1,6 @@
 //! A situation for each change of balancing that random balancing does not feel.
 
-use super::{detach, newidle, packing};
+use super::{detach, newidle, nohz, packing};
 use crate::ablation::Situation;
 use crate::testbed::MS;
 
@@ -14,4 +14,5 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("packing-cores-only", packing::tests::all_decisions),
     ("core-priority", packing::tests::all_decisions),
     ("newidle-rate", |kernel| newidle::tests::ratio_after(kernel, MS).into()),
+    ("idle-tick", |kernel| nohz::tests::stops_at_once(kernel).into()),
 ];

@@ -121,13 +121,13 @@ pub const BUILDS: &[Build] = &[
     },
     Build {
         name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
-        with: &["preemptible", "d32960528702", "91dcf1e8068e", "ad841e569f5c", "3af7524b1419", "2feab2492deb", "ff47a0acfcce", "33cf66d88306"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
+        with: &["preemptible", "d32960528702", "91dcf1e8068e", "ad841e569f5c", "3af7524b1419", "2feab2492deb", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
     },
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
         with: &[
             "preemptible", "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "82d6e01a0699",
-            "aa3ee4f0b754", "f553741ac8c0", "ff47a0acfcce", "33cf66d88306",
+            "aa3ee4f0b754", "f553741ac8c0", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136",
         ],
         with_tracking: PeltRules::DEBIAN_6_12, without: &[],
     },

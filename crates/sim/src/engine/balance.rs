@@ -173,14 +173,22 @@ impl Engine {
         if cost > Ns::ZERO {
             return self.enter_kernel(cpu, cost, Then::IdleLoop);
         }
-        self.stop_or_keep_tick(cpu);
+        let expected = self.expected_idle_time(cpu);
+        self.stop_or_keep_tick(cpu, expected);
         self.enter_idle(cpu);
-        self.enter_idle_state(cpu);
+        self.enter_idle_state(cpu, expected);
     }
 
-    /// An idle CPU's tick stops, and it is balanced for by others; or it goes on ticking.
-    pub(super) fn stop_or_keep_tick(&mut self, cpu: Cpu) {
-        if self.machine.nohz_idle {
+    /// An idle CPU's tick stops, and it is balanced for by others; or it goes on ticking. Where idle states are known, it stops
+    /// unless less than a tick's idleness is `expected`, us.
+    pub(super) fn stop_or_keep_tick(&mut self, cpu: Cpu, expected: Option<u64>) {
+        let state = &self.cpus[cpu.index()];
+        let may_stop = || match expected {
+            Some(expected) => expected >= self.tick_period.0 / 1000,
+            None => self.kernel.idle_call_stops_tick(state.got_idle_tick),
+        };
+        if self.machine.nohz_idle && (state.tick_stopped || may_stop()) {
+            self.cpus[cpu.index()].tick_stopped = true;
             self.kernel.nohz_balance_enter_idle(cpu);
         } else {
             self.arm_tick(cpu);

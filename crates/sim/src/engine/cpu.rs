@@ -10,7 +10,7 @@ use super::{Engine, Segment};
 /// What a CPU is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Waits for an interrupt; its tick is stopped.
+    /// Waits for an interrupt.
     #[default]
     Idle,
     /// Is busy in the kernel, and then does this.
@@ -53,6 +53,10 @@ pub(super) struct CpuState {
     /// Interrupts that wait for the CPU to leave its idle state, or to turn interrupts on again.
     pub pending: Vec<Interrupt>,
     pub tick_armed: bool,
+    /// While it idles: its tick is stopped.
+    pub tick_stopped: bool,
+    /// A tick has just found it idle (`tick_nohz_idle_got_tick()`).
+    pub got_idle_tick: bool,
     /// A task that may no longer use this CPU, until the stopper has moved it.
     pub banned: Option<TaskId>,
     /// Capacity times frequency, each a part of 1024.
@@ -66,9 +70,19 @@ impl Default for CpuState {
             until: Ns::ZERO,
             pending: Vec::new(),
             tick_armed: false,
+            tick_stopped: false,
+            // Before the first task it has idled for long.
+            got_idle_tick: true,
             banned: None,
             speed: FULL_SPEED,
         }
+    }
+}
+
+impl CpuState {
+    /// The idle task has been switched to: its loop begins with the tick that the CPU had.
+    pub fn begin_to_idle(&mut self) {
+        (self.tick_stopped, self.got_idle_tick) = (false, false);
     }
 }
 

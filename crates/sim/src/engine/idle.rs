@@ -50,14 +50,21 @@ impl CpuIdle {
 }
 
 impl Engine {
-    /// A CPU that has gone idle chooses a state.
-    pub(super) fn enter_idle_state(&mut self, cpu: Cpu) {
-        if self.idle.is_empty() {
-            return;
-        }
+    /// For how long a CPU that goes idle is expected to stay so, us; `None` if the machine tells no states to choose from.
+    ///
+    /// Kernel: `menu_select()`, drivers/cpuidle/governors/menu.c.
+    pub(super) fn expected_idle_time(&self, cpu: Cpu) -> Option<u64> {
+        let idle = self.idle.get(cpu.index())?;
         let until_timer = self.queue.next_timer(cpu).map_or(u64::MAX, |timer| timer.since(self.now).0 / 1000);
-        let idle = &self.idle[cpu.index()];
-        let expected = until_timer.min(idle.typical_interval().unwrap_or(u64::MAX));
+        Some(until_timer.min(idle.typical_interval().unwrap_or(u64::MAX)))
+    }
+
+    /// A CPU that has gone idle, and is expected to stay so for a time, us, chooses a state.
+    pub(super) fn enter_idle_state(&mut self, cpu: Cpu, expected: Option<u64>) {
+        let Some(mut expected) = expected else { return };
+        if !self.cpus[cpu.index()].tick_stopped {
+            expected = expected.min((self.tick_period.0 - self.now.0 % self.tick_period.0) / 1000);
+        }
         let pays_off = |state: &IdleState| {
             state.cpus.contains(cpu)
                 && state.residency.0 / 1000 <= expected
@@ -150,6 +157,11 @@ mod tests {
         engine
     }
 
+    fn idle(engine: &mut Engine, cpu: u32) {
+        let expected = engine.expected_idle_time(Cpu(cpu));
+        engine.enter_idle_state(Cpu(cpu), expected);
+    }
+
     #[test]
     fn the_deepest_state_that_pays_off_until_the_next_timer_is_chosen() {
         let chosen = |cpu: u32, timer_us| {
@@ -159,7 +171,7 @@ mod tests {
             // Neither another CPU's timer nor an interrupt that is no timer is expected.
             engine.queue.arrange_interrupt(Cpu(1 - cpu), Ns::from_us(1), timer);
             engine.queue.arrange_interrupt(Cpu(cpu), Ns::from_us(1), Interrupt::Resched);
-            engine.enter_idle_state(Cpu(cpu));
+            idle(&mut engine, cpu);
             engine.idle[cpu as usize].state
         };
         assert_eq!(
@@ -168,19 +180,19 @@ mod tests {
         );
         assert_eq!([1, 20, 299, 300].map(|us| chosen(1, us)), [1, 1, 1, 3].map(Some));
         let mut engine = two_cpus();
-        engine.enter_idle_state(Cpu(1));
+        idle(&mut engine, 1);
         assert_eq!(engine.idle[1].state, Some(3), "no timer at all");
         engine.idle[1].intervals = [30; INTERVALS];
-        engine.enter_idle_state(Cpu(1));
+        idle(&mut engine, 1);
         assert_eq!(engine.idle[1].state, Some(1), "it has idled for 30 us each time");
     }
 
     #[test]
     fn a_state_of_all_cpus_counts_when_the_last_has_come_and_times_are_remembered() {
         let mut engine = two_cpus();
-        engine.enter_idle_state(Cpu(1));
+        idle(&mut engine, 1);
         assert_eq!(engine.exit_of(Cpu(1), 3), Ns::from_us(10), "alone: as the state above");
-        engine.enter_idle_state(Cpu(0));
+        idle(&mut engine, 0);
         assert_eq!(engine.exit_of(Cpu(1), 3), Ns::from_us(50));
         engine.cpus[0].phase = Phase::User;
         assert_eq!(

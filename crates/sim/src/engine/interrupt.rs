@@ -112,6 +112,7 @@ impl Engine {
         let mut pending = std::mem::take(&mut self.cpus[cpu.index()].pending);
         // Without timers of their own, sleeps end in the tick's interrupt, before the scheduler's part of it.
         pending.sort_by_key(|&interrupt| interrupt == Interrupt::Tick);
+        self.cpus[cpu.index()].got_idle_tick = pending.last() == Some(&Interrupt::Tick);
         for interrupt in pending.drain(..) {
             cost += self.handle_interrupt(cpu, interrupt);
         }
@@ -131,7 +132,7 @@ impl Engine {
 
     pub(super) fn tick(&mut self, cpu: Cpu) {
         let idles = self.cpus[cpu.index()].phase == Phase::Idle;
-        if idles && self.machine.nohz_idle {
+        if idles && self.cpus[cpu.index()].tick_stopped {
             self.cpus[cpu.index()].tick_armed = false;
             return;
         }

@@ -35,6 +35,8 @@ impl Engine {
         self.counters.switches += u64::from(changed);
         if !self.kernel.runs_idle_task(cpu) {
             self.arm_tick(cpu);
+        } else if changed {
+            self.cpus[cpu.index()].begin_to_idle();
         }
         self.enter_kernel(cpu, cost, Then::EnterTask);
     }

@@ -45,7 +45,8 @@ impl Engine {
     /// Whether `occurrence` must wait, on a machine whose CPUs take turns, or was the end of one.
     pub(super) fn waits_for_turn(&mut self, occurrence: Occurrence) -> bool {
         let cpu = occurrence.cpu();
-        let idles = self.cpus[cpu.index()].phase == Phase::Idle;
+        let state = &self.cpus[cpu.index()];
+        let unseen = state.phase == Phase::Idle && state.tick_stopped;
         let Some(turns) = &mut self.turns else { return false };
         let is_timer = match occurrence {
             Occurrence::TurnEnds { number, .. } => {
@@ -55,7 +56,7 @@ impl Engine {
                 return true;
             }
             // Nobody sees it.
-            Occurrence::Tick { .. } if idles && self.machine.nohz_idle => return false,
+            Occurrence::Tick { .. } if unseen => return false,
             Occurrence::Tick { .. } | Occurrence::Hrtick { .. } => true,
             Occurrence::Interrupt { interrupt, .. } => {
                 matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_))

@@ -66,6 +66,18 @@ fn cpu_of(bed: &Bed, task: TaskId) -> u32 {
     bed.scheduler.task(task).cpu().0
 }
 
+/// Whether a CPU stops its tick before one has found it idle.
+pub(crate) fn stops_at_once(kernel: &str) -> bool {
+    machine(kernel, 0, &[]).scheduler.idle_call_stops_tick(false)
+}
+
+#[test]
+fn a_tick_stops_at_once_and_from_v7_0_on_after_one_that_found_the_cpu_idle() {
+    let kernels = ["v6.19", "v7.0", "v7.0-f4c31b07b136", "debian-5.10", "debian-6.1", "debian-6.12"];
+    assert_eq!(kernels.map(stops_at_once), [true, false, true, true, false, false]);
+    assert!(machine("v7.0", 0, &[]).scheduler.idle_call_stops_tick(true));
+}
+
 #[test]
 fn a_cpu_counts_as_idle_from_when_its_tick_stops_to_its_next_tick() {
     let mut bed = machine("v5.16", 0, &[1, 2]);

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, sink_fn};
 use fairlab_kernel::balance::{Comparison, MAX_PINNED_INTERVAL};
 use fairlab_kernel::domain::SchedDomain;
+use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 
 use super::{Script, machine, spec};
 use crate::engine::{Engine, FIRST_PID};
-use crate::machine::Machine;
+use crate::machine::{IdleState, Machine};
 use crate::rng::Stream;
 use crate::workload::sessions::Sessions;
 use crate::workload::{Action, ThreadSpec};
@@ -237,6 +238,37 @@ fn cpus_that_never_ran_a_task_are_kicked_to_balance() {
     engine.run_until(Ns::from_secs(2), &mut ());
     let operations = engine.workload(number).progress().expect("operations").1;
     assert!(operations > 16 * 2000 * 10 / 53 * 9 / 10, "{operations} operations of 5.3 ms on 16 CPUs in 2 s");
+}
+
+/// CPU 1 idles for two ticks and a half, again and again, beside a hog: it balances for itself at ticks that find it idle.
+#[test]
+fn a_cpu_that_goes_idle_has_one_more_tick_from_v7_0_on() {
+    let tries = |kernel: &str, idle_states: Vec<IdleState>, sleep_us| {
+        let mut engine =
+            Engine::new(kernel.parse().expect("a kernel"), Machine { idle_states, ..machine(2) }, 1);
+        engine.set_balance_notes(true);
+        let nap = vec![Action::Sleep(Ns::from_us(sleep_us)), Action::Run(Ns::from_us(270))];
+        engine.start(Script::new(vec![
+            (spec(0, "0"), vec![Action::Run(Ns::from_secs(1))]),
+            (spec(0, "1"), nap),
+        ]));
+        engine.run_until(Ns::from_secs(1), &mut ());
+        let notes = engine.take_balance_notes();
+        notes
+            .iter()
+            .filter(|note| note.decision.cpu == Cpu(1) && note.decision.idle == CpuIdleType::Idle)
+            .count()
+    };
+    let naps = |kernel| tries(kernel, Vec::new(), 10_000);
+    assert_eq!([naps("v6.19"), naps("v7.0-f4c31b07b136")], [0, 0]);
+    assert!((50..=97).contains(&naps("v7.0")), "{}", naps("v7.0"));
+    // A driver's states: what is expected decides, under any kernel.
+    let state =
+        || vec![IdleState { cpus: CpuMask::first(2), exit: Ns(1), residency: Ns(1), together: false }];
+    for kernel in ["v6.6", "v7.0"] {
+        assert_eq!(tries(kernel, state(), 10_000), 0, "{kernel}: longer than a tick");
+        assert!(tries(kernel, state(), 700) > 20, "{kernel}: shorter, while ticks come all the same");
+    }
 }
 
 /// A hog that may run nowhere else on CPU 0, and CPU 1 without work.
