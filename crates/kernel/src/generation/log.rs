@@ -117,11 +117,19 @@ pub struct Build {
 pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-5.10", about: "Debian 11's kernel, 5.10.218 and later", base: Release(5, 10),
-        with: &["0c2de3f054a5", "7fcc17d0cb12", "28156108fecb", "72d0ad7cb5ba", "8b4e74ccb582", "39a2a6eb5c9b", "9bcb959d05ee", "91dcf1e8068e"], with_tracking: PeltRules::DEBIAN_5_10, without: &[],
+        with: &[
+            "0c2de3f054a5", "7fcc17d0cb12", "28156108fecb", "72d0ad7cb5ba", "8b4e74ccb582", "39a2a6eb5c9b", "9bcb959d05ee", "829c1651e9c4",
+            "a53ce18cacb4", "91dcf1e8068e",
+        ],
+        with_tracking: PeltRules::DEBIAN_5_10, without: &[],
     },
     Build {
         name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
-        with: &["preemptible", "d32960528702", "91dcf1e8068e", "ad841e569f5c", "3af7524b1419", "2feab2492deb", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136"], with_tracking: PeltRules::DEBIAN_6_1, without: &[],
+        with: &[
+            "preemptible", "ad841e569f5c", "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "e5ed0550c04c", "1c0482707c42", "6b00a4014765",
+            "3af7524b1419", "8aeaffef8c6e", "23d04d8c6b8e", "2feab2492deb", "d32960528702", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136",
+        ],
+        with_tracking: PeltRules::DEBIAN_6_1, without: &[],
     },
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
