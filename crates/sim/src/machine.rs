@@ -28,7 +28,8 @@ pub struct Machine {
     /// Sleep timers expire when they are due (`CONFIG_HIGH_RES_TIMERS`, and a clock good enough for it); without, at the
     /// next tick.
     pub high_res_timers: bool,
-    /// An idle CPU stops its tick (`CONFIG_NO_HZ_IDLE`, and a clock good enough for it); without, every CPU ticks always.
+    /// An idle CPU stops its tick (`CONFIG_NO_HZ_IDLE`, and a clock good enough for it): when the kernel's rule says so, or where
+    /// idle states are told, if it expects to idle for a tick or longer. Without, every CPU ticks always.
     pub nohz_idle: bool,
     /// What kernel work costs.
     pub costs: Costs,
