@@ -8,7 +8,7 @@ use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::Costs;
+use fairlab_sim::machine::{Costs, IdleState};
 
 use crate::LabError;
 
@@ -57,7 +57,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         costs: Costs::default(),
         frequency_domains,
         energy_model: Vec::new(),
-        idle_states: Vec::new(),
+        idle_states: host.idle_states(),
     })
 }
 
@@ -185,6 +185,39 @@ impl Host {
     }
 }
 
+/// What a governor does not choose on this host (`CPUIDLE_FLAG_POLLING`).
+const POLLING: &str = "POLL";
+
+impl Host {
+    /// The states that menu or teo choose from; others do not expect, and a guest's CPU often has none.
+    fn idle_states(&self) -> Vec<IdleState> {
+        let governor = ["current_governor", "current_governor_ro"];
+        let governor = governor.iter().find_map(|name| read(&self.cpus.join("cpuidle").join(name)));
+        if !matches!(governor.as_deref(), Some("menu" | "teo")) {
+            return Vec::new();
+        }
+        // CPUs of a kind share their states: by depth, then by what they take.
+        let mut states = BTreeMap::<(u32, Ns, Ns), CpuMask>::new();
+        for (place, cpu) in self.online.iter().enumerate() {
+            let folder = self.cpus.join(format!("cpu{cpu}/cpuidle"));
+            for (depth, exit, residency) in (0..).map_while(|depth| idle_state(&folder, depth)).flatten() {
+                states.entry((depth, exit, residency)).or_default().set(Cpu(place as u32));
+            }
+        }
+        let state = |((_, exit, residency), cpus)| IdleState { cpus, exit, residency, together: false };
+        states.into_iter().map(state).collect()
+    }
+}
+
+/// One state of a CPU: its depth, exit latency and target residency; inside, `None` if nobody chooses it. `None` behind the last.
+fn idle_state(folder: &Path, depth: u32) -> Option<Option<(u32, Ns, Ns)>> {
+    let file = |name: &str| read(&folder.join(format!("state{depth}/{name}")));
+    let time = |name: &str| Some(Ns::from_us(file(name)?.parse().ok()?));
+    let (exit, residency) = (time("latency")?, time("residency")?);
+    let is_chosen = file("name").as_deref() != Some(POLLING) && file("disable").is_none_or(|set| set == "0");
+    Some(is_chosen.then_some((depth, exit, residency)))
+}
+
 /// The CPUs that share a CPU's highest-level cache.
 fn last_level_cache(folder: &Path) -> Option<String> {
     let indices = (0..8).map(|index| folder.join(format!("cache/index{index}")));
@@ -295,6 +328,44 @@ mod tests {
         assert_eq!(clock.len(), 1);
         assert_eq!((clock[0].cpus.to_string().as_str(), clock[0].max()), ("2-3", 600_000));
         assert_eq!(clock[0].rate_limit, Ns::from_ms(2));
+    }
+
+    #[test]
+    fn idle_states_are_read_where_a_governor_chooses_by_what_it_expects() {
+        let states = |governor: &str| {
+            let cpus = "sys/devices/system/cpu";
+            let mut files = vec![
+                (format!("{cpus}/online"), "0,2-3".to_string()),
+                (format!("{cpus}/cpuidle/current_governor"), format!("{governor}\n")),
+            ];
+            let mut state =
+                |cpu: u32, depth: u32, name: &str, latency: u32, residency: u32, disable: &str| {
+                    for (file, value) in [
+                        ("name", name.to_string()),
+                        ("latency", latency.to_string()),
+                        ("residency", residency.to_string()),
+                        ("disable", disable.to_string()),
+                    ] {
+                        files.push((format!("{cpus}/cpu{cpu}/cpuidle/state{depth}/{file}"), value));
+                    }
+                };
+            for cpu in [0, 2, 3] {
+                state(cpu, 0, "POLL", 0, 0, "0");
+                state(cpu, 1, "C1", 2, 2, "0");
+                state(cpu, 2, "C1E", 10, 20, "1");
+                state(cpu, 3, "C6", if cpu == 3 { 170 } else { 133 }, 600, "0");
+            }
+            let borrowed =
+                files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>();
+            let root = fake(&format!("idle-{governor}"), &borrowed);
+            let machine = from_sysfs(&root).expect("a machine");
+            fs::remove_dir_all(&root).expect("removed");
+            let tell = |state: &IdleState| format!("{}: {} {}", state.cpus, state.exit.0, state.residency.0);
+            machine.idle_states.iter().map(tell).collect::<Vec<_>>()
+        };
+        assert_eq!(states("menu"), ["0-2: 2000 2000", "0-1: 133000 600000", "2: 170000 600000"]);
+        assert_eq!(states("teo"), states("menu"));
+        assert!(states("haltpoll").is_empty());
     }
 
     #[test]
