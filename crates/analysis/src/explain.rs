@@ -88,6 +88,10 @@ pub struct StillWaiting {
 pub struct Explanation {
     /// The worst waits, the longest first.
     pub stories: Vec<Story>,
+    /// Whether the trace has a task of those that were asked for.
+    pub matches: bool,
+    /// The names of the trace's tasks, each once, in order.
+    pub comms: Vec<Comm>,
     /// How many waits were measured.
     pub measured: u64,
     /// How many waits ended across a place where events were lost: they are not measured.
@@ -167,8 +171,16 @@ impl Explain {
         let mut still_waiting = self.still_waiting();
         let still_waiting_count = still_waiting.len() as u64;
         still_waiting.truncate(self.options.worst);
+        let tasks = 0..self.tracker.task_count();
+        // One that was called so then may have another name by now.
+        let met = self.measured + self.crossed > 0;
+        let matches = met || tasks.clone().any(|task| self.wants(task));
+        let comms = tasks.map(|task| self.tracker.task(task)).filter(|task| task.pid != Pid(0));
+        let comms = comms.map(|task| task.comm).collect::<BTreeSet<_>>();
         Ok(Explanation {
             stories: self.stories,
+            matches,
+            comms: comms.into_iter().collect(),
             measured: self.measured,
             crossed: self.crossed,
             still_waiting,

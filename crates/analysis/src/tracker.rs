@@ -107,6 +107,11 @@ impl CpuState {
 pub(crate) const CPUS_MAX: usize = 1 << 13;
 
 impl Tracker {
+    /// How many tasks were heard of; their numbers are those below.
+    pub(crate) fn task_count(&self) -> u32 {
+        u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
+    }
+
     pub(crate) fn task(&self, task: u32) -> &Task {
         &self.tasks[task as usize]
     }

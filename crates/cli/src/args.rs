@@ -19,7 +19,7 @@ use crate::numbers::{CpuList, CpuSets, Window, parse_cpu_sets, parse_cpus, parse
 
 /// A laboratory for the Linux fair scheduler: what a scheduler change does to a workload on a machine, and why.
 #[derive(Debug, Parser)]
-#[command(name = "fairlab", version, disable_help_subcommand = true)]
+#[command(name = "fairlab", version)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -27,7 +27,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs a workload on modelled kernels.
+    /// Runs a workload on modelled kernels, on this host's own, or on booted ones.
     Run(RunArgs),
     /// Runs a workload on two kernels or more and says how they differ; the first is the baseline.
     Compare(CompareArgs),
@@ -39,7 +39,7 @@ pub enum Command {
     Query(QueryArgs),
     /// Adds up the counts of many runs or hosts.
     Merge(MergeArgs),
-    /// Turns a trace into another format: ftrace text, trace.dat, perf.data.
+    /// Turns a trace into another format: ftrace text, trace.dat, perf.data, Perfetto, Parquet.
     Convert(ConvertArgs),
     /// Records this host's scheduler while a command runs.
     Record(RecordArgs),
@@ -92,14 +92,14 @@ pub struct SettingArgs {
     /// The workload and its own options, as the real program takes them: schbench -t 20 -m 2.
     #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub workload: Vec<String>,
-    /// A machine: a preset, host, or a TOML file.
+    /// A machine: a preset, host, a TOML file, or emulated:1x4x2, which is what booted kernels run on.
     #[arg(long, value_name = "M", default_value = DEFAULT_MACHINE)]
     pub machine: String,
     /// How long each run lasts, in virtual time; by default as long as the workload does, and 30s if that does not end.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Ns>,
     /// How many runs go on at once; by default one a CPU. Results do not depend on it.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
@@ -111,8 +111,8 @@ pub struct SettingArgs {
 pub struct ExperimentArgs {
     #[command(flatten)]
     pub setting: SettingArgs,
-    /// A kernel: v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000; or host, which is this
-    /// host's own, for any workload or command. Several are allowed.
+    /// A kernel: v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000; host, which is this
+    /// host's own, for any workload or command; or qemu:bookworm or qemu:IMAGE, a booted one. Several are allowed.
     #[arg(long = "kernel", value_name = "K")]
     pub kernels: Vec<String>,
     /// A new folder for everything: effective spec, metrics, outputs, traces.
@@ -133,20 +133,22 @@ pub struct RunArgs {
     /// Writes the run's trace, in the format that the name's end tells, as convert does; with one kernel and one seed.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// The trace holds what a kernel with probes would print besides: what queues, entities and CPUs hold at each decision.
+    /// The trace of --trace or --out holds what a kernel with probes would print besides: what queues, entities and CPUs hold at each decision.
     #[arg(long)]
     pub probes: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); - is standard input.
+    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); or a recording's folder; - is
+    /// standard input.
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The file to write; its name's end tells the format: .txt, .dat, .data; .zst behind it compresses.
+    /// The file to write; its name's end tells the format: .txt, .dat, .data, .pftrace, .parquet; .zst behind the first three
+    /// compresses.
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
-    /// The format, whatever the name: text, trace.dat, perf.data.
+    /// The format, whatever the name: text, trace.dat, perf.data, perfetto, parquet.
     #[arg(long, value_name = "FORMAT", value_parser = parse_output_format)]
     pub to: Option<OutputFormat>,
     /// Ticks per second of the trace clock, for traces with integer time stamps.
@@ -158,6 +160,11 @@ pub struct ConvertArgs {
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// A number of which none makes no sense.
+fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "a whole number from 1 on".to_string())
 }
 
 fn parse_output_format(text: &str) -> Result<OutputFormat, String> {
@@ -212,6 +219,13 @@ pub struct BootArgs {
     /// Also record what the scheduler decides by: queues, entities, loads, at each of its decisions.
     #[arg(long)]
     pub probes: bool,
+    /// What the kernel's scheduler is set to before anything is recorded: NEXT_BUDDY, NO_PLACE_LAG, base_slice_ns=3000000,
+    /// sched_autogroup_enabled=1. Several are allowed.
+    #[arg(long = "set", value_name = "FEATURE|NAME=VALUE")]
+    pub settings: Vec<fairlab_lab::boot::Setting>,
+    /// Added to the kernel's command line: "isolcpus=1 nohz_full=1". May be said again.
+    #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true, value_parser = parse_parameters)]
+    pub append: Vec<Parameters>,
     /// The root seed of the workload's own randomness.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -230,6 +244,18 @@ pub struct BootArgs {
     /// The workload and its own options.
     #[arg(value_name = "WORKLOAD", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     pub workload: Vec<String>,
+}
+
+/// Words of a kernel's command line.
+#[derive(Clone, Debug)]
+pub struct Parameters(pub Vec<String>);
+
+fn parse_parameters(text: &str) -> Result<Parameters, String> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_string).collect();
+    match words.iter().any(|word| word == "--") || words.is_empty() {
+        true => Err("parameters of the kernel are words such as isolcpus=1".to_string()),
+        false => Ok(Parameters(words)),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -297,7 +323,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "T")]
     pub task: Option<String>,
     /// How many waits are explained, the longest first.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_count)]
     pub worst: usize,
 }
 
@@ -367,7 +393,7 @@ pub struct FidelityArgs {
     #[arg(long, value_name = "FILE")]
     pub figures: Option<PathBuf>,
     /// How many recordings are walked at once; by default one a CPU. Results do not depend on it.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
@@ -425,7 +451,7 @@ pub struct ScenarioRunArgs {
     #[arg(long, value_name = "DIR")]
     pub pages: Option<PathBuf>,
     /// How many runs go on at once; by default one a CPU. Results do not depend on it.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use fairlab_lab::LabError;
 
 /// Why there is no answer.
@@ -27,12 +28,33 @@ impl CliError {
     }
 
     /// Bad use, as the command-line parser words it: its first sentence is kept.
-    pub fn from_usage(error: &clap::Error) -> CliError {
+    pub fn from_usage(error: &clap::Error, program: &clap::Command) -> CliError {
         let text = error.render().to_string();
+        if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return CliError::without_command(&text, program);
+        }
         let first = text.split("\n\n").next().unwrap_or_default();
         let words = first.split_whitespace().collect::<Vec<_>>().join(" ");
         let problem = words.strip_prefix("error: ").unwrap_or(&words).to_string();
-        CliError::bad(problem, "'fairlab --help' and 'fairlab COMMAND --help' list what can be said")
+        let hint = "'fairlab --help' and 'fairlab COMMAND --help' list what can be said";
+        match text.lines().find_map(|line| line.trim().strip_prefix("tip: ")) {
+            Some(tip) => CliError::bad(problem, format!("{tip}; {hint}")),
+            None => CliError::bad(problem, hint),
+        }
+    }
+
+    /// Nothing, or a command that wants another behind it: its help has a line `Usage: fairlab kernels <COMMAND>`.
+    fn without_command(help: &str, program: &clap::Command) -> CliError {
+        let usage = help.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or_default();
+        let words: Vec<&str> = usage.split(' ').take_while(|word| !word.starts_with(['<', '['])).collect();
+        let command = words.iter().skip(1).try_fold(program, |command, word| command.find_subcommand(word));
+        let names =
+            command.into_iter().flat_map(|command| command.get_subcommands().map(clap::Command::get_name));
+        let (names, said) = (names.collect::<Vec<_>>().join(", "), words.join(" "));
+        CliError::bad(
+            format!("'{said}' lacks a command"),
+            format!("there are {names}; '{said} --help' says what each does"),
+        )
     }
 
     /// Tells the user, and gives the exit code.

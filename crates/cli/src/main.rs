@@ -11,8 +11,8 @@ mod progress;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
 use error::CliError;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             output::print(&error.render().to_string())
         }
-        Err(error) => Err(CliError::from_usage(&error)),
+        Err(error) => Err(CliError::from_usage(&error, &Cli::command())),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,8 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use fairlab_lab::Progress;
@@ -17,6 +17,8 @@ pub struct ProgressLine {
     unit: &'static str,
     started: Instant,
     shown: bool,
+    /// What was told last.
+    told: Mutex<String>,
 }
 
 impl ProgressLine {
@@ -27,7 +29,28 @@ impl ProgressLine {
 
     /// A line about `what`, counted in `unit`.
     pub fn of(what: &'static str, unit: &'static str) -> ProgressLine {
-        ProgressLine { what, unit, started: Instant::now(), shown: io::stderr().is_terminal() }
+        ProgressLine {
+            what,
+            unit,
+            started: Instant::now(),
+            shown: io::stderr().is_terminal(),
+            told: Mutex::default(),
+        }
+    }
+
+    /// Shows what is done now, and since when the whole goes on.
+    pub fn tell(&self, now: &str) {
+        if !self.shown {
+            return;
+        }
+        let line = format!("{}: {} s, {now}", self.what, self.started.elapsed().as_secs());
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if *told != line {
+            let mut err = io::stderr().lock();
+            let _ = write!(err, "\r\x1b[K{line}");
+            let _ = err.flush();
+            *told = line;
+        }
     }
 
     /// Shows that `progress` has been made.
@@ -75,6 +98,11 @@ pub fn stop_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     })
     .map_err(|error| cannot_catch(&error))?;
     Ok(stop)
+}
+
+/// Has Ctrl-C end the program: there is nothing to put back or to keep.
+pub fn end_on_interrupt() -> Result<(), CliError> {
+    ctrlc::set_handler(|| std::process::exit(130)).map_err(|error| cannot_catch(&error))
 }
 
 /// Has Ctrl-C remove `path` and end the program.

@@ -76,7 +76,82 @@ fn bad_use_is_refused_in_one_line() {
     std::fs::remove_file(&pinned).expect("removed");
     assert_refused(&["workloads", "show", "nonsense"], "unknown workload");
     assert_refused(&["conquer"], "conquer");
-    assert_refused(&[], "");
+    assert_refused(&run(&["--jobs", "0"]), "a whole number from 1 on");
+    assert_refused(&run(&["--probes"]), "give --trace or --out");
+    assert_refused(&run(&["-t", "many"]), "fairlab: schbench: -t");
+}
+
+#[test]
+fn who_asks_for_nothing_or_for_something_else_is_told_what_there_is() {
+    assert_refused(&[], "'fairlab' lacks a command; there are run, compare, bisect");
+    assert_refused(&["kernels"], "'fairlab kernels' lacks a command; there are list, show, diff, log");
+    assert_refused(&["latncy", "x"], "a similar subcommand exists: 'latency'");
+    assert_refused(&["kernels", "show", "6.6"], "v6.6 may be meant");
+    assert_refused(&["run", "--kernel", "v6.6", "schbench -t 2"], "its options are words of their own");
+    let file = testdata("rt-app/pipeline.json");
+    assert_refused(&["run", "--kernel", "v6.6", &file], &format!("rt-app {file}"));
+    let trace = testdata("perf-hackbench.data");
+    assert_refused(&["run", "--kernel", "v6.6", &trace], &format!("replay {trace}"));
+    // A workload's own help needs no kernel.
+    for command in ["run", "compare", "bisect", "live"] {
+        let words: &[&str] = if command == "bisect" {
+            &["bisect", "--good", "v6.5", "--bad", "v6.6", "schbench", "--help"]
+        } else {
+            &[command, "schbench", "--help"]
+        };
+        assert!(stdout(words).contains("--message-threads"), "{command}");
+    }
+    assert!(stdout(&["help", "kernels"]).contains("Usage: fairlab kernels"));
+}
+
+#[test]
+fn questions_that_nothing_in_a_trace_answers_are_refused() {
+    let trace = testdata("perf-hackbench.data");
+    assert_refused(&["explain", &trace, "--task", "nobody"], "no task is called 'nobody'");
+    assert_refused(&["explain", &trace, "--task", "99999"], "there are ");
+    assert_refused(&["explain", &trace, "--worst", "0"], "from 1 on");
+    for words in [["--pid", "99999"], ["--tid", "99999"], ["-C", "77"], ["--time", "1,2"]] {
+        for more in [&[][..], &["-s"], &["--format", "json"]] {
+            assert_refused(&[&["timehist", &trace], &words[..], more].concat(), "no switch is what");
+        }
+    }
+    let copy = temporary("copy.data");
+    std::fs::copy(&trace, &copy).expect("copied");
+    let path = copy.to_str().expect("a path in UTF-8");
+    assert_refused(&["convert", path, path], "would be written over itself");
+    assert_eq!(std::fs::read(&copy).expect("read"), std::fs::read(&trace).expect("read"));
+    std::fs::remove_file(&copy).expect("removed");
+    let program = temporary("program");
+    std::fs::write(&program, b"\x7fELF\x02\x01\0\0\n\0\0").expect("written");
+    let path = program.to_str().expect("a path in UTF-8");
+    assert_refused(&["latency", path], "neither text nor a binary trace of a known kind");
+    std::fs::remove_file(&program).expect("removed");
+}
+
+#[test]
+fn a_recordings_folder_is_as_good_as_the_trace_in_it() {
+    let folder = testdata("recordings/6.12-nice-2");
+    let trace = format!("{folder}/trace.txt.zst");
+    for command in ["latency", "timehist", "explain", "summary"] {
+        assert_eq!(stdout(&[command, &folder]), stdout(&[command, &trace]), "{command}");
+    }
+    let counts = temporary("counts.json");
+    let path = counts.to_str().expect("a path in UTF-8");
+    stdout(&["summary", &folder, "--counts", path]);
+    assert!(stdout(&["merge", path]).starts_with("1 file; "));
+    assert_refused(&["merge", path, path], "is there twice");
+    std::fs::remove_file(&counts).expect("removed");
+}
+
+#[test]
+fn a_machine_that_is_not_the_recorded_one_is_told() {
+    let told = |arguments: &[&str]| String::from_utf8_lossy(&fairlab(arguments).stderr).into_owned();
+    let trace = testdata("perf-hackbench.data");
+    let errors = told(&["summary", &trace, "--machine", "laptop8"]);
+    assert!(errors.contains("has 2 CPUs, and the one that is described 8"), "{errors}");
+    assert!(!told(&["summary", &trace, "--llc", "0-1"]).contains("described"));
+    let errors = told(&["verify", &testdata("recordings/6.12-nice-2"), "--machine", "vm4"]);
+    assert!(errors.contains("describes 2 CPUs, and the machine that was named has 4"), "{errors}");
 }
 
 #[test]

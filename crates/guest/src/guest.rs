@@ -14,8 +14,11 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::init_module;
 
 use crate::archive::{Archive, Kind};
-use crate::job::{ARCHIVE_AT, DONE, FAILED, JOB_FILE, Job, LENGTH_AT, MODULES_FOLDER, STAGE_AT, Stage};
+use crate::job::{
+    ARCHIVE_AT, DONE, FAILED, JOB_FILE, Job, LENGTH_AT, MODULES_FOLDER, REFUSED, STAGE_AT, Stage,
+};
 use crate::mapping::Mapping;
+use crate::settings::{Places, Refused, check_parameters, handed_on};
 use crate::snapshot::{CGROUPS, Snapshot};
 use crate::workload::{DURATION, REPORT, SEED};
 use crate::{calm, files, machine, slice, snapshot, tracing, workload};
@@ -36,15 +39,37 @@ pub fn run() -> ! {
     let mounted = mount_all();
     let mut shared = Shared::find();
     let mut results = Archive::default();
-    let done =
-        mounted.and_then(|()| read_job()).and_then(|job| work(&job, &mut results, shared.as_mut().ok()));
+    let job = mounted.and_then(|()| read_job()).map_err(Ending::from);
+    let done = job.and_then(|job| work(&job, &mut results, shared.as_mut().ok()));
     match (&mut shared, done) {
         (Ok(shared), Ok(())) => shared.leave(DONE, &results.finish()),
-        (Ok(shared), Err(error)) => shared.leave(FAILED, error.to_string().as_bytes()),
+        (Ok(shared), Err(Ending::Failed(error))) => shared.leave(FAILED, error.to_string().as_bytes()),
+        (Ok(shared), Err(Ending::Refused(Refused { problem, hint }))) => {
+            shared.leave(REFUSED, format!("{problem}\n{hint}").as_bytes());
+        }
         (Err(error), done) => eprintln!("guest: no memory is shared with the host: {error}; {done:?}"),
     }
     loop {
         thread::sleep(Duration::from_secs(3600));
+    }
+}
+
+/// Why there are no results.
+#[derive(Debug)]
+enum Ending {
+    Failed(io::Error),
+    Refused(Refused),
+}
+
+impl From<io::Error> for Ending {
+    fn from(error: io::Error) -> Ending {
+        Ending::Failed(error)
+    }
+}
+
+impl From<Refused> for Ending {
+    fn from(refused: Refused) -> Ending {
+        Ending::Refused(refused)
     }
 }
 
@@ -82,22 +107,24 @@ fn read_job() -> io::Result<Job> {
 }
 
 /// The job, from preparations to the texts of the results.
-fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> io::Result<()> {
+fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> Result<(), Ending> {
     let mut reached = |stage: Stage| {
         if let Some(shared) = &mut shared {
             shared.reached(stage);
         }
     };
     reached(Stage::Started);
+    check_parameters(&job.parameters, &handed_on())?;
     let _ = files::write("/proc/sys/kernel/sched_schedstats", "1");
     for verbose in ["/sys/kernel/debug/sched/verbose", "/sys/kernel/debug/sched_debug"] {
         let _ = files::write(verbose, "Y");
     }
     load_modules()?;
-    for (file, value) in &job.settings {
+    for (file, value) in &job.files {
         files::write(file, value)
             .map_err(|error| io::Error::other(format!("cannot write '{value}' to {file}: {error}")))?;
     }
+    Places::default().apply(&job.settings)?;
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let hz = machine::hz();
     let prepared = tracing::prepare(job, cpus)?;

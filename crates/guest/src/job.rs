@@ -2,6 +2,9 @@
 //!
 //! Must not know: how either of them goes about it.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 /// Where the job lies in the guest.
@@ -32,7 +35,61 @@ pub struct Job {
     /// Wait until the first process has forgotten whom it woke: idle time passes at once.
     pub forgets_wakees: bool,
     /// Files of the kernel's that are written before anything is recorded, and what into each.
-    pub settings: Vec<(String, String)>,
+    pub files: Vec<(String, String)>,
+    /// What its scheduler is set to after that.
+    pub settings: Vec<Setting>,
+    /// What was added to its command line.
+    pub parameters: Vec<String>,
+}
+
+/// What a kernel's scheduler is set to, as people say it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Setting {
+    /// A feature, on or off: `NEXT_BUDDY`, `NO_NEXT_BUDDY`.
+    Feature(String),
+    /// A tunable in debugfs or a sysctl: `base_slice_ns=3000000`, `sched_schedstats=0`.
+    Value {
+        /// Its name in this kernel or another.
+        name: String,
+        /// What is written.
+        value: String,
+    },
+}
+
+impl FromStr for Setting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Setting, String> {
+        let all = |word: &str, allowed: fn(u8) -> bool| !word.is_empty() && word.bytes().all(allowed);
+        let is_feature =
+            |word: &str| all(word, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+        match text.split_once('=') {
+            None if is_feature(text) => Ok(Setting::Feature(text.to_string())),
+            Some((name, _)) if is_feature(name) => {
+                Err(format!("a feature is switched by its name: {name}, or NO_{name}"))
+            }
+            Some((name, value))
+                if all(name, |b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_/.".contains(&b))
+                    && !name.contains("..")
+                    && all(value, |b| (b' '..=b'~').contains(&b)) =>
+            {
+                Ok(Setting::Value { name: name.to_string(), value: value.to_string() })
+            }
+            _ => {
+                Err("say FEATURE, NO_FEATURE, or TUNABLE=VALUE: NEXT_BUDDY, base_slice_ns=3000000"
+                    .to_string())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Feature(name) => f.write_str(name),
+            Setting::Value { name, value } => write!(f, "{name}={value}"),
+        }
+    }
 }
 
 /// The guest's state, in the shared memory's first bytes.
@@ -43,6 +100,10 @@ pub const DONE: &[u8; 8] = b"FAIRLAB1";
 
 /// In place of [`DONE`] when the guest gives up: the archive is a text that says why.
 pub const FAILED: &[u8; 8] = b"FAIRLAB0";
+
+/// In place of [`DONE`] when the kernel does not take what it was to be set to: a line that says what, and one that says what
+/// it has.
+pub const REFUSED: &[u8; 8] = b"FAIRLAB2";
 
 /// Where the length of the archive stands.
 pub const LENGTH_AT: usize = 8;
@@ -78,7 +139,17 @@ impl Stage {
         }
     }
 
-    /// What a guest was doing, for people.
+    /// What a guest is doing, for people.
+    pub const fn now(self) -> &'static str {
+        match self {
+            Stage::Kernel => "the kernel starts",
+            Stage::Started => "recording is prepared",
+            Stage::Workload => "the workload runs",
+            Stage::Results => "results are brought out",
+        }
+    }
+
+    /// When something happened, for people.
     pub const fn describe(self) -> &'static str {
         match self {
             Stage::Kernel => "while the kernel started",
@@ -86,5 +157,22 @@ impl Stage {
             Stage::Workload => "while the workload ran",
             Stage::Results => "while results were brought out",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_they_are_written() {
+        for text in ["NO_NEXT_BUDDY", "base_slice_ns=3000000", "llc_balancing/enabled=0", "preempt=full"] {
+            assert_eq!(text.parse::<Setting>().map(|setting| setting.to_string()), Ok(text.to_string()));
+        }
+        for text in ["", "next_buddy", "base_slice_ns=", "=1", "../panic=1", "a b=1", "x=1\n"] {
+            assert!(text.parse::<Setting>().is_err(), "{text}");
+        }
+        let told = "NEXT_BUDDY=1".parse::<Setting>().expect_err("a number");
+        assert_eq!(told, "a feature is switched by its name: NEXT_BUDDY, or NO_NEXT_BUDDY");
     }
 }

@@ -15,6 +15,7 @@ pub mod job;
 mod machine;
 mod mapping;
 mod probes;
+mod settings;
 mod slice;
 mod snapshot;
 mod symbols;

@@ -21,6 +21,7 @@ use std::time::Duration;
 use fairlab_event::{Digest, DigestSink, Ns, Pid, Sink, System};
 use fairlab_guest::archive;
 use fairlab_guest::job::Job;
+pub use fairlab_guest::job::Setting;
 use fairlab_live::Report;
 use fairlab_sim::rng::Stream;
 use fairlab_trace::{ImportStats, ReadOptions};
@@ -98,6 +99,10 @@ pub struct BootOptions {
     pub mode: Mode,
     /// Whether to record what the scheduler decides by, not only its events.
     pub probes: bool,
+    /// What the kernel's scheduler is set to before anything is recorded.
+    pub settings: Vec<Setting>,
+    /// What is added to the kernel's command line.
+    pub parameters: Vec<String>,
     /// The program and its arguments.
     pub workload: Vec<String>,
     /// The root seed of the workload's own randomness, and of when it starts.
@@ -140,14 +145,20 @@ pub struct Booted {
     files: Files,
 }
 
-/// Boots, runs, brings back; `None` if `stop` was set before the end.
+/// Boots, runs, brings back; `None` if `stop` was set before the end. `on_stage` hears how far it is, more than once for a stage.
 ///
 /// # Errors
 /// Image or QEMU cannot be had; the machine does not come up, panics, or is not done in time.
-pub fn boot(options: &BootOptions, stop: &AtomicBool) -> Result<Option<Booted>, LabError> {
+pub fn boot(
+    options: &BootOptions,
+    on_stage: &dyn Fn(&'static str),
+    stop: &AtomicBool,
+) -> Result<Option<Booted>, LabError> {
     let architecture = options.hardware.architecture();
+    let kernel_arguments = kernel_arguments(architecture, &options.parameters)?;
     let guest = initramfs::guest(architecture)?;
     let carried = carried::files(&options.workload, architecture)?;
+    on_stage("QEMU and kernel are looked for, or fetched");
     let qemu = Qemu::find(architecture, stop)?;
     let Fetched { kernel, modules } = options.image.files(architecture, options.refresh, stop)?;
     let modules = modules.iter().map(|path| carried::module(path)).collect::<Result<Vec<_>, _>>()?;
@@ -159,10 +170,12 @@ pub fn boot(options: &BootOptions, stop: &AtomicBool) -> Result<Option<Booted>, 
         initramfs: &initramfs,
         hardware: &options.hardware,
         mode: options.mode,
+        kernel_arguments: &kernel_arguments,
         slice_ns: slice_ns(options),
         limit: options.limit,
     };
-    let Some(left) = emulate(&machine, stop)? else { return Ok(None) };
+    let Some(left) = emulate(&machine, on_stage, stop)? else { return Ok(None) };
+    on_stage("the trace is read");
     let mut files = Files::unpack(&left.archive)?;
     let hz: Option<u64> = files.take("hz")?.parse().ok();
     let kernel_bytes = std::fs::read(&kernel).unwrap_or_default();
@@ -182,7 +195,8 @@ pub fn boot(options: &BootOptions, stop: &AtomicBool) -> Result<Option<Booted>, 
         "initramfs_digest": of_bytes(&initramfs),
         "qemu": qemu.version,
         "qemu_arguments": left.arguments,
-        "kernel_arguments": kernel_arguments(architecture),
+        "kernel_arguments": kernel_arguments,
+        "settings": options.settings.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     let mut booted = Booted {
         release: files.text("sched_info.txt")?.split_whitespace().nth(3).unwrap_or_default().to_string(),
@@ -206,10 +220,7 @@ pub fn boot(options: &BootOptions, stop: &AtomicBool) -> Result<Option<Booted>, 
     meta["release"] = json!(booted.release);
     meta["status"] = json!(booted.status);
     booted.meta = meta;
-    let mut digest = DigestSink::default();
-    booted.import = booted.read(&mut digest)?;
-    booted.digest = digest.digest();
-    booted.meta["digest"] = json!(booted.digest.to_string());
+    booted.take_digest()?;
     Ok(Some(booted))
 }
 
@@ -246,9 +257,9 @@ fn broken(what: &str) -> LabError {
 
 fn job(options: &BootOptions) -> Job {
     let deterministic = options.mode == Mode::Deterministic;
-    let (on_pc, settings) = match &options.hardware {
+    let (on_pc, files) = match &options.hardware {
         Hardware::Pc(_) => (true, Vec::new()),
-        Hardware::Board(board) => (false, board.settings()),
+        Hardware::Board(board) => (false, board.files()),
     };
     Job {
         workload: options.workload.clone(),
@@ -261,7 +272,9 @@ fn job(options: &BootOptions) -> Job {
         settle_ns: SETTLE_NS + Stream::new(options.seed, "settle").below(SETTLE_SPREAD_NS),
         slice_ns: slice_ns(options).filter(|_| on_pc),
         forgets_wakees: deterministic,
-        settings,
+        files,
+        settings: options.settings.clone(),
+        parameters: options.parameters.clone(),
     }
 }
 
@@ -284,6 +297,15 @@ fn dropped(statistics: &str) -> u64 {
 }
 
 impl Booted {
+    /// Reads the trace for what is told of it.
+    fn take_digest(&mut self) -> Result<(), LabError> {
+        let mut digest = DigestSink::default();
+        self.import = self.read(&mut digest)?;
+        self.digest = digest.digest();
+        self.meta["digest"] = json!(self.digest.to_string());
+        Ok(())
+    }
+
     /// Hands the recorded events to a sink.
     ///
     /// # Errors
@@ -353,6 +375,8 @@ mod tests {
             hardware: Hardware::Pc("2".parse().expect("a layout")),
             mode: Mode::Deterministic,
             probes: false,
+            settings: Vec::new(),
+            parameters: Vec::new(),
             workload: vec!["spin".to_string()],
             seed: 1,
             duration: None,

@@ -2,7 +2,7 @@
 //!
 //! Whoever runs or records keeps a few kilobytes a run; files of files merge again. Must not know: how counts come about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,8 @@ pub struct Merged {
     pub groups: BTreeMap<Group, Counts>,
     /// How many files were read.
     pub files: usize,
+    /// Which: the runs of a file count once.
+    read: BTreeSet<PathBuf>,
 }
 
 /// Folders within folders are followed so deep.
@@ -82,6 +84,10 @@ impl Merged {
 
     fn add_file(&mut self, path: &Path) -> Result<(), LabError> {
         let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        if !self.read.insert(fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())) {
+            let problem = format!("{} is there twice: its runs would count twice", path.display());
+            return Err(LabError::new(problem, "name each file or folder once"));
+        }
         let bad = |what: String| {
             LabError::new(
                 format!("{}: {what}", path.display()),

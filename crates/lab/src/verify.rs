@@ -36,6 +36,7 @@ use record::Record;
 use walker::Walker;
 
 pub use kernel::Known as KnownKernel;
+pub use recording::trace_of;
 pub(crate) use recording::{CgroupLine, Recording, TaskLine, holds_trace};
 pub(crate) use sched_info::list;
 pub use tally::{Baseline, Kind, KindTally, Miss, Share};
@@ -133,7 +134,8 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let (topology, tick) = machine(&recording, options)?;
     let (trace, release, probed) =
         (recording.trace.clone(), recording.release.clone(), recording.shows_weights);
-    let (mut notes, nr_cpus) = (recording.notes(), topology.nr_cpus());
+    let nr_cpus = topology.nr_cpus();
+    let mut notes: Vec<String> = recording.notes().into_iter().chain(unlike(&recording, nr_cpus)).collect();
     // What the kernel came with is its generation's matter, what was set is not.
     let own = kernel_of(&recording, path).map_or_else(|_| generation.clone(), |known| known.generation);
     let settings = recording.settings.other_than(&own, nr_cpus);
@@ -210,6 +212,14 @@ fn read_trace(trace: &Path, options: &VerifyOptions, sink: &mut dyn Sink) -> Res
     read_path(trace, &read_options, sink).map(drop).map_err(|error| unreadable(trace, &error))
 }
 
+/// What is to be said where the recording describes another machine than the one that is used.
+fn unlike(recording: &Recording, nr_cpus: usize) -> Option<String> {
+    let described = recording.topology.as_ref()?.nr_cpus();
+    let text =
+        format!("the recording describes {described} CPUs, and the machine that was named has {nr_cpus}");
+    (described != nr_cpus).then_some(text)
+}
+
 fn machine(recording: &Recording, options: &VerifyOptions) -> Result<(Topology, Ns), LabError> {
     if let Some(machine) = &options.machine {
         return Ok((machine.topology.clone(), machine.tick()));
@@ -234,7 +244,7 @@ fn machine(recording: &Recording, options: &VerifyOptions) -> Result<(Topology, 
 fn unreadable(trace: &Path, error: &ImportError) -> LabError {
     let hint = match error {
         ImportError::Io(_) => "check the path",
-        _ => "give a trace: perf.data or ftrace text",
+        _ => "give a trace: perf.data, trace.dat or ftrace text",
     };
     LabError::new(format!("{}: {error}", trace.display()), hint)
 }

@@ -1,5 +1,7 @@
 //! The workloads that can be named on the command line.
 
+use std::path::Path;
+
 use fairlab_sim::workload::Workload;
 use fairlab_sim::workload::catalogue::{self, BuildError};
 pub use fairlab_sim::workload::catalogue::{WORKLOADS, WorkloadKind};
@@ -23,13 +25,27 @@ pub fn build(command: &[String]) -> Result<Box<dyn Workload>, LabError> {
     catalogue::build(command, &HostFiles).map_err(|error| told(&error))
 }
 
-fn told(error: &BuildError) -> LabError {
-    let hint = match error {
-        BuildError::Nothing => "name one, such as schbench, with its own options".to_string(),
-        BuildError::Unknown(_) => {
+/// What may be meant by a name that no workload has.
+fn instead(name: &str) -> String {
+    let first = name.split_whitespace().next().unwrap_or_default();
+    if first != name && catalogue::find(first).is_some() {
+        return format!("its options are words of their own: {name}, without quotes around all of it");
+    }
+    let path = Path::new(name);
+    match path.exists() {
+        true if name.ends_with(".json") => format!("rt-app carries out such a file: rt-app {name}"),
+        true => format!("replay does what a recording's tasks did: replay {name}"),
+        false => {
             let names = WORKLOADS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
             format!("known are {names}")
         }
+    }
+}
+
+fn told(error: &BuildError) -> LabError {
+    let hint = match error {
+        BuildError::Nothing => "name one, such as schbench, with its own options".to_string(),
+        BuildError::Unknown(name) => instead(name),
         BuildError::Wrong { name, .. } => format!("'fairlab workloads show {name}' lists its options"),
     };
     LabError::new(error.to_string(), hint)

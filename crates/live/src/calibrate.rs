@@ -8,7 +8,6 @@
 mod gaps;
 mod wakeups;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
@@ -62,10 +61,9 @@ pub struct Settings {
 /// Measures everything that can be measured: some seconds.
 ///
 /// # Errors
-/// A CPU cannot be used, a thread not created, or `stop` was set.
-pub fn calibrate(settings: &Settings, stop: &AtomicBool) -> Result<Calibration, String> {
+/// A CPU cannot be used, or a thread not created.
+pub fn calibrate(settings: &Settings) -> Result<Calibration, String> {
     let mut all = Calibration::default();
-    let go_on = || if stop.load(Ordering::Relaxed) { Err("stopped".to_string()) } else { Ok(()) };
     let Settings { here, samples, hz, .. } = *settings;
     let syscall =
         all.add("syscall_ns", "getppid(), a hundred in a row", on(here, || system_calls(samples))?, 0.0);
@@ -74,14 +72,12 @@ pub fn calibrate(settings: &Settings, stop: &AtomicBool) -> Result<Calibration, 
     all.add("send_ns", how, sent, syscall);
     let how = "read() of 100 bytes that another CPU wrote into a stream socket, 250 in a row, without the system call";
     all.add("receive_ns", how, received, syscall);
-    go_on()?;
     let (local_wakeups, turns) = ping_pong(here, samples)?;
     let waits = median(&on(here, || waits(samples))?);
     let how = "FUTEX_WAKE of a thread that sleeps on the caller's CPU, without the system call";
     all.add("local_wakeup_ns", how, local_wakeups.clone(), syscall);
     let how = "from FUTEX_WAKE's return until the other thread of that CPU runs, without a FUTEX_WAIT that does not sleep";
     all.add("context_switch_ns", how, turns, waits);
-    go_on()?;
     let interrupt = match settings.there {
         Some(there) => all.remote(here, there, samples, syscall)?,
         None => {
@@ -96,7 +92,6 @@ pub fn calibrate(settings: &Settings, stop: &AtomicBool) -> Result<Calibration, 
     } else {
         all.lack(&["activate_ns"], "it takes a wakeup of another CPU to compare with");
     }
-    go_on()?;
     let watched = settings.there.unwrap_or(here);
     let ticks = on(watched, || gaps::ticks(samples, hz))?;
     all.add("tick_ns", "what interrupts a busy thread once a tick, less interrupt_ns", ticks, interrupt);
@@ -107,7 +102,6 @@ pub fn calibrate(settings: &Settings, stop: &AtomicBool) -> Result<Calibration, 
         timers,
         interrupt,
     );
-    go_on()?;
     let (with, without) = sleeps(here, samples)?;
     let prompt = median(&without);
     all.add("timer_slack_ns", "lateness of nanosleep(), less that with a slack of 1 ns", with, prompt);
@@ -292,7 +286,7 @@ mod tests {
         let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
         let here = cpus.next().expect("a CPU");
         let settings = Settings { here, there: cpus.next(), samples: 20, hz: 250 };
-        let all = calibrate(&settings, &AtomicBool::new(false)).expect("figures");
+        let all = calibrate(&settings).expect("figures");
         let mut names = all.measured.iter().map(|figure| figure.name).collect::<Vec<_>>();
         names.extend(all.lacking.iter().map(|(name, _)| *name));
         for cost in fairlab_sim::machine::Costs::default().table() {
@@ -303,7 +297,5 @@ mod tests {
                 .iter()
                 .all(|figure| figure.low_ns <= figure.median_ns && figure.median_ns <= figure.high_ns)
         );
-        let stopped = calibrate(&settings, &AtomicBool::new(true));
-        assert_eq!(stopped, Err("stopped".to_string()));
     }
 }

@@ -67,7 +67,7 @@ fn moves_of_the_waiting_task_are_part_of_the_story() {
          <idle>-0 2 d.s2. 1100 migrate w:70 0 => 1
          b-66 1 d..2. 2200 switch b:66 S ==> w:70
          a-65 0 d..2. 2300 switch a:65 S ==> swapper/0:0",
-        "1 waits measured; the longest:
+        "1 wait measured; the longest:
 
 1. w:70 (prio 120) waited 2.100 ms, from 0.000100 to 0.002200, and ran on CPU 1
    Preempted inside the kernel (R+).

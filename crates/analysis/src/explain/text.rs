@@ -22,13 +22,13 @@ const SHOWN: usize = 6;
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = self.stories.len();
-        writeln!(
-            f,
-            "{} waits measured; {}:",
-            self.measured,
-            if told == 1 { "the longest".to_string() } else { format!("the {told} longest") }
-        )?;
+        let waits =
+            if self.measured == 1 { "1 wait".to_string() } else { format!("{} waits", self.measured) };
+        match self.stories.len() {
+            0 => writeln!(f, "{waits} measured")?,
+            1 => writeln!(f, "{waits} measured; the longest:")?,
+            told => writeln!(f, "{waits} measured; the {told} longest:")?,
+        }
         for (number, story) in (1..).zip(&self.stories) {
             write!(f, "\n{number}. {story}")?;
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{ExperimentArgs, Format, SettingArgs};
+use super::{ExperimentArgs, Format, SettingArgs, parse_count};
 use crate::numbers::parse_share;
 
 #[derive(Debug, Args)]
@@ -94,7 +94,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How many runs go on at once; by default one a CPU. Results do not depend on it.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
     /// The metric of the table at the end; several are allowed.
     #[arg(long = "metric", value_name = "NAME", default_value = "wakeup_latency_ns_p99")]

@@ -3,7 +3,7 @@
 use fairlab_lab::bisect::{BisectSpec, Bisection, Crossing, Question, State, bisect};
 use fairlab_lab::{RealKernel, Trials};
 
-use super::experiment;
+use super::{experiment, workloads};
 use crate::args::{BisectArgs, Format};
 use crate::error::CliError;
 use crate::numbers::{metric, significant};
@@ -14,6 +14,9 @@ use crate::progress::{ProgressLine, stop_on_interrupt};
 const RUNS_MIN: u64 = 4;
 
 pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
+    if workloads::helped(&args.setting.workload)? {
+        return Ok(());
+    }
     if args.runs < RUNS_MIN {
         let problem = format!("{} runs do not tell how runs scatter", args.runs);
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));

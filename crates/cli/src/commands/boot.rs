@@ -10,7 +10,7 @@ use super::trace;
 use crate::args::{BootArgs, Format};
 use crate::error::CliError;
 use crate::output;
-use crate::progress::stop_on_interrupt;
+use crate::progress::{ProgressLine, stop_on_interrupt};
 
 pub fn execute(args: &BootArgs) -> Result<(), CliError> {
     let hardware = match &args.machine {
@@ -24,6 +24,8 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
         hardware,
         mode: if in_turn { Mode::Deterministic } else { Mode::Threads },
         probes: args.probes,
+        settings: args.settings.clone(),
+        parameters: args.append.iter().flat_map(|words| words.0.clone()).collect(),
         workload: args.workload.clone(),
         seed: args.seed,
         duration: None,
@@ -31,7 +33,10 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
     };
     let folder = args.out.as_deref().map(RunFolder::create).transpose()?;
     let stop = stop_on_interrupt()?;
-    let booted = match boot(&options, &stop) {
+    let progress = ProgressLine::new("boot");
+    let outcome = boot(&options, &|stage| progress.tell(stage), &stop);
+    drop(progress);
+    let booted = match outcome {
         Ok(Some(booted)) => booted,
         Ok(None) => return Err(CliError::Interrupted),
         // What was stopped on the way to the machine says so in its own words.
@@ -81,7 +86,7 @@ fn answer(args: &BootArgs, options: &BootOptions, booted: &Booted) -> Result<(),
 
 fn text(args: &BootArgs, options: &BootOptions, booted: &Booted) -> String {
     let mut text = format!(
-        "{} ({}) on {}, QEMU {}, {}: {}\n\n",
+        "{} ({}) on {}, QEMU {}, {}: {}\n",
         booted.release,
         options.image,
         options.hardware,
@@ -89,6 +94,13 @@ fn text(args: &BootArgs, options: &BootOptions, booted: &Booted) -> String {
         booted.mode.name(),
         booted.mode.meaning()
     );
+    let set: Vec<String> = options.settings.iter().map(ToString::to_string).collect();
+    for (what, words) in [("set", &set), ("appended", &options.parameters)] {
+        if !words.is_empty() {
+            text += &format!("{what}: {}\n", words.join(" "));
+        }
+    }
+    text += "\n";
     text += &booted.output;
     text += &booted.errors;
     let (events, seconds) = (booted.import.events, booted.wall.as_secs_f64());

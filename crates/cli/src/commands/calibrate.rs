@@ -10,7 +10,7 @@ use crate::args::{CalibrateArgs, Format};
 use crate::error::CliError;
 use crate::numbers::duration;
 use crate::output;
-use crate::progress::stop_on_interrupt;
+use crate::progress::end_on_interrupt;
 
 pub fn execute(args: &CalibrateArgs) -> Result<(), CliError> {
     let machine = machines::find("host")?;
@@ -21,15 +21,11 @@ pub fn execute(args: &CalibrateArgs) -> Result<(), CliError> {
     let [here, others @ ..] = cpus.as_slice() else {
         return Err(CliError::bad("there is no CPU to measure on", "name two with --cpus"));
     };
-    let stop = stop_on_interrupt()?;
+    end_on_interrupt()?;
     let settings =
         Settings { here: *here, there: others.first().copied(), samples: args.samples, hz: machine.hz };
-    let outcome = calibrate(&settings, &stop);
-    if stop.load(std::sync::atomic::Ordering::Relaxed) {
-        return Err(CliError::Interrupted);
-    }
-    let calibration =
-        outcome.map_err(|problem| CliError::bad(problem, "name CPUs that may be used with --cpus"))?;
+    let calibration = calibrate(&settings)
+        .map_err(|problem| CliError::bad(problem, "name CPUs that may be used with --cpus"))?;
     if let Some(path) = &args.output {
         fs::write(path, calibrated_toml(&machine, &calibration)).map_err(|error| {
             CliError::bad(

@@ -12,6 +12,7 @@ use fairlab_lab::{
 };
 
 use super::experiment::{self, Runs};
+use super::workloads;
 use crate::args::{CompareArgs, Format, Layout};
 use crate::error::CliError;
 use crate::output;
@@ -19,6 +20,9 @@ use crate::progress::{ProgressLine, put_back_on_interrupt};
 use export::Exports;
 
 pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
+    if workloads::helped(&args.experiment.setting.workload)? {
+        return Ok(());
+    }
     let options = CompareOptions { margin: args.margin, metrics: args.metrics.clone() };
     if !args.folders.is_empty() {
         return compare_folders(args, &options);

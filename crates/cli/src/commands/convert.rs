@@ -1,6 +1,10 @@
 //! `fairlab convert`: a trace in another format, and what of it that format cannot carry.
 
+use std::fs;
+use std::path::Path;
+
 use fairlab_lab::TraceFile;
+use fairlab_lab::verify::trace_of;
 use fairlab_trace::{ImportStats, Losses, ReadOptions};
 use serde_json::{Value, json};
 
@@ -11,6 +15,13 @@ use crate::output;
 use crate::progress::remove_on_interrupt;
 
 pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
+    let place = |path: &Path| fs::canonicalize(path).ok();
+    if place(&trace_of(&args.input)).is_some_and(|input| place(&args.output) == Some(input)) {
+        return Err(CliError::bad(
+            format!("{} would be written over itself", args.output.display()),
+            "name another file: a copy does not carry everything",
+        ));
+    }
     remove_on_interrupt(TraceFile::building(&args.output))?;
     let mut file = TraceFile::create(&args.output, args.to)?;
     let options = ReadOptions { clock_hz: args.clock_hz, instance: args.instance.clone() };

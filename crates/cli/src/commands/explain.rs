@@ -22,11 +22,30 @@ pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     let mut explain = Explain::new(ExplainOptions { task, worst: args.worst });
     let stats = args.trace.read(&mut explain)?;
     let explanation = explain.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
+    if let Some(task) = args.task.as_ref().filter(|_| !explanation.matches) {
+        return Err(no_such_task(args, task, &explanation.comms));
+    }
     trace::warn(&args.trace.file, &stats, &explanation.notices);
     match args.trace.format {
         Format::Text => output::print(&explanation.to_string()),
         Format::Json => output::print_json(&to_json(&explanation, &stats)),
     }
+}
+
+/// So many names an error lists.
+const NAMES_SHOWN: usize = 12;
+
+fn no_such_task(args: &ExplainArgs, task: &str, comms: &[Comm]) -> CliError {
+    let file = args.trace.file.display();
+    let names = comms.iter().take(NAMES_SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let more = match comms.len().saturating_sub(NAMES_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more: 'fairlab latency {file}' lists them"),
+    };
+    CliError::bad(
+        format!("{file}: no task is called '{task}' or has that id"),
+        format!("there are {names}{more}"),
+    )
 }
 
 fn to_json(explanation: &Explanation, stats: &ImportStats) -> Value {

@@ -25,6 +25,9 @@ pub fn schbench(args: &SchbenchArgs) -> Result<(), CliError> {
 }
 
 pub fn execute(args: &LiveArgs) -> Result<(), CliError> {
+    if super::workloads::helped(&args.workload)? {
+        return Ok(());
+    }
     let stop = stop_on_interrupt()?;
     // Options are checked before anything begins, in the words that all commands have for them.
     workloads::build(&args.workload)?;

@@ -48,7 +48,8 @@ fn as_one(merged: &Merged) -> Merged {
         machine: common(|group| &group.machine),
         workload: common(|group| &group.workload),
     };
-    let mut one = Merged { files: merged.files, ..Merged::default() };
+    let mut one = merged.clone();
+    one.groups.clear();
     one.add(group, &merged.all());
     one
 }
@@ -70,7 +71,8 @@ fn to_json(merged: &Merged) -> Value {
 }
 
 fn to_text(merged: &Merged) -> String {
-    let mut text = format!("{} files; percentiles are at most 0.8 % above the exact ones\n", merged.files);
+    let files = if merged.files == 1 { "1 file".to_string() } else { format!("{} files", merged.files) };
+    let mut text = format!("{files}; percentiles are at most 0.8 % above the exact ones\n");
     for (group, counts) in &merged.groups {
         text += &format!("\n{} on {}, {}: {}\n", group.workload, group.machine, group.kernel, amount(counts));
         for (name, value) in counts.metrics() {

@@ -4,7 +4,7 @@ use fairlab_lab::{Experiment, RunFolder, RunResult};
 use serde_json::{Value, json};
 
 use super::experiment::Runs;
-use super::{experiment, trace};
+use super::{experiment, trace, workloads};
 use crate::args::{Format, RunArgs};
 use crate::error::CliError;
 use crate::numbers::{duration, metric};
@@ -12,6 +12,15 @@ use crate::output;
 use crate::progress::ProgressLine;
 
 pub fn execute(args: &RunArgs) -> Result<(), CliError> {
+    if workloads::helped(&args.experiment.setting.workload)? {
+        return Ok(());
+    }
+    if args.probes && args.trace.is_none() && args.experiment.out.is_none() {
+        return Err(CliError::bad(
+            "--probes adds to a trace, and none is kept",
+            "give --trace or --out, too",
+        ));
+    }
     let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds)?;
     let mut runs = Runs::of(&experiment)?;
     let folder = args.experiment.out.as_deref().map(RunFolder::create).transpose()?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario, Small};
 use fairlab_lab::{RunFolder, Setting};
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ fn beside(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<(), CliError> {
     words.extend(duration.map(|duration| format!("--duration={}ns", duration.0)));
     words.extend((args.format == Format::Json).then(|| "--format=json".to_string()));
     words.extend(words_of_workload);
-    let cli = Cli::try_parse_from(words).map_err(|error| CliError::from_usage(&error))?;
+    let cli = Cli::try_parse_from(words).map_err(|error| CliError::from_usage(&error, &Cli::command()))?;
     match cli.command {
         Command::Compare(args) => super::compare::execute(&args),
         _ => unreachable!("it is a comparison"),

@@ -32,10 +32,26 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
     let stats = args.trace.read(&mut summary)?;
     let report = summary.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     trace::warn(&args.trace.file, &stats, &report.notices);
+    warn_of_cpus(args, &report);
     let rows = if args.top == 0 { usize::MAX } else { args.top };
     match args.trace.format {
         Format::Text => output::print(&Text { report: &report, rows }.to_string()),
         Format::Json => output::print_json(&to_json(&report, &stats)),
+    }
+}
+
+/// A layout that is not the recorded machine's makes caches and nodes of the answer wrong.
+fn warn_of_cpus(args: &SummaryArgs, report: &SummaryReport) {
+    let sets = |list: &Option<CpuSets>| list.as_ref().map(|sets| sets.0.iter().map(Vec::len).sum::<usize>());
+    let machine = args.machine.as_deref().and_then(|name| machines::find(name).ok());
+    let described =
+        machine.map(|machine| machine.topology.nr_cpus()).or(sets(&args.llc)).or(sets(&args.node));
+    let recorded = report.system.cpus.map_or(0, |cpus| cpus as usize);
+    if let Some(described) = described.filter(|&described| recorded > 0 && described != recorded) {
+        let file = args.trace.file.display();
+        eprintln!(
+            "fairlab: {file}: the recorded machine has {recorded} CPUs, and the one that is described {described}"
+        );
     }
 }
 

@@ -39,8 +39,9 @@ fn list(
     args: &TimehistArgs,
     print: &mut dyn FnMut(&Row) -> io::Result<()>,
 ) -> Result<(TimehistSummary, ImportStats), CliError> {
-    let mut outcome = Ok(());
+    let (mut outcome, mut rows) = (Ok(()), 0_u64);
     let mut timehist = Timehist::new(options(args), |row: &Row| {
+        rows += 1;
         if outcome.is_ok() {
             outcome = print(row);
             if matches!(&outcome, Err(error) if error.kind() == io::ErrorKind::BrokenPipe) {
@@ -52,8 +53,22 @@ fn list(
     let stats = args.trace.read(&mut timehist)?;
     let summary = timehist.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     outcome?;
+    if rows == 0 && !is_everything(args) {
+        return Err(CliError::bad(
+            format!(
+                "{}: no switch is what --pid, --tid, --cpu and --time ask for",
+                args.trace.file.display()
+            ),
+            "ask for more; 'fairlab latency -p' lists tasks, 'fairlab timehist' without options what there is",
+        ));
+    }
     trace::warn(&args.trace.file, &stats, &summary.notices);
     Ok((summary, stats))
+}
+
+/// Whether nothing is left out by request.
+fn is_everything(args: &TimehistArgs) -> bool {
+    args.pid.is_empty() && args.tid.is_empty() && args.cpu.is_none() && args.time.is_none()
 }
 
 fn print_text(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> {

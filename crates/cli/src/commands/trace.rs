@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::Args;
 use fairlab_analysis::MissingEvents;
 use fairlab_event::{Sink, System};
+use fairlab_lab::verify::trace_of;
 use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, read_path};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,8 @@ use crate::error::CliError;
 /// Which trace, and how the answer is printed.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); - is standard input.
+    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); or a recording's folder; - is
+    /// standard input.
     #[arg(value_name = "FILE")]
     pub file: std::path::PathBuf,
     /// Ticks per second of the trace clock, for traces with integer time stamps.
@@ -40,8 +42,11 @@ impl TraceArgs {
 
 /// Feeds the trace in `file` to `sink`.
 pub fn read(file: &Path, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
-    read_path(file, options, sink).map_err(|error| {
+    read_path(&trace_of(file), options, sink).map_err(|error| {
         let hint = match error {
+            ImportError::Io(_) if file.is_dir() => {
+                "give a trace, a recording's folder, or a copy of tracefs with its events and pages"
+            }
             ImportError::Io(_) => "check the path",
             ImportError::NoSuchInstance(_) => "leave --instance out, or give one that is there",
             _ => "give a trace: perf.data, trace.dat or ftrace text",

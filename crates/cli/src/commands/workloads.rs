@@ -7,6 +7,18 @@ use crate::args::{Format, WorkloadsCommand};
 use crate::error::CliError;
 use crate::output;
 
+/// Whether a workload's own help is asked for (`fairlab run schbench --help`), which is then printed.
+pub fn helped(words: &[String]) -> Result<bool, CliError> {
+    let asks = words.iter().skip(1).any(|word| word == "--help");
+    let Some(name) = words.first().filter(|name| asks && find(name).is_ok()) else { return Ok(false) };
+    show(name).map(|()| true)
+}
+
+fn show(name: &str) -> Result<(), CliError> {
+    let kind = find(name)?;
+    output::print(&format!("{}: {}\n\n{}", kind.name, kind.about, (kind.usage)()))
+}
+
 pub fn execute(command: WorkloadsCommand) -> Result<(), CliError> {
     match command {
         WorkloadsCommand::List(args) if args.format == Format::Json => {
@@ -18,9 +30,6 @@ pub fn execute(command: WorkloadsCommand) -> Result<(), CliError> {
             let lines = WORKLOADS.iter().map(|kind| format!("{:<12} {}\n", kind.name, kind.about));
             output::print(&lines.collect::<String>())
         }
-        WorkloadsCommand::Show { name } => {
-            let kind = find(&name)?;
-            output::print(&format!("{}: {}\n\n{}", kind.name, kind.about, (kind.usage)()))
-        }
+        WorkloadsCommand::Show { name } => show(&name),
     }
 }

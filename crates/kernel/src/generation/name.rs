@@ -181,14 +181,23 @@ pub(super) fn base_changes(base: &str, name: &str) -> Result<Vec<bool>, NameErro
     let Some(release) = release.filter(|release| known.contains(release)) else {
         let builds = BUILDS.iter().map(|build| build.name).collect::<Vec<_>>().join(", ");
         let (first, last) = (known[0], known[known.len() - 1]);
+        let meant = meant(base).filter(|release| known.contains(release));
+        let meant = meant.map_or(String::new(), |release| format!("{release} may be meant; "));
         return refuse(
             format!("unknown kernel '{name}'"),
             format!(
-                "known are {first} to {last}, {builds}, and the commits that 'fairlab kernels list' prints"
+                "{meant}known are {first} to {last}, {builds}, and the commits that 'fairlab kernels list' prints"
             ),
         );
     };
     Ok(release_changes(release))
+}
+
+/// The release in what `uname -r`, tags and packages call a kernel: `6.1.0-50-cloud-amd64`, `linux-6.6`.
+fn meant(name: &str) -> Option<Release> {
+    let from = &name[name.find(|c: char| c.is_ascii_digit())?..];
+    let mut numbers = from.split(|c: char| !c.is_ascii_digit());
+    Some(Release(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 pub(super) fn release_changes(release: Release) -> Vec<bool> {
@@ -353,6 +362,10 @@ mod tests {
     fn names_that_mean_nothing_are_refused_in_one_line() {
         for (name, fragment) in [
             ("v9.9", "unknown kernel 'v9.9'; known are v4.18 to v7.2, debian-5.10"),
+            (
+                "6.1.0-50-cloud-amd64",
+                "unknown kernel '6.1.0-50-cloud-amd64'; v6.1 may be meant; known are v4.18",
+            ),
             ("", "unknown kernel ''"),
             ("v6.5+nonsense", "'nonsense' is neither a change nor a feature"),
             ("v6.5-63304558ba5d", "change 63304558ba5d is not there"),

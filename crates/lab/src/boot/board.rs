@@ -68,7 +68,7 @@ impl Board {
     }
 
     /// What the kernel is told by files of its own, once its drivers are there.
-    pub(super) fn settings(&self) -> Vec<(String, String)> {
+    pub(super) fn files(&self) -> Vec<(String, String)> {
         let limit = self.0.frequency_domains.first().map(|domain| domain.rate_limit.0 / 1000);
         limit.map(|us| (RATE_LIMIT.to_string(), us.to_string())).into_iter().collect()
     }
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(register.numbers("reg"), [0, 0x9fff_f004, 0, 4]);
         let handles = register.numbers("phandle");
         assert_eq!(root.child("switch1-1").expect("a switch").numbers("select-gpios"), [handles[0], 0, 0]);
-        assert_eq!(chromebook().settings(), [(RATE_LIMIT.to_string(), "1000".to_string())]);
+        assert_eq!(chromebook().files(), [(RATE_LIMIT.to_string(), "1000".to_string())]);
     }
 
     #[test]

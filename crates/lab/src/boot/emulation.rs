@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairlab_guest::job::{ARCHIVE_AT, DONE, FAILED, LENGTH_AT, STAGE_AT, Stage};
+use fairlab_guest::job::{ARCHIVE_AT, DONE, FAILED, LENGTH_AT, REFUSED, STAGE_AT, Stage};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::board::Board;
@@ -46,12 +46,23 @@ const PC_ARGUMENTS: &str =
 const BOARD_ARGUMENTS: &str =
     "console=ttyAMA0 panic=-1 mitigations=off random.trust_bootloader=on sched_verbose sched_debug";
 
-/// The kernel's command line.
-pub(super) const fn kernel_arguments(architecture: Architecture) -> &'static str {
-    match architecture {
+/// The longest command line that both architectures' kernels keep, `COMMAND_LINE_SIZE`; they cut off what is longer.
+const COMMAND_LINE_BYTES: usize = 2048;
+
+/// The kernel's command line; of what stands in it twice the kernel mostly takes the last.
+pub(super) fn kernel_arguments(architecture: Architecture, added: &[String]) -> Result<String, LabError> {
+    let own = match architecture {
         Architecture::Amd64 => PC_ARGUMENTS,
         Architecture::Arm64 => BOARD_ARGUMENTS,
+    };
+    let words = std::iter::once(own).chain(added.iter().map(String::as_str)).collect::<Vec<_>>();
+    let line = words.join(" ");
+    if line.len() >= COMMAND_LINE_BYTES {
+        let problem =
+            format!("with what --append adds the kernel's command line is {} bytes long", line.len());
+        return Err(LabError::new(problem, format!("a kernel keeps {}; say less", COMMAND_LINE_BYTES - 1)));
     }
+    Ok(line)
 }
 
 /// What is emulated.
@@ -61,6 +72,8 @@ pub(super) struct Machine<'m> {
     pub initramfs: &'m [u8],
     pub hardware: &'m Hardware,
     pub mode: Mode,
+    /// The kernel's command line.
+    pub kernel_arguments: &'m str,
     /// How long a CPU may run before the others, ns, where they take turns.
     pub slice_ns: Option<u64>,
     /// When to give up, in time of the host.
@@ -83,6 +96,8 @@ enum Failure {
     Panicked,
     Ended(ExitStatus),
     GuestGaveUp(String),
+    /// What the kernel was to be set to it does not take: what is wrong, and what it has.
+    Refused(String),
 }
 
 /// Memory with a number instead of a name, which a program that is started can open.
@@ -113,7 +128,11 @@ impl Drop for Running {
 }
 
 /// Runs a machine until its guest is done.
-pub(super) fn emulate(machine: &Machine<'_>, stop: &AtomicBool) -> Result<Option<Left>, LabError> {
+pub(super) fn emulate(
+    machine: &Machine<'_>,
+    on_stage: &dyn Fn(&'static str),
+    stop: &AtomicBool,
+) -> Result<Option<Left>, LabError> {
     let told = |error: io::Error| {
         LabError::new(format!("cannot start a machine: {error}"), "see what memory is free")
     };
@@ -148,7 +167,7 @@ pub(super) fn emulate(machine: &Machine<'_>, stop: &AtomicBool) -> Result<Option
     command.stderr(errors.0.try_clone().map_err(told)?);
     let started = Instant::now();
     let mut running = Running(command.spawn().map_err(told)?);
-    let outcome = watch(&mut running.0, &shared.0, &console.0, machine.limit, stop);
+    let outcome = watch(&mut running.0, &shared.0, &console.0, machine.limit, on_stage, stop);
     drop(running);
     let wall = started.elapsed();
     let console = text(&console.0);
@@ -177,7 +196,7 @@ fn arguments(machine: &Machine<'_>) -> Vec<String> {
     }
     text += "-display none -nodefaults -no-reboot";
     let mut arguments: Vec<String> = text.split_whitespace().map(str::to_string).collect();
-    arguments.extend(["-append".to_string(), kernel_arguments(machine.hardware.architecture()).to_string()]);
+    arguments.extend(["-append".to_string(), machine.kernel_arguments.to_string()]);
     arguments
 }
 
@@ -249,21 +268,26 @@ fn watch(
     shared: &File,
     console: &File,
     limit: Duration,
+    on_stage: &dyn Fn(&'static str),
     stop: &AtomicBool,
 ) -> io::Result<Result<Vec<u8>, Failure>> {
     let started = Instant::now();
     loop {
         let mut head = [0; 20];
         shared.read_exact_at(&mut head, 0)?;
-        if head.starts_with(DONE) || head.starts_with(FAILED) {
+        if [DONE, FAILED, REFUSED].iter().any(|magic| head.starts_with(*magic)) {
             let length = u64::from_le_bytes(head[LENGTH_AT..LENGTH_AT + 8].try_into().unwrap_or_default());
             let length = length.min(SHARED_BYTES - ARCHIVE_AT as u64);
             let mut archive = vec![0; length as usize];
             shared.read_exact_at(&mut archive, ARCHIVE_AT as u64)?;
-            return Ok(match head.starts_with(DONE) {
-                true => Ok(archive),
-                false => Err(Failure::GuestGaveUp(String::from_utf8_lossy(&archive).into_owned())),
-            });
+            if head.starts_with(DONE) {
+                return Ok(Ok(archive));
+            }
+            let told = String::from_utf8_lossy(&archive).into_owned();
+            return Ok(Err(match head.starts_with(REFUSED) {
+                true => Failure::Refused(told),
+                false => Failure::GuestGaveUp(told),
+            }));
         }
         if stop.load(Ordering::Relaxed) {
             return Ok(Err(Failure::Stopped));
@@ -274,10 +298,12 @@ fn watch(
         if let Some(status) = qemu.try_wait()? {
             return Ok(Err(Failure::Ended(status)));
         }
+        let stage = u32::from_le_bytes(head[STAGE_AT..STAGE_AT + 4].try_into().unwrap_or_default());
+        let stage = Stage::of(stage);
         if started.elapsed() > limit {
-            let stage = u32::from_le_bytes(head[STAGE_AT..STAGE_AT + 4].try_into().unwrap_or_default());
-            return Ok(Err(Failure::TimeOut(Stage::of(stage))));
+            return Ok(Err(Failure::TimeOut(stage)));
         }
+        on_stage(stage.now());
         thread::sleep(LOOK);
     }
 }
@@ -303,6 +329,11 @@ fn explain(failure: &Failure, console: &str, errors: &str) -> LabError {
         Failure::Panicked => ("the booted kernel panicked".to_string(), "try another image or topology"),
         Failure::GuestGaveUp(why) => {
             (format!("the guest gave up: {}", why.trim()), "see what it was asked to do")
+        }
+        Failure::Refused(told) => {
+            // The guest has gone through its start: the console has nothing about this.
+            let (problem, hint) = told.split_once('\n').unwrap_or((told, "ask for something else"));
+            return LabError::new(problem, hint);
         }
         Failure::Ended(status) => {
             let said =
@@ -339,7 +370,11 @@ mod tests {
     fn machine<'m>(qemu: &'m Qemu, hardware: &'m Hardware) -> Machine<'m> {
         let limit = Duration::from_secs(1);
         let (kernel, mode, slice_ns) = (Path::new("vmlinuz"), Mode::Deterministic, Some(50_000));
-        Machine { qemu, kernel, initramfs: &[], hardware, mode, slice_ns, limit }
+        let kernel_arguments = match hardware {
+            Hardware::Pc(_) => PC_ARGUMENTS,
+            Hardware::Board(_) => BOARD_ARGUMENTS,
+        };
+        Machine { qemu, kernel, initramfs: &[], hardware, mode, kernel_arguments, slice_ns, limit }
     }
 
     #[test]
@@ -359,6 +394,21 @@ mod tests {
         // The guest has no timer there that would end turns.
         assert!(board.contains("filter-buffer,id=turns,netdev=nobody,interval=50 "), "{board}");
         assert!(board.contains("-icount shift=0,sleep=off") && board.contains("console=ttyAMA0"), "{board}");
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_take_is_one_line() {
+        let told = "this kernel has no scheduler feature X\nit has A NO_B".to_string();
+        let error = explain(&Failure::Refused(told), "[ 0.1] line", "").to_string();
+        assert_eq!(error, "this kernel has no scheduler feature X; it has A NO_B");
+    }
+
+    #[test]
+    fn command_lines_are_never_cut_off() {
+        let line = |added: &str| kernel_arguments(Architecture::Amd64, &[added.to_string()]);
+        assert!(line("isolcpus=1").expect("short").ends_with("sched_verbose isolcpus=1"));
+        let error = line(&"x".repeat(2000)).expect_err("long");
+        assert!(error.problem.contains("bytes long"), "{error}");
     }
 
     #[test]

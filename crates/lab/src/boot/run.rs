@@ -106,12 +106,14 @@ fn run_kept(
         hardware: spec.hardware.clone(),
         mode: if spec.hardware.cpus() <= TURNS_CPUS_MAX { Mode::Deterministic } else { Mode::Threads },
         probes: false,
+        settings: Vec::new(),
+        parameters: Vec::new(),
         workload: spec.workload.clone(),
         seed: spec.seed,
         duration: Some(spec.duration),
         limit: LIMIT,
     };
-    let Some(booted) = boot(&options, stop)? else { return Ok(None) };
+    let Some(booted) = boot(&options, &|_| {}, stop)? else { return Ok(None) };
     let trace_losses = match &spec.trace {
         None => fairlab_trace::Losses::default(),
         Some(path) => {

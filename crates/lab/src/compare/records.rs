@@ -13,6 +13,7 @@ use fairlab_trace::{ReadOptions, read_path};
 use serde_json::Value;
 
 use crate::merge::Group;
+use crate::verify::trace_of;
 use crate::{LabError, RunResult};
 
 /// One run's numbers.
@@ -212,7 +213,7 @@ pub fn count_trace(path: &Path) -> Result<(Group, Counts), LabError> {
 pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<(Group, Counts), LabError> {
     let hint = "give a trace in a file";
     let read = |sink: &mut dyn Sink| {
-        read_path(path, &ReadOptions::default(), sink)
+        read_path(&trace_of(path), &ReadOptions::default(), sink)
             .map_err(|error| LabError::new(format!("{}: {error}", path.display()), hint))
     };
     let mut extent = Extent { family: root.into_iter().collect(), ..Extent::default() };

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how the answer looks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use fairlab_analysis::statistics::{Modes, mean, median, standard_deviation, two_modes};
@@ -47,6 +47,9 @@ pub struct Answer {
 /// Columns of every cell; options stand under their own names.
 const COLUMNS: [&str; 5] = ["kernel", "machine", "workload", "seed", "cell"];
 
+/// So many values of a column an error lists.
+const VALUES_SHOWN: usize = 12;
+
 /// Asks a sweep's folder.
 ///
 /// # Errors
@@ -55,6 +58,7 @@ pub fn query(folder: &Path, query: &Query) -> Result<Answer, LabError> {
     let mut groups: BTreeMap<Vec<String>, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
     let mut cells = 0;
     let mut seen: Vec<String> = Vec::new();
+    let mut met: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     journal::read(folder, &mut |cell| {
         let column = |name: &str| {
             value(&cell, name).ok_or_else(|| {
@@ -67,7 +71,9 @@ pub fn query(folder: &Path, query: &Query) -> Result<Answer, LabError> {
             })
         };
         for (name, wanted) in &query.filters {
-            if column(name)? != *wanted {
+            let is = column(name)?;
+            if is != *wanted {
+                met.entry(name.clone()).or_default().insert(is);
                 return Ok(());
             }
         }
@@ -86,6 +92,14 @@ pub fn query(folder: &Path, query: &Query) -> Result<Answer, LabError> {
         cells += 1;
         Ok(())
     })?;
+    if let Some((name, values)) = met.first_key_value().filter(|_| cells == 0) {
+        let values = values.iter().take(VALUES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        let asked = query.filters.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+        return Err(LabError::new(
+            format!("no cell has {}", asked.join(" and ")),
+            format!("of {name} there is also {values}"),
+        ));
+    }
     if let Some(name) = query.metrics.iter().find(|name| cells > 0 && !seen.contains(name)) {
         let known = seen.join(", ");
         return Err(LabError::new(
@@ -218,6 +232,8 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
             query(&folder, &Query { filters, metrics: vec![metric.to_string()], by: Vec::new() })
         };
         assert_eq!(ask(("seed", "3"), "throughput").expect("an answer").cells, 8);
+        let error = ask(("kernel", "v9"), "throughput").expect_err("no cell").to_string();
+        assert_eq!(error, "no cell has kernel=v9; of kernel there is also v6.5, v6.6");
         assert!(
             ask(("colour", "red"), "throughput")
                 .expect_err("no column")

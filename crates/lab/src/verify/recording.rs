@@ -296,6 +296,11 @@ fn located(path: &Path) -> Result<(Option<PathBuf>, PathBuf), LabError> {
     }
 }
 
+/// The trace that a path names: that of a recording's folder, or the path itself.
+pub fn trace_of(path: &Path) -> PathBuf {
+    trace_in(path).unwrap_or_else(|| path.to_path_buf())
+}
+
 /// The trace in a recording's folder.
 fn trace_in(folder: &Path) -> Option<PathBuf> {
     TRACE_NAMES.iter().map(|name| folder.join(name)).find(|trace| trace.is_file())

@@ -186,7 +186,11 @@ impl fmt::Display for BuildError {
         match self {
             BuildError::Nothing => f.write_str("no workload is given"),
             BuildError::Unknown(name) => write!(f, "unknown workload '{name}'"),
-            BuildError::Wrong { name, problem } => write!(f, "{name}: {problem}"),
+            // Some programs say their name themselves.
+            BuildError::Wrong { name, problem } => match problem.strip_prefix(&format!("{name}: ")) {
+                Some(rest) => write!(f, "{name}: {rest}"),
+                None => write!(f, "{name}: {problem}"),
+            },
         }
     }
 }

@@ -290,7 +290,9 @@ impl Reader<'_> {
     #[cold]
     fn foreign(&mut self, line: &[u8]) {
         if !self.is_trace && self.first_foreign.is_none() {
-            self.first_foreign = Some(quoted(line));
+            // Of bytes that are no text nobody has anything.
+            let is_binary = line.iter().any(|&byte| byte < b' ' && byte != b'\t' && byte != b'\r');
+            self.first_foreign = Some(if is_binary { String::new() } else { quoted(line) });
         }
         self.stats.add(Trouble::ForeignLine, 1, self.line_number);
     }
@@ -302,6 +304,9 @@ impl Reader<'_> {
         let fact = match (self.line_number, self.first_foreign) {
             (0, _) => "the input is empty".to_string(),
             (lines, None) => format!("{} lines, all of them blank or comments: no trace", grouped(lines)),
+            (_, Some(first)) if first.is_empty() => {
+                "it is neither text nor a binary trace of a known kind".to_string()
+            }
             (lines, Some(first)) => format!(
                 "no line among {} is an ftrace, trace-cmd or perf script line; the first is: {first}",
                 grouped(lines)
@@ -684,7 +689,7 @@ mod tests {
         );
         let long = "ä".repeat(200);
         assert!(fact(long.as_bytes()).ends_with(&format!(" {}…", "ä".repeat(80))));
-        assert!(fact(&vec![0; 3 << 20]).contains("no line among 1 is"));
+        assert_eq!(fact(&vec![0; 3 << 20]), "it is neither text nor a binary trace of a known kind");
         assert_eq!(grouped(1_234_567), "1,234,567");
     }
 
