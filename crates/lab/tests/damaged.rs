@@ -103,16 +103,17 @@ fn share(agreement: &Agreement, kind: Kind) -> Share {
     agreement.kind(kind).map(|tally| tally.all).unwrap_or_default()
 }
 
-/// `kernel.sched_schedstats` is 0 unless somebody sets it.
+/// What is recorded only with `kernel.sched_schedstats`, which is 0 unless somebody sets it.
+const DELAYS: [&str; 4] = ["sched_stat_sleep", "sched_stat_blocked", "sched_stat_iowait", "sched_stat_wait"];
+
 #[test]
 fn what_is_judged_without_schedstats_is_right() {
-    let delays = ["sched_stat_sleep", "sched_stat_blocked", "sched_stat_iowait", "sched_stat_wait"];
     for (name, kernel, preempts) in [
         ("5.10-hackbench-4", "debian-5.10", 120),
         ("6.12-forkstorm-4", "debian-6.12", 100),
         ("7.2-hackbench-4", "debian-7.2", 60),
     ] {
-        let agreement = without(&delays, name, kernel);
+        let agreement = without(&DELAYS, name, kernel);
         for kind in [Kind::WakeupPreempt, Kind::TickPreempt, Kind::Pick] {
             let share = share(&agreement, kind);
             assert!(share.agree * 100 >= share.judged * 98, "{name}: {kind:?} {share:?}");
@@ -121,6 +122,22 @@ fn what_is_judged_without_schedstats_is_right() {
         assert!(judged >= preempts, "{name}: {judged} tests for preemption");
         assert_eq!(share(&agreement, Kind::DelayedDequeue).judged, 0, "{name}");
         assert!(agreement.notes.iter().any(|note| note.contains("sched_schedstats was off")), "{name}");
+    }
+}
+
+/// The wait of no length that shows an ending task put back on its queue is not recorded then either.
+#[test]
+fn an_exit_is_followed_without_schedstats() {
+    for (name, kernel, kinds) in [
+        ("5.10-hackbench-4", "debian-5.10", [Kind::Vruntime, Kind::Placement]),
+        ("6.1-forkstorm-4-probed", "debian-6.1", [Kind::Vruntime, Kind::QueueTime]),
+    ] {
+        let agreement = without(&DELAYS, name, kernel);
+        for kind in kinds {
+            let share = share(&agreement, kind);
+            assert_eq!(share.agree, share.judged, "{name}: {kind:?}");
+            assert!(share.judged >= 500, "{name}: {kind:?} {share:?}");
+        }
     }
 }
 

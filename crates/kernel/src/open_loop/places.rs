@@ -10,7 +10,7 @@ use crate::decision::{PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
 use crate::generation::behaviour::ForkPlacement;
-use crate::group::{GroupId, MovedWaiting};
+use crate::group::{ExitMove, GroupId, MovedWaiting};
 use crate::task::{OnRq, Policy, TaskId};
 
 impl Scheduler {
@@ -173,6 +173,11 @@ impl Scheduler {
         let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
         self.tasks[task.index()].is_new = true;
+    }
+
+    /// Whether every ending task is taken off its queue and put back, also one in no autogroup.
+    pub fn exits_move(&self) -> bool {
+        self.generation.groups.exit_move == ExitMove::Always
     }
 
     /// The running task of `cpu` leaves its queue, to come back at once. Returns whether it was there.

@@ -143,6 +143,11 @@ impl Walker {
             self.leave_class(task);
         } else if self.is_requeued_next(pid) {
             self.requeue_running(task, cpu);
+        } else if self.is_requeued_to_end(record, pid, cpu) {
+            self.requeue_running(task, cpu);
+            if let Some(info) = self.info(task) {
+                info.requeued_to_end = true;
+            }
         } else if let Some((child, comm)) = self.forks_next(pid, cpu).filter(|_| !in_interrupt(record)) {
             self.place_child(task, child, comm, cpu);
         } else if self.is_dequeue(record, pid, cpu) {

@@ -30,6 +30,8 @@ pub(super) struct TaskInfo {
     /// It was moved to another CPU while waking: from where, and with what.
     pub moved: Option<MovedWhileWaking>,
     pub exiting: bool,
+    /// It has been taken off its queue and put back for that.
+    pub requeued_to_end: bool,
     /// The group of its session.
     pub session: Option<GroupId>,
     /// A change of nice level or policy that code on a CPU has announced and that is not applied yet.
@@ -72,6 +74,7 @@ impl TaskInfo {
             waking_since: 0,
             moved: None,
             exiting: false,
+            requeued_to_end: false,
             session: None,
             announced: None,
             lent: None,

@@ -1,6 +1,6 @@
 //! What the kernel did, as far as the events to come show it.
 
-use fairlab_event::{Cpu, Ns, Pid, Prio, Switch};
+use fairlab_event::{Cpu, Ns, Pid, Prio, Switch, TaskState};
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Caller, Key, Probe};
@@ -481,6 +481,26 @@ impl Walker {
             }
         }
         false
+    }
+
+    /// The same of one that ends (`sched_autogroup_exit_task()`), where no wait that ends shows it, since `kernel.sched_schedstats` is
+    /// off: it is the first accounting by code of its own, those aside that queue whom it wakes. Kernels that place by lag put it back
+    /// where it was.
+    pub(super) fn is_requeued_to_end(&self, record: &Record, pid: Pid, cpu: Cpu) -> bool {
+        let Some(info) = self.tasks.get(&pid).filter(|info| info.exiting && !info.requeued_to_end) else {
+            return false;
+        };
+        let leaves_session = info.session.is_some() && self.recording.autogroups_enabled;
+        let dies =
+            |state: TaskState| [TaskState::ZOMBIE, TaskState::DEAD].iter().any(|&end| state.contains(end));
+        let next = self.next_switch(cpu).filter(|switch| switch.prev_pid == pid);
+        !self.by_lag
+            && !self.seen.waits_end
+            && (self.sched.exits_move() || leaves_session)
+            && next.is_some_and(|switch| dies(switch.prev_state))
+            && record.cpu == cpu
+            && !in_interrupt(record)
+            && !self.queues_woken_next(cpu)
     }
 }
 
