@@ -223,6 +223,10 @@ pub struct BootArgs {
     /// sched_autogroup_enabled=1. Several are allowed.
     #[arg(long = "set", value_name = "FEATURE|NAME=VALUE")]
     pub settings: Vec<fairlab_lab::boot::Setting>,
+    /// The first process begins a session, as an init does, and the workload runs in it: where autogroups are on
+    /// (sched_autogroup_enabled), both are in one from the start.
+    #[arg(long)]
+    pub session: bool,
     /// Added to the kernel's command line: "isolcpus=1 nohz_full=1". May be said again.
     #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true, value_parser = parse_parameters)]
     pub append: Vec<Parameters>,
@@ -551,6 +555,8 @@ pub enum WorkloadsCommand {
         /// The workload.
         #[arg(value_name = "NAME")]
         name: String,
+        #[command(flatten)]
+        format: FormatArgs,
     },
 }
 

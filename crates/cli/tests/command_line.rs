@@ -92,6 +92,8 @@ fn who_asks_for_nothing_or_for_something_else_is_told_what_there_is() {
     assert_refused(&["run", "--kernel", "v6.6", &file], &format!("rt-app {file}"));
     let trace = testdata("perf-hackbench.data");
     assert_refused(&["run", "--kernel", "v6.6", &trace], &format!("replay {trace}"));
+    let shown = json(&["workloads", "show", "hackbench", "--format", "json"]);
+    assert!(shown["usage"].as_str().is_some_and(|usage| usage.contains("--nr_loops")), "{shown}");
     // A workload's own help needs no kernel.
     for command in ["run", "compare", "bisect", "live"] {
         let words: &[&str] = if command == "bisect" {
@@ -140,6 +142,7 @@ fn a_recordings_folder_is_as_good_as_the_trace_in_it() {
     stdout(&["summary", &folder, "--counts", path]);
     assert!(stdout(&["merge", path]).starts_with("1 file; "));
     assert_refused(&["merge", path, path], "is there twice");
+    assert_refused(&["summary", "-", "--counts", path], "more than once");
     std::fs::remove_file(&counts).expect("removed");
 }
 

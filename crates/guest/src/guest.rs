@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::mount::{MountFlags, mount};
+use rustix::process::setsid;
 use rustix::system::init_module;
 
 use crate::archive::{Archive, Kind};
@@ -125,6 +126,9 @@ fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> Re
             .map_err(|error| io::Error::other(format!("cannot write '{value}' to {file}: {error}")))?;
     }
     Places::default().apply(&job.settings)?;
+    if job.session {
+        setsid().map_err(|error| io::Error::other(format!("cannot begin a session: {error}")))?;
+    }
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let hz = machine::hz();
     let prepared = tracing::prepare(job, cpus)?;

@@ -40,6 +40,8 @@ pub struct Job {
     pub settings: Vec<Setting>,
     /// What was added to its command line.
     pub parameters: Vec<String>,
+    /// Whether the first process begins a session, in which the workload runs: where autogroups are on, they are in one.
+    pub session: bool,
 }
 
 /// What a kernel's scheduler is set to, as people say it.

@@ -103,6 +103,8 @@ pub struct BootOptions {
     pub settings: Vec<Setting>,
     /// What is added to the kernel's command line.
     pub parameters: Vec<String>,
+    /// Whether the guest's first process begins a session, as an init does, in which the workload runs.
+    pub session: bool,
     /// The program and its arguments.
     pub workload: Vec<String>,
     /// The root seed of the workload's own randomness, and of when it starts.
@@ -196,6 +198,7 @@ pub fn boot(
         "qemu": qemu.version,
         "qemu_arguments": left.arguments,
         "kernel_arguments": kernel_arguments,
+        "session": options.session,
         "settings": options.settings.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     let mut booted = Booted {
@@ -275,6 +278,7 @@ fn job(options: &BootOptions) -> Job {
         files,
         settings: options.settings.clone(),
         parameters: options.parameters.clone(),
+        session: options.session,
     }
 }
 
@@ -377,6 +381,7 @@ mod tests {
             probes: false,
             settings: Vec::new(),
             parameters: Vec::new(),
+            session: false,
             workload: vec!["spin".to_string()],
             seed: 1,
             duration: None,

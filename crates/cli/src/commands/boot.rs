@@ -25,6 +25,7 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
         mode: if in_turn { Mode::Deterministic } else { Mode::Threads },
         probes: args.probes,
         settings: args.settings.clone(),
+        session: args.session,
         parameters: args.append.iter().flat_map(|words| words.0.clone()).collect(),
         workload: args.workload.clone(),
         seed: args.seed,

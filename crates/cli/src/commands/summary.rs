@@ -1,6 +1,7 @@
 //! `fairlab summary`: what a recorded trace comes to.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use fairlab_analysis::summary::text::Text;
 use fairlab_analysis::summary::{
@@ -23,6 +24,9 @@ use crate::output;
 pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
     let options = options(args)?;
     if let Some(path) = &args.counts {
+        if args.trace.file == Path::new("-") {
+            return Err(CliError::bad("--counts reads a trace more than once", "give a trace in a file"));
+        }
         let (group, counts) = count_trace(&args.trace.file)?;
         let mut merged = Merged::default();
         merged.add(group, &counts);

@@ -11,11 +11,16 @@ use crate::output;
 pub fn helped(words: &[String]) -> Result<bool, CliError> {
     let asks = words.iter().skip(1).any(|word| word == "--help");
     let Some(name) = words.first().filter(|name| asks && find(name).is_ok()) else { return Ok(false) };
-    show(name).map(|()| true)
+    show(name, Format::Text).map(|()| true)
 }
 
-fn show(name: &str) -> Result<(), CliError> {
+fn show(name: &str, format: Format) -> Result<(), CliError> {
     let kind = find(name)?;
+    if format == Format::Json {
+        return output::print_json(&json!({
+            "schema": "fairlab/workload/1", "name": kind.name, "about": kind.about, "usage": (kind.usage)(),
+        }));
+    }
     output::print(&format!("{}: {}\n\n{}", kind.name, kind.about, (kind.usage)()))
 }
 
@@ -30,6 +35,6 @@ pub fn execute(command: WorkloadsCommand) -> Result<(), CliError> {
             let lines = WORKLOADS.iter().map(|kind| format!("{:<12} {}\n", kind.name, kind.about));
             output::print(&lines.collect::<String>())
         }
-        WorkloadsCommand::Show { name } => show(&name),
+        WorkloadsCommand::Show { name, format } => show(&name, format.format),
     }
 }

@@ -108,6 +108,7 @@ fn run_kept(
         probes: false,
         settings: Vec::new(),
         parameters: Vec::new(),
+        session: false,
         workload: spec.workload.clone(),
         seed: spec.seed,
         duration: Some(spec.duration),
