@@ -169,7 +169,7 @@ fn an_impossible_machine_is_refused() {
 #[test]
 fn files_that_are_no_traces_are_refused() {
     assert_refused(&["latency", "/nonexistent"], "/nonexistent: No such file");
-    assert_refused(&["latency", env!("CARGO_MANIFEST_DIR")], "this folder holds no trace");
+    assert_refused(&["latency", env!("CARGO_MANIFEST_DIR")], "a recording's folder, or a copy of tracefs");
     assert_refused(&["latency", &testdata("README.md")], "give a trace");
     assert_refused(&["latency", &testdata("perf-hackbench.data"), "-s", "luck"], "luck");
     let path = temporary("markers.txt");

@@ -73,6 +73,7 @@ impl FromStr for Setting {
             Some((name, value))
                 if all(name, |b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_/.".contains(&b))
                     && !name.contains("..")
+                    && !name.starts_with('/')
                     && all(value, |b| (b' '..=b'~').contains(&b)) =>
             {
                 Ok(Setting::Value { name: name.to_string(), value: value.to_string() })
@@ -171,7 +172,16 @@ mod tests {
         for text in ["NO_NEXT_BUDDY", "base_slice_ns=3000000", "llc_balancing/enabled=0", "preempt=full"] {
             assert_eq!(text.parse::<Setting>().map(|setting| setting.to_string()), Ok(text.to_string()));
         }
-        for text in ["", "next_buddy", "base_slice_ns=", "=1", "../panic=1", "a b=1", "x=1\n"] {
+        for text in [
+            "",
+            "next_buddy",
+            "base_slice_ns=",
+            "=1",
+            "../panic=1",
+            "/proc/sys/kernel/panic=1",
+            "a b=1",
+            "x=1\n",
+        ] {
             assert!(text.parse::<Setting>().is_err(), "{text}");
         }
         let told = "NEXT_BUDDY=1".parse::<Setting>().expect_err("a number");

@@ -44,11 +44,9 @@ impl TraceArgs {
 pub fn read(file: &Path, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
     read_path(&trace_of(file), options, sink).map_err(|error| {
         let hint = match error {
-            ImportError::Io(_) if file.is_dir() => {
-                "give a trace, a recording's folder, or a copy of tracefs with its events and pages"
-            }
-            ImportError::Io(_) => "check the path",
             ImportError::NoSuchInstance(_) => "leave --instance out, or give one that is there",
+            _ if file.is_dir() => "give a trace, a recording's folder, or a copy of tracefs",
+            ImportError::Io(_) => "check the path",
             _ => "give a trace: perf.data, trace.dat or ftrace text",
         };
         CliError::bad(format!("{}: {error}", file.display()), hint)
