@@ -109,7 +109,10 @@ fn a_sweep_is_asked_and_added_up() {
         (Some("fairlab/merge/1"), Some(4))
     );
     let all = folder.path("all.json");
-    let text = stdout(&["merge", &out, &out, "--all", "--out", &all]);
+    assert_refused(&["merge", &out, &out], "is there twice: its runs would count twice");
+    let other = folder.path("other.json");
+    std::fs::copy(format!("{out}/counts.json"), &other).expect("copied");
+    let text = stdout(&["merge", &out, &other, "--all", "--out", &all]);
     assert!(text.contains("any on vm4, any: 40 runs of 12.0 s together"), "{text}");
     assert_eq!(json(&["merge", &all, "--format", "json"])["groups"][0]["runs"], 40);
     assert_refused(
