@@ -39,7 +39,7 @@ impl MigrationType {
 }
 
 /// How much of what is to be moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Imbalance {
     /// Of what.
     pub migration: MigrationType,

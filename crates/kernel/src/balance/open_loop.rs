@@ -65,6 +65,21 @@ impl Scheduler {
         self.decide_attempt(Attempt { seen, ..self.attempt(cpu, level, idle) })
     }
 
+    /// The same as [`Scheduler::decide_balance`], if the group of `source` were the only other one. Pure.
+    pub fn decide_balance_from(
+        &self,
+        cpu: Cpu,
+        level: usize,
+        idle: CpuIdleType,
+        source: Cpu,
+    ) -> BalanceDecision {
+        let mut attempt = self.attempt(cpu, level, idle);
+        let of_source = self.group_spans(cpu, level).find(|span| span.contains(source));
+        let others = of_source.unwrap_or(CpuMask::EMPTY);
+        attempt.cpus = attempt.cpus.and(&self.local_group(cpu, level).span.or(&others));
+        self.decide_attempt(attempt)
+    }
+
     /// What a pass over the queue of `source` would take to move `imbalance` to `cpu`, whatever made it the busiest. Pure.
     pub fn decide_pull(
         &self,
@@ -386,6 +401,26 @@ mod tests {
         bed.scheduler.force_ttwu_pending(Cpu(2), 1);
         bed.at(2);
         assert!(bed.scheduler.decide_balance(Cpu(2), 0, idle).left_to_others(), "it has work by now");
+    }
+
+    #[test]
+    fn what_would_be_taken_from_another_queue_than_the_busiest_is_its_own_measure() {
+        let mut bed = machine("v6.12");
+        bed.at(2);
+        let tasks = |decision: &BalanceDecision| (decision.source, decision.imbalance.amount);
+        let busiest = bed.scheduler.decide_balance(Cpu(2), 0, CpuIdleType::NewlyIdle);
+        assert_eq!(tasks(&busiest), (Some(Cpu(1)), 1), "half of three");
+        bed.spawn(0, 0);
+        for _ in 0..3 {
+            bed.spawn(0, 0);
+        }
+        bed.at(2);
+        let from = |source| bed.scheduler.decide_balance_from(Cpu(2), 0, CpuIdleType::NewlyIdle, Cpu(source));
+        assert_eq!(
+            [from(0), from(1)].map(|decision| tasks(&decision)),
+            [(Some(Cpu(0)), 2), (Some(Cpu(1)), 1)]
+        );
+        assert_eq!(tasks(&from(3)), (None, 0), "nothing is there");
     }
 
     #[test]

@@ -2,17 +2,19 @@
 //!
 //! Must not know: how a task that is taken is queued.
 
+use std::collections::BTreeSet;
+
 use fairlab_event::{Cpu, Pid};
-use fairlab_kernel::TaskId;
 use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType};
 use fairlab_kernel::schedstat::CpuIdleType;
+use fairlab_kernel::{Scheduler, TaskId};
 
 use super::super::super::record::{Record, What};
 use super::super::super::tally::{Kind, Verdict};
 use super::super::truth::in_interrupt;
 use super::super::{AFFINITY_HIDDEN, Judged, Walker};
 use super::describe;
-use super::looking::mode_of;
+use super::looking::{Found, mode_of};
 
 /// So many tries may have failed in a row, where no probe shows how many: more make no difference.
 const FAILURES_MAX: u32 = 10;
@@ -25,19 +27,20 @@ pub(super) struct Batch {
     /// Those that the model takes, in order, and how many the kernel has taken.
     model: Vec<TaskId>,
     taken: usize,
-    /// The same if so many tries had failed before, where that is not shown.
-    after_failures: Vec<Vec<TaskId>>,
+    /// The same if so many tries had failed before, where that is not shown, or if so much was to be moved as in another state
+    /// that it could find.
+    otherwise: Vec<Vec<TaskId>>,
     why_not: Option<&'static str>,
 }
 
 impl Batch {
     fn new(source: Cpu, dest: Cpu, model: Vec<TaskId>) -> Batch {
-        Batch { source, dest, model, taken: 0, after_failures: Vec::new(), why_not: None }
+        Batch { source, dest, model, taken: 0, otherwise: Vec::new(), why_not: None }
     }
 
-    /// Whether `task` is the next one, had some number of tries failed before.
+    /// Whether `task` is the next one in one of these cases.
     fn admits(&self, task: TaskId) -> bool {
-        self.after_failures.iter().any(|tasks| tasks.get(self.taken) == Some(&task))
+        self.otherwise.iter().any(|tasks| tasks.get(self.taken) == Some(&task))
     }
 }
 
@@ -175,7 +178,7 @@ impl Walker {
         let shown = self.cpus[record.cpu.index()].balancing.shown.clone();
         let shown = shown.as_ref();
         let cpu = shown.map_or(dest, |shown| shown.cpu);
-        let mut finds = match shown.and_then(|shown| shown.exact.as_deref()) {
+        let finds = match shown.and_then(|shown| shown.exact.as_deref()) {
             Some(exact) => exact.clone(),
             None => self.as_balancing_finds(record.time, mode_of(record), cpu),
         };
@@ -219,25 +222,41 @@ impl Walker {
         };
         let model = decision.as_ref().map_or_else(|| "no domain".to_string(), describe);
         self.judge(judged, verdict, |_| [model, format!("{source} to {dest}")]);
+        let why_not = why_not.or(hidden);
         let level = shown.map_or(common, |shown| shown.level);
-        let one = Imbalance { migration: MigrationType::Task, amount: 1 };
-        let imbalance = match (shown.and_then(|shown| shown.imbalance), &decision) {
-            (Some(imbalance), _) => imbalance,
-            (None, Some(decision)) if decision.group.is_some() => decision.imbalance,
-            _ => one,
-        };
-        let why_not = why_not.or(hidden).or(self.hides_task(imbalance.migration));
         let idle = shown.map_or(idle, |shown| shown.idle);
-        let model = finds.decide_pull(dest, level, idle, source, imbalance).moved().collect();
-        let mut after_failures = Vec::new();
+        let imbalance = shown.map(|shown| shown.imbalance);
+        let pass = Pass { cpu, dest, level, idle, source };
+        self.batch_of(pass, finds, &found, imbalance, why_not)
+    }
+
+    /// What the model takes from the kernel's queue: as much as a probe has `shown`, where one shows the try; else as it finds if
+    /// that is its queue as well, or if that group were the busiest.
+    fn batch_of(
+        &self,
+        pass: Pass,
+        mut finds: Scheduler,
+        found: &Found,
+        shown: Option<Option<Imbalance>>,
+        why_not: Option<&'static str>,
+    ) -> Batch {
+        let Pass { dest, source, .. } = pass;
+        let measure =
+            |decision: &BalanceDecision| (decision.source == Some(source)).then_some(decision.imbalance);
+        let measures = found.all().filter_map(measure).collect::<BTreeSet<_>>();
+        let likely = found.likely().and_then(measure).or(measures.first().copied());
+        let imbalance = shown.flatten().or(likely).unwrap_or_else(|| pass.measure(&finds));
+        let model = pass.pull(&finds, imbalance);
+        let mut otherwise = Vec::new();
         if shown.is_none() {
+            otherwise.extend(measures.into_iter().map(|measure| pass.pull(&finds, measure)));
             for failures in 1..=FAILURES_MAX {
-                finds.force_balance_failures(dest, level, failures);
-                after_failures
-                    .push(finds.decide_pull(dest, level, idle, source, imbalance).moved().collect());
+                finds.force_balance_failures(dest, pass.level, failures);
+                otherwise.push(pass.pull(&finds, imbalance));
             }
         }
-        Batch { after_failures, why_not, ..Batch::new(source, dest, model) }
+        let why_not = why_not.or(self.hides_task(imbalance.migration));
+        Batch { otherwise, why_not, ..Batch::new(source, dest, model) }
     }
 
     fn push_of(&self, record: &Record, source: Cpu, dest: Cpu) -> Batch {
@@ -264,5 +283,28 @@ impl Walker {
         self.judge(judged, verdict, |walker| {
             [model.map_or("none".to_string(), |model| walker.name_of(model)), walker.name_of(task)]
         });
+    }
+}
+
+/// A pass over the queue of `source` for `dest`, by a try of `cpu`.
+#[derive(Clone, Copy, Debug)]
+struct Pass {
+    cpu: Cpu,
+    dest: Cpu,
+    level: usize,
+    idle: CpuIdleType,
+    source: Cpu,
+}
+
+impl Pass {
+    /// How much there would be to move if the group of the source were the busiest.
+    fn measure(self, finds: &Scheduler) -> Imbalance {
+        const ONE: Imbalance = Imbalance { migration: MigrationType::Task, amount: 1 };
+        let decision = finds.decide_balance_from(self.cpu, self.level, self.idle, self.source);
+        if decision.group.is_some() { decision.imbalance } else { ONE }
+    }
+
+    fn pull(self, finds: &Scheduler, imbalance: Imbalance) -> Vec<TaskId> {
+        finds.decide_pull(self.dest, self.level, self.idle, self.source, imbalance).moved().collect()
     }
 }
