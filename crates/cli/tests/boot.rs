@@ -180,6 +180,48 @@ fn a_board_has_a_guest_of_its_own() {
 }
 
 #[test]
+#[ignore = "boots machines; make test asks for it"]
+fn a_kernel_is_set_otherwise_or_says_what_it_has() {
+    let folder = place("set");
+    let out = folder.join("out");
+    let out = out.to_str().expect("a path");
+    let run = |words: &[&str]| {
+        let start = ["debian:bookworm", "--topology", "2", "--timeout", LIMIT, "--out", out];
+        boot(&[&start[..], words, &["pipe", "-l", "20"]].concat()).output().expect("run")
+    };
+    for (words, told) in [
+        (
+            ["--set", "NEXTBUDDY"],
+            "this kernel has no scheduler feature NEXTBUDDY; it has GENTLE_FAIR_SLEEPERS",
+        ),
+        (["--set", "latency=1"], "this kernel's scheduler has no setting 'latency'; it has "),
+        (["--append", "isolcpuss=1"], "this kernel did not take its parameter 'isolcpuss=1'; "),
+    ] {
+        let output = run(&words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), errors.lines().count()), (Some(2), 1), "{errors}");
+        assert!(errors.contains(told), "{errors}");
+        assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0, "{words:?}");
+    }
+    let output = run(&[
+        "--session",
+        "--set",
+        "NEXT_BUDDY",
+        "--set",
+        "sched_autogroup_enabled=1",
+        "--append",
+        "isolcpus=1",
+    ]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = |name: &str| fs::read_to_string(folder.join("out").join(name)).expect("a file");
+    let info = text("sched_info.txt");
+    assert!(info.contains(" NEXT_BUDDY ") && info.contains("sched_autogroup_enabled: 1\n"), "{info}");
+    assert!(info.contains("sched_verbose isolcpus=1\n"), "{info}");
+    assert!(text("autogroups-start.txt").starts_with("1 /autogroup-"), "the first process is in one");
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
 #[ignore = "boots a machine; make test asks for it"]
 fn a_machine_that_is_given_up_leaves_nothing() {
     let folder = place("given-up");
