@@ -4,7 +4,7 @@
 //! The forms: `name=parameter->member.inner->member`; `(struct)parameter->member` where the parameter has another type;
 //! `parameter<struct.member>->other` for the structure that holds what the parameter points to; `retval` for what a
 //! function returned; `:type` at the end where the type's own is not wanted; alternatives between `|`, of which the first
-//! that this kernel has is taken. What begins with `+`, `$` or `@` is passed on as it is.
+//! that this kernel has is taken. What begins with `+`, `$`, `@` or `%` is passed on as it is.
 //!
 //! Must not know: what is probed.
 
@@ -49,7 +49,7 @@ impl<'t, 'a> Function<'t, 'a> {
     /// One field of a probe; `None` if this kernel has nothing of that name.
     pub fn field(&self, field: &str) -> Option<String> {
         let (name, alternatives) = field.split_once('=')?;
-        if alternatives.starts_with(['+', '$', '@']) {
+        if alternatives.starts_with(['+', '$', '@', '%']) {
             return Some(field.to_string());
         }
         let (alternatives, wanted) = match alternatives.rsplit_once(':') {
@@ -160,6 +160,7 @@ mod tests {
             ("pid=(sched_entity)retval<task_struct.se>->pid", Some("pid=-92($retval):s32")),
             ("cpu=(rq)flags->cpu", Some("cpu=+40($arg3):s32")),
             ("by=+0($stack):symbol", Some("by=+0($stack):symbol")),
+            ("by=%lr:symbol", Some("by=%lr:symbol")),
             ("none=se->deadline", None),
             ("none=other->vruntime", None),
         ] {

@@ -99,7 +99,9 @@ const CPU: &[&str] = &["cpu=rq->cpu"];
 const CURRENT: &[&str] = &["cpid=rq->curr->pid"];
 const TASK: &[&str] = &["pid=p->pid"];
 const FLAGS: &[&str] = &["fl=flags|initial:x32"];
-const CALLER: &[&str] = &["by=+0($stack):symbol"];
+/// Where a function returns to: on the stack, or in a register.
+const CALLER: &[&str] =
+    if cfg!(target_arch = "aarch64") { &["by=%lr:symbol"] } else { &["by=+0($stack):symbol"] };
 const TASK_ENTITY: &[&str] =
     &["vr=p->se.vruntime:s64", "dl=p->se.deadline:s64", "vlag=p->se.vlag:s64", "sd=p->se.sched_delayed:u8"];
 const TASK_AVERAGES: &[&str] = &[
@@ -151,6 +153,12 @@ const RARE: &[Probe] = &[
         &["sched_setaffinity"],
         &["pid", "cpumask *in_mask"],
         &[&["pid=pid:s32", "mask=in_mask->bits:x64"]],
+    ),
+    entry(
+        "allowed",
+        &["set_cpus_allowed_common"],
+        &["task_struct *p", "cpumask *new_mask", "flags"],
+        &[TASK, &["mask=ctx->new_mask->bits|new_mask->bits:x64", "fl=ctx->flags|flags:x32"]],
     ),
     entry("nice", &["set_user_nice"], &["task_struct *p", "nice"], &[TASK, &["nice=nice:s64"]]),
     entry(
@@ -443,12 +451,13 @@ fn definition(
     (!lines.is_empty()).then_some(Definition { group, event: probe.event, lines })
 }
 
-/// The fields of every CPU's runqueue, through the kernel's own table of where CPUs keep their data.
+/// The fields of every CPU's runqueue, through the kernel's own table of where CPUs keep their data. None where those lie further
+/// from the table's values than the 32 bits that a probe adds, as on arm64.
 fn fields_of_cpus(types: &Types<'_>, symbols: &Symbols, cpus: usize) -> Vec<String> {
     let (Some(queues), Some(table)) = (symbols.get("runqueues"), symbols.get("__per_cpu_offset")) else {
         return Vec::new();
     };
-    if table == 0 {
+    if table == 0 || i32::try_from(queues.cast_signed()).is_err() {
         return Vec::new();
     }
     let offset = |structure: &str, path: &str| {

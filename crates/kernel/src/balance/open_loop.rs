@@ -16,7 +16,7 @@ use crate::cpumask::CpuMask;
 use crate::generation::Feature;
 use crate::open_loop::bring_usage;
 use crate::schedstat::CpuIdleType;
-use crate::task::TaskId;
+use crate::task::{Policy, TaskId};
 
 /// A task of a queue as balancing finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,10 +181,14 @@ impl Scheduler {
         }
     }
 
-    /// Whether other classes leave less of a CPU for fair tasks than it has, or did when that was last computed.
+    /// Whether other classes leave less of a CPU for fair tasks than it has, or did when that was last computed, or one of
+    /// their tasks runs.
     pub fn others_use(&self, cpu: Cpu) -> bool {
-        let rq = &self.rqs[cpu.index()];
-        rq.avg_rt.util_avg + rq.avg_dl.util_avg > 0 || self.capacity_of(cpu) < self.capacity_orig_of(cpu)
+        let (rq, runs) = (&self.rqs[cpu.index()], self.tasks[self.curr(cpu).index()].policy);
+        let other = runs.is_rt() || runs == Policy::Deadline;
+        other
+            || rq.avg_rt.util_avg + rq.avg_dl.util_avg > 0
+            || self.capacity_of(cpu) < self.capacity_orig_of(cpu)
     }
 
     /// Whether some CPU has more to do than it can, as wakeups by energy know it.

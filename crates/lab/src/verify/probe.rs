@@ -69,6 +69,8 @@ names! {
         Nice = "nice",
         SetScheduler = "setsched",
         SetAffinity = "setaff",
+        /// `set_cpus_allowed_common()`, before the change, whoever asks for it.
+        SetAllowed = "allowed",
         /// `sched_move_task()`.
         MoveGroup = "movegrp",
         /// `sched_group_set_shares()`.
@@ -391,6 +393,11 @@ impl Probe {
                 probe.note_list(name, value);
             }
         }
+        // A CPU idles for some time on average: where none does, the probe has not reached what CPUs keep.
+        if probe.cpus.iter().all(|cpu| (cpu.avg_idle, cpu.load, cpu.curr) == (Some(0), Some(0), Some(Pid(0))))
+        {
+            probe.cpus.clear();
+        }
         probe
     }
 
@@ -535,6 +542,16 @@ mod tests {
         for broken in ["depth=2", "depth=2 weight=1 sev=7->8 sed=9->9 cpu=2 on_rq=0 curr=1"] {
             assert!(Probe::read_reweight(Fields::new(broken)).is_none(), "{broken}");
         }
+    }
+
+    #[test]
+    fn what_a_probe_has_not_reached_is_not_shown() {
+        let shown = |idle: u64| {
+            let text =
+                format!("(f+0x0/0x1) pid=5 la0=0 nr0=0 ai0=0 cp0=0 cf0=0 la1=0 nr1=0 ai1={idle} cp1=0 cf1=0");
+            Probe::read("sel", Fields::new(&text)).expect("a probe").cpus.len()
+        };
+        assert_eq!((shown(0), shown(1)), (0, 2));
     }
 
     #[test]

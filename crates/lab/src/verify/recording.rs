@@ -47,6 +47,8 @@ pub(crate) struct Recording {
     pub tasks: Vec<TaskLine>,
     pub averages: Vec<TaskAverages>,
     pub cgroups: Vec<CgroupLine>,
+    /// Probes show as their caller what lies on the stack, on a machine that keeps it in a register.
+    pub hides_callers: bool,
     /// Groups, by path, whose weight is another one at the end than at the start, and nothing shows since when.
     pub reweighed_unseen: BTreeSet<String>,
     /// Whether the kernel was patched to trace each placement and change of weight of groups that only the trace tells of.
@@ -135,6 +137,8 @@ impl Recording {
             ));
         }
         let release = meta.get("release").and_then(|release| release.as_str()).map(str::to_string);
+        let release = release.or_else(|| release_of(&info));
+        let in_register = release.as_deref().is_some_and(|release| release.ends_with("arm64"));
         let provenance = &meta["provenance"];
         let texts = |list: &serde_json::Value| {
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
@@ -142,11 +146,12 @@ impl Recording {
         };
         let events = beside("events.txt").unwrap_or_default();
         let listed = beside("probes.txt").unwrap_or_default();
+        let hides_callers = in_register && listed.contains("by=+0($stack)");
         let probes = |name: &str| listed.lines().any(|line| line.starts_with(&format!("ok p:lab/{name} ")));
         let shows_shares = listed.lines().any(|line| line.starts_with("ok p:labmin/shares "));
         Ok(Recording {
             trace,
-            release: release.or_else(|| release_of(&info)),
+            release,
             source: provenance["source"].as_str().map(str::to_string),
             reverts: texts(&provenance["reverts"]),
             traces_places: false,
@@ -167,6 +172,7 @@ impl Recording {
                 .lines()
                 .any(|line| line.trim_end() == "event syscalls/sys_enter_sched_yield on"),
             shows_throttling: probes("thr") && probes("unthr"),
+            hides_callers,
             cgroups: beside("cgroups-start.txt").map_or_else(Vec::new, |text| cgroups(&text)),
             reweighed_unseen: BTreeSet::new(),
             autogroups_enabled: info

@@ -142,8 +142,10 @@ struct Seen {
     events: u64,
     /// A probe at `resched_curr()`.
     resched_probe: bool,
-    /// A probe at `sched_setaffinity()`.
-    affinity_probe: bool,
+    /// A probe at `set_cpus_allowed_common()`.
+    mask_probe: bool,
+    /// A mask that was changed by no call that is shown.
+    cpusets: bool,
     /// Interrupts of other CPUs, with what asks for them.
     preempting_interrupts: bool,
     /// How long tasks have slept, when they are woken (`kernel.sched_schedstats`).
@@ -339,7 +341,7 @@ impl Walker {
             What::Runtime { pid, runtime, vruntime, .. } => {
                 self.on_runtime(record, *pid, *runtime, *vruntime);
             }
-            What::CgroupAttach { .. } => {}
+            What::CgroupAttach { pid, .. } => self.doubt_mask(*pid),
             What::Marker(marker) => self.on_marker(record, *marker),
             What::Group(line) => self.follow_group(line),
             What::YieldCall => self.on_yield_call(record),
@@ -385,7 +387,15 @@ impl Walker {
         if ends_asking {
             cpu.asked_resched = None;
         }
-        if !matches!(record.what, What::Runtime { .. } | What::Migrate { .. } | What::WaitEnds(_)) {
+        // Interrupts that are sent meanwhile, for the governor, end no step.
+        if !matches!(
+            record.what,
+            What::Runtime { .. }
+                | What::Migrate { .. }
+                | What::WaitEnds(_)
+                | What::Interrupts { .. }
+                | What::Other
+        ) {
             cpu.charged = None;
         }
         let put_back = matches!(record.what, What::WaitEnds(_)) && std::mem::take(&mut cpu.resched_due);

@@ -29,12 +29,42 @@ const LOOKED_AHEAD: usize = 1024;
 impl Walker {
     /// `sched_setaffinity()` begins; no pid means the caller. The first 64 CPUs are shown.
     pub(super) fn on_set_affinity(&mut self, record: &Record, probe: &Probe) {
-        self.seen.affinity_probe = true;
+        // What becomes of the call, another probe tells.
+        if self.seen.mask_probe {
+            return;
+        }
         let pid = probe.task().filter(|pid| pid.0 != 0).unwrap_or(record.context);
+        self.give_mask(pid, probe);
+    }
+
+    /// A task is about to get another mask, by whatever call or group of CPUs; where it keeps its own and may not move for a moment,
+    /// it stays where it is.
+    pub(super) fn on_set_allowed(&mut self, probe: &Probe) {
+        /// `SCA_MIGRATE_DISABLE` and `SCA_MIGRATE_ENABLE`.
+        const FOR_A_MOMENT: i64 = 6;
+        self.seen.mask_probe = true;
+        let stays = probe.get(Key::Flags).is_some_and(|flags| flags & FOR_A_MOMENT != 0);
+        if let Some(pid) = probe.task().filter(|_| !stays) {
+            self.give_mask(pid, probe);
+        }
+    }
+
+    fn give_mask(&mut self, pid: Pid, probe: &Probe) {
         let Some(mask) = probe.unsigned(Key::Mask) else { return };
-        let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { return };
+        let Some(info) = self.tasks.get_mut(&pid) else { return };
+        info.affinity.shown = None;
         let allowed = (0..64).filter(|bit| mask >> bit & 1 == 1).map(Cpu).collect::<CpuMask>();
-        self.sched.force_allowed(task, allowed);
+        self.sched.force_allowed(info.id, allowed);
+    }
+
+    /// A task enters another group, which may be bound to CPUs as others were found to be.
+    pub(super) fn doubt_mask(&mut self, pid: Pid) {
+        let Some(info) = self.tasks.get_mut(&pid) else { return };
+        if self.seen.mask_probe || !(self.seen.cpusets || info.affinity.shown.is_some()) {
+            return;
+        }
+        info.affinity.shown = Some(CpuMask::EMPTY);
+        self.sched.force_allowed(info.id, CpuMask::first(self.cpus.len()));
     }
 
     /// A new task may run where its parent may.
@@ -69,9 +99,10 @@ impl Walker {
             .skip_while(|record| !matches!(record.what, What::WaitEnds(ended) if ended == pid));
         let moves = after.nth(1).is_some_and(|record| wakes_stopper_of(record, cpu));
         drop(after);
-        if self.seen.affinity_probe || !moves {
+        if !moves || !self.sched.task(task).allowed().contains(cpu) {
             return;
         }
+        self.seen.cpusets = true;
         let mut allowed = CpuMask::first(self.cpus.len());
         allowed.clear(cpu);
         self.sched.force_allowed(task, allowed);

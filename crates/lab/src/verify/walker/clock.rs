@@ -386,11 +386,40 @@ impl Walker {
     /// Lets a runqueue's clock follow the trace's to where it was at `time`, so far ahead of that as it is said to be, and not
     /// beyond where the next accounting puts it.
     pub(super) fn advance_until(&mut self, cpu: Cpu, time: Ns, ahead: i64) {
-        let next = self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX);
+        let next =
+            self.clock_of_next_charge(cpu).or_else(|| self.clock_of_next_start(cpu)).unwrap_or(Ns::MAX);
         let clock = Ns(time.0.wrapping_add(ahead as u64)).min(next);
         if clock > self.sched.rq_clock(cpu) {
             self.sched.set_rq_clock(cpu, clock);
         }
+    }
+
+    /// From when on the task is charged that a CPU which idles runs next: its runqueue's clock was not read again since that
+    /// was queued.
+    fn clock_of_next_start(&self, cpu: Cpu) -> Option<Ns> {
+        if self.sched.curr(cpu) != self.sched.idle_task(cpu) {
+            return None;
+        }
+        let mut coming = self.window.on_cpu(cpu);
+        let next = coming.find_map(|record| match &record.what {
+            What::Switch(switch) => Some(switch.next_pid),
+            _ => None,
+        })?;
+        let mut runs = coming.take_while(|record| !matches!(record.what, What::Switch(_)));
+        runs.find_map(|record| match &record.what {
+            What::Runtime { pid, runtime, .. } if *pid == next => {
+                record.time.0.checked_sub(runtime.0).map(Ns)
+            }
+            _ => None,
+        })
+    }
+
+    /// How much a runqueue's clock is ahead of the trace's, ns, as its last accounting told. What runs there is charged at
+    /// moments that are as late as those before, but where nothing is charged, a clock that was too late is not set as late again.
+    pub(super) fn clock_ahead(&self, cpu: Cpu) -> Option<i64> {
+        let ahead = self.cpus[cpu.index()].clock_ahead?;
+        let kept = self.clocks_shown || self.is_fair(self.sched.curr(cpu));
+        Some(if kept { ahead } else { ahead.min(0) })
     }
 
     /// Whether every charge is printed: there are no groups whose entities are charged without a word, at moments that are
@@ -415,8 +444,8 @@ impl Walker {
         if self.is_fair(self.sched.curr(cpu)) || self.recording.traces_places {
             return;
         }
-        let ahead = self.cpus[cpu.index()].clock_ahead.unwrap_or(0);
-        let now = Ns(record.time.0.wrapping_add(ahead as u64));
+        let next = self.clock_of_next_start(cpu).unwrap_or(Ns::MAX);
+        let now = self.scheduler_time(record.time, cpu).min(next);
         if now > self.sched.rq_clock(cpu) {
             self.sched.set_rq_clock(cpu, now);
         }
@@ -444,8 +473,7 @@ impl Walker {
         if (self.by_lag && simulated) || (self.is_fair(self.sched.curr(cpu)) && !simulated) {
             return;
         }
-        let ahead = self.cpus[cpu.index()].clock_ahead.unwrap_or(0);
-        let now = Ns(record.time.0.wrapping_add(ahead as u64));
+        let now = self.scheduler_time(record.time, cpu);
         let latest = self.clock_of_next_charge(cpu).unwrap_or(Ns::MAX);
         let clock = now.min(latest).max(self.sched.rq_clock(cpu));
         self.sched.age_blocked(cpu, clock);

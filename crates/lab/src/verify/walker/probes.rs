@@ -21,7 +21,8 @@ impl Walker {
                 self.compare_entity(record, probe);
             }
             At::Resched | At::ReschedLazy => {
-                self.seen.resched_probe = true;
+                // Where it is not told who asks, flags tell more.
+                self.seen.resched_probe |= !self.recording.hides_callers;
                 match probe.by {
                     Some(Caller::Preemption) => {
                         self.cpus[record.cpu.index()].asked_resched = probe.cpu();
@@ -47,6 +48,7 @@ impl Walker {
             At::QueueWakelist => self.on_wake_list(record, probe),
             At::QueueWakelistReturn => self.leave_wakeup(record.cpu),
             At::SetAffinity => self.on_set_affinity(record, probe),
+            At::SetAllowed => self.on_set_allowed(probe),
             At::LoadBalance
             | At::LoadBalanceReturn
             | At::FindBusiestGroupReturn

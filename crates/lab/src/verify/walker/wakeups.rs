@@ -486,7 +486,7 @@ impl Walker {
         if shown || charged || !self.is_fair(self.sched.curr(cpu)) {
             return;
         }
-        let Some(ahead) = self.cpus[cpu.index()].clock_ahead else { return };
+        let Some(ahead) = self.clock_ahead(cpu) else { return };
         self.advance_until(cpu, record.time, ahead);
     }
 
@@ -501,7 +501,7 @@ impl Walker {
         let printed = self.is_fair(curr) && self.sched.levels(curr).len() == 1;
         // Where groups are hidden, what is accounted without a word is not what the core has there.
         let silent = !told && !printed && !self.groups_hidden;
-        let Some(ahead) = info.clock_ahead.filter(|_| silent) else { return };
+        let Some(ahead) = self.clock_ahead(target).filter(|_| silent) else { return };
         let enqueued = info.enqueued.filter(|enqueued| enqueued.event > began);
         let (time, least) = enqueued.map_or((record.time, i64::MIN), |enqueued| {
             (enqueued.time, enqueued.not_before.0.wrapping_sub(enqueued.time.0) as i64)

@@ -403,9 +403,8 @@ impl Walker {
     }
 
     /// What a CPU's scheduler takes for the time at a time of the trace.
-    pub(super) fn scheduler_time(&self, time: Ns, of: Cpu) -> Ns {
-        let ahead = self.cpus[of.index()].clock_ahead.unwrap_or(0);
-        Ns(time.0.saturating_add_signed(ahead))
+    pub(in super::super) fn scheduler_time(&self, time: Ns, of: Cpu) -> Ns {
+        Ns(time.0.saturating_add_signed(self.clock_ahead(of).unwrap_or(0)))
     }
 
     /// What balancing finds on each CPU, a line each.
