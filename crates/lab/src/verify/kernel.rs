@@ -21,11 +21,14 @@ pub struct Known {
 /// What kernels that were built for an experiment hold beyond their source: a piece of their release, and the change.
 const OWN_CHANGES: [(&str, &str); 1] = [("6.6.9noeabfix", "scale-deadline-off-rq")];
 
-/// The kernel of a recording, told by its release; where nothing says that, by the beginning of its folder's name.
+/// The kernel of a recording: the one that a model followed; else told by its release, and where nothing says that, by the beginning of its folder's name.
 ///
 /// # Errors
 /// Nothing names a kernel, or the one that is named is not modelled.
 pub(crate) fn of(recording: &Recording, folder: &Path) -> Result<Known, LabError> {
+    if let Some(name) = &recording.modelled {
+        return Ok(Known { generation: name.parse()?, left_out: Vec::new() });
+    }
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let release = recording.release.as_deref().filter(|release| !release.is_empty());
     let named = release.unwrap_or(&name);
@@ -128,6 +131,14 @@ mod tests {
     fn a_folder_names_the_kernel_where_nothing_else_does() {
         assert_eq!(named(None, "", &[], "runs/v6.6-mine"), Ok(("v6.6".to_string(), 0)));
         assert_eq!(named(Some(""), "", &[], "runs/6.1-mine"), Ok(("v6.1".to_string(), 0)));
+    }
+
+    #[test]
+    fn a_modelled_run_names_its_kernel_whole() {
+        let modelled = Some("debian-6.12+NEXT_BUDDY".to_string());
+        let recording = Recording { release: Some("6.12".to_string()), modelled, ..Recording::default() };
+        let known = of(&recording, Path::new("seed-1")).expect("a kernel");
+        assert_eq!(known.generation.name(), "debian-6.12+NEXT_BUDDY");
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(crate) struct Recording {
     pub trace: PathBuf,
     /// The recorded kernel's release (`uname -r`), where it is known.
     pub release: Option<String>,
+    /// The modelled kernel whose run it is.
+    pub modelled: Option<String>,
     /// From what sources the kernel was built, and which commits of those were undone, where the recording says it.
     pub source: Option<String>,
     pub reverts: Vec<String>,
@@ -139,6 +141,8 @@ impl Recording {
         let release = meta.get("release").and_then(|release| release.as_str()).map(str::to_string);
         let release = release.or_else(|| release_of(&info));
         let in_register = release.as_deref().is_some_and(|release| release.ends_with("arm64"));
+        let is_modelled = info.lines().any(|line| line.starts_with("uname:") && line.contains(" modelled "));
+        let modelled = meta["kernel"].as_str().filter(|_| is_modelled).map(str::to_string);
         let provenance = &meta["provenance"];
         let texts = |list: &serde_json::Value| {
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
@@ -152,6 +156,7 @@ impl Recording {
         Ok(Recording {
             trace,
             release,
+            modelled,
             source: provenance["source"].as_str().map(str::to_string),
             reverts: texts(&provenance["reverts"]),
             traces_places: false,
