@@ -5,9 +5,10 @@
 use fairlab_event::Cpu;
 
 use crate::balance::attempt::Attempt;
-use crate::balance::rules::{BalanceLoad, LeftForFair};
+use crate::balance::rules::{BalanceLoad, LeftForFair, MisfitTask};
 use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
+use crate::cpumask::CpuMask;
 use crate::domain::{GroupExtent, SchedDomain};
 use crate::generation::Feature;
 use crate::pelt::{CpuUtil, RunnableKind};
@@ -97,11 +98,27 @@ impl Scheduler {
 
     /// The load of a CPU's running task if it is too large for the CPU, else 0.
     ///
-    /// Kernel: `update_misfit_status()`, kernel/sched/fair.c. Departs: told anew each time, not at ticks and switches.
+    /// Kernel: `update_misfit_status()`, kernel/sched/fair.c. Variants: `Any` to v5.11, `Unbound` from v5.12 (0ae78eec8aa6),
+    /// `MayGrow` from v6.10 (22d5607400c6). Departs: told anew each time, not at ticks and switches.
     pub(crate) fn misfit_task_load(&self, cpu: Cpu) -> u64 {
         let curr = self.curr(cpu);
-        let is_fair = self.tasks[curr.index()].policy.is_fair();
-        if is_fair && !self.task_fits_capacity(curr, cpu) { self.task_h_load(curr).max(1) } else { 0 }
+        let task = &self.tasks[curr.index()];
+        let unbound = || task.allowed.weight() != 1;
+        let counts = match self.generation.balance.misfit_task {
+            MisfitTask::Any => true,
+            MisfitTask::Unbound => unbound(),
+            MisfitTask::MayGrow => {
+                unbound() && self.capacity_orig_of(cpu) != self.max_allowed_capacity(&task.allowed)
+            }
+        };
+        let is_misfit = counts && task.policy.is_fair() && !self.task_fits_capacity(curr, cpu);
+        if is_misfit { self.task_h_load(curr).max(1) } else { 0 }
+    }
+
+    /// What the biggest of some CPUs can do (`set_task_max_allowed_capacity()`).
+    fn max_allowed_capacity(&self, allowed: &CpuMask) -> u64 {
+        let online = allowed.and(self.topology.online());
+        online.iter().map(|cpu| self.capacity_orig_of(cpu)).max().unwrap_or(0)
     }
 
     /// Whether a task leaves a CPU a fifth of its capacity (`task_fits_capacity()`).
@@ -117,10 +134,9 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::balance::{BalanceDecision, GroupType, MigrationType};
-    use crate::cpumask::CpuMask;
     use crate::task::Policy;
     use crate::testbed::{Bed, MS};
     use crate::topology::{SmtNumbering, Topology};
@@ -150,6 +166,33 @@ mod tests {
 
     fn decide(bed: &Bed, idle: CpuIdleType) -> BalanceDecision {
         bed.scheduler.decide_balance(Cpu(0), 0, idle)
+    }
+
+    /// The load of a large task that runs on the first of two small CPUs and may run on `allowed`, if it is one too many there;
+    /// the other two are big.
+    pub(crate) fn misfit_load(kernel: &str, allowed: &str) -> u64 {
+        let topology = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
+        let capacities = topology.with_capacities(&[512, 512, 1024, 1024]).expect("capacities");
+        let mut bed = Bed::on(kernel, capacities);
+        let allowed = CpuMask::parse_list(allowed).expect("a list");
+        let task = bed.spawn_with(0, 0, Policy::Normal, allowed);
+        assert_eq!(bed.scheduler.curr(Cpu(0)), task);
+        bed.use_task(task, 900);
+        bed.scheduler.misfit_task_load(Cpu(0))
+    }
+
+    #[test]
+    fn a_task_is_too_large_for_its_cpu_only_if_it_may_go_elsewhere() {
+        for (kernel, misfits) in [
+            ("v5.11", [true, true, true, true]),
+            ("v5.12", [false, true, true, true]),
+            ("v6.9", [false, true, true, true]),
+            ("v6.10", [false, false, true, true]),
+            ("debian-5.10", [false, true, true, true]),
+        ] {
+            let found = ["0", "0-1", "0,3", "0-3"].map(|allowed| misfit_load(kernel, allowed) > 0);
+            assert_eq!(found, misfits, "{kernel}");
+        }
     }
 
     #[test]

@@ -8,10 +8,10 @@ use super::rules::{
     CostBump, CostDecay, CountedFailures, CountedTasks, DelayedCount, DelayedMoves, EmptyQueue,
     EnergyBalance, EnergyOverload, FullTie, GroupRunnable, Halving, IdlePolicyBusy, IdleTick, IlbAbort,
     IlbChoice, IlbOrder, IlbUpdate, Ineligible, LeftForFair, LoadStep, LocalAverage, LookLimit, Misfit,
-    MisfitSize, MisfitTie, NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidlePull, NewidleStats,
-    NewidleUpdate, NextKick, NextUpdate, NoLoad, NumaAllowance, Packing, PackingPush, PendingWakeup,
-    PercpuKthreads, PushFailures, PushInterval, ReducedCapacity, RepickedTask, SiblingPreference,
-    SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity, SpareTie, UtilSource, UtilStep,
+    MisfitSize, MisfitTask, MisfitTie, NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidlePull,
+    NewidleStats, NewidleUpdate, NextKick, NextUpdate, NoLoad, NumaAllowance, Packing, PackingPush,
+    PendingWakeup, PercpuKthreads, PushFailures, PushInterval, ReducedCapacity, RepickedTask,
+    SiblingPreference, SingleCpuGroups, SmtGroups, SmtHeat, SpareCapacity, SpareTie, UtilSource, UtilStep,
 };
 use crate::generation::{Change, Effect, Feature, Release};
 
@@ -77,6 +77,7 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("16b0a7a1a0af", "spread-in-llc", (5, 10), "sched/fair: Ensure tasks spreading in LLC during LB", [SpareCapacity::BeyondCache]),
     noted("45da7a2b0af8", "ilb-other", (5, 11), "sched/fair: Exclude the current CPU from find_new_ilb()", &[Effect::Groundwork("a CPU that kicks another is busy, and was never found idle")]),
     change!("7d2b5dd0bcc4", "numa-quarter", (5, 11), "sched/numa: Allow a floating imbalance between NUMA nodes", [NumaAllowance::QuarterOfSource]),
+    change!("0ae78eec8aa6", "misfit-unbound", (5, 12), "sched/eas: Don't update misfit status if the task is pinned", [MisfitTask::Unbound]),
     change!("fc488ffd4297", "skip-empty-queue", (5, 12), "sched/fair: Skip idle cfs_rq", [EmptyQueue::PassedOver]),
     change!("8a41dfcda7a3", "all-pinned", (5, 12), "sched/fair: Don't set LBF_ALL_PINNED unnecessarily", [AllPinned::UntilMovable]),
     change!("e9b9734b7465", "fewer-pushes", (5, 12), "sched/fair: Reduce cases for active balance", [ActiveBalance::TasksOnly]),
@@ -120,6 +121,8 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("6d7e4782bcf5", "idle-core-fix", (6, 7), "sched/fair: Fix the decision for load balance", [Balancer::IdleCore]),
     change!("3af7524b1419", "util-doubling", (6, 8), "sched/fair: Use all little CPUs for CPU-bound workloads", [UtilStep::DoublingWithFailures]),
     change!("7f1a7229718d", "misfit-tie", (6, 9), "sched/fair: Do strict inequality check for busiest misfit task group", [MisfitTie::FirstOfEquals]),
+    change!("22d5607400c6", "misfit-allowed", (6, 10), "sched/fair: Check if a task has a fitting CPU when updating misfit", [MisfitTask::MayGrow]),
+    noted("fa427e8e53d8", "misfit-kick", (6, 10), "sched/topology: Remove root_domain::max_cpu_capacity", &[Effect::Groundwork("no task is too large for the biggest CPU since 22d5607400c6")]),
     change!("58eeb2d79b54", "misfit-interval", (6, 10), "sched/fair: Don't double balance_interval for migrate_misfit", [BackOff::NotNewidleNorMisfit, CountedFailures::NotMisfit]),
     noted("c829d6818b60", "newidle-continue", (6, 10), "sched/fair: Simplify the continue_balancing logic in sched_balance_newidle()", &[Effect::Groundwork("one variable instead of two")]),
     change!("2feab2492deb", "look-no-further", (6, 10), "Revert \"sched/fair: Make sure to try to detach at least one movable task\"", [LookLimit::NrMigrate]),

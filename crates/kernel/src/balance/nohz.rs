@@ -160,9 +160,18 @@ impl Scheduler {
         }
         let domains = self.domains.of_cpu(cpu);
         if domains.sd_asym_cpucapacity.is_some() {
-            return self.misfit_task_load(cpu) > 0;
+            return self.misfit_task_load(cpu) > 0 && self.kicks_for_misfit(cpu);
         }
         domains.sd_llc_shared.is_some_and(|shared| self.domains.shared(shared).nr_busy_cpus > 1)
+    }
+
+    /// Whether an idle CPU is kicked for a task that is too large for this one.
+    ///
+    /// Kernel: `check_misfit_status()`, kernel/sched/fair.c. From v6.10 on only smaller CPUs have such tasks (22d5607400c6).
+    fn kicks_for_misfit(&self, cpu: Cpu) -> bool {
+        let asymmetric = self.domains.of_cpu(cpu).sd_asym_cpucapacity.map(|id| self.domains.domain(id));
+        self.capacity_orig_of(cpu) < self.domains.root().max_cpu_capacity
+            || asymmetric.is_some_and(|sd| self.has_reduced_capacity(cpu, sd))
     }
 
     /// Asks an idle CPU to do what `kick` says. Returns it if it has to be told.

@@ -251,6 +251,12 @@ rules! {
         OnlyForPush: "no; where something else is, the running task is pushed",
         GroupType: "its group is as one with a misfit task, by the task's load",
     }
+    /// Which running task that needs more than its CPU has is one too many there.
+    misfit_task: MisfitTask {
+        Any: "any",
+        Unbound: "any that may run on more than one CPU",
+        MayGrow: "any that may run on more than one CPU, unless its own is as big as the biggest of them",
+    }
     /// Which of several groups with a misfit task is the busiest.
     misfit_tie: MisfitTie {
         LastOfEquals: "the one with the greatest, the last of equals",

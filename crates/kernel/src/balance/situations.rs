@@ -1,11 +1,13 @@
 //! A situation for each change of balancing that random balancing does not feel.
 
-use super::{detach, newidle, nohz, packing};
+use super::{capacity, detach, newidle, nohz, packing};
 use crate::ablation::Situation;
 use crate::testbed::MS;
 
 pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("preemptible", detach::tests::moved_when_newly_idle),
+    ("misfit-unbound", |kernel| u64::from(capacity::tests::misfit_load(kernel, "0") > 0)),
+    ("misfit-allowed", |kernel| u64::from(capacity::tests::misfit_load(kernel, "0-1") > 0)),
     ("load-shift", detach::tests::moved_after_64_failures),
     ("packing-when-idle", packing::tests::all_decisions),
     ("asym-smt", packing::tests::all_decisions),

@@ -95,7 +95,8 @@ impl Scheduler {
     /// level at which the two were compared only `NEXT_BUDDY` prefers anything.
     ///
     /// Kernel: the buddies set by `check_preempt_wakeup()`. To v6.5 `NEXT_BUDDY` and `LAST_BUDDY` count only on queues so
-    /// long that a task would otherwise wait for many others. Variants: `Latest` to v6.18, `EarlierDeadline` from
+    /// long that a task would otherwise wait for many others; `NEXT_BUDDY` prefers no new tasks, and none that is asleep on its
+    /// queue. Variants: `Latest` to v6.18, `EarlierDeadline` from
     /// v6.19 (e837456fdca8).
     pub(crate) fn set_buddies_after(&mut self, task: TaskId, decision: PreemptDecision) {
         match self.generation.behaviours.woken_buddy {
@@ -143,7 +144,10 @@ impl Scheduler {
         let queue = self.cfs(self.se(preempted).cfs_rq);
         let crowded = u64::from(queue.nr_running) >= self.sysctl.nr_latency;
         let (at_common_level, woken_there) = self.find_matching_se(preempted, woken);
-        if self.has(Feature::NextBuddy) && (crowded || !cfs) {
+        // A new task is none, nor one that is asleep on its queue.
+        let is_woken = !self.tasks[task.index()].is_new && !self.se(woken).sched_delayed;
+        let may_run = decision.reason != PreemptReason::Throttled;
+        if self.has(Feature::NextBuddy) && (crowded || !cfs) && is_woken && may_run {
             self.set_next_buddy(woken);
         } else if beyond {
             self.set_next_buddy(woken_there);

@@ -188,6 +188,26 @@ fn woken_beside(
     (decision.reason, tasks.iter().position(|&task| next == Some(se(&bed, task))))
 }
 
+/// To v6.18 whoever was woken last is preferred, but no new task, none that is asleep on its queue, and none of a throttled group.
+#[test]
+fn only_who_is_awake_and_may_run_is_preferred() {
+    let new = |bed: &mut Bed, task: TaskId| bed.scheduler.tasks[task.index()].is_new = true;
+    let asleep = |bed: &mut Bed, task: TaskId| {
+        let se = se(bed, task);
+        bed.scheduler.se_mut(se).sched_delayed = true;
+    };
+    for kernel in ["v6.12+NEXT_BUDDY", "v6.18+NEXT_BUDDY"] {
+        let preferred = |set: &dyn Fn(&mut Bed, TaskId)| woken_beside(kernel, ms(9), None, set).1;
+        assert_eq!(preferred(&|_, _| {}), Some(1), "{kernel}");
+        assert_eq!((preferred(&new), preferred(&asleep)), (None, None), "{kernel}");
+        let (mut bed, tasks) = bed(kernel, &[(0, 0), (0, 0)]);
+        let throttled = PreemptDecision { preempt: false, reason: PreemptReason::Throttled };
+        bed.scheduler.set_buddies_after(tasks[1], throttled);
+        let root = root(&bed);
+        assert_eq!(bed.scheduler.cfs(root).next, None, "{kernel}");
+    }
+}
+
 /// From v6.19 one that is woken is preferred, and so wins its test, unless one is preferred whose deadline is earlier; to v6.18
 /// whoever was woken last is, after its test.
 #[test]
@@ -345,17 +365,23 @@ fn a_shorter_request_wins() {
     assert_eq!(test("v7.2", MS, ms(2), 0), (PreemptReason::ShorterRequest, false));
 }
 
-/// From v6.17 a wakeup in vain leaves the running one protected for the shortest request only.
+/// A wakeup in vain leaves the running one protected for the shortest request only; to v6.18 if it is one with a shorter request
+/// than that of the running one.
 #[test]
 fn a_wakeup_in_vain_shortens_the_protection() {
-    let (mut bed, tasks) = bed("v7.2", &[(0, 0), (0, 0)]);
-    bed.scheduler.force_slice(tasks[1], MS / 2);
-    stand(&mut bed, tasks[1], 0);
-    let curr = se(&bed, tasks[0]);
-    bed.scheduler.se_mut(curr).protected_until = Vruntime(HERE).plus(ms(2));
-    let decision = PreemptDecision { preempt: false, reason: PreemptReason::WouldNotBePicked };
-    bed.scheduler.protection_after(tasks[1], decision);
-    assert_eq!(off(bed.scheduler.se(curr).protected_until), ms(1) / 2);
+    let protected = |kernel: &str, woken: usize| {
+        let (mut bed, tasks) = bed(kernel, &[(0, 0), (0, 0), (0, 0)]);
+        bed.scheduler.force_slice(tasks[1], MS / 2);
+        stand(&mut bed, tasks[1], 0);
+        let curr = se(&bed, tasks[0]);
+        bed.scheduler.se_mut(curr).protected_until = Vruntime(HERE).plus(ms(2));
+        let decision = PreemptDecision { preempt: false, reason: PreemptReason::WouldNotBePicked };
+        bed.scheduler.protection_after(tasks[woken], decision);
+        off(bed.scheduler.se(curr).protected_until)
+    };
+    for (kernel, by_any) in [("v6.17", ms(2)), ("v6.18", ms(2)), ("v6.19", ms(1) / 2), ("v7.2", ms(1) / 2)] {
+        assert_eq!([1, 2].map(|woken| protected(kernel, woken)), [ms(1) / 2, by_any], "{kernel}");
+    }
 }
 
 /// Half of 24 ms, as the kernel divides.

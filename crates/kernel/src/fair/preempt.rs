@@ -5,7 +5,7 @@ use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::generation::Feature;
 use crate::generation::behaviour::{
-    DelayedInTest, ForkPreemption, SliceProtection, TestPick, WakeupPreemption,
+    DelayedInTest, ForkPreemption, SliceProtection, TestPick, WakeupPreemption, WokenBuddy,
 };
 use crate::group::{IdlePreemption, IdleProtection};
 use crate::task::{Policy, TaskId};
@@ -198,7 +198,8 @@ impl Scheduler {
         }
     }
 
-    /// What a preemption test leaves behind at the running entity: its protection, cancelled or shortened.
+    /// What a preemption test leaves behind at the running entity: its protection, cancelled, or shortened where the test has
+    /// failed. Up to v6.18 only the test of a shorter request shortens it (e837456fdca8).
     pub(crate) fn protection_after(&mut self, task: TaskId, decision: PreemptDecision) {
         let decided_by_pick = matches!(
             decision.reason,
@@ -230,7 +231,10 @@ impl Scheduler {
                 self.clear_buddies(curr);
             }
             SliceProtection::UntilShortestRequest if !decision.preempt && self.has(Feature::RunToParity) => {
-                self.update_protection(cfs_rq, curr);
+                let any = self.generation.behaviours.woken_buddy == WokenBuddy::EarlierDeadline;
+                if any || self.preempts_by_shorter_request(woken, curr) {
+                    self.update_protection(cfs_rq, curr);
+                }
             }
             SliceProtection::UntilShortestRequest => {}
         }

@@ -118,7 +118,7 @@ pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-5.10", about: "Debian 11's kernel, 5.10.218 and later", base: Release(5, 10),
         with: &[
-            "0c2de3f054a5", "7fcc17d0cb12", "28156108fecb", "72d0ad7cb5ba", "8b4e74ccb582", "39a2a6eb5c9b", "9bcb959d05ee", "829c1651e9c4",
+            "0c2de3f054a5", "7fcc17d0cb12", "28156108fecb", "72d0ad7cb5ba", "0ae78eec8aa6", "8b4e74ccb582", "39a2a6eb5c9b", "9bcb959d05ee", "829c1651e9c4",
             "a53ce18cacb4", "91dcf1e8068e",
         ],
         with_tracking: PeltRules::DEBIAN_5_10, without: &[],

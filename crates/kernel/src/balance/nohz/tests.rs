@@ -388,3 +388,25 @@ fn a_real_time_task_beside_a_fair_one_is_a_reason_too() {
     nohz(&mut bed).next_balance = 100;
     assert_eq!(tick(&mut bed), Some(1));
 }
+
+/// Two small and two big CPUs; a large task runs on `cpu`, and another one idles: whether that is kicked.
+fn kicks_for_large(kernel: &str, cpu: u32) -> bool {
+    let topology = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
+    let mut bed = Bed::on(kernel, topology.with_capacities(&[512, 512, 1024, 1024]).expect("capacities"));
+    let task = bed.spawn(0, cpu);
+    bed.pass(100 * MS);
+    bed.at(1);
+    bed.scheduler.nohz_balance_enter_idle(Cpu(1));
+    nohz(&mut bed).next_balance = 0;
+    (nohz(&mut bed).has_blocked, nohz(&mut bed).needs_update) = (false, false);
+    bed.use_task(task, 1000);
+    bed.at(cpu);
+    bed.scheduler.trigger_load_balance(Cpu(cpu)).kick.is_some()
+}
+
+#[test]
+fn nobody_is_kicked_for_a_task_on_the_biggest_cpu() {
+    for kernel in ["v5.10", "v6.9", "v6.10"] {
+        assert_eq!([0, 2].map(|cpu| kicks_for_large(kernel, cpu)), [true, false], "{kernel}");
+    }
+}
