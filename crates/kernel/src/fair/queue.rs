@@ -255,8 +255,11 @@ impl Scheduler {
             RunnableKind::LoadWeighted => self.dequeue_runnable_load_avg(se),
         }
         let is_curr = self.cfs(cfs_rq).curr == Some(se);
-        if !is_curr {
-            self.wait_is_interrupted(se);
+        match (is_curr, flags.migrating) {
+            (true, _) => {}
+            (false, true) => self.wait_is_interrupted(se),
+            // So of a sleeper that leaves late, and of a waiting task that is taken off for a change.
+            (false, false) => self.wait_ends(se),
         }
         if flags.sleep {
             self.sleep_starts(se);

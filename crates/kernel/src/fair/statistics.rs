@@ -14,7 +14,8 @@ impl Scheduler {
         task.stats.wait_start = Some(self.rqs[task.cpu.index()].clock);
     }
 
-    /// A task gets the CPU: its wait is reported, on both CPUs if it was moved meanwhile (`__update_stats_wait_end()`).
+    /// A task gets the CPU, or leaves its queue: its wait is reported, on both CPUs if it was moved meanwhile
+    /// (`__update_stats_wait_end()`).
     pub(crate) fn wait_ends(&mut self, se: SeId) {
         let Some(task) = self.se(se).task else { return };
         let waited = self.take_wait(se);

@@ -181,6 +181,7 @@ impl Walker {
     /// has switched, nothing can be told.
     pub(super) fn resched_shown_by(&self, cpu: Cpu) -> Option<bool> {
         let mut shown = None;
+        let mut slice_ended = false;
         let asked_by_other = self.deadline_passes_on(cpu);
         for record in self.window.on_cpu(cpu) {
             if asked_by_other.is_some_and(|event| event < record.number) {
@@ -190,9 +191,9 @@ impl Walker {
                 return None;
             }
             if record.flags.need_resched() {
-                // Another task that is queued there before that may have asked for it.
+                // Another task that is queued there before that may have asked for it, or the end of the slice.
                 let another = wakes_here(record) || self.queues_another_on(cpu, record.number);
-                return (!another).then_some(true);
+                return (!another && !slice_ended).then_some(true);
             }
             let accounts = match &record.what {
                 What::Runtime { .. } => true,
@@ -209,8 +210,23 @@ impl Walker {
                 return Some(false);
             }
             shown = Some(false);
+            slice_ended = self.charge_ends_slice(cpu, record);
         }
         shown
+    }
+
+    /// Whether `record` is a charge that takes `cpu`'s running task past its deadline: such a one asks for a reschedule, and is
+    /// reported before it does (`update_curr()`).
+    fn charge_ends_slice(&self, cpu: Cpu, record: &Record) -> bool {
+        let running = self.sched.curr(cpu);
+        match record.what {
+            What::Runtime { pid, runtime, .. } if self.by_lag && pid == self.pid_of(running) => {
+                let entity = self.sched.entity_view(self.sched.task_entity(running));
+                let after = entity.vruntime.plus(self.sched.virtual_time(running, runtime) as i64);
+                after.minus(entity.deadline) >= 0
+            }
+            _ => false,
+        }
     }
 
     /// Whether a reschedule was asked for before a switch that is the next that its CPU reports; `None` if nothing tells.
