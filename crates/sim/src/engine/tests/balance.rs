@@ -266,7 +266,8 @@ fn a_cpu_that_goes_idle_has_one_more_tick_from_v7_0_on() {
     let state =
         || vec![IdleState { cpus: CpuMask::first(2), exit: Ns(1), residency: Ns(1), together: false }];
     for kernel in ["v6.6", "v7.0"] {
-        assert_eq!(tries(kernel, state(), 10_000), 0, "{kernel}: longer than a tick");
+        // The first time it remembers idle times of nothing.
+        assert!(tries(kernel, state(), 10_000) <= 1, "{kernel}: longer than a tick");
         assert!(tries(kernel, state(), 700) > 20, "{kernel}: shorter, while ticks come all the same");
     }
 }
