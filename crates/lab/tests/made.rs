@@ -10,7 +10,7 @@ use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
-use fairlab_lab::verify::{Agreement, Kind, VerifyOptions, verify};
+use fairlab_lab::verify::{Agreement, Kind, VerifyOptions, recorded_kernel, verify};
 use fairlab_lab::{Experiment, RunFolder, run_all};
 use fairlab_sim::Machine;
 
@@ -127,6 +127,20 @@ fn a_made_trace_agrees_with_its_own_kernel() {
         ("balance", 5),
     ];
     assert_judged(&judged, &least);
+}
+
+/// Without probes: what is printed of a task that leaves its queue late, or is woken on it, tells that it slept there.
+#[test]
+fn a_made_trace_tells_who_sleeps_on_its_queue_and_its_kernel() {
+    let own = ["v6.12", "debian-6.12", "v7.2"];
+    with_each(&own, |workload, own, made| {
+        let options = VerifyOptions { machine: None, misses: 0, clock_hz: None };
+        assert_eq!(recorded_kernel(made, &options).expect("a kernel").generation.name(), own);
+        let (of, misses) = missed(&agreement(made, own), Kind::DelayedDequeue);
+        // With what lag tasks are moved no event tells, and eligibility hangs on it.
+        assert!(misses <= of / 100, "{workload} on {own}: {misses} of {of}");
+        assert!(workload != "hackbench" || of > 1000, "{of} on {own}");
+    });
 }
 
 /// Where rules differ: by what kind of decision a trace made by the first shows that it is not of the second.
