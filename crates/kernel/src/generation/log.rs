@@ -124,10 +124,11 @@ pub const BUILDS: &[Build] = &[
         with_tracking: PeltRules::DEBIAN_5_10, without: &[],
     },
     Build {
-        name: "debian-6.1", about: "Debian 12's kernel, 6.1.176 and later", base: Release(6, 1),
+        name: "debian-6.1", about: "Debian 12's kernel, 6.1.180 and later", base: Release(6, 1),
         with: &[
             "preemptible", "ad841e569f5c", "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "e5ed0550c04c", "1c0482707c42", "6b00a4014765",
-            "3af7524b1419", "8aeaffef8c6e", "23d04d8c6b8e", "2feab2492deb", "d32960528702", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136",
+            "3af7524b1419", "8aeaffef8c6e", "23d04d8c6b8e", "2feab2492deb", "d32960528702", "ff47a0acfcce", "33cf66d88306", "82d6e01a0699",
+            "f4c31b07b136",
         ],
         with_tracking: PeltRules::DEBIAN_6_1, without: &[],
     },
