@@ -40,6 +40,12 @@ impl Bed {
         Bed { scheduler, now: Ns::ZERO, next_pid: 100, timers: Vec::new(), calls: Vec::new() }
     }
 
+    /// Two small CPUs and two of twice their capacity, under one cache.
+    pub fn small_and_big(kernel: &str) -> Bed {
+        let topology = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
+        Bed::on(kernel, topology.with_capacities(&[512, 512, 1024, 1024]).expect("capacities"))
+    }
+
     /// A bench of four small CPUs and two of over twice their capacity, with clocks, governors and an energy model: the middle one
     /// of three speeds takes the least energy, the highest the most, and the big ones draw four times as much.
     pub fn with_energy_model(kernel: &str) -> Bed {

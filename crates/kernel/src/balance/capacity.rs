@@ -171,9 +171,7 @@ pub(super) mod tests {
     /// The load of a large task that runs on the first of two small CPUs and may run on `allowed`, if it is one too many there;
     /// the other two are big.
     pub(crate) fn misfit_load(kernel: &str, allowed: &str) -> u64 {
-        let topology = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
-        let capacities = topology.with_capacities(&[512, 512, 1024, 1024]).expect("capacities");
-        let mut bed = Bed::on(kernel, capacities);
+        let mut bed = Bed::small_and_big(kernel);
         let allowed = CpuMask::parse_list(allowed).expect("a list");
         let task = bed.spawn_with(0, 0, Policy::Normal, allowed);
         assert_eq!(bed.scheduler.curr(Cpu(0)), task);

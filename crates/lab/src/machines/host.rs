@@ -12,6 +12,9 @@ use fairlab_sim::machine::{Costs, IdleState};
 
 use crate::LabError;
 
+/// What a governor does not choose on this host (`CPUIDLE_FLAG_POLLING`).
+const POLLING: &str = "POLL";
+
 /// Assumed where the kernel's configuration cannot be read.
 const ASSUMED_HZ: u64 = 250;
 
@@ -183,12 +186,7 @@ impl Host {
         };
         policies.filter_map(domain).collect()
     }
-}
 
-/// What a governor does not choose on this host (`CPUIDLE_FLAG_POLLING`).
-const POLLING: &str = "POLL";
-
-impl Host {
     /// The states that menu or teo choose from; others do not expect, and a guest's CPU often has none.
     fn idle_states(&self) -> Vec<IdleState> {
         let governor = ["current_governor", "current_governor_ro"];

@@ -141,8 +141,8 @@ impl Recording {
         let release = meta.get("release").and_then(|release| release.as_str()).map(str::to_string);
         let release = release.or_else(|| release_of(&info));
         let in_register = release.as_deref().is_some_and(|release| release.ends_with("arm64"));
-        let is_modelled = info.lines().any(|line| line.starts_with("uname:") && line.contains(" modelled "));
-        let modelled = meta["kernel"].as_str().filter(|_| is_modelled).map(str::to_string);
+        let says = |word: &str| info.lines().any(|line| line.starts_with("uname:") && line.contains(word));
+        let modelled = meta["kernel"].as_str().filter(|_| says(" modelled ")).map(str::to_string);
         let provenance = &meta["provenance"];
         let texts = |list: &serde_json::Value| {
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
@@ -165,7 +165,7 @@ impl Recording {
             }),
             moves: BTreeMap::new(),
             hz: meta.get("HZ").and_then(serde_json::Value::as_u64),
-            preemptible: info.lines().any(|line| line.starts_with("uname:") && line.contains(" PREEMPT")),
+            preemptible: says(" PREEMPT"),
             topology: sched_info::topology(&info),
             settings: sched_info::settings(&info),
             power: power::power(&info, &beside("frequencies-start.txt").unwrap_or_default()),

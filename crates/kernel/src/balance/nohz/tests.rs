@@ -4,7 +4,6 @@ use super::*;
 use crate::balance::blocked::BlockedUpdate;
 use crate::task::{Policy, TaskId};
 use crate::testbed::{Bed, MS};
-use crate::topology::{SmtNumbering, Topology};
 
 /// Four CPUs under one cache at tick 100; `tasks` tasks run on CPU 0, `stopped` idle without a tick. Nothing is due.
 fn machine(kernel: &str, tasks: u32, stopped: &[u32]) -> Bed {
@@ -147,9 +146,7 @@ fn a_new_idle_cpu_is_a_reason_of_its_own_from_v5_16_on() {
 #[test]
 fn a_task_that_outgrew_its_cpu_is_a_reason() {
     let kicks = |util| {
-        let topology = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
-        let topology = topology.with_capacities(&[512, 512, 1024, 1024]).expect("capacities");
-        let mut bed = Bed::on("v5.10", topology);
+        let mut bed = Bed::small_and_big("v5.10");
         let task = bed.spawn(0, 0);
         bed.use_task(task, util);
         bed.pass(1);
@@ -391,8 +388,7 @@ fn a_real_time_task_beside_a_fair_one_is_a_reason_too() {
 
 /// Two small and two big CPUs; a large task runs on `cpu`, and another one idles: whether that is kicked.
 fn kicks_for_large(kernel: &str, cpu: u32) -> bool {
-    let topology = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
-    let mut bed = Bed::on(kernel, topology.with_capacities(&[512, 512, 1024, 1024]).expect("capacities"));
+    let mut bed = Bed::small_and_big(kernel);
     let task = bed.spawn(0, cpu);
     bed.pass(100 * MS);
     bed.at(1);

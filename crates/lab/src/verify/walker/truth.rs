@@ -223,7 +223,7 @@ impl Walker {
             What::Runtime { pid, runtime, .. } if self.by_lag && pid == self.pid_of(running) => {
                 let entity = self.sched.entity_view(self.sched.task_entity(running));
                 let after = entity.vruntime.plus(self.sched.virtual_time(running, runtime) as i64);
-                after.minus(entity.deadline) >= 0
+                !after.is_before(entity.deadline)
             }
             _ => false,
         }
