@@ -62,6 +62,15 @@ impl Flags {
         matches!(self.0[1], b'N' | b'n' | b'B' | b'b' | b'L' | b'l' | b'p')
     }
 
+    /// The same with no reschedule pending.
+    pub const fn without_need_resched(self) -> Flags {
+        let mut columns = self.0;
+        if self.need_resched() {
+            columns[1] = b'.';
+        }
+        Flags(columns)
+    }
+
     /// Whether the event was reported from a hardware interrupt (`h`, `H`) or an NMI (`z`, `Z`).
     pub const fn in_hardirq(self) -> bool {
         matches!(self.0[2], b'h' | b'H' | b'z' | b'Z')

@@ -17,6 +17,7 @@ mod recording;
 mod sched_debug;
 mod sched_info;
 mod tally;
+mod unreported;
 mod walker;
 mod window;
 
@@ -33,6 +34,7 @@ use hierarchy::{Evidence, Hierarchy};
 use kernel::of as kernel_of;
 use present::Present;
 use record::Record;
+use unreported::Unreported;
 use walker::Walker;
 
 pub use kernel::Known as KnownKernel;
@@ -153,11 +155,11 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let start = || Walker::new(as_set, topology, tick, recording, options.misses);
     let walker = caught(start)
         .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;
-    let mut feed = Feed { walker, events: 0, present: Present::default() };
+    let mut feed = Feed::new(walker);
     let read_options = ReadOptions { clock_hz: options.clock_hz, ..ReadOptions::default() };
     let walk = || {
         let import = read_path(&trace, &read_options, &mut feed);
-        feed.walker.finish();
+        feed.finish();
         import
     };
     let import = match caught(walk) {
@@ -261,6 +263,7 @@ struct Feed {
     walker: Walker,
     events: u64,
     present: Present,
+    unreported: Unreported,
 }
 
 impl Sink for Feed {
@@ -272,11 +275,33 @@ impl Sink for Feed {
         }
         let record = Record::new(self.events, event);
         self.present.note(&record);
-        self.walker.push(record);
+        self.unreported.push(record);
+        self.hand_on();
     }
 }
 
 impl Feed {
+    fn new(walker: Walker) -> Feed {
+        let unreported = Unreported::new(walker.prev_state_may_lie());
+        Feed { walker, events: 0, present: Present::default(), unreported }
+    }
+
+    fn hand_on(&mut self) {
+        while let Some(record) = self.unreported.pop() {
+            if self.unreported.concludes() {
+                self.walker.wakeups_are_concluded();
+            }
+            self.walker.push(record);
+        }
+    }
+
+    /// Walks what is left.
+    fn finish(&mut self) {
+        self.unreported.close();
+        self.hand_on();
+        self.walker.finish();
+    }
+
     /// More than a stray event of a CPU that the machine does not have, and it is another machine's trace.
     fn check_cpus(&self, trace: &Path, nr_cpus: usize) -> Result<(), LabError> {
         let absent = self.walker.on_absent_cpus();

@@ -141,6 +141,47 @@ fn an_exit_is_followed_without_schedstats() {
     }
 }
 
+/// As `perf sched record` leaves it out. What is concluded instead is held against the recording that has it.
+#[test]
+fn wakeups_that_are_not_reported_are_concluded() {
+    for (name, kernel) in [
+        ("5.10-hackbench-4", "debian-5.10"),
+        ("6.1-idle-2", "debian-6.1"),
+        ("6.12-forkstorm-4", "debian-6.12"),
+        ("7.2-hackbench-4", "debian-7.2"),
+        ("7.2-sleepers-4smt", "debian-7.2"),
+    ] {
+        let whole = without(&[], name, kernel);
+        let bare = without(&["sched_wakeup:"], name, kernel);
+        for kind in [Kind::Vruntime, Kind::Placement, Kind::Pick, Kind::WakeupPreempt, Kind::WakeupCpu] {
+            let [whole, bare] = [&whole, &bare].map(|agreement| share(agreement, kind));
+            let off = |share: Share| share.judged - share.agree;
+            // Which wakeup set a flag is not always told.
+            let least = if kind == Kind::WakeupPreempt { 75 } else { 95 };
+            assert!(bare.judged * 100 >= whole.judged * least, "{name}: {kind:?} {bare:?} of {whole:?}");
+            assert!(off(bare) <= off(whole) + bare.judged / 50, "{name}: {kind:?} {bare:?} of {whole:?}");
+        }
+        assert!(bare.state_set_right <= whole.state_set_right + 3, "{name}: {}", bare.state_set_right);
+        assert!(bare.notes.iter().any(|note| note.contains("the trace has no sched_wakeup")), "{name}");
+    }
+}
+
+#[test]
+fn a_trace_that_does_not_tell_where_tasks_are_woken_to_is_refused() {
+    for (left_out, told) in [
+        (&["sched_wakeup:", "sched_waking:"][..], "the trace has no sched_wakeup or sched_waking"),
+        (&["sched_wakeup:", "sched_migrate_task:"][..], "neither sched_wakeup nor sched_migrate_task"),
+    ] {
+        let folder = folder("refused", "7.2-hackbench-4");
+        let lines = copied("7.2-hackbench-4", &folder);
+        let is_kept = |line: &&String| !left_out.iter().any(|event| line.contains(event));
+        let kept = lines.iter().filter(is_kept).cloned().collect::<Vec<_>>();
+        let refusal = verified(&folder, &kept, "debian-7.2").err();
+        assert!(refusal.as_ref().is_some_and(|refusal| refusal.contains(told)), "{refusal:?}");
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}
+
 #[test]
 fn events_that_were_not_recorded_are_told() {
     let whole = without(&[], "6.12-forkstorm-4", "debian-6.12");

@@ -64,15 +64,21 @@ impl Present {
     pub(super) fn check(&self, trace: &Path) -> Result<(), LabError> {
         let needed = [
             ("sched_switch", self.switches),
-            ("sched_wakeup", self.wakeups),
+            ("sched_wakeup or sched_waking", self.wakeups + self.wakings),
             ("sched_stat_runtime", self.runtimes),
         ];
         let missing =
             needed.iter().filter(|(_, count)| *count == 0).map(|(name, _)| *name).collect::<Vec<_>>();
-        if missing.is_empty() {
-            return Ok(());
+        if !missing.is_empty() {
+            let problem = format!("{}: the trace has no {}", trace.display(), missing.join(", no "));
+            return Err(LabError::new(problem, HINT));
         }
-        Err(LabError::new(format!("{}: the trace has no {}", trace.display(), missing.join(", no ")), HINT))
+        // Without either, nothing tells where tasks are queued that are woken.
+        if self.wakeups == 0 && self.migrations == 0 && self.moves > 1 {
+            let problem = "tasks change CPUs, and the trace has neither sched_wakeup nor sched_migrate_task";
+            return Err(LabError::new(format!("{}: {problem}", trace.display()), HINT));
+        }
+        Ok(())
     }
 
     /// What else is missing, a sentence each. One event without its counterpart may be cut off at an end of the trace.
@@ -90,6 +96,13 @@ impl Present {
                 format!("{why}, and the trace has no {name}: what hangs on it may be missed; {HINT}")
             })
             .collect::<Vec<_>>();
+        if self.wakeups == 0 {
+            lacks.push(
+                "the trace has no sched_wakeup: when tasks that are woken are queued is concluded from sched_waking and \
+                 what follows it"
+                    .to_string(),
+            );
+        }
         if self.delays == 0 {
             lacks.push(
                 "kernel.sched_schedstats was off: less is judged, of sleepers not whether they stay on their queues"

@@ -162,6 +162,8 @@ struct Seen {
     hotplug: bool,
     /// Places where the state had to be set right without a decision that explains it.
     lost: u64,
+    /// Wakeups are not in the trace, but concluded from what is, so that their flags tell nothing.
+    concluded_wakeups: bool,
 }
 
 impl Walker {
@@ -241,6 +243,16 @@ impl Walker {
         if self.window.len() > LOOK_AHEAD {
             self.step();
         }
+    }
+
+    /// Whether a task that has blocked and is being woken may leave its CPU in the state `R`.
+    pub fn prev_state_may_lie(&self) -> bool {
+        self.rules.prev_state_may_lie
+    }
+
+    /// Wakeups are none of the trace's own events.
+    pub fn wakeups_are_concluded(&mut self) {
+        self.seen.concluded_wakeups = true;
     }
 
     /// Walks what is left.

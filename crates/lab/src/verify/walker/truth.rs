@@ -175,15 +175,27 @@ impl Walker {
         }
     }
 
+    /// Whether code of `cpu` has just set the flag, as its next event shows it; `None` where something else may have.
+    pub(super) fn flag_shown_next(&self, cpu: Cpu) -> Option<bool> {
+        let next = self.window.on_cpu(cpu).next()?;
+        if matches!(next.what, What::Wakeup(_)) {
+            return None;
+        }
+        let shown = self.flag_set_next(cpu);
+        shown.filter(|&set| !set || !self.queues_another_on(cpu, next.number))
+    }
+
     /// Whether a reschedule that another CPU has just asked for is pending on `cpu`: its next event's flag.
     ///
     /// An event may have taken its flags before, so the one after it counts as well. Once the tick has come, or the CPU
-    /// has switched, nothing can be told.
+    /// has switched, nothing can be told. A wakeup that is only concluded stands early, so that a flag which the third
+    /// shows may be of it or not.
     pub(super) fn resched_shown_by(&self, cpu: Cpu) -> Option<bool> {
         let mut shown = None;
         let mut slice_ended = false;
         let asked_by_other = self.deadline_passes_on(cpu);
-        for record in self.window.on_cpu(cpu) {
+        let mut coming = self.window.on_cpu(cpu);
+        while let Some(record) = coming.next() {
             if asked_by_other.is_some_and(|event| event < record.number) {
                 return Some(false);
             }
@@ -206,8 +218,12 @@ impl Walker {
                 let by_another = asked && self.queues_another_on(cpu, record.number);
                 return (!by_another).then_some(asked);
             }
-            if shown.is_some() || is_tick {
+            if is_tick {
                 return Some(false);
+            }
+            if shown.is_some() {
+                let third = coming.next().filter(|_| self.seen.concluded_wakeups);
+                return (!third.is_some_and(|third| third.flags.need_resched())).then_some(false);
             }
             shown = Some(false);
             slice_ended = self.charge_ends_slice(cpu, record);
@@ -253,9 +269,10 @@ impl Walker {
     }
 
     /// Whether each test for preemption that asks another CPU for a reschedule shows: it sends an interrupt, unless it asks
-    /// lazily.
+    /// lazily. A wakeup that is only concluded stands before it.
     pub(super) fn interrupts_tell(&self) -> bool {
-        self.seen.preempting_interrupts && !self.sched.reschedules_lazily()
+        let shown = self.seen.preempting_interrupts && !self.seen.concluded_wakeups;
+        shown && !self.sched.reschedules_lazily()
     }
 
     /// Whether the next that code on `cpu` does is to interrupt `target`, in a test for preemption.

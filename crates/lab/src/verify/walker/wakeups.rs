@@ -295,6 +295,7 @@ impl Walker {
         };
         let truth = match (probed, local) {
             (true, _) => Some(asked),
+            (false, true) if self.seen.concluded_wakeups => self.flag_shown_next(target),
             (false, true) => self.flag_set_here(record),
             (false, false) if self.interrupts_tell() => Some(interrupted),
             (false, false) if set_meanwhile => Some(true),

@@ -1,0 +1,507 @@
+//! Wakeups where `sched_wakeup` is not recorded, as by `perf sched record`: each is concluded from `sched_waking`,
+//! `sched_migrate_task` and what follows, and put in its place among the events.
+//!
+//! The event is reported when the task has been queued. Code that wakes has interrupts off until then, so that what its CPU
+//! reports next is either of that step (the move to another CPU, the accounting of whoever runs there, the sleep that ends)
+//! or comes after it. Where the step was left to the CPU that was chosen, what that CPU reports shows it.
+//!
+//! Must not know: what the model decides.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use fairlab_event::{Cpu, Pid, Wakeup};
+
+use super::record::{Record, What};
+
+/// With so many tasks being woken and no wakeup reported, none is recorded.
+const WAKINGS_TO_TELL: u64 = 64;
+
+/// How many events are held at most for what is still to be concluded.
+const HELD_MAX: usize = 1 << 14;
+
+/// Passes events on, with the wakeups that are missing put between them.
+#[derive(Debug, Default)]
+pub(super) struct Unreported {
+    /// Whether who blocks while being woken leaves its CPU in the state `R`, and its sleep is not counted (up to v5.17).
+    prev_state_may_lie: bool,
+    /// Whether wakeups are recorded; `None` as long as nothing tells.
+    recorded: Option<bool>,
+    wakings: u64,
+    held: VecDeque<Held>,
+    /// Position in the trace of the first event that is held.
+    start: u64,
+    open: Vec<Open>,
+    running: BTreeMap<Cpu, Pid>,
+    /// Who had to leave a CPU, and so is still queued.
+    waiting: BTreeSet<Pid>,
+    /// Whether the trace says when sleeps end (`kernel.sched_schedstats`).
+    sleeps_end: bool,
+    ready: VecDeque<Record>,
+}
+
+/// An event that is held, and the wakeups that come before and after it.
+#[derive(Debug)]
+struct Held {
+    record: Record,
+    before: Vec<Record>,
+    after: Vec<Record>,
+}
+
+/// A wakeup that has begun.
+#[derive(Debug)]
+struct Open {
+    waking: Record,
+    wakeup: Wakeup,
+    began: u64,
+    /// The last event of the waker's step.
+    last: u64,
+    /// Whether whoever runs at the target has been accounted in it.
+    charged: bool,
+    /// Whether the waker's CPU has gone on to something else.
+    is_over: bool,
+    /// What the task does when it is woken.
+    found: Found,
+    /// Whether it has blocked since, and its sleep is not counted.
+    blocked: bool,
+    /// The first event of another CPU that was chosen.
+    at_target: Option<u64>,
+    /// What queues the task there accounts whoever runs there.
+    charged_there: Option<u64>,
+}
+
+/// What a task does that is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Asleep,
+    /// It waits for a CPU or runs on: it is on its queue, and its waker leaves it there.
+    Queued,
+    /// It still runs, or is about to leave its CPU.
+    Running,
+    /// It has left its CPU since it began to be woken.
+    Left,
+}
+
+/// Where a wakeup belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Before(u64),
+    After(u64),
+}
+
+impl Unreported {
+    pub fn new(prev_state_may_lie: bool) -> Unreported {
+        Unreported { prev_state_may_lie, ..Unreported::default() }
+    }
+
+    /// Takes the next event.
+    pub fn push(&mut self, record: Record) {
+        match (&record.what, self.recorded) {
+            (What::Wakeup(_), None) => {
+                self.recorded = Some(true);
+                self.ready.extend(self.held.drain(..).map(|held| held.record));
+            }
+            (What::Waking(_), None) => self.wakings += 1,
+            _ => {}
+        }
+        if self.recorded == Some(true) {
+            self.ready.push_back(record);
+            return;
+        }
+        self.held.push_back(Held { record, before: Vec::new(), after: Vec::new() });
+        self.follow_last();
+        if self.wakings == WAKINGS_TO_TELL || self.held.len() > HELD_MAX {
+            self.recorded = Some(false);
+        }
+        if self.held.len() > HELD_MAX {
+            self.settle_first();
+        }
+        self.release();
+    }
+
+    /// The trace is at its end.
+    pub fn close(&mut self) {
+        self.recorded.get_or_insert(self.wakings == 0);
+        while !self.open.is_empty() {
+            self.settle_first();
+        }
+        self.release();
+    }
+
+    /// The next event that goes on.
+    pub fn pop(&mut self) -> Option<Record> {
+        self.ready.pop_front()
+    }
+
+    /// Whether wakeups are not recorded, and concluded.
+    pub fn concludes(&self) -> bool {
+        self.recorded == Some(false)
+    }
+
+    /// Puts the wakeups in their places that the last event shows.
+    fn follow_last(&mut self) {
+        let position = self.start + self.held.len() as u64 - 1;
+        let Some(record) = self.held.back().map(|held| held.record.clone()) else { return };
+        self.sleeps_end |= matches!(record.what, What::SleepEnds(_));
+        let mut settled = Vec::new();
+        for (index, open) in self.open.iter_mut().enumerate() {
+            let ran = self.running.get(&open.wakeup.target_cpu).copied();
+            settled.extend(open.follow(&record, position, ran, self.sleeps_end).map(|place| (index, place)));
+        }
+        for (removed, (index, place)) in settled.into_iter().enumerate() {
+            let open = self.open.remove(index - removed);
+            self.put(&open, place);
+        }
+        if let What::Waking(wakeup) = record.what {
+            let runs = self.running.get(&wakeup.target_cpu) == Some(&wakeup.pid);
+            let found = match self.waiting.contains(&wakeup.pid) {
+                true => Found::Queued,
+                false if runs => Found::Running,
+                false => Found::Asleep,
+            };
+            self.open.push(Open::new(&record, wakeup, position, found));
+        }
+        self.follow_switch(&record);
+    }
+
+    fn follow_switch(&mut self, record: &Record) {
+        let What::Switch(switch) = record.what else {
+            self.running.insert(record.cpu, record.context);
+            return;
+        };
+        self.running.insert(record.cpu, switch.next_pid);
+        self.waiting.remove(&switch.next_pid);
+        self.waiting.remove(&switch.prev_pid);
+        let may_lie = self.prev_state_may_lie && !switch.prev_state.is_preempted();
+        if switch.prev_state.is_runnable() && !may_lie {
+            self.waiting.insert(switch.prev_pid);
+        }
+        let left = self.open.iter_mut().filter(|open| may_lie && open.wakeup.pid == switch.prev_pid);
+        left.for_each(|open| open.blocked = true);
+    }
+
+    /// Puts the oldest one where it belongs as far as the events show by now.
+    fn settle_first(&mut self) {
+        if !self.open.is_empty() {
+            let open = self.open.remove(0);
+            self.put(&open, open.place(self.sleeps_end));
+        }
+    }
+
+    fn put(&mut self, open: &Open, place: Place) {
+        let (Place::Before(position) | Place::After(position)) = place;
+        let Some(held) = self.held.get_mut((position - self.start) as usize) else { return };
+        let what = What::Wakeup(open.wakeup);
+        match place {
+            // What it led to shows in the flags already.
+            Place::Before(_) => {
+                let flags = held.record.flags.without_need_resched();
+                held.before.push(Record { what, flags, ..held.record.clone() });
+            }
+            Place::After(_) => held.after.push(Record { what, ..held.record.clone() }),
+        }
+    }
+
+    /// Hands on what nothing can be put between any more.
+    fn release(&mut self) {
+        let certain = match (self.recorded, self.wakings) {
+            (None, 1..) => return,
+            _ => self.open.iter().map(|open| open.began).min().unwrap_or(u64::MAX),
+        };
+        while self.start < certain {
+            let Some(held) = self.held.pop_front() else { break };
+            self.start += 1;
+            self.ready.extend(held.before.into_iter().chain([held.record]).chain(held.after));
+        }
+    }
+}
+
+impl Open {
+    fn new(waking: &Record, wakeup: Wakeup, position: u64, found: Found) -> Open {
+        Open {
+            waking: waking.clone(),
+            wakeup,
+            began: position,
+            last: position,
+            charged: false,
+            is_over: false,
+            found,
+            blocked: false,
+            at_target: None,
+            charged_there: None,
+        }
+    }
+
+    /// Where the wakeup belongs if `record` shows it; `running` is who ran at the target until then.
+    fn follow(
+        &mut self,
+        record: &Record,
+        position: u64,
+        running: Option<Pid>,
+        sleeps_end: bool,
+    ) -> Option<Place> {
+        let woken = self.wakeup.pid;
+        if matches!(record.what, What::SleepEnds(pid) if pid == woken) {
+            return Some(Place::After(position));
+        }
+        let charged = match record.what {
+            What::Runtime { pid, .. } if self.is_fair() => Some(pid).filter(|_| Some(pid) == running),
+            _ => None,
+        };
+        if self.is_part(record, charged.is_some()) {
+            self.last = position;
+            return None;
+        }
+        let left = self.found == Found::Running
+            && matches!(record.what, What::Switch(switch) if switch.prev_pid == woken);
+        let idles = record.cpu == self.wakeup.target_cpu
+            && matches!(record.what, What::Switch(switch) if switch.next_pid.is_idle());
+        if left {
+            self.found = Found::Left;
+        }
+        if left || idles {
+            // It is not queued there yet.
+            (self.at_target, self.charged_there) = (None, None);
+        } else if record.cpu == self.wakeup.target_cpu && !self.stays() {
+            self.at_target.get_or_insert(position);
+            if charged.is_some() && record.flags.in_hardirq() {
+                self.charged_there.get_or_insert(position);
+            }
+        }
+        // Whoever runs on until a tick, or is woken again without having left, had not been asleep.
+        let woken_again = matches!(record.what, What::Waking(wakeup) if wakeup.pid == woken);
+        let in_tick = charged == Some(woken) && record.flags.in_hardirq();
+        let runs_on = self.is_over && self.found == Found::Running && in_tick;
+        if runs_on || woken_again && self.found != Found::Asleep {
+            self.found = Found::Queued;
+        }
+        let shown = woken_again || self.is_shown_by(record) || self.is_over && self.is_certain(sleeps_end);
+        shown.then(|| self.place(sleeps_end))
+    }
+
+    /// Whether an event is part of the waker's step; else it may be what that CPU goes on with.
+    fn is_part(&mut self, record: &Record, charges: bool) -> bool {
+        if record.cpu != self.waking.cpu || self.is_over {
+            return false;
+        }
+        match record.what {
+            What::Migrate { pid, dest, .. } if pid == self.wakeup.pid => {
+                self.wakeup.target_cpu = dest;
+                (self.at_target, self.charged_there) = (None, None);
+                true
+            }
+            What::Runtime { .. } if charges && !self.charged && self.is_alike(record) => {
+                self.charged = true;
+                true
+            }
+            What::Probe(_) | What::OtherProbe | What::Interrupts { .. } => false,
+            _ => {
+                self.is_over = true;
+                false
+            }
+        }
+    }
+
+    /// Whether the task is queued where it is woken, so that the waker does it.
+    fn stays(&self) -> bool {
+        self.wakeup.target_cpu == self.waking.cpu
+    }
+
+    fn is_fair(&self) -> bool {
+        self.wakeup.prio.nice().is_some()
+    }
+
+    /// Whether an event comes from the context that the waker was in.
+    fn is_alike(&self, record: &Record) -> bool {
+        let context = |record: &Record| (record.flags.in_hardirq(), record.flags.in_softirq());
+        context(record) == context(&self.waking)
+    }
+
+    /// Whether an event shows that the task has been queued before.
+    fn is_shown_by(&self, record: &Record) -> bool {
+        match record.what {
+            What::Switch(switch) => switch.next_pid == self.wakeup.pid,
+            What::Migrate { pid, .. } => pid == self.wakeup.pid,
+            _ => false,
+        }
+    }
+
+    /// Whether the waker queues the task itself, or has found it queued.
+    fn is_queued_by_waker(&self) -> bool {
+        self.charged || self.stays() || self.found == Found::Queued
+    }
+
+    /// Whether nothing that comes can tell another place, now that the waker has gone on.
+    fn is_certain(&self, sleeps_end: bool) -> bool {
+        let arrives = !(sleeps_end && self.is_fair()) && self.charged_there.is_some();
+        self.is_queued_by_waker() || arrives && self.found == Found::Asleep
+    }
+
+    /// Where it belongs by what has been seen: with the waker, or at the CPU that it was left to.
+    fn place(&self, sleeps_end: bool) -> Place {
+        // A sleeper of which no end of sleep is reported had stayed on its queue, and is woken there at once; or it blocked
+        // while it was being woken, and its sleep was not counted.
+        let had_stayed = sleeps_end && self.is_fair() && !self.blocked;
+        match (self.charged_there, self.at_target) {
+            _ if self.is_queued_by_waker() || had_stayed || self.found == Found::Running => {
+                Place::After(self.last)
+            }
+            (Some(position), _) => Place::After(position),
+            (None, Some(position)) => Place::Before(position),
+            (None, None) => Place::After(self.last),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_event::{Comm, Flags, Ns, Prio, Switch, TaskState};
+
+    const NORMAL: Prio = Prio(120);
+    const WOKEN: Pid = Pid(7);
+
+    fn at(cpu: u32, context: i32, flags: &str, what: What) -> Record {
+        Record {
+            number: 0,
+            time: Ns(0),
+            cpu: Cpu(cpu),
+            context: Pid(context),
+            comm: Comm::default(),
+            flags: Flags::new(flags.as_bytes()),
+            what,
+        }
+    }
+
+    fn waking(cpu: u32, context: i32, target: u32) -> Record {
+        let wakeup = Wakeup { comm: Comm::default(), pid: WOKEN, prio: NORMAL, target_cpu: Cpu(target) };
+        at(cpu, context, "d...", What::Waking(wakeup))
+    }
+
+    fn migrate(cpu: u32, context: i32, dest: u32) -> Record {
+        let what = What::Migrate { pid: WOKEN, prio: NORMAL, orig: Cpu(0), dest: Cpu(dest) };
+        at(cpu, context, "d...", what)
+    }
+
+    fn runtime(cpu: u32, context: i32, flags: &str, pid: i32) -> Record {
+        at(cpu, context, flags, What::Runtime { pid: Pid(pid), runtime: Ns(1), vruntime: None })
+    }
+
+    fn switch(cpu: u32, prev: i32, prev_state: TaskState, next: i32) -> Record {
+        let what = What::Switch(Switch {
+            prev_comm: Comm::default(),
+            prev_pid: Pid(prev),
+            prev_prio: NORMAL,
+            prev_state,
+            next_comm: Comm::default(),
+            next_pid: Pid(next),
+            next_prio: NORMAL,
+        });
+        at(cpu, prev, "d...", what)
+    }
+
+    fn sleep_ends(cpu: u32, context: i32) -> Record {
+        at(cpu, context, "d.h.", What::SleepEnds(WOKEN))
+    }
+
+    /// A letter an event, with the CPU: `w`aking, `m`igrate, `r`untime, `e`nd of sleep, `s`witch; and `W`akeup, which is
+    /// concluded, with the CPU that it is on and its target.
+    fn concluded(records: Vec<Record>) -> String {
+        concluded_by(Unreported::new(false), records)
+    }
+
+    fn concluded_by(mut unreported: Unreported, records: Vec<Record>) -> String {
+        records.into_iter().for_each(|record| unreported.push(record));
+        unreported.close();
+        let letter = |record: &Record| match record.what {
+            What::Waking(_) => format!("w{}", record.cpu.0),
+            What::Migrate { .. } => format!("m{}", record.cpu.0),
+            What::Runtime { .. } => format!("r{}", record.cpu.0),
+            What::SleepEnds(_) => format!("e{}", record.cpu.0),
+            What::Switch(_) => format!("s{}", record.cpu.0),
+            What::Wakeup(wakeup) => format!("W{}>{}", record.cpu.0, wakeup.target_cpu.0),
+            _ => "?".to_string(),
+        };
+        std::iter::from_fn(|| unreported.pop()).map(|record| letter(&record)).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_waker_queues_after_what_it_accounts_for_that() {
+        let own = vec![waking(0, 1, 0), runtime(0, 1, "d...", 1), runtime(0, 1, "dN..", 1)];
+        assert_eq!(concluded(own), "w0 r0 W0>0 r0");
+        let elsewhere = vec![
+            switch(1, 0, TaskState::RUNNABLE, 2),
+            waking(0, 1, 0),
+            migrate(0, 1, 1),
+            runtime(0, 1, "d...", 2),
+            runtime(0, 1, "d...", 1),
+        ];
+        assert_eq!(concluded(elsewhere), "s1 w0 m0 r0 W0>1 r0");
+    }
+
+    #[test]
+    fn the_end_of_sleep_tells_who_queues() {
+        let list =
+            vec![waking(0, 1, 1), runtime(0, 1, "d...", 1), sleep_ends(1, 2), runtime(1, 2, "dN..", 2)];
+        assert_eq!(concluded(list), "w0 r0 e1 W1>1 r1");
+        // Where others' sleeps are reported to end, and this one's is not, it had stayed on its queue.
+        let mut stayed = vec![sleep_ends(1, 2), waking(0, 1, 1), runtime(0, 1, "d...", 1)];
+        stayed.extend([runtime(1, 2, "d.h.", 2), switch(1, 2, TaskState::INTERRUPTIBLE, WOKEN.0)]);
+        assert_eq!(concluded(stayed), "e1 w0 W0>1 r0 r1 s1");
+    }
+
+    #[test]
+    fn without_ends_of_sleep_the_target_shows_it() {
+        let idle =
+            vec![waking(0, 1, 1), switch(1, 0, TaskState::RUNNABLE, WOKEN.0), runtime(0, 1, "d...", 1)];
+        assert_eq!(concluded(idle), "w0 W1>1 s1 r0");
+        let busy = vec![
+            switch(1, 0, TaskState::RUNNABLE, 2),
+            waking(0, 1, 1),
+            runtime(0, 1, "d.h.", 1),
+            runtime(1, 2, "d.h.", 2),
+            runtime(1, 2, "dN..", 2),
+        ];
+        assert_eq!(concluded(busy), "s1 w0 r0 r1 W1>1 r1");
+    }
+
+    #[test]
+    fn who_waits_or_runs_on_is_left_where_it_is() {
+        let waits = vec![
+            switch(1, WOKEN.0, TaskState::RUNNABLE, 2),
+            waking(0, 1, 1),
+            runtime(0, 1, "d.h.", 1),
+            runtime(1, 2, "d.h.", 2),
+        ];
+        assert_eq!(concluded(waits), "s1 w0 W0>1 r0 r1");
+        let runs = vec![
+            switch(1, 2, TaskState::RUNNABLE, WOKEN.0),
+            waking(0, 1, 1),
+            runtime(0, 1, "d.h.", 1),
+            runtime(1, WOKEN.0, "d.h.", WOKEN.0),
+        ];
+        assert_eq!(concluded(runs), "s1 w0 W0>1 r0 r1");
+        // It was about to leave, which shows as `R` in old kernels, and is queued by what comes for it.
+        let leaves = vec![
+            switch(1, 2, TaskState::RUNNABLE, WOKEN.0),
+            sleep_ends(2, 3),
+            waking(0, 1, 1),
+            runtime(1, WOKEN.0, "d...", WOKEN.0),
+            switch(1, WOKEN.0, TaskState::RUNNABLE, 2),
+            runtime(1, 2, "d.h.", 2),
+            switch(1, 2, TaskState::RUNNABLE, WOKEN.0),
+        ];
+        assert_eq!(concluded_by(Unreported::new(true), leaves), "s1 e2 w0 r1 s1 r1 W1>1 s1");
+    }
+
+    #[test]
+    fn traces_that_have_wakeups_pass_as_they_are() {
+        let mut unreported = Unreported::new(false);
+        let What::Waking(wakeup) = waking(0, 1, 0).what else { panic!("a waking") };
+        for record in [waking(0, 1, 0), at(0, 1, "dN..", What::Wakeup(wakeup)), waking(0, 1, 0)] {
+            unreported.push(record);
+        }
+        assert_eq!(std::iter::from_fn(|| unreported.pop()).count(), 3);
+        unreported.close();
+        assert!(!unreported.concludes() && unreported.pop().is_none());
+    }
+}
