@@ -51,6 +51,12 @@ const CAPACITY: u64 = 1024;
 /// What an estimate can have: a utilization, and the mark in the highest bit.
 const ESTIMATE_BITS: u32 = (1 << 31) | ((1 << 20) - 1);
 
+/// In so long averages count half, ns of load tracking.
+const HALF_LIFE: u64 = 32 << 20;
+
+/// After more half-lives nothing is left of an average.
+const HALVES_MAX: u64 = 16;
+
 impl RecordedAverages {
     /// As far as they can be.
     fn limited(self) -> RecordedAverages {
@@ -77,7 +83,7 @@ impl Scheduler {
         }
     }
 
-    /// A queue's averages, up to when the model has updated it last, or else up to `clock` of its runqueue.
+    /// A queue's averages, up to `clock` of its runqueue, or up to when the model has updated it last if that was before.
     pub fn lay_queue_averages(&mut self, queue: QueueId, given: RecordedAverages, clock: Ns) {
         // Only a listed queue is aged while nothing is queued there.
         self.list_add_leaf_cfs_rq(queue.0);
@@ -85,7 +91,7 @@ impl Scheduler {
         let tracked = &mut self.cfs_mut(queue.0).tracked;
         let computed = match tracked.avg.last_update_time {
             0 => now & !1023,
-            computed => computed,
+            computed => computed.min(now & !1023),
         };
         lay(&mut tracked.avg, given, computed, [1; 2]);
         let [load_avg, runnable_avg, util_avg] = given.limited().removed;
@@ -131,6 +137,21 @@ impl Scheduler {
         if self.se(se).avg.last_update_time <= computed.saturating_add(PERIOD / 4) {
             let weights = self.weights_in_sums(se);
             lay(&mut self.se_mut(se).avg, given, computed, weights);
+        }
+    }
+
+    /// A task, and with it its CPU, has used, and has been runnable for, `more` than the core has it by now: what it began with
+    /// was another guess.
+    pub fn add_task_util(&mut self, task: TaskId, more: i64) {
+        for (level, entity) in self.levels(task).into_iter().enumerate() {
+            let queue = self.queue_of(entity).0;
+            let aged = self.cfs(queue).tracked.avg.last_update_time;
+            let [_, weight] = self.weights_in_sums(entity.0);
+            let avg = &mut self.se_mut(entity.0).avg;
+            // A sleeper's averages are as old as its sleep.
+            let halves = if level == 0 { aged.saturating_sub(avg.last_update_time) / HALF_LIFE } else { 0 };
+            add_usage(avg, more << halves.min(HALVES_MAX), weight);
+            add_usage(&mut self.cfs_mut(queue).tracked.avg, more, 1);
         }
     }
 
@@ -207,26 +228,37 @@ impl Scheduler {
     }
 }
 
-/// A load, of which a sum tells what `weight` is for it, is known; where it is what the sum comes to, that stays as exact
-/// as it is.
+/// A load, of which a sum tells what `weight` is for it, is known.
 pub(crate) fn bring_load(avg: &mut SchedAvg, load: u64, weight: u64) {
-    let load = load.min(AVERAGE_MAX);
-    if avg.load_avg != load {
-        (avg.load_avg, avg.load_sum) = (load, load * u64::from(avg.divider()) / weight);
-    }
+    let divider = u64::from(avg.divider());
+    bring(&mut avg.load_avg, &mut avg.load_sum, load, divider, weight);
 }
 
 /// The same for what waits, and what is used.
 pub(crate) fn bring_usage(avg: &mut SchedAvg, runnable: u64, util: u64, weight: u64) {
     let divider = u64::from(avg.divider());
-    let (runnable, util) = (runnable.min(AVERAGE_MAX), util.min(AVERAGE_MAX));
-    if avg.runnable_avg != runnable {
-        (avg.runnable_avg, avg.runnable_sum) = (runnable, runnable * divider / weight);
+    bring(&mut avg.runnable_avg, &mut avg.runnable_sum, runnable, divider, weight);
+    let mut sum = u64::from(avg.util_sum);
+    bring(&mut avg.util_avg, &mut sum, util, divider, 1);
+    avg.util_sum = u32::try_from(sum).unwrap_or(u32::MAX);
+}
+
+/// An average is `known`: of all sums that come to it, its own becomes the one nearest to what it was.
+fn bring(avg: &mut u64, sum: &mut u64, known: u64, divider: u64, weight: u64) {
+    let known = known.min(AVERAGE_MAX);
+    if *avg != known {
+        let least = (known * divider).div_ceil(weight);
+        let most = ((known + 1) * divider - 1) / weight;
+        *sum = (*sum).max(least).min(most.max(least));
+        *avg = known;
     }
-    if avg.util_avg != util {
-        let sum = util * divider;
-        (avg.util_avg, avg.util_sum) = (util, u32::try_from(sum).unwrap_or(u32::MAX));
-    }
+}
+
+/// Runnability and utilization are this much more.
+fn add_usage(avg: &mut SchedAvg, more: i64, weight: u64) {
+    let [runnable, util] =
+        [avg.runnable_avg, avg.util_avg].map(|average| average.saturating_add_signed(more));
+    bring_usage(avg, runnable, util, weight);
 }
 
 fn lay(avg: &mut SchedAvg, given: RecordedAverages, computed: u64, weights: [u64; 2]) {
@@ -286,6 +318,39 @@ mod tests {
             bed.scheduler.force_cpu_load(Cpu(0), load);
             assert_eq!(bed.scheduler.cfs(queue.0).tracked.avg.load_sum, exact, "what it is stays exact");
         }
+    }
+
+    #[test]
+    fn a_known_average_leaves_its_sum_as_near_as_can_be() {
+        let brought = |avg: u64, sum: u64, known: u64| {
+            let (mut avg, mut sum) = (avg, sum);
+            bring(&mut avg, &mut sum, known, 47_000, 2);
+            assert_eq!((avg, sum * 2 / 47_000), (known, known));
+            sum
+        };
+        assert_eq!(brought(3, 71_234, 3), 71_234, "what it is stays exact");
+        assert_eq!(brought(3, 71_234, 2), 70_499, "the most that comes to 2");
+        assert_eq!(brought(3, 71_234, 5), 117_500, "the least that comes to 5");
+    }
+
+    /// What a task is guessed to have used counts on its CPU as well; a sleeper's averages are as old as its sleep.
+    #[test]
+    fn a_task_has_used_more_than_was_guessed() {
+        let mut bed = Bed::new("v6.12", 2, 1);
+        let task = bed.spawn(0, 0);
+        bed.run(0, 5);
+        let utils =
+            |bed: &Bed| [bed.scheduler.entity_of(task).avg.util_avg, bed.scheduler.root_averages(Cpu(0))[2]];
+        let [own, all] = utils(&bed);
+        bed.scheduler.add_task_util(task, -100);
+        assert_eq!(utils(&bed), [own - 100, all - 100]);
+        bed.sleep(0);
+        let [own, _] = utils(&bed);
+        let clock = bed.scheduler.rq_clock(Cpu(0));
+        bed.scheduler.age_blocked(Cpu(0), Ns(clock.0 + 34_000_000));
+        let all = bed.scheduler.root_averages(Cpu(0))[2];
+        bed.scheduler.add_task_util(task, 50);
+        assert_eq!(utils(&bed), [own + 100, all + 50]);
     }
 
     #[test]

@@ -67,7 +67,10 @@ impl Walker {
         let Some(debug) = self.recording.debug.take() else { return };
         let nr_cpus = self.cpus.len();
         for dump in debug.cpus.iter().filter(|dump| dump.cpu.index() < nr_cpus) {
+            // What has been since the CPU was read is counted once more, as it is now.
+            let read = dump.clock.zip(self.behind).map(|(clock, behind)| Ns(clock.wrapping_add(behind)));
             let clock = self.sched.rq_clock(dump.cpu);
+            let clock = read.map_or(clock, |read| read.min(clock));
             let reader = dump.tasks.iter().find(|task| self.has_gone(dump, task));
             for queue in &dump.queues {
                 let weight = reader.filter(|reader| reader.group == queue.path).and_then(weight_of);

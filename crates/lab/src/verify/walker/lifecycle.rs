@@ -125,9 +125,8 @@ impl Walker {
         let unannounced = shown.and_then(Prio::nice).filter(|_| !self.next_charge_fits(task));
         let announced = announced.filter(|parameters| self.differs(task, parameters));
         let announced = announced.or_else(|| unannounced.and_then(|nice| self.reniced(task, nice, cpu)));
-        // What it counts leaves the queue and joins it again, even where the group stays the same. Not followed where groups'
-        // weights hang on it: at another moment than the kernel's they would become others.
-        let stays = (moved && self.prints_every_charge()).then(|| self.sched.group_of(task));
+        // What it counts leaves the queue and joins it again, even where the group stays the same.
+        let stays = moved.then(|| self.sched.group_of(task));
         let group = traced.or_else(|| self.group_moved_to(pid).filter(|_| moved)).or(stays);
         if traced.is_some() {
             self.prepare_coming(by, group, ends_wait);

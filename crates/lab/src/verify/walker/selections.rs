@@ -20,6 +20,7 @@ use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::{AFFINITY_HIDDEN, CPUS_CHANGE, GROUPS_HIDDEN, Judged, Walker};
+use nearby::Elsewhere;
 pub(super) use nearby::{BEYOND_ANY_LOAD, Doubt};
 
 /// A selection that is under way.
@@ -40,6 +41,8 @@ pub(super) struct Selection {
     /// The model's answer, and whether a probe showed the state that it rests on.
     answer: Option<CpuDecision>,
     shown: bool,
+    /// Whether the probe also showed how much each CPU is used.
+    usage_shown: bool,
     /// All answers, by possibility of `sync`.
     answers: [CpuMask; 2],
     /// What the core chooses as it stands, at each instant.
@@ -56,6 +59,8 @@ pub(super) struct Selection {
     by_load: CpuMask,
     /// What came of each instant so far, so that the same state is not asked twice.
     instants: u32,
+    /// What is chosen for a new task in other worlds.
+    elsewhere: Vec<Elsewhere>,
     why_not: Option<&'static str>,
 }
 
@@ -287,7 +292,7 @@ impl Walker {
         let kind = open.kind.wake_kind(sync);
         let mut decisions = vec![self.sched.select_task_rq(open.task, open.here, kind)];
         open.by_own.set(decisions[0].cpu);
-        if open.kind == Asked::Fork && !open.shown {
+        if open.kind == Asked::Fork && !open.usage_shown {
             self.ask_nearby(open, &mut decisions);
         }
         if open.kind == Asked::Wakeup && !self.overutilized_known {
@@ -389,6 +394,8 @@ impl Walker {
         open = Selection { here: record.cpu, kind, sync: Some(sync), answers: [CpuMask::EMPTY; 2], ..open };
         open.by_flips = CpuMask::EMPTY;
         open.shown = true;
+        open.usage_shown =
+            (0..self.cpus.len()).all(|cpu| probe.cpus.get(cpu).is_some_and(|cpu| cpu.util.is_some()));
         if probe.get(Key::Previous).and_then(|cpu| u32::try_from(cpu).ok())
             != Some(self.sched.task(task).cpu().0)
         {
@@ -513,6 +520,7 @@ impl Walker {
         };
         self.vote_on_sync(&open, kernel);
         self.learn_reach(&open, kernel);
+        self.learn_world(record.time, &open, kernel);
         let judged = Judged { record, kind: Kind::WakeupCpu, case, queue: self.root_queue(prev) };
         if !matches!(verdict, Verdict::NotJudged(_)) && self.warm {
             self.tally.count_baseline(Kind::WakeupCpu, "it stays on the CPU it last ran on", kernel == prev);
@@ -581,6 +589,7 @@ impl Selection {
             sync,
             answer: None,
             shown: false,
+            usage_shown: false,
             answers: [CpuMask::EMPTY; 2],
             by_own: CpuMask::EMPTY,
             by_scan: Vec::new(),
@@ -589,6 +598,7 @@ impl Selection {
             by_idle_time: CpuMask::EMPTY,
             by_load: CpuMask::EMPTY,
             instants: 0,
+            elsewhere: Vec::new(),
             why_not: None,
         }
     }

@@ -15,11 +15,16 @@ use fairlab_kernel::decision::CpuDecision;
 use fairlab_kernel::{CpuMask, Scheduler, TaskId};
 
 use super::super::Walker;
+use super::super::state::TaskInfo;
 use super::{Asked, Selection};
 
-/// How far an average may be from the kernel's, which cuts those of what runs on a queue, of what has left it and of what
-/// joins it to whole numbers: five in six of those that probes show are within this in a walk without these probes.
-const ROUNDING: i64 = 2;
+/// What a queue's averages may be more than the model's, which the kernel cuts to whole numbers for what runs on a queue, for
+/// what has left it and for what joins it: five in six of those that probes show are within this in a walk without these
+/// probes. Each is a world of its own: on a queue of next to no load they make a new task's utilization 512, 340 or 30.
+const WORLDS: [i64; 4] = [-1, 1, -2, 2];
+
+/// The model's own world.
+const OWN: [i64; WORLDS.len()] = [0; WORLDS.len()];
 
 /// On larger machines only so many CPUs' are varied.
 const VARIED_MAX: usize = 32;
@@ -33,17 +38,16 @@ const WHOLE_CPU: u64 = 1024;
 /// In so long what averages count halves, ns.
 const HALF_LIFE: u64 = 32 << 20;
 
-/// What a task's utilization would be more than the model's, where rounding had gone down and where it had gone up, and when
-/// that was so.
+/// What a task's utilization would be more than the model's in each world, and when that was so.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Doubt {
-    offsets: [i64; 2],
+    offsets: [i64; WORLDS.len()],
     since: Ns,
 }
 
 impl Doubt {
     /// What is left of it at `now`: halved for each half-life, and evenly in between.
-    fn at(self, now: Ns) -> [i64; 2] {
+    fn at(self, now: Ns) -> [i64; WORLDS.len()] {
         let passed = now.0.saturating_sub(self.since.0);
         self.offsets.map(|offset| {
             let halved = offset.checked_shr((passed / HALF_LIFE) as u32).unwrap_or(0);
@@ -52,54 +56,115 @@ impl Doubt {
     }
 }
 
+/// What is chosen for a new task if one CPU's utilization is that of another world.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elsewhere {
+    on: Cpu,
+    world: usize,
+    more: i64,
+    chosen: Cpu,
+}
+
 impl Walker {
-    /// A new task is about to join its queue on `cpu`: notes how far the guess of its utilization may be off.
+    /// A new task is about to join its queue on `cpu`: notes what the guess of its utilization is in each world.
     pub(in super::super) fn doubt_initial_util(&mut self, now: Ns, task: TaskId, cpu: Cpu) {
-        let [down, up] = self.doubts(now)[cpu.index()];
         let known = self.sched.initial_util(task, cpu, 0) as i64;
-        let worlds = [down - ROUNDING, up + ROUNDING];
-        let offsets = worlds.map(|more| self.sched.initial_util(task, cpu, more) as i64 - known);
+        let mut offsets = self.doubts(now)[cpu.index()];
+        for (offset, rounding) in offsets.iter_mut().zip(WORLDS) {
+            *offset = self.sched.initial_util(task, cpu, *offset + rounding) as i64 - known;
+        }
         if let Some(info) = self.info(task) {
             info.util_doubt = Doubt { offsets, since: now };
         }
     }
 
-    /// What runnability and utilization of each CPU would be more than the model's, by what its tasks had begun with.
-    fn doubts(&self, now: Ns) -> Vec<[i64; 2]> {
-        let mut doubts = vec![[0; 2]; self.cpus.len()];
-        for info in self.tasks.values().filter(|info| info.util_doubt.offsets != [0; 2]) {
-            let gone = info.exiting && !self.sched.is_on_queue(info.id);
-            if !gone {
-                let [less, more] = info.util_doubt.at(now);
-                let [down, up] = &mut doubts[self.sched.task(info.id).cpu().index()];
-                *down += less;
-                *up += more;
-            }
+    /// Whether a task counts on its CPU and may count more or less than the model has it.
+    fn is_doubted(&self, info: &TaskInfo) -> bool {
+        info.util_doubt.offsets != OWN && (!info.exiting || self.sched.is_on_queue(info.id))
+    }
+
+    /// What runnability and utilization of each CPU would be more than the model's in each world, by what its tasks had begun
+    /// with.
+    fn doubts(&self, now: Ns) -> Vec<[i64; WORLDS.len()]> {
+        let mut doubts = vec![OWN; self.cpus.len()];
+        for info in self.tasks.values().filter(|info| self.is_doubted(info)) {
+            let sums = &mut doubts[self.sched.task(info.id).cpu().index()];
+            sums.iter_mut().zip(info.util_doubt.at(now)).for_each(|(sum, more)| *sum += more);
         }
         doubts
     }
 
     /// Asks what would be chosen for a new task if utilization were less or more where it is doubted: on each CPU alone, and
-    /// on all others the other way round.
-    pub(super) fn ask_nearby(&mut self, open: &Selection, decisions: &mut Vec<CpuDecision>) {
+    /// on all others the other way round; and if a CPU's load were.
+    pub(super) fn ask_nearby(&mut self, open: &mut Selection, decisions: &mut Vec<CpuDecision>) {
         let doubts = self.doubts(open.began);
-        let known = (0..).map(Cpu).zip(doubts).take(VARIED_MAX).map(|(cpu, [down, up])| {
+        let known = (0..).map(Cpu).zip(doubts).take(VARIED_MAX).map(|(cpu, doubt)| {
             // An idle CPU of no load has no utilization, either; of any other rounding decides the last units.
             let averages = self.sched.root_averages(cpu);
-            let rounding = if averages == [0; 3] { 0 } else { ROUNDING };
-            (cpu, averages, [0, down.min(up).min(-rounding), down.max(up).max(rounding)])
+            let rounding = if averages == [0; 3] { OWN } else { WORLDS };
+            (cpu, averages, std::array::from_fn(|world| doubt[world] + rounding[world]))
         });
-        let doubted = known.filter(|&(.., offsets)| offsets != [0; 3]).collect::<Vec<_>>();
-        for one in 0..doubted.len() {
-            for (own, others) in [(1, 0), (2, 0), (1, 2), (2, 1)] {
-                for (index, &(cpu, averages, offsets)) in doubted.iter().enumerate() {
-                    self.vary_util(cpu, averages, offsets[if index == one { own } else { others }]);
-                }
-                decisions.push(self.sched.select_task_rq(open.task, open.here, WakeKind::Fork));
+        let doubted = known.filter(|&(.., offsets)| offsets != OWN).collect::<Vec<_>>();
+        for &(on, _, offsets) in &doubted {
+            for (world, more) in (0..).zip(offsets).filter(|&(_, more)| more != 0) {
+                let [alone, against] = [false, true].map(|others| {
+                    for &(cpu, averages, offsets) in &doubted {
+                        let opposite = match others {
+                            _ if cpu == on => more,
+                            false => 0,
+                            true if more < 0 => offsets.into_iter().max().unwrap_or(0).max(0),
+                            true => offsets.into_iter().min().unwrap_or(0).min(0),
+                        };
+                        self.vary_util(cpu, averages, opposite);
+                    }
+                    self.sched.select_task_rq(open.task, open.here, WakeKind::Fork)
+                });
+                open.elsewhere.push(Elsewhere { on, world, more, chosen: alone.cpu });
+                decisions.extend([alone, against]);
             }
         }
         for (cpu, averages, _) in doubted {
             self.vary_util(cpu, averages, 0);
+            if !open.shown {
+                decisions.extend(self.ask_near_loads(open, cpu, averages));
+            }
+        }
+    }
+
+    /// Asks what would be chosen if a CPU's load had been cut otherwise.
+    fn ask_near_loads(
+        &mut self,
+        open: &Selection,
+        cpu: Cpu,
+        averages: [u64; 3],
+    ) -> [CpuDecision; WORLDS.len()] {
+        let decisions = WORLDS.map(|more| {
+            self.sched.pretend_cpu_load(cpu, averages[0].saturating_add_signed(more));
+            self.sched.select_task_rq(open.task, open.here, WakeKind::Fork)
+        });
+        self.sched.pretend_cpu_load(cpu, averages[0]);
+        self.vary_util(cpu, averages, 0);
+        decisions
+    }
+
+    /// The kernel's choice for a new task tells in which world it is, where that is not the model's: of those in which one CPU's
+    /// utilization explains it, that in which it differs least.
+    pub(super) fn learn_world(&mut self, now: Ns, open: &Selection, kernel: Cpu) {
+        if open.by_own.contains(kernel) {
+            return;
+        }
+        let explain = open.elsewhere.iter().filter(|elsewhere| elsewhere.chosen == kernel);
+        let Some(&Elsewhere { on, world, .. }) = explain.min_by_key(|elsewhere| elsewhere.more.abs()) else {
+            return;
+        };
+        let carry = self.tasks.values().filter(|info| self.is_doubted(info));
+        let carry = carry.filter(|info| self.sched.task(info.id).cpu() == on).map(|info| info.id);
+        for task in carry.collect::<Vec<_>>() {
+            let Some(info) = self.info(task) else { continue };
+            let offsets = info.util_doubt.at(now);
+            let more = offsets[world];
+            info.util_doubt = Doubt { offsets: offsets.map(|offset| offset - more), since: now };
+            self.sched.add_task_util(task, more);
         }
     }
 
@@ -191,10 +256,11 @@ mod tests {
 
     #[test]
     fn a_doubt_halves_every_half_life() {
-        let doubt = Doubt { offsets: [-400, 8], since: Ns(1_000) };
+        let doubt = Doubt { offsets: [-400, 8, 0, 0], since: Ns(1_000) };
         let after = |halves: u64| doubt.at(Ns(1_000 + halves * HALF_LIFE / 2));
-        assert_eq!([0, 1, 2, 3, 4].map(after), [[-400, 8], [-300, 6], [-200, 4], [-150, 3], [-100, 2]]);
-        assert_eq!(doubt.at(Ns(0)), [-400, 8]);
+        let halved = [[-400, 8], [-300, 6], [-200, 4], [-150, 3], [-100, 2]];
+        assert_eq!([0, 1, 2, 3, 4].map(after), halved.map(|[less, more]| [less, more, 0, 0]));
+        assert_eq!(doubt.at(Ns(0)), [-400, 8, 0, 0]);
         assert!(doubt.at(Ns(u64::MAX)).iter().all(|offset| (-1..=0).contains(offset)));
     }
 }
