@@ -2,12 +2,13 @@
 
 use fairlab_event::{Cpu, EventKind, Ns};
 
-use crate::cfs_rq::CfsRq;
+use crate::cfs_rq::{CfsRq, Running};
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::Feature;
 use crate::generation::behaviour::{Behaviours, SliceProtection, TickPreemption, VirtualZero};
 use crate::task::Task;
+use crate::vruntime::Vruntime;
 
 impl Scheduler {
     /// Accounts the run time of `cpu`'s running fair task at every level.
@@ -83,7 +84,7 @@ impl Scheduler {
         if self.bandwidth_used {
             self.account_cfs_rq_runtime(cfs_rq, delta);
         }
-        if may_make_way && (request_used || self.lost_protection(cfs_rq, curr)) {
+        if may_make_way && (request_used || self.loses_protection(cfs_rq, curr, self.se(curr).vruntime)) {
             self.resched_curr_lazy(self.cfs(cfs_rq).cpu, "update_curr");
             self.clear_buddies(curr);
         }
@@ -124,17 +125,19 @@ impl Scheduler {
         }
     }
 
-    /// Whether the running entity is no longer protected and has to make way at the next occasion.
+    /// Whether the running entity, as it stands at `vruntime`, is no longer protected and has to make way at the next occasion.
     ///
     /// Kernel: `did_preempt_short()` in v6.12 (`PREEMPT_SHORT`); `!protect_slice()` from v6.17, eligible or not.
     #[inline]
-    fn lost_protection(&self, cfs_rq: CfsRqId, curr: SeId) -> bool {
+    pub(crate) fn loses_protection(&self, cfs_rq: CfsRqId, curr: SeId, vruntime: Vruntime) -> bool {
+        let entity = self.se(curr);
         match self.generation.behaviours.slice_protection {
-            SliceProtection::UntilShortestRequest => !self.protects_slice(curr),
+            SliceProtection::UntilShortestRequest => !vruntime.is_before(entity.protected_until),
             SliceProtection::UntilNewDeadline => {
+                let running = self.running(cfs_rq).map(|running| Running { vruntime, ..running });
                 self.has(Feature::PreemptShort)
-                    && self.se(curr).deadline_at_pick != Some(self.se(curr).deadline)
-                    && !self.cfs(cfs_rq).is_eligible(self.se(curr).vruntime, self.running(cfs_rq))
+                    && entity.deadline_at_pick != Some(entity.deadline)
+                    && !self.cfs(cfs_rq).is_eligible(vruntime, running)
             }
         }
     }

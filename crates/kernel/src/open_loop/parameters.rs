@@ -73,6 +73,16 @@ impl Scheduler {
         }
     }
 
+    /// Whether a charge of `runtime` asks a running task to make way, where another waits: it ends its request or its
+    /// protection (`update_curr()`). Pure; EEVDF only.
+    pub fn makes_way_after(&self, task: TaskId, runtime: Ns) -> bool {
+        let curr = self.task(task).se;
+        let entity = self.se(curr);
+        let vruntime = entity.vruntime.plus(self.virtual_time(task, runtime) as i64);
+        let is_used = !vruntime.is_before(entity.deadline);
+        is_used || self.loses_protection(entity.cfs_rq, curr, vruntime)
+    }
+
     /// Virtual time that is made of `runtime` by the weight that a task would have under `policy`, at its nice level.
     pub fn virtual_time_under(&self, task: TaskId, policy: Policy, runtime: Ns) -> u64 {
         let weight = match policy {
@@ -155,5 +165,33 @@ mod tests {
         bed.scheduler.force_nice(task, 0, Policy::Idle);
         let idle = bed.scheduler.virtual_time(task, Ns(MS));
         assert_eq!(bed.scheduler.virtual_time_at(task, 5, Ns(MS)), idle);
+    }
+
+    /// With the request, or before it with the protection: from v6.17 wherever that ends, in v6.12 of one that is no longer
+    /// eligible and has had another deadline since it was picked.
+    #[test]
+    fn a_charge_that_ends_request_or_protection_makes_way() {
+        let makes_way = |kernel: &str, new_deadline: bool, ms: u64| {
+            let mut bed = Bed::new(kernel, 8, 1);
+            let (first, second) = (bed.spawn(0, 0), bed.spawn(0, 0));
+            let runs = bed.schedule(0).task;
+            let waits = if runs == first { second } else { first };
+            let (curr, at) = (bed.scheduler.task(runs).se, bed.entity(runs).vruntime);
+            bed.scheduler.force_vruntime(bed.scheduler.task_entity(waits), at);
+            let entity = bed.scheduler.se_mut(curr);
+            (entity.deadline, entity.protected_until) = (at.plus(3 * MS as i64), at.plus(MS as i64));
+            entity.deadline_at_pick = Some(if new_deadline { at } else { entity.deadline });
+            bed.scheduler.makes_way_after(runs, Ns(ms * MS))
+        };
+        for (kernel, new_deadline, from_ms) in
+            [("v6.6", true, 3), ("v6.12", false, 3), ("v6.12", true, 1), ("v7.2", false, 1)]
+        {
+            let by_then = [0, 1, 2, 3].map(|ms| makes_way(kernel, new_deadline, ms));
+            assert_eq!(
+                by_then,
+                [0, 1, 2, 3].map(|ms| ms >= from_ms),
+                "{kernel}, another deadline: {new_deadline}"
+            );
+        }
     }
 }

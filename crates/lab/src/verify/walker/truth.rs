@@ -231,15 +231,13 @@ impl Walker {
         shown
     }
 
-    /// Whether `record` is a charge that takes `cpu`'s running task past its deadline: such a one asks for a reschedule, and is
-    /// reported before it does (`update_curr()`).
+    /// Whether `record` is a charge that ends the request or the protection of `cpu`'s running task: such a one asks for a
+    /// reschedule, and is reported before it does (`update_curr()`).
     fn charge_ends_slice(&self, cpu: Cpu, record: &Record) -> bool {
         let running = self.sched.curr(cpu);
         match record.what {
             What::Runtime { pid, runtime, .. } if self.by_lag && pid == self.pid_of(running) => {
-                let entity = self.sched.entity_view(self.sched.task_entity(running));
-                let after = entity.vruntime.plus(self.sched.virtual_time(running, runtime) as i64);
-                !after.is_before(entity.deadline)
+                self.sched.makes_way_after(running, runtime)
             }
             _ => false,
         }
