@@ -19,7 +19,9 @@ impl Scheduler {
     pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
         self.idle_policy_used && {
             let rq = &self.rqs[cpu.index()];
-            rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
+            let given = self.given_cpus.get(cpu.index()).and_then(|given| given.nr_running);
+            let nr_running = given.unwrap_or(rq.nr_running);
+            nr_running > 0 && nr_running == self.cfs(rq.cfs).h_nr_idle
         }
     }
 

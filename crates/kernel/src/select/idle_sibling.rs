@@ -107,6 +107,7 @@ impl Scheduler {
 #[cfg(test)]
 pub(super) mod tests {
     use crate::decision::SelectReason;
+    use crate::select::GivenCpu;
     use crate::task::{Policy, TaskId};
     use crate::testbed::{Bed, MS};
     use crate::topology::{SmtNumbering, Topology};
@@ -138,6 +139,18 @@ pub(super) mod tests {
         assert_eq!(selected(&mut bed, sleeper, 0), (1, SelectReason::NoIdle), "it still runs {leaves:?}");
         bed.schedule(1);
         assert_eq!(selected(&mut bed, sleeper, 0), (1, SelectReason::TargetIdle));
+    }
+
+    #[test]
+    fn a_cpu_of_which_more_tasks_are_known_does_not_bear_sched_idle_ones_alone() {
+        let mut bed = Bed::new("v6.5", 2, 1);
+        bed.spawn_with(0, 1, Policy::Idle, crate::cpumask::CpuMask::ALL);
+        assert!(bed.scheduler.sched_idle_cpu(Cpu(1)));
+        let known = |nr_running| vec![GivenCpu::default(), GivenCpu { idle: Some(false), nr_running }];
+        bed.scheduler.give_cpus(known(Some(2)));
+        assert!(!bed.scheduler.sched_idle_cpu(Cpu(1)));
+        bed.scheduler.give_cpus(known(None));
+        assert!(bed.scheduler.sched_idle_cpu(Cpu(1)));
     }
 
     /// A task that slept on CPU 1 beside others that keep every CPU busy; CPU 1 runs a SCHED_IDLE task.

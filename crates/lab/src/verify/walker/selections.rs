@@ -14,6 +14,7 @@ use fairlab_event::{Comm, Cpu, Ns, Pid};
 use fairlab_kernel::core::{Mode, WakeKind};
 use fairlab_kernel::decision::{CpuDecision, SelectReason};
 use fairlab_kernel::generation::Feature;
+use fairlab_kernel::select::GivenCpu;
 use fairlab_kernel::{CpuMask, TaskId};
 
 use super::super::probe::{At, Key, Probe};
@@ -242,23 +243,46 @@ impl Walker {
         self.selections.push(open);
     }
 
-    /// Asks for all possibilities, also with what other wakers have chosen on its way, as it may be by now.
+    /// Asks for all possibilities, also with what other wakers have chosen on its way, as it may be by now, and with what other
+    /// CPUs are about to queue there.
     fn ask(&mut self, open: &mut Selection) {
         open.instants += 1;
         self.ask_either_way(open);
-        let others = self.selections.iter().filter(|other| other.pid != open.pid && !other.shown);
-        let coming = others.filter_map(|other| self.arrives_at(other)).collect::<Vec<_>>();
-        if coming.is_empty() || open.shown {
+        if open.shown {
             return;
         }
         let answer = open.answer;
-        let alone = coming.iter().map(std::slice::from_ref).filter(|_| coming.len() > 1);
-        for on_their_way in alone.chain([&coming[..]]) {
+        let others = self.selections.iter().filter(|other| other.pid != open.pid && !other.shown);
+        let coming = others.filter_map(|other| self.arrives_at(other)).collect::<Vec<_>>();
+        for on_their_way in each_and_all(&coming) {
             on_their_way.iter().for_each(|&cpu| self.sched.ttwu_pending(cpu));
             self.ask_either_way(open);
             on_their_way.iter().for_each(|&cpu| self.sched.ttwu_arrived(cpu));
         }
         open.answer = answer;
+        for queued in each_and_all(&self.cpus_that_queue(open.here)) {
+            let mut then = open.clone();
+            self.sched.give_cpus(self.with_one_more(queued));
+            self.ask_either_way(&mut then);
+            self.sched.give_cpus(Vec::new());
+            open.answers = then.answers;
+        }
+    }
+
+    /// CPUs but `here` that have told that a sleep is over, and not yet that the task is queued.
+    fn cpus_that_queue(&self, here: Cpu) -> Vec<Cpu> {
+        let cpus = (0..).map(Cpu).zip(&self.cpus);
+        let queueing = cpus.filter(|(cpu, info)| *cpu != here && info.sleep_ended.is_some());
+        queueing.map(|(cpu, _)| cpu).collect()
+    }
+
+    /// Every CPU as the core has it, but these with a task more.
+    fn with_one_more(&self, queued: &[Cpu]) -> Vec<GivenCpu> {
+        let given = |cpu| match queued.contains(&cpu) {
+            true => GivenCpu { idle: Some(false), nr_running: Some(self.sched.nr_running(cpu) + 1) },
+            false => GivenCpu::default(),
+        };
+        (0..self.cpus.len()).map(|cpu| given(Cpu(cpu as u32))).collect()
     }
 
     fn ask_either_way(&mut self, open: &mut Selection) {
@@ -638,6 +662,12 @@ impl Selection {
             _ => "all busy",
         }
     }
+}
+
+/// Each of several CPUs alone, and all together.
+fn each_and_all(cpus: &[Cpu]) -> impl Iterator<Item = &[Cpu]> {
+    let alone = cpus.iter().map(std::slice::from_ref).filter(|_| cpus.len() > 1);
+    alone.chain(Some(cpus).filter(|cpus| !cpus.is_empty()))
 }
 
 /// Whether wake flags, from v5.11, say that the waker is about to sleep.
