@@ -85,6 +85,8 @@ pub(crate) struct Sysctl {
     pub bandwidth_slice: u64,
     /// One tick.
     pub tick: u64,
+    /// How long a jiffy lasts, ns: a tick, unless the driver's kernel counts them otherwise.
+    pub jiffy: u64,
     /// Ticks in a second (`HZ`).
     pub hz: u64,
     /// How long after running a task counts as cache-hot.
@@ -412,6 +414,7 @@ impl Sysctl {
             nr_latency: nr_latency(generation, [latency, min_granularity]),
             bandwidth_slice: value(Tunable::BandwidthSlice).unwrap_or(0),
             tick: tick.0,
+            jiffy: tick.0,
             hz: Ns::from_secs(1).0 / tick.0.max(1),
             migration_cost: value(Tunable::MigrationCost).unwrap_or(0),
         }

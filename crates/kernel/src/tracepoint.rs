@@ -51,9 +51,9 @@ impl Scheduler {
         self.trace.here = here;
         self.trace.mode = mode;
         self.trace.now = now;
-        if now.0.wrapping_sub(self.trace.ticked.0) >= self.sysctl.tick {
+        if now.0.wrapping_sub(self.trace.ticked.0) >= self.sysctl.jiffy {
             self.trace.jiffies = self.jiffies_at(now);
-            self.trace.ticked = Ns(self.trace.jiffies * self.sysctl.tick);
+            self.trace.ticked = Ns(self.trace.jiffies * self.sysctl.jiffy);
         }
     }
 

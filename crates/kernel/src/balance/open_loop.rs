@@ -206,6 +206,11 @@ impl Scheduler {
         self.avg_idle(cpu) >= self.sysctl.migration_cost
     }
 
+    /// Whether `cpu` has nothing to do and nothing on the way.
+    pub fn idles(&self, cpu: Cpu) -> bool {
+        self.idle_cpu(cpu)
+    }
+
     /// Whether some level of `cpu` is to be balanced at `now`.
     pub fn balance_is_due(&self, cpu: Cpu, idle: CpuIdleType, now: Ns) -> bool {
         let jiffies = self.jiffies_at(now);
@@ -215,6 +220,11 @@ impl Scheduler {
     fn due_at(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> u64 {
         let busy = self.balances_as_busy(cpu, idle);
         self.domain_state(cpu, level).last_balance + self.get_sd_balance_interval(cpu, level, busy)
+    }
+
+    /// A real kernel counts a jiffy in so many ns, whatever its ticks are meant to last.
+    pub fn count_jiffies_by(&mut self, jiffy: Ns) {
+        self.sysctl.jiffy = jiffy.0;
     }
 
     /// Balancing has moved a task from `source` to `cpu`: it has not failed there.
@@ -343,6 +353,25 @@ mod tests {
         bed.pass(1_000 * MS);
         bed.at(0);
         bed
+    }
+
+    #[test]
+    fn a_level_is_due_by_jiffies_however_long_they_last() {
+        let due = |jiffy: u64| {
+            let mut bed = machine("v6.6");
+            bed.scheduler.count_jiffies_by(Ns(jiffy));
+            bed.at(0);
+            let now = bed.scheduler.jiffies();
+            bed.scheduler.domain_state_mut(Cpu(0), 0).last_balance = now;
+            let begin = now * jiffy;
+            let after =
+                |ms: u64| bed.scheduler.balance_is_due(Cpu(0), CpuIdleType::Idle, Ns(begin + ms * MS));
+            (1..100).find(|&ms| after(ms))
+        };
+        let [alike, twice] = [MS, MS / 2].map(due);
+        assert_eq!(alike, twice.map(|twice| 2 * twice), "{alike:?} {twice:?}");
+        let bed = machine("v6.6");
+        assert!(!bed.scheduler.idles(Cpu(1)));
     }
 
     fn follow(bed: &mut Bed, idle: CpuIdleType, taken_from: Option<Cpu>, surely: bool) -> (u32, u64) {

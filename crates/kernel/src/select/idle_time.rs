@@ -159,7 +159,7 @@ impl Scheduler {
     }
 
     pub(crate) fn jiffies_at(&self, now: Ns) -> u64 {
-        now.0 / self.sysctl.tick.max(1)
+        now.0 / self.sysctl.jiffy.max(1)
     }
 
     /// `cpu` turns to its idle task.

@@ -121,6 +121,8 @@ pub(super) struct Walker {
     clocks_shown: bool,
     /// Whether the trace shows when CPUs balance.
     softirqs_traced: bool,
+    /// When in the tick's period the CPUs tick whose timer interrupts are left out, and which those are.
+    silent_ticks: Option<(u64, CpuMask)>,
     selection_shown: bool,
     pub tally: Tally,
 }
@@ -213,6 +215,7 @@ impl Walker {
             cost_shown: false,
             clocks_shown: false,
             softirqs_traced: false,
+            silent_ticks: None,
             selection_shown: false,
             tally: Tally::new(misses),
         };
@@ -286,6 +289,7 @@ impl Walker {
         if self.seen.events == 0 {
             self.look_for_markers();
             self.find_tick_phases();
+            self.find_silent_ticks();
             self.find_softirqs();
             self.align_clocks();
             self.find_dumps();
@@ -324,6 +328,7 @@ impl Walker {
             self.learn_requeue_clock(&record);
             self.requeue_after_charge(record.cpu);
         }
+        self.end_ticks(&record);
         self.leave_until(&record);
         self.walk(&record);
         self.follow_steps(&record);

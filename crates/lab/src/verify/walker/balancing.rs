@@ -131,7 +131,8 @@ impl Walker {
         let case = if mask != 0 { "something to take" } else { "nothing to take" };
         let kernel = format!("CPUs {mask:#x}");
         let look = shown.looks;
-        self.judge_try(record, &shown, case, &kernel, |decision| {
+        let likely = shown.found.likely();
+        self.judge_try(record, &shown, likely, case, &kernel, |decision| {
             decision.found_at(look).is_some() == (mask != 0)
         });
         shown.imbalance = shown_imbalance(probe).filter(|_| mask != 0);
@@ -155,7 +156,8 @@ impl Walker {
         shown.found = self.has_found(record, shown.cpu, shown.idle, Some(shown.level));
         let imbalance = shown.imbalance.unwrap_or_default();
         let kernel = format!("{imbalance:?} from {source}");
-        self.judge_try(record, &shown, "source", &kernel, |decision| decision.source == Some(source));
+        let likely = shown.found.likely_that(takes);
+        self.judge_try(record, &shown, likely, "source", &kernel, |decision| decision.source == Some(source));
         if probe.get(Key::ShortMigrationType).is_some() {
             self.judge_measure(record, &shown, imbalance, &kernel);
         }
@@ -225,7 +227,7 @@ impl Walker {
                 |source| finds.decide_pull(shown.cpu, shown.level, shown.idle, source, decision.imbalance);
             decision.source.is_some_and(|source| pull(source).moved().next().is_some())
         };
-        shown.found.likely().into_iter().chain(shown.found.all()).map(moves).collect()
+        shown.found.likely_that(takes).into_iter().chain(shown.found.all()).map(moves).collect()
     }
 
     fn try_of_detach(&self, probe: &Probe) -> Option<Try> {
@@ -252,8 +254,10 @@ impl Walker {
     }
 
     fn judge_measure(&mut self, record: &Record, shown: &Try, imbalance: Imbalance, kernel: &str) {
-        self.judge_try(record, shown, "measure", kernel, |decision| {
-            decision.found_at(shown.looks).is_some_and(|found| found.migration == imbalance.migration)
+        let finds = |decision: &BalanceDecision| decision.found_at(shown.looks);
+        let likely = shown.found.likely_that(|decision| finds(decision).is_some());
+        self.judge_try(record, shown, likely, "measure", kernel, |decision| {
+            finds(decision).is_some_and(|found| found.migration == imbalance.migration)
         });
     }
 
@@ -261,11 +265,12 @@ impl Walker {
         &mut self,
         record: &Record,
         shown: &Try,
+        likely: Option<&BalanceDecision>,
         case: &'static str,
         kernel: &str,
         agrees: impl Fn(&BalanceDecision) -> bool,
     ) {
-        let Some(likely) = shown.found.likely() else { return };
+        let Some(likely) = likely else { return };
         let verdict = match self.cannot_balance(record, shown.cpu, shown.level) {
             Some(why) => Verdict::NotJudged(why),
             None if agrees(likely) => Verdict::Hit,
@@ -316,6 +321,11 @@ fn shown_imbalance(probe: &Probe) -> Option<Imbalance> {
         _ => return None,
     };
     Some(Imbalance { migration, amount })
+}
+
+/// Whether some queue is taken from.
+fn takes(decision: &BalanceDecision) -> bool {
+    decision.source.is_some()
 }
 
 fn describe(decision: &BalanceDecision) -> String {

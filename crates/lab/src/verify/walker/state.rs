@@ -306,6 +306,10 @@ pub(super) struct CpuInfo {
     pub tick_phase: Option<u64>,
     /// When its last tick came.
     pub ticked_at: Option<Ns>,
+    /// It is in the interrupt that ticks, and has not come to that.
+    pub tick_comes: bool,
+    /// Whether it idled at its last tick, if it has run nothing else since: a balancing that follows is that of an idle CPU.
+    pub idled_at_tick: Option<bool>,
     /// It has looked for work for want of its own since it last balanced.
     pub wanted_work: bool,
     /// Whether the trace has shown it going idle, or a probe since when it idles.

@@ -24,6 +24,9 @@ impl Walker {
             self.end_push(cpu);
         }
         self.cpus[cpu.index()].wanted_work |= switch.next_pid == Pid::IDLE;
+        if !switch.next_comm.as_bytes().starts_with(b"ksoftirqd/") {
+            self.cpus[cpu.index()].idled_at_tick = None;
+        }
         self.attach_task(record, next);
         self.return_unseen(next);
         if self.blocks(&switch) {

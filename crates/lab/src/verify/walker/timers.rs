@@ -6,12 +6,16 @@
 use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::CpuMask;
 
 use super::super::record::{Record, What};
 use super::Walker;
 
 /// How exactly the tick keeps its point, ns.
 const KEPT_WITHIN: u64 = 100_000;
+
+/// A CPU whose running task is charged so often in interrupts ticks, whether that is traced or not.
+const TICKS_SEEN: usize = 8;
 
 impl Walker {
     /// Finds when in its period each CPU's tick comes: where most interrupts of its timer do.
@@ -32,6 +36,45 @@ impl Walker {
         }
     }
 
+    /// Finds CPUs whose timer interrupts the trace leaves out while it has those of others: a clock of the machine ticks for
+    /// all, which it tells the others. Those CPUs tick when the others do, and each time is a jiffy, however many come in a
+    /// period.
+    pub(super) fn find_silent_ticks(&mut self) {
+        let (mut times, mut charged) = (BTreeMap::<Cpu, Vec<u64>>::new(), BTreeMap::<Cpu, usize>::new());
+        for record in self.window.all().filter(|record| record.cpu.index() < self.cpus.len()) {
+            match &record.what {
+                What::TimerInterrupt => times.entry(record.cpu).or_default().push(record.time.0),
+                What::Runtime { pid, .. } if *pid == record.context && record.flags.in_hardirq() => {
+                    *charged.entry(record.cpu).or_default() += 1;
+                }
+                _ => {}
+            }
+        }
+        let ticks_unseen =
+            |(cpu, charges): &(&Cpu, &usize)| !times.contains_key(cpu) && **charges >= TICKS_SEEN;
+        let silent = charged.iter().filter(ticks_unseen).map(|(&cpu, _)| cpu).collect::<CpuMask>();
+        let Some(most) = times.into_values().max_by_key(Vec::len).filter(|_| !silent.is_empty()) else {
+            return;
+        };
+        let Some((point, jiffy)) = phase(&most, self.tick).zip(interval(&most, self.tick)) else { return };
+        self.sched.count_jiffies_by(jiffy);
+        self.silent_ticks = Some((point, silent));
+    }
+
+    /// A CPU ticks: so do those whose ticks are not traced.
+    fn tick_silent_cpus(&mut self, record: &Record) {
+        let Some((point, silent)) = self.silent_ticks else { return };
+        if distance(record.time.0 % self.tick.0, point, self.tick) > KEPT_WITHIN {
+            return;
+        }
+        for cpu in silent.iter() {
+            let ticked = self.cpus[cpu.index()].ticked_at;
+            if ticked.is_none_or(|ticked| record.time.since(ticked).0 > self.tick.0 / 2) {
+                self.begin_tick(record, cpu);
+            }
+        }
+    }
+
     /// A CPU's timer has expired: another one than the tick's is that which ends slices, as far as what is accounted in it
     /// goes.
     pub(super) fn on_timer_interrupt(&mut self, record: &Record) {
@@ -41,7 +84,8 @@ impl Walker {
             info.in_hrtick = distance(record.time.0 % period.0, phase, period) > KEPT_WITHIN;
         }
         if !self.cpus[record.cpu.index()].in_hrtick {
-            self.balance_at_tick(record);
+            self.begin_tick(record, record.cpu);
+            self.tick_silent_cpus(record);
         }
     }
 }
@@ -54,6 +98,13 @@ fn phase(times: &[u64], period: Ns) -> Option<u64> {
     let points = times.iter().map(|time| time % period.0 / KEPT_WITHIN * KEPT_WITHIN);
     let points = points.collect::<std::collections::BTreeSet<_>>();
     points.into_iter().max_by_key(|&point| near(point))
+}
+
+/// How long it is from one of these moments to the next, of which a whole number comes in a period.
+fn interval(times: &[u64], period: Ns) -> Option<Ns> {
+    let lasted = times.last()?.checked_sub(*times.first()?).filter(|&lasted| lasted > 0)?;
+    let in_period = (times.len() as u64 * period.0 + lasted / 2) / lasted;
+    Some(Ns(period.0 / in_period.max(1)))
 }
 
 fn distance(one: u64, other: u64, period: Ns) -> u64 {
@@ -74,5 +125,16 @@ mod tests {
         let phase = phase(&times, period).expect("a phase");
         assert!(distance(phase, 3_999_000, period) <= KEPT_WITHIN, "{phase}");
         assert_eq!(super::phase(&[], period), None);
+    }
+
+    #[test]
+    fn a_clock_that_ticks_twice_in_a_period_counts_two_jiffies() {
+        let period = Ns(10_000_000);
+        let at = |each: u64, late: u64| {
+            (0..50 * each).map(|tick| tick / each * period.0 + tick % each * late).collect::<Vec<_>>()
+        };
+        assert_eq!(interval(&at(1, 0), period), Some(period));
+        assert_eq!(interval(&at(2, 140_000), period), Some(Ns(5_000_000)));
+        assert_eq!((interval(&[], period), interval(&[5], period)), (None, None));
     }
 }

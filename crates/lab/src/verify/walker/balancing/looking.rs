@@ -2,8 +2,9 @@
 //! reports what came of that.
 //!
 //! From the last thing that a CPU reports before a pass, what the model would do is asked for anew whenever a queue has
-//! changed. The state in the middle of that time is taken for the one that it found, or, for a CPU that goes idle, each group's
-//! when its turn comes; what it could have found as well, the kernel could have come to as well.
+//! changed. Each group's state when its turn comes is taken for the one that it found, or the state in the middle of that time;
+//! what it could have found as well, the kernel could have come to as well. A CPU that takes something has found something:
+//! states in which there is nothing to take it did not find.
 //!
 //! Must not know: what the kernel did.
 
@@ -99,6 +100,21 @@ impl Found {
         self.in_turn.as_ref().or_else(|| in_middle().map(|(_, decision)| decision))
     }
 
+    /// What it does in the likely one of the states in which it does so: of a CPU that is seen to take something, those in which
+    /// there is nothing to take were not what it found. Without such a state, what it likely does.
+    pub fn likely_that(&self, does: impl Fn(&BalanceDecision) -> bool) -> Option<&BalanceDecision> {
+        let likely = self.likely()?;
+        if does(likely) {
+            return Some(likely);
+        }
+        let middle = middle(self.states.first()?.0, self.states.last()?.0);
+        let ends = self.states.iter().skip(1).map(|(since, _)| *since).chain([Ns::MAX]);
+        let away = |since: Ns, end: Ns| since.since(middle).max(middle.since(end));
+        let possible = self.states.iter().zip(ends).filter(|((_, decision), _)| does(decision));
+        let nearest = possible.min_by_key(|((since, _), end)| away(*since, *end));
+        nearest.map(|((_, decision), _)| decision).or(Some(likely))
+    }
+
     /// What it may do.
     pub fn all(&self) -> impl Iterator<Item = &BalanceDecision> {
         let states = self.states.iter().map(|(_, decision)| decision);
@@ -185,10 +201,10 @@ impl Walker {
         looking.found
     }
 
-    /// What comes of it if a CPU that goes idle, or whose look is shown, looks at the groups one after the other, at each queue
-    /// for as long as costs say. Whether it looks at all, it finds before.
+    /// What comes of it if a CPU looks at the groups one after the other, at each queue for as long as costs say. Whether it
+    /// looks at all, it finds before.
     fn look_in_turn(&self, looking: &mut Looking, time: Ns) {
-        if looking.found.states.len() < 2 || !(looking.shown || looking.idle == CpuIdleType::NewlyIdle) {
+        if looking.found.states.len() < 2 {
             return;
         }
         let first = looking.found.states.first().map(|(_, first)| first);
@@ -349,7 +365,7 @@ impl Walker {
                 if !self.sched.is_on_queue(task) || continues || shown {
                     return None;
                 }
-                (*dest, occasion.idle_type(next), self.level_by_chance(occasion, *orig, *dest))
+                (*dest, self.idle_type(next, occasion), self.level_by_chance(occasion, *orig, *dest))
             }
             _ => return None,
         };
@@ -493,6 +509,18 @@ mod tests {
         assert_eq!(found.likely().map(|decision| decision.idle), Some(CpuIdleType::Idle));
         assert!(found.any(|decision| decision.idle == CpuIdleType::NewlyIdle));
         assert!(!found.any(|decision| decision.level == 1));
+        let that =
+            |found: &Found, idle| found.likely_that(|decision| decision.idle == idle).map(|found| found.idle);
+        assert_eq!(that(&found, CpuIdleType::Idle), Some(CpuIdleType::Idle));
+        assert_eq!(
+            that(&found, CpuIdleType::NotIdle),
+            Some(CpuIdleType::NotIdle),
+            "it was not the likely one"
+        );
+        found.add(Ns(220), scheduler.decide_balance(Cpu(1), 0, CpuIdleType::NotIdle));
+        let nearest = found.likely_that(|decision| decision.idle == CpuIdleType::NotIdle);
+        assert_eq!(nearest.map(|decision| decision.cpu), Some(Cpu(0)), "CPU 1's is farther from the middle");
+        found.states.pop();
         found.in_turn = Some(scheduler.decide_balance(Cpu(1), 0, CpuIdleType::NewlyIdle));
         assert_eq!(found.likely().map(|decision| decision.cpu), Some(Cpu(1)), "groups looked at in turn");
         assert!(found.any(|decision| decision.cpu == Cpu(1)) && found.all().count() == 4);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use fairlab_event::{Cpu, Pid};
+use fairlab_event::Cpu;
 use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType};
 use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{Scheduler, TaskId};
@@ -13,8 +13,8 @@ use super::super::super::record::{Record, What};
 use super::super::super::tally::{Kind, Verdict};
 use super::super::truth::in_interrupt;
 use super::super::{AFFINITY_HIDDEN, Judged, Walker};
-use super::describe;
 use super::looking::{Found, mode_of};
+use super::{describe, takes};
 
 /// So many tries may have failed in a row, where no probe shows how many: more make no difference.
 const FAILURES_MAX: u32 = 10;
@@ -54,15 +54,6 @@ pub(super) enum Occasion {
 }
 
 impl Occasion {
-    /// For what a CPU balances that reports a move.
-    pub(super) fn idle_type(self, record: &Record) -> CpuIdleType {
-        match self {
-            Occasion::Newidle => CpuIdleType::NewlyIdle,
-            Occasion::Periodic if record.context != Pid::IDLE => CpuIdleType::NotIdle,
-            _ => CpuIdleType::Idle,
-        }
-    }
-
     fn case(self, of_task: bool) -> &'static str {
         match (self, of_task) {
             (Occasion::Newidle, false) => "new-idle source",
@@ -126,6 +117,15 @@ impl Walker {
         }
     }
 
+    /// For what the CPU of an event balances that reports a move.
+    pub(super) fn idle_type(&self, record: &Record, occasion: Occasion) -> CpuIdleType {
+        match occasion {
+            Occasion::Newidle => CpuIdleType::NewlyIdle,
+            Occasion::Periodic if !self.balances_idle(record.cpu) => CpuIdleType::NotIdle,
+            _ => CpuIdleType::Idle,
+        }
+    }
+
     /// Who moves a waiting task; `None` where it is not, or not surely, balancing.
     pub(super) fn occasion(&self, record: &Record, dest: Cpu) -> Option<Occasion> {
         let info = &self.cpus[record.cpu.index()];
@@ -174,7 +174,7 @@ impl Walker {
 
     /// Compares from which queue the first task of a pass is taken. Returns what the model takes from the kernel's queue.
     fn judge_source(&mut self, record: &Record, occasion: Occasion, source: Cpu, dest: Cpu) -> Batch {
-        let idle = occasion.idle_type(record);
+        let idle = self.idle_type(record, occasion);
         let shown = self.cpus[record.cpu.index()].balancing.shown.clone();
         let shown = shown.as_ref();
         let cpu = shown.map_or(dest, |shown| shown.cpu);
@@ -190,7 +190,7 @@ impl Walker {
                 self.has_found(record, cpu, idle, level)
             }
         };
-        let decision = found.likely().cloned();
+        let decision = found.likely_that(takes).cloned();
         let common = self.sched.domains().domains_of(cpu).iter().position(|sd| sd.span.contains(source));
         let Some(common) = common else {
             let why_not = Some("no domain has both CPUs");
@@ -244,7 +244,8 @@ impl Walker {
         let measure =
             |decision: &BalanceDecision| (decision.source == Some(source)).then_some(decision.imbalance);
         let measures = found.all().filter_map(measure).collect::<BTreeSet<_>>();
-        let likely = found.likely().and_then(measure).or(measures.first().copied());
+        let likely = found.likely_that(|decision| decision.source == Some(source)).and_then(measure);
+        let likely = likely.or(measures.first().copied());
         let imbalance = shown.flatten().or(likely).unwrap_or_else(|| pass.measure(&finds));
         let model = pass.pull(&finds, imbalance);
         let mut otherwise = Vec::new();

@@ -21,11 +21,38 @@ impl Walker {
         self.softirqs_traced = self.window.all().any(|record| matches!(record.what, What::Balances));
     }
 
-    /// A CPU's tick.
-    pub(in super::super) fn balance_at_tick(&mut self, record: &Record) {
-        self.cpus[record.cpu.index()].ticked_at = Some(record.time);
+    /// A CPU's tick. One that the machine's clock tells looks through the timers of sleepers first; else the tick is a timer
+    /// beside those.
+    pub(in super::super) fn begin_tick(&mut self, record: &Record, cpu: Cpu) {
+        let sleepers_first = self.silent_ticks.is_some();
+        let info = &mut self.cpus[cpu.index()];
+        (info.ticked_at, info.tick_comes) = (Some(record.time), sleepers_first);
+        if !sleepers_first {
+            self.tick(record, cpu);
+        }
+    }
+
+    /// Before an event: ticks whose interrupts have ended by then.
+    pub(in super::super) fn end_ticks(&mut self, record: &Record) {
+        for cpu in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
+            let info = &self.cpus[cpu.index()];
+            let ended = if cpu == record.cpu {
+                !record.flags.in_hardirq()
+            } else {
+                info.ticked_at.is_some_and(|ticked| record.time.since(ticked) > AFTER_TICK)
+            };
+            if info.tick_comes && ended {
+                self.tick(record, cpu);
+            }
+        }
+    }
+
+    fn tick(&mut self, record: &Record, cpu: Cpu) {
+        let idles = self.sched.idles(cpu);
+        let info = &mut self.cpus[cpu.index()];
+        (info.tick_comes, info.idled_at_tick) = (false, Some(idles));
         if !self.softirqs_traced {
-            self.follow_periodic(record, record.cpu, false);
+            self.follow_periodic(record, cpu, false);
         }
     }
 
@@ -56,7 +83,8 @@ impl Walker {
         if self.seen.tries_shown || self.sched.nr_domains(cpu) == 0 {
             return;
         }
-        let idle = if self.runs_idle(cpu) { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
+        let idles = self.balances_idle(cpu);
+        let idle = if idles { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
         let taken_from = self.taken_in_interrupt(record.cpu, cpu);
         let now = self.scheduler_time(record.time, cpu);
         if !surely && taken_from.is_none() && !self.sched.balance_is_due(cpu, idle, now) {
@@ -111,6 +139,15 @@ impl Walker {
             }
             _ => None,
         })
+    }
+
+    /// Whether a CPU that balances in the soft interrupt does so as an idle one: as it was at its tick (`rq::idle_balance`).
+    pub(super) fn balances_idle(&self, cpu: Cpu) -> bool {
+        let info = &self.cpus[cpu.index()];
+        if info.tick_comes {
+            return self.sched.idles(cpu);
+        }
+        info.idled_at_tick.unwrap_or_else(|| self.runs_idle(cpu))
     }
 
     fn runs_idle(&self, cpu: Cpu) -> bool {
