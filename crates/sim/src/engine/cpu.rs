@@ -52,6 +52,8 @@ pub(super) struct CpuState {
     pub until: Ns,
     /// Interrupts that wait for the CPU to leave its idle state, or to turn interrupts on again.
     pub pending: Vec<Interrupt>,
+    /// CPUs that it will interrupt when the work that it is at is done.
+    pub to_interrupt: Vec<Cpu>,
     pub tick_armed: bool,
     /// While it idles: its tick is stopped.
     pub tick_stopped: bool,
@@ -69,6 +71,7 @@ impl Default for CpuState {
             phase: Phase::Idle,
             until: Ns::ZERO,
             pending: Vec::new(),
+            to_interrupt: Vec::new(),
             tick_armed: false,
             tick_stopped: false,
             // Before the first task it has idled for long.
@@ -155,7 +158,12 @@ impl Engine {
             Phase::Kernel(Then::Push) => self.push(cpu),
             Phase::Kernel(Then::SetFrequency) => self.frequency_is_set(cpu),
             Phase::Kernel(Then::CarryOut) => self.carry_out(cpu),
-            Phase::Kernel(Then::ReturnToUser) => self.return_to_user(cpu),
+            Phase::Kernel(Then::ReturnToUser) => {
+                if !state.to_interrupt.is_empty() {
+                    self.send_held(cpu);
+                }
+                self.return_to_user(cpu);
+            }
         }
     }
 

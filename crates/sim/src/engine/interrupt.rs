@@ -25,6 +25,24 @@ impl Engine {
         self.marked = marked;
     }
 
+    /// A waker on `cpu` is queueing whom it woke: the interrupts go out when that is done (`resched_curr()` comes at the
+    /// end of `ttwu_do_activate()`).
+    pub(super) fn hold_marked(&mut self, cpu: Cpu) {
+        if self.kernel.has_marked() {
+            let mut marked = std::mem::take(&mut self.marked);
+            self.kernel.take_marked(&mut marked);
+            self.cpus[cpu.index()].to_interrupt.extend(marked.drain(..).filter(|&marked| marked != cpu));
+            self.marked = marked;
+        }
+    }
+
+    /// The waker on `cpu` is done with queueing.
+    pub(super) fn send_held(&mut self, cpu: Cpu) {
+        for held in std::mem::take(&mut self.cpus[cpu.index()].to_interrupt) {
+            self.send(held, Interrupt::Resched);
+        }
+    }
+
     /// Sends an interrupt to another CPU.
     pub(super) fn send(&mut self, cpu: Cpu, interrupt: Interrupt) {
         self.queue.arrange_interrupt(cpu, self.now + self.machine.costs.ipi, interrupt);

@@ -132,7 +132,11 @@ impl Engine {
                 // A thread that is not created yet waits on nothing.
                 let target = threads.get(target.index()).copied().flatten();
                 let cost = target.map_or(Ns::ZERO, |target| self.wake(cpu, target, sync));
-                self.interrupt_marked(Some(cpu));
+                if self.machine.costs.activate > Ns::ZERO {
+                    self.hold_marked(cpu);
+                } else {
+                    self.interrupt_marked(Some(cpu));
+                }
                 self.enter_kernel(cpu, cost, Then::ReturnToUser);
             }
             SystemCall::Clone(spec, id) => {

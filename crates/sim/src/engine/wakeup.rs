@@ -40,7 +40,7 @@ impl Engine {
     pub(super) fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Ns {
         if self.kernel.ttwu_begin(task, WakeFlags { sync, migrated: false }) == WakeStart::StillQueued {
             // It slept on its queue (delayed dequeue) and goes on there.
-            return Ns::ZERO;
+            return self.machine.costs.activate;
         }
         let prev = self.kernel.task(task).cpu();
         if self.kernel.curr(prev) != task {

@@ -51,9 +51,9 @@ pub struct Cost {
 costs! {
     syscall, "syscall_ns", 200, "Entry to and exit from a system call, without its work",
         "order of magnitude of getpid() with mitigations on current x86";
-    wakeup, "wakeup_ns", 1_500, "One try_to_wake_up() with its futex or timer code, before the wakee is queued",
+    wakeup, "wakeup_ns", 1_500, "One try_to_wake_up() with its futex or timer code, until the clock of the wakee's queue is read",
         "order of magnitude: a futex ping-pong takes 3 to 5 us a round trip on current x86, two wakeups and two switches";
-    activate, "activate_ns", 0, "Queueing a woken task: by its waker, or by the CPU that the wakeup is left to",
+    activate, "activate_ns", 0, "Queueing a woken task, from that clock on: by its waker, or by the CPU that the wakeup is left to",
         "part of wakeup_ns where nothing tells them apart; 'fairlab calibrate' does";
     context_switch, "context_switch_ns", 1_200, "From the pick to the first user instruction of the next task",
         "order of magnitude: as wakeup_ns";
