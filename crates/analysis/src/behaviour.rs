@@ -6,6 +6,11 @@
 //! soft interrupt, as one from the network is in that of any task, but only whoever sends is answered. Everything else is
 //! an interrupt's, as far as the tasks of the recording are concerned.
 //!
+//! An interrupt ends a sleep after as long as a task has asked for, whenever that began, or when something comes from
+//! outside, whatever the task did until then. Which it was, no event tells. But what a task does between two sleeps takes now
+//! longer, now less long; so sleeps of the first kind are more alike than the times between their ends are, and those of the
+//! second kind less. A disk takes as long as it takes.
+//!
 //! Must not know: what is made of it.
 
 #[cfg(test)]
@@ -42,6 +47,15 @@ pub enum Deed {
         /// When that was.
         time: Ns,
         /// Whether its sleep was uninterruptible.
+        uninterruptible: bool,
+    },
+    /// The same, of a sleep that lasts so long whenever it begins.
+    SleepFor {
+        /// How long it was.
+        length: Ns,
+        /// When it ended.
+        time: Ns,
+        /// Whether it was uninterruptible.
         uninterruptible: bool,
     },
     /// It created a task, given by its place.
@@ -83,7 +97,14 @@ struct Course {
     prio: Option<Prio>,
     /// Its latest sleep was uninterruptible.
     in_disk_sleep: bool,
+    /// Since when it sleeps.
+    slept_since: Option<Ns>,
+    /// Sleeps that interrupts ended: the deed's place, and how long it was.
+    timed: Vec<(usize, Ns)>,
 }
+
+/// Fewer sleeps do not tell how alike they are.
+const SLEEPS_TO_COMPARE: usize = 4;
 
 impl Course {
     /// It ran from `since` to `now`.
@@ -118,6 +139,48 @@ impl Course {
         self.has_computed();
         self.behaviour.deeds.push(deed);
     }
+
+    /// An interrupt has ended its sleep, at `time` since the first event.
+    fn is_woken_by_interrupt(&mut self, time: Ns, now: Ns) {
+        let uninterruptible = self.in_disk_sleep;
+        self.does(Deed::SleepUntil { time, uninterruptible });
+        if let Some(since) = self.slept_since {
+            self.timed.push((self.behaviour.deeds.len() - 1, now.since(since)));
+        }
+    }
+
+    /// Tells apart sleeps that last so long whenever they begin.
+    fn tell_sleeps(&mut self) {
+        let sets_timers = self.sets_timers();
+        for (place, length) in std::mem::take(&mut self.timed) {
+            if let Deed::SleepUntil { time, uninterruptible } = self.behaviour.deeds[place]
+                && (uninterruptible || sets_timers)
+            {
+                self.behaviour.deeds[place] = Deed::SleepFor { length, time, uninterruptible };
+            }
+        }
+    }
+
+    /// Whether its sleeps are more alike than the times between their ends, by an eighth of the variance.
+    fn sets_timers(&self) -> bool {
+        let interruptible = |&(place, length): &(usize, Ns)| match self.behaviour.deeds[place] {
+            Deed::SleepUntil { time, uninterruptible: false } => Some((time, length)),
+            _ => None,
+        };
+        let sleeps = self.timed.iter().filter_map(interruptible).collect::<Vec<_>>();
+        if sleeps.len() < SLEEPS_TO_COMPARE {
+            return false;
+        }
+        let between = variance(sleeps.windows(2).map(|pair| pair[1].0.since(pair[0].0)));
+        variance(sleeps[1..].iter().map(|&(_, length)| length)) * 1.125 < between
+    }
+}
+
+/// In ns squared.
+fn variance(times: impl ExactSizeIterator<Item = Ns> + Clone) -> f64 {
+    let count = times.len() as f64;
+    let mean = times.clone().map(|time| time.0 as f64).sum::<f64>() / count;
+    times.map(|time| (time.0 as f64 - mean).powi(2)).sum::<f64>() / count
 }
 
 /// Takes events and gives what every task did.
@@ -144,6 +207,7 @@ impl Behaviours {
             self.count_until(task, end);
             let course = &mut self.courses[task as usize];
             course.has_computed();
+            course.tell_sleeps();
             let known = self.tracker.task(task);
             course.behaviour.pid = known.pid;
             course.behaviour.comm = known.comm;
@@ -230,8 +294,12 @@ impl Behaviours {
         let time = event.time.since(self.start(event.time));
         let course = self.course(wakee);
         course.is_on(wakeup.target_cpu);
-        let uninterruptible = course.in_disk_sleep;
-        course.does(if doer.is_some() { Deed::Block } else { Deed::SleepUntil { time, uninterruptible } });
+        if doer.is_some() {
+            course.does(Deed::Block);
+        } else {
+            course.is_woken_by_interrupt(time, event.time);
+        }
+        course.slept_since = None;
         if let Some(doer) = doer {
             self.count_until(doer, event.time);
             self.course(doer).does(Deed::Wake(wakee));
@@ -258,7 +326,9 @@ impl Behaviours {
         if let Some(left) = left {
             self.count(left.task, left.ran_since, now);
             self.is_seen(left.task, cpu);
-            self.course(left.task).in_disk_sleep = left.how == Departure::Slept(TaskState::UNINTERRUPTIBLE);
+            let course = self.course(left.task);
+            course.in_disk_sleep = left.how == Departure::Slept(TaskState::UNINTERRUPTIBLE);
+            course.slept_since = matches!(left.how, Departure::Slept(_)).then_some(now);
         }
         if let Some(entered) = entered {
             self.is_seen(entered.task, cpu);

@@ -132,6 +132,7 @@ fn act(deed: Deed) -> Act {
         Deed::Wake(whom) => Act::Wake(whom as usize),
         Deed::Block => Act::Block,
         Deed::SleepUntil { time, uninterruptible } => Act::SleepUntil { time, uninterruptible },
+        Deed::SleepFor { length, time, uninterruptible } => Act::SleepFor { length, time, uninterruptible },
         Deed::Fork(child) => Act::Fork(child as usize),
         Deed::Prio(prio) => Act::Prio(prio),
     }

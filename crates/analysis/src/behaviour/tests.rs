@@ -16,6 +16,9 @@ fn told(story: &str) -> Vec<String> {
             Deed::SleepUntil { time, uninterruptible } => {
                 format!("{} {}", if uninterruptible { "device" } else { "until" }, time.0 / 1_000)
             }
+            Deed::SleepFor { length, uninterruptible, .. } => {
+                format!("{} {}", if uninterruptible { "io" } else { "for" }, length.0 / 1_000)
+            }
             Deed::Fork(child) => format!("fork {}", tasks[child as usize].comm),
             Deed::Prio(prio) => format!("prio {prio}"),
         };
@@ -49,7 +52,7 @@ fn sleeps_end_by_tasks_and_by_interrupts() {
     assert_eq!(
         told(story),
         [
-            "a 120 cpu 0: until 0, run 40, wake b, run 20, device 200, run 100",
+            "a 120 cpu 0: until 0, run 40, wake b, run 20, io 130, run 100",
             "b 120 cpu 1: block, prio 110, run 250",
         ]
     );
@@ -158,4 +161,34 @@ fn lost_events_add_nothing() {
 #[test]
 fn a_trace_without_switches_is_refused() {
     assert!(Behaviours::default().finish().is_err());
+}
+
+/// What a task does on CPU 0 that wakes up and goes to sleep at these times: first its wakeup, then its way back to sleep.
+fn days(times: &[(u64, u64)]) -> String {
+    let day = |&(wakes, sleeps): &(u64, u64)| {
+        format!(
+            "
+        <idle>-0  0 d.h2. {wakes} waking a:65 on 0
+        <idle>-0  0 d..2. {wakes} switch swapper/0:0 R ==> a:65
+        a-65      0 d..2. {sleeps} switch a:65 S ==> swapper/0:0"
+        )
+    };
+    told(&times.iter().map(day).collect::<String>()).remove(0)
+}
+
+#[test]
+fn sleeps_that_are_alike_whenever_they_begin_are_the_tasks_own() {
+    let alike = [(100, 130), (230, 330), (430, 440), (541, 600), (700, 790)];
+    assert_eq!(
+        days(&alike),
+        "a 120 cpu 0: until 0, run 30, for 100, run 100, for 100, run 10, for 101, run 59, for 100, run 90"
+    );
+    // It is woken every 150 us, however long it computes.
+    let by_the_clock = [(100, 130), (250, 350), (400, 410), (550, 600), (700, 790)];
+    assert_eq!(
+        days(&by_the_clock),
+        "a 120 cpu 0: until 0, run 30, until 150, run 100, until 300, run 10, until 450, run 50, until 600, run 90"
+    );
+    // Three sleeps do not tell.
+    assert!(days(&alike[..4]).ends_with("until 130, run 100, until 330, run 10, until 441, run 59"));
 }

@@ -2,8 +2,9 @@
 //!
 //! Each task of the recording is a thread that does what it did: it computes as long between two sleeps, wakes the same
 //! tasks at the same points of its work, creates the same ones. Who was woken by a task waits for that task again, however
-//! long it takes this time; who was woken by an interrupt is woken at the time of day at which that came. So load from
-//! outside comes when it came, as it would on another kernel, and what tasks do to each other follows its causes.
+//! long it takes this time. Who slept for as long as it had asked for sleeps as long; who was woken by any other interrupt
+//! is woken at the time of day at which that came. So load from outside comes when it came, as it would on another kernel,
+//! and what tasks do to each other and to themselves follows its causes.
 //!
 //! Threads are created first, on the CPUs on which the recording met them first, and then its time begins, at an instant
 //! between two ticks that is the seed's: who computed at that time is woken, who slept sleeps on.
@@ -34,6 +35,9 @@ usage: replay [OPTIONS] FILE
                 tasks and groups
   -c, --cpus N  for a machine of fewer CPUs than the recorded: what was on CPU N is on CPU 0, and so on
   -s, --sync    wakeups by tasks are synchronous, as those of pipes and sockets are, and those of futexes are not
+  -b, --by-clock
+                every sleep that an interrupt ended ends at the time of day at which it did, and none after as long as
+                then; told apart are those of tasks whose sleeps are more alike than the times between their ends
 ";
 
 /// The main thread's name.
@@ -77,6 +81,8 @@ pub struct Options {
     pub cpus: Option<u32>,
     /// Wakeups by tasks come with the hint that the waker is about to sleep (`WF_SYNC`).
     pub sync: bool,
+    /// Every sleep that an interrupt ended ends when it did.
+    pub by_clock: bool,
 }
 
 /// A recording, ready to run.
@@ -110,6 +116,7 @@ impl Replay {
             match name {
                 "-c" | "--cpus" => options.cpus = Some(arguments.number(1..=1 << 13)?),
                 "-s" | "--sync" => options.sync = true,
+                "-b" | "--by-clock" => options.by_clock = true,
                 _ if name.starts_with('-') && name != "-" => return Err(arguments.unknown()),
                 _ if path.replace(name).is_some() => return Err("more than one file is given".to_string()),
                 _ => {}
@@ -201,7 +208,7 @@ impl Replay {
                 let left = self.start.map_or(Ns::ZERO, |start| start.since(now));
                 let sleeps = matches!(
                     self.script.tasks[task].deeds.first(),
-                    Some(Deed::Block | Deed::SleepUntil { .. })
+                    Some(Deed::Block | Deed::SleepUntil { .. } | Deed::SleepFor { .. })
                 );
                 if !sleeps && left > Ns::ZERO {
                     return Action::Await(left);
@@ -240,15 +247,22 @@ impl Replay {
                 let wake = if self.options.sync { Action::WakeSync } else { Action::Wake };
                 self.courses[whom].thread.map(wake)
             }
-            Deed::SleepUntil { time, uninterruptible } => {
-                self.slept += 1;
-                let left = (start + time).since(now);
-                let sleep = if uninterruptible { Action::Io } else { Action::Await };
-                (left > Ns::ZERO).then(|| sleep(left))
+            Deed::SleepFor { length, uninterruptible, .. } if !self.options.by_clock => {
+                self.sleep(length, uninterruptible)
+            }
+            Deed::SleepUntil { time, uninterruptible } | Deed::SleepFor { time, uninterruptible, .. } => {
+                self.sleep((start + time).since(now), uninterruptible)
             }
             Deed::Fork(child) => self.courses[child].thread.is_none().then(|| self.create(child)),
             Deed::Prio(prio) => Some(schedule_as(self.script.tasks[task].policy, prio, None)),
         }
+    }
+
+    /// An interrupt comes after `left`; none if that is over.
+    fn sleep(&mut self, left: Ns, uninterruptible: bool) -> Option<Action> {
+        self.slept += 1;
+        let sleep = if uninterruptible { Action::Io } else { Action::Await };
+        (left > Ns::ZERO).then(|| sleep(left))
     }
 
     fn end(&mut self, task: usize, now: Ns) -> Action {
@@ -304,7 +318,7 @@ impl Workload for Replay {
 
     fn output(&self, now: Ns) -> String {
         let Script { tasks, length, .. } = &*self.script;
-        let (by_tasks, by_interrupts) = self.script.sleeps();
+        let (by_tasks, by_interrupts, after_a_time) = self.script.sleeps();
         let start = self.start.unwrap_or(now);
         let end = if self.ended == tasks.len() {
             let took = self.end.since(start);
@@ -315,7 +329,8 @@ impl Workload for Replay {
         };
         let notices = self.script.notices.iter().map(|notice| format!("{notice}\n")).collect::<String>();
         format!(
-            "{notices}{} tasks, {:.6} s recorded, {:.6} s of it computing; {by_tasks} sleeps ended by tasks, {by_interrupts} by interrupts\n\
+            "{notices}{} tasks, {:.6} s recorded, {:.6} s of it computing; {by_tasks} sleeps ended by tasks, {after_a_time} after a time \
+             of their own, {by_interrupts} by other interrupts\n\
              {} sleeps are over; {end}\n",
             tasks.len(),
             length.as_secs_f64(),

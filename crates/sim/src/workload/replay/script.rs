@@ -9,6 +9,7 @@
 //! run 24500
 //! wake 1
 //! until 400000
+//! for 50000 475000
 //! ```
 //!
 //! The first line has the recording's length; lines with `note` may follow, with what to know of it. A group's line has the number of the group that it is
@@ -16,7 +17,8 @@
 //! line. A task's line has its policy (other, batch, idle, fifo, rr), its priority, the CPU where it was seen first, those that
 //! it may use, whether it is a thread of the kernel (`kernel`), of user space (`user`) or such a one that another task creates
 //! (`forked`), its group, and its name to the end of the line. `-` is none, or all. Groups and tasks are numbered from 0 in the
-//! order of their lines.
+//! order of their lines. `until` is a sleep until that time since the beginning, `for` one of that length, which ended at the
+//! time behind it; `device` and `io` are the same, uninterruptible.
 //!
 //! Must not know: how a recording is read.
 
@@ -44,6 +46,15 @@ pub enum Deed {
         /// When that was.
         time: Ns,
         /// Whether its sleep was uninterruptible, as for a disk.
+        uninterruptible: bool,
+    },
+    /// It slept for so long until an interrupt woke it, as it had asked for.
+    SleepFor {
+        /// How long.
+        length: Ns,
+        /// When that ended, since the recording's beginning.
+        time: Ns,
+        /// Whether its sleep was uninterruptible.
         uninterruptible: bool,
     },
     /// It created a task.
@@ -109,11 +120,14 @@ impl Script {
         Ns(runs.sum())
     }
 
-    /// How many sleeps tasks ended, and how many interrupts did.
-    pub fn sleeps(&self) -> (usize, usize) {
-        let blocks = self.deeds().filter(|deed| *deed == Deed::Block).count();
-        let timed = self.deeds().filter(|deed| matches!(deed, Deed::SleepUntil { .. })).count();
-        (blocks, timed)
+    /// How many sleeps tasks ended, how many interrupts from outside did, and how many a time that a task had asked for.
+    pub fn sleeps(&self) -> (usize, usize, usize) {
+        let count = |is: fn(Deed) -> bool| self.deeds().filter(|deed| is(*deed)).count();
+        (
+            count(|deed| deed == Deed::Block),
+            count(|deed| matches!(deed, Deed::SleepUntil { .. })),
+            count(|deed| matches!(deed, Deed::SleepFor { .. })),
+        )
     }
 
     fn deeds(&self) -> impl Iterator<Item = Deed> + '_ {
@@ -232,12 +246,19 @@ const ORIGINS: [(&str, Origin); 3] =
 fn deed(word: &str, rest: &str) -> Option<Deed> {
     let time = || rest.parse().ok().map(Ns);
     let sleep = |uninterruptible| time().map(|time| Deed::SleepUntil { time, uninterruptible });
+    let sleep_for = |uninterruptible| {
+        let (length, time) = rest.split_once(' ')?;
+        let (length, time) = (Ns(length.parse().ok()?), Ns(time.parse().ok()?));
+        Some(Deed::SleepFor { length, time, uninterruptible })
+    };
     match word {
         "run" => time().map(Deed::Run),
         "wake" => rest.parse().ok().map(Deed::Wake),
         "block" if rest.is_empty() => Some(Deed::Block),
         "until" => sleep(false),
         "device" => sleep(true),
+        "for" => sleep_for(false),
+        "io" => sleep_for(true),
         "fork" => rest.parse().ok().map(Deed::Fork),
         "prio" => rest.parse().ok().map(|prio| Deed::Prio(Prio(prio))),
         _ => None,
@@ -299,6 +320,9 @@ impl fmt::Display for Deed {
             Deed::Block => f.write_str("block\n"),
             Deed::SleepUntil { time, uninterruptible: false } => writeln!(f, "until {}", time.0),
             Deed::SleepUntil { time, uninterruptible: true } => writeln!(f, "device {}", time.0),
+            Deed::SleepFor { length, time, uninterruptible } => {
+                writeln!(f, "{} {} {}", if *uninterruptible { "io" } else { "for" }, length.0, time.0)
+            }
             Deed::Fork(child) => writeln!(f, "fork {child}"),
             Deed::Prio(prio) => writeln!(f, "prio {prio}"),
         }

@@ -58,7 +58,7 @@ fn a_script_reads_back_as_it_was_written() {
     let script = Script::parse(PAIR).expect("a script");
     assert_eq!(script.to_string(), PAIR);
     assert_eq!(script.work(), Ns(2_000_000 + 2_000_000 + 500_000 + 6_000_000 + 2_000_000));
-    assert_eq!(script.sleeps(), (2, 3));
+    assert_eq!(script.sleeps(), (2, 3, 0));
 }
 
 #[test]
@@ -110,6 +110,24 @@ fn tasks_wake_each_other_and_devices_keep_to_the_clock() {
     }
 }
 
+/// Who computes longer here than on the recorded kernel ends later if its sleep is its own, and by the clock as it did.
+#[test]
+fn sleeps_of_a_length_begin_when_the_task_is_done() {
+    let text = "fairlab-replay 1 9000000\ntask other 120 0 - user - a\nuntil 1000000\nrun 3000000\nfor 2000000 4000000\nrun 1000000\nio 1000000 6000000\n";
+    let script = Script::parse(text).expect("a script");
+    assert_eq!((script.to_string(), script.sleeps()), (text.to_string(), (0, 1, 2)));
+    let ends = |by_clock| {
+        let mut engine =
+            Engine::new("v6.6".parse().expect("a kernel"), Machine::preset("vm4").expect("a machine"), 1);
+        let options = Options { by_clock, ..Options::default() };
+        let number = engine.start(Box::new(Replay::new(Arc::new(script.clone()), options)));
+        engine.run_until(Ns::from_ms(60), &mut sink_fn(|_: &Event<'_>| {}));
+        engine.workload(number).output(engine.now())
+    };
+    assert!(ends(false).contains("all ended after 0.0080"), "{}", ends(false));
+    assert!(ends(true).contains("all ended after 0.0060"), "{}", ends(true));
+}
+
 /// A wakeup that comes before its sleep is not lost: the sleep does not take place.
 #[test]
 fn a_wakeup_before_the_sleep_counts() {
@@ -132,7 +150,7 @@ fn cpus_of_a_larger_machine_are_folded() {
         Script::parse("fairlab-replay 1 5\ntask other 120 9 - user - a\nrun 3\ntask other 120 6 6 kernel - kworker/6:1\nrun 3\n")
             .expect("a script"),
     );
-    let named = |cpus| Replay::new(Arc::clone(&script), Options { cpus, sync: false }).named_cpus();
+    let named = |cpus| Replay::new(Arc::clone(&script), Options { cpus, ..Options::default() }).named_cpus();
     assert_eq!(named(None), CpuMask::parse_list("6,9").expect("a list"));
     assert_eq!(named(Some(4)), CpuMask::parse_list("1-2").expect("a list"));
 }
