@@ -68,10 +68,16 @@ fn a_trace_without_what_is_needed_is_refused_in_one_line() {
     let bare = folder.copy("6.1-yield-2", "bare", &["trace.txt.zst"]);
     assert!(refusal(&verify(&bare, "debian-6.1")).contains("holds no trace"));
     let header = "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n";
-    let waking = "          <idle>-0       [000] d....     1.000001: sched_waking: comm=a pid=7 prio=120 target_cpu=000\n";
-    fs::write(bare.join("trace.txt"), format!("{header}{waking}")).expect("written");
-    let told = refusal(&verify(&bare, "debian-6.1"));
-    assert!(told.contains("the trace has no sched_switch, no sched_wakeup, no sched_stat_runtime"), "{told}");
+    for (event, missing) in [
+        ("sched_process_free", "no sched_switch, no sched_wakeup or sched_waking, no sched_stat_runtime"),
+        ("sched_waking", "no sched_switch, no sched_stat_runtime"),
+    ] {
+        let line =
+            format!("          <idle>-0       [000] d....     1.000001: {event}: comm=a pid=7 prio=120");
+        fs::write(bare.join("trace.txt"), format!("{header}{line} target_cpu=000\n")).expect("written");
+        let told = refusal(&verify(&bare, "debian-6.1"));
+        assert!(told.contains(&format!("the trace has {missing}")), "{told}");
+    }
     fs::write(bare.join("trace.txt"), "nothing like a trace\n").expect("written");
     assert!(refusal(&verify(&bare, "debian-6.1")).contains("trace.txt: "));
     for (missing, fragment) in [("sched_info.txt", "describes the CPUs"), ("meta.json", "the tick rate")] {
