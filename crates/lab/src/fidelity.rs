@@ -177,7 +177,7 @@ fn judge_all(
 }
 
 fn judge(path: &Path, misses: usize) -> Outcome {
-    let options = VerifyOptions { machine: None, misses, clock_hz: None };
+    let options = VerifyOptions { misses, ..VerifyOptions::default() };
     let mut recording = match Recording::open(path) {
         Ok(recording) => recording,
         Err(error) => return Outcome::Unreadable(error),

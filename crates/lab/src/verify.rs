@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use fairlab_event::{Event, Ns, Sink, System};
 use fairlab_kernel::{Generation, Topology};
 use fairlab_sim::Machine;
-use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
+use fairlab_trace::{BytesRead, ImportError, ImportStats, ReadOptions, read_path};
 
 use crate::LabError;
 use contradiction::caught;
@@ -44,7 +44,7 @@ pub(crate) use sched_info::list;
 pub use tally::{Baseline, Kind, KindTally, Miss, Share};
 
 /// What to verify, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct VerifyOptions {
     /// The machine, where the recording does not describe it or describes it wrongly.
     pub machine: Option<Machine>,
@@ -52,6 +52,14 @@ pub struct VerifyOptions {
     pub misses: usize,
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     pub clock_hz: Option<u64>,
+    /// Is told how much of the trace has been read.
+    pub read: BytesRead,
+}
+
+impl VerifyOptions {
+    fn for_reader(&self) -> ReadOptions {
+        ReadOptions { clock_hz: self.clock_hz, read: self.read.clone(), ..ReadOptions::default() }
+    }
 }
 
 /// How well a generation agrees with a recording.
@@ -156,7 +164,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let walker = caught(start)
         .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;
     let mut feed = Feed::new(walker);
-    let read_options = ReadOptions { clock_hz: options.clock_hz, ..ReadOptions::default() };
+    let read_options = options.for_reader();
     let walk = || {
         let import = read_path(&trace, &read_options, &mut feed);
         feed.finish();
@@ -210,7 +218,7 @@ fn hierarchy(trace: &Path, options: &VerifyOptions) -> Result<Hierarchy, LabErro
 }
 
 fn read_trace(trace: &Path, options: &VerifyOptions, sink: &mut dyn Sink) -> Result<(), LabError> {
-    let read_options = ReadOptions { clock_hz: options.clock_hz, ..ReadOptions::default() };
+    let read_options = options.for_reader();
     read_path(trace, &read_options, sink).map(drop).map_err(|error| unreadable(trace, &error))
 }
 

@@ -81,7 +81,7 @@ impl Trace {
         // Nothing runs in groups, and no mask was set before.
         fs::write(folder.join("sched_debug-start.txt"), "").expect("written");
         let generation = kernel.parse::<Generation>().expect("a kernel");
-        let options = VerifyOptions { machine: None, misses: 10, clock_hz: None };
+        let options = VerifyOptions { misses: 10, ..VerifyOptions::default() };
         let agreement = verify(&folder, &generation, &options);
         fs::remove_dir_all(&folder).expect("removed");
         agreement.unwrap_or_else(|error| panic!("{test}: {error}"))

@@ -16,7 +16,7 @@ fn testdata() -> PathBuf {
 
 fn agreement(path: &Path, kernel: &str, machine: Option<Machine>) -> Agreement {
     let kernel = kernel.parse::<Generation>().expect("a kernel");
-    let options = VerifyOptions { machine, misses: 100, clock_hz: None };
+    let options = VerifyOptions { machine, misses: 100, ..VerifyOptions::default() };
     verify(path, &kernel, &options).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

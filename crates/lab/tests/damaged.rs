@@ -38,7 +38,7 @@ fn copied(name: &str, to: &Path) -> Vec<String> {
 fn verified(folder: &Path, lines: &[String], kernel: &str) -> Result<Agreement, String> {
     fs::write(folder.join("trace.txt"), lines.join("\n") + "\n").expect("written");
     let generation = kernel.parse::<Generation>().expect("a kernel");
-    let options = VerifyOptions { machine: None, misses: 0, clock_hz: None };
+    let options = VerifyOptions { misses: 0, ..VerifyOptions::default() };
     verify(folder, &generation, &options).map_err(|error| error.to_string())
 }
 

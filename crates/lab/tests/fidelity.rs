@@ -26,7 +26,7 @@ fn read(path: &Path) -> String {
 
 fn agreement(name: &str, kernel: &str) -> Agreement {
     let generation = kernel.parse::<Generation>().unwrap_or_else(|error| panic!("{kernel}: {error}"));
-    let options = VerifyOptions { machine: None, misses: 3, clock_hz: None };
+    let options = VerifyOptions { misses: 3, ..VerifyOptions::default() };
     verify(&recordings().join(name), &generation, &options).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 

@@ -73,7 +73,7 @@ fn with_each(kernels: &[&str], mut check: impl FnMut(&str, &str, &Path)) {
 }
 
 fn agreement(made: &Path, by: &str) -> Agreement {
-    let options = VerifyOptions { machine: None, misses: 3000, clock_hz: None };
+    let options = VerifyOptions { misses: 3000, ..VerifyOptions::default() };
     verify(made, &kernel(by), &options).unwrap_or_else(|error| panic!("{}: {error}", made.display()))
 }
 
@@ -134,7 +134,7 @@ fn a_made_trace_agrees_with_its_own_kernel() {
 fn a_made_trace_tells_who_sleeps_on_its_queue_and_its_kernel() {
     let own = ["v6.12", "debian-6.12", "v7.2"];
     with_each(&own, |workload, own, made| {
-        let options = VerifyOptions { machine: None, misses: 0, clock_hz: None };
+        let options = VerifyOptions { misses: 0, ..VerifyOptions::default() };
         assert_eq!(recorded_kernel(made, &options).expect("a kernel").generation.name(), own);
         let (of, misses) = missed(&agreement(made, own), Kind::DelayedDequeue);
         // With what lag tasks are moved no event tells, and eligibility hangs on it.

@@ -9,6 +9,8 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fairlab_event::Sink;
 
@@ -21,6 +23,23 @@ pub struct ReadOptions {
     pub clock_hz: Option<u64>,
     /// Read only this trace instance of a trace.dat: its name, or "top" for the one without; all of them if not given.
     pub instance: Option<String>,
+    /// Is told how much of the file has been read.
+    pub read: BytesRead,
+}
+
+/// How many bytes of a file have been read by now, as it stands on disk: for whoever watches. Clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct BytesRead(Arc<AtomicU64>);
+
+impl BytesRead {
+    /// Bytes by now; what is read twice counts twice.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
 }
 
 impl ReadOptions {
@@ -115,7 +134,7 @@ pub fn read_path(
             }
         }
     }
-    read(Box::new(file), options, sink)
+    read(Box::new(Counted { file, read: &options.read }), options, sink)
 }
 
 /// Reads a trace from `source`, decompressing it when its first bytes say zstd, gzip or xz.
@@ -241,6 +260,20 @@ impl<R: Read> Read for Filled<R> {
             }
         }
         Ok(filled)
+    }
+}
+
+/// A file that tells how much of it has been read.
+struct Counted<'o> {
+    file: File,
+    read: &'o BytesRead,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.read.add(count);
+        Ok(count)
     }
 }
 
@@ -449,6 +482,18 @@ mod tests {
         assert!(matches!(import(Broken), Err(ImportError::Io(_))));
         let missing = read_path(Path::new("/nonexistent/trace.txt"), &ReadOptions::default(), &mut ());
         assert!(matches!(missing, Err(ImportError::Io(error)) if error.kind() == io::ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn how_much_of_a_file_has_been_read_is_told() {
+        let path = std::env::temp_dir().join(format!("fairlab-{}-bytes-read.txt.zst", std::process::id()));
+        std::fs::write(&path, zstd(text().as_bytes())).expect("written");
+        let options = ReadOptions::default();
+        let watched = options.read.clone();
+        read_path(&path, &options, &mut ()).expect("a trace");
+        let length = std::fs::metadata(&path).expect("it is there").len();
+        assert!((length..=length + FIRST_BYTES).contains(&watched.get()), "{} of {length}", watched.get());
+        std::fs::remove_file(&path).expect("removed");
     }
 
     #[test]

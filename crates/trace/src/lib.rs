@@ -24,7 +24,7 @@ pub mod tracedat;
 mod tracepoint;
 
 pub use error::ImportError;
-pub use input::{Format, ReadOptions, read, read_path};
+pub use input::{BytesRead, Format, ReadOptions, read, read_path};
 pub use losses::{Loss, Losses};
 pub use output::{COMPRESSED, OutputFormat, TraceWriter};
 pub use stats::{ImportStats, Severity, Trouble, TroubleCount};

@@ -66,7 +66,7 @@ pub fn read_file(file: File, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
     if !file.metadata()?.is_file() {
         return read(BufReader::new(file), options, sink);
     }
-    read_store(&Store::file(file)?, options, sink)
+    read_store(&Store::counted(file, &options.read)?, options, sink)
 }
 
 /// The first file of a recording in several (`perf record --threads`).

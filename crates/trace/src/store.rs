@@ -9,6 +9,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::BytesRead;
+
 /// Where the bytes are.
 #[derive(Debug)]
 pub(crate) enum Store {
@@ -20,6 +22,8 @@ pub(crate) enum Store {
         file: File,
         /// Its length when it was opened; later growth is not looked at.
         length: u64,
+        /// How much of it has been read.
+        read: BytesRead,
     },
     /// In several stores, as if these were one.
     Joined(Vec<Store>),
@@ -34,8 +38,13 @@ const PIECE_BYTES: usize = 1 << 18;
 impl Store {
     /// Reads from a regular file in place.
     pub(crate) fn file(file: File) -> io::Result<Store> {
+        Store::counted(file, &BytesRead::default())
+    }
+
+    /// The same, and tells how much.
+    pub(crate) fn counted(file: File, read: &BytesRead) -> io::Result<Store> {
         let length = file.metadata()?.len();
-        Ok(Store::File { file, length })
+        Ok(Store::File { file, length, read: read.clone() })
     }
 
     /// Keeps all of `source`: in memory when it is small, else in a temporary file without a name.
@@ -70,7 +79,7 @@ impl Store {
                 buffer[..count].copy_from_slice(&there[..count]);
                 Ok(count)
             }
-            Store::File { file, .. } => {
+            Store::File { file, read, .. } => {
                 let mut filled = 0;
                 while filled < buffer.len() {
                     match file.read_at(&mut buffer[filled..], offset.saturating_add(filled as u64)) {
@@ -80,6 +89,7 @@ impl Store {
                         Err(error) => return Err(error),
                     }
                 }
+                read.add(filled);
                 Ok(filled)
             }
             Store::Joined(stores) => read_joined(stores, buffer, offset),
@@ -180,7 +190,7 @@ impl Spool {
     /// Everything that was kept, to be read at any place.
     pub(crate) fn into_store(self) -> Store {
         match self.file {
-            Some(file) => Store::File { file, length: self.length },
+            Some(file) => Store::File { file, length: self.length, read: BytesRead::default() },
             None => Store::Memory(self.memory),
         }
     }

@@ -70,7 +70,7 @@ pub fn read_file(file: File, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
     if !file.metadata()?.is_file() {
         return read(BufReader::new(file), options, sink);
     }
-    read_store(&Store::file(file)?, options, sink)
+    read_store(&Store::counted(file, &options.read)?, options, sink)
 }
 
 fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {

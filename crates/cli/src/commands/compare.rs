@@ -49,7 +49,15 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let progress = ProgressLine::new("compare");
     let jobs = experiment::jobs(&args.experiment.setting);
     let names = experiment::names(&args.experiment)?;
-    let (results, stopped) = Runs::of(&experiment)?.run(&names, jobs, &|done| progress.show(done), &stop)?;
+    let runs = Runs::of(&experiment)?;
+    // What no run has is noticed before all of them are done.
+    let asked_for =
+        |results: &[RunResult]| compare(&names, results, &options).map(drop).map_err(CliError::from);
+    let show = |done| progress.show(done);
+    let (results, stopped) = match args.metrics.is_empty() {
+        true => runs.run(&names, jobs, &show, &stop)?,
+        false => runs.run_if(&names, jobs, &show, &stop, asked_for)?,
+    };
     drop(progress);
     let comparison = compare(&names, &results, &options)?;
     if let Some(folder) = folder {

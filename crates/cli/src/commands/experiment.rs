@@ -178,6 +178,51 @@ impl Runs {
         Ok(runs)
     }
 
+    /// The first run of each kernel, and the others.
+    fn split(&self) -> (Runs, Runs) {
+        let seeds = self.modelled.iter().map(|spec| spec.seed);
+        let seeds = seeds.chain(self.on_host.iter().map(|spec| spec.seed));
+        let first = seeds.chain(self.booted.iter().map(|spec| spec.seed)).next();
+        let of = |wanted: bool| {
+            let is_wanted = |seed: u64| (Some(seed) == first) == wanted;
+            Runs {
+                modelled: self.modelled.iter().filter(|spec| is_wanted(spec.seed)).cloned().collect(),
+                on_host: self.on_host.iter().filter(|spec| is_wanted(spec.seed)).cloned().collect(),
+                booted: self.booted.iter().filter(|spec| is_wanted(spec.seed)).cloned().collect(),
+            }
+        };
+        (of(true), of(false))
+    }
+
+    fn total(&self) -> usize {
+        self.modelled.len() + self.on_host.len() + self.booted.len()
+    }
+
+    /// The same as `run()`, but what came of the first run of each kernel is shown to `accept`, which may refuse to go on.
+    pub fn run_if(
+        &self,
+        kernels: &[String],
+        jobs: usize,
+        on_progress: &(dyn Fn(Progress) + Sync),
+        stop: &AtomicBool,
+        accept: impl FnOnce(&[RunResult]) -> Result<(), CliError>,
+    ) -> Result<(Vec<RunResult>, Stopped), CliError> {
+        let (first, others) = self.split();
+        let total = self.total();
+        let after =
+            |before: usize| move |now: Progress| on_progress(Progress { done: before + now.done, total });
+        let (mut results, stopped) = first.run(kernels, jobs, &after(0), stop)?;
+        if stopped.0 {
+            return Ok((results, stopped));
+        }
+        accept(&results)?;
+        let (more, stopped) = others.run(kernels, jobs, &after(first.total()), stop)?;
+        results.extend(more);
+        let place = |run: &RunResult| kernels.iter().position(|name| *name == run.kernel);
+        results.sort_by_key(place);
+        Ok((results, stopped))
+    }
+
     /// Where the traces go, with the kernel and the seed of each.
     pub fn traces(&mut self) -> Vec<(String, u64, &mut Option<PathBuf>)> {
         let modelled = self.modelled.iter_mut();
@@ -198,7 +243,7 @@ impl Runs {
         on_progress: &(dyn Fn(Progress) + Sync),
         stop: &AtomicBool,
     ) -> Result<(Vec<RunResult>, Stopped), CliError> {
-        let total = self.modelled.len() + self.on_host.len() + self.booted.len();
+        let total = self.total();
         let show = |done: usize| on_progress(Progress { done, total });
         let (mut results, mut stopped) =
             run_all(&self.modelled, jobs, &|progress: Progress| show(progress.done), stop)?;
@@ -266,4 +311,38 @@ pub fn describe(experiment: &Experiment) -> String {
         text += "host: latencies, switches and migrations are those of the workload's own tasks; a CPU is busy with whatever runs there\n";
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_run_of_each_kernel_is_shown_before_the_others_are_done() {
+        let experiment = Experiment {
+            real_kernels: Vec::new(),
+            kernels: ["v6.5", "v6.6"].map(|name| name.parse().expect("a kernel")).to_vec(),
+            machine: machines::find("vm4").expect("a preset"),
+            workload: ["hackbench", "-g", "1", "-l", "2"].map(str::to_string).to_vec(),
+            seeds: vec![3, 4, 5],
+            duration: Ns::from_ms(20),
+        };
+        let names = ["v6.5", "v6.6"].map(str::to_string);
+        let of = |results: &[RunResult]| {
+            results.iter().map(|run| (run.kernel.clone(), run.seed)).collect::<Vec<_>>()
+        };
+        let runs = Runs::of(&experiment).expect("runs");
+        let run = |accepted: bool, shown: &mut Vec<_>| {
+            runs.run_if(&names, 1, &|_| (), &AtomicBool::new(false), |results| {
+                *shown = of(results);
+                accepted.then_some(()).ok_or_else(|| CliError::bad("no", "no"))
+            })
+        };
+        let mut shown = Vec::new();
+        let (results, _) = run(true, &mut shown).expect("results");
+        assert_eq!(shown, [("v6.5".to_string(), 3), ("v6.6".to_string(), 3)]);
+        let (whole, _) = runs.run(&names, 1, &|_| (), &AtomicBool::new(false)).expect("results");
+        assert_eq!(of(&results), of(&whole), "in the same order");
+        assert!(run(false, &mut shown).is_err());
+    }
 }

@@ -20,7 +20,7 @@ pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
         Err(_) => TaskFilter::Comm(Comm::from(task)),
     });
     let mut explain = Explain::new(ExplainOptions { task, worst: args.worst });
-    let stats = args.trace.read(&mut explain)?;
+    let stats = args.trace.read_whole("explain", &mut explain)?;
     let explanation = explain.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     if let Some(task) = args.task.as_ref().filter(|_| !explanation.matches) {
         return Err(no_such_task(args, task, &explanation.comms));

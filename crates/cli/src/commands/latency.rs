@@ -11,7 +11,7 @@ use crate::output;
 
 pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
     let mut latency = Latency::new(LatencyOptions { by_pid: args.by_pid, sort: args.sort.0.clone() });
-    let stats = args.trace.read(&mut latency)?;
+    let stats = args.trace.read_whole("latency", &mut latency)?;
     let mut table = latency.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     // Losses are given as a share of all records.
     table.records = stats.events + stats.count(Trouble::SkippedRecord);

@@ -33,7 +33,7 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
         super::merge::write(&merged, path, "--counts")?;
     }
     let mut summary = Summary::new(options);
-    let stats = args.trace.read(&mut summary)?;
+    let stats = args.trace.read_whole("summary", &mut summary)?;
     let report = summary.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     trace::warn(&args.trace.file, &stats, &report.notices);
     warn_of_cpus(args, &report);

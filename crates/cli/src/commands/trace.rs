@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::Format;
 use crate::error::CliError;
+use crate::progress::ReadingLine;
 
 /// Which trace, and how the answer is printed.
 #[derive(Debug, Args)]
@@ -35,8 +36,18 @@ pub struct TraceArgs {
 impl TraceArgs {
     /// Feeds the trace to `sink`.
     pub fn read(&self, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
-        let options = ReadOptions { clock_hz: self.clock_hz, instance: self.instance.clone() };
+        read(&self.file, &self.options(), sink)
+    }
+
+    /// The same for `command`, which answers when it has read all: a terminal shows how far it is.
+    pub fn read_whole(&self, command: &'static str, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
+        let options = self.options();
+        let _line = ReadingLine::new(command, &trace_of(&self.file), &options.read);
         read(&self.file, &options, sink)
+    }
+
+    fn options(&self) -> ReadOptions {
+        ReadOptions { clock_hz: self.clock_hz, instance: self.instance.clone(), ..ReadOptions::default() }
     }
 }
 

@@ -4,25 +4,30 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use fairlab_kernel::Generation;
-use fairlab_lab::machines;
 use fairlab_lab::verify::{
-    Agreement, KindTally, KnownKernel, Miss, Share, VerifyOptions, recorded_kernel, verify,
+    Agreement, KindTally, KnownKernel, Miss, Share, VerifyOptions, recorded_kernel, trace_of, verify,
 };
-use fairlab_trace::Severity;
+use fairlab_lab::{LabError, machines};
+use fairlab_trace::{BytesRead, Severity};
 use serde_json::{Value, json};
 
 use crate::args::{Format, VerifyArgs};
 use crate::error::CliError;
 use crate::output;
+use crate::progress::ReadingLine;
 
 pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     let machine = args.machine.as_deref().map(machines::find).transpose()?;
-    let options = VerifyOptions { machine, misses: args.misses, clock_hz: args.clock_hz };
+    let options =
+        VerifyOptions { machine, misses: args.misses, clock_hz: args.clock_hz, ..VerifyOptions::default() };
     let kernel = match &args.kernel {
         Some(name) => KnownKernel { generation: asked_for(name)?, left_out: Vec::new() },
-        None => recorded_kernel(&args.recording, &options)?,
+        None => watched("verify: looking for the kernel", args, &options, |options| {
+            recorded_kernel(&args.recording, options)
+        })?,
     };
-    let agreement = verify(&args.recording, &kernel.generation, &options)?;
+    let agreement =
+        watched("verify", args, &options, |options| verify(&args.recording, &kernel.generation, options))?;
     let shown = agreement.trace.display();
     for count in
         agreement.import.troubles().iter().filter(|count| count.trouble.severity() > Severity::Warning)
@@ -36,6 +41,18 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
         Format::Text => output::print(&text(&agreement)),
         Format::Json => output::print_json(&to_json(&agreement)),
     }
+}
+
+/// Does what reads the trace once, while a terminal shows how far it is.
+fn watched<T>(
+    what: &'static str,
+    args: &VerifyArgs,
+    options: &VerifyOptions,
+    reads: impl FnOnce(&VerifyOptions) -> Result<T, LabError>,
+) -> Result<T, LabError> {
+    let options = VerifyOptions { read: BytesRead::default(), ..options.clone() };
+    let _line = ReadingLine::new(what, &trace_of(&args.recording), &options.read);
+    reads(&options)
 }
 
 fn asked_for(name: &str) -> Result<Generation, CliError> {

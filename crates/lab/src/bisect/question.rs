@@ -28,7 +28,7 @@ pub struct Claim {
 
 impl Question {
     /// Reads a metric's name, or a name, a comparison and a bound. `p50` to `p99.9` and `max` are wakeup latencies; bounds
-    /// of times have a unit or that of the metric.
+    /// of times have a unit, or that which the metric's name says.
     ///
     /// # Errors
     /// There is no name, or no bound behind the comparison.
@@ -48,6 +48,10 @@ impl Question {
         let metric = full_name(name.trim());
         if metric.is_empty() {
             return Err(bad(format!("'{text}' names no metric")));
+        }
+        let says_unit = metric == name.trim();
+        if !says_unit && bound.trim().parse::<f64>().is_ok_and(|number| number > 0.0) {
+            return Err(bad(format!("'{text}' does not say in what unit: ns, us, ms or s")));
         }
         let bound = read_bound(&metric, bound.trim());
         let bound = bound.ok_or_else(|| bad(format!("'{text}' has no bound that fits {metric}")))?;
@@ -117,6 +121,8 @@ mod tests {
         assert!(known.holds(2_000_001.0) && !known.holds(2e6));
         assert!(claim("max>=1s").holds(1e9) && !claim("max>=1s").holds(1e9 - 1.0));
         assert_eq!(claim("schbench_latency_us_p99 > 2ms").bound, 2000.0);
+        assert_eq!(claim("wakeup_latency_ns_p99 > 2000").bound, 2000.0);
+        assert_eq!(claim("p99 > 0").bound, 0.0);
         assert_eq!(claim("idle_share < 20%").bound, 0.2);
         assert!(claim("throughput < 470.5").holds(470.0));
         assert_eq!(claim("migrations_per_s>9/s").bound, 9.0);
@@ -132,6 +138,7 @@ mod tests {
             "p99 > ",
             "> 2ms",
             "p99 > fast",
+            "p99 > 2",
             "throughput > 2ms",
             "p99 > 2 parsec",
             "two words",

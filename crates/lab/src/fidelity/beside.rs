@@ -294,7 +294,7 @@ fn boot_and_verify(
     let folder = RunFolder::create(&place.0)?;
     let Some(kept) = run_and_keep(spec, &folder, stop)? else { return Ok(None) };
     folder.finish()?;
-    let options = VerifyOptions { machine: None, misses: 0, clock_hz: Some(1_000_000_000) };
+    let options = VerifyOptions { misses: 0, clock_hz: Some(1_000_000_000), ..VerifyOptions::default() };
     let agreement = verify(&place.0, generation, &options)?;
     let kinds = agreement.kinds.iter();
     let verified = kinds.fold((0, 0), |sum, (_, kind)| (sum.0 + kind.all.judged, sum.1 + kind.all.agree));
