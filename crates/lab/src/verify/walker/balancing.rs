@@ -185,8 +185,8 @@ impl Walker {
     }
 
     /// Nothing was moved: compares whether the stopper of the source is woken to push the running task. The queue is locked
-    /// when that is decided, so it is as it is now; of two CPUs that fail at the same time only one asks, and not always the
-    /// one that reports its pass first.
+    /// when that is decided, so it is as it is now; of two CPUs that fail at the same time only one asks, mostly but not always
+    /// the one that reports its pass first.
     fn judge_push(&mut self, record: &Record, shown: &Try) {
         let Some((source, imbalance)) = shown.source.zip(shown.imbalance) else { return };
         let finds = self.as_balancing_finds(record.time, mode_of(record), shown.cpu);
@@ -204,6 +204,10 @@ impl Walker {
         };
         let judged = Judged { record, kind: Kind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
         self.judge(judged, verdict, |_| [yes_no(model).to_string(), yes_no(kernel).to_string()]);
+        if kernel {
+            // It asks before it wakes the stopper: who fails in between finds that.
+            self.sched.force_push(source, Some(record.cpu));
+        }
     }
 
     /// Balancing wakes a CPU's stopper: it is to push that CPU's running task.

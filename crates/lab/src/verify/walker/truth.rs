@@ -282,13 +282,26 @@ impl Walker {
         )
     }
 
-    /// Whether a task is reported to be queued on `cpu` before event `until`, by code on another CPU.
+    /// Whether a task is reported to be queued on `cpu` before event `until`, by code on another CPU; or to be about to be, as the
+    /// running task is charged for it and the wakeup is reported later.
     fn queues_another_on(&self, cpu: Cpu, until: u64) -> bool {
+        let running = self.pid_of(self.sched.curr(cpu));
         let before = self.window.all().take_while(|record| record.number < until);
         before.filter(|record| record.cpu != cpu).any(|record| match &record.what {
             What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
+            What::Runtime { pid, .. } if *pid == running => self.wakes_next_on(record, cpu),
             _ => false,
         })
+    }
+
+    /// Whether the wakeup that `charge` is part of, if any, queues a task on `cpu`.
+    fn wakes_next_on(&self, charge: &Record, cpu: Cpu) -> bool {
+        let mut coming = self.window.on_cpu(charge.cpu).filter(|record| record.number > charge.number);
+        coming.find_map(|record| match &record.what {
+            What::Wakeup(wakeup) | What::WakeupNew(wakeup) => Some(wakeup.target_cpu == cpu),
+            What::Waking(_) | What::Switch(_) => Some(false),
+            _ => None,
+        }) == Some(true)
     }
 
     /// Whether another CPU is reported to charge `cpu`'s running task before event `until`, say to take something off its

@@ -484,7 +484,10 @@ impl Walker {
     fn advance_moves_clock(&mut self, record: &Record, cpu: Cpu) {
         let shown = self.recording.shows_weights || self.recording.traces_places || self.groups_hidden;
         let charged = self.cpus[record.cpu.index()].charged == Some(cpu);
-        if shown || charged || !self.is_fair(self.sched.curr(cpu)) {
+        let curr = self.sched.curr(cpu);
+        // What a task is charged that runs on the root queue itself is printed: what is moved for its affinity's sake leaves at the
+        // clock at which that was changed.
+        if shown || charged || !self.is_fair(curr) || self.sched.levels(curr).len() == 1 {
             return;
         }
         let Some(ahead) = self.clock_ahead(cpu) else { return };
