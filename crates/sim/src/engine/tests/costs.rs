@@ -123,6 +123,28 @@ fn whoever_queues_a_woken_task_pays_for_it() {
     pays("1", there);
 }
 
+/// A CPU that computes learns that it is to be preempted when the waker has queued the task: 300,000 ns after the wakeup, and
+/// 1,000,000 for the interrupt.
+#[test]
+fn a_waker_interrupts_another_cpu_when_it_has_queued_the_task() {
+    let waker = vec![run(3), Action::Wake(ThreadId(2)), run(2), Action::Exit];
+    let threads = vec![
+        (spec(0, "0"), waker),
+        (spec(-10, "1"), vec![Action::Wait, run(1), Action::Exit]),
+        (spec(19, "1"), vec![run(30), Action::Exit]),
+    ];
+    let costs = &[WAKING, &[("activate_ns", 300_000)]].concat();
+    let expected = "   4101211 0 waking 1002
+   4101211 0 wakeup 1002
+   5402211 1 switch 1003 1002
+   6401211 0 exit
+   6401211 0 switch 1001 0
+   6402311 1 exit
+   6402311 1 switch 1002 1003
+";
+    assert_eq!(events("v6.5", costing(2, costs), threads, Ns(2_203_000), Ns(7_000_000)), expected);
+}
+
 #[test]
 fn a_sleep_ends_after_its_slack_and_an_idle_cpu_has_to_wake() {
     let threads = vec![(spec(0, "0"), vec![Action::Sleep(Ns::from_ms(3)), run(1)])];
