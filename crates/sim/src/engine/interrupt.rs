@@ -17,23 +17,27 @@ impl Engine {
     }
 
     fn interrupt_all_marked(&mut self, here: Option<Cpu>) {
-        let mut marked = std::mem::take(&mut self.marked);
-        self.kernel.take_marked(&mut marked);
-        for cpu in marked.drain(..).filter(|&cpu| Some(cpu) != here) {
-            self.send(cpu, Interrupt::Resched);
-        }
-        self.marked = marked;
+        self.each_marked(here, |engine, cpu| engine.send(cpu, Interrupt::Resched));
     }
 
     /// A waker on `cpu` is queueing whom it woke: the interrupts go out when that is done (`resched_curr()` comes at the
     /// end of `ttwu_do_activate()`).
     pub(super) fn hold_marked(&mut self, cpu: Cpu) {
         if self.kernel.has_marked() {
-            let mut marked = std::mem::take(&mut self.marked);
-            self.kernel.take_marked(&mut marked);
-            self.cpus[cpu.index()].to_interrupt.extend(marked.drain(..).filter(|&marked| marked != cpu));
-            self.marked = marked;
+            self.each_marked(Some(cpu), |engine, marked| {
+                engine.cpus[cpu.index()].to_interrupt.push(marked);
+            });
         }
+    }
+
+    /// Takes the core's marks, and does something with each that is not of `here`.
+    fn each_marked(&mut self, here: Option<Cpu>, deal_with: impl Fn(&mut Engine, Cpu)) {
+        let mut marked = std::mem::take(&mut self.marked);
+        self.kernel.take_marked(&mut marked);
+        for cpu in marked.drain(..).filter(|&cpu| Some(cpu) != here) {
+            deal_with(self, cpu);
+        }
+        self.marked = marked;
     }
 
     /// The waker on `cpu` is done with queueing.
