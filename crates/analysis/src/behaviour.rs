@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, TaskState, Wakeup};
 
+use crate::statistics::standard_deviation;
 use crate::tracker::{Change, Departure, Doing, Entered, Left, Tracker};
 use crate::{Census, MissingEvents, Needs};
 
@@ -171,16 +172,12 @@ impl Course {
         if sleeps.len() < SLEEPS_TO_COMPARE {
             return false;
         }
-        let between = variance(sleeps.windows(2).map(|pair| pair[1].0.since(pair[0].0)));
-        variance(sleeps[1..].iter().map(|&(_, length)| length)) * 1.125 < between
+        let ns = |time: Ns| time.0 as f64;
+        let between = sleeps.windows(2).map(|pair| ns(pair[1].0.since(pair[0].0))).collect::<Vec<_>>();
+        let lengths = sleeps[1..].iter().map(|&(_, length)| ns(length)).collect::<Vec<_>>();
+        let spreads = standard_deviation(&lengths).zip(standard_deviation(&between));
+        spreads.is_some_and(|(lengths, between)| lengths.powi(2) * 1.125 < between.powi(2))
     }
-}
-
-/// In ns squared.
-fn variance(times: impl ExactSizeIterator<Item = Ns> + Clone) -> f64 {
-    let count = times.len() as f64;
-    let mean = times.clone().map(|time| time.0 as f64).sum::<f64>() / count;
-    times.map(|time| (time.0 as f64 - mean).powi(2)).sum::<f64>() / count
 }
 
 /// Takes events and gives what every task did.

@@ -46,6 +46,15 @@ fn se(bed: &Bed, task: TaskId) -> SeId {
     bed.scheduler.tasks[task.index()].se
 }
 
+fn new(bed: &mut Bed, task: TaskId) {
+    bed.scheduler.tasks[task.index()].is_new = true;
+}
+
+fn asleep(bed: &mut Bed, task: TaskId) {
+    let se = se(bed, task);
+    bed.scheduler.se_mut(se).sched_delayed = true;
+}
+
 fn root(bed: &Bed) -> CfsRqId {
     bed.scheduler.rqs[0].cfs
 }
@@ -191,11 +200,6 @@ fn woken_beside(
 /// To v6.18 whoever was woken last is preferred, but no new task, none that is asleep on its queue, and none of a throttled group.
 #[test]
 fn only_who_is_awake_and_may_run_is_preferred() {
-    let new = |bed: &mut Bed, task: TaskId| bed.scheduler.tasks[task.index()].is_new = true;
-    let asleep = |bed: &mut Bed, task: TaskId| {
-        let se = se(bed, task);
-        bed.scheduler.se_mut(se).sched_delayed = true;
-    };
     for kernel in ["v6.12+NEXT_BUDDY", "v6.18+NEXT_BUDDY"] {
         let preferred = |set: &dyn Fn(&mut Bed, TaskId)| woken_beside(kernel, ms(9), None, set).1;
         assert_eq!(preferred(&|_, _| {}), Some(1), "{kernel}");
@@ -252,11 +256,6 @@ fn a_waker_that_is_about_to_sleep_is_let() {
 /// Neither new tasks nor sleepers on their queue become preferred or preempt, but by a shorter request, and then unpreferred.
 #[test]
 fn who_never_preempts_is_not_preferred() {
-    let new = |bed: &mut Bed, task: TaskId| bed.scheduler.tasks[task.index()].is_new = true;
-    let asleep = |bed: &mut Bed, task: TaskId| {
-        let se = se(bed, task);
-        bed.scheduler.se_mut(se).sched_delayed = true;
-    };
     let shorter = |bed: &mut Bed, task: TaskId| bed.scheduler.force_slice(task, MS / 2);
     let test = |set: &dyn Fn(&mut Bed, TaskId)| woken_beside("v7.2+NEXT_BUDDY", ms(2), None, set);
     assert_eq!(test(&new), (PreemptReason::NewTask, None));

@@ -34,6 +34,9 @@ impl Walker {
 
     /// Before an event: ticks whose interrupts have ended by then.
     pub(in super::super) fn end_ticks(&mut self, record: &Record) {
+        if self.silent_ticks.is_none() {
+            return;
+        }
         for cpu in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
             let info = &self.cpus[cpu.index()];
             let ended = if cpu == record.cpu {
