@@ -234,7 +234,7 @@ impl Walker {
         let prev = self.sched.task(open.task).cpu();
         if self.sched.curr(prev) != open.task {
             let selects = open.kind == Asked::Wakeup && !open.is_leaving();
-            if open.instants == 0 && selects && !open.shown {
+            if open.instants == 0 && selects && !self.selection_shown {
                 let waker = self.sched.curr(open.here);
                 self.sched.record_wakee(waker, open.task);
             }
