@@ -322,6 +322,7 @@ impl Walker {
             self.learn_session_queue(probe);
         }
         let was_pending = self.sched.need_resched(record.cpu);
+        self.attach_elsewhere(&record);
         self.attach_before(&record);
         self.settle_returned(&record);
         if !precedes_requeue(&record.what) {

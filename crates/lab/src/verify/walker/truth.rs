@@ -38,6 +38,8 @@ impl Walker {
                     return probe.unsigned(Key::Vruntime).map(Vruntime);
                 }
                 What::Migrate { .. } | What::Runtime { .. } => return None,
+                // It may have left since: a sleeper goes without a word when it is picked, and comes back elsewhere.
+                What::Waking(_) if self.sched.is_delayed(task) => return None,
                 // It goes on in another group, on another time line, or is put back as another's policy has it.
                 What::Probe(probe) if matches!(probe.at, At::MoveGroup | At::SetScheduler) && !runs => {
                     return None;
@@ -357,6 +359,7 @@ impl Walker {
         match next.flags.as_bytes().get(1)? {
             b'n' if !self.rules.lazy_flag => Some(false),
             _ if pending && self.is_queued_on_from_elsewhere(cpu, next.number) => None,
+            _ if pending && self.is_charged_from_elsewhere(cpu, next.number) => None,
             _ => Some(pending),
         }
     }

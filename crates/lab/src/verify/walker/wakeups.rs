@@ -1,6 +1,6 @@
 //! Wakeups and moves between queues.
 
-use fairlab_event::{Comm, Cpu, Pid, Prio, Wakeup};
+use fairlab_event::{Comm, Cpu, Ns, Pid, Prio, Wakeup};
 use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{TaskId, Vruntime};
@@ -163,6 +163,32 @@ impl Walker {
             }
             _ => self.attach_detached(record, cpu),
         }
+    }
+
+    /// Before an event: what code on other CPUs has taken off queues is on another by now, unless those report more of that. A CPU
+    /// that balances in a soft interrupt may report nothing else for long.
+    pub(super) fn attach_elsewhere(&mut self, record: &Record) {
+        for by in (0..self.cpus.len()).map(|index| Cpu(index as u32)).filter(|&by| by != record.cpu) {
+            let info = &self.cpus[by.index()];
+            let time = Ns(info.reported.0 + ATTACHED_AFTER.0);
+            if info.detached.is_empty() || time > record.time || self.moves_on(by) {
+                continue;
+            }
+            let attached = Record { time, cpu: by, what: What::Other, ..record.clone() };
+            self.attach_detached(&attached, by);
+            self.look_again(by, time, None);
+        }
+    }
+
+    /// Whether the next that `cpu` reports is part of moving what its code has taken off queues.
+    fn moves_on(&self, cpu: Cpu) -> bool {
+        let next = self.window.on_cpu(cpu).next();
+        next.filter(|next| contexts(next) == self.cpus[cpu.index()].detached_in).is_some_and(|next| {
+            matches!(
+                next.what,
+                What::Migrate { .. } | What::Runtime { .. } | What::Probe(_) | What::OtherProbe
+            )
+        })
     }
 
     /// Where what code on `cpu` has taken off queues will be queued.
@@ -527,6 +553,10 @@ impl Walker {
         since.map(|&(minimum, _)| here.plus(moved.vruntime.minus(minimum))).collect()
     }
 }
+
+/// So long after code has taken a task off a queue it is on the other: where that charges a running task, it does so 1.0 to 22 us
+/// later in recordings, half of 558 times within 2.3 us.
+const ATTACHED_AFTER: Ns = Ns(2_000);
 
 /// A decision as the kernel took it where the model decided otherwise.
 pub(super) fn decision_for(preempt: bool) -> PreemptDecision {

@@ -167,7 +167,7 @@ impl Walker {
     }
 
     /// Code on `here` has changed a queue: other CPUs that look find another state.
-    fn look_again(&mut self, here: Cpu, time: Ns, change: Option<(Cpu, Ns)>) {
+    pub(in super::super) fn look_again(&mut self, here: Cpu, time: Ns, change: Option<(Cpu, Ns)>) {
         for index in 0..self.cpus.len() {
             let Some(mut looking) = self.cpus[index].looking.take() else { continue };
             let starts_late = looking.report.1.since(time) > LOOKS_MAX;
