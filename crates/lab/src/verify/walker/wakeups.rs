@@ -311,6 +311,8 @@ impl Walker {
         // Where the task was queued already, accounting came with the test, after it had looked for a pending reschedule.
         let charged_by_test = was_queued && charged_at > began;
         let asked_by_test = pending_at_test == Some(false);
+        let asked_by_charge = (charged_by_test && !pending_before && self.sched.need_resched(target))
+            .then(|| self.sched.need_resched_at_once(target));
         if asked || set_meanwhile || asked_by_test || (charged_by_test && !pending_before) {
             self.sched.force_need_resched(target, false, false);
         }
@@ -331,8 +333,8 @@ impl Walker {
             let was_pending = self.sched.need_resched(target);
             self.charge_for_test(record, task, target);
             // Whether one is pending was asked before that charge, and flags do not tell the two apart.
-            let charge_asks = !was_pending && self.sched.need_resched(target);
-            let at_once = self.sched.need_resched_at_once(target);
+            let charge_asks = asked_by_charge.is_some() || (!was_pending && self.sched.need_resched(target));
+            let at_once = asked_by_charge.unwrap_or_else(|| self.sched.need_resched_at_once(target));
             if charge_asks {
                 self.sched.force_need_resched(target, false, false);
             }
