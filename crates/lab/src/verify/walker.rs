@@ -41,7 +41,7 @@ use fairlab_kernel::generation::behaviour::Placement;
 use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology};
 
-use super::probe::At;
+use super::probe::{At, Probe};
 use super::record::{Record, What};
 use super::recording::Recording;
 use super::tally::Tally;
@@ -472,7 +472,9 @@ impl Walker {
             let curr = self.sched.curr(record.cpu);
             self.kept_running(record, curr);
         }
-        if !set_now {
+        // One that was pending lazily is now so at once.
+        let asks_here = |probe: &Probe| probe.at == At::Resched && probe.cpu() == Some(record.cpu);
+        if !set_now && !matches!(&record.what, What::Probe(probe) if asks_here(probe)) {
             let (at_once, lazy) = self.rules.pending(record);
             self.sched.force_need_resched(record.cpu, at_once, lazy);
         }
