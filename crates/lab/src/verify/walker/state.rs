@@ -203,8 +203,8 @@ pub(super) struct CpuInfo {
     /// Its running task, which the core has sleeping on the queue and the kernel not, once it has switched; and whether what
     /// that rests on was known.
     pub leaves_by_switch: Option<(TaskId, bool)>,
-    /// The sleeper that leaves its queue in the test for preemption of a task that code on this CPU is waking.
-    pub leaves_in_test: Option<TaskId>,
+    /// Sleepers that leave their queue in the test for preemption of a task that code on this CPU is waking.
+    pub leaves_in_test: Vec<TaskId>,
     /// The task that code on this CPU is waking.
     pub waking: Option<Pid>,
     /// Tasks that code on this CPU has taken off a queue and not yet put on another, each with the event of that.

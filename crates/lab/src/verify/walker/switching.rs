@@ -275,7 +275,7 @@ impl Walker {
         let by = &mut self.cpus[record.cpu.index()];
         if by.sleep_ended.is_some() {
             // It leaves in the test for preemption of a task that is queued before that.
-            by.leaves_in_test = Some(task);
+            by.leaves_in_test.push(task);
             return;
         }
         self.leave_unpicked(task);
@@ -293,7 +293,7 @@ impl Walker {
 
     /// A woken task has been queued, and the test for its preemption is to come: sleepers that would win it leave before.
     pub(super) fn leave_in_test(&mut self, by: Cpu) {
-        if let Some(task) = self.cpus[by.index()].leaves_in_test.take() {
+        for task in std::mem::take(&mut self.cpus[by.index()].leaves_in_test) {
             self.leave_unpicked(task);
         }
     }
