@@ -37,6 +37,17 @@ fn make_on(
     probes: bool,
 ) -> PathBuf {
     let machine = Machine { topology, ..Machine::preset("laptop8").expect("a preset") };
+    make_with(machine, path, name, workload, duration, probes)
+}
+
+fn make_with(
+    machine: Machine,
+    path: &Path,
+    name: &str,
+    workload: &[&str],
+    duration: Ns,
+    probes: bool,
+) -> PathBuf {
     let experiment = Experiment {
         real_kernels: Vec::new(),
         kernels: vec![kernel(name)],
@@ -127,6 +138,49 @@ fn a_made_trace_agrees_with_its_own_kernel() {
         ("balance", 5),
     ];
     assert_judged(&judged, &least);
+}
+
+/// Four CPUs of an emulator, where code takes long: what happens between two events of a CPU is seen by others.
+fn on_four(kernel: &str, workload: &[&str], duration: Ns, probes: bool) -> Agreement {
+    let label = format!("fairlab-{}-four-{}-{kernel}-{probes}", std::process::id(), workload[0]);
+    let path = std::env::temp_dir().join(label);
+    let machine = fairlab_lab::machines::find("emulated:1x4x1").expect("a machine");
+    let made = make_with(machine, &path, kernel, workload, duration, probes);
+    let agreement = agreement(&made, kernel);
+    std::fs::remove_dir_all(&path).expect("removed");
+    agreement
+}
+
+fn assert_no_miss(agreement: &Agreement, least: &[(Kind, u64)]) {
+    for &(kind, least) in least {
+        let (of, misses) = missed(agreement, kind);
+        assert!(of >= least && misses == 0, "{misses} of {of} {}: {:#?}", kind.name(), agreement.misses);
+    }
+}
+
+/// A CPU that balances in its soft interrupt reports nothing until its next tick, and others wake tasks there, or take the task on,
+/// meanwhile. A task that is woken where it slept is charged with the test for its preemption, which may ask for the reschedule, and
+/// so may the charge of a CPU that takes a task, before the tick shows its flag.
+#[test]
+fn what_other_cpus_do_between_two_events_of_one_is_told_apart() {
+    let schbench = ["schbench", "-m", "2", "-t", "4", "-r", "2"];
+    let least =
+        [(Kind::Placement, 100), (Kind::Pick, 200), (Kind::WakeupPreempt, 60), (Kind::TickPreempt, 500)];
+    assert_no_miss(&on_four("debian-6.12", &schbench, Ns::from_ms(1000), false), &least);
+    let hackbench = ["hackbench", "-g", "2", "-f", "4", "-l", "3000"];
+    let least =
+        [(Kind::Placement, 1000), (Kind::Pick, 1000), (Kind::WakeupPreempt, 800), (Kind::TickPreempt, 50)];
+    assert_no_miss(&on_four("debian-6.12", &hackbench, Ns::from_ms(200), false), &least);
+}
+
+/// Whom a task has woken last is noted once, where the probe shows the selection: how often it has woken others keeps it apart from
+/// whom it wakes. A reschedule that was pending lazily is so at once as the timer that ends a slice asks for it.
+#[test]
+fn probes_show_wakers_that_wake_many_and_reschedules_that_do_not_wait() {
+    let hackbench = ["hackbench", "-g", "2", "-f", "4", "-l", "3000"];
+    let least = [(Kind::WakeupCpu, 500), (Kind::WakeupPreempt, 300)];
+    assert_no_miss(&on_four("debian-6.12", &hackbench, Ns::from_ms(40), true), &least);
+    assert_no_miss(&on_four("debian-7.2", &hackbench, Ns::from_ms(110), true), &least);
 }
 
 /// Without probes: what is printed of a task that leaves its queue late, or is woken on it, tells that it slept there.
