@@ -9,7 +9,7 @@ use crate::balance::blocked::BlockedUpdate;
 use crate::balance::detach::Pull;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
-use crate::balance::rules::NewidleChance;
+use crate::balance::rules::{NewidleChance, PushFailures};
 use crate::balance::statistics::SgLbStats;
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
@@ -282,6 +282,18 @@ impl Scheduler {
     /// The stopper of `source` has been asked to push a task to that CPU, or is done.
     pub fn force_push(&mut self, source: Cpu, dest: Option<Cpu>) {
         self.balance.cpus[source.index()].push_cpu = dest;
+    }
+
+    /// The stopper of `source` pushes a task to `dest`, as it was asked to: whoever asked has set the failures so that the task's heat
+    /// does not keep it, to v5.12.
+    pub fn force_push_failures(&mut self, source: Cpu, dest: Cpu) {
+        let level = self.domains.domains_of(dest).iter().position(|sd| sd.span.contains(source));
+        if let Some(level) =
+            level.filter(|_| self.generation.balance.push_failures == PushFailures::SetToForce)
+        {
+            let failures = self.domain(dest, level).cache_nice_tries + 1;
+            self.force_balance_failures(dest, level, failures);
+        }
     }
 
     /// Whether chance decides which levels new-idle balancing looks at (33cf66d88306).

@@ -260,7 +260,10 @@ impl Walker {
         Batch { otherwise, why_not, ..Batch::new(source, dest, model) }
     }
 
-    fn push_of(&self, record: &Record, source: Cpu, dest: Cpu) -> Batch {
+    fn push_of(&mut self, record: &Record, source: Cpu, dest: Cpu) -> Batch {
+        if !self.cpus[record.cpu.index()].balancing.pushes {
+            self.sched.force_push_failures(source, dest);
+        }
         let finds = self.as_balancing_finds(record.time, mode_of(record), source);
         let model = finds.decide_push_to(source, dest).into_iter().collect();
         let why_not = (!self.cpus[source.index()].queue_known).then_some("queue not known");
