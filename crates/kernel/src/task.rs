@@ -130,6 +130,8 @@ pub struct Task {
     pub(crate) newer: Option<TaskId>,
     pub(crate) older: Option<TaskId>,
     pub(crate) recent_used_cpu: Cpu,
+    /// The NUMA node where most of its memory was found to be (`numa_preferred_nid`).
+    pub(crate) preferred_node: Option<u32>,
     /// How often it wakes another task than last time, halved every second (`record_wakee()`).
     pub(crate) wakee_flips: u32,
     pub(crate) last_wakee: Option<TaskId>,
@@ -169,6 +171,7 @@ impl Task {
             is_new: false,
             woken_sync: false,
             recent_used_cpu: cpu,
+            preferred_node: None,
             wakee_flips: 0,
             wakee_flip_decay: Ns::ZERO,
             last_wakee: None,

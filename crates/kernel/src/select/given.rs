@@ -51,6 +51,16 @@ impl Scheduler {
         self.tasks[task.index()].per_cpu_kthread = is_bound;
     }
 
+    /// The node that a task prefers, as NUMA balancing has found, which the core does not do.
+    pub fn force_preferred_node(&mut self, task: TaskId, node: Option<u32>) {
+        self.tasks[task.index()].preferred_node = node;
+    }
+
+    /// The same, as it was told.
+    pub fn preferred_node(&self, task: TaskId) -> Option<u32> {
+        self.tasks[task.index()].preferred_node
+    }
+
     /// How often a task has woken another than last time.
     pub fn force_wakee_flips(&mut self, task: TaskId, flips: u32) {
         self.tasks[task.index()].wakee_flips = flips;

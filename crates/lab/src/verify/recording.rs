@@ -96,6 +96,8 @@ pub(crate) struct TaskAverages {
     pub charged: Option<u64>,
     /// How long it had run in all, ns.
     pub run_time: Option<u64>,
+    /// The NUMA node that it preferred.
+    pub preferred_node: Option<u32>,
     pub averages: RecordedAverages,
 }
 
@@ -371,6 +373,7 @@ fn averages(text: &str) -> Vec<TaskAverages> {
                 computed: 0,
                 charged: None,
                 run_time: None,
+                preferred_node: None,
                 averages,
             }));
             continue;
@@ -392,6 +395,7 @@ impl TaskAverages {
             self.run_time = nanoseconds(value);
             return;
         }
+        // -1 where there is none.
         let Ok(value) = value.parse::<u64>() else { return };
         let estimate = u32::try_from(value).unwrap_or(0);
         let averages = &mut self.averages;
@@ -403,6 +407,7 @@ impl TaskAverages {
             "se.avg.runnable_sum" => averages.sums.get_or_insert_default()[1] = value,
             "se.avg.util_sum" => averages.sums.get_or_insert_default()[2] = value,
             "se.avg.last_update_time" => self.computed = value,
+            "numa_preferred_nid" => self.preferred_node = u32::try_from(value).ok(),
             "se.avg.util_est.enqueued" => averages.estimates[0] = estimate,
             "se.avg.util_est.ewma" | "se.avg.util_est" => averages.estimates[1] = estimate,
             _ => {}
@@ -458,10 +463,11 @@ mod tests {
         assert_eq!((tasks[0].tid, tasks[0].nice, tasks[0].policy), (Pid(7), -20, 3));
         assert!(tasks[0].kthread && tasks[0].cgroup == "/a");
         let printed = "=== tid 7 pid 6\nname (7, #threads: 1)\nse.exec_start : 1.000099\nse.avg.load_avg   :   12\n\
-            se.avg.last_update_time : 99\nse.avg.util_est.ewma : 5\n=== tid 8 pid 8\n";
+            se.avg.last_update_time : 99\nse.avg.util_est.ewma : 5\nnuma_preferred_nid : 1\n=== tid 8 pid 8\nnuma_preferred_nid : -1\n";
         let found = averages(printed);
         assert_eq!((found.len(), found[0].tid, found[0].computed), (2, Pid(7), 99));
         assert_eq!((found[0].charged, found[1].charged), (Some(1_000_099), None));
+        assert_eq!((found[0].preferred_node, found[1].preferred_node), (Some(1), None));
         assert_eq!((found[0].averages.load, found[0].averages.estimates), (12, [0, 5]));
         let listed =
             "#path\n/\t1\t-\t-\t-\t(rest)\n/c/x\t127\t100\tmax 100000\t1\t-\n/q\t9\t100\t6000 20000\t0\t-\n";

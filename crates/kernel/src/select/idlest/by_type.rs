@@ -43,7 +43,7 @@ const NUMA_IMBALANCE_MIN: u32 = 2;
 impl Scheduler {
     /// Kernel: `find_idlest_group()`, kernel/sched/fair.c, from v5.5 (57abff067a08); from v6.10
     /// `sched_balance_find_dst_group()`.
-    /// Departs: no NUMA balancing, so that no task prefers a node.
+    /// Departs: no NUMA balancing: a task prefers the node that it is told to.
     pub(super) fn idlest_group_by_type(
         &self,
         domain: DomainId,
@@ -69,7 +69,10 @@ impl Scheduler {
         let stays = match here.room.cmp(&there.room) {
             std::cmp::Ordering::Less => true,
             std::cmp::Ordering::Greater => false,
-            std::cmp::Ordering::Equal => self.stays_local(domain, seeker, local_group, &here, &there),
+            std::cmp::Ordering::Equal => match self.stays_preferred(domain, seeker, this_cpu, group, &here) {
+                Some(stays) => stays,
+                None => self.stays_local(domain, seeker, local_group, &here, &there),
+            },
         };
         (!stays).then_some(group)
     }
@@ -96,6 +99,23 @@ impl Scheduler {
             }
             Room::Spare => idlest.idle_cpus < group.idle_cpus,
         }
+    }
+
+    /// Whether a task that prefers one of two nodes with CPUs to spare stays in its local one.
+    fn stays_preferred(
+        &self,
+        domain: DomainId,
+        seeker: Seeker,
+        this_cpu: Cpu,
+        idlest: SchedGroupId,
+        here: &GroupStats,
+    ) -> Option<bool> {
+        let numa = self.domains.domain(domain).flags.has(SdFlags::NUMA);
+        let chooses = numa && matches!(here.room, Room::Spare);
+        let preferred = self.tasks[seeker.wakee.task.index()].preferred_node.filter(|_| chooses)?;
+        let is_in = |cpu: Cpu| self.topology.place(cpu).node == preferred;
+        let there = self.domains.group(idlest).span.lowest();
+        is_in(this_cpu).then_some(true).or(there.filter(|&cpu| is_in(cpu)).map(|_| false))
     }
 
     /// Whether the task stays in its local group, which has about as much room as the idlest other one.
@@ -354,6 +374,27 @@ mod tests {
         assert_eq!([2, 3].map(|tasks| stays("v5.18", (tasks, 4), 8)), [true, false], "imb_numa_nr");
         assert_eq!([2, 3].map(|tasks| stays("v6.6", (tasks, 6), 8)), [true, false]);
         assert_eq!([6, 5].map(|idle| stays("v6.6", (2, idle), 8)), [true, false], "a small difference");
+    }
+
+    #[test]
+    fn between_nodes_with_cpus_to_spare_a_task_goes_to_the_one_that_it_prefers() {
+        let (mut bed, seeker) = machine("v6.6");
+        let (nodes, cores) = (level(&bed, 2), level(&bed, 1));
+        let groups = bed.scheduler.domains.groups(nodes).collect::<Vec<_>>();
+        let local = bed.scheduler.domains.local_group(nodes);
+        let other = groups.into_iter().find(|&group| group != local).expect("another node");
+        let mut stays = |domain, node, room| {
+            bed.scheduler.force_preferred_node(seeker.wakee.task, node);
+            let here = GroupStats { room, ..SPARE };
+            bed.scheduler.stays_preferred(domain, seeker, Cpu(0), other, &here)
+        };
+        let there = 1;
+        assert_eq!(stays(nodes, Some(0), Room::Spare), Some(true));
+        assert_eq!(stays(nodes, Some(there), Room::Spare), Some(false));
+        assert_eq!(stays(nodes, Some(7), Room::Spare), None, "it is neither");
+        assert_eq!(stays(nodes, None, Room::Spare), None);
+        assert_eq!(stays(nodes, Some(there), Room::Overloaded), None, "loads decide");
+        assert_eq!(stays(cores, Some(0), Room::Spare), None, "within a node");
     }
 
     #[test]

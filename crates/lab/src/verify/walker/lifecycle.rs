@@ -41,6 +41,8 @@ impl Walker {
         if let Some(request) = self.sched.own_request(parent) {
             self.sched.force_slice(child, request.0);
         }
+        // Threads and who shares memory until it execs; nothing tells of another that it has memory of its own.
+        self.sched.force_preferred_node(child, self.sched.preferred_node(parent));
     }
 
     pub(super) fn on_fork(&mut self, record: &Record, parent: Pid, child: Pid, comm: Comm) {

@@ -319,6 +319,11 @@ impl Walker {
         if open.kind == Asked::Fork && !open.usage_shown {
             self.ask_nearby(open, &mut decisions);
         }
+        if let Some(node) = self.sched.preferred_node(open.task).filter(|_| open.kind == Asked::Fork) {
+            self.sched.force_preferred_node(open.task, None);
+            decisions.push(self.sched.select_task_rq(open.task, open.here, kind));
+            self.sched.force_preferred_node(open.task, Some(node));
+        }
         if open.kind == Asked::Wakeup && !self.overutilized_known {
             let told = self.sched.overutilized();
             self.sched.force_overutilized(!told);

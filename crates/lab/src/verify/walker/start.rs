@@ -88,6 +88,8 @@ impl Walker {
         }
         self.sched.force_allowed(id, allowed);
         self.sched.force_per_cpu_kthread(id, bound);
+        let averages = self.recording.averages.iter().find(|line| line.tid == pid);
+        self.sched.force_preferred_node(id, averages.and_then(|line| line.preferred_node));
         match policy {
             SCHED_BATCH => self.sched.force_nice(id, prio.nice().unwrap_or(0), Policy::Batch),
             SCHED_IDLE => self.sched.force_nice(id, prio.nice().unwrap_or(0), Policy::Idle),
