@@ -82,6 +82,15 @@ const KEPT: [(&str, &str, &str); 4] = [
          boots if that is higher, which chance alone moves by 15 %. Each kernel is booted three times under each workload, which \
          then starts up to 100 ms later, as the seed has it; of the model there are 27 runs, which begin on the CPUs on which \
          those began. Compared are means.\n\n\
+         What a change of the kernel does is the difference between two of them, so the last table compares differences: each metric \
+         from one kernel to the next, and from the first to the last, booted and modelled, as ratios of geometric means with their \
+         95 % intervals. Whether a side falls, rises or stays (within 1 %) is told as in every comparison \
+         ([statistics.md](statistics.md)): runs do not pair, all contrasts of a side are one family. Three boots against three see \
+         only what is large beside their scatter, and they differ in nothing but when the workload starts: what another build of \
+         the guest would change is in no interval. *same*: the model goes the same way for sure; *opposite*; *missed*: one of the \
+         two moves for sure, the other does not. *off* is the factor, less 1, between the two ratios; it is said beside that of \
+         a model that knows of no change. Waits shorter than a millisecond under both kernels are the cost of the kernel's own work, which is \
+         measured for each kernel: that they change alike says little about the scheduler.\n\n\
          What is compared must not hang on the first moments. A workload begins with a process that has not woken many others \
          lately. Tasks of `weights` and `nice` begin together once all are in their groups: on a real kernel the first write into a \
          group waits for tens of ms. Periods of `periodic` are 10, 10.37 and 10.74 ms: three tasks that always wake up at once move \

@@ -1,6 +1,7 @@
 //! `fairlab fidelity`: how well the model agrees with a whole collection of recordings.
 
 mod beside;
+mod contrast;
 
 use std::fs;
 use std::path::Path;

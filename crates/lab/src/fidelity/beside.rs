@@ -5,6 +5,8 @@
 //!
 //! Must not know: how a kernel is booted, how the answer is shown.
 
+mod contrast;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::{env, fs};
@@ -17,6 +19,8 @@ use crate::boot::{Kept, QemuKernel, QemuSpec, run_and_keep};
 use crate::machines::{emulated_hardware, emulated_machine};
 use crate::verify::{VerifyOptions, verify};
 use crate::{LabError, Progress, RunFolder, RunResult, RunSpec, run, workers};
+
+pub use contrast::{Change, Contrast, Direction, Predicted, Seen, contrasts, predicted};
 
 /// A booted kernel and its generation.
 const KERNELS: [(&str, &str); 4] = [
@@ -138,31 +142,43 @@ pub struct Pair {
     pub metric: String,
     /// How it is judged.
     pub measure: Measure,
-    /// On the booted kernel.
-    pub booted: Spread,
+    /// On the booted kernel, a value each run.
+    pub booted: Runs,
     /// On the modelled one.
-    pub modelled: Spread,
+    pub modelled: Runs,
     /// How far the mean of the modelled is off the mean of the booted.
     pub error: f64,
 }
 
-/// A metric of several runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// The mean of all.
-    pub mean: f64,
-    /// The least.
-    pub least: f64,
-    /// The greatest.
-    pub greatest: f64,
-}
+/// A metric of several runs, at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Runs(Vec<f64>);
 
-impl Spread {
-    /// The spread of a metric; `None` if no run has it.
-    fn of(metric: &str, runs: &[RunResult]) -> Option<Spread> {
+impl Runs {
+    /// The values of a metric; `None` if no run has it.
+    fn of(metric: &str, runs: &[RunResult]) -> Option<Runs> {
         let values: Vec<f64> = runs.iter().filter_map(|run| run.metric(metric)).collect();
-        let fold = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
-        Some(Spread { mean: mean(&values), least: fold(f64::min)?, greatest: fold(f64::max)? })
+        (!values.is_empty()).then_some(Runs(values))
+    }
+
+    /// The value of each run.
+    pub fn values(&self) -> &[f64] {
+        &self.0
+    }
+
+    /// The mean of all.
+    pub fn mean(&self) -> f64 {
+        mean(&self.0)
+    }
+
+    /// The least.
+    pub fn least(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The greatest.
+    pub fn greatest(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 }
 
@@ -305,8 +321,8 @@ fn pairs(real: &[RunResult], runs: &[RunResult], run: Run) -> Vec<Pair> {
     let names = real.first().map_or(&[][..], |first| &first.metrics);
     let pair = |(metric, _): &(String, f64)| {
         let measure = Measure::of(metric)?;
-        let (booted, modelled) = (Spread::of(metric, real)?, Spread::of(metric, runs)?);
-        let error = measure.error(booted.mean, modelled.mean, run);
+        let (booted, modelled) = (Runs::of(metric, real)?, Runs::of(metric, runs)?);
+        let error = measure.error(booted.mean(), modelled.mean(), run);
         Some(Pair { metric: metric.clone(), measure, booted, modelled, error })
     };
     names.iter().filter_map(pair).collect()
@@ -315,8 +331,8 @@ fn pairs(real: &[RunResult], runs: &[RunResult], run: Run) -> Vec<Pair> {
 /// The errors of all workloads on all kernels, by measure.
 pub fn summaries(all: &[Beside]) -> Vec<Summary> {
     let error = |pair: &Pair, measure: Measure| match measure {
-        Measure::LongWait if pair.measure == Measure::Wait && pair.booted.mean >= LONG_WAIT_NS => {
-            Some(long_wait_error(pair.booted.mean, pair.modelled.mean))
+        Measure::LongWait if pair.measure == Measure::Wait && pair.booted.mean() >= LONG_WAIT_NS => {
+            Some(long_wait_error(pair.booted.mean(), pair.modelled.mean()))
         }
         _ => (pair.measure == measure).then_some(pair.error),
     };

@@ -1,10 +1,12 @@
 //! `fairlab fidelity --booted`: whole runs of booted and of modelled kernels, side by side.
 
-use fairlab_lab::fidelity::beside::{BOOTS, Beside, Measure, Pair, SEEDS, Spread, side_by_side, summaries};
+use fairlab_lab::fidelity::beside::{
+    BOOTS, Beside, Contrast, Measure, Pair, Runs, SEEDS, contrasts, side_by_side, summaries,
+};
 use fairlab_lab::fidelity::page;
 use serde_json::{Value, json};
 
-use super::{read_page, write};
+use super::{contrast, read_page, write};
 use crate::args::{FidelityArgs, Format};
 use crate::error::CliError;
 use crate::numbers::metric;
@@ -20,29 +22,30 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     let all = side_by_side(only, jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
     let Some(all) = all else { return Err(CliError::Interrupted) };
+    let changes = contrasts(&all);
     if let (Some(path), Some(text)) = (&args.page, page) {
-        write(path, &page::replace(&text, &args.part, &markdown(&all))?)?;
+        write(path, &page::replace(&text, &args.part, &markdown(&all, &changes))?)?;
     }
     match args.format {
-        Format::Text => output::print(&text(&all)),
-        Format::Json => output::print_json(&to_json(&all)),
+        Format::Text => output::print(&text(&all, &changes)),
+        Format::Json => output::print_json(&to_json(&all, &changes)),
     }
 }
 
-fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
 /// The cells of one metric: booted, modelled, how far apart.
 fn cells(pair: &Pair) -> [String; 6] {
     let value = |value: f64| metric(&pair.metric, value).trim().to_string();
-    let ends = |spread: Spread| format!("{} to {}", value(spread.least), value(spread.greatest));
+    let ends = |runs: &Runs| format!("{} to {}", value(runs.least()), value(runs.greatest()));
     [
         pair.metric.clone(),
-        value(pair.booted.mean),
-        ends(pair.booted),
-        value(pair.modelled.mean),
-        ends(pair.modelled),
+        value(pair.booted.mean()),
+        ends(&pair.booted),
+        value(pair.modelled.mean()),
+        ends(&pair.modelled),
         percent(pair.error),
     ]
 }
@@ -62,7 +65,7 @@ fn closing(all: &[Beside]) -> Vec<String> {
     lines.collect()
 }
 
-fn text(all: &[Beside]) -> String {
+fn text(all: &[Beside], changes: &[Contrast]) -> String {
     let mut rows = Vec::new();
     for beside in all {
         for (number, pair) in beside.pairs.iter().enumerate() {
@@ -83,12 +86,18 @@ fn text(all: &[Beside]) -> String {
             beside.kernel, beside.workload, beside.release
         );
     }
-    text.push('\n');
-    text + &closing(all).join("\n") + "\n"
+    if !changes.is_empty() {
+        let header = contrast::header();
+        let rows = changes.iter().map(|change| contrast::cells(change).to_vec()).collect::<Vec<_>>();
+        text += &format!("\n{}", output::table(&header.each_ref().map(String::as_str), &rows));
+    }
+    let lines = [closing(all), contrast::closing(changes)].concat();
+    text + "\n" + &lines.join("\n") + "\n"
 }
 
-fn markdown(all: &[Beside]) -> String {
-    let mut text = closing(all).iter().map(|line| format!("* {line}\n")).collect::<String>();
+fn markdown(all: &[Beside], changes: &[Contrast]) -> String {
+    let lines = [closing(all), contrast::closing(changes)].concat();
+    let mut text = lines.iter().map(|line| format!("* {line}\n")).collect::<String>();
     text += &format!(
         "\n| kernel | workload | metric | booted | of {BOOTS} boots | modelled | of {SEEDS} seeds | error |\n\
          |---|---|---|---:|---|---:|---|---:|\n"
@@ -106,19 +115,24 @@ fn markdown(all: &[Beside]) -> String {
             beside.kernel, beside.release, beside.command
         );
     }
+    if !changes.is_empty() {
+        text += &format!("\n{}", contrast::markdown(changes));
+    }
     text
 }
 
-fn to_json(all: &[Beside]) -> Value {
+fn to_json(all: &[Beside], changes: &[Contrast]) -> Value {
     let pair = |pair: &Pair| {
         json!({
             "metric": pair.metric,
-            "booted": pair.booted.mean,
-            "booted_low": pair.booted.least,
-            "booted_high": pair.booted.greatest,
-            "modelled": pair.modelled.mean,
-            "low": pair.modelled.least,
-            "high": pair.modelled.greatest,
+            "booted": pair.booted.mean(),
+            "booted_low": pair.booted.least(),
+            "booted_high": pair.booted.greatest(),
+            "booted_runs": pair.booted.values(),
+            "modelled": pair.modelled.mean(),
+            "low": pair.modelled.least(),
+            "high": pair.modelled.greatest(),
+            "modelled_runs": pair.modelled.values(),
             "error": pair.error,
             "bar": Measure::bar(pair.measure),
         })
@@ -146,5 +160,7 @@ fn to_json(all: &[Beside]) -> Value {
         "schema": "fairlab/fidelity-booted/1",
         "runs": all.iter().map(beside).collect::<Vec<_>>(),
         "summary": summary.collect::<Vec<_>>(),
+        "changes": contrast::to_json(changes),
+        "changes_summary": contrast::summary_json(changes),
     })
 }

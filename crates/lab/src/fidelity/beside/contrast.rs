@@ -1,0 +1,347 @@
+//! Whether the model predicts what a change of the kernel does: the difference between two booted kernels beside the
+//! difference between the two modelled ones.
+//!
+//! Numbers of one kernel may be right while the change is not, and the other way round: a cost that is wrong alike on both
+//! kernels cancels out.
+//!
+//! Must not know: how runs were made, how the answer is shown.
+
+use fairlab_analysis::statistics::{
+    Better, Estimate, FALSE_DISCOVERY_RATE, MARGIN, Verdict, adjusted, judge, median, unpaired,
+};
+
+use super::{Beside, KERNELS, LONG_WAIT_NS, Measure, Pair, Runs};
+
+/// Which way a metric goes from one kernel to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It falls, for sure.
+    Falls,
+    /// It rises, for sure.
+    Rises,
+    /// It stays within the margin ([`MARGIN`]), for sure.
+    Stays,
+    /// The runs allow more than one of these.
+    Unsure,
+}
+
+impl Direction {
+    /// The word in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Falls => "falls",
+            Direction::Rises => "rises",
+            Direction::Stays => "stays",
+            Direction::Unsure => "unsure",
+        }
+    }
+
+    /// By the rules of every comparison (docs/statistics.md). `q` is the probability, adjusted for how many there are.
+    fn of(estimate: &Estimate, q: Option<f64>) -> Direction {
+        let is_real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
+        match judge(estimate, Better::Lower, MARGIN, is_real) {
+            Verdict::Better => Direction::Falls,
+            Verdict::Worse => Direction::Rises,
+            Verdict::Equivalent => Direction::Stays,
+            Verdict::Undecided => Direction::Unsure,
+        }
+    }
+}
+
+/// What a metric does from one kernel to the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// The ratio, with its interval.
+    pub estimate: Estimate,
+    /// What it comes to among all contrasts.
+    pub direction: Direction,
+}
+
+/// What the model makes of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It goes the same way, or stays with it.
+    Same,
+    /// It goes the other way.
+    Opposite,
+    /// One of the two moves for sure, the other does not.
+    Missed,
+}
+
+impl Seen {
+    /// The word in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Seen::Same => "same",
+            Seen::Opposite => "opposite",
+            Seen::Missed => "missed",
+        }
+    }
+}
+
+/// One metric of one workload on two kernels, booted and modelled.
+#[derive(Clone, Debug)]
+pub struct Contrast {
+    /// From this kernel.
+    pub from: &'static str,
+    /// To this one.
+    pub to: &'static str,
+    /// The workload's short name.
+    pub workload: &'static str,
+    /// The metric.
+    pub metric: String,
+    /// How it is judged.
+    pub measure: Measure,
+    /// Between the booted kernels.
+    pub booted: Change,
+    /// Between the modelled ones.
+    pub modelled: Change,
+}
+
+impl Contrast {
+    /// What the model makes of it; `None` where the booted kernels do not tell which way it goes.
+    pub fn seen(&self) -> Option<Seen> {
+        match (self.booted.direction, self.modelled.direction) {
+            (Direction::Unsure, _) => None,
+            (Direction::Falls, Direction::Rises) | (Direction::Rises, Direction::Falls) => {
+                Some(Seen::Opposite)
+            }
+            // Of what stays, a model that does not move for sure says nothing else.
+            (Direction::Stays, Direction::Unsure) => Some(Seen::Same),
+            (booted, modelled) if booted == modelled => Some(Seen::Same),
+            _ => Some(Seen::Missed),
+        }
+    }
+
+    /// By what factor the model's change is off the booted one, less 1, upwards and downwards alike; `None` without a ratio
+    /// above zero on both sides.
+    pub fn error(&self) -> Option<f64> {
+        let ratio = |change: &Change| change.estimate.ratio.filter(|&ratio| ratio > 0.0);
+        Some(factor(ratio(&self.modelled)? / ratio(&self.booted)?))
+    }
+
+    /// The error of who says that nothing changes.
+    fn size(&self) -> Option<f64> {
+        self.booted.estimate.ratio.filter(|&ratio| ratio > 0.0).map(factor)
+    }
+
+    fn moves(&self) -> bool {
+        matches!(self.booted.direction, Direction::Falls | Direction::Rises)
+    }
+}
+
+/// How far from 1 a ratio is, upwards and downwards alike.
+fn factor(ratio: f64) -> f64 {
+    ratio.ln().abs().exp_m1()
+}
+
+/// How well changes of one measure are predicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Predicted {
+    /// What was measured; `None` for all together.
+    pub measure: Option<Measure>,
+    /// Contrasts.
+    pub all: usize,
+    /// Those where the booted kernels move for sure.
+    pub moves: usize,
+    /// Of those, the ones where the model moves the same way.
+    pub same: usize,
+    /// Of those, the ones where it moves the other way.
+    pub opposite: usize,
+    /// Those where the booted kernels stay for sure.
+    pub stays: usize,
+    /// Of those, the ones where the model moves.
+    pub invented: usize,
+    /// Of the moves, the middle of the factors (less 1) by which the model is off; NaN of none.
+    pub error: f64,
+    /// The same of who says that nothing changes.
+    pub size: f64,
+}
+
+/// Every metric of every workload between neighbouring kernels, and between the first and the last, as far as they ran.
+///
+/// Boots of one kernel differ in when the workload starts, and two kernels' have nothing else in common: they do not pair.
+/// All contrasts of one side are one family, as there is one sentence about all of them.
+pub fn contrasts(all: &[Beside]) -> Vec<Contrast> {
+    let mut found = Vec::new();
+    for (from, to) in kernel_pairs() {
+        for one in all.iter().filter(|beside| beside.kernel == from) {
+            let is_partner = |other: &&Beside| other.kernel == to && other.workload == one.workload;
+            let Some(other) = all.iter().find(is_partner) else { continue };
+            found.extend(one.pairs.iter().filter_map(|pair| {
+                let same = other.pairs.iter().find(|other| other.metric == pair.metric)?;
+                between((one, pair), (other, same))
+            }));
+        }
+    }
+    decide(&mut found);
+    found
+}
+
+fn kernel_pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let names = KERNELS.map(|(_, modelled)| modelled);
+    let neighbours = (1..names.len()).map(move |index| (names[index - 1], names[index]));
+    neighbours.chain([(names[0], names[names.len() - 1])])
+}
+
+/// `None` for what is the same in every run, such as the share of the only nice level there is.
+fn between((from, one): (&Beside, &Pair), (to, other): (&Beside, &Pair)) -> Option<Contrast> {
+    let runs = [&one.booted, &other.booted, &one.modelled, &other.modelled].map(Runs::values);
+    let mut values = runs.iter().copied().flatten();
+    let first = values.next()?;
+    if values.all(|value| value == first) {
+        return None;
+    }
+    let change = |from, to| Change { estimate: unpaired(from, to), direction: Direction::Unsure };
+    let is_long = one.booted.mean().max(other.booted.mean()) >= LONG_WAIT_NS;
+    let measure = if one.measure == Measure::Wait && is_long { Measure::LongWait } else { one.measure };
+    Some(Contrast {
+        from: from.kernel,
+        to: to.kernel,
+        workload: from.workload,
+        metric: one.metric.clone(),
+        measure,
+        booted: change(runs[0], runs[1]),
+        modelled: change(runs[2], runs[3]),
+    })
+}
+
+fn decide(all: &mut [Contrast]) {
+    let sides: [fn(&mut Contrast) -> &mut Change; 2] = [|one| &mut one.booted, |one| &mut one.modelled];
+    for side in sides {
+        let family = all.iter_mut().map(|contrast| side(contrast).estimate.p).collect::<Vec<_>>();
+        for (contrast, q) in all.iter_mut().zip(adjusted(&family)) {
+            let change = side(contrast);
+            change.direction = Direction::of(&change.estimate, q);
+        }
+    }
+}
+
+/// How well changes are predicted: all together, then by measure.
+pub fn predicted(all: &[Contrast]) -> Vec<Predicted> {
+    let measures = [Measure::LongWait, Measure::Wait, Measure::Switches, Measure::Migrations, Measure::Share];
+    let of = |measure: Option<Measure>| {
+        let chosen = all.iter().filter(|one| measure.is_none_or(|measure| one.measure == measure));
+        let chosen = chosen.collect::<Vec<_>>();
+        (!chosen.is_empty()).then(|| sum(measure, &chosen))
+    };
+    [None].into_iter().chain(measures.map(Some)).filter_map(of).collect()
+}
+
+fn sum(measure: Option<Measure>, all: &[&Contrast]) -> Predicted {
+    let moves = all.iter().copied().filter(|one| one.moves()).collect::<Vec<_>>();
+    let stays = all.iter().filter(|one| one.booted.direction == Direction::Stays);
+    let seen = |wanted: Seen| moves.iter().filter(|one| one.seen() == Some(wanted)).count();
+    let middle = |of: fn(&Contrast) -> Option<f64>| {
+        median(&moves.iter().filter_map(|one| of(one)).collect::<Vec<_>>())
+    };
+    Predicted {
+        measure,
+        all: all.len(),
+        moves: moves.len(),
+        same: seen(Seen::Same),
+        opposite: seen(Seen::Opposite),
+        stays: stays.clone().count(),
+        invented: stays.filter(|one| one.seen() == Some(Seen::Missed)).count(),
+        error: middle(Contrast::error),
+        size: middle(Contrast::size),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A metric under every kernel, booted three times and modelled four times around these means.
+    fn everywhere(metric: &str, means: [(f64, f64); 4]) -> Vec<Beside> {
+        let measure = Measure::of(metric).expect("judged");
+        let one = |((_, kernel), (booted, modelled)): ((&str, &'static str), (f64, f64))| Beside {
+            kernel,
+            release: String::new(),
+            workload: "w",
+            command: "w",
+            pairs: vec![Pair {
+                metric: metric.to_string(),
+                measure,
+                booted: Runs([0.98, 1.0, 1.02].map(|part| part * booted).to_vec()),
+                modelled: Runs([0.98, 1.01, 0.99, 1.02].map(|part| part * modelled).to_vec()),
+                error: 0.0,
+            }],
+            verified: (0, 0),
+        };
+        KERNELS.into_iter().zip(means).map(one).collect()
+    }
+
+    fn told(contrast: &Contrast) -> (&str, &str, Option<Seen>) {
+        (contrast.booted.direction.name(), contrast.modelled.direction.name(), contrast.seen())
+    }
+
+    #[test]
+    fn neighbours_and_the_ends_are_contrasted() {
+        let rates = [(100.0, 200.0), (200.0, 400.0), (100.0, 800.0), (150.0, 800.0)];
+        let all = contrasts(&everywhere("switches_per_s", rates));
+        let pairs = all.iter().map(|contrast| (contrast.from, contrast.to)).collect::<Vec<_>>();
+        let [old, second, third, new] = KERNELS.map(|(_, modelled)| modelled);
+        assert_eq!(pairs, [(old, second), (second, third), (third, new), (old, new)]);
+        // Wrong by a factor of two on both kernels, and the change is right.
+        assert_eq!(told(&all[0]), ("rises", "rises", Some(Seen::Same)));
+        assert!(all[0].error().expect("a ratio") < 0.01);
+        assert_eq!(told(&all[1]), ("falls", "rises", Some(Seen::Opposite)));
+        assert!((all[1].error().expect("a ratio") - 3.0).abs() < 0.05);
+        assert_eq!(told(&all[2]), ("rises", "unsure", Some(Seen::Missed)));
+        let summary = predicted(&all);
+        let [everything, switches] = &summary[..] else { panic!("{summary:?}") };
+        assert_eq!((everything.measure, switches.measure), (None, Some(Measure::Switches)));
+        let counts = |sum: &Predicted| (sum.all, sum.moves, sum.same, sum.opposite);
+        assert_eq!((counts(everything), counts(switches)), ((4, 4, 2, 1), (4, 4, 2, 1)));
+        assert!((everything.size - 0.75).abs() < 0.01, "{everything:?}");
+    }
+
+    #[test]
+    fn what_boots_do_not_tell_is_not_counted() {
+        let all = contrasts(&everywhere("migrations_per_s", [(100.0, 200.0); 4]));
+        assert!(all.iter().all(|contrast| told(contrast) == ("unsure", "unsure", None)), "{all:?}");
+        let [everything, _] = predicted(&all)[..] else { panic!("two sums") };
+        assert_eq!((everything.all, everything.moves, everything.stays), (4, 0, 0));
+        assert!(everything.error.is_nan());
+    }
+
+    #[test]
+    fn a_change_that_only_the_model_makes_is_invented() {
+        let mut all = everywhere("switches_per_s", [(1.0, 1.0), (1.0, 1.5), (1.0, 1.5), (1.0, 1.0)]);
+        for pair in all.iter_mut().flat_map(|beside| &mut beside.pairs) {
+            pair.booted = Runs(vec![1.0, 1.0001, 0.9999]);
+        }
+        let all = contrasts(&all);
+        assert_eq!(told(&all[0]), ("stays", "rises", Some(Seen::Missed)));
+        assert_eq!(told(&all[1]), ("stays", "unsure", Some(Seen::Same)));
+        let sum = predicted(&all)[0];
+        assert_eq!((sum.stays, sum.invented, sum.moves), (4, 2, 0));
+    }
+
+    #[test]
+    fn a_kernel_that_did_not_run_is_left_out() {
+        let mut some = everywhere("idle_share", [(0.5, 0.5), (0.6, 0.6), (0.6, 0.6), (0.6, 0.6)]);
+        some.remove(1);
+        let all = contrasts(&some);
+        let pairs = all.iter().map(|contrast| (contrast.from, contrast.to)).collect::<Vec<_>>();
+        assert_eq!(pairs, [("debian-6.12", "debian-7.2"), ("debian-5.10", "debian-7.2")]);
+    }
+
+    #[test]
+    fn waits_are_long_where_either_kernel_makes_them_long() {
+        let waits = [(1e5, 1e5), (1e5, 1e5), (5e6, 5e6), (4e6, 1e5)];
+        let all = contrasts(&everywhere("wakeup_latency_ns_p50", waits));
+        let measures = all.iter().map(|contrast| contrast.measure).collect::<Vec<_>>();
+        assert_eq!(measures, [Measure::Wait, Measure::LongWait, Measure::LongWait, Measure::LongWait]);
+    }
+
+    #[test]
+    fn what_is_the_same_in_every_run_is_no_contrast() {
+        let mut all = everywhere("nice0_share", [(1.0, 1.0); 4]);
+        for pair in all.iter_mut().flat_map(|beside| &mut beside.pairs) {
+            (pair.booted, pair.modelled) = (Runs(vec![1.0; 3]), Runs(vec![1.0; 4]));
+        }
+        assert!(contrasts(&all).is_empty());
+    }
+}
