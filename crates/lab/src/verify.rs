@@ -32,7 +32,7 @@ use crate::LabError;
 use contradiction::caught;
 use hierarchy::{Evidence, Hierarchy};
 use kernel::of as kernel_of;
-use present::Present;
+use present::{Beside, Present};
 use record::Record;
 use unreported::Unreported;
 use walker::Walker;
@@ -146,20 +146,9 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
         (recording.trace.clone(), recording.release.clone(), recording.shows_weights);
     let nr_cpus = topology.nr_cpus();
     let mut notes: Vec<String> = recording.notes().into_iter().chain(unlike(&recording, nr_cpus)).collect();
-    // What the kernel came with is its generation's matter, what was set is not.
-    let own = kernel_of(&recording, path).map_or_else(|_| generation.clone(), |known| known.generation);
-    let settings = recording.settings.other_than(&own, nr_cpus);
-    let (as_set, changed) = generation.clone().set_as(&settings, nr_cpus);
-    if !changed.is_empty() {
-        notes.push(format!("the recorded kernel was set otherwise, and is followed: {}", changed.join(", ")));
-    }
-    let left = as_set.leaves(&settings);
-    if !left.is_empty() {
-        notes.push(format!(
-            "the recorded kernel was set otherwise, and is not followed: {}; what hangs on it may be missed",
-            left.join(", ")
-        ));
-    }
+    let as_set = set_as_recorded(generation, &recording, (path, nr_cpus), &mut notes);
+    let (scaled, traced) = (!recording.power.clocks.is_empty(), recording.lists_place_event);
+    let events_listed = std::mem::take(&mut recording.events);
     let start = || Walker::new(as_set, topology, tick, recording, options.misses);
     let walker = caught(start)
         .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;
@@ -181,7 +170,13 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     feed.present.check(&trace)?;
     feed.check_cpus(&trace, nr_cpus)?;
     notes.extend(feed.present.lacks());
-    let walker = feed.walker;
+    let mut walker = feed.walker;
+    let (grouped, in_cgroups) = walker.has_groups();
+    for missing in feed.present.missing(Beside { grouped, in_cgroups, scaled, traced }) {
+        notes.push(missing.sentence(missing.is_listed(&events_listed)));
+        walker.tally.withdraw(missing.kinds, missing.reason);
+    }
+    notes.extend(walker.settle_delays());
     notes.extend(walker.note_on_groups());
     let warm_up = match walker.has_markers() {
         true => "nothing is judged before the end of the snapshot that the trace marks; \
@@ -208,6 +203,30 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
         state_set_right,
         import,
     })
+}
+
+/// The generation as the recorded kernel of `nr_cpus` CPUs was set, and what is to be said of that.
+fn set_as_recorded(
+    generation: &Generation,
+    recording: &Recording,
+    (path, nr_cpus): (&Path, usize),
+    notes: &mut Vec<String>,
+) -> Generation {
+    // What the kernel came with is its generation's matter, what was set is not.
+    let own = kernel_of(recording, path).map_or_else(|_| generation.clone(), |known| known.generation);
+    let settings = recording.settings.other_than(&own, nr_cpus);
+    let (as_set, changed) = generation.clone().set_as(&settings, nr_cpus);
+    if !changed.is_empty() {
+        notes.push(format!("the recorded kernel was set otherwise, and is followed: {}", changed.join(", ")));
+    }
+    let left = as_set.leaves(&settings);
+    if !left.is_empty() {
+        notes.push(format!(
+            "the recorded kernel was set otherwise, and is not followed: {}; what hangs on it may be missed",
+            left.join(", ")
+        ));
+    }
+    as_set
 }
 
 /// The groups that the trace itself tells of.

@@ -194,3 +194,59 @@ fn events_that_were_not_recorded_are_told() {
         assert!(notes.iter().any(|note| note.contains(&told)), "{event}: {notes:?}");
     }
 }
+
+/// Of each event in turn: what hangs on it is not judged, or is concluded from the rest.
+#[test]
+fn what_is_judged_without_one_of_the_events_is_right() {
+    for (name, kernel) in [
+        ("5.10-quota-2", "debian-5.10"),
+        ("5.10-churn-4numa", "debian-5.10"),
+        ("6.1-idle-2", "debian-6.1"),
+        ("6.12-nice-2-probed", "debian-6.12"),
+        ("6.12-forkstorm-4", "debian-6.12"),
+        ("7.2-nice-2", "debian-7.2"),
+    ] {
+        let whole = without(&[], name, kernel);
+        for event in [
+            "sched_waking:",
+            "sched_wakeup_new:",
+            "sched_migrate_task:",
+            "sched_process_fork:",
+            "sched_process_exit:",
+            "sched_stat_wait:",
+            "sched_stat_sleep:",
+            "sched_stat_blocked:",
+            "cgroup_attach_task:",
+        ] {
+            let cut = without(&[event], name, kernel);
+            for kind in Kind::ALL {
+                let missed = |agreement: &Agreement| {
+                    let tally = agreement.kind(kind).expect("every kind is there");
+                    tally.all.judged - tally.all.agree - tally.admissible
+                };
+                let judged = share(&cut, kind).judged;
+                let granted = missed(&whole) + judged / 100 + 2;
+                assert!(
+                    missed(&cut) <= granted,
+                    "{name} without {event} {kind:?}: {} of {judged}",
+                    missed(&cut)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_list_of_events_tells_that_the_trace_was_cut() {
+    let folder = folder("cut", "6.12-features-4");
+    let lines = copied("6.12-features-4", &folder);
+    let kept = lines.iter().filter(|line| !line.contains(": sched_migrate_task:"));
+    let cut = verified(&folder, &kept.cloned().collect::<Vec<_>>(), "debian-6.12").expect("walked");
+    fs::remove_dir_all(folder).expect("removed");
+    let told = "the trace has no sched_migrate_task: not judged are placement, pick,";
+    let note = cut.notes.iter().find(|note| note.contains(told)).expect("it is told");
+    assert!(note.ends_with("events.txt says that it was recorded: give the whole trace"), "{note}");
+    let pick = cut.kind(Kind::Pick).expect("every kind is there");
+    assert_eq!((pick.all.judged, pick.misses.len()), (0, 0));
+    assert!(pick.not_judged.get("sched_migrate_task is not in the trace").is_some_and(|&count| count > 0));
+}

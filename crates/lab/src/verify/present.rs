@@ -7,11 +7,96 @@ use std::path::Path;
 
 use fairlab_event::{Cpu, Pid, TaskState};
 
+use super::probe::At;
 use super::record::{Record, What};
+use super::tally::Kind;
 use crate::LabError;
 
 /// What to do where events are missing.
 const HINT: &str = "record all events of the subsystem sched";
+
+/// All that rests on who is queued where.
+const QUEUED: [Kind; 11] = [
+    Kind::Placement,
+    Kind::Pick,
+    Kind::WakeupPreempt,
+    Kind::TickPreempt,
+    Kind::QueueTime,
+    Kind::Lag,
+    Kind::Reweight,
+    Kind::WakeupCpu,
+    Kind::Balance,
+    Kind::BalanceTry,
+    Kind::DelayedDequeue,
+];
+
+/// The same without what a task that goes to sleep shows by itself.
+const QUEUES: &[Kind] = QUEUED.split_at(10).0;
+
+/// What rests on when a task began to be woken.
+const WOKEN: [Kind; 5] =
+    [Kind::Pick, Kind::WakeupPreempt, Kind::DelayedDequeue, Kind::WakeupCpu, Kind::Balance];
+
+/// What is known of the kernel otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside {
+    /// Tasks compete in groups.
+    pub grouped: bool,
+    /// In none that sessions make.
+    pub in_cgroups: bool,
+    /// Clocks follow the load.
+    pub scaled: bool,
+    /// It has tracepoints where entities are placed and weighed anew.
+    pub traced: bool,
+}
+
+/// An event's name, and that it is missing.
+macro_rules! named {
+    ($event:literal) => {
+        ($event, concat!($event, " is not in the trace"))
+    };
+}
+
+/// An event that the trace lacks, though what it shows demands it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Missing {
+    /// Its name.
+    event: &'static str,
+    /// What demands it.
+    why: &'static str,
+    /// What cannot be judged without it, and the reason that is given there.
+    pub kinds: &'static [Kind],
+    pub reason: &'static str,
+}
+
+impl Missing {
+    /// What is to be said of it; `listed`: beside the trace it is named among the events that were on.
+    pub(super) fn sentence(&self, listed: bool) -> String {
+        let Missing { event, why, .. } = self;
+        let kinds = self.kinds.iter().copied().map(Kind::name).collect::<Vec<_>>().join(", ");
+        let hint = match listed {
+            true => "events.txt says that it was recorded: give the whole trace",
+            false if self.event.starts_with("sched_") => HINT,
+            false => "record that, too",
+        };
+        format!("{why}, and the trace has no {event}: not judged are {kinds}; {hint}")
+    }
+
+    /// Whether `events.txt`, a line an event, says that it was on.
+    pub(super) fn is_listed(&self, events: &str) -> bool {
+        let subsystem = match self.event {
+            "cgroup_attach_task" => "cgroup",
+            "cpu_frequency" => "power",
+            _ => "sched",
+        };
+        let is_it =
+            |name: &str| name == format!("{subsystem}/*") || name == format!("{subsystem}/{}", self.event);
+        events.lines().any(|line| {
+            let mut words = line.split_whitespace();
+            words.next() == Some("event") && words.next().is_some_and(is_it) && words.next() == Some("on")
+        })
+    }
+}
 
 /// Counts of events by kind.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +114,17 @@ pub(super) struct Present {
     /// Switches to a task that ran on another CPU before, as long as no move is reported.
     moves: u64,
     /// What is printed only with `kernel.sched_schedstats`.
-    delays: u64,
+    sleeps: u64,
+    waits: u64,
+    /// Tasks that enter a cgroup, and those that a probe shows changing their group.
+    attaches: u64,
+    group_moves: u64,
+    groups_made: u64,
+    places: u64,
+    reweights: u64,
+    frequencies: u64,
+    /// Probes of what tests for preemption lead to.
+    resched_probes: u64,
     ran_on: BTreeMap<Pid, Cpu>,
 }
 
@@ -52,7 +147,17 @@ impl Present {
             What::Migrate { .. } => self.migrations += 1,
             What::Fork { .. } => self.forks += 1,
             What::Exit(_) => self.exits += 1,
-            What::SleepEnds(_) | What::WaitEnds(_) => self.delays += 1,
+            What::SleepEnds(_) => self.sleeps += 1,
+            What::WaitEnds(_) => self.waits += 1,
+            What::Group(_) => self.groups_made += 1,
+            What::CgroupAttach { .. } => self.attaches += 1,
+            What::Frequency { .. } => self.frequencies += 1,
+            What::Probe(probe) => {
+                self.places += u64::from(probe.at == At::PlaceTracepoint);
+                self.reweights += u64::from(probe.at == At::ReweightTracepoint);
+                self.group_moves += u64::from(probe.at == At::MoveGroup);
+                self.resched_probes += u64::from(matches!(probe.at, At::Resched | At::ReschedLazy));
+            }
             _ => {}
         }
     }
@@ -81,21 +186,63 @@ impl Present {
         Ok(())
     }
 
-    /// What else is missing, a sentence each. One event without its counterpart may be cut off at an end of the trace.
-    pub(super) fn lacks(&self) -> Vec<String> {
+    /// What else is missing. One event without its counterpart may be cut off at an end of the trace.
+    pub(super) fn missing(&self, beside: Beside) -> Vec<Missing> {
+        let Beside { grouped, in_cgroups, scaled, traced } = beside;
+        let if_so = |is_so: bool, demands: u64| if is_so { demands } else { 0 };
+        // A group that is made is made to be entered.
+        let entered = self.group_moves.saturating_sub(self.ends) + 2 * self.groups_made;
+        // What is taken off its queue and put back, for another nice level or group, shows by its wait that ends.
+        let requeues = self.sleeps + if_so(grouped, self.attaches) + if_so(traced, self.wakeups);
+        let forked: &[Kind] = if grouped { &QUEUED } else { &[Kind::QueueTime, Kind::Balance] };
+        let demand = |(event, reason), count, demands, why, kinds| {
+            (count == 0 && demands > 1).then_some(Missing { event, why, kinds, reason })
+        };
+        let frequency = if_so(scaled, self.wakings);
+        // Where a concluded wakeup stands among probes is not certain.
+        let probed = self.resched_probes + self.places;
         let demanded = [
-            ("sched_waking", self.wakings, self.wakeups, "tasks are woken"),
-            ("sched_migrate_task", self.migrations, self.moves, "tasks change CPUs"),
-            ("sched_process_fork", self.forks, self.first_wakeups, "tasks are created"),
-            ("sched_wakeup_new", self.first_wakeups, self.forks, "tasks are created"),
-            ("sched_process_exit", self.exits, self.ends, "tasks end"),
+            demand(named!("sched_waking"), self.wakings, self.wakeups, "tasks are woken", &WOKEN),
+            demand(named!("sched_wakeup"), self.wakeups, probed, "tasks are woken", &Kind::ALL),
+            demand(named!("sched_migrate_task"), self.migrations, self.moves, "tasks change CPUs", QUEUES),
+            demand(named!("sched_process_fork"), self.forks, self.first_wakeups, "tasks are created", forked),
+            demand(named!("sched_wakeup_new"), self.first_wakeups, self.forks, "tasks are created", &QUEUED),
+            demand(
+                named!("cgroup_attach_task"),
+                self.attaches,
+                if_so(in_cgroups, entered),
+                "tasks enter groups",
+                &Kind::ALL,
+            ),
+            demand(
+                named!("sched_place"),
+                self.places,
+                if_so(traced, self.wakeups),
+                "tasks are woken",
+                &Kind::ALL,
+            ),
+            demand(
+                named!("sched_reweight"),
+                self.reweights,
+                if_so(traced && grouped, self.places),
+                "entities of groups are placed",
+                &Kind::ALL,
+            ),
+            demand(named!("sched_stat_wait"), self.waits, requeues, "tasks wait", &Kind::ALL),
+            demand(
+                named!("cpu_frequency"),
+                self.frequencies,
+                frequency,
+                "clocks follow the load",
+                &[Kind::WakeupCpu],
+            ),
         ];
-        let missing = demanded.iter().filter(|(_, count, demands, _)| *count == 0 && *demands > 1);
-        let mut lacks = missing
-            .map(|(name, _, _, why)| {
-                format!("{why}, and the trace has no {name}: what hangs on it may be missed; {HINT}")
-            })
-            .collect::<Vec<_>>();
+        demanded.into_iter().flatten().collect()
+    }
+
+    /// What is concluded, or less is judged, since other events are missing, a sentence each.
+    pub(super) fn lacks(&self) -> Vec<String> {
+        let mut lacks = Vec::new();
         if self.wakeups == 0 {
             lacks.push(
                 "the trace has no sched_wakeup: when tasks that are woken are queued is concluded from sched_waking and \
@@ -103,12 +250,68 @@ impl Present {
                     .to_string(),
             );
         }
-        if self.delays == 0 {
+        if self.exits == 0 && self.ends > 1 {
+            lacks.push(
+                "tasks end, and the trace has no sched_process_exit: when is concluded from the last that they do".to_string(),
+            );
+        }
+        if self.sleeps + self.waits == 0 {
             lacks.push(
                 "kernel.sched_schedstats was off: less is judged, of sleepers not whether they stay on their queues"
                     .to_string(),
             );
         }
         lacks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BARE: Beside = Beside { grouped: false, in_cgroups: false, scaled: false, traced: false };
+
+    fn present() -> Present {
+        Present { wakings: 9, wakeups: 9, first_wakeups: 3, forks: 3, waits: 9, ..Present::default() }
+    }
+
+    fn missing(present: &Present, grouped: bool) -> Vec<(&'static str, usize)> {
+        let missing = present.missing(Beside { grouped, in_cgroups: grouped, ..BARE });
+        missing.iter().map(|missing| (missing.event, missing.kinds.len())).collect()
+    }
+
+    #[test]
+    fn what_is_shown_demands_what_is_not() {
+        assert_eq!(missing(&present(), true), []);
+        assert_eq!(missing(&Present { wakings: 0, ..present() }, false), [("sched_waking", 5)]);
+        assert_eq!(missing(&Present { moves: 2, ..present() }, false), [("sched_migrate_task", 10)]);
+        // One may be cut off at the beginning.
+        assert_eq!(missing(&Present { moves: 1, ..present() }, false), []);
+        let forkless = Present { forks: 0, ..present() };
+        assert_eq!(missing(&forkless, false), [("sched_process_fork", 2)]);
+        assert_eq!(missing(&forkless, true), [("sched_process_fork", 11)]);
+        let entering = Present { group_moves: 5, ends: 2, ..present() };
+        assert_eq!(
+            (missing(&entering, true), missing(&entering, false)),
+            (vec![("cgroup_attach_task", 12)], vec![])
+        );
+    }
+
+    #[test]
+    fn a_list_beside_the_trace_tells_that_it_was_cut() {
+        let [missing] = present().missing(Beside { scaled: true, ..BARE })[..] else {
+            panic!("one is missing")
+        };
+        let on = "event sched/* on\nevent power/cpu_frequency on\n";
+        assert!(
+            missing.is_listed(on)
+                && !missing.is_listed("event power/cpu_frequency absent\nevent sched/* on\n")
+        );
+        assert_eq!(
+            missing.sentence(true),
+            "clocks follow the load, and the trace has no cpu_frequency: not judged are wakeup_cpu; events.txt says that it \
+             was recorded: give the whole trace"
+        );
+        assert!(missing.sentence(false).ends_with("; record that, too"));
     }
 }

@@ -47,7 +47,7 @@ pub(super) enum What {
     },
     /// `sched_stat_wait`: the task gets the CPU.
     WaitEnds(Pid),
-    /// `sched_stat_sleep`, `_blocked` or `_iowait`: the task has been placed on its queue.
+    /// `sched_stat_sleep` or `_blocked`: the task has been placed on its queue.
     SleepEnds(Pid),
     /// The recorder's marks.
     Marker(Marker),
@@ -175,9 +175,10 @@ impl What {
                 What::Runtime { pid, runtime, vruntime }
             }
             EventKind::SchedStatWait(delay) => What::WaitEnds(delay.pid),
-            EventKind::SchedStatSleep(delay)
-            | EventKind::SchedStatBlocked(delay)
-            | EventKind::SchedStatIowait(delay) => What::SleepEnds(delay.pid),
+            // `sched_stat_iowait` comes with `sched_stat_blocked`, before it.
+            EventKind::SchedStatSleep(delay) | EventKind::SchedStatBlocked(delay) => {
+                What::SleepEnds(delay.pid)
+            }
             EventKind::Marker { text } => {
                 group_told(text).map_or_else(|| What::Marker(Marker::of(text)), What::Group)
             }

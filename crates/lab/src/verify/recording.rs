@@ -61,6 +61,8 @@ pub(crate) struct Recording {
     pub moves: BTreeMap<u64, (Pid, String)>,
     /// Whether the trace shows each weight that the kernel gives a group's entity.
     pub shows_weights: bool,
+    /// Which events were on, a line each (`event sched/sched_waking on`).
+    pub events: String,
     /// Whether the trace shows each call of `sched_yield()`.
     pub shows_yields: bool,
     /// Probes show when a group with a quota is throttled.
@@ -178,6 +180,7 @@ impl Recording {
             shows_yields: events
                 .lines()
                 .any(|line| line.trim_end() == "event syscalls/sys_enter_sched_yield on"),
+            events,
             shows_throttling: probes("thr") && probes("unthr"),
             hides_callers,
             cgroups: beside("cgroups-start.txt").map_or_else(Vec::new, |text| cgroups(&text)),

@@ -193,6 +193,20 @@ impl Tally {
         tally.baseline.get_or_insert(Baseline { rule, agree: 0 }).agree += u64::from(agrees);
     }
 
+    /// Takes back what was judged of some kinds: what it rests on turns out not to be in the trace.
+    pub fn withdraw(&mut self, kinds: &[Kind], reason: &'static str) {
+        for kind in kinds {
+            let Some(tally) = self.kinds.get_mut(kind) else { continue };
+            let judged = tally.all.judged;
+            let mut not_judged = std::mem::take(&mut tally.not_judged);
+            if judged > 0 {
+                *not_judged.entry(reason).or_default() += judged;
+            }
+            *tally = KindTally { not_judged, ..KindTally::default() };
+        }
+        self.misses.retain(|miss| !kinds.contains(&miss.kind));
+    }
+
     /// Whether another miss would be kept.
     pub fn keeps_misses(&self) -> bool {
         self.misses.len() < self.misses_max
@@ -208,6 +222,23 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_taken_back_counts_as_not_judged() {
+        let mut tally = Tally::default();
+        for verdict in [Verdict::Hit, Verdict::Miss("leftmost"), Verdict::NotJudged("unknown")] {
+            tally.count(Kind::Pick, "two", verdict);
+            tally.count(Kind::Lag, "two", verdict);
+        }
+        tally.withdraw(&[Kind::Pick, Kind::Balance], "not shown");
+        let (kinds, _) = tally.into_kinds();
+        let of = |wanted: Kind| kinds.iter().find(|(kind, _)| *kind == wanted).map(|(_, tally)| tally);
+        let pick = of(Kind::Pick).expect("every kind is named");
+        assert_eq!((pick.all, pick.misses.len(), pick.cases.len()), (Share::default(), 0, 0));
+        assert_eq!(pick.not_judged, BTreeMap::from([("not shown", 2), ("unknown", 1)]));
+        assert_eq!(of(Kind::Lag).map(|lag| lag.all.judged), Some(2));
+        assert_eq!(of(Kind::Balance), Some(&KindTally::default()));
+    }
 
     #[test]
     fn what_is_not_judged_is_no_agreement() {

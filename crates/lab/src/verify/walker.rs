@@ -15,6 +15,7 @@ mod clock;
 mod delaying;
 mod groups;
 mod judging;
+mod lacking;
 mod lifecycle;
 mod moving;
 mod parameters;
@@ -48,6 +49,7 @@ use super::tally::Tally;
 use super::window::Window;
 use groups::Groups;
 use judging::Judged;
+use lacking::Lacking;
 use selections::{Alike, Selection, SyncVotes};
 use state::{CpuInfo, Knowledge, MovedWhileWaking, Placed, TaskInfo};
 use traced::TracedStep;
@@ -99,6 +101,7 @@ pub(super) struct Walker {
     /// Whether tasks compete in groups of which nothing tells.
     groups_hidden: bool,
     seen: Seen,
+    lacking: Lacking,
     /// How far the scheduler's clock is behind the trace's, ns; `None` if nothing tells.
     behind: Option<u64>,
     /// Whether averages began with those that the snapshot shows.
@@ -203,6 +206,7 @@ impl Walker {
             has_markers: false,
             groups_hidden,
             seen: Seen::default(),
+            lacking: Lacking::default(),
             behind: None,
             to_lay: Vec::new(),
             averages_laid: false,
@@ -234,6 +238,9 @@ impl Walker {
         }
         if record.what.is_impossible(self.cpus.len()) {
             self.seen.lost += 1;
+            record.what = What::Other;
+        }
+        if self.is_partly_shown(&record.what) {
             record.what = What::Other;
         }
         self.name_task(&mut record);
@@ -287,6 +294,7 @@ impl Walker {
 
     fn step(&mut self) {
         if self.seen.events == 0 {
+            self.find_lacking();
             self.look_for_markers();
             self.find_tick_phases();
             self.find_silent_ticks();
@@ -331,6 +339,7 @@ impl Walker {
         }
         self.end_ticks(&record);
         self.leave_until(&record);
+        self.conclude_exit(&record);
         self.walk(&record);
         self.follow_steps(&record);
         self.reconsider_selections(&record);

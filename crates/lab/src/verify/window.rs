@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fairlab_event::{Cpu, Pid};
 
-use super::record::Record;
+use super::record::{Record, What};
 
 /// Consecutive records, with indices by task and by CPU.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Window {
         if let Some(task) = record.what.task() {
             self.by_task.entry(task).or_default().push_back(position);
         }
-        if let super::record::What::Switch(switch) = &record.what {
+        if let What::Switch(switch) = &record.what {
             for task in [switch.prev_pid, switch.next_pid] {
                 self.by_task.entry(task).or_default().push_back(position);
             }
@@ -40,6 +40,18 @@ impl Window {
         }
         self.by_cpu.entry(record.cpu).or_default().push_back(position);
         self.records.push_back(record);
+    }
+
+    /// Forgets what some records say.
+    pub fn forget(&mut self, wanted: impl Fn(&What) -> bool) {
+        let records = std::mem::take(&mut self.records);
+        *self = Window { start: self.start, ..Window::default() };
+        for mut record in records {
+            if wanted(&record.what) {
+                record.what = What::Other;
+            }
+            self.push(record);
+        }
     }
 
     /// Number of records held.
@@ -53,7 +65,7 @@ impl Window {
         let position = self.start;
         self.start += 1;
         let switched = match &record.what {
-            super::record::What::Switch(switch) => [Some(switch.prev_pid), Some(switch.next_pid)],
+            What::Switch(switch) => [Some(switch.prev_pid), Some(switch.next_pid)],
             what => [what.task(), None],
         };
         for task in switched.into_iter().flatten() {
@@ -104,7 +116,6 @@ fn drop_first<K: Ord + Copy>(index: &mut BTreeMap<K, VecDeque<u64>>, key: K, pos
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::What;
     use super::*;
     use fairlab_event::{Comm, Flags, Ns};
 
@@ -134,5 +145,19 @@ mod tests {
         window.pop();
         assert_eq!(window.of_task(Pid(8)).count(), 0);
         assert_eq!(numbers(window.all().collect()), [3, 4]);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_of_no_task() {
+        let mut window = Window::default();
+        for (number, pid) in [(1, 7), (2, 8), (3, 7)] {
+            window.push(record(number, 0, pid));
+        }
+        window.pop();
+        window.forget(|what| matches!(what, What::WaitEnds(Pid(7))));
+        assert_eq!((window.of_task(Pid(7)).count(), window.of_task(Pid(8)).count()), (0, 1));
+        assert_eq!(window.on_cpu(Cpu(0)).map(|record| record.number).collect::<Vec<_>>(), [2, 3]);
+        window.pop();
+        assert_eq!(window.all().map(|record| record.number).collect::<Vec<_>>(), [3]);
     }
 }

@@ -142,6 +142,12 @@ impl Walker {
         group
     }
 
+    /// Whether tasks may compete in groups below the root's, and whether in none that sessions make.
+    pub fn has_groups(&self) -> (bool, bool) {
+        let grouped = !self.groups.is_flat();
+        (grouped, grouped && self.groups.autogroups.is_empty())
+    }
+
     /// What is to be said where nothing tells of groups.
     pub fn note_on_groups(&self) -> Option<String> {
         const HIDDEN: &str =

@@ -459,12 +459,14 @@ impl Walker {
     pub(super) fn woken_on_queue(&self, cpu: Cpu) -> Option<TaskId> {
         let pid = self.cpus[cpu.index()].waking?;
         let task = self.tasks.get(&pid).map(|info| info.id).filter(|&task| self.sched.is_delayed(task))?;
-        let reported = self.window.on_cpu(cpu).find_map(|record| match &record.what {
-            What::SleepEnds(ended) if *ended == pid => Some(true),
-            What::Wakeup(wakeup) if wakeup.pid == pid => Some(false),
+        let queued = self.window.on_cpu(cpu).find_map(|record| match &record.what {
+            What::SleepEnds(ended) if *ended == pid => Some(false),
+            What::Wakeup(wakeup) if wakeup.pid == pid => Some(true),
+            // That wakeup was left to another CPU, and is over; one that is concluded may stand later than it was.
+            What::Switch(_) if !self.seen.concluded_wakeups => Some(false),
             _ => None,
         });
-        (reported == Some(false)).then_some(task)
+        (queued == Some(true)).then_some(task)
     }
 
     /// Queues a woken task and compares its place.
