@@ -8,6 +8,7 @@
 
 mod averages;
 mod bandwidth;
+mod noted;
 mod parameters;
 mod places;
 mod values;
@@ -16,6 +17,7 @@ mod weights;
 
 pub use averages::RecordedAverages;
 pub(crate) use averages::{bring_load, bring_usage};
+pub use noted::Noted;
 pub use views::{EntityView, LevelPick, QueueView};
 pub(crate) use weights::GivenWeights;
 

@@ -55,6 +55,7 @@ pub use rules::{
     TgContribution, ThrottleClock, UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin,
     UtilEstRise, UtilEstRules, UtilEstWaiting,
 };
+pub(crate) use series::decayed;
 pub use series::{LOAD_AVG_MAX, LOAD_AVG_PERIOD, PELT_MIN_DIVIDER, UTIL_SUM_MAX};
 pub use shares::{GroupLoad, MIN_SHARES, calc_group_runnable, calc_group_shares};
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub const MS: u64 = 1_000_000;
 /// The scheduler and the hand that moves time.
 pub struct Bed {
     pub scheduler: Scheduler,
-    now: Ns,
+    pub(crate) now: Ns,
     next_pid: i32,
     timers: Vec<GroupTimer>,
     calls: Vec<Cpu>,

@@ -111,3 +111,41 @@ fn a_policy_that_no_priority_shows_is_told_by_what_its_tasks_are_charged() {
     assert!(changed.is_some_and(|changed| (1..40).contains(&changed)), "{changed:?}");
     assert!(charges.all.judged > 1000 && charges.all.judged - charges.all.agree <= 2);
 }
+
+/// When a task that waits was queued is told by its wait, what a snapshot's averages had grown by since they were made by the
+/// events before it, and what sleepers leave is aged where a CPU balances: so groups' weights, and with them who runs, are
+/// those that the probes showed.
+#[test]
+fn groups_weigh_what_they_do_where_no_probe_shows_it() {
+    for (name, least) in [("6.12-cgweight-2-probed", 400), ("7.2-nest-3-probed", 300)] {
+        let agreement = without_probes(name);
+        let picks = tally(&agreement, Kind::Pick).all;
+        assert!(picks.judged >= least, "{name}: {} judged", picks.judged);
+        assert!(picks.judged - picks.agree <= 2, "{name}: {} of {}", picks.agree, picks.judged);
+    }
+}
+
+/// A recording of the test data without what its probes at the scheduler's own functions report.
+fn without_probes(name: &str) -> Agreement {
+    let from = testdata().join("recordings").join(name);
+    let folder = env::temp_dir().join(format!("fairlab-{}-bare-probes-{name}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    for file in fs::read_dir(&from).expect("a recording").map(|file| file.expect("a file").file_name()) {
+        fs::copy(from.join(&file), folder.join(&file)).expect("copied");
+    }
+    let is_own = |line: &&str| line.contains(":lab/");
+    let probes = fs::read_to_string(from.join("probes.txt")).expect("probes");
+    let named = |line: &str| Some(format!(" {}: (", line.split(":lab/").nth(1)?.split(' ').next()?));
+    let names = probes.lines().filter(is_own).filter_map(named).collect::<Vec<_>>();
+    let others = probes.lines().filter(|line| !is_own(line)).collect::<Vec<_>>();
+    fs::write(folder.join("probes.txt"), others.join("\n")).expect("written");
+    let packed = fs::read(from.join("trace.txt.zst")).expect("a trace");
+    let text = String::from_utf8(zstd::decode_all(&packed[..]).expect("zstd")).expect("text");
+    let bare = text.lines().filter(|line| !names.iter().any(|name| line.contains(name.as_str())));
+    let packed = zstd::encode_all(bare.collect::<Vec<_>>().join("\n").as_bytes(), 1).expect("zstd");
+    fs::write(folder.join("trace.txt.zst"), packed).expect("written");
+    let kernel = format!("debian-{}", name.split('-').next().expect("a release"));
+    let agreement = agreement(&folder, &kernel, None);
+    fs::remove_dir_all(&folder).expect("removed");
+    agreement
+}

@@ -4,11 +4,12 @@
 
 use fairlab_event::{Cpu, Ns};
 
+use super::noted::{Noted, NotedAverages};
 use super::{EntityId, QueueId};
 use crate::core::Scheduler;
 use crate::entity::SeId;
 use crate::group::GroupId;
-use crate::pelt::{Removed, RunnableKind, SchedAvg};
+use crate::pelt::{Removed, RunnableKind, SchedAvg, decayed};
 use crate::task::TaskId;
 
 /// Averages as the kernel prints them.
@@ -39,7 +40,7 @@ impl RecordedAverages {
 }
 
 /// How long a period of load tracking is, ns.
-const PERIOD: u64 = 1 << 20;
+pub(super) const PERIOD: u64 = 1 << 20;
 
 /// The most that an average or its sum can be, whatever is printed: weights of many tasks, and periods of them.
 const AVERAGE_MAX: u64 = 1 << 31;
@@ -83,17 +84,19 @@ impl Scheduler {
         }
     }
 
-    /// A queue's averages, up to `clock` of its runqueue, or up to when the model has updated it last if that was before.
-    pub fn lay_queue_averages(&mut self, queue: QueueId, given: RecordedAverages, clock: Ns) {
+    /// A queue's averages when they were `noted`; where nothing was, up to `clock` of its runqueue, or up to when the model has
+    /// updated it last if that was before.
+    pub fn lay_queue_averages(&mut self, queue: QueueId, given: RecordedAverages, clock: Ns, noted: &Noted) {
         // Only a listed queue is aged while nothing is queued there.
         self.list_add_leaf_cfs_rq(queue.0);
         let now = self.pelt_epoch.wrapping_add(clock.0);
+        let [noted, _] = noted.of(queue);
         let tracked = &mut self.cfs_mut(queue.0).tracked;
         let computed = match tracked.avg.last_update_time {
             0 => now & !1023,
             computed => computed.min(now & !1023),
         };
-        lay(&mut tracked.avg, given, computed, [1; 2]);
+        lay_or_shift(&mut tracked.avg, given, computed, [1; 2], noted);
         let [load_avg, runnable_avg, util_avg] = given.limited().removed;
         let nr = u32::from(load_avg > 0 || util_avg > 0);
         tracked.removed = Removed { nr, load_avg, runnable_avg, util_avg, runnable_sum: 0 };
@@ -107,13 +110,22 @@ impl Scheduler {
         }
     }
 
-    /// Averages of the entity that stands for a group's queue, as old as those of the queue that it is on.
-    pub fn lay_entity_averages(&mut self, entity: EntityId, given: RecordedAverages, clock: Ns) {
+    /// Averages of the entity that stands for a group's queue when they were `noted`, or as old as those of the queue that it is
+    /// on.
+    pub fn lay_entity_averages(
+        &mut self,
+        entity: EntityId,
+        given: RecordedAverages,
+        clock: Ns,
+        noted: &Noted,
+    ) {
         let weights = self.weights_in_sums(entity.0);
         let now = self.pelt_epoch.wrapping_add(clock.0);
         let of_queue = self.cfs(self.se(entity.0).cfs_rq).tracked.avg.last_update_time;
+        let below = self.se(entity.0).my_q.map(QueueId);
+        let noted = below.map_or(NotedAverages::default(), |queue| noted.of(queue)[1]);
         let computed = if of_queue == 0 { now } else { of_queue };
-        lay(&mut self.se_mut(entity.0).avg, given, computed, weights);
+        lay_or_shift(&mut self.se_mut(entity.0).avg, given, computed, weights, noted);
     }
 
     /// Load of a group's queue, and that of the entity which stands for it.
@@ -259,6 +271,45 @@ fn add_usage(avg: &mut SchedAvg, more: i64, weight: u64) {
     let [runnable, util] =
         [avg.runnable_avg, avg.util_avg].map(|average| average.saturating_add_signed(more));
     bring_usage(avg, runnable, util, weight);
+}
+
+/// Averages were `given` when they were `noted`, and what has been since counts on; where nothing was noted, they are that now.
+fn lay_or_shift(
+    avg: &mut SchedAvg,
+    given: RecordedAverages,
+    computed: u64,
+    weights: [u64; 2],
+    noted: NotedAverages,
+) {
+    if noted.until == 0 {
+        return lay(avg, given, computed, weights);
+    }
+    let given = given.limited();
+    let mut util_sum = u64::from(avg.util_sum);
+    let periods = avg.last_update_time / PERIOD - noted.until / PERIOD;
+    let mut of = [
+        (&mut avg.load_avg, &mut avg.load_sum, given.load, weights[0]),
+        (&mut avg.runnable_avg, &mut avg.runnable_sum, given.runnable, weights[1]),
+        (&mut avg.util_avg, &mut util_sum, given.util, 1),
+    ];
+    for ((average, sum, known, weight), (was, was_sum)) in of.iter_mut().zip(noted.averages_and_sums()) {
+        if was == *known {
+            continue;
+        }
+        let known_sum = *known * noted.divider() / *weight;
+        let left = decayed(known_sum.abs_diff(was_sum), periods);
+        let shift = |value: u64, by: u64| match known_sum >= was_sum {
+            true => value + by,
+            false => value.saturating_sub(by),
+        };
+        **sum = shift(**sum, left);
+        **average = match **average == was {
+            true => *known,
+            false => shift(**average, left * *weight / noted.divider()),
+        };
+    }
+    avg.util_sum = u32::try_from(util_sum).unwrap_or(u32::MAX);
+    [avg.util_est.enqueued, avg.util_est.ewma] = given.estimates;
 }
 
 fn lay(avg: &mut SchedAvg, given: RecordedAverages, computed: u64, weights: [u64; 2]) {

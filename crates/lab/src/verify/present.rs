@@ -148,7 +148,7 @@ impl Present {
             What::Fork { .. } => self.forks += 1,
             What::Exit(_) => self.exits += 1,
             What::SleepEnds(_) => self.sleeps += 1,
-            What::WaitEnds(_) => self.waits += 1,
+            What::WaitEnds(..) => self.waits += 1,
             What::Group(_) => self.groups_made += 1,
             What::CgroupAttach { .. } => self.attaches += 1,
             What::Frequency { .. } => self.frequencies += 1,

@@ -45,8 +45,8 @@ pub(super) enum What {
         runtime: Ns,
         vruntime: Option<u64>,
     },
-    /// `sched_stat_wait`: the task gets the CPU.
-    WaitEnds(Pid),
+    /// `sched_stat_wait`: the task gets the CPU, after so long.
+    WaitEnds(Pid, Ns),
     /// `sched_stat_sleep` or `_blocked`: the task has been placed on its queue.
     SleepEnds(Pid),
     /// The recorder's marks.
@@ -174,7 +174,7 @@ impl What {
             EventKind::SchedStatRuntime { pid, runtime, vruntime, .. } => {
                 What::Runtime { pid, runtime, vruntime }
             }
-            EventKind::SchedStatWait(delay) => What::WaitEnds(delay.pid),
+            EventKind::SchedStatWait(delay) => What::WaitEnds(delay.pid, delay.delay),
             // `sched_stat_iowait` comes with `sched_stat_blocked`, before it.
             EventKind::SchedStatSleep(delay) | EventKind::SchedStatBlocked(delay) => {
                 What::SleepEnds(delay.pid)
@@ -263,7 +263,7 @@ impl What {
             What::Migrate { pid, .. }
             | What::Exit(pid)
             | What::Runtime { pid, .. }
-            | What::WaitEnds(pid)
+            | What::WaitEnds(pid, _)
             | What::SleepEnds(pid) => Some(*pid),
             What::Fork { parent, .. } => Some(*parent),
             What::CgroupAttach { pid, .. } => Some(*pid),

@@ -39,6 +39,7 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
 use fairlab_kernel::generation::behaviour::Placement;
+use fairlab_kernel::open_loop::Noted;
 use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology};
 
@@ -104,6 +105,8 @@ pub(super) struct Walker {
     lacking: Lacking,
     /// How far the scheduler's clock is behind the trace's, ns; `None` if nothing tells.
     behind: Option<u64>,
+    /// The averages that the snapshot shows, as the walk had them.
+    noted: Noted,
     /// Whether averages began with those that the snapshot shows.
     averages_laid: bool,
     /// Whether balancing has told by now if some CPU has more to do than it can, or nothing hangs on it.
@@ -209,6 +212,7 @@ impl Walker {
             lacking: Lacking::default(),
             behind: None,
             to_lay: Vec::new(),
+            noted: Noted::default(),
             averages_laid: false,
             overutilized_known: true,
             next_blocked: Ns::ZERO,
@@ -248,7 +252,7 @@ impl Walker {
         self.learn_addresses(&record);
         self.seen.preempting_interrupts |= matches!(record.what, What::Interrupts { preempts: true, .. });
         self.seen.sleeps_end |= matches!(record.what, What::SleepEnds(_));
-        self.seen.waits_end |= matches!(record.what, What::WaitEnds(_));
+        self.seen.waits_end |= matches!(record.what, What::WaitEnds(..));
         self.window.push(record);
         if self.window.len() > LOOK_AHEAD {
             self.step();
@@ -345,6 +349,7 @@ impl Walker {
         self.reconsider_selections(&record);
         self.follow_flags(&record, was_pending);
         self.after(&record);
+        self.note_averages_of_snapshot();
         self.settle_sleeper(&record);
         self.judge_traced(&record);
         self.look_around(&record);
@@ -393,7 +398,7 @@ impl Walker {
                     self.leave_wakeup(record.cpu);
                 }
             }
-            What::WaitEnds(pid) => {
+            What::WaitEnds(pid, _) => {
                 self.end_wait_in_old_group(record, *pid);
                 self.renice_waiting(record, *pid);
                 self.on_wait_ends(record, *pid);
@@ -419,13 +424,13 @@ impl Walker {
             record.what,
             What::Runtime { .. }
                 | What::Migrate { .. }
-                | What::WaitEnds(_)
+                | What::WaitEnds(..)
                 | What::Interrupts { .. }
                 | What::Other
         ) {
             cpu.charged = None;
         }
-        let put_back = matches!(record.what, What::WaitEnds(_)) && std::mem::take(&mut cpu.resched_due);
+        let put_back = matches!(record.what, What::WaitEnds(..)) && std::mem::take(&mut cpu.resched_due);
         // A probe of it comes before the flag.
         if put_back && !self.seen.resched_probe {
             cpu.need_resched = true;

@@ -127,7 +127,7 @@ mod tests {
             context: Pid(0),
             comm: Comm::default(),
             flags: Flags::NONE,
-            what: What::WaitEnds(Pid(pid)),
+            what: What::WaitEnds(Pid(pid), Ns(0)),
         }
     }
 
@@ -154,7 +154,7 @@ mod tests {
             window.push(record(number, 0, pid));
         }
         window.pop();
-        window.forget(|what| matches!(what, What::WaitEnds(Pid(7))));
+        window.forget(|what| matches!(what, What::WaitEnds(Pid(7), _)));
         assert_eq!((window.of_task(Pid(7)).count(), window.of_task(Pid(8)).count()), (0, 1));
         assert_eq!(window.on_cpu(Cpu(0)).map(|record| record.number).collect::<Vec<_>>(), [2, 3]);
         window.pop();

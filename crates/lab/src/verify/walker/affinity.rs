@@ -96,7 +96,7 @@ impl Walker {
         let mut after = self
             .window
             .on_cpu(by)
-            .skip_while(|record| !matches!(record.what, What::WaitEnds(ended) if ended == pid));
+            .skip_while(|record| !matches!(record.what, What::WaitEnds(ended, _) if ended == pid));
         let moves = after.nth(1).is_some_and(|record| wakes_stopper_of(record, cpu));
         drop(after);
         if !moves || !self.sched.task(task).allowed().contains(cpu) {

@@ -9,6 +9,7 @@ use fairlab_kernel::weight::NICE_WEIGHTS;
 use super::super::record::{Marker, Record, What};
 use super::super::sched_debug::{CpuDump, QueueDump, TaskDump};
 use super::Walker;
+use super::snapshot::REPORTED_WITHIN;
 
 impl Walker {
     /// Finds how far the scheduler's clock is behind the trace's: tasks that were charged before the snapshot and not since
@@ -68,9 +69,8 @@ impl Walker {
         let nr_cpus = self.cpus.len();
         for dump in debug.cpus.iter().filter(|dump| dump.cpu.index() < nr_cpus) {
             // What has been since the CPU was read is counted once more, as it is now.
-            let read = dump.clock.zip(self.behind).map(|(clock, behind)| Ns(clock.wrapping_add(behind)));
             let clock = self.sched.rq_clock(dump.cpu);
-            let clock = read.map_or(clock, |read| read.min(clock));
+            let clock = self.read_at(dump).map_or(clock, |read| read.min(clock));
             let reader = dump.tasks.iter().find(|task| self.has_gone(dump, task));
             for queue in &dump.queues {
                 let weight = reader.filter(|reader| reader.group == queue.path).and_then(weight_of);
@@ -81,13 +81,31 @@ impl Walker {
         self.recording.debug = Some(debug);
     }
 
+    /// The clock of a CPU's runqueue when the snapshot was read of it.
+    fn read_at(&self, dump: &CpuDump) -> Option<Ns> {
+        dump.clock.zip(self.behind).map(|(clock, behind)| Ns(clock.wrapping_add(behind)))
+    }
+
+    /// After an event before the snapshot's end: what is known of the averages that it shows.
+    pub(super) fn note_averages_of_snapshot(&mut self) {
+        if !self.has_markers || self.warm {
+            return;
+        }
+        let Some(debug) = &self.recording.debug else { return };
+        for dump in &debug.cpus {
+            if let Some(read) = self.read_at(dump) {
+                self.sched.note_averages(&mut self.noted, dump.cpu, Ns(read.0 + REPORTED_WITHIN));
+            }
+        }
+    }
+
     fn lay_averages_of(&mut self, cpu: Cpu, dump: &QueueDump, clock: Ns, reader: Option<u64>) {
         let Some(queue) = self.dumped_queue(cpu, &dump.path) else { return };
         let Some(mut averages) = averages_of(dump, "") else { return };
         if let Some(weight) = reader {
             averages.take_off_running(weight);
         }
-        self.sched.lay_queue_averages(queue, averages, clock);
+        self.sched.lay_queue_averages(queue, averages, clock, &self.noted);
         let group = self.groups.named(&dump.path);
         let told = [whole(dump, "tg_load_avg_contrib"), whole(dump, "tg_load_avg")];
         if let (Some(group), [Some(told), Some(all)]) = (group, told) {
@@ -95,7 +113,7 @@ impl Walker {
         }
         let above = self.sched.entity_above(queue).zip(averages_of(dump, "se->avg."));
         if let Some((entity, averages)) = above {
-            self.sched.lay_entity_averages(entity, averages, clock);
+            self.sched.lay_entity_averages(entity, averages, clock, &self.noted);
         }
     }
 

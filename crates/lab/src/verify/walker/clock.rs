@@ -465,12 +465,10 @@ impl Walker {
 
     /// A CPU balances: first it ages what sleepers left on its queues (`update_blocked_averages()`). Where a task runs, its
     /// charges and the tick do so as well for its own queues; what it does for the others counts where groups' weights are the
-    /// model's own, for what a task left on one CPU is part of its group's weight on all. Left out where another weight is
-    /// another place as well (EEVDF): at another moment than the kernel's that would be another one.
+    /// model's own, for what a task left on one CPU is part of its group's weight on all.
     pub(super) fn on_balances(&mut self, record: &Record) {
         let cpu = record.cpu;
-        let simulated = self.weights_simulated(self.root_queue(cpu));
-        if (self.by_lag && simulated) || (self.is_fair(self.sched.curr(cpu)) && !simulated) {
+        if self.is_fair(self.sched.curr(cpu)) && !self.weights_simulated(self.root_queue(cpu)) {
             return;
         }
         let now = self.scheduler_time(record.time, cpu);

@@ -65,7 +65,7 @@ impl Walker {
     pub(super) fn settle_sleeper(&mut self, record: &Record) {
         let cpu = record.cpu;
         let waits =
-            || matches!(self.window.on_cpu(cpu).next().map(|next| &next.what), Some(What::WaitEnds(_)));
+            || matches!(self.window.on_cpu(cpu).next().map(|next| &next.what), Some(What::WaitEnds(..)));
         if self.cpus[cpu.index()].leaves_by_switch.is_some() && !waits() {
             self.finish_delayed_dequeues(record, cpu);
         }
@@ -96,7 +96,7 @@ impl Walker {
         let mut waking = self.tasks.get(&pid).is_some_and(|info| info.waking);
         let next = self.window.of_task(pid).find_map(|record| match &record.what {
             What::SleepEnds(_) => Some(Some(false)),
-            What::WaitEnds(_) | What::Wakeup(_) => Some(Some(true)),
+            What::WaitEnds(..) | What::Wakeup(_) => Some(Some(true)),
             What::Migrate { .. } => Some(Some(!waking)),
             What::Waking(_) => {
                 waking = true;

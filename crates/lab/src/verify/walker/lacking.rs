@@ -92,7 +92,7 @@ impl Walker {
                         sleeps[usize::from(sort)].woken += 1;
                     }
                 }
-                What::WaitEnds(_) => waits += 1,
+                What::WaitEnds(..) => waits += 1,
                 _ => {}
             }
         }
@@ -145,7 +145,7 @@ impl Walker {
                 What::Switch(switch) if switch.next_pid == pid => left.requeues -= 1,
                 What::Switch(switch) if ends(switch.prev_state) => return Some(left),
                 What::Switch(switch) if !switch.prev_state.is_runnable() => return None,
-                What::WaitEnds(_) => left.requeues += 1,
+                What::WaitEnds(..) => left.requeues += 1,
                 What::Probe(probe) if probe.at == At::MoveGroup => left.moves += 1,
                 _ => {}
             }

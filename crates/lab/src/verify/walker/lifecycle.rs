@@ -70,7 +70,9 @@ impl Walker {
         let (entity, orig) = (self.sched.task_entity(task), self.queue_of(task));
         let queue = self.sched.task_queue_on(task, target);
         self.follow_clock(record, target);
-        self.follow_unprinted_clock(record, target);
+        if !self.come_to_enqueue(task, target) {
+            self.follow_unprinted_clock(record, target);
+        }
         self.charge_departed(record, target);
         let told = self.learn_clock_of_join(record, task, queue);
         let known = match self.by_lag {
@@ -135,7 +137,7 @@ impl Walker {
         }
         match announced {
             Some(parameters) if !moved => {
-                self.give_coming_weights(by, |record| matches!(record.what, What::WaitEnds(_)));
+                self.give_coming_weights(by, |record| matches!(record.what, What::WaitEnds(..)));
                 self.give_parameters(task, parameters);
             }
             _ => {
@@ -304,5 +306,5 @@ fn joins(record: &Record) -> bool {
 }
 
 fn ends_wait(record: &Record) -> bool {
-    matches!(record.what, What::WaitEnds(_))
+    matches!(record.what, What::WaitEnds(..))
 }

@@ -13,7 +13,7 @@ use super::super::sched_debug::{CpuDump, TaskDump};
 use super::Walker;
 
 /// How much later than the clock that it is done by an event can be reported, ns.
-const REPORTED_WITHIN: u64 = 2_000;
+pub(super) const REPORTED_WITHIN: u64 = 2_000;
 
 /// How long after the last charge that a dump has in it the CPU may have switched to what the dump has running.
 const SWITCHED_WITHIN: Ns = Ns(1_000_000);

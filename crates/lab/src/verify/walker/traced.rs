@@ -115,7 +115,7 @@ impl Walker {
 
     /// The group that the running task moves itself into, where the trace's own account of groups has it do so next.
     pub(super) fn traced_move(&self, pid: Pid, cpu: Cpu) -> Option<GroupId> {
-        let next = self.window.on_cpu(cpu).take_while(|record| !matches!(record.what, What::WaitEnds(_)));
+        let next = self.window.on_cpu(cpu).take_while(|record| !matches!(record.what, What::WaitEnds(..)));
         let moved = next.filter_map(|record| self.recording.moves.get(&record.number));
         let path = moved.filter(|(mover, _)| *mover == pid).map(|(_, path)| path).next()?;
         self.groups.named(path)

@@ -95,6 +95,37 @@ impl Walker {
         (charges && !in_interrupt(next)).then(|| self.clock_of_next_charge(cpu))?
     }
 
+    /// The clock of a CPU's runqueue when `pid` was queued there, which waits from now on: when it gets the CPU, and how long it
+    /// has waited by then, tells it to the ns, as long as all that is charged until then is printed.
+    pub(super) fn clock_of_enqueue(&self, pid: Pid, cpu: Cpu) -> Option<Ns> {
+        let of_task = self.window.of_task(pid).find(|record| {
+            matches!(record.what, What::WaitEnds(..) | What::Migrate { .. } | What::Switch(_))
+        })?;
+        let What::WaitEnds(_, waited) = &of_task.what else { return None };
+        let mut running = self.pid_of(self.sched.curr(cpu));
+        let mut clock = self.sched.charged_until(cpu)?.0;
+        let mut charged_last = false;
+        for record in self.window.all().take_while(|record| record.number < of_task.number) {
+            match &record.what {
+                What::Runtime { pid, runtime, .. } if *pid == running => {
+                    clock += runtime.0;
+                    charged_last = record.cpu == cpu && !in_interrupt(record);
+                }
+                What::Switch(switch) if record.cpu == cpu => {
+                    let next = self.tasks.get(&switch.next_pid).filter(|next| self.is_fair(next.id))?;
+                    running = self.pid_of(next.id);
+                    charged_last = false;
+                }
+                _ => {}
+            }
+        }
+        let gets_it =
+            self.window.on_cpu(cpu).find(|record| record.number > of_task.number && !is_probe(record));
+        let gets_it = gets_it
+            .is_some_and(|record| matches!(record.what, What::Switch(switch) if switch.next_pid == pid));
+        (charged_last && gets_it && of_task.cpu == cpu).then(|| clock.checked_sub(waited.0).map(Ns))?
+    }
+
     /// When a task that gets the CPU begins to run: so much before its first accounting as that charges.
     pub(super) fn time_of_start(&self, task: TaskId) -> Option<Ns> {
         let pid = self.pid_of(task);
@@ -522,7 +553,7 @@ impl Walker {
     pub(super) fn is_requeued_next(&self, pid: Pid) -> bool {
         for record in self.window.of_task(pid) {
             match &record.what {
-                What::WaitEnds(_) => return true,
+                What::WaitEnds(..) => return true,
                 What::Runtime { .. } | What::Switch(_) => return false,
                 _ => {}
             }
@@ -571,4 +602,8 @@ fn wakes_here(record: &Record) -> bool {
 /// Whether code that an interrupt brought reported an event.
 pub(super) fn in_interrupt(record: &Record) -> bool {
     record.flags.in_hardirq() || record.flags.in_softirq()
+}
+
+fn is_probe(record: &Record) -> bool {
+    matches!(record.what, What::Probe(_) | What::OtherProbe)
 }

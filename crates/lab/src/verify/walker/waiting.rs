@@ -26,7 +26,7 @@ impl Walker {
                 }
                 What::Migrate { pid, prio, orig, .. } => note(*pid, *prio, Comm::default(), *orig),
                 // The wait of whoever gets the CPU is reported before the switch.
-                What::WaitEnds(_) => {}
+                What::WaitEnds(..) => {}
                 What::Fork { parent, child, .. } => {
                     seen.extend([*parent, *child]);
                 }

@@ -331,7 +331,7 @@ impl Walker {
         };
         if self.sched.curr(target) != task {
             let was_pending = self.sched.need_resched(target);
-            self.charge_for_test(record, task, target);
+            self.charge_for_test(record, task, target, was_queued);
             // Whether one is pending was asked before that charge, and flags do not tell the two apart.
             let charge_asks = asked_by_charge.is_some() || (!was_pending && self.sched.need_resched(target));
             let at_once = asked_by_charge.unwrap_or_else(|| self.sched.need_resched_at_once(target));
@@ -490,7 +490,7 @@ impl Walker {
         let case = if moved.is_some() { "wakeup on another CPU" } else { "wakeup" };
         let stood = moved.is_none().then(|| self.sched.entity_view(entity).vruntime);
         let joining = self.joining(task, target, Joining { entity, case, known, stood, others, since });
-        self.advance_clock(record, target);
+        self.advance_clock_to_enqueue(record, task, target);
         self.follow_clock(record, target);
         self.charge_departed(record, target);
         self.note_unprinted_charge(target);
@@ -499,11 +499,15 @@ impl Walker {
         self.judge_placements(record, joining);
     }
 
-    /// A test for preemption charges the running entity that it compares: that of a group is not printed.
-    fn charge_for_test(&mut self, record: &Record, task: TaskId, target: Cpu) {
+    /// A test for preemption charges the running entity that it compares: that of a group is not printed. A task that
+    /// `was_queued` has waited since before it was woken.
+    fn charge_for_test(&mut self, record: &Record, task: TaskId, target: Cpu, was_queued: bool) {
         let compared = self.sched.compared_entities(task).map(|(running, _)| self.sched.entity_view(running));
         if let Some(running) = compared.filter(|running| running.task.is_none() && running.on_rq) {
-            self.advance_clock(record, target);
+            match was_queued {
+                true => self.advance_clock(record, target),
+                false => self.advance_clock_to_enqueue(record, task, target),
+            }
             self.note_unprinted_charge(target);
             self.sched.stand_on(target);
             self.sched.charge_queue(self.sched.queue_of(running.id));
@@ -522,6 +526,25 @@ impl Walker {
         }
         let Some(ahead) = self.clock_ahead(cpu) else { return };
         self.advance_until(cpu, record.time, ahead);
+    }
+
+    /// Lets the clock of a runqueue come to when a task is queued there, where a group's entity is charged then.
+    fn advance_clock_to_enqueue(&mut self, record: &Record, task: TaskId, target: Cpu) {
+        if !self.come_to_enqueue(task, target) {
+            self.advance_clock(record, target);
+        }
+    }
+
+    /// The same as far as the task's wait tells it. Whether it does.
+    pub(super) fn come_to_enqueue(&mut self, task: TaskId, target: Cpu) -> bool {
+        let curr = self.sched.curr(target);
+        let in_group = self.is_fair(curr) && self.sched.levels(curr).len() > 1;
+        let told = self.clock_of_enqueue(self.pid_of(task), target).filter(|_| in_group);
+        let told = told.filter(|&clock| clock >= self.sched.rq_clock(target));
+        if let Some(clock) = told {
+            self.sched.set_rq_clock(target, clock);
+        }
+        told.is_some()
     }
 
     /// Lets the clock of a runqueue follow the trace's where an enqueue accounts only levels that print nothing.
