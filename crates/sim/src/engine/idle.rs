@@ -52,11 +52,17 @@ impl CpuIdle {
 impl Engine {
     /// For how long a CPU that goes idle is expected to stay so, us; `None` if the machine tells no states to choose from.
     ///
+    /// Once its tick is stopped, nothing would wake a CPU that idles longer than it did the last times: then only its timer
+    /// is believed.
+    ///
     /// Kernel: `menu_select()`, drivers/cpuidle/governors/menu.c.
     pub(super) fn expected_idle_time(&self, cpu: Cpu) -> Option<u64> {
         let idle = self.idle.get(cpu.index())?;
         let until_timer = self.queue.next_timer(cpu).map_or(u64::MAX, |timer| timer.since(self.now).0 / 1000);
-        Some(until_timer.min(idle.typical_interval().unwrap_or(u64::MAX)))
+        let expected = until_timer.min(idle.typical_interval().unwrap_or(u64::MAX));
+        let tick_us = self.tick_period.0 / 1000;
+        let is_asleep_for_good = self.cpus[cpu.index()].tick_stopped && expected < tick_us;
+        Some(if is_asleep_for_good { until_timer } else { expected })
     }
 
     /// A CPU that has gone idle, and is expected to stay so for a time, us, chooses a state.
@@ -70,9 +76,8 @@ impl Engine {
                 && state.residency.0 / 1000 <= expected
                 && state.exit.0 / 1000 <= expected
         };
-        let states = &self.machine.idle_states;
-        let shallowest = states.iter().position(|state| state.cpus.contains(cpu));
-        let chosen = states.iter().rposition(pays_off).or(shallowest);
+        let chosen =
+            self.machine.idle_states.iter().rposition(pays_off).or_else(|| self.shallowest_state(cpu));
         self.idle[cpu.index()] = CpuIdle { since: self.now, state: chosen, ..self.idle[cpu.index()] };
         self.kernel.idle_set_state(cpu, chosen.map(|state| self.machine.idle_states[state].exit));
     }
@@ -91,25 +96,44 @@ impl Engine {
         exit
     }
 
-    /// How long leaving `state` takes: one that CPUs must be in together counts only if they are.
+    /// How long leaving `state` takes; one that CPUs must be in together counts only while they all are, or in deeper ones.
     fn exit_of(&self, cpu: Cpu, state: usize) -> Ns {
-        let of_state = &self.machine.idle_states[state];
-        let asleep = |other: Cpu| {
-            self.cpus[other.index()].phase == Phase::Idle && self.idle[other.index()].state == Some(state)
+        let sleeps_as_deep = |other: Cpu, state: usize| {
+            self.cpus[other.index()].phase == Phase::Idle
+                && self.idle[other.index()].state.is_some_and(|deepest| deepest >= state)
         };
-        if !of_state.together || of_state.cpus.iter().all(asleep) {
-            return of_state.exit;
-        }
-        let shallower = self.machine.idle_states[..state].iter().rfind(|other| other.cpus.contains(cpu));
-        shallower.map_or(of_state.exit, |other| other.exit)
+        let takes_effect = |number: usize, state: &IdleState| {
+            let counts = !state.together || state.cpus.iter().all(|other| sleeps_as_deep(other, number));
+            state.cpus.contains(cpu) && counts
+        };
+        let states = self.machine.idle_states[..=self.state_of_core(cpu, state)].iter().enumerate();
+        let in_effect = states.rev().find(|&(number, state)| takes_effect(number, state));
+        in_effect.map_or(self.machine.idle_states[state].exit, |(_, state)| state.exit)
+    }
+
+    /// The state that the core of `cpu` is in, which asked for `state`: no deeper than any of its threads asked for, and the
+    /// shallowest while one of them is awake ("core C-states" in Intel's datasheets).
+    fn state_of_core(&self, cpu: Cpu, state: usize) -> usize {
+        let asked_for = |thread: Cpu| match self.idle[thread.index()].state {
+            Some(state) if self.cpus[thread.index()].phase == Phase::Idle => Some(state),
+            _ => self.shallowest_state(thread),
+        };
+        let threads = self.machine.topology.smt_mask(cpu);
+        threads.iter().filter(|&thread| thread != cpu).filter_map(asked_for).fold(state, usize::min)
+    }
+
+    fn shallowest_state(&self, cpu: Cpu) -> Option<usize> {
+        self.machine.idle_states.iter().position(|state| state.cpus.contains(cpu))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use fairlab_kernel::CpuMask;
+    use fairlab_kernel::topology::SmtNumbering;
+    use fairlab_kernel::{CpuMask, Topology};
 
     use super::*;
+    use crate::engine::cpu::CpuState;
     use crate::engine::occurrence::Interrupt;
     use crate::machine::Machine;
 
@@ -154,6 +178,7 @@ mod tests {
         for cpu in &mut engine.idle {
             cpu.intervals = [10, 4000, 200, 30_000, 900, 77, 12_000, 3];
         }
+        engine.cpus.iter_mut().for_each(CpuState::begin_to_idle);
         engine
     }
 
@@ -207,5 +232,43 @@ mod tests {
         }
         assert_eq!(engine.idle[1].intervals, [1009, 1002, 1003, 1004, 1005, 1006, 1007, 1008]);
         assert_eq!(engine.leave_idle_state(Cpu(1)), None, "it was in no state");
+    }
+
+    #[test]
+    fn threads_leave_the_shallowest_state_that_their_core_was_asked_for() {
+        let cpus = CpuMask::first(4);
+        let state = |exit, together| IdleState {
+            cpus,
+            exit: Ns::from_us(exit),
+            residency: Ns::from_us(exit),
+            together,
+        };
+        let idle_states = vec![state(2, false), state(40, false), state(200, true), state(900, true)];
+        let topology = Topology::regular(1, 1, 2, 2, SmtNumbering::Adjacent).expect("two cores");
+        let machine = Machine { idle_states, topology, ..crate::engine::tests::machine(4) };
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        let mut exit_us = |states: [Option<usize>; 4]| {
+            for (cpu, state) in states.into_iter().enumerate() {
+                engine.cpus[cpu].phase = if state.is_some() { Phase::Idle } else { Phase::User };
+                engine.idle[cpu].state = state;
+            }
+            engine.exit_of(Cpu(0), 3).0 / 1000
+        };
+        assert_eq!(exit_us([Some(3), None, Some(3), Some(3)]), 2, "the other thread is awake");
+        assert_eq!(exit_us([Some(3), Some(0), Some(3), Some(3)]), 2);
+        assert_eq!(exit_us([Some(3), Some(1), Some(3), Some(3)]), 40);
+        assert_eq!(exit_us([Some(3), Some(3), None, Some(3)]), 40, "another core is awake");
+        assert_eq!(exit_us([Some(3), Some(3), Some(2), Some(3)]), 200);
+        assert_eq!(exit_us([Some(3); 4]), 900);
+    }
+
+    #[test]
+    fn once_the_tick_is_stopped_only_the_timer_is_believed() {
+        let mut engine = two_cpus();
+        engine.idle[0].intervals = [30; INTERVALS];
+        engine.queue.arrange_interrupt(Cpu(0), Ns::from_us(700), Interrupt::Timer { thread: 0 });
+        assert_eq!(engine.expected_idle_time(Cpu(0)), Some(30));
+        engine.cpus[0].tick_stopped = true;
+        assert_eq!(engine.expected_idle_time(Cpu(0)), Some(700));
     }
 }

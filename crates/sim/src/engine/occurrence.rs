@@ -83,12 +83,15 @@ pub(super) struct Queue {
     /// What is neither an end nor a tick, by place behind the CPUs, and free places.
     others: Vec<Occurrence>,
     free: Vec<usize>,
+    /// Per CPU which of them are timers.
+    timers: Vec<Vec<usize>>,
 }
 
 impl Queue {
     pub fn new(nr_cpus: usize) -> Queue {
         let (wheel, ticks) = (Wheel::new(2 * nr_cpus), Ticks::new(nr_cpus));
-        Queue { wheel, latest: None, nr_cpus, ticks, others: Vec::new(), free: Vec::new() }
+        let timers = vec![Vec::new(); nr_cpus];
+        Queue { wheel, latest: None, nr_cpus, ticks, others: Vec::new(), free: Vec::new(), timers }
     }
 
     /// The place of the first of the others.
@@ -106,30 +109,28 @@ impl Queue {
         match place.checked_sub(self.first_other()) {
             Some(other) => {
                 self.free.push(other);
-                self.others[other]
+                let occurrence = self.others[other];
+                if occurrence.is_timer() {
+                    self.timers[occurrence.cpu().index()].retain(|&timer| timer != other);
+                }
+                occurrence
             }
             None if place < self.nr_cpus => Occurrence::PhaseEnds { cpu: Cpu(place as u32) },
             None => Occurrence::Hrtick { cpu: Cpu((place - self.nr_cpus) as u32) },
         }
     }
 
-    /// When each of the timers expires that are neither the tick nor the end of a slice, and where.
-    fn timers(&self) -> impl Iterator<Item = (Ns, Cpu)> {
-        let timers = self.others.iter().enumerate().filter(|(_, other)| other.is_timer());
-        timers
-            .filter_map(|(other, timer)| Some((self.wheel.time_at(self.first_other() + other)?, timer.cpu())))
-    }
-
     /// When the next timer of any CPU expires; never, if there is none.
     pub fn next_expiry(&self) -> Ns {
         let slices = (self.nr_cpus..self.first_other()).filter_map(|place| self.wheel.time_at(place));
-        let timers = self.timers().map(|(time, _)| time);
+        let timers = (0..self.nr_cpus as u32).filter_map(|cpu| self.next_timer(Cpu(cpu)));
         slices.chain(timers).min().unwrap_or(Ns::MAX).min(self.ticks.instant())
     }
 
-    /// When the next timer of `cpu` expires, if any is armed there.
+    /// When the next timer of `cpu` expires that is neither the tick nor the end of a slice, if any is armed there.
     pub fn next_timer(&self, cpu: Cpu) -> Option<Ns> {
-        self.timers().filter(|&(_, timer)| timer == cpu).map(|(time, _)| time).min()
+        let timers = self.timers[cpu.index()].iter();
+        timers.filter_map(|other| self.wheel.time_at(self.first_other() + other)).min()
     }
 
     /// Arranges the end of `cpu`'s phase, instead of what was arranged for it before.
@@ -190,6 +191,9 @@ impl Queue {
             self.others.len() - 1
         });
         self.others[place] = other;
+        if other.is_timer() {
+            self.timers[other.cpu().index()].push(place);
+        }
         self.wheel.put(self.first_other() + place, time);
     }
 

@@ -14,6 +14,6 @@ pub struct IdleState {
     pub exit: Ns,
     /// For how long a CPU must stay in it to gain anything (`target_residency`).
     pub residency: Ns,
-    /// It takes effect only while all of these CPUs are in it; otherwise the next shallower one does.
+    /// It takes effect only while all of these CPUs are in it or in deeper ones; otherwise the next shallower one does.
     pub together: bool,
 }

@@ -12,6 +12,9 @@ pub use table::PRESETS;
 
 use super::{Costs, IdleState, Machine};
 
+/// The last CPU, whichever it is.
+const LAST: u32 = u32::MAX;
+
 /// A machine as data.
 #[derive(Debug)]
 pub struct Preset {
@@ -33,7 +36,8 @@ pub struct Preset {
     distance: u32,
     /// CPUs that are slower than the fastest, or whose clock schedutil sets.
     speeds: &'static [Speed],
-    /// First CPU, last CPU, what leaving it takes, us, how long it must last, us, and whether all of them must be in it.
+    /// First CPU, last CPU ([`LAST`]: of all), what leaving it takes, us, how long it must last, us, and whether all of them must
+    /// be in it.
     idle_states: &'static [(u32, u32, u64, u64, bool)],
     hz: u64,
     high_res_timers: bool,
@@ -83,18 +87,21 @@ impl Preset {
                 states: states.map(|(&khz, &milliwatts)| PerfState::of_milliwatts(khz, milliwatts)).collect(),
             }
         };
+        let topology = self.topology().expect("presets are possible machines");
+        let last_cpu = topology.nr_cpus() as u32 - 1;
         let idle_state = |&(first, last, exit, residency, together): &(u32, u32, u64, u64, bool)| IdleState {
-            cpus: (first..=last).map(Cpu).collect(),
+            cpus: (first..=last.min(last_cpu)).map(Cpu).collect(),
             exit: Ns::from_us(exit),
             residency: Ns::from_us(residency),
             together,
         };
+        let idle_states = self.idle_states.iter().map(idle_state).collect();
         let has_powers = self.speeds.iter().all(|speed| speed.milliwatts.len() == speed.khz.len());
         let speeds_with_power = if has_powers { self.speeds } else { &[] };
         Machine {
             name: self.name.to_string(),
             description: self.description.to_string(),
-            topology: self.topology().expect("presets are possible machines"),
+            topology,
             hz: self.hz,
             high_res_timers: self.high_res_timers,
             nohz_idle: self.nohz_idle,
@@ -103,7 +110,7 @@ impl Preset {
             in_turn: false,
             frequency_domains: self.speeds.iter().map(domain).collect(),
             energy_model: speeds_with_power.iter().map(power).collect(),
-            idle_states: self.idle_states.iter().map(idle_state).collect(),
+            idle_states,
         }
     }
 

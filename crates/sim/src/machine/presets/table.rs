@@ -2,7 +2,7 @@
 
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 
-use super::{Preset, Speed};
+use super::{LAST, Preset, Speed};
 
 /// One x86 socket: what differs is said.
 const PLAIN: Preset = Preset {
@@ -26,6 +26,43 @@ const PLAIN: Preset = Preset {
     jitter_percent: 0,
     sources: &[],
 };
+
+/// `bdw_cstates` of drivers/idle/intel_idle.c, without those that only laptops have.
+const BROADWELL_SERVER: &[(u32, u32, u64, u64, bool)] = &[
+    (0, LAST, 2, 2, false),
+    (0, LAST, 10, 20, false),
+    (0, LAST, 40, 100, false),
+    (0, LAST, 133, 400, false),
+];
+/// `skx_cstates` there.
+const SKYLAKE_SERVER: &[(u32, u32, u64, u64, bool)] =
+    &[(0, LAST, 2, 2, false), (0, LAST, 10, 20, false), (0, LAST, 133, 600, false)];
+/// `skl_cstates` there. From C8 on they are states of the whole package.
+const SKYLAKE: &[(u32, u32, u64, u64, bool)] = &[
+    (0, LAST, 2, 2, false),
+    (0, LAST, 10, 20, false),
+    (0, LAST, 70, 100, false),
+    (0, LAST, 85, 200, false),
+    (0, LAST, 124, 800, false),
+    (0, LAST, 200, 800, true),
+    (0, LAST, 480, 5000, true),
+    (0, LAST, 890, 5000, true),
+];
+/// `avn_cstates` there.
+const AVOTON: &[(u32, u32, u64, u64, bool)] = &[(0, LAST, 2, 2, false), (0, LAST, 15, 45, false)];
+/// `adl_cstates` there; of C1 and C1E the driver uses one, by default the latter. From C8 on they are states of
+/// the whole package.
+const ALDER_LAKE: &[(u32, u32, u64, u64, bool)] = &[
+    (0, LAST, 2, 4, false),
+    (0, LAST, 220, 600, false),
+    (0, LAST, 280, 800, true),
+    (0, LAST, 680, 2000, true),
+];
+const INTEL_IDLE: (&str, &str) = (
+    "idle",
+    "the kernel's driver for this processor, drivers/idle/intel_idle.c: exit latencies, which are those of the worst case, and \
+     target residencies",
+);
 
 const INTEL_DISTANCE: (&str, &str) = (
     "distances",
@@ -242,7 +279,8 @@ pub const PRESETS: &[Preset] = &[
         cores_an_llc: 4,
         threads_a_core: 2,
         hz: 250,
-        sources: &[("topology", "a common laptop"), ("hz", "what most distributions choose")],
+        idle_states: SKYLAKE,
+        sources: &[("topology", "a common laptop"), ("hz", "what most distributions choose"), INTEL_IDLE],
         ..PLAIN
     },
     Preset {
@@ -270,6 +308,7 @@ pub const PRESETS: &[Preset] = &[
         threads_a_core: 2,
         hz: 250,
         costs: &[("scan_cpu_ns", 70, SKYLAKE_LINE)],
+        idle_states: SKYLAKE_SERVER,
         sources: &[
             (
                 "topology",
@@ -279,6 +318,7 @@ pub const PRESETS: &[Preset] = &[
             INTEL_DISTANCE,
             INTEL_NUMBERING,
             ("hz", "assumed: what SUSE's kernels have"),
+            INTEL_IDLE,
         ],
         ..PLAIN
     },
@@ -290,6 +330,7 @@ pub const PRESETS: &[Preset] = &[
         threads_a_core: 2,
         hz: 250,
         costs: &[("scan_cpu_ns", 70, SKYLAKE_LINE)],
+        idle_states: SKYLAKE_SERVER,
         sources: &[
             (
                 "topology",
@@ -298,6 +339,7 @@ pub const PRESETS: &[Preset] = &[
             INTEL_DISTANCE,
             INTEL_NUMBERING,
             ("hz", "assumed: as vm4, the same author's"),
+            INTEL_IDLE,
         ],
         ..PLAIN
     },
@@ -307,6 +349,7 @@ pub const PRESETS: &[Preset] = &[
         nodes: 2,
         cores_an_llc: 22,
         threads_a_core: 2,
+        idle_states: BROADWELL_SERVER,
         sources: &[
             (
                 "topology",
@@ -316,6 +359,7 @@ pub const PRESETS: &[Preset] = &[
             INTEL_NUMBERING,
             LKP_HZ,
             LKP_CLOCK,
+            INTEL_IDLE,
         ],
         ..PLAIN
     },
@@ -325,6 +369,7 @@ pub const PRESETS: &[Preset] = &[
         nodes: 4,
         cores_an_llc: 24,
         threads_a_core: 2,
+        idle_states: SKYLAKE_SERVER,
         sources: &[
             (
                 "topology",
@@ -334,6 +379,7 @@ pub const PRESETS: &[Preset] = &[
             INTEL_NUMBERING,
             LKP_HZ,
             LKP_CLOCK,
+            INTEL_IDLE,
         ],
         ..PLAIN
     },
@@ -343,6 +389,7 @@ pub const PRESETS: &[Preset] = &[
         nodes: 2,
         cores_an_llc: 22,
         threads_a_core: 2,
+        idle_states: BROADWELL_SERVER,
         sources: &[
             (
                 "topology",
@@ -352,6 +399,7 @@ pub const PRESETS: &[Preset] = &[
             INTEL_NUMBERING,
             LKP_HZ,
             LKP_CLOCK,
+            INTEL_IDLE,
         ],
         ..PLAIN
     },
@@ -361,6 +409,7 @@ pub const PRESETS: &[Preset] = &[
         llcs_a_node: 4,
         cores_an_llc: 2,
         numbering: SmtNumbering::Adjacent,
+        idle_states: AVOTON,
         sources: &[
             (
                 "topology",
@@ -369,6 +418,7 @@ pub const PRESETS: &[Preset] = &[
             ),
             LKP_HZ,
             LKP_CLOCK,
+            INTEL_IDLE,
         ],
         ..PLAIN
     },
@@ -426,6 +476,7 @@ pub const PRESETS: &[Preset] = &[
         numbering: SmtNumbering::Adjacent,
         priorities: &[(0, 7, 51), (8, 11, 52), (12, 15, 51), (16, 23, 39)],
         hz: 250,
+        idle_states: ALDER_LAKE,
         sources: &[
             (
                 "topology",
@@ -443,6 +494,7 @@ pub const PRESETS: &[Preset] = &[
                 "capacity",
                 "x86 tells none before v6.12, and none where cores have threads after it: 1024 everywhere",
             ),
+            INTEL_IDLE,
         ],
         ..PLAIN
     },
