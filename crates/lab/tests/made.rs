@@ -28,6 +28,11 @@ fn make(path: &Path, name: &str, workload: &[&str], duration: Ns) -> PathBuf {
     make_on(smt8(), path, name, workload, duration, false)
 }
 
+/// A machine whose CPUs have no idle states: which of them tick while they idle, no event of the scheduler tells.
+fn plain(topology: Topology) -> Machine {
+    Machine { topology, idle_states: Vec::new(), ..Machine::preset("laptop8").expect("a preset") }
+}
+
 fn make_on(
     topology: Topology,
     path: &Path,
@@ -36,8 +41,7 @@ fn make_on(
     duration: Ns,
     probes: bool,
 ) -> PathBuf {
-    let machine = Machine { topology, ..Machine::preset("laptop8").expect("a preset") };
-    make_with(machine, path, name, workload, duration, probes)
+    make_with(plain(topology), path, name, workload, duration, probes)
 }
 
 fn make_with(
@@ -99,6 +103,19 @@ fn assert_judged(judged: &BTreeMap<&str, u64>, least: &[(&str, u64)]) {
     for &(kind, least) in least {
         assert!(judged[kind] >= least, "{kind}: {} judged", judged[kind]);
     }
+}
+
+/// A new thread goes to the idle CPU that wakes soonest, and states are told as they are entered and left.
+#[test]
+fn forks_go_by_the_idle_states_that_a_trace_shows() {
+    let path = std::env::temp_dir().join(format!("fairlab-{}-made-idle", std::process::id()));
+    let machine = Machine { topology: smt8(), ..Machine::preset("laptop8").expect("a preset") };
+    let made = make_with(machine, &path, "v5.2", WORKLOADS[0], Ns::from_ms(400), false);
+    let agreement = agreement(&made, "v5.2");
+    std::fs::remove_dir_all(&path).expect("removed");
+    let forks = &agreement.kind(Kind::WakeupCpu).expect("every kind is there").cases["fork"];
+    assert!(forks.judged >= 20, "{forks:?}");
+    assert_eq!(forks.agree, forks.judged, "{:#?}", agreement.misses);
 }
 
 /// Kernels whose traces show all that their decisions rest on.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::latency::{Latency, LatencyOptions};
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns};
 use fairlab_lab::{CompareOptions, Experiment, RunSpec, compare, machines, run, run_all};
 use fairlab_trace::{ReadOptions, read_path};
 
@@ -71,7 +71,7 @@ fn a_digest_is_the_same_everywhere() {
     let experiment =
         experiment(&["v6.6"], "laptop8", "schbench -m 1 -t 6 -c 1000 -s 500", 1, Ns::from_ms(200));
     let (results, _) = run_all(&experiment.specs(), 1, &|_| {}, &AtomicBool::new(false)).expect("runs");
-    assert_eq!(results[0].digest, "55eaa65230c0c22c5a69757fab92d761");
+    assert_eq!(results[0].digest, "d7f7370a780d61a4fe6506a40f018b6d");
 }
 
 /// Columns of `cpuN` lines: yields, 0, schedules, switches to idle, wakeups, local ones, time run, time waited, switches to
@@ -113,12 +113,14 @@ fn a_trace_written_and_read_back_gives_the_same_latency_table() {
         assert_eq!(traced.digest, again.digest, "writing a trace changes nothing");
 
         let mut table = Latency::new(LatencyOptions { by_pid: true, ..LatencyOptions::default() });
-        let mut digest = fairlab_event::DigestSink::default();
+        // A run's digest is of events that Fairlab has types for.
+        let keep = |event: &Event<'_>| !matches!(event.kind, EventKind::Other { .. });
+        let mut digest = Filter { sink: DigestSink::default(), keep };
         let stats =
             read_path(&path, &ReadOptions::default(), &mut (&mut table, &mut digest)).expect("a trace");
         std::fs::remove_file(&path).expect("removed");
         assert_eq!(stats.worst(), None, "{stats:?}");
-        assert_eq!(digest.digest().to_string(), traced.digest, "what is written is read back unchanged");
+        assert_eq!(digest.sink.digest().to_string(), traced.digest, "what is written is read back unchanged");
         let table = table.finish().expect("a table");
         let longest = table.rows.iter().map(|row| row.max_delay.0).max().expect("rows");
         assert!(longest as f64 >= traced.metric("wakeup_latency_ns_max").expect("measured"));

@@ -4,6 +4,7 @@ use fairlab_event::{Cpu, Ns};
 
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
+use crate::probe::Printed;
 
 impl Scheduler {
     /// Whether `cpu` has nothing to do and nothing on the way (`idle_cpu()`).
@@ -30,6 +31,16 @@ impl Scheduler {
     /// Kernel: `idle_set_state()`, kernel/sched/sched.h.
     pub fn idle_set_state(&mut self, cpu: Cpu, exit_latency: Option<Ns>) {
         self.rqs[cpu.index()].exit_latency = exit_latency.map(|latency| latency.0);
+    }
+
+    /// Reports that `cpu`, which is the one that the scheduler is on, goes into its idle state of that number, or out of it.
+    ///
+    /// Kernel: `trace_cpu_idle()` in `cpuidle_enter_state()`, drivers/cpuidle/cpuidle.c; out is `PWR_EVENT_EXIT`.
+    pub fn report_idle_state(&mut self, cpu: Cpu, state: Option<u32>) {
+        if self.trace.enabled {
+            let text = format!("state={} cpu_id={}", state.unwrap_or(u32::MAX), cpu.0);
+            self.print(Printed { is_probe: false, name: "cpu_idle", text });
+        }
     }
 
     /// The idle CPUs as a set, where a search cannot meet anything else that it would take.

@@ -91,6 +91,11 @@ pub(super) enum What {
         cpu: Cpu,
         khz: u32,
     },
+    /// A CPU goes into an idle state, or leaves it.
+    IdleState {
+        cpu: Cpu,
+        state: Option<u32>,
+    },
     /// Nothing that verification looks at.
     Other,
 }
@@ -144,6 +149,15 @@ fn lend_told(fields: Fields<'_>) -> Option<What> {
 fn frequency_told(fields: Fields<'_>) -> Option<What> {
     let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
     Some(What::Frequency { cpu: Cpu(number("cpu_id")?), khz: number("state")? })
+}
+
+/// The idle state that a CPU goes into, by its number, or leaves: `cpu_idle`.
+fn idle_state_told(fields: Fields<'_>) -> Option<What> {
+    /// `PWR_EVENT_EXIT`.
+    const EXIT: u32 = u32::MAX;
+    let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
+    let state = number("state")?;
+    Some(What::IdleState { cpu: Cpu(number("cpu_id")?), state: Some(state).filter(|&state| state != EXIT) })
 }
 
 /// The argument `pid` of a system call: a field, or text as the kernel prints it, hexadecimal with or without `0x`
@@ -206,6 +220,7 @@ impl What {
             EventKind::Other { name: "cpu_frequency", fields } => {
                 frequency_told(fields).unwrap_or(What::Other)
             }
+            EventKind::Other { name: "cpu_idle", fields } => idle_state_told(fields).unwrap_or(What::Other),
             EventKind::Other { name: "ipi_send_cpu", fields } => {
                 let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
                 let tests = matches!(fields.get("callsite"), Some(FieldValue::Text(site)) if site.starts_with("wakeup_preempt"));
@@ -241,7 +256,7 @@ impl What {
             What::Switch(switch) => switch.prev_pid.0 < 0 || switch.next_pid.0 < 0,
             What::Fork { child, .. } => child.0 <= 0,
             What::Exit(pid) => pid.0 <= 0,
-            What::Interrupts { cpu, .. } => absent(*cpu),
+            What::Interrupts { cpu, .. } | What::IdleState { cpu, .. } => absent(*cpu),
             What::Probe(probe) => probe.names_cpu_from(nr_cpus),
             _ => false,
         }

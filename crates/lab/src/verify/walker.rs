@@ -166,6 +166,8 @@ struct Seen {
     dequeue_probe: bool,
     /// Events that are reported by CPUs that the machine does not have.
     on_absent_cpus: u64,
+    /// Idle states of a driver: without one, the kernel names every idleness 1.
+    idle_states: bool,
     /// A CPU is taken away or comes back: a `cpuhp/N` was woken.
     hotplug: bool,
     /// Places where the state had to be set right without a decision that explains it.
@@ -404,6 +406,7 @@ impl Walker {
                 self.on_wait_ends(record, *pid);
             }
             What::Frequency { cpu, khz } => self.on_frequency(*cpu, *khz),
+            What::IdleState { cpu, state } => self.on_idle_state(*cpu, *state),
             What::OtherProbe | What::Other => {}
         }
     }

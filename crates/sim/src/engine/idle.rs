@@ -7,6 +7,8 @@
 //! polling; a chosen state is kept until an interrupt comes.
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::core::Mode;
+use fairlab_kernel::topology::Platform;
 
 use super::Engine;
 use super::cpu::Phase;
@@ -33,18 +35,24 @@ impl CpuIdle {
     fn typical_interval(&self) -> Option<u64> {
         let mut limit = u64::MAX;
         loop {
-            let kept = self.intervals.iter().copied().filter(|&us| us <= limit);
-            let count = kept.clone().count() as u64;
-            let average = kept.clone().sum::<u64>() / count.max(1);
-            let variance = kept.clone().map(|us| us.abs_diff(average).pow(2)).sum::<u64>() / count.max(1);
+            let (mut count, mut sum, mut squares, mut longest) = (0, 0, 0_u64, 0);
+            for &us in self.intervals.iter().filter(|&&us| us <= limit) {
+                (count, sum, longest) = (count + 1, sum + us, us.max(longest));
+                squares = squares.wrapping_add(us.wrapping_mul(us));
+            }
             // The longest may be an exception; of a quarter of them that is not believed.
             if count * 4 <= INTERVALS as u64 * 3 {
                 return None;
             }
+            let average = sum / count;
+            // The sum of (us - average)^2, which fits, taken apart into what one pass finds.
+            let deviation =
+                (count * average).wrapping_sub(2 * sum).wrapping_mul(average).wrapping_add(squares);
+            let variance = deviation / count;
             if variance <= 400 || average.pow(2) > 36 * variance {
                 return Some(average);
             }
-            limit = kept.max().unwrap_or(0).saturating_sub(1);
+            limit = longest.saturating_sub(1);
         }
     }
 }
@@ -80,6 +88,16 @@ impl Engine {
             self.machine.idle_states.iter().rposition(pays_off).or_else(|| self.shallowest_state(cpu));
         self.idle[cpu.index()] = CpuIdle { since: self.now, state: chosen, ..self.idle[cpu.index()] };
         self.kernel.idle_set_state(cpu, chosen.map(|state| self.machine.idle_states[state].exit));
+        if let Some(state) = chosen {
+            self.kernel.report_idle_state(cpu, Some(self.number_of(cpu, state)));
+        }
+    }
+
+    /// The number that the driver gives the state: x86 has one before them, in which CPUs poll.
+    fn number_of(&self, cpu: Cpu, state: usize) -> u32 {
+        let states = self.machine.idle_states[..state].iter();
+        let shallower = states.filter(|shallower| shallower.cpus.contains(cpu)).count() as u32;
+        shallower + u32::from(self.machine.topology.platform() == Platform::X86)
     }
 
     /// An idle CPU is woken. Returns how long it takes to leave its state; `None` if the machine tells no states.
@@ -91,9 +109,18 @@ impl Engine {
         let (idle, now) = (&mut self.idle[cpu.index()], self.now);
         idle.intervals[idle.next] = now.since(idle.since).0 / 1000;
         idle.next = (idle.next + 1) % INTERVALS;
-        idle.state = None;
-        self.kernel.idle_set_state(cpu, None);
         exit
+    }
+
+    /// It has left its state.
+    pub(super) fn idle_state_is_left(&mut self, cpu: Cpu) {
+        if let Some(idle) = self.idle.get_mut(cpu.index())
+            && idle.state.take().is_some()
+        {
+            self.kernel.set_here(cpu, Mode::Task, self.now);
+            self.kernel.idle_set_state(cpu, None);
+            self.kernel.report_idle_state(cpu, None);
+        }
     }
 
     /// How long leaving `state` takes; one that CPUs must be in together counts only while they all are, or in deeper ones.

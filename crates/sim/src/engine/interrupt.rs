@@ -130,6 +130,7 @@ impl Engine {
     /// An idle CPU is awake: what woke it is handled, and then it runs something or goes back to sleep.
     #[inline(always)]
     pub(super) fn handle_pending(&mut self, cpu: Cpu) {
+        self.idle_state_is_left(cpu);
         let mut cost = Ns::ZERO;
         let mut pending = std::mem::take(&mut self.cpus[cpu.index()].pending);
         // Without timers of their own, sleeps end in the tick's interrupt, before the scheduler's part of it.

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how frequencies and CPUs are chosen.
 
-use fairlab_event::Cpu;
+use fairlab_event::{Cpu, Ns};
 
 use super::Walker;
 
@@ -26,4 +26,22 @@ impl Walker {
             self.sched.set_frequency(policy, khz);
         }
     }
+
+    /// A CPU goes into an idle state, or leaves it. How long leaving takes no event tells, but deeper ones take longer.
+    pub(super) fn on_idle_state(&mut self, cpu: Cpu, state: Option<u32>) {
+        self.cpus[cpu.index()].idle_state = state;
+        if self.seen.idle_states {
+            self.sched.idle_set_state(cpu, exit_latency(state));
+        } else if state > Some(1) {
+            self.seen.idle_states = true;
+            for (cpu, info) in (0..).zip(&self.cpus) {
+                self.sched.idle_set_state(Cpu(cpu), exit_latency(info.idle_state));
+            }
+        }
+    }
+}
+
+/// What stands for the exit latency of a state.
+fn exit_latency(state: Option<u32>) -> Option<Ns> {
+    state.map(|depth| Ns(depth.into()))
 }
