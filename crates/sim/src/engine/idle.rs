@@ -258,6 +258,7 @@ mod tests {
             assert_eq!(engine.leave_idle_state(Cpu(1)), Some(Ns::from_us(10)));
         }
         assert_eq!(engine.idle[1].intervals, [1009, 1002, 1003, 1004, 1005, 1006, 1007, 1008]);
+        engine.idle_state_is_left(Cpu(1));
         assert_eq!(engine.leave_idle_state(Cpu(1)), None, "it was in no state");
     }
 
