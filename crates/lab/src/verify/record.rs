@@ -49,6 +49,8 @@ pub(super) enum What {
     WaitEnds(Pid, Ns),
     /// `sched_stat_sleep` or `_blocked`: the task has been placed on its queue.
     SleepEnds(Pid),
+    /// `sched_stat_iowait`: the same, with `sched_stat_blocked` to come.
+    IoWaitEnds(Pid),
     /// The recorder's marks.
     Marker(Marker),
     /// Who made a control group, or changed it, says what it is now.
@@ -189,7 +191,7 @@ impl What {
                 What::Runtime { pid, runtime, vruntime }
             }
             EventKind::SchedStatWait(delay) => What::WaitEnds(delay.pid, delay.delay),
-            // `sched_stat_iowait` comes with `sched_stat_blocked`, before it.
+            EventKind::SchedStatIowait(delay) => What::IoWaitEnds(delay.pid),
             EventKind::SchedStatSleep(delay) | EventKind::SchedStatBlocked(delay) => {
                 What::SleepEnds(delay.pid)
             }
@@ -279,7 +281,8 @@ impl What {
             | What::Exit(pid)
             | What::Runtime { pid, .. }
             | What::WaitEnds(pid, _)
-            | What::SleepEnds(pid) => Some(*pid),
+            | What::SleepEnds(pid)
+            | What::IoWaitEnds(pid) => Some(*pid),
             What::Fork { parent, .. } => Some(*parent),
             What::CgroupAttach { pid, .. } => Some(*pid),
             What::Probe(probe) => probe.task(),

@@ -293,6 +293,7 @@ impl Open {
                 self.charged = true;
                 true
             }
+            What::IoWaitEnds(pid) if pid == self.wakeup.pid => true,
             What::Probe(_) | What::OtherProbe | What::Interrupts { .. } => false,
             _ => {
                 self.is_over = true;
@@ -403,7 +404,7 @@ mod tests {
         at(cpu, context, "d.h.", What::SleepEnds(WOKEN))
     }
 
-    /// A letter an event, with the CPU: `w`aking, `m`igrate, `r`untime, `e`nd of sleep, `s`witch; and `W`akeup, which is
+    /// A letter an event, with the CPU: `w`aking, `m`igrate, `r`untime, `e`nd of sleep, `i`: of a wait for a disk, `s`witch; and `W`akeup, which is
     /// concluded, with the CPU that it is on and its target.
     fn concluded(records: Vec<Record>) -> String {
         concluded_by(Unreported::new(false), records)
@@ -417,6 +418,7 @@ mod tests {
             What::Migrate { .. } => format!("m{}", record.cpu.0),
             What::Runtime { .. } => format!("r{}", record.cpu.0),
             What::SleepEnds(_) => format!("e{}", record.cpu.0),
+            What::IoWaitEnds(_) => format!("i{}", record.cpu.0),
             What::Switch(_) => format!("s{}", record.cpu.0),
             What::Wakeup(wakeup) => format!("W{}>{}", record.cpu.0, wakeup.target_cpu.0),
             _ => "?".to_string(),
@@ -447,6 +449,14 @@ mod tests {
         let mut stayed = vec![sleep_ends(1, 2), waking(0, 1, 1), runtime(0, 1, "d...", 1)];
         stayed.extend([runtime(1, 2, "d.h.", 2), switch(1, 2, TaskState::INTERRUPTIBLE, WOKEN.0)]);
         assert_eq!(concluded(stayed), "e1 w0 W0>1 r0 r1 s1");
+    }
+
+    /// `sched_stat_iowait` comes before `sched_stat_blocked`, and is part of the same step.
+    #[test]
+    fn a_wait_for_a_disk_ends_with_its_sleep() {
+        let disk = at(0, 1, "d.h.", What::IoWaitEnds(WOKEN));
+        let woken = vec![waking(0, 1, 0), runtime(0, 1, "d...", 1), disk, sleep_ends(0, 1)];
+        assert_eq!(concluded([woken, vec![runtime(0, 1, "dN..", 1)]].concat()), "w0 r0 i0 e0 W0>1 r0");
     }
 
     #[test]

@@ -407,7 +407,7 @@ impl Walker {
             }
             What::Frequency { cpu, khz } => self.on_frequency(*cpu, *khz),
             What::IdleState { cpu, state } => self.on_idle_state(*cpu, *state),
-            What::OtherProbe | What::Other => {}
+            What::IoWaitEnds(_) | What::OtherProbe | What::Other => {}
         }
     }
 

@@ -95,7 +95,7 @@ impl Walker {
     fn stays_queued(&self, cpu: Cpu, pid: Pid) -> Option<bool> {
         let mut waking = self.tasks.get(&pid).is_some_and(|info| info.waking);
         let next = self.window.of_task(pid).find_map(|record| match &record.what {
-            What::SleepEnds(_) => Some(Some(false)),
+            What::SleepEnds(_) | What::IoWaitEnds(_) => Some(Some(false)),
             What::WaitEnds(..) | What::Wakeup(_) => Some(Some(true)),
             What::Migrate { .. } => Some(Some(!waking)),
             What::Waking(_) => {

@@ -218,6 +218,7 @@ impl Walker {
                 | What::WakeupNew(_)
                 | What::Migrate { .. }
                 | What::SleepEnds(_)
+                | What::IoWaitEnds(_)
         );
         let pids =
             self.selections.iter().filter(|open| !open.shown && !open.over && open.instants < INSTANTS_MAX);

@@ -522,7 +522,9 @@ impl Walker {
     pub(super) fn queues_woken_next(&self, cpu: Cpu) -> bool {
         let next =
             self.window.on_cpu(cpu).find(|record| !matches!(record.what, What::Probe(_) | What::OtherProbe));
-        next.is_some_and(|record| matches!(record.what, What::SleepEnds(_) | What::Wakeup(_)))
+        next.is_some_and(|record| {
+            matches!(record.what, What::SleepEnds(_) | What::IoWaitEnds(_) | What::Wakeup(_))
+        })
     }
 
     /// The child that the running task is about to create, if the accounting just reported is the fork's.
