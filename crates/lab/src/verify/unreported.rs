@@ -456,7 +456,7 @@ mod tests {
     fn a_wait_for_a_disk_ends_with_its_sleep() {
         let disk = at(0, 1, "d.h.", What::IoWaitEnds(WOKEN));
         let woken = vec![waking(0, 1, 0), runtime(0, 1, "d...", 1), disk, sleep_ends(0, 1)];
-        assert_eq!(concluded([woken, vec![runtime(0, 1, "dN..", 1)]].concat()), "w0 r0 i0 e0 W0>1 r0");
+        assert_eq!(concluded([woken, vec![runtime(0, 1, "dN..", 1)]].concat()), "w0 r0 i0 e0 W0>0 r0");
     }
 
     #[test]
