@@ -1,6 +1,7 @@
 //! Where tasks may run and who moves them, in traces that print no masks; and what else others do to a CPU.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs};
 
 use fairlab_kernel::Generation;
@@ -65,7 +66,10 @@ impl Trace {
 
     /// What all came to on so many CPUs, of which two share a cache.
     fn verified(&self, test: &str, nr_cpus: u32, kernel: &str) -> Agreement {
-        let folder = env::temp_dir().join(format!("fairlab-affinity-{}-{test}", std::process::id()));
+        // Two tests may want the same.
+        static FOLDERS: AtomicU32 = AtomicU32::new(0);
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let folder = env::temp_dir().join(format!("fairlab-affinity-{}-{test}-{number}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("trace.txt"), &self.text).expect("written");
         let last = nr_cpus - 1;
