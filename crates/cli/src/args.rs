@@ -199,7 +199,8 @@ pub struct RecordArgs {
 
 #[derive(Debug, Args)]
 pub struct BootArgs {
-    /// The kernel: a vmlinuz, or debian:bullseye, debian:bookworm, debian:trixie, debian:sid, which are fetched once.
+    /// The kernel: a vmlinuz, or one that is fetched once: debian:bullseye, debian:bookworm, debian:trixie, debian:sid, or Ubuntu's of a
+    /// release (ubuntu:5.15).
     pub image: String,
     /// Its CPUs: SOCKETSxCORESxTHREADS, or how many cores of one socket.
     #[arg(long, value_name = "TOPOLOGY", default_value = "4")]
@@ -233,6 +234,9 @@ pub struct BootArgs {
     /// The root seed of the workload's own randomness.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// When one of fairlab's own workloads is to end, in the guest's time, if it does not by itself (jobs, sessions): 2s, 500ms.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Ns>,
     /// Fetch a named kernel anew.
     #[arg(long)]
     pub refresh: bool,
@@ -382,11 +386,14 @@ pub struct FidelityArgs {
     pub folder: Option<PathBuf>,
     /// Instead: runs workloads on Debian's kernels in QEMU and on the modelled ones, side by side: all, or
     /// the kernel or workload whose name holds NAME.
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "sums", "figures"])]
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "sums", "brief", "figures"])]
     pub booted: Option<String>,
     /// Shows the sums by kernel only.
     #[arg(long)]
     pub sums: bool,
+    /// Shows a line for each kernel only.
+    #[arg(long, conflicts_with = "sums")]
+    pub brief: bool,
     /// Writes the tables into this Markdown page, between the marks of --part.
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,

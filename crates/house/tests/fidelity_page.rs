@@ -60,7 +60,7 @@ fn without_links(text: &str) -> String {
 }
 
 /// The parts of the page that are measured or written by hand, each under its heading and with what is said of it.
-const KEPT: [(&str, &str, &str); 4] = [
+const KEPT: [(&str, &str, &str); 5] = [
     (
         "shipped",
         "Agreement with the recordings in testdata/recordings",
@@ -70,6 +70,14 @@ const KEPT: [(&str, &str, &str); 4] = [
         "collection",
         "Agreement with a larger collection",
         "Written by `make fidelity TRACES=DIR`, each recording by the rules of its own kernel.",
+    ),
+    (
+        "kernels",
+        "Agreement with kernels of most releases",
+        "Written by `scripts/record-kernels target/release/fairlab DIR && target/release/fairlab fidelity DIR --brief --page docs/fidelity.md --part kernels`: \
+         seven workloads, recorded under Debian's and Ubuntu's kernels in QEMU. *who runs*: virtual runtimes, placement, picks, preemption, lag, \
+         delayed dequeues; *where it wakes up*: the CPU of each woken and new task; *balancing*: from which queue it takes which task, and with probes \
+         whether each try finds something.",
     ),
     (
         "booted",

@@ -14,6 +14,7 @@ mod initramfs;
 mod layout;
 mod qemu;
 mod run;
+mod ubuntu;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -38,6 +39,7 @@ pub use qemu::QEMU_VERSION;
 use qemu::Qemu;
 pub(crate) use run::{Kept, run_and_keep};
 pub use run::{QemuKernel, QemuSpec, run};
+pub use ubuntu::UbuntuKernel;
 
 /// How long a guest rests at least before recording begins: what a kernel does after its start is over by then.
 const SETTLE_NS: u64 = 300_000_000;

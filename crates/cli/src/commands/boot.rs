@@ -29,7 +29,7 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
         parameters: args.append.iter().flat_map(|words| words.0.clone()).collect(),
         workload: args.workload.clone(),
         seed: args.seed,
-        duration: None,
+        duration: args.duration,
         limit: Duration::from_secs(args.timeout),
     };
     let folder = args.out.as_deref().map(RunFolder::create).transpose()?;

@@ -25,14 +25,15 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     drop(progress);
     let figures = fidelity.figures();
     if let (Some(path), Some(text)) = (&args.page, text) {
-        let content = format!("{}\n{}", closing(&fidelity), page::markdown(&figures));
+        let tables = if args.brief { page::brief(&figures) } else { page::markdown(&figures) };
+        let content = format!("{}\n{tables}", closing(&fidelity));
         write(path, &page::replace(&text, &args.part, &content)?)?;
     }
     if let Some(path) = &args.figures {
         write(path, &figures.to_text())?;
     }
     match args.format {
-        Format::Text => output::print(&to_text(&fidelity, &figures, args.sums))?,
+        Format::Text => output::print(&to_text(&fidelity, &figures, args))?,
         Format::Json => output::print_json(&to_json(&fidelity, &figures))?,
     }
     let unreadable =
@@ -66,9 +67,9 @@ fn write(path: &Path, text: &str) -> Result<(), CliError> {
     })
 }
 
-fn to_text(fidelity: &Fidelity, figures: &Figures, only_sums: bool) -> String {
+fn to_text(fidelity: &Fidelity, figures: &Figures, args: &FidelityArgs) -> String {
     let mut text = String::new();
-    if !only_sums {
+    if !args.sums && !args.brief {
         let rows = figures.rows.iter().map(|row| {
             let name = if row.case.is_empty() { row.recording.clone() } else { String::new() };
             cells(name, row.kernel.clone(), page::decision(row.kind, &row.case), row.counts, &row.case)
@@ -76,11 +77,16 @@ fn to_text(fidelity: &Fidelity, figures: &Figures, only_sums: bool) -> String {
         text += &output::table(&header("recording", "kernel"), &rows.collect::<Vec<_>>());
         text.push('\n');
     }
-    let rows = figures.sums().rows.into_iter().map(|row| {
-        let probes = if row.probed { "yes" } else { "no" };
-        cells(row.kernel, probes.to_string(), page::decision(row.kind, &row.case), row.counts, &row.case)
-    });
-    text += &output::table(&header("kernel", "probes"), &rows.collect::<Vec<_>>());
+    text += &if args.brief {
+        let header = page::brief_header();
+        output::table(&header.iter().map(String::as_str).collect::<Vec<_>>(), &page::brief_lines(figures))
+    } else {
+        let rows = figures.sums().rows.into_iter().map(|row| {
+            let probes = if row.probed { "yes" } else { "no" };
+            cells(row.kernel, probes.to_string(), page::decision(row.kind, &row.case), row.counts, &row.case)
+        });
+        output::table(&header("kernel", "probes"), &rows.collect::<Vec<_>>())
+    };
     text.push('\n');
     for (name, note) in fidelity.notes() {
         text += &format!("{name}: {note}\n");

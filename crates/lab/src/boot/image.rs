@@ -1,4 +1,4 @@
-//! Kernel images: a file, or Debian's by the name of a suite.
+//! Kernel images: a file, Debian's by the name of a suite, or Ubuntu's by that of a release.
 //!
 //! Must not know: how one is booted.
 
@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use super::apt::Apt;
 use super::cache::{Cache, failed};
 use super::hardware::Architecture;
+use super::ubuntu::{KERNELS, UbuntuKernel};
 use crate::LabError;
 
 /// The suites that are known by name, with the generation of the model whose rules theirs are.
@@ -42,31 +43,35 @@ pub enum Image {
     Path(PathBuf),
     /// Debian's of this suite.
     Debian(&'static str),
+    /// One of Ubuntu's.
+    Ubuntu(UbuntuKernel),
 }
 
 impl Image {
-    /// Reads `debian:SUITE`, or else a path.
+    /// Reads `debian:SUITE` or `ubuntu:RELEASE`, or else a path.
     ///
     /// # Errors
-    /// There is no such suite, or no such file.
+    /// There is no such suite, release or file.
     pub fn parse(text: &str) -> Result<Image, LabError> {
-        if let Some(name) = text.strip_prefix("debian:") {
-            let known = SUITES.into_iter().find(|suite| *suite == name);
-            return known.map(Image::Debian).ok_or_else(|| {
-                LabError::new(
-                    format!("no kernel is known for '{text}'"),
-                    format!("there are debian:{}; or give the path of an image", SUITES.join(", debian:")),
-                )
-            });
-        }
-        let path = PathBuf::from(text);
-        if path.is_file() {
-            return Ok(Image::Path(path));
-        }
-        Err(LabError::new(
-            format!("{text}: there is no such kernel image"),
-            format!("give the path of a vmlinuz, or one of debian:{}", SUITES.join(", debian:")),
-        ))
+        let known = if let Some(name) = text.strip_prefix("debian:") {
+            SUITES.into_iter().find(|suite| *suite == name).map(Image::Debian)
+        } else if let Some(release) = text.strip_prefix("ubuntu:") {
+            UbuntuKernel::of(release).map(Image::Ubuntu)
+        } else {
+            let path = PathBuf::from(text);
+            path.is_file().then_some(Image::Path(path))
+        };
+        known.ok_or_else(|| {
+            let releases = KERNELS.map(|kernel| kernel.release);
+            LabError::new(
+                format!("{text}: there is no such kernel image"),
+                format!(
+                    "give the path of a vmlinuz, one of debian:{}, or ubuntu: and one of {}",
+                    SUITES.join(", debian:"),
+                    releases.join(", ")
+                ),
+            )
+        })
     }
 
     /// The files to boot: fetched, if they are not there yet, or if `refresh` asks for the suite's newest.
@@ -76,41 +81,61 @@ impl Image {
         refresh: bool,
         stop: &AtomicBool,
     ) -> Result<Fetched, LabError> {
-        let suite = match self {
+        let name = match self {
             Image::Path(path) => {
                 check(path, architecture)?;
                 return Ok(Fetched { kernel: path.clone(), modules: Vec::new() });
             }
-            Image::Debian(suite) => suite,
+            Image::Debian(suite) => format!("kernels/{suite}{}", architecture.suffix()),
+            Image::Ubuntu(_) if architecture != Architecture::Amd64 => {
+                return Err(LabError::new(
+                    format!("{self}: Ubuntu's kernels are known for PCs only"),
+                    format!("boot one of debian:{} on a board", SUITES.join(", debian:")),
+                ));
+            }
+            Image::Ubuntu(kernel) => format!("kernels/ubuntu-{}", kernel.release),
         };
         let cache = Cache::open()?;
-        let name = format!("kernels/{suite}{}", architecture.suffix());
         let mut folder = cache.path(&name);
         if !folder.join(KERNEL).is_file() || refresh {
-            let apt = Apt::of_suite(suite, architecture, &cache, stop)?;
-            folder = cache.build(&name, |folder| fetch(suite, architecture, &apt, folder))?;
-            apt.clean();
+            folder = cache.build(&name, |folder| self.fetch(architecture, &cache, folder, stop))?;
         }
         let (kernel, driver) = (folder.join(KERNEL), folder.join(DRIVER));
         check(&kernel, architecture)?;
         Ok(Fetched { kernel, modules: Some(driver).filter(|driver| driver.is_file()).into_iter().collect() })
+    }
+
+    /// Fetches the newest into a folder.
+    fn fetch(
+        &self,
+        architecture: Architecture,
+        cache: &Cache,
+        folder: &Path,
+        stop: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let apt = match self {
+            Image::Path(_) => return Ok(()),
+            Image::Debian(suite) => Apt::of_debian(suite, architecture, cache, stop)?,
+            Image::Ubuntu(kernel) => Apt::of_ubuntu(kernel.suite, cache, stop)?,
+        };
+        let package = match self {
+            Image::Ubuntu(kernel) => fetch_ubuntus(*kernel, &apt, folder)?,
+            _ => fetch_debians(architecture, &apt, folder)?,
+        };
+        apt.clean();
+        let named = fs::write(folder.join("package"), format!("{package}\n"));
+        named.map_err(|error| failed(folder, &error))
     }
 }
 
 /// The image's name where it is kept.
 const KERNEL: &str = "vmlinuz";
 
-/// Fetches the suite's kernel and takes out of its packages what is booted.
-fn fetch(suite: &str, architecture: Architecture, apt: &Apt<'_>, folder: &Path) -> Result<(), LabError> {
+/// Fetches the kernel of a suite of Debian's and takes out of its packages what is booted. Returns the package's name.
+fn fetch_debians(architecture: Architecture, apt: &Apt<'_>, folder: &Path) -> Result<String, LabError> {
     let meta = meta_package(architecture);
-    let not_found = || {
-        LabError::new(
-            format!("{suite} has no kernel where it is expected ({meta})"),
-            "fetch one yourself and give its path",
-        )
-    };
     let kernel = apt.needs(meta)?.into_iter().find(|need| need.starts_with("linux-image-"));
-    let kernel = kernel.ok_or_else(not_found)?;
+    let kernel = kernel.ok_or_else(|| not_found(apt, meta))?;
     let complete = || {
         folder.join(KERNEL).is_file()
             && (architecture == Architecture::Amd64 || folder.join(DRIVER).is_file())
@@ -120,14 +145,26 @@ fn fetch(suite: &str, architecture: Architecture, apt: &Apt<'_>, folder: &Path) 
     for part in ["linux-binary-", "linux-modules-"] {
         if !complete() {
             let package = apt.needs(&kernel)?.into_iter().find(|need| need.starts_with(part));
-            unpack(&apt.download(&package.ok_or_else(not_found)?)?, folder)?;
+            unpack(&apt.download(&package.ok_or_else(|| not_found(apt, meta))?)?, folder)?;
         }
     }
-    if !complete() {
-        return Err(not_found());
-    }
-    let named = fs::write(folder.join("package"), format!("{kernel}\n"));
-    named.map_err(|error| failed(folder, &error))
+    if complete() { Ok(kernel) } else { Err(not_found(apt, meta)) }
+}
+
+/// Fetches the newest build of a kernel of Ubuntu's. Returns the package's name.
+fn fetch_ubuntus(kernel: UbuntuKernel, apt: &Apt<'_>, folder: &Path) -> Result<String, LabError> {
+    let packages = kernel.packages();
+    let newest = apt.named(&packages)?.into_iter().max_by_key(|package| kernel.build(package));
+    let newest = newest.ok_or_else(|| not_found(apt, &packages))?;
+    unpack(&apt.download(&newest)?, folder)?;
+    if folder.join(KERNEL).is_file() { Ok(newest) } else { Err(not_found(apt, &packages)) }
+}
+
+fn not_found(apt: &Apt<'_>, package: &str) -> LabError {
+    LabError::new(
+        format!("{} has no kernel where it is expected ({package})", apt.suite()),
+        "fetch one yourself and give its path",
+    )
 }
 
 impl std::fmt::Display for Image {
@@ -135,6 +172,7 @@ impl std::fmt::Display for Image {
         match self {
             Image::Path(path) => write!(f, "{}", path.display()),
             Image::Debian(suite) => write!(f, "debian:{suite}"),
+            Image::Ubuntu(kernel) => write!(f, "{kernel}"),
         }
     }
 }
@@ -200,8 +238,11 @@ mod tests {
     #[test]
     fn names_and_paths() {
         assert_eq!(Image::parse("debian:trixie"), Ok(Image::Debian("trixie")));
-        let error = Image::parse("debian:woody").expect_err("too old");
-        assert!(error.hint.contains("debian:bookworm"), "{error}");
+        assert_eq!(Image::parse("ubuntu:5.15").map(|image| image.to_string()), Ok("ubuntu:5.15".to_string()));
+        for unknown in ["debian:woody", "ubuntu:2.6", "ubuntu:jammy"] {
+            let error = Image::parse(unknown).expect_err("unknown");
+            assert!(error.hint.contains("debian:bookworm") && error.hint.contains("5.15"), "{error}");
+        }
         assert!(Image::parse("/no/such/vmlinuz").is_err());
     }
 

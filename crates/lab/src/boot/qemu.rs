@@ -3,12 +3,11 @@
 //! Must not know: what is booted.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use super::apt::Apt;
+use super::apt::{Apt, unpack_all};
 use super::cache::Cache;
 use super::hardware::Architecture;
 use crate::LabError;
@@ -57,10 +56,10 @@ impl Qemu {
             return Ok(qemu);
         }
         // It runs here, whatever it emulates.
-        let apt = Apt::of_suite(SUITE, Architecture::Amd64, &cache, stop)?;
+        let apt = Apt::of_debian(SUITE, Architecture::Amd64, &cache, stop)?;
         let packages = apt.download_with_needs(package)?;
-        let root =
-            cache.build(&place, |folder| packages.iter().try_for_each(|package| unpack(package, folder)))?;
+        let root = cache
+            .build(&place, |folder| packages.iter().try_for_each(|package| unpack_all(package, folder)))?;
         apt.clean();
         Qemu::in_root(&root, name).ok_or_else(|| {
             LabError::new(
@@ -105,18 +104,6 @@ impl Qemu {
         }
         command.env_remove("LD_PRELOAD").env_remove("LD_LIBRARY_PATH");
         command
-    }
-}
-
-fn unpack(package: &Path, folder: &Path) -> Result<(), LabError> {
-    let status = Command::new("dpkg-deb").arg("--extract").arg(package).arg(folder).status();
-    match status {
-        Ok(status) if status.success() => fs::remove_file(package)
-            .map_err(|error| LabError::new(format!("{}: {error}", package.display()), "check the place")),
-        _ => Err(LabError::new(
-            format!("{} cannot be unpacked into {}", package.display(), folder.display()),
-            "check the free space there",
-        )),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Must not know: recordings and how they are walked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 use crate::LabError;
@@ -50,6 +50,44 @@ pub struct Figure {
     pub case: String,
     /// The counts. Of a case, only what was judged is counted, and what is admissible is not told apart.
     pub counts: Counts,
+}
+
+/// All decisions of a kernel's recordings, by what they are about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Brief {
+    /// The generation by whose rules they were walked.
+    pub kernel: String,
+    /// Whether probes show the kernel's own values.
+    pub probed: bool,
+    /// How many recordings.
+    pub recordings: usize,
+    /// Of [`ABOUT`], in its order.
+    pub counts: [Counts; 3],
+}
+
+/// What decisions are about.
+pub const ABOUT: [&str; 3] = ["who runs", "where it wakes up", "balancing"];
+
+/// Which of [`ABOUT`] a kind is.
+const fn about(kind: Kind) -> usize {
+    match kind {
+        Kind::Vruntime
+        | Kind::Placement
+        | Kind::Pick
+        | Kind::WakeupPreempt
+        | Kind::TickPreempt
+        | Kind::QueueTime
+        | Kind::Lag
+        | Kind::DelayedDequeue
+        | Kind::Reweight => 0,
+        Kind::WakeupCpu => 1,
+        Kind::Balance | Kind::BalanceTry => 2,
+    }
+}
+
+/// The numbers in a kernel's name, by which releases are in order: `ubuntu-5.15` is 5, 15.
+fn numbers(kernel: &str) -> Vec<u32> {
+    kernel.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
 }
 
 /// A figure that is worse than it was.
@@ -132,6 +170,21 @@ impl Figures {
             counts,
         };
         Figures { rows: sums.into_iter().map(row).collect() }
+    }
+
+    /// A line for each generation, probed or not, in order of releases.
+    pub fn brief(&self) -> Vec<Brief> {
+        let mut kernels: BTreeMap<_, (BTreeSet<&str>, [Counts; 3])> = BTreeMap::new();
+        for row in self.rows.iter().filter(|row| row.case.is_empty()) {
+            let (recordings, counts) =
+                kernels.entry((numbers(&row.kernel), &row.kernel, row.probed)).or_default();
+            recordings.insert(&row.recording);
+            counts[about(row.kind)].add(row.counts);
+        }
+        let line = |((_, kernel, probed), (recordings, counts)): ((_, &String, bool), (BTreeSet<_>, _))| {
+            Brief { kernel: kernel.clone(), probed, recordings: recordings.len(), counts }
+        };
+        kernels.into_iter().map(line).collect()
     }
 
     /// The figures of `before` that are worse here: fewer decisions agree, or more are missed. Recordings that are not in

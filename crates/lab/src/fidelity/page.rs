@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use super::figures::{ABOUT, Brief};
 use super::{Counts, Figure, Figures};
 use crate::LabError;
 use crate::verify::Kind;
@@ -37,6 +38,37 @@ pub fn replace(page: &str, part: &str, content: &str) -> Result<String, LabError
 /// Two tables: sums by generation, and each recording's agreement by kind.
 pub fn markdown(figures: &Figures) -> String {
     format!("{}\n{}", sums(figures), matrix(figures))
+}
+
+/// A table with a line for each generation.
+pub fn brief(figures: &Figures) -> String {
+    let header = brief_header();
+    let aligned = header.iter().map(|_| "---:|").skip(2).collect::<String>();
+    let mut text = format!("| {} |\n|---|---|{aligned}\n", header.join(" | "));
+    for line in brief_lines(figures) {
+        let _ = writeln!(text, "| {} |", line.join(" | "));
+    }
+    text
+}
+
+/// What stands above the columns of [`brief_lines`].
+pub fn brief_header() -> Vec<String> {
+    let mut header = ["kernel", "probes", "recordings"].map(str::to_string).to_vec();
+    header.extend(ABOUT.iter().flat_map(|about| [(*about).to_string(), "share".into(), "missed".into()]));
+    header
+}
+
+/// A line for each generation: how many decisions were judged, the share that agrees, and how many are missed.
+pub fn brief_lines(figures: &Figures) -> Vec<Vec<String>> {
+    let line = |brief: Brief| {
+        let probes = if brief.probed { "yes" } else { "no" };
+        let mut cells = vec![brief.kernel, probes.to_string(), brief.recordings.to_string()];
+        for counts in brief.counts {
+            cells.extend([counts.judged.to_string(), share(counts), counts.missed().to_string()]);
+        }
+        cells
+    };
+    figures.brief().into_iter().map(line).collect()
 }
 
 fn sums(figures: &Figures) -> String {
@@ -158,5 +190,30 @@ mod tests {
         assert!(text.contains("| v6.6 | yes | pick | 8 | 7 | 87.50 % | 1 | 0 | 6 |"), "{text}");
         assert!(text.contains("| v6.6 | yes | tick_preempt: no | 2 | 1 | 50.00 % | | | |"), "{text}");
         assert!(text.contains("| a | v6.6 | 3+1/4 | - |\n| b | v6.6 | 4 | 1/2 |\n"), "{text}");
+    }
+
+    #[test]
+    fn a_brief_table_has_a_line_for_each_kernel_in_order_of_releases() {
+        let row = |recording: &str, kernel: &str, kind, counts| Figure {
+            recording: recording.to_string(),
+            kernel: kernel.to_string(),
+            probed: false,
+            kind,
+            case: String::new(),
+            counts,
+        };
+        let rows = vec![
+            row("a", "v5.11", Kind::Pick, counts(4, 3, 1)),
+            row("a", "v5.11", Kind::Lag, counts(4, 4, 0)),
+            row("a", "v5.11", Kind::BalanceTry, counts(4, 1, 1)),
+            row("b", "v5.11", Kind::Pick, counts(2, 2, 0)),
+            row("c", "v5.4", Kind::WakeupCpu, counts(1, 1, 0)),
+        ];
+        let text = brief(&Figures { rows });
+        let (v5_4, v5_11) = (
+            "| v5.4 | no | 1 | 0 | - | 0 | 1 | 100.00 % | 0 | 0 | - | 0 |",
+            "| v5.11 | no | 2 | 10 | 90.00 % | 0 | 0 | - | 0 | 4 | 25.00 % | 2 |",
+        );
+        assert!(text.ends_with(&format!("{v5_4}\n{v5_11}\n")), "{text}");
     }
 }
