@@ -126,7 +126,7 @@ pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-6.1", about: "Debian 12's kernel, 6.1.180 and later", base: Release(6, 1),
         with: &[
-            "preemptible", "ad841e569f5c", "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "e5ed0550c04c", "1c0482707c42", "6b00a4014765",
+            "preemptible", "ad841e569f5c", "ae2ad293d6be", "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "e5ed0550c04c", "1c0482707c42", "6b00a4014765",
             "3af7524b1419", "8aeaffef8c6e", "23d04d8c6b8e", "2feab2492deb", "d32960528702", "ff47a0acfcce", "33cf66d88306", "82d6e01a0699",
             "f4c31b07b136",
         ],
@@ -143,6 +143,35 @@ pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-7.2", about: "Debian unstable's kernel, 7.2.13", base: Release(7, 2),
         with: &[], with_tracking: &[], without: &[],
+    },
+    Build {
+        name: "ubuntu-5.15", about: "Ubuntu 22.04's kernel, 5.15.0-204", base: Release(5, 15),
+        with: &[
+            "8b4e74ccb582", "2cfb7a1b031b", "28156108fecb", "f3dd3f674555", "70fb5ccf2ebb", "751d4cbc4387", "23d04d8c6b8e", "829c1651e9c4",
+            "a53ce18cacb4", "d32960528702", "4006a72bdd93", "91dcf1e8068e", "3af7524b1419", "ff47a0acfcce", "82d6e01a0699", "f4c31b07b136",
+        ],
+        with_tracking: PeltRules::UBUNTU_5_15, without: &[],
+    },
+    Build {
+        name: "ubuntu-5.17", about: "Ubuntu's kernel for new machines of 2022, 5.17.0-1035", base: Release(5, 17),
+        with: &["preemptible", "2cfb7a1b031b"], with_tracking: PeltRules::UBUNTU_5_17, without: &[],
+    },
+    Build {
+        name: "ubuntu-5.19", about: "Ubuntu 22.10's kernel, 5.19.0-50", base: Release(5, 19),
+        with: &["preemptible", "28156108fecb", "f3dd3f674555", "70fb5ccf2ebb", "751d4cbc4387", "c82a69629c53"],
+        with_tracking: &[], without: &[],
+    },
+    Build {
+        name: "ubuntu-6.1", about: "Ubuntu's kernel for new machines of 2023, 6.1.0-1036", base: Release(6, 1),
+        with: &[
+            "preemptible", "ad841e569f5c", "ae2ad293d6be", "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "e5ed0550c04c", "6b00a4014765",
+        ],
+        with_tracking: &[], without: &[],
+    },
+    Build {
+        name: "ubuntu-6.2", about: "Ubuntu 23.04's kernel, 6.2.0-39", base: Release(6, 2),
+        with: &["preemptible", "ae2ad293d6be", "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "e5ed0550c04c"],
+        with_tracking: &[], without: &[],
     },
     Build {
         name: "v6.6.9", about: "the stable release of January 2024", base: Release(6, 6),

@@ -352,6 +352,13 @@ impl PeltRules {
         "64eaf50731ac",
     ];
 
+    /// Linux 5.15.0-204 as Ubuntu 22.04 builds it.
+    pub const UBUNTU_5_15: &'static [&'static str] =
+        &["98b0d890220d", "40f5aa4c5eae", "64eaf50731ac", "1528c661c24b"];
+
+    /// Linux 5.17.0-1035 as Ubuntu 22.04 builds it for new machines.
+    pub const UBUNTU_5_17: &'static [&'static str] = &["40f5aa4c5eae", "64eaf50731ac"];
+
     /// Linux 6.1.192 as Debian 12 builds it.
     pub const DEBIAN_6_1: &'static [&'static str] = &["17e3e88ed0b6", "group-runnable-wide"];
 

@@ -5,9 +5,9 @@
 use super::rules::{
     AffineIdle, Asymmetric, Cluster, CoreScan, EnergyAware, EnergyCandidates, EnergyCost, EnergyGain,
     EnergyUtil, ForkNuma, IdleAverage, IdleEnds, IdleMask, IdlestCounts, IdlestGroup, IdlestLoad, IdlestSelf,
-    IdlestTie, InefficientStates, KthreadStacking, LeavingWakee, OwnEstimate, RecentUsed, ScanCost,
-    ScanCounts, ScanIdleTime, ScanStart, SchedIdleCpu, SelectRules, SiblingScan, SyncAlone, WakeList,
-    WakeListAllowed, WakeLoad,
+    IdlestTie, InefficientStates, KthreadStacking, LeavingWakee, OwnEstimate, RecentAllowed, RecentUsed,
+    ScanCost, ScanCounts, ScanIdleTime, ScanStart, SchedIdleCpu, SelectRules, SiblingScan, SyncAlone,
+    WakeList, WakeListAllowed, WakeLoad,
 };
 use crate::balance::{BalanceEffect, NumaAllowance};
 use crate::domain::{DomainEffect, NumaImbalance};
@@ -22,6 +22,8 @@ pub enum SelectEffect {
     KthreadStacking(KthreadStacking),
     /// Another [`RecentUsed`].
     RecentUsed(RecentUsed),
+    /// Another [`RecentAllowed`].
+    RecentAllowed(RecentAllowed),
     /// Another [`SiblingScan`].
     SiblingScan(SiblingScan),
     /// Another [`CoreScan`].
@@ -91,6 +93,7 @@ impl SelectEffect {
             SelectEffect::SchedIdleCpu(rule) => rules.sched_idle_cpu = rule,
             SelectEffect::KthreadStacking(rule) => rules.kthread_stacking = rule,
             SelectEffect::RecentUsed(rule) => rules.recent_used = rule,
+            SelectEffect::RecentAllowed(rule) => rules.recent_allowed = rule,
             SelectEffect::SiblingScan(rule) => rules.sibling_scan = rule,
             SelectEffect::CoreScan(rule) => rules.core_scan = rule,
             SelectEffect::ScanStart(rule) => rules.scan_start = rule,
@@ -130,6 +133,7 @@ impl SelectEffect {
             SelectEffect::SchedIdleCpu(rule) => ("sched idle cpu", rule.describe()),
             SelectEffect::KthreadStacking(rule) => ("kthread stacking", rule.describe()),
             SelectEffect::RecentUsed(rule) => ("recent used", rule.describe()),
+            SelectEffect::RecentAllowed(rule) => ("recent allowed", rule.describe()),
             SelectEffect::SiblingScan(rule) => ("sibling scan", rule.describe()),
             SelectEffect::CoreScan(rule) => ("core scan", rule.describe()),
             SelectEffect::ScanStart(rule) => ("scan start", rule.describe()),
@@ -171,6 +175,7 @@ impl SelectRules {
             SelectEffect::SchedIdleCpu(self.sched_idle_cpu),
             SelectEffect::KthreadStacking(self.kthread_stacking),
             SelectEffect::RecentUsed(self.recent_used),
+            SelectEffect::RecentAllowed(self.recent_allowed),
             SelectEffect::SiblingScan(self.sibling_scan),
             SelectEffect::CoreScan(self.core_scan),
             SelectEffect::ScanStart(self.scan_start),
@@ -328,6 +333,7 @@ pub const SELECT_CHANGES: &[Change] = &[
     ]),
     change("89aafd67f28c", "recent-is-prev", (5, 15), "sched/fair: Use prev instead of new target as recent_used_cpu", &[
         rule!(RecentUsed, WhenSeen),
+        rule!(RecentAllowed, Previous),
     ]),
     change("56498cfb045d", "scan-after-target", (5, 15), "sched/fair: Avoid a second scan of target in select_idle_cpu", &[
         rule!(ScanStart, AfterTarget),
@@ -377,6 +383,9 @@ pub const SELECT_CHANGES: &[Change] = &[
     ]),
     change("ad841e569f5c", "energy-roomier", (6, 2), "sched/fair: Check if prev_cpu has highest spare cap in feec()", &[
         rule!(EnergyCandidates, RoomierThanPrev),
+    ]),
+    change("ae2ad293d6be", "recent-allowed", (6, 5), "sched/fair: Use recent_used_cpu to test p->cpus_ptr", &[
+        rule!(RecentAllowed, Itself),
     ]),
     change("ab83f455f04d", "wake-on-this-cpu", (6, 6), "sched: add WF_CURRENT_CPU and externise ttwu", &[
         Effect::NotModelled("wakeups that ask for the waker's CPU (seccomp notifications)"),

@@ -2,7 +2,7 @@
 
 use fairlab_event::Cpu;
 
-use super::rules::{Asymmetric, Cluster, KthreadStacking, SchedIdleCpu};
+use super::rules::{Asymmetric, Cluster, KthreadStacking, RecentAllowed, SchedIdleCpu};
 use super::{Wakee, decide};
 use crate::core::Scheduler;
 use crate::decision::{CpuDecision, Search, SelectReason};
@@ -51,7 +51,11 @@ impl Scheduler {
         search.reached_recent = true;
         let recent = self.tasks[wakee.task.index()].recent_used_cpu;
         if recent != prev && recent != target {
-            let allowed = self.tasks[wakee.task.index()].allowed.contains(recent);
+            let tested = match self.generation.select.recent_allowed {
+                RecentAllowed::Itself => recent,
+                RecentAllowed::Previous => prev,
+            };
+            let allowed = self.tasks[wakee.task.index()].allowed.contains(tested);
             let taken = near(recent) && self.looks_idle(wakee, recent) && allowed && self.fits(wakee, recent);
             let elsewhere = taken && self.has_other_cluster(recent, target);
             search.recent = Some(taken && !elsewhere);
@@ -106,6 +110,7 @@ impl Scheduler {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use crate::cpumask::CpuMask;
     use crate::decision::SelectReason;
     use crate::select::GivenCpu;
     use crate::task::{Policy, TaskId};
@@ -144,7 +149,7 @@ pub(super) mod tests {
     #[test]
     fn a_cpu_of_which_more_tasks_are_known_does_not_bear_sched_idle_ones_alone() {
         let mut bed = Bed::new("v6.5", 2, 1);
-        bed.spawn_with(0, 1, Policy::Idle, crate::cpumask::CpuMask::ALL);
+        bed.spawn_with(0, 1, Policy::Idle, CpuMask::ALL);
         assert!(bed.scheduler.sched_idle_cpu(Cpu(1)));
         let known = |nr_running| vec![GivenCpu::default(), GivenCpu { idle: Some(false), nr_running }];
         bed.scheduler.give_cpus(known(Some(2)));
@@ -156,10 +161,10 @@ pub(super) mod tests {
     /// A task that slept on CPU 1 beside others that keep every CPU busy; CPU 1 runs a SCHED_IDLE task.
     fn beside_sched_idle(kernel: &str, policy: Policy) -> (u32, SelectReason) {
         let mut bed = Bed::new(kernel, 2, 1);
-        let sleeper = bed.spawn_with(0, 1, policy, crate::cpumask::CpuMask::ALL);
+        let sleeper = bed.spawn_with(0, 1, policy, CpuMask::ALL);
         bed.sleep(1);
         bed.spawn(0, 0);
-        bed.spawn_with(0, 1, Policy::Idle, crate::cpumask::CpuMask::ALL);
+        bed.spawn_with(0, 1, Policy::Idle, CpuMask::ALL);
         selected(&mut bed, sleeper, 0)
     }
 
@@ -208,6 +213,34 @@ pub(super) mod tests {
             bed.scheduler.apply_cpu(sleeper, decision);
             let recent = bed.scheduler.tasks[sleeper.index()].recent_used_cpu;
             assert_eq!(recent, Cpu(if expected == 3 { 3 } else { 0 }), "{kernel}");
+        }
+    }
+
+    /// Where a task goes that ran on CPU 3 last and on CPU 1 before, and may use CPUs `allowed`; 1 and 2 idle.
+    pub(crate) fn bound_since(kernel: &str, allowed: &str) -> u32 {
+        let mut bed = Bed::new(kernel, 4, 1);
+        let sleeper = bed.spawn(0, 3);
+        bed.sleep(3);
+        for cpu in [0, 3] {
+            bed.spawn(0, cpu);
+        }
+        bed.scheduler.tasks[sleeper.index()].recent_used_cpu = Cpu(1);
+        bed.scheduler.tasks[sleeper.index()].allowed = CpuMask::parse_list(allowed).expect("a list");
+        bed.select(sleeper, 0, false).cpu.0
+    }
+
+    #[test]
+    fn the_recently_used_cpu_must_be_allowed_but_to_v6_4_the_previous_one_was_asked() {
+        for (kernel, allowed, expected) in [
+            ("v5.14", "0,2-3", 2),
+            ("v5.15", "0,2-3", 0),
+            ("v6.4", "0,2-3", 0),
+            ("debian-6.1", "0,2-3", 2),
+            ("v6.5", "0,2-3", 2),
+            ("v5.14", "0-2", 1),
+            ("v6.5", "0-2", 1),
+        ] {
+            assert_eq!(bound_since(kernel, allowed), expected, "{kernel}, {allowed}");
         }
     }
 

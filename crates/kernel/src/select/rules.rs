@@ -35,6 +35,15 @@ behaviours! {
         WhenSeen = "set to the previous CPU whenever it is looked at",
     }
 
+    /// Which CPU must be allowed for the recently used one to be taken.
+    RecentAllowed {
+        /// It itself.
+        Itself = "it itself",
+        /// The previous one, by which the task's note is replaced before the test reads it: where only that is
+        /// allowed, the recent one is taken all the same, and gives way to the first allowed CPU of the node.
+        Previous = "the previous CPU, by which the note is replaced before it is tested",
+    }
+
     /// Which hyperthreads are looked at beside the search of the cache domain.
     SiblingScan {
         /// Those of the target's core, after everything else.
@@ -323,6 +332,8 @@ pub struct SelectRules {
     pub kthread_stacking: KthreadStacking,
     /// See [`RecentUsed`].
     pub recent_used: RecentUsed,
+    /// See [`RecentAllowed`].
+    pub recent_allowed: RecentAllowed,
     /// See [`SiblingScan`].
     pub sibling_scan: SiblingScan,
     /// See [`CoreScan`].
@@ -391,6 +402,7 @@ impl SelectRules {
         sched_idle_cpu: SchedIdleCpu::Busy,
         kthread_stacking: KthreadStacking::No,
         recent_used: RecentUsed::OnUse,
+        recent_allowed: RecentAllowed::Itself,
         sibling_scan: SiblingScan::TargetLast,
         core_scan: CoreScan::EveryThread,
         scan_start: ScanStart::Target,

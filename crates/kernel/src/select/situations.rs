@@ -25,6 +25,7 @@ fn on_small_cpu(kernel: &str, util: u64) -> u64 {
 pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("exec-estimate", idlest::tests::left_by_exec),
     ("idlest-without-self", |kernel| idlest::tests::execs_among_three(kernel).into()),
+    ("recent-allowed", |kernel| idle_sibling::tests::bound_since(kernel, "0,2-3").into()),
     ("idlest-allowed", |kernel| idlest::tests::forked_to(kernel, (1, 2, 2), &[0, 1, 2], "1-2").into()),
     ("fork-numa-quarter", |kernel| node_of_child(kernel, 4, "0-15")),
     ("fork-numa-node", |kernel| node_of_child(kernel, 1, "0-15")),

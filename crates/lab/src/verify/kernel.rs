@@ -67,13 +67,17 @@ fn base(release: &str, source: &str) -> Option<String> {
     let is_debians = release.contains("+deb")
         || ["-amd64", "-arm64"].iter().any(|end| release.ends_with(end))
         || source.starts_with("Debian");
-    let candidates = match is_debians {
+    let release_of = |patch: Option<u32>| {
+        let whole = patch.map(|patch| format!("v{major}.{minor}.{patch}"));
+        whole.into_iter().chain([format!("v{major}.{minor}")])
+    };
+    let is_ubuntus = ["-generic", "-oem"].iter().any(|end| release.ends_with(end));
+    let candidates: Vec<String> = match (is_debians, is_ubuntus) {
         // A distribution's kernel is not its base release.
-        true => vec![format!("debian-{major}.{minor}")],
-        false => {
-            let whole = patch.map(|patch| format!("v{major}.{minor}.{patch}"));
-            whole.into_iter().chain([format!("v{major}.{minor}")]).collect()
-        }
+        (true, _) => vec![format!("debian-{major}.{minor}")],
+        // Unless nothing is known of it in which it differs; what its version calls a patch is none.
+        (false, true) => [format!("ubuntu-{major}.{minor}")].into_iter().chain(release_of(None)).collect(),
+        (false, false) => release_of(patch).collect(),
     };
     candidates.into_iter().find(|name| name.parse::<Generation>().is_ok())
 }
@@ -108,6 +112,8 @@ mod tests {
             ("5.2.1-lab-5.2.1-hz1000", "v5.2.1, public tree", "v5.2"),
             ("6.6.9-lab-6.6.9-hz100", "", "v6.6.9"),
             ("6.5.0", "", "v6.5"),
+            ("5.15.0-204-generic", "", "ubuntu-5.15"),
+            ("6.0.0-1021-oem", "", "v6.0"),
             ("6.6-rc7", "", "v6.6"),
         ] {
             assert_eq!(named(Some(release), source, &[], "x"), Ok((generation.to_string(), 0)), "{release}");
