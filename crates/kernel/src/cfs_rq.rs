@@ -106,6 +106,8 @@ pub(crate) struct CfsRq {
     pub tracked: CfsRqLoad,
     /// What throttling makes of their clock.
     pub pelt_clock: CfsRqClock,
+    /// What it counts of its CPU's load, and in which jiffy that was computed (`h_load`, `last_h_load_update`).
+    pub h_load: Option<(u64, u64)>,
     pub cpu: Cpu,
     /// The group that it is a queue of.
     pub group: GroupId,
@@ -181,6 +183,7 @@ impl CfsRq {
             tracked: CfsRqLoad::default(),
             listed: false,
             pelt_clock: CfsRqClock::new(),
+            h_load: None,
             min_vruntime: Vruntime::QUEUE_START,
             timeline: Timeline { order, entries: Vec::new() },
             curr: None,

@@ -87,6 +87,8 @@ pub(crate) struct Sysctl {
     pub tick: u64,
     /// How long a jiffy lasts, ns: a tick, unless the driver's kernel counts them otherwise.
     pub jiffy: u64,
+    /// How long after a whole number of them on the driver's clock one begins, ns.
+    pub jiffy_phase: u64,
     /// Ticks in a second (`HZ`).
     pub hz: u64,
     /// How long after running a task counts as cache-hot.
@@ -415,6 +417,7 @@ impl Sysctl {
             bandwidth_slice: value(Tunable::BandwidthSlice).unwrap_or(0),
             tick: tick.0,
             jiffy: tick.0,
+            jiffy_phase: 0,
             hz: Ns::from_secs(1).0 / tick.0.max(1),
             migration_cost: value(Tunable::MigrationCost).unwrap_or(0),
         }

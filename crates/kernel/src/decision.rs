@@ -171,6 +171,10 @@ pub struct Search {
     pub affine: bool,
     /// The lowest domain of both, where the wakeup was pulled to its waker.
     pub pulled_in: Option<DomainId>,
+    /// Both CPUs' loads were weighed (`wake_affine_weight()`), and whether the waker's own was taken off.
+    pub weighed: Option<bool>,
+    /// The task's own load was taken off its CPU's (`cpu_load_without()`).
+    pub own_load_asked: bool,
     /// The recently used CPU was looked at as another candidate than target and previous CPU: whether it was taken.
     pub recent: Option<bool>,
     /// The wakeup came to the point where the recently used CPU is looked at.

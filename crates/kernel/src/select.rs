@@ -107,12 +107,15 @@ impl Scheduler {
             && self.tasks[task.index()].allowed.contains(here);
         let mut target = prev;
         let mut searched = None;
-        let mut pulled_in = None;
+        let (mut pulled_in, mut weighed) = (None, None);
         for id in self.domains.ids_of(here) {
             let domain = self.domains.domain(id);
             if affine && domain.flags.has(SdFlags::WAKE_AFFINE) && domain.span.contains(prev) {
                 if here != prev {
-                    target = self.wake_affine(wakee, sync == Some(true), i64::from(domain.imbalance_pct));
+                    let sync = sync == Some(true);
+                    let (chosen, by_weight) = self.wake_affine(wakee, sync, i64::from(domain.imbalance_pct));
+                    target = chosen;
+                    weighed = by_weight.then_some(sync);
                     pulled_in = (target == here).then_some(id);
                 }
                 searched = None;
@@ -131,6 +134,7 @@ impl Scheduler {
                 let mut decision = self.select_idle_sibling(wakee, target);
                 decision.search.affine = affine;
                 decision.search.pulled_in = pulled_in;
+                decision.search.weighed = weighed;
                 if !affine && decision.reason == SelectReason::NoIdle {
                     decision.reason = SelectReason::NotAffine;
                 }
@@ -147,6 +151,12 @@ impl Scheduler {
         self.rqs[here.index()].counters.sis.count(&search);
         if let Some(domain) = search.pulled_in {
             self.domains.domain_mut(domain).counters.ttwu_move_affine += 1;
+        }
+        if let Some(sync) = search.weighed {
+            self.remember_weighing(here, task, sync);
+        }
+        if search.own_load_asked {
+            self.update_cfs_rq_h_load(self.entity_of(task).cfs_rq);
         }
         let prev = self.tasks[task.index()].cpu;
         match self.generation.select.recent_used {

@@ -53,7 +53,7 @@ impl Scheduler {
         self.trace.now = now;
         if now.0.wrapping_sub(self.trace.ticked.0) >= self.sysctl.jiffy {
             self.trace.jiffies = self.jiffies_at(now);
-            self.trace.ticked = Ns(self.trace.jiffies * self.sysctl.jiffy);
+            self.trace.ticked = self.jiffy_began(self.trace.jiffies);
         }
     }
 

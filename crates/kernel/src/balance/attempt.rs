@@ -7,7 +7,7 @@ mod tests;
 
 use fairlab_event::Cpu;
 
-use crate::balance::detach::Pull;
+use crate::balance::detach::{Pull, TaskLook};
 use crate::balance::imbalance::{Balancing, Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
 use crate::balance::reasons::{Balanced, TaskReason};
@@ -456,11 +456,21 @@ impl Scheduler {
         if moved > 0 {
             decision.balanced = None;
         }
+        decision.pulls.iter().for_each(|pull| self.remember_loads_asked(pull));
         self.remember(&decision, moved);
+    }
+
+    /// Tasks' loads were asked for: their queues' parts stay for this jiffy.
+    pub(super) fn remember_loads_asked(&mut self, pull: &Pull) {
+        let asked = |look: &&TaskLook| look.reason.is_moved() || look.reason == TaskReason::LoadTooLarge;
+        for look in pull.looks.iter().filter(asked).filter(|_| pull.by_load) {
+            self.update_cfs_rq_h_load(self.entity_of(look.task).cfs_rq);
+        }
     }
 
     fn apply_pull(&mut self, pull: &Pull) {
         self.update_rq_clock(pull.source);
+        self.remember_loads_asked(pull);
         for look in &pull.looks {
             if look.reason.is_moved() {
                 self.detach_task(look.task, pull.dest);

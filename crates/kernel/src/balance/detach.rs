@@ -31,6 +31,8 @@ pub struct Pull {
     pub dest: Cpu,
     /// What was to be moved when it began.
     pub imbalance: i64,
+    /// Tasks that may move were asked for their load.
+    pub by_load: bool,
     /// Every task that was looked at, in order.
     pub looks: Vec<TaskLook>,
     /// Why it ended.
@@ -101,6 +103,7 @@ impl Scheduler {
             source: queue.cpu,
             dest: attempt.dest,
             imbalance: attempt.imbalance,
+            by_load: attempt.migration == MigrationType::Load,
             looks: Vec::new(),
             end: PullEnd::Exhausted,
         };

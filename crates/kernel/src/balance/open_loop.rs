@@ -222,6 +222,11 @@ impl Scheduler {
         self.domain_state(cpu, level).last_balance + self.get_sd_balance_interval(cpu, level, busy)
     }
 
+    /// A real kernel's jiffies begin so long after whole ones on the clock of its trace.
+    pub fn count_jiffies_from(&mut self, phase: Ns) {
+        self.sysctl.jiffy_phase = phase.0;
+    }
+
     /// A real kernel counts a jiffy in so many ns, whatever its ticks are meant to last.
     pub fn count_jiffies_by(&mut self, jiffy: Ns) {
         self.sysctl.jiffy = jiffy.0;

@@ -523,7 +523,10 @@ impl Scheduler {
         self.generation.pelt.util_est_update(avg, capacity, features);
     }
 
-    /// What a task counts of its CPU's load, its groups' weights considered (`task_h_load()`).
+    /// What a task counts of its CPU's load, its groups' weights considered. Its queue's part of that load is that of when
+    /// it was asked for first in this jiffy, whatever has come and gone since.
+    ///
+    /// Kernel: `task_h_load()`, kernel/sched/fair.c.
     pub(crate) fn task_h_load(&self, task: TaskId) -> u64 {
         self.task_h_load_after(task, 0)
     }
@@ -538,11 +541,31 @@ impl Scheduler {
         se.avg.load_avg * self.h_load(se.cfs_rq) / (queue + 1)
     }
 
-    /// What a queue counts of its CPU's load (`update_cfs_rq_h_load()`).
+    /// What a queue counts of its CPU's load.
     fn h_load(&self, cfs_rq: CfsRqId) -> u64 {
+        if let Some((load, _)) = self.cfs(cfs_rq).h_load.filter(|(_, jiffy)| *jiffy == self.jiffies()) {
+            return load;
+        }
         let Some(entity) = self.cfs(cfs_rq).entity else { return self.cfs(cfs_rq).tracked.avg.load_avg };
         let above = self.se(entity).cfs_rq;
         self.h_load(above) * self.se(entity).avg.load_avg / (self.cfs(above).tracked.avg.load_avg + 1)
+    }
+
+    /// Somebody has asked for what tasks of this queue count: until the jiffy is over, the queue's part stays.
+    ///
+    /// Kernel: `update_cfs_rq_h_load()`, kernel/sched/fair.c.
+    /// Departs: who looks for misfit tasks or balances memory does not ask.
+    pub(crate) fn update_cfs_rq_h_load(&mut self, cfs_rq: CfsRqId) {
+        let now = self.jiffies();
+        let mut next = Some(cfs_rq);
+        while let Some(queue) = next {
+            if self.cfs(queue).h_load.is_some_and(|(_, jiffy)| jiffy == now) {
+                return;
+            }
+            let load = self.h_load(queue);
+            self.cfs_mut(queue).h_load = Some((load, now));
+            next = self.cfs(queue).entity.map(|entity| self.se(entity).cfs_rq);
+        }
     }
 }
 

@@ -159,7 +159,16 @@ impl Scheduler {
     }
 
     pub(crate) fn jiffies_at(&self, now: Ns) -> u64 {
-        now.0 / self.sysctl.jiffy.max(1)
+        let jiffy = self.sysctl.jiffy.max(1);
+        // One that is under way at the beginning of the clock counts.
+        (now.0 + (jiffy - self.sysctl.jiffy_phase % jiffy) % jiffy) / jiffy
+    }
+
+    /// When a jiffy begins, which may be before the clock does.
+    pub(crate) fn jiffy_began(&self, jiffies: u64) -> Ns {
+        let jiffy = self.sysctl.jiffy.max(1);
+        let ahead = (jiffy - self.sysctl.jiffy_phase % jiffy) % jiffy;
+        Ns((jiffies * jiffy).wrapping_sub(ahead))
     }
 
     /// `cpu` turns to its idle task.

@@ -7,7 +7,7 @@ pub(super) mod tests;
 
 use fairlab_event::Cpu;
 
-use super::rules::{IdlestGroup, OwnEstimate, SchedIdleCpu};
+use super::rules::{IdlestGroup, IdlestSelf, OwnEstimate, SchedIdleCpu};
 use super::{Wakee, decide};
 use crate::core::Scheduler;
 use crate::decision::{CpuDecision, SelectReason};
@@ -38,6 +38,7 @@ impl Scheduler {
         }
         let avg = if is_new { self.entity_of(wakee.task).avg } else { self.synced_avg(wakee.task) };
         let seeker = Seeker { wakee, avg, is_new };
+        let takes_off = self.generation.select.idlest_self == IdlestSelf::TakenOff;
         let mut scanned = 0;
         let mut cpu = wakee.here;
         let mut new_cpu = cpu;
@@ -65,7 +66,9 @@ impl Scheduler {
         }
         let reason =
             if new_cpu == wakee.here { SelectReason::LocalIdlest } else { SelectReason::IdlestInGroup };
-        decide(new_cpu, reason, scanned)
+        let mut decision = decide(new_cpu, reason, scanned);
+        decision.search.own_load_asked = takes_off && scanned > 0 && self.counts_on(wakee.prev, seeker);
+        decision
     }
 
     /// The idlest group of a domain that the task may use; `None` if that is the local one of `cpu`.

@@ -7,7 +7,7 @@ use super::rules::{AffineIdle, SyncAlone, WakeLoad};
 use crate::core::Scheduler;
 use crate::generation::Feature;
 use crate::pelt::RunnableKind;
-use crate::task::TaskId;
+use crate::task::{Policy, TaskId};
 
 impl Scheduler {
     /// Whether waker and wakee each wake so many others that pulling them together would crowd one cache.
@@ -20,17 +20,34 @@ impl Scheduler {
         slave >= factor && master >= slave * factor
     }
 
-    /// The waking CPU or the one the task last ran on, whichever suits it better. `imbalance_pct` is that of the lowest
-    /// domain which spans both.
+    /// The waking CPU or the one the task last ran on, whichever suits it better, and whether their loads were weighed.
+    /// `imbalance_pct` is that of the lowest domain which spans both.
     ///
     /// Kernel: `wake_affine()`, kernel/sched/fair.c.
-    pub(super) fn wake_affine(&self, wakee: Wakee, sync: bool, imbalance_pct: i64) -> Cpu {
+    pub(super) fn wake_affine(&self, wakee: Wakee, sync: bool, imbalance_pct: i64) -> (Cpu, bool) {
         let by_idle = self.has(Feature::WaIdle).then(|| self.wake_affine_idle(wakee, sync)).flatten();
-        let by_weight = || {
-            let weighs = self.has(Feature::WaWeight);
-            weighs.then(|| self.wake_affine_weight(wakee, sync, imbalance_pct)).flatten()
-        };
-        by_idle.or_else(by_weight).unwrap_or(wakee.prev)
+        if let Some(cpu) = by_idle {
+            return (cpu, false);
+        }
+        let weighs = self.has(Feature::WaWeight);
+        let by_weight = weighs.then(|| self.wake_affine_weight(wakee, sync, imbalance_pct)).flatten();
+        (by_weight.unwrap_or(wakee.prev), weighs)
+    }
+
+    /// Loads were weighed on `here` for a wakeup of `task`: what tasks count of them stays for this jiffy.
+    pub(super) fn remember_weighing(&mut self, here: Cpu, task: TaskId, sync: bool) {
+        let waker = self.curr(here);
+        if sync {
+            let of_waker = match self.tasks[waker.index()].policy {
+                Policy::Swapper => self.rqs[here.index()].cfs,
+                _ => self.entity_of(waker).cfs_rq,
+            };
+            self.update_cfs_rq_h_load(of_waker);
+            if self.load_in_selection(waker) > self.cpu_load(here) {
+                return;
+            }
+        }
+        self.update_cfs_rq_h_load(self.entity_of(task).cfs_rq);
     }
 
     /// Kernel: `wake_affine_idle()`, kernel/sched/fair.c. Variants: an idle previous CPU elsewhere from v5.11
@@ -96,7 +113,7 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::Bed;
+    use crate::testbed::{Bed, MS};
     use crate::topology::{SmtNumbering, Topology};
 
     /// Two caches of two CPUs would need a slow path; one cache of four shows the rules for idle CPUs.
@@ -124,6 +141,29 @@ mod tests {
         bed.spawn(0, 3);
         assert_eq!(bed.select(sleeper, 1, false).cpu, Cpu(1), "the previous CPU is more loaded");
         assert_eq!(Bed::new("v6.5", 4, 1).scheduler.cpu_load(Cpu(0)), 0);
+    }
+
+    #[test]
+    fn what_a_task_counts_is_of_when_it_was_asked_for_first_in_its_jiffy() {
+        let mut bed = Bed::new("v6.5", 2, 1);
+        let sleeper = bed.spawn(0, 1);
+        bed.sleep(1);
+        let waker = bed.spawn(0, 0);
+        let (of_waker, of_sleeper) = (bed.scheduler.rqs[0].cfs, bed.scheduler.rqs[1].cfs);
+        bed.scheduler.remember_weighing(Cpu(0), sleeper, false);
+        let alone = bed.scheduler.task_h_load(waker);
+        for queue in [of_waker, of_sleeper] {
+            bed.scheduler.cfs_mut(queue).tracked.avg.load_avg *= 2;
+        }
+        let (half, quarter) = (alone / 2, alone / 4);
+        assert!(bed.scheduler.task_h_load(waker) > half, "nobody has asked before");
+        assert!(
+            bed.scheduler.task_h_load(sleeper).abs_diff(half) < quarter,
+            "others' share of what there was"
+        );
+        bed.pass(4 * MS);
+        bed.select(sleeper, 0, false);
+        assert!(bed.scheduler.task_h_load(sleeper) > half + quarter, "another jiffy");
     }
 
     #[test]
@@ -214,7 +254,7 @@ mod tests {
     fn an_interrupt_on_an_idle_cpu_pulls_within_the_cache_unless_the_previous_cpu_idles() {
         let affine = |prev, busy: &[u32]| {
             let (bed, task) = caches("v5.10+NO_WA_WEIGHT", prev, busy);
-            bed.scheduler.wake_affine(Wakee { task, here: Cpu(0), prev: Cpu(prev) }, false, 117).0
+            bed.scheduler.wake_affine(Wakee { task, here: Cpu(0), prev: Cpu(prev) }, false, 117).0.0
         };
         assert_eq!(affine(1, &[1]), 0);
         assert_eq!(affine(1, &[]), 1, "its caches may be warm");

@@ -302,6 +302,7 @@ impl Walker {
         if self.seen.events == 0 {
             self.find_lacking();
             self.look_for_markers();
+            self.find_jiffies();
             self.find_tick_phases();
             self.find_silent_ticks();
             self.find_softirqs();

@@ -504,5 +504,8 @@ mod tests {
         }
         let decision = bed.scheduler.select_task_rq(seeker.wakee.task, Cpu(0), crate::WakeKind::Exec);
         assert_eq!((decision.cpu, decision.reason), (Cpu(6), SelectReason::IdlestInGroup));
+        assert!(decision.search.own_load_asked, "it ran where it is asked for");
+        let new = bed.scheduler.select_task_rq(seeker.wakee.task, Cpu(0), crate::WakeKind::Fork);
+        assert!(new.search.own_load_asked == (seeker.avg.last_update_time != 0), "a new one has not run");
     }
 }

@@ -562,8 +562,10 @@ impl Walker {
                 kernel.to_string(),
             ]
         });
-        if open.kind == Asked::Wakeup {
-            self.after_selection(&open, answer, kernel);
+        match open.kind {
+            Asked::Wakeup => self.after_selection(&open, answer, kernel),
+            Asked::Exec => self.sched.note_selection(open.here, open.task, answer),
+            Asked::Fork => {}
         }
     }
 

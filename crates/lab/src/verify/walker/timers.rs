@@ -36,6 +36,17 @@ impl Walker {
         }
     }
 
+    /// Finds when jiffies begin on the clock of the trace: when the first ticks come, of those at the point where most do.
+    pub(super) fn find_jiffies(&mut self) {
+        let interrupts = self.window.all().filter(|record| matches!(record.what, What::TimerInterrupt));
+        let times = interrupts.map(|record| record.time.0).collect::<Vec<_>>();
+        if times.len() >= TICKS_SEEN
+            && let Some(begin) = beginning(&times, self.tick)
+        {
+            self.sched.count_jiffies_from(Ns(begin));
+        }
+    }
+
     /// Finds CPUs whose timer interrupts the trace leaves out while it has those of others: a clock of the machine ticks for
     /// all, which it tells the others. Those CPUs tick when the others do, and each time is a jiffy, however many come in a
     /// period.
@@ -100,6 +111,17 @@ fn phase(times: &[u64], period: Ns) -> Option<u64> {
     points.into_iter().max_by_key(|&point| near(point))
 }
 
+/// When periods begin at whose beginning most of these moments lie, but for a tenth of them: other timers, and what clocks
+/// differ by.
+fn beginning(times: &[u64], period: Ns) -> Option<u64> {
+    let point = phase(times, period)?;
+    let start = point + period.0 - KEPT_WITHIN;
+    let after = times.iter().map(|time| (time % period.0 + 2 * period.0 - start) % period.0);
+    let mut after = after.filter(|after| *after <= 2 * KEPT_WITHIN).collect::<Vec<_>>();
+    after.sort_unstable();
+    after.get(after.len() / 10).map(|after| (start + after) % period.0)
+}
+
 /// How long it is from one of these moments to the next, of which a whole number comes in a period.
 fn interval(times: &[u64], period: Ns) -> Option<Ns> {
     let lasted = times.last()?.checked_sub(*times.first()?).filter(|&lasted| lasted > 0)?;
@@ -125,6 +147,8 @@ mod tests {
         let phase = phase(&times, period).expect("a phase");
         assert!(distance(phase, 3_999_000, period) <= KEPT_WITHIN, "{phase}");
         assert_eq!(super::phase(&[], period), None);
+        assert_eq!(beginning(&times, period), Some(3_990_000));
+        assert_eq!(beginning(&[], period), None);
     }
 
     #[test]
