@@ -135,6 +135,14 @@ fn is_sched_softirq(fields: Fields<'_>) -> bool {
     }
 }
 
+/// Whether an interrupt is sent from where a CPU is asked for a reschedule: which of these functions stand by themselves is up to
+/// the compiler, and what they are called to the release.
+fn asks_to_go(callsite: &str) -> bool {
+    ["wakeup_preempt", "check_preempt_curr", "resched_curr"]
+        .iter()
+        .any(|function| callsite.starts_with(function))
+}
+
 /// A group that a remark tells of: `CGROUP`, then a line as the snapshot's list has it.
 fn group_told(text: &str) -> Option<CgroupLine> {
     CgroupLine::parse(text.strip_prefix("CGROUP\t")?.trim_end())
@@ -225,7 +233,8 @@ impl What {
             EventKind::Other { name: "cpu_idle", fields } => idle_state_told(fields).unwrap_or(What::Other),
             EventKind::Other { name: "ipi_send_cpu", fields } => {
                 let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
-                let tests = matches!(fields.get("callsite"), Some(FieldValue::Text(site)) if site.starts_with("wakeup_preempt"));
+                let tests =
+                    matches!(fields.get("callsite"), Some(FieldValue::Text(site)) if asks_to_go(site));
                 cpu.map_or(What::Other, |cpu| What::Interrupts { cpu, preempts: tests })
             }
             EventKind::Other { name: "cgroup_attach_task", fields } => {
@@ -314,6 +323,23 @@ mod tests {
             let fields = Fields::new(fields);
             let what = What::of(&EventKind::Other { name: "softirq_entry", fields });
             assert_eq!(matches!(what, What::Balances), expected, "{fields}");
+        }
+    }
+
+    /// Which function stands in the place of the test is the compiler's choice: three of Ubuntu's kernels have three.
+    #[test]
+    fn an_interrupt_tells_from_where_it_is_sent() {
+        for (site, expected) in [
+            ("wakeup_preempt+0x53/0xa0", true),
+            ("resched_curr_lazy+0x15/0x40", true),
+            ("check_preempt_curr+0x6d/0x90", true),
+            ("ttwu_queue_wakelist+0x14f/0x240", false),
+        ] {
+            let text = format!("cpu=3 callsite={site} callback=0x0");
+            let event = EventKind::Other { name: "ipi_send_cpu", fields: Fields::new(&text) };
+            assert!(
+                matches!(What::of(&event), What::Interrupts { cpu: Cpu(3), preempts } if preempts == expected)
+            );
         }
     }
 

@@ -165,7 +165,10 @@ impl Walker {
         let at_once = self.sched.need_resched_at_once(cpu);
         let lazy = self.sched.need_resched(cpu) && !at_once;
         match probe.at {
-            At::ReschedLazy => self.sched.force_need_resched(cpu, at_once, true),
+            // Where nobody waits for a return to user mode, what asks lazily asks for the same.
+            At::ReschedLazy if self.sched.reschedules_lazily() => {
+                self.sched.force_need_resched(cpu, at_once, true);
+            }
             _ => self.sched.force_need_resched(cpu, true, lazy),
         }
     }
