@@ -3,7 +3,7 @@
 //! Each file holds one decision or one piece of accounting, with every generation's rule for it side by side; which
 //! one is followed is the generation's [`Behaviours`](crate::generation::Behaviours).
 
-mod accounting;
+pub(crate) mod accounting;
 pub(crate) mod bandwidth;
 mod buddies;
 mod delay;

@@ -14,7 +14,7 @@ use fairlab_event::{Cpu, EventKind, Fields};
 
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
-use crate::generation::behaviour::{Placement, SliceProtection, VirtualZero};
+use crate::generation::behaviour::{Placement, ReweightProtection, SliceProtection};
 use crate::group::GroupId;
 use crate::task::TaskId;
 
@@ -92,10 +92,7 @@ impl Scheduler {
     /// `cf= cpu= cg= nr= cw=` and the zero of its time line.
     fn queue_fields(&self, cfs_rq: CfsRqId) -> String {
         let queue = self.cfs(cfs_rq);
-        let zero = match self.generation.behaviours.virtual_zero {
-            VirtualZero::LeastVruntime => "minv",
-            VirtualZero::Average => "zv",
-        };
+        let zero = if self.generation.behaviours.virtual_zero.follows_average() { "zv" } else { "minv" };
         format!(
             "cf={:#x} cpu={} cg={} nr={} cw={} {zero}={} ck={}",
             address_of_queue(cfs_rq),
@@ -129,15 +126,18 @@ impl Scheduler {
         )
     }
 
-    /// While an entity runs, some kernels keep there at which deadline it was picked.
+    /// While an entity runs, some kernels keep there at which deadline it was picked, or where its protection ends.
     fn lag_field(&self, se: SeId) -> i64 {
         let entity = self.se(se);
         let runs = entity.on_rq && self.cfs(entity.cfs_rq).curr == Some(se);
         let rules = &self.generation.behaviours;
         let shared =
-            rules.placement == Placement::Lag && rules.slice_protection == SliceProtection::UntilNewDeadline;
-        let picked = entity.deadline_at_pick.filter(|_| runs && shared);
-        picked.map_or(entity.vlag, |deadline| deadline.0 as i64)
+            rules.placement == Placement::Lag && rules.reweight_protection == ReweightProtection::Lost;
+        let picked = match rules.slice_protection {
+            SliceProtection::UntilNewDeadline => entity.deadline_at_pick,
+            SliceProtection::UntilShortestRequest => Some(entity.protected_until),
+        };
+        picked.filter(|_| runs && shared).map_or(entity.vlag, |until| until.0 as i64)
     }
 
     /// `la= ra= ua= lut=` of a queue.

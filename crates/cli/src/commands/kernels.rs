@@ -110,6 +110,7 @@ fn describe(effect: &Effect) -> String {
         }
         Effect::BuddyClearing(rule) => format!("buddies are cleared {}", rule.describe()),
         Effect::Reweight(rule) => format!("reweight: {}", rule.describe()),
+        Effect::ReweightProtection(rule) => format!("protection after a reweight: {}", rule.describe()),
         Effect::Arithmetic(rule) => format!("virtual time is computed {}", rule.describe()),
         Effect::SliceProtection(rule) => format!("slice protection: {}", rule.describe()),
         Effect::ProtectionStart(rule) => format!("slice protection begins {}", rule.describe()),

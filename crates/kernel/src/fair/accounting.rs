@@ -144,7 +144,7 @@ impl Scheduler {
 
     /// Moves a queue's `min_vruntime` up. Kernel: `update_min_vruntime()`.
     pub(crate) fn update_min_vruntime(&mut self, cfs_rq: CfsRqId) {
-        if self.generation.behaviours.virtual_zero == VirtualZero::Average {
+        if self.generation.behaviours.virtual_zero.follows_average() {
             return;
         }
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
@@ -161,7 +161,34 @@ pub(crate) fn move_on(behaviours: &Behaviours, queue: &mut CfsRq, curr: &mut Sch
     curr.exec_start = now;
     curr.sum_exec_runtime += delta;
     curr.vruntime = curr.vruntime.plus(virtual_delta);
-    if behaviours.virtual_zero != VirtualZero::Average {
+    if !behaviours.virtual_zero.follows_average() {
         queue.update_min_vruntime(curr.on_rq.then_some(curr.vruntime));
     }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use crate::ablation::Situation;
+    use crate::testbed::{Bed, MS};
+
+    /// Where the zero of a time line stands after a tick within the running entity's request, virtual us from its start: nothing
+    /// else shows whether ticks compute the average, for whoever leaves or joins computes it as well.
+    fn zero_after_a_tick(kernel: &str) -> u64 {
+        let mut bed = Bed::new(kernel, 8, 1);
+        bed.spawn(0, 0);
+        bed.spawn(0, 0);
+        let root = bed.scheduler.rqs[0].cfs;
+        let before = bed.scheduler.cfs(root).min_vruntime;
+        bed.pass(MS / 2);
+        bed.tick(0);
+        bed.scheduler.cfs(root).min_vruntime.minus(before) as u64 / 1000
+    }
+
+    #[test]
+    fn a_tick_moves_the_zero_only_where_it_computes_the_average() {
+        assert!(zero_after_a_tick("b3d99f43c72b") > 200);
+        assert_eq!(zero_after_a_tick("v7.0"), 0);
+    }
+
+    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("zero-tracking-fix", zero_after_a_tick)];
 }

@@ -427,15 +427,33 @@ impl Scheduler {
         queue.curr = Some(se);
     }
 
+    /// Puts an entity on the time line. Kernel: `__enqueue_entity()`.
     pub(crate) fn insert_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        self.lay_on_timeline(cfs_rq, se);
+        self.zero_follows_queueing(cfs_rq);
+    }
+
+    /// The same, and nothing else moves.
+    pub(crate) fn lay_on_timeline(&mut self, cfs_rq: CfsRqId, se: SeId) {
         let weight = self.weight_in_averages(self.se(se).load);
         let (entity, queue) = self.entity_and_queue(se, cfs_rq);
         let (vruntime, deadline) = (entity.vruntime, entity.deadline);
         queue.insert_waiting(Waiting { vruntime, deadline, weight, se });
     }
 
+    /// Takes an entity off the time line. Kernel: `__dequeue_entity()`.
     pub(crate) fn remove_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {
         self.cfs_mut(cfs_rq).remove_waiting(se);
+        self.zero_follows_queueing(cfs_rq);
+    }
+
+    /// Kernel: `update_zero_vruntime()` of 79f3f9bedd14.
+    #[inline(always)]
+    fn zero_follows_queueing(&mut self, cfs_rq: CfsRqId) {
+        if self.generation.behaviours.virtual_zero == VirtualZero::AverageAtQueueing {
+            let average = self.average(cfs_rq);
+            self.cfs_mut(cfs_rq).move_zero_to(average);
+        }
     }
 
     /// The average of a queue; where that is also its virtual zero, the zero is moved there.
@@ -443,7 +461,7 @@ impl Scheduler {
     /// Kernel: `avg_vruntime()`, kernel/sched/fair.c.
     pub(crate) fn average_vruntime(&mut self, cfs_rq: CfsRqId) -> Vruntime {
         let average = self.average(cfs_rq);
-        if self.generation.behaviours.virtual_zero == VirtualZero::Average {
+        if self.generation.behaviours.virtual_zero.moves_when_computed() {
             self.cfs_mut(cfs_rq).move_zero_to(average);
         }
         average

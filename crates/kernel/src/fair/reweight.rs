@@ -2,7 +2,7 @@
 
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::SeId;
-use crate::generation::behaviour::Reweight;
+use crate::generation::behaviour::{Reweight, ReweightProtection, SliceProtection};
 use crate::group::{ReweightCharge, ReweightLag, ReweightMinimum};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
@@ -14,6 +14,8 @@ impl Scheduler {
     /// v6.6.2; `ScaleAroundOthers` from eab03c23c2a1; `ScaleAroundAverage` from afae8002b4fd, where the queue is charged
     /// from 11b1b8bc2b98 and lag is limited from 1560d1f6eb6b; `PlaceAnew` from 6d71a9c61604; `ScaleAllAroundAverage` from
     /// 101f3498b4bd.
+    /// What is left of a running entity's protection: lost up to v6.19, where the lag is noted in its field; scaled from
+    /// ff38424030f9.
     /// Units: lag and deadlines in virtual ns, quotients truncated towards zero.
     pub(crate) fn reweight_entity(&mut self, se: SeId, load: LoadWeight) {
         self.probe_reweight(se, load.raw());
@@ -50,6 +52,7 @@ impl Scheduler {
         let rule = self.generation.behaviours.reweight;
         let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
         let ratio = Ratio { old: self.se(se).load, new: load };
+        let mut protected = None;
         if queued {
             if is_curr || self.generation.groups.reweight_charge == ReweightCharge::Queued {
                 self.update_curr(cfs_rq);
@@ -58,6 +61,7 @@ impl Scheduler {
                 self.leave_for_reweight(se);
             }
             let average = self.average_vruntime(cfs_rq);
+            protected = self.protection_left(se, is_curr, average);
             if !is_curr {
                 self.remove_waiting(cfs_rq, se);
             }
@@ -76,6 +80,7 @@ impl Scheduler {
             if rule == Reweight::PlaceAnew {
                 self.place_entity(cfs_rq, se, EnqueueFlags::default());
             }
+            self.protect_after_reweight(se, ratio, protected);
             self.cfs_mut(cfs_rq).load.add(load);
             if !is_curr {
                 self.insert_waiting(cfs_rq, se);
@@ -101,6 +106,32 @@ impl Scheduler {
         let entity = self.se_mut(se);
         entity.relative_deadline = Some(entity.deadline.minus(entity.vruntime));
         self.cfs_mut(cfs_rq).nr_running -= 1;
+    }
+
+    /// How far from where a running entity's protection ends: from the average, around which it scales, or from the entity itself
+    /// that is placed anew. `None` where there is none to scale.
+    fn protection_left(&self, se: SeId, is_curr: bool, average: Vruntime) -> Option<(Option<Vruntime>, i64)> {
+        let rules = &self.generation.behaviours;
+        let ends_at_place = rules.slice_protection == SliceProtection::UntilShortestRequest;
+        let scales = rules.reweight_protection == ReweightProtection::Scales;
+        if !(ends_at_place && scales && is_curr && self.protects_slice(se)) {
+            return None;
+        }
+        let pivot = (rules.reweight != Reweight::PlaceAnew).then_some(average);
+        let entity = self.se(se);
+        Some((pivot, entity.protected_until.minus(pivot.unwrap_or(entity.vruntime))))
+    }
+
+    fn protect_after_reweight(&mut self, se: SeId, ratio: Ratio, left: Option<(Option<Vruntime>, i64)>) {
+        let rules = &self.generation.behaviours;
+        let noted =
+            rules.reweight == Reweight::PlaceAnew && rules.reweight_protection == ReweightProtection::Lost;
+        let entity = self.se_mut(se);
+        if let Some((pivot, left)) = left {
+            entity.protected_until = pivot.unwrap_or(entity.vruntime).plus(ratio.scale(left));
+        } else if noted {
+            entity.protected_until = Vruntime(entity.vlag as u64);
+        }
     }
 
     fn scale_on_queue(&mut self, se: SeId, ratio: Ratio, average: Vruntime, others: Vruntime) {
@@ -130,10 +161,6 @@ impl Scheduler {
                     entity.vruntime = average.plus(-ratio.scale(lag));
                 }
                 entity.deadline = average.plus(ratio.scale(left));
-                if rule == Reweight::ScaleAllAroundAverage {
-                    let protection = entity.protected_until.minus(average);
-                    entity.protected_until = average.plus(ratio.scale(protection));
-                }
             }
             Reweight::PlaceAnew => {
                 entity.vlag = ratio.scale(entity.vlag);

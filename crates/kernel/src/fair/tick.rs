@@ -4,7 +4,7 @@ use crate::core::Scheduler;
 use crate::decision::{TickDecision, TickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
-use crate::generation::behaviour::TickPreemption;
+use crate::generation::behaviour::{TickPreemption, VirtualZero};
 use crate::task::TaskId;
 
 impl Scheduler {
@@ -45,9 +45,13 @@ impl Scheduler {
     }
 
     fn account_level(&mut self, se: SeId) {
-        self.update_curr(self.se(se).cfs_rq);
+        let cfs_rq = self.se(se).cfs_rq;
+        self.update_curr(cfs_rq);
         self.update_load_avg(se, LoadUpdate::TELL);
         self.update_cfs_group(se);
+        if self.generation.behaviours.virtual_zero == VirtualZero::AverageAtTick {
+            self.average_vruntime(cfs_rq);
+        }
     }
 
     /// What accounting found out: EEVDF has no test of its own at the tick.

@@ -109,12 +109,22 @@ behaviours! {
         ScaleAroundOthers = "lag and deadline scale with 1/weight around the average of the others; off the queue only the lag scales",
         /// Lag, within its limit, and deadline scale around the average.
         ScaleAroundAverage = "lag and deadline scale with 1/weight around the average; off the queue only the lag scales",
-        /// The same, and off the queue a relative deadline scales as well; what is left of the protection scales, too.
-        ScaleAllAroundAverage = "lag, deadline and protection scale with 1/weight around the average; off the queue lag and relative deadline",
+        /// The same, and off the queue a relative deadline scales as well.
+        ScaleAllAroundAverage = "lag and deadline scale with 1/weight around the average; off the queue lag and relative deadline",
         /// The entity is placed anew with scaled lag and relative deadline.
         PlaceAnew = "lag and relative deadline scale with 1/weight and the entity is placed anew",
         /// As `ScaleDeadline`, and off the queue the deadline scales as well: what would have been right.
         ScaleDeadlineAlways = "vruntime stays, the distance to the deadline scales with 1/weight, on and off the queue",
+    }
+
+    /// What a change of weight does to a running entity's protection that ends at a place on the time line.
+    ReweightProtection {
+        /// Lag and protection stand in one field, and the lag is noted there.
+        Lost = "the lag that is noted stands in its place: it is lost",
+        /// Nothing, however the entity moves.
+        Stays = "it ends where it did",
+        /// What is left of it scales, as the distance to the deadline does.
+        Scales = "what is left of it scales with 1/weight",
     }
 
     /// In what numbers virtual time is computed.
@@ -227,8 +237,13 @@ behaviours! {
     VirtualZero {
         /// The least vruntime, never back.
         LeastVruntime = "min_vruntime: the least vruntime on the queue, never back",
-        /// The average, as it was computed last.
-        Average = "zero_vruntime: the average as last computed",
+        /// The average, with whoever has come or gone: one that begins to run is gone, and one that ceases to run still counts
+        /// as running as well.
+        AverageAtQueueing = "zero_vruntime: the average after each arrival and departure on the time line",
+        /// The average, as it was computed last, at each tick at the latest.
+        AverageAtTick = "zero_vruntime: the average as last computed, for which ticks compute it",
+        /// The average, as it was computed last, at each new request at the latest.
+        Average = "zero_vruntime: the average as last computed, for which new requests compute it",
     }
 
     /// Where the room above the measured utilization is added when a frequency is chosen.
@@ -367,6 +382,8 @@ pub struct Behaviours {
     pub buddy_clearing: BuddyClearing,
     /// See [`Reweight`].
     pub reweight: Reweight,
+    /// See [`ReweightProtection`].
+    pub reweight_protection: ReweightProtection,
     /// See [`Arithmetic`].
     pub arithmetic: Arithmetic,
     /// See [`SliceProtection`].
@@ -417,6 +434,18 @@ pub struct Behaviours {
     pub hrtick: Hrtick,
     /// See [`RtLimit`].
     pub rt_limit: RtLimit,
+}
+
+impl VirtualZero {
+    /// Whether it goes where the average is.
+    pub(crate) const fn follows_average(self) -> bool {
+        !matches!(self, VirtualZero::LeastVruntime)
+    }
+
+    /// Whether computing the average moves it.
+    pub(crate) const fn moves_when_computed(self) -> bool {
+        matches!(self, VirtualZero::AverageAtTick | VirtualZero::Average)
+    }
 }
 
 impl Pick {
@@ -472,6 +501,7 @@ impl Behaviours {
             ("arithmetic", self.arithmetic.describe(), true),
             ("slice protection", self.slice_protection.describe(), protects),
             ("protection begins", self.protection_start.describe(), protects),
+            ("protection after a reweight", self.reweight_protection.describe(), protects),
             ("request", self.request.describe(), deadlines),
             ("reschedule", self.reschedule.describe(), true),
             ("pick of a preemption test", self.test_pick.describe(), deadlines),

@@ -6,8 +6,8 @@ use super::behaviour::{
     Arithmetic, AverageRounding, BuddyClearing, DeadlineUse, DelayedInTest, DelayedLag, EmptyGroup,
     ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit,
     LatencyCount, LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule,
-    Reweight, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption, WokenBuddy,
-    Yield,
+    Reweight, ReweightProtection, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero,
+    WakeupPreemption, WokenBuddy, Yield,
 };
 use super::{Feature, Generation, Tunable};
 use crate::balance::BalanceEffect;
@@ -71,6 +71,8 @@ pub enum Effect {
     BuddyClearing(BuddyClearing),
     /// Another rule for changes of weight.
     Reweight(Reweight),
+    /// Another rule for what changes of weight leave of protections.
+    ReweightProtection(ReweightProtection),
     /// Another arithmetic.
     Arithmetic(Arithmetic),
     /// Another protection of the running entity.
@@ -156,6 +158,7 @@ impl Effect {
             Effect::SetFeature(feature, enabled) => generation.features.set(feature, enabled),
             Effect::BuddyClearing(rule) => behaviours.buddy_clearing = rule,
             Effect::Reweight(rule) => behaviours.reweight = rule,
+            Effect::ReweightProtection(rule) => behaviours.reweight_protection = rule,
             Effect::Arithmetic(rule) => behaviours.arithmetic = rule,
             Effect::SliceProtection(rule) => behaviours.slice_protection = rule,
             Effect::ProtectionStart(rule) => behaviours.protection_start = rule,

@@ -6,8 +6,8 @@ use super::behaviour::{
     Arithmetic, AverageRounding, Behaviours, BuddyClearing, DeadlineUse, DelayedInTest, DelayedLag,
     EmptyGroup, ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation,
     LagLimit, LatencyCount, LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request,
-    Reschedule, Reweight, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero, WakeupPreemption,
-    WokenBuddy, Yield,
+    Reschedule, Reweight, ReweightProtection, RtLimit, SliceProtection, TestPick, TickPreemption,
+    VirtualZero, WakeupPreemption, WokenBuddy, Yield,
 };
 use super::change::{Change, Effect, Release};
 use super::left_out::LEFT_OUT_CHANGES;
@@ -68,6 +68,7 @@ pub(super) const BASE_BEHAVIOURS: Behaviours = Behaviours {
     yielding: Yield::SkipBuddy,
     buddy_clearing: BuddyClearing::AtPick,
     reweight: Reweight::KeepVruntime,
+    reweight_protection: ReweightProtection::Lost,
     arithmetic: Arithmetic::InverseTable,
     slice_protection: SliceProtection::UntilNewDeadline,
     protection_start: ProtectionStart::SetNext,
@@ -135,8 +136,8 @@ pub const BUILDS: &[Build] = &[
     Build {
         name: "debian-6.12", about: "Debian 13's kernel, 6.12.107 and later", base: Release(6, 12),
         with: &[
-            "preemptible", "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "82d6e01a0699",
-            "aa3ee4f0b754", "f553741ac8c0", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136",
+            "preemptible", "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "b3d99f43c72b", "1319ea57529e",
+            "82d6e01a0699", "aa3ee4f0b754", "f553741ac8c0", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136",
         ],
         with_tracking: PeltRules::DEBIAN_6_12, without: &[],
     },
@@ -172,6 +173,28 @@ pub const BUILDS: &[Build] = &[
         name: "ubuntu-6.2", about: "Ubuntu 23.04's kernel, 6.2.0-39", base: Release(6, 2),
         with: &["preemptible", "ae2ad293d6be", "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "e5ed0550c04c"],
         with_tracking: &[], without: &[],
+    },
+    Build {
+        name: "ubuntu-6.5", about: "Ubuntu 23.10's kernel, 6.5.0-45", base: Release(6, 5),
+        with: &["preemptible", "6b00a4014765"], with_tracking: PeltRules::UBUNTU_6_5, without: &[],
+    },
+    Build {
+        name: "ubuntu-6.8", about: "Ubuntu 24.04's kernel, 6.8.0-151", base: Release(6, 8),
+        with: &["preemptible"], with_tracking: &[], without: &[],
+    },
+    Build {
+        name: "ubuntu-6.11", about: "Ubuntu 24.10's kernel, 6.11.0-29", base: Release(6, 11),
+        with: &["preemptible", "faa42d29419d", "66951e4860d3", "76f970ce51c8", "f553741ac8c0", "ff47a0acfcce"],
+        with_tracking: &[], without: &[],
+    },
+    Build {
+        name: "ubuntu-6.14", about: "Ubuntu 25.04's kernel, 6.14.0-37", base: Release(6, 14),
+        with: &["preemptible", "2ae891b82695", "f553741ac8c0", "aa3ee4f0b754"], with_tracking: &[], without: &[],
+    },
+    Build {
+        name: "ubuntu-6.17", about: "Ubuntu 25.10's kernel, 6.17.0-42", base: Release(6, 17),
+        with: &["preemptible", "79104becf42b", "79f3f9bedd14", "d206fbad9328", "33cf66d88306"],
+        with_tracking: PeltRules::UBUNTU_6_17, without: &[],
     },
     Build {
         name: "v6.6.9", about: "the stable release of January 2024", base: Release(6, 6),
@@ -379,7 +402,7 @@ const POLICY_CHANGES: &[Change] = &[
         Effect::Yield(Yield::ForfeitRequest),
     ]),
     change("79f3f9bedd14", "zero-vruntime", (6, 19), "sched/eevdf: Fix min_vruntime vs avg_vruntime", &[
-        Effect::VirtualZero(VirtualZero::Average),
+        Effect::VirtualZero(VirtualZero::AverageAtQueueing),
     ]),
     change("e837456fdca8", "fork-never-preempts", (6, 19), "sched/fair: Reimplement NEXT_BUDDY to align with EEVDF goals", &[
         Effect::ForkPreemption(ForkPreemption::OnlyShorter),
@@ -391,11 +414,23 @@ const POLICY_CHANGES: &[Change] = &[
         // Where there is lazy preemption there is no other kernel than a preemptible one.
         Effect::Balance(BalanceEffect::NewidlePull(NewidlePull::OneTask)),
     ]),
+    change("80390ead2080", "own-protection-field", (7, 0), "sched/fair: Separate se->vlag from se->vprot", &[
+        Effect::ReweightProtection(ReweightProtection::Stays),
+    ]),
+    change("b3d99f43c72b", "zero-tracking", (7, 0), "sched/fair: Fix zero_vruntime tracking", &[
+        Effect::VirtualZero(VirtualZero::AverageAtTick),
+    ]),
     change("bcd74b2ffdd0", "protect-at-pick", (7, 0), "sched/fair: Only set slice protection at pick time", &[
         Effect::ProtectionStart(ProtectionStart::Pick),
     ]),
+    change("ff38424030f9", "protection-scales", (7, 0), "sched/eevdf: Update se->vprot in reweight_entity()", &[
+        Effect::ReweightProtection(ReweightProtection::Scales),
+    ]),
     change("6e3c0a4e1ad1", "lag-clamp", (7, 0), "sched/fair: Fix lag clamp", &[
         Effect::LagLimit(LagLimit::LargestRequest),
+    ]),
+    change("1319ea57529e", "zero-tracking-fix", (7, 0), "sched/fair: Fix zero_vruntime tracking fix", &[
+        Effect::VirtualZero(VirtualZero::Average),
     ]),
     change("558c18d3fbb6", "hrtick-duration", (7, 1), "sched/eevdf: Fix HRTICK duration", &[
         Effect::NotModelled(HRTICK_BEFORE),

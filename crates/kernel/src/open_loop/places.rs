@@ -63,7 +63,7 @@ impl Scheduler {
         // Nothing has placed it here: what it asks for may be anything.
         self.own_requests = true;
         if self.cfs(cfs_rq).curr != Some(se) {
-            self.insert_waiting(cfs_rq, se);
+            self.lay_on_timeline(cfs_rq, se);
         }
     }
 

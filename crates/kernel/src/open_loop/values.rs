@@ -69,11 +69,11 @@ impl Scheduler {
         let cfs_rq = self.se(se).cfs_rq;
         let waits = self.se(se).on_rq && self.cfs(cfs_rq).curr != Some(se);
         if waits {
-            self.remove_waiting(cfs_rq, se);
+            self.cfs_mut(cfs_rq).remove_waiting(se);
         }
         change(self.se_mut(se));
         if waits {
-            self.insert_waiting(cfs_rq, se);
+            self.lay_on_timeline(cfs_rq, se);
         }
     }
 

@@ -365,6 +365,12 @@ impl PeltRules {
     /// Linux 6.12.107 as Debian 13 builds it.
     pub const DEBIAN_6_12: &'static [&'static str] =
         &["76f2f783294d", "17e3e88ed0b6", "ca125231dd29", "boost-with-task"];
+
+    /// Linux 6.5.13 as Ubuntu 23.10 builds it.
+    pub const UBUNTU_6_5: &'static [&'static str] = &["c2e164ac33f7", "1528c661c24b"];
+
+    /// Linux 6.17.13 as Ubuntu 25.10 builds it.
+    pub const UBUNTU_6_17: &'static [&'static str] = &["17e3e88ed0b6", "ca125231dd29"];
 }
 
 #[cfg(test)]

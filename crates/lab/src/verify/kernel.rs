@@ -114,6 +114,8 @@ mod tests {
             ("6.5.0", "", "v6.5"),
             ("5.15.0-204-generic", "", "ubuntu-5.15"),
             ("6.0.0-1021-oem", "", "v6.0"),
+            ("6.17.0-42-generic", "", "ubuntu-6.17"),
+            ("7.0.0-44-generic", "", "v7.0"),
             ("6.6-rc7", "", "v6.6"),
         ] {
             assert_eq!(named(Some(release), source, &[], "x"), Ok((generation.to_string(), 0)), "{release}");

@@ -112,6 +112,33 @@ fn a_change_of_weight_may_move_the_minimum() {
     }
 }
 
+/// The zero of the time line follows the average: at v6.19 that of the time line after each arrival and departure, on which one
+/// that begins to run is gone and one that ceases to run counts twice; then the average at each tick; then at each new request.
+#[test]
+fn the_zero_follows_the_average() {
+    let zero_after = |kernel: &str, places: [i64; 2], due: i64, step: fn(&mut Bed)| {
+        let (mut bed, tasks) = bed(kernel, &[(0, ms(places[0])), (0, ms(places[1]))]);
+        deadline(&mut bed, tasks[0], ms(due));
+        let root = root(&bed);
+        bed.scheduler.cfs_mut(root).move_zero_to(Vruntime(HERE));
+        step(&mut bed);
+        (minimum(&bed) + ms(1) / 2) / ms(1)
+    };
+    let tick = |bed: &mut Bed| {
+        bed.pass(MS);
+        bed.tick(0);
+    };
+    let switch = |bed: &mut Bed| {
+        bed.schedule(0);
+    };
+    for (kernel, switched, ticked, due) in [("v6.19", 6, 0, 0), ("b3d99f43c72b", 0, 2, 2), ("v7.0", 0, 0, 2)]
+    {
+        assert_eq!(zero_after(kernel, [6, 0], 9, switch), switched, "{kernel}: a switch");
+        assert_eq!(zero_after(kernel, [0, 3], 9, tick), ticked, "{kernel}: a tick");
+        assert_eq!(zero_after(kernel, [0, 3], 1, tick), due, "{kernel}: a request is used");
+    }
+}
+
 /// What leaves to come back at once does not move the minimum; what else leaves does.
 #[test]
 fn a_departure_moves_the_minimum_unless_it_is_saved() {
