@@ -96,7 +96,8 @@ pub(crate) struct Change {
 
 /// One CPU's queue of one group (or the root).
 ///
-/// The running entity is `curr`; it is not on the time line but still counted in `nr_running` and `load`.
+/// The running entity is `curr`; it is not on the time line but still counted in `nr_running` and `load`. Where all tasks of a CPU
+/// compete on its root queue, that has the one time line, and the running task is its `curr`, of whatever group it is.
 ///
 /// What is used together stands together, in lines of 64 bytes: a machine's CPUs and tasks take turns in the first cache.
 #[derive(Clone, Debug)]
@@ -114,6 +115,8 @@ pub(crate) struct CfsRq {
     /// The entity that stands for it on the queue above; `None` at the root.
     pub entity: Option<SeId>,
     pub curr: Option<SeId>,
+    /// Which of its own entities runs, or has one running below it (`h_curr`).
+    pub member: Option<SeId>,
     /// Sum of the weights of all entities on it.
     pub load: LoadWeight,
     /// Entities on it.
@@ -187,6 +190,7 @@ impl CfsRq {
             min_vruntime: Vruntime::QUEUE_START,
             timeline: Timeline { order, entries: Vec::new() },
             curr: None,
+            member: None,
             next: None,
             last: None,
             skip: None,
@@ -207,7 +211,7 @@ impl CfsRq {
             weight: self.load.scaled_down(),
             runnable_weight: LoadWeight::from_raw(self.tracked.runnable_weight).scaled_down(),
             runnable_tasks: self.runnable_tasks(rules),
-            running: self.curr.is_some(),
+            running: self.member.is_some(),
         }
     }
 
@@ -216,7 +220,8 @@ impl CfsRq {
     pub fn runnable_tasks(&self, rules: &PeltRules) -> u64 {
         u64::from(match rules.delayed_tasks {
             DelayedTasks::Runnable => self.h_nr_running,
-            DelayedTasks::NotRunnable => self.h_nr_running - self.h_nr_delayed,
+            // Wraps, as the kernel's does, while a sleeper of one queue for all is being taken off.
+            DelayedTasks::NotRunnable => self.h_nr_running.wrapping_sub(self.h_nr_delayed),
         })
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct SchedEntity {
     pub avg: SchedAvg,
     /// Weight and its inverse.
     pub load: LoadWeight,
+    /// What a task weighs where all of a CPU compete on one queue (`h_load`); set when it joins that, gets the CPU, and by ticks.
+    pub line_load: LoadWeight,
     /// Weighted run time: a point on its queue's virtual time line. Between queues, while placement is relative to
     /// `min_vruntime`, a distance from it.
     pub vruntime: Vruntime,
@@ -70,6 +72,7 @@ impl SchedEntity {
     pub fn for_task(task: TaskId, load: LoadWeight, cfs_rq: CfsRqId) -> SchedEntity {
         SchedEntity {
             load,
+            line_load: load,
             on_rq: false,
             vruntime: Vruntime(0),
             deadline: Vruntime(0),

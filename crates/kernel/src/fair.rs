@@ -11,9 +11,11 @@ mod delay;
 mod edges;
 mod follow;
 pub(crate) mod load;
+mod one_queue;
 mod pick;
 mod place;
 mod preempt;
+mod preemption_rules;
 mod queue;
 mod reweight;
 pub(crate) mod slice;
@@ -27,6 +29,10 @@ use crate::entity::{CfsRqId, SeId};
 use crate::generation::behaviour::Arithmetic;
 use crate::weight::LoadWeight;
 
+pub use preemption_rules::{
+    DelayedShort, FailedTest, PendingTest, PreemptionEffect, PreemptionRules, ProtectionUpdate, ShortBuddy,
+    ShortTest, ShorterBeside,
+};
 pub(crate) use queue::Dequeued;
 
 impl Scheduler {
@@ -41,7 +47,20 @@ impl Scheduler {
     }
 
     pub(crate) fn as_running(&self, se: SeId) -> Running {
-        Running { vruntime: self.se(se).vruntime, weight: self.weight_in_averages(self.se(se).load) }
+        Running { vruntime: self.se(se).vruntime, weight: self.weight_in_averages(self.competing_load(se)) }
+    }
+
+    /// What an entity weighs where it competes.
+    #[inline(always)]
+    pub(crate) fn competing_load(&self, se: SeId) -> LoadWeight {
+        let entity = self.se(se);
+        if self.competes_on_one_queue() { entity.line_load } else { entity.load }
+    }
+
+    /// Virtual time of `run_time` ns of an entity, virtual ns.
+    #[inline(always)]
+    pub(crate) fn virtual_time_of(&self, se: SeId, run_time: u64) -> u64 {
+        self.calc_delta_fair(self.competing_load(se), run_time)
     }
 
     /// Virtual time of `run_time` ns at weight `load`, virtual ns.

@@ -25,8 +25,9 @@ pub(crate) use log::change;
 
 use crate::balance::BalanceRules;
 use crate::domain::DomainRules;
+use crate::fair::PreemptionRules;
 use crate::fair::bandwidth::{BandwidthRules, PickRestart, ThrottlePoint, Throttling};
-use crate::group::GroupRules;
+use crate::group::{Competition, GroupRules};
 use crate::pelt::PeltRules;
 use crate::select::SelectRules;
 
@@ -48,6 +49,8 @@ pub struct Generation {
     pub select: SelectRules,
     /// The rules for groups and their tasks.
     pub groups: GroupRules,
+    /// The rules of tests for preemption.
+    pub preemption: PreemptionRules,
     /// The rules of bandwidth control.
     pub bandwidth: BandwidthRules,
     /// The rules of balancing.
@@ -70,7 +73,7 @@ impl Generation {
     /// The releases that the log reaches from its base on, oldest first.
     pub fn releases() -> Vec<Release> {
         // (major, last minor) of mainline.
-        const SERIES: [(u32, u32); 4] = [(4, 20), (5, 19), (6, 19), (7, 2)];
+        const SERIES: [(u32, u32); 4] = [(4, 20), (5, 19), (6, 19), (7, 3)];
         let all = SERIES.iter().flat_map(|&(major, last)| (0..=last).map(move |minor| Release(major, minor)));
         all.filter(|&release| release >= log::BASE).collect()
     }
@@ -96,6 +99,7 @@ impl Generation {
             domain: DomainRules::BASE,
             select: SelectRules::BASE,
             groups: GroupRules::BASE,
+            preemption: PreemptionRules::BASE,
             bandwidth: BandwidthRules::BASE,
             balance: BalanceRules::default(),
             applied,
@@ -119,6 +123,22 @@ impl Generation {
             return Some("throttling by tasks needs a look at every queue at a pick (8e2e13ac6122), which this mixture leaves out".to_string());
         }
         None
+    }
+
+    /// One queue for all of a CPU is told of in terms of the rules that it was written for.
+    fn one_queue_contradiction(&self) -> Option<String> {
+        use behaviour::{Arithmetic, DelayedLag, Reweight};
+        let rules = self.behaviours;
+        let fits = rules.pick == behaviour::Pick::EarliestEligibleInDeadlineOrder
+            && rules.placement == behaviour::Placement::Lag
+            && rules.reweight == Reweight::ScaleAllAroundAverage
+            && rules.delayed_lag == DelayedLag::NeverWorse
+            && rules.arithmetic == Arithmetic::WholeWeight
+            && self.bandwidth.throttle_point == ThrottlePoint::Accounting;
+        (self.groups.competition == Competition::OneQueue && !fits).then(|| {
+            "one queue for all groups (85570f10a4c6) needs the rules of v7.2, some of which this mixture leaves out"
+                .to_string()
+        })
     }
 
     /// The change whose rule for changes of weight the last such rule takes the place of, unless that is v6.6's.
@@ -180,7 +200,12 @@ impl Generation {
             (true, false) => needs("EEVDF's request size", &[Tunable::MinGranularity]),
             _ => None,
         };
-        placement.or(tick).or(wakeup).or(slice).or(self.bandwidth_contradiction())
+        placement
+            .or(tick)
+            .or(wakeup)
+            .or(slice)
+            .or(self.bandwidth_contradiction())
+            .or(self.one_queue_contradiction())
     }
 }
 

@@ -21,8 +21,8 @@ use crate::weight::LoadWeight;
 
 pub use changes::GROUP_CHANGES;
 pub use rules::{
-    ExitMove, GroupEffect, GroupRules, IdleCredit, IdleGroups, IdlePreemption, IdleProtection, IdleReweight,
-    MovedRunning, MovedWaiting, ReweightCharge, ReweightLag, ReweightMinimum,
+    Competition, ExitMove, GroupEffect, GroupRules, IdleCredit, IdleGroups, IdlePreemption, IdleProtection,
+    IdleReweight, MovedRunning, MovedWaiting, ReweightCharge, ReweightLag, ReweightMinimum, SharedShares,
 };
 
 /// Index of a task group.
@@ -43,6 +43,8 @@ pub(crate) struct TaskGroup {
     pub idle: bool,
     /// Sum of what its queues contribute, scaled down (`tg->load_avg`).
     pub load_avg: i64,
+    /// Sum of what they tell of runnable tasks, 1024 for each that always is (`tg->runnable_avg`).
+    pub runnable_avg: i64,
     /// Its queue on each CPU.
     pub cfs_rqs: Vec<CfsRqId>,
     /// Its entity on each CPU; none for the root.
@@ -60,6 +62,7 @@ impl TaskGroup {
             shares: LoadWeight::of_nice(0).raw(),
             idle: false,
             load_avg: 0,
+            runnable_avg: 0,
             cfs_rqs: (0..nr_cpus as u32).map(CfsRqId).collect(),
             entities: Vec::new(),
             children: Vec::new(),
@@ -90,7 +93,17 @@ impl Scheduler {
         }
         let shares = shares_of_cgroup_weight(weight);
         let (children, pool) = (Vec::new(), Pool::new());
-        self.groups.push(TaskGroup { shares, idle: false, load_avg: 0, cfs_rqs, entities, children, pool });
+        let (load_avg, runnable_avg) = (0, 0);
+        self.groups.push(TaskGroup {
+            shares,
+            idle: false,
+            load_avg,
+            runnable_avg,
+            cfs_rqs,
+            entities,
+            children,
+            pool,
+        });
         self.groups[parent.0 as usize].children.push(id);
         self.online_fair_sched_group(id);
         id
@@ -205,11 +218,25 @@ impl Scheduler {
         }
     }
 
+    /// How many times its shares a group's queues share.
+    ///
+    /// Kernel: `calc_concur_shares()`, kernel/sched/fair.c (5c0b58bd1c9f, by default from fb1050ac8e40).
+    /// Departs: groups are bound to no CPUs; `cgroup_mode` is what it is by default.
+    fn concurrency(&self, group: &TaskGroup) -> i64 {
+        match self.generation.groups.shared_shares {
+            SharedShares::Group => 1,
+            SharedShares::Concurrent => {
+                let cpus = self.topology.online().weight() as i64;
+                (group.runnable_avg >> 10).max(1).min(cpus)
+            }
+        }
+    }
+
     /// What the weight of a group's entity is computed from; `queue` is the one that it stands for.
     pub(crate) fn group_load(&self, queue: &CfsRq) -> GroupLoad {
         let group = &self.groups[queue.group.0 as usize];
         GroupLoad {
-            tg_shares: group.shares as i64,
+            tg_shares: group.shares as i64 * self.concurrency(group),
             tg_load_avg: group.load_avg,
             tg_load_avg_contrib: queue.tracked.tg_load_avg_contrib as i64,
             weight: queue.load.scaled_down() as i64,

@@ -51,8 +51,17 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Entities on a queue: those that wait, and the running one.
+    /// Entities that are members of a queue.
     fn members(&self, id: CfsRqId) -> Vec<SeId> {
+        if !self.competes_on_one_queue() {
+            return self.competing(id);
+        }
+        let entities = (0..self.entities.len() as u32).map(SeId);
+        entities.filter(|&se| self.se(se).on_rq && self.se(se).cfs_rq == id).collect()
+    }
+
+    /// Entities that compete on a queue: those that wait, and the running one.
+    fn competing(&self, id: CfsRqId) -> Vec<SeId> {
         let waiting = self.cfs(id).timeline.iter().map(|entry| entry.se);
         waiting.chain(self.running_entity(id)).collect()
     }
@@ -76,9 +85,14 @@ impl Scheduler {
         };
         equal("idle tasks below", members.iter().map(|&se| idle(se)).sum::<u32>(), queue.h_nr_idle)?;
         equal("tasks below", members.iter().map(|&se| below(se)).sum::<u32>(), queue.h_nr_running)?;
-        for &se in &members {
+        let competing = self.competing(id);
+        if self.competes_on_one_queue() {
+            let here = self.line_of(id) == id;
+            equal("competitors", competing.len() as u32, if here { queue.h_nr_running } else { 0 })?;
+        }
+        for &se in &competing {
             let entity = self.se(se);
-            if !entity.on_rq || entity.cfs_rq != id {
+            if !entity.on_rq || self.line_of(entity.cfs_rq) != id {
                 return Err(format!("entity {} is listed but not on it", se.0));
             }
         }
@@ -87,15 +101,19 @@ impl Scheduler {
             if (entry.vruntime, entry.deadline) != (entity.vruntime, entity.deadline) {
                 return Err(format!("entity {} stands where it was, not where it is", entry.se.0));
             }
-            equal("weight of an entry", entry.weight, self.weight_in_averages(entity.load))?;
+            equal(
+                "weight of an entry",
+                entry.weight,
+                self.weight_in_averages(self.competing_load(entry.se)),
+            )?;
         }
-        self.check_averages(id, queue, &members)
+        self.check_averages(id, queue, &competing)
     }
 
     /// The sums that averages are made of, and that lag sums to zero within rounding.
     fn check_averages(&self, id: CfsRqId, queue: &CfsRq, members: &[SeId]) -> Result<(), String> {
         let key = |se: SeId| i128::from(queue.key(self.se(se).vruntime));
-        let weight = |se: SeId| i128::from(self.weight_in_averages(self.se(se).load));
+        let weight = |se: SeId| i128::from(self.weight_in_averages(self.competing_load(se)));
         let waiting = queue.timeline.iter().map(|entry| entry.se);
         equal("waiting weight", waiting.clone().map(weight).sum::<i128>(), i128::from(queue.waiting_load()))?;
         let keys = waiting.map(|se| key(se) * weight(se)).sum::<i128>();
@@ -158,7 +176,8 @@ impl Scheduler {
         equal("waits for its group", waits, usize::from(queued && task.throttled))?;
         equal("on its queue", queued && !task.throttled, entity.on_rq)?;
         equal("asleep on its queue", matches!(task.on_rq, OnRq::Delayed(_)), entity.sched_delayed)?;
-        let listed = self.members(entity.cfs_rq).into_iter().filter(|&se| se == task.se).count();
+        let listed =
+            self.competing(self.line_of(entity.cfs_rq)).into_iter().filter(|&se| se == task.se).count();
         equal("places on its queue", listed, usize::from(entity.on_rq))?;
         self.check_tracking(&entity.avg)?;
         equal("its queue's CPU", task.cpu, self.cfs(entity.cfs_rq).cpu)?;

@@ -100,7 +100,7 @@ impl Scheduler {
 
     /// Charges the running entity of one queue up to the time of its runqueue.
     pub fn charge_queue(&mut self, queue: QueueId) {
-        self.update_curr(queue.0);
+        self.charge_line(queue.0);
     }
 
     /// Up to when the running fair task of `cpu` is charged, on the runqueue's clock.
@@ -111,6 +111,6 @@ impl Scheduler {
 
     /// Virtual time that `task`'s weight makes of `runtime`.
     pub fn virtual_time(&self, task: TaskId, runtime: Ns) -> u64 {
-        self.calc_delta_fair(self.entity_of(task).load, runtime.0)
+        self.virtual_time_of(self.task(task).se, runtime.0)
     }
 }

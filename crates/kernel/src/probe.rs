@@ -129,7 +129,7 @@ impl Scheduler {
     /// While an entity runs, some kernels keep there at which deadline it was picked, or where its protection ends.
     fn lag_field(&self, se: SeId) -> i64 {
         let entity = self.se(se);
-        let runs = entity.on_rq && self.cfs(entity.cfs_rq).curr == Some(se);
+        let runs = entity.on_rq && self.cfs(entity.cfs_rq).member == Some(se);
         let rules = &self.generation.behaviours;
         let shared =
             rules.placement == Placement::Lag && rules.reweight_protection == ReweightProtection::Lost;

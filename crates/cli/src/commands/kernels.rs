@@ -129,6 +129,7 @@ fn describe(effect: &Effect) -> String {
         Effect::Request(rule) => format!("request: {}", rule.describe()),
         Effect::Select(effect) => point_and_rule(effect.describe()),
         Effect::Group(effect) => point_and_rule(effect.describe()),
+        Effect::Preemption(effect) => point_and_rule(effect.describe()),
         Effect::Bandwidth(effect) => point_and_rule(effect.describe()),
         Effect::Groundwork(why) => format!("no decision changes: {why}"),
         Effect::RtLimit(rule) => format!("real-time tasks run {}", rule.describe()),
@@ -157,7 +158,7 @@ fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, St
     let balance = kernel.balance.describe().into_iter();
     lines.extend(balance.map(|(point, rule)| ("balancing", point.replace('_', " "), rule.to_string())));
     for (section, rules) in [
-        ("rule", kernel.behaviours.describe(kernel.features)),
+        ("rule", [kernel.behaviours.describe(kernel.features), kernel.preemption.describe()].concat()),
         ("wakeup rule", kernel.select.describe()),
         ("group rule", kernel.groups.describe()),
         ("bandwidth rule", kernel.bandwidth.describe()),

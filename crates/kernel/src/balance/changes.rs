@@ -142,6 +142,15 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("f4c31b07b136", "idle-tick", (7, 0), "sched: idle: Consolidate the handling of two special cases", [IdleTick::StopsAfterOne]),
     change!("d3d663faa1d4", "eas-overload", (7, 1), "sched/fair: Filter false overloaded_group case for EAS", [EnergyOverload::WithOverutilizedCpu]),
     change!("9fe89f022c05", "newidle-rate", (7, 1), "sched/fair: More complex proportional newidle balance", [NewidleChance::BySuccessAndRate], Effect::AddFeature(Feature::NiRate, true)),
+    noted("cdd9e37ed46a", "push-queued-only", (7, 3), "sched/fair: Don't trigger active lb if src_rq->curr is not on_rq", &[Effect::Groundwork("here nobody balances while another CPU is between a sleep and its switch")]),
+    noted("f2267ad5777f", "push-interval-simpler", (7, 3), "sched/fair: Simplify balance_interval reset logic in sched_balance_rq()", &[Effect::Groundwork("what decided to push is asked once, and would have answered the same again")]),
+    noted("296744614dd0", "balance-reflow", (7, 3), "sched/fair: Reflow sched_balance_rq()", &[Effect::Groundwork("the same steps in other nests")]),
+    change!("293f9611ae73", "ilb-idle-core", (7, 3), "sched/fair: Prefer fully idle cores for NOHZ balancing", [IlbChoice::FirstOfIdleCore]),
+    noted("180ff97c1869", "busy-siblings", (7, 3), "sched/fair: Do not skip CPUs of similar capacity with busy SMT siblings", &[Effect::NotModelled("threads of CPUs of different capacities")]),
+    noted("6060d61d13a1", "overloaded-asym", (7, 3), "sched/fair: Also gate overloaded status update for SD_ASYM_CPUCAPACITY", &[Effect::NotModelled("when a machine of different CPUs counts as overloaded")]),
+    noted("50b101f6e586", "capacity-before-type", (7, 3), "sched/fair: Check CPU capacity before comparing group types during load balance", &[Effect::NotModelled("groups of CPUs of different capacities")]),
+    noted("0fbd428d0788", "misfit-if-helped", (7, 3), "sched/fair: Skip misfit load accounting when the destination CPU cannot help", &[Effect::NotModelled("tasks too large for CPUs of different capacities")]),
+    noted("7fd540b1bcaf", "identical-capacity", (7, 3), "sched/fair: Allow load balancing between CPUs of identical capacity", &[Effect::NotModelled("clusters of equal CPUs beside others")]),
     // A choice of who builds the kernel, which 7dadeaa6e851 takes away: since CONFIG_PREEMPT_DYNAMIC most are built so.
     Change {
         commit: "",

@@ -95,7 +95,7 @@ impl Scheduler {
         }
         let entity = self.entity_of(task);
         if self.has(Feature::CacheHotBuddy) && self.nr_running(attempt.dest) > 0 {
-            let (queue, se) = (self.cfs(entity.cfs_rq), Some(self.tasks[task.index()].se));
+            let (queue, se) = (self.cfs(self.line_of(entity.cfs_rq)), Some(self.tasks[task.index()].se));
             if queue.next == se || queue.last == se {
                 return Some(TaskReason::Buddy);
             }
@@ -110,11 +110,12 @@ impl Scheduler {
     /// Kernel: `task_is_ineligible_on_dst_cpu()`, kernel/sched/fair.c (873199d27bb2).
     fn would_wait_there(&self, task: TaskId, dest: Cpu) -> bool {
         let group = &self.groups[self.tasks[task.index()].group.0 as usize];
-        let there = self.cfs(group.cfs_rqs[dest.index()]);
+        let there = self.line_of(group.cfs_rqs[dest.index()]);
         let entity = self.entity_of(task);
+        let here = self.line_of(entity.cfs_rq);
         self.has(Feature::PlaceLag)
-            && there.nr_running > 0
-            && !self.cfs(entity.cfs_rq).is_eligible(entity.vruntime, self.running(entity.cfs_rq))
+            && self.competitors_on(there) > 0
+            && !self.cfs(here).is_eligible(entity.vruntime, self.running(here))
     }
 }
 

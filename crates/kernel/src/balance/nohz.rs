@@ -187,6 +187,10 @@ impl Scheduler {
         let ilb = match self.generation.balance.ilb_choice {
             IlbChoice::FirstOrNone => stopped.lowest().filter(|&ilb| self.idle_cpu(ilb)),
             IlbChoice::FirstIdle => stopped.iter().find(|&ilb| self.idle_cpu(ilb)),
+            IlbChoice::FirstOfIdleCore => {
+                let idle = || stopped.iter().filter(|&ilb| self.idle_cpu(ilb));
+                idle().find(|&ilb| self.is_core_idle_but(ilb)).or_else(|| idle().next())
+            }
         }?;
         let asked = &mut self.balance.cpus[ilb.index()].kick;
         let was_asked = asked.asks();

@@ -362,6 +362,7 @@ rules! {
     ilb_choice: IlbChoice {
         FirstOrNone: "the first of those whose tick is stopped, or nobody",
         FirstIdle: "the first idle one of those whose tick is stopped",
+        FirstOfIdleCore: "of those whose tick is stopped the first on an idle core, else the first idle one",
     }
     /// When the next kick may come.
     next_kick: NextKick {

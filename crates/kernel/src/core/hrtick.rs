@@ -41,7 +41,8 @@ impl Scheduler {
         match entity.deadline.minus(entity.vruntime) {
             left if left < 0 => SliceEnd::Past,
             left => {
-                let run_time = entity.load.raw().wrapping_mul(left as u64) >> 20;
+                let load = self.competing_load(self.tasks[task.index()].se);
+                let run_time = load.raw().wrapping_mul(left as u64) >> 20;
                 SliceEnd::After(run_time.max(SHORTEST))
             }
         }

@@ -145,7 +145,7 @@ impl Scheduler {
         let may_be_spared = self.generation.behaviours.lone_prio_change == LonePrioChange::Ignored;
         let alone = may_be_spared
             && known.policy.is_fair()
-            && self.cfs(self.rqs[known.cpu.index()].cfs).nr_running == 1;
+            && self.competitors_on(self.rqs[known.cpu.index()].cfs) == 1;
         known.prio() != old_prio && !alone
     }
 

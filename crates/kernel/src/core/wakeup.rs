@@ -7,6 +7,7 @@ use fairlab_event::{EventKind, Ns};
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::decision::{CpuDecision, PreemptDecision, PreemptReason};
 use crate::domain::DomainId;
+use crate::fair::FailedTest;
 use crate::task::{OnRq, Task, TaskId};
 
 /// Why a CPU is selected for a task (`WF_*`).
@@ -173,11 +174,20 @@ impl Scheduler {
             self.probe_test(curr, task);
         }
         let mut decision = match self.wakeup_preempt_early(curr, task, pending) {
-            Some(decision) => decision,
+            Some(decision) => {
+                let charges = self.generation.preemption.failed_test == FailedTest::Any;
+                if charges && decision.reason == PreemptReason::PolicyNeverPreempts {
+                    self.update_curr_of(cpu);
+                }
+                decision
+            }
             None => {
                 // Groups above the two, and those below them, are charged when they are looked at.
                 let competitors = self.competitors(curr, task);
-                self.update_curr(self.se(competitors.0).cfs_rq);
+                match self.competes_on_one_queue() {
+                    true => self.update_curr_of(cpu),
+                    false => self.update_curr(self.se(competitors.0).cfs_rq),
+                }
                 self.check_preempt_wakeup(task, competitors)
             }
         };

@@ -238,4 +238,7 @@ pub const DOMAIN_CHANGES: &[Change] = &[
     change("f79c9aa446d6", "smt-level-if-smt", (6, 17), "x86/smpboot: avoid SMT domain attach/destroy if SMT is not enabled", &[
         Effect::Domain(DomainEffect::SmtLevel(SmtLevel::IfThreads)),
     ]),
+    change("f2c2ba7219e5", "asym-sibling-again", (7, 3), "sched/topology: Restore SD_PREFER_SIBLING in domains with asymmetric capacity", &[
+        Effect::Domain(DomainEffect::AsymSpreading(AsymSpreading::LikeOthers)),
+    ]),
 ];

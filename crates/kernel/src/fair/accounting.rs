@@ -23,7 +23,7 @@ impl Scheduler {
             let entity = self.se(se);
             level = entity.parent;
             let cfs_rq = entity.cfs_rq;
-            if entity.on_rq && now > entity.exec_start && self.cfs(cfs_rq).curr == Some(se) {
+            if entity.on_rq && now > entity.exec_start && self.cfs(cfs_rq).member == Some(se) {
                 self.charge_at_level(cfs_rq, se, now);
             }
         }
@@ -37,7 +37,7 @@ impl Scheduler {
     #[inline(always)]
     pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
         let queue = self.cfs(cfs_rq);
-        let Some(curr) = queue.curr else { return };
+        let Some(curr) = queue.member else { return };
         let now = self.rqs[queue.cpu.index()].clock.0;
         if now > self.se(curr).exec_start {
             self.charge_curr(cfs_rq, curr, now);
@@ -52,6 +52,9 @@ impl Scheduler {
 
     #[inline(always)]
     fn charge_at_level(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
+        if self.competes_on_one_queue() {
+            return self.charge_on_one_queue(cfs_rq, curr, now);
+        }
         let behaviours = &self.generation.behaviours;
         let entity = &mut self.entities[curr.0 as usize];
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
@@ -97,7 +100,7 @@ impl Scheduler {
     }
 
     #[inline(never)]
-    fn report_runtime(&mut self, se: SeId, runtime: Ns) {
+    pub(crate) fn report_runtime(&mut self, se: SeId, runtime: Ns) {
         let Some(task) = self.se(se).task else { return };
         let vruntime = Some(self.se(se).vruntime.0);
         let Task { comm, pid, .. } = self.tasks[task.index()];
@@ -114,9 +117,9 @@ impl Scheduler {
     }
 
     #[inline(never)]
-    fn take_new_request(&mut self, cfs_rq: CfsRqId, se: SeId) {
+    pub(crate) fn take_new_request(&mut self, cfs_rq: CfsRqId, se: SeId) {
         let request = self.request(se);
-        let distance = self.calc_delta_fair(self.se(se).load, request) as i64;
+        let distance = self.virtual_time_of(se, request) as i64;
         let entity = self.se_mut(se);
         entity.slice = request;
         entity.deadline = entity.vruntime.plus(distance);

@@ -13,7 +13,9 @@ impl Scheduler {
     /// Kernel: `clear_buddies()`: each kind of buddy is cleared upwards as long as the level's buddy is this entity.
     #[inline(always)]
     pub(crate) fn clear_buddies(&mut self, se: SeId) {
-        if self.cfs(self.se(se).cfs_rq).has_buddies() {
+        if self.competes_on_one_queue() {
+            self.forget_buddy_on_line(se);
+        } else if self.cfs(self.se(se).cfs_rq).has_buddies() {
             self.clear_buddies_upwards(se);
         }
     }
@@ -43,6 +45,9 @@ impl Scheduler {
 
     /// Prefers an entity, and at each level above its group, at the next pick (`set_next_buddy()`).
     pub(crate) fn set_next_buddy(&mut self, se: SeId) {
+        if self.competes_on_one_queue() {
+            return self.prefer_on_line(se);
+        }
         self.for_each_queued_level(se, |scheduler, se| {
             let queue = scheduler.se(se).cfs_rq;
             scheduler.cfs_mut(queue).next = Some(se);
@@ -72,7 +77,7 @@ impl Scheduler {
             return false;
         }
         let deadline = |se: SeId| self.se(se).deadline;
-        let next = self.cfs(self.se(woken).cfs_rq).next;
+        let next = self.cfs(self.line_of(self.se(woken).cfs_rq)).next;
         !next.is_some_and(|next| deadline(next).is_before(deadline(woken)))
     }
 

@@ -90,10 +90,10 @@ impl Scheduler {
     /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. To v7.0 it runs *without* charging the running entity.
     pub(crate) fn requeue_delayed_entity(&mut self, se: SeId) {
         self.probe_requeue(se);
-        let cfs_rq = self.se(se).cfs_rq;
+        let cfs_rq = self.line_of(self.se(se).cfs_rq);
         let anew = match self.generation.behaviours.delayed_lag {
             DelayedLag::NeverWorse => {
-                self.update_curr(cfs_rq);
+                self.charge_line(cfs_rq);
                 self.update_entity_lag(cfs_rq, se);
                 self.average(cfs_rq).minus(self.se(se).vruntime) != self.se(se).vlag
             }

@@ -126,7 +126,7 @@ impl Scheduler {
         if !weight_stays {
             self.update_cfs_group(se);
         } else if way.sets_anew {
-            let (clock, runs) = (way.now.clock, entity.on_rq && queue.curr == Some(se));
+            let (clock, runs) = (way.now.clock, entity.on_rq && queue.member == Some(se));
             if runs && clock > entity.exec_start {
                 if !way.charges_plainly {
                     self.charge_curr(above.0, se, clock);

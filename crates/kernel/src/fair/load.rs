@@ -183,7 +183,7 @@ impl Scheduler {
         let queue_state = queue.tracked_state(rules);
         let mut decayed = if attached {
             let estimates = self.generation.features.enabled(Feature::UtilEst);
-            let state = entity.tracked_state(queue.curr == Some(se));
+            let state = entity.tracked_state(queue.member == Some(se));
             let queue = (&mut queue.tracked, queue_state);
             rules.update_se_and_queue(now, scale, (&mut entity.avg, state), queue, estimates)
         } else {
@@ -312,8 +312,11 @@ impl Scheduler {
     fn update_group_load_avg(&mut self, cfs_rq: CfsRqId) {
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let now = self.pelt_epoch + self.rqs[queue.cpu.index()].clock.0;
+        let told = queue.tracked.tg_runnable_avg_contrib;
         let delta = self.generation.pelt.update_tg_load_avg(now, &mut queue.tracked);
-        self.groups[queue.group.0 as usize].load_avg += delta;
+        let group = &mut self.groups[queue.group.0 as usize];
+        group.load_avg += delta;
+        group.runnable_avg += queue.tracked.tg_runnable_avg_contrib.wrapping_sub(told) as i64;
     }
 
     /// The entity joins its queue outside of an enqueue (`attach_entity_cfs_rq()`).
@@ -639,7 +642,7 @@ pub(crate) fn grow_sums(
         None => return false,
         Some(0) => {}
         Some(units) => {
-            let state = entity.tracked_state(queue.curr == Some(se));
+            let state = entity.tracked_state(queue.member == Some(se));
             kind.grow_se(units, scale, &mut entity.avg, state);
         }
     }

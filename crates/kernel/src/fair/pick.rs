@@ -5,6 +5,7 @@ use crate::core::Scheduler;
 use crate::decision::{PickDecision, PickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::preempt::WakeupPreemptionTest;
+use crate::fair::{ProtectionUpdate, ShorterBeside};
 use crate::generation::Feature;
 use crate::generation::behaviour::{Pick, SliceProtection};
 use crate::vruntime::Vruntime;
@@ -181,7 +182,20 @@ impl Scheduler {
         if least == entity.slice {
             return entity.deadline;
         }
-        entity.deadline.earliest(entity.vruntime.plus(self.calc_delta_fair(entity.load, least) as i64))
+        if self.generation.preemption.shorter_beside == ShorterBeside::WhileEligible
+            && self.has(Feature::PreemptShort)
+        {
+            return entity.deadline.earliest(self.ineligible_from(cfs_rq));
+        }
+        entity.deadline.earliest(entity.vruntime.plus(self.virtual_time_of(se, least) as i64))
+    }
+
+    /// Where on the time line the running entity would have had more than its part: just past the average of those that wait.
+    ///
+    /// Kernel: `ineligible_vruntime()`, kernel/sched/fair.c (0d1e7a2bab35).
+    fn ineligible_from(&self, cfs_rq: CfsRqId) -> Vruntime {
+        let rounding = self.generation.behaviours.average_rounding;
+        self.cfs(cfs_rq).average_vruntime(None, rounding).plus(1)
     }
 
     /// A wakeup that did not preempt shortens the running entity's protection to the least request on the queue.
@@ -189,7 +203,12 @@ impl Scheduler {
     /// Kernel: `update_protect_slice()`, kernel/sched/fair.c.
     pub(crate) fn update_protection(&mut self, cfs_rq: CfsRqId, curr: SeId) {
         let Some(least) = self.least_of_requests(cfs_rq) else { return };
-        let end = self.se(curr).vruntime.plus(self.calc_delta_fair(self.se(curr).load, least) as i64);
+        let stands = self.se(curr).vruntime;
+        let from = match self.generation.preemption.protection_update {
+            ProtectionUpdate::OwnPlace => stands,
+            ProtectionUpdate::AverageIfEarlier => stands.earliest(self.average_vruntime(cfs_rq)),
+        };
+        let end = from.plus(self.virtual_time_of(curr, least) as i64);
         let entity = self.se_mut(curr);
         entity.protected_until = entity.protected_until.earliest(end);
     }

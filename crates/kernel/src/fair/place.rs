@@ -47,11 +47,11 @@ impl Scheduler {
             Placement::Lag => {
                 let curr = self.running(cfs_rq);
                 let queue = self.cfs(cfs_rq);
-                let lag = if self.has(Feature::PlaceLag) && queue.nr_running > 0 {
+                let lag = if self.has(Feature::PlaceLag) && self.has_company(cfs_rq, se) {
                     inflate_lag(
                         self.se(se).vlag,
                         queue.average_load(curr),
-                        self.weight_in_averages(self.se(se).load),
+                        self.weight_in_averages(self.competing_load(se)),
                     )
                 } else {
                     0
@@ -115,7 +115,7 @@ impl Scheduler {
     }
 
     fn new_deadline(&self, se: SeId, vruntime: Vruntime, flags: EnqueueFlags) -> Vruntime {
-        let request = self.calc_delta_fair(self.se(se).load, self.request(se));
+        let request = self.virtual_time_of(se, self.request(se));
         // Competition is only joined with half a request, so that a new task is not late by a whole one.
         let halve = flags.initial && self.has(Feature::PlaceDeadlineInitial);
         vruntime.plus(if halve { request / 2 } else { request } as i64)
@@ -132,7 +132,7 @@ impl Scheduler {
         // An entity heavier than its queue takes the zero along, so that distances from it stay small.
         let is_heavier = || {
             let queue = self.cfs(cfs_rq).average_load(self.running(cfs_rq));
-            self.weight_in_averages(self.se(se).load) > queue
+            self.weight_in_averages(self.competing_load(se)) > queue
         };
         if self.generation.behaviours.arithmetic == Arithmetic::WholeWeight && is_heavier() {
             self.cfs_mut(cfs_rq).move_zero_to(placed.vruntime);
@@ -209,7 +209,7 @@ impl Scheduler {
             LagLimit::TwoRequests => self.sysctl.tick.max(2 * entity.slice),
             LagLimit::LargestRequest => self.largest_request(cfs_rq).max(entity.slice) + self.sysctl.tick,
         };
-        self.calc_delta_fair(entity.load, run_time) as i64
+        self.virtual_time_of(se, run_time) as i64
     }
 
     /// A new task is placed on its parent's queue; where it is queued first may be another.

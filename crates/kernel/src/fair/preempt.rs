@@ -3,6 +3,7 @@
 use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
+use crate::fair::{DelayedShort, FailedTest, PendingTest, ShortBuddy, ShortTest};
 use crate::generation::Feature;
 use crate::generation::behaviour::{
     DelayedInTest, ForkPreemption, SliceProtection, TestPick, WakeupPreemption, WokenBuddy,
@@ -57,7 +58,9 @@ impl Scheduler {
         if self.throttled_for_preemption(task) {
             return never(PreemptReason::Throttled);
         }
-        if pending {
+        let goes_on =
+            self.generation.preemption.pending_test == PendingTest::GoesOn && self.has(Feature::PreemptShort);
+        if pending && !goes_on {
             return never(PreemptReason::AlreadyPending);
         }
         self.preempts_by_policy(curr, task)
@@ -87,6 +90,9 @@ impl Scheduler {
                 match self.picked_in_test(task, (curr, woken), overrides) == Some(woken) {
                     true if overrides => decide(true, PreemptReason::ShorterRequest),
                     true => decide(true, PreemptReason::WouldBePicked),
+                    false if overrides && self.short_and_eligible(woken) => {
+                        decide(true, PreemptReason::ShorterRequest)
+                    }
                     false => decide(false, PreemptReason::WouldNotBePicked),
                 }
             }
@@ -160,7 +166,10 @@ impl Scheduler {
         if !self.own_requests || !self.has(Feature::PreemptShort) {
             return false;
         }
-        let cfs_rq = self.se(woken).cfs_rq;
+        if self.generation.preemption.delayed_short == DelayedShort::Never && self.se(woken).sched_delayed {
+            return false;
+        }
+        let cfs_rq = self.line_of(self.se(woken).cfs_rq);
         let shorter = self.se(woken).slice < self.se(curr).slice;
         let eligible = |se: SeId| self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq));
         shorter
@@ -171,6 +180,13 @@ impl Scheduler {
                     eligible(woken) && (earlier || !eligible(curr))
                 }
             }
+    }
+
+    /// Whether a woken entity with a shorter request preempts though another would be picked (ba0d3bf5f97b).
+    fn short_and_eligible(&self, woken: SeId) -> bool {
+        let line = self.line_of(self.se(woken).cfs_rq);
+        self.generation.preemption.short_test == ShortTest::PickedOrEligible
+            && self.cfs(line).is_eligible(self.se(woken).vruntime, self.running(line))
     }
 
     /// Takes the delayed sleeper that would win a test for `task`'s preemption off its queue. Returns whether there was one.
@@ -201,6 +217,9 @@ impl Scheduler {
     /// What a preemption test leaves behind at the running entity: its protection, cancelled, or shortened where the test has
     /// failed. Up to v6.18 only the test of a shorter request shortens it (e837456fdca8).
     pub(crate) fn protection_after(&mut self, task: TaskId, decision: PreemptDecision) {
+        if self.generation.preemption.failed_test == FailedTest::Any {
+            return self.protection_after_any(task, decision);
+        }
         let decided_by_pick = matches!(
             decision.reason,
             PreemptReason::WouldBePicked | PreemptReason::WouldNotBePicked | PreemptReason::ShorterRequest
@@ -218,7 +237,7 @@ impl Scheduler {
             return;
         }
         let (curr, woken) = self.competitors(rq.curr, task);
-        let cfs_rq = self.se(curr).cfs_rq;
+        let cfs_rq = self.line_of(self.se(curr).cfs_rq);
         match self.generation.behaviours.slice_protection {
             SliceProtection::UntilNewDeadline => {
                 if self.preempts_by_shorter_request(woken, curr) {
@@ -228,7 +247,7 @@ impl Scheduler {
             SliceProtection::UntilShortestRequest if decision.reason == PreemptReason::ShorterRequest => {
                 let entity = self.se_mut(curr);
                 entity.protected_until = entity.protected_until.earliest(entity.vruntime);
-                self.clear_buddies(curr);
+                self.prefer_shorter(curr, woken);
             }
             SliceProtection::UntilShortestRequest if !decision.preempt && self.has(Feature::RunToParity) => {
                 let any = self.generation.behaviours.woken_buddy == WokenBuddy::EarlierDeadline;
@@ -237,6 +256,49 @@ impl Scheduler {
                 }
             }
             SliceProtection::UntilShortestRequest => {}
+        }
+    }
+
+    /// The same from 7cd2ef17de5e on: whoever preempts ends it, and whoever fails shortens it, for whatever reason.
+    fn protection_after_any(&mut self, task: TaskId, decision: PreemptDecision) {
+        let running = self.curr(self.tasks[task.index()].cpu);
+        if running == task || !self.tasks[running.index()].policy.is_fair() {
+            return;
+        }
+        let (curr, woken) = self.competitors(running, task);
+        let fails = matches!(
+            decision.reason,
+            PreemptReason::WouldNotBePicked
+                | PreemptReason::PolicyNeverPreempts
+                | PreemptReason::NewTask
+                | PreemptReason::AsleepOnQueue
+        );
+        match decision.reason {
+            PreemptReason::ShorterRequest
+            | PreemptReason::WouldBePicked
+            | PreemptReason::CurrIsIdlePolicy => {
+                let entity = self.se_mut(curr);
+                entity.protected_until = entity.protected_until.earliest(entity.vruntime);
+                if decision.reason == PreemptReason::ShorterRequest {
+                    self.prefer_shorter(curr, woken);
+                }
+            }
+            _ if fails && self.has(Feature::RunToParity) => {
+                let line = self.line_of(self.se(curr).cfs_rq);
+                self.update_protection(line, curr);
+            }
+            _ => {}
+        }
+    }
+
+    /// One with a shorter request has preempted. Kernel: `set_short_buddy()` (8f97b627ff1c).
+    fn prefer_shorter(&mut self, curr: SeId, woken: SeId) {
+        if self.generation.preemption.short_buddy == ShortBuddy::Nobody {
+            return self.clear_buddies(curr);
+        }
+        let next = self.cfs(self.line_of(self.se(woken).cfs_rq)).next;
+        if next.is_none_or(|next| self.se(next).slice >= self.se(woken).slice) {
+            self.set_next_buddy(woken);
         }
     }
 
@@ -259,7 +321,7 @@ impl Scheduler {
     /// not count.
     fn picked_in_test(&self, task: TaskId, (curr, woken): (SeId, SeId), unprotected: bool) -> Option<SeId> {
         let rules = &self.generation.behaviours;
-        let cfs_rq = self.se(woken).cfs_rq;
+        let cfs_rq = self.line_of(self.se(woken).cfs_rq);
         let sees_buddy = rules.test_pick == TestPick::BuddyFirst
             && !(unprotected && rules.delayed_in_test == DelayedInTest::Leaves);
         let becomes_buddy = self.becomes_buddy(task, (curr, woken)) && !self.is_idle_policy(woken);
@@ -273,9 +335,15 @@ impl Scheduler {
         }
     }
 
-    /// The two entities, or those of their groups, that share a queue (`find_matching_se()`).
+    /// The two entities, or those of their groups, that compete on one queue (`find_matching_se()`).
     #[inline(always)]
     pub(crate) fn find_matching_se(&self, one: SeId, other: SeId) -> (SeId, SeId) {
+        if self.competes_on_one_queue() { (one, other) } else { self.meeting_levels(one, other) }
+    }
+
+    /// The two entities, or those of their groups, that are members of one queue.
+    #[inline(always)]
+    pub(crate) fn meeting_levels(&self, one: SeId, other: SeId) -> (SeId, SeId) {
         match self.se(one).cfs_rq == self.se(other).cfs_rq {
             true => (one, other),
             false => self.find_matching_groups(one, other),

@@ -47,7 +47,10 @@ impl Scheduler {
         let idle = i32::from(policy == Policy::Idle);
         self.idle_policy_used |= idle != 0;
         let change = Change { tasks: 1, delayed: i32::from(sleeps_on), idle };
-        let is_counted = self.enqueue_levels(se, flags, change);
+        let is_counted = match self.competes_on_one_queue() {
+            true => self.enqueue_on_one_queue(se, flags, change),
+            false => self.enqueue_levels(se, flags, change),
+        };
         self.rqs[cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
         if self.ends_slices_by_timer() {
             self.hrtick_update(cpu);
@@ -107,7 +110,10 @@ impl Scheduler {
     /// Kernel: `dequeue_entities()`, kernel/sched/fair.c.
     pub(crate) fn dequeue_entities(&mut self, se: SeId, flags: DequeueFlags) -> Dequeued {
         self.probe_dequeue(se);
-        let dequeued = self.dequeue_levels(se, flags);
+        let dequeued = match self.competes_on_one_queue() {
+            true => self.dequeue_from_one_queue(se, flags),
+            false => self.dequeue_levels(se, flags),
+        };
         self.probe_dequeued(se, dequeued == Dequeued::Delayed);
         dequeued
     }
@@ -150,7 +156,7 @@ impl Scheduler {
 
     /// Counts tasks that came or went on a queue. Returns whether the way up goes on.
     #[inline]
-    fn count_change(&mut self, cfs_rq: CfsRqId, change: &mut Change) -> bool {
+    pub(crate) fn count_change(&mut self, cfs_rq: CfsRqId, change: &mut Change) -> bool {
         self.cfs_mut(cfs_rq).count(*change);
         self.change_goes_on(cfs_rq, change)
     }
@@ -177,10 +183,11 @@ impl Scheduler {
     /// after.
     pub(crate) fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
         self.probe_queueing(se);
-        let is_curr = self.cfs(cfs_rq).curr == Some(se);
+        let is_curr = self.cfs(cfs_rq).member == Some(se);
+        let competes_here = !self.competes_on_one_queue();
         let rule = self.generation.behaviours.placement;
         let comes_relative = rule != Placement::Lag && (!flags.wakeup || flags.migrated);
-        if is_curr {
+        if is_curr && competes_here {
             self.join(cfs_rq, se, flags, comes_relative);
         }
         self.update_curr(cfs_rq);
@@ -193,7 +200,7 @@ impl Scheduler {
             self.update_cfs_group(se);
         }
         self.enqueue_runnable_load_avg(se);
-        if !is_curr && rule == Placement::Lag {
+        if !is_curr && rule == Placement::Lag && competes_here {
             self.place_entity(cfs_rq, se, flags);
         }
         let (entity, queue) = self.entity_and_queue(se, cfs_rq);
@@ -213,7 +220,9 @@ impl Scheduler {
         }
         if !is_curr {
             self.wait_starts(se);
-            self.insert_waiting(cfs_rq, se);
+            if competes_here {
+                self.insert_waiting(cfs_rq, se);
+            }
         }
         self.se_mut(se).on_rq = true;
         if self.bandwidth_used && self.cfs(cfs_rq).nr_running == 1 {
@@ -237,10 +246,11 @@ impl Scheduler {
     pub(crate) fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) -> bool {
         self.probe_unqueueing(se, flags);
         self.update_curr(cfs_rq);
-        if self.cfs(cfs_rq).has_buddies() {
+        let competes_here = !self.competes_on_one_queue();
+        if self.cfs(cfs_rq).has_buddies() && competes_here {
             self.clear_buddies_upwards(se);
         }
-        if !flags.delayed && self.delays_dequeue(cfs_rq, se, flags) {
+        if competes_here && !flags.delayed && self.delays_dequeue(cfs_rq, se, flags) {
             self.update_load_avg(se, LoadUpdate::AGE);
             if self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse {
                 self.update_entity_lag(cfs_rq, se);
@@ -254,7 +264,7 @@ impl Scheduler {
             RunnableKind::TaskCount => self.se_update_runnable(se),
             RunnableKind::LoadWeighted => self.dequeue_runnable_load_avg(se),
         }
-        let is_curr = self.cfs(cfs_rq).curr == Some(se);
+        let is_curr = self.cfs(cfs_rq).member == Some(se);
         match (is_curr, flags.migrating) {
             (true, _) => {}
             (false, true) => self.wait_is_interrupted(se),
@@ -267,16 +277,15 @@ impl Scheduler {
         let keeps_lag = match self.generation.behaviours.placement {
             Placement::MinVruntime | Placement::AverageWithCredit => false,
             Placement::LagOnWakeup => flags.sleep,
-            Placement::Lag => true,
+            Placement::Lag => competes_here,
         };
         if keeps_lag {
             self.update_entity_lag(cfs_rq, se);
         }
-        if self.has(Feature::PlaceRelDeadline) && !flags.sleep {
-            let entity = self.se_mut(se);
-            entity.relative_deadline = Some(entity.deadline.minus(entity.vruntime));
+        if competes_here && self.has(Feature::PlaceRelDeadline) && !flags.sleep {
+            self.keep_distance_to_deadline(se);
         }
-        if !is_curr {
+        if !is_curr && competes_here {
             self.remove_waiting(cfs_rq, se);
         }
         let (entity, queue) = self.entity_and_queue(se, cfs_rq);
@@ -296,13 +305,19 @@ impl Scheduler {
         if !flags.save {
             self.update_min_vruntime(cfs_rq);
         }
-        if flags.delayed {
+        if flags.delayed && competes_here {
             self.finish_delayed_dequeue(se);
         }
         if runs_empty {
             self.queue_runs_empty(cfs_rq);
         }
         true
+    }
+
+    /// Notes how far an entity is from its deadline, for where it is placed next.
+    pub(crate) fn keep_distance_to_deadline(&mut self, se: SeId) {
+        let entity = self.se_mut(se);
+        entity.relative_deadline = Some(entity.deadline.minus(entity.vruntime));
     }
 
     /// Notes the time throttled as others may read it; while throttled, time stands still for its averages from now on.
@@ -323,13 +338,23 @@ impl Scheduler {
             self.put_prev_entity(se);
             level = self.se(se).parent;
         }
+        if self.competes_on_one_queue() {
+            self.put_on_line(self.tasks[task.index()].se);
+        }
     }
 
     /// A task gets the CPU. `picked`: it did not have it before.
     ///
     /// Kernel: `set_next_entity()` at every level, from the root down.
     pub(crate) fn set_next_task_fair(&mut self, task: TaskId, picked: bool) {
-        self.set_next_levels(self.tasks[task.index()].se, picked);
+        let se = self.tasks[task.index()].se;
+        if self.competes_on_one_queue() {
+            self.take_off_line(se);
+        }
+        self.set_next_levels(se, picked);
+        if self.competes_on_one_queue() {
+            self.run_on_line(se, picked);
+        }
         self.note_picked(task);
         if picked && self.ends_slices_by_timer() {
             self.hrtick_start_fair(task);
@@ -349,20 +374,28 @@ impl Scheduler {
     pub(crate) fn switch_fair(&mut self, prev: TaskId, next: TaskId) {
         let (prev, picked) = (self.tasks[prev.index()].se, self.tasks[next.index()].se);
         let root = self.rqs[self.tasks[next.index()].cpu.index()].cfs;
-        if self.cfs(root).curr.is_none() {
+        if self.cfs(root).member.is_none() {
             // All was put back already, when the pick found a group without runtime.
             return self.set_next_task_fair(next, true);
         }
-        let (last_put, last_set) = self.find_matching_se(prev, picked);
+        let on_one_queue = self.competes_on_one_queue();
+        let (last_put, last_set) = self.meeting_levels(prev, picked);
         let mut level = Some(prev);
         while let Some(se) = level {
             self.put_prev_entity(se);
             level = self.se(se).parent.filter(|_| se != last_put);
         }
+        if on_one_queue {
+            self.put_on_line(prev);
+            self.take_off_line(picked);
+        }
         let mut level = Some(picked);
         while let Some(se) = level {
             self.set_next_entity(se, true);
             level = self.se(se).parent.filter(|_| se != last_set);
+        }
+        if on_one_queue {
+            self.run_on_line(picked, true);
         }
         self.note_picked(next);
         if self.ends_slices_by_timer() {
@@ -373,9 +406,10 @@ impl Scheduler {
     fn put_prev_entity(&mut self, se: SeId) {
         let cfs_rq = self.se(se).cfs_rq;
         self.probe_put(se);
-        if self.cfs(cfs_rq).curr != Some(se) {
+        if self.cfs(cfs_rq).member != Some(se) {
             return;
         }
+        let competes_here = !self.competes_on_one_queue();
         if self.se(se).on_rq {
             self.update_curr(cfs_rq);
         }
@@ -384,10 +418,16 @@ impl Scheduler {
         }
         if self.se(se).on_rq {
             self.wait_starts(se);
-            self.insert_waiting(cfs_rq, se);
+            if competes_here {
+                self.insert_waiting(cfs_rq, se);
+            }
             self.update_load_avg(se, LoadUpdate::AGE);
         }
-        self.cfs_mut(cfs_rq).curr = None;
+        let queue = self.cfs_mut(cfs_rq);
+        queue.member = None;
+        if competes_here {
+            queue.curr = None;
+        }
     }
 
     /// Moves a task that gets the CPU to the front of its CPU's list.
@@ -404,16 +444,20 @@ impl Scheduler {
         let (cfs_rq, on_rq) = (self.se(se).cfs_rq, self.se(se).on_rq);
         let queue = self.cfs(cfs_rq);
         let clock = self.rqs[queue.cpu.index()].clock.0;
-        if queue.has_buddies() {
+        let competes_here = !self.competes_on_one_queue();
+        if queue.has_buddies() && competes_here {
             self.clear_buddies_upwards(se);
         }
         if on_rq {
             self.wait_ends(se);
-            self.remove_waiting(cfs_rq, se);
+            if competes_here {
+                self.remove_waiting(cfs_rq, se);
+            }
             self.update_load_avg(se, LoadUpdate::TELL);
         }
         let behaviours = &self.generation.behaviours;
-        let protects = behaviours.slice_protection == SliceProtection::UntilShortestRequest
+        let protects = competes_here
+            && behaviours.slice_protection == SliceProtection::UntilShortestRequest
             && match behaviours.protection_start {
                 ProtectionStart::SetNext => true,
                 ProtectionStart::Pick => picked && on_rq,
@@ -424,7 +468,10 @@ impl Scheduler {
         entity.protected_until = protected_until.unwrap_or(entity.protected_until);
         entity.exec_start = clock;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
-        queue.curr = Some(se);
+        queue.member = Some(se);
+        if competes_here {
+            queue.curr = Some(se);
+        }
     }
 
     /// Puts an entity on the time line. Kernel: `__enqueue_entity()`.
@@ -435,7 +482,7 @@ impl Scheduler {
 
     /// The same, and nothing else moves.
     pub(crate) fn lay_on_timeline(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        let weight = self.weight_in_averages(self.se(se).load);
+        let weight = self.weight_in_averages(self.competing_load(se));
         let (entity, queue) = self.entity_and_queue(se, cfs_rq);
         let (vruntime, deadline) = (entity.vruntime, entity.deadline);
         queue.insert_waiting(Waiting { vruntime, deadline, weight, se });

@@ -1,7 +1,7 @@
 //! Changing the weight of an entity: a task's by its nice level, a group's all the time.
 
 use crate::core::{EnqueueFlags, Scheduler};
-use crate::entity::SeId;
+use crate::entity::{CfsRqId, SeId};
 use crate::generation::behaviour::{Reweight, ReweightProtection, SliceProtection};
 use crate::group::{ReweightCharge, ReweightLag, ReweightMinimum};
 use crate::vruntime::Vruntime;
@@ -49,6 +49,9 @@ impl Scheduler {
     #[inline(never)]
     fn change_entity_weight(&mut self, se: SeId, load: LoadWeight) {
         let cfs_rq = self.se(se).cfs_rq;
+        if self.competes_on_one_queue() {
+            return self.change_load_alone(cfs_rq, se, load);
+        }
         let rule = self.generation.behaviours.reweight;
         let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
         let ratio = Ratio { old: self.se(se).load, new: load };
@@ -99,6 +102,46 @@ impl Scheduler {
         }
     }
 
+    /// Where nothing competes by it: only loads change.
+    fn change_load_alone(&mut self, cfs_rq: CfsRqId, se: SeId, load: LoadWeight) {
+        let (queued, old) = (self.se(se).on_rq, self.se(se).load);
+        if queued {
+            self.cfs_mut(cfs_rq).load.subtract(old);
+        }
+        self.set_entity_weight(se, load);
+        if queued {
+            self.cfs_mut(cfs_rq).load.add(load);
+        }
+    }
+
+    /// Gives a task another weight on the one time line of its CPU, or off it.
+    ///
+    /// Kernel: `reweight_eevdf()`, kernel/sched/fair.c (85570f10a4c6).
+    pub(crate) fn reweigh_on_line(&mut self, se: SeId, load: LoadWeight, queued: bool) {
+        let ratio = Ratio { old: self.se(se).line_load, new: load };
+        if ratio.old.raw() == load.raw() {
+            return;
+        }
+        if !queued {
+            self.scale_off_queue(se, ratio);
+            self.se_mut(se).line_load = load;
+            return;
+        }
+        let line = self.line_of(self.se(se).cfs_rq);
+        let is_curr = self.cfs(line).curr == Some(se);
+        let average = self.average_vruntime(line);
+        let protected = self.protection_left(se, is_curr, average);
+        if !is_curr {
+            self.remove_waiting(line, se);
+        }
+        self.scale_on_queue(se, ratio, average, average);
+        self.se_mut(se).line_load = load;
+        self.protect_after_reweight(se, ratio, protected);
+        if !is_curr {
+            self.insert_waiting(line, se);
+        }
+    }
+
     /// `PlaceAnew`: lag and relative deadline are noted as if the entity left.
     fn leave_for_reweight(&mut self, se: SeId) {
         let cfs_rq = self.se(se).cfs_rq;
@@ -137,7 +180,7 @@ impl Scheduler {
     fn scale_on_queue(&mut self, se: SeId, ratio: Ratio, average: Vruntime, others: Vruntime) {
         let limit = match self.generation.groups.reweight_lag {
             ReweightLag::All => i64::MAX,
-            ReweightLag::Limited => self.lag_limit(self.se(se).cfs_rq, se),
+            ReweightLag::Limited => self.lag_limit(self.line_of(self.se(se).cfs_rq), se),
         };
         let rule = self.generation.behaviours.reweight;
         let entity = self.se_mut(se);

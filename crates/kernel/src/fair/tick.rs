@@ -13,6 +13,12 @@ impl Scheduler {
     /// Returns the decision of the level that took it, or else the root's. Kernel: `task_tick_fair()`, `entity_tick()`.
     pub(crate) fn task_tick_fair(&mut self, task: TaskId) -> TickDecision {
         self.probe_tick(task);
+        if self.competes_on_one_queue() {
+            let line = self.rqs[self.tasks[task.index()].cpu.index()].cfs;
+            let pending = self.need_resched(self.cfs(line).cpu);
+            self.account_tick(task);
+            return self.deadline_passed(line, pending);
+        }
         let mut level = Some(self.tasks[task.index()].se);
         let mut decided = TickDecision { resched: false, reason: TickReason::Alone };
         while let Some(se) = level {
@@ -42,6 +48,9 @@ impl Scheduler {
             self.account_level(se);
             level = self.se(se).parent;
         }
+        if self.competes_on_one_queue() {
+            self.reweigh_running(self.tasks[task.index()].se);
+        }
     }
 
     fn account_level(&mut self, se: SeId) {
@@ -58,7 +67,7 @@ impl Scheduler {
     fn deadline_passed(&self, cfs_rq: CfsRqId, was_pending: bool) -> TickDecision {
         let queue = self.cfs(cfs_rq);
         let resched = self.need_resched(queue.cpu) && !was_pending;
-        let reason = match (resched, queue.nr_running) {
+        let reason = match (resched, self.competitors_on(cfs_rq)) {
             (true, _) => TickReason::SliceUsed,
             (false, 1) => TickReason::Alone,
             (false, _) => TickReason::WithinSlice,

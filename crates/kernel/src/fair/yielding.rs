@@ -34,10 +34,11 @@ impl Scheduler {
                 let cfs_rq = self.se(se).cfs_rq;
                 self.update_curr(cfs_rq);
                 self.rq_clock_skip_update(cpu);
-                if self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq)) {
+                let line = self.line_of(cfs_rq);
+                if self.cfs(line).is_eligible(self.se(se).vruntime, self.running(line)) {
                     let entity = self.se_mut(se);
                     entity.vruntime = entity.deadline;
-                    self.update_deadline(cfs_rq, se);
+                    self.update_deadline(line, se);
                     self.update_min_vruntime(cfs_rq);
                 }
             }

@@ -12,6 +12,7 @@ use super::behaviour::{
 use super::{Feature, Generation, Tunable};
 use crate::balance::BalanceEffect;
 use crate::domain::DomainEffect;
+use crate::fair::PreemptionEffect;
 use crate::fair::bandwidth::BandwidthEffect;
 use crate::group::GroupEffect;
 use crate::pelt::PeltEffect;
@@ -131,6 +132,8 @@ pub enum Effect {
     Select(SelectEffect),
     /// Another rule for groups and their tasks.
     Group(GroupEffect),
+    /// Another rule of tests for preemption.
+    Preemption(PreemptionEffect),
     /// Another rule of bandwidth control.
     Bandwidth(BandwidthEffect),
     /// The commit alters no decision, by what it is; the text says why.
@@ -188,6 +191,7 @@ impl Effect {
             Effect::Domain(effect) => effect.apply(&mut generation.domain),
             Effect::Select(effect) => effect.apply(&mut generation.select),
             Effect::Group(effect) => effect.apply(&mut generation.groups),
+            Effect::Preemption(effect) => effect.apply(&mut generation.preemption),
             Effect::Bandwidth(effect) => effect.apply(&mut generation.bandwidth),
             Effect::Groundwork(_) | Effect::NotModelled(_) => {}
         }

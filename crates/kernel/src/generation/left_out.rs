@@ -99,4 +99,10 @@ pub(super) const LEFT_OUT_CHANGES: &[Change] = &[
     change("", "util-est-in-update", (7, 1), "util_est_update() becomes a step of update_load_avg()", &[
         Effect::Groundwork("a step of a dequeue comes sooner, and nothing in between reads what it writes"),
     ]),
+    change("fa02b2868420", "class-that-is-told", (7, 3), "sched/core: Fix inter-class wakeup_preempt()", &[
+        Effect::NotModelled("which class is told when a task comes to a higher one"),
+    ]),
+    change("3cd1f657fae5", "buddy-arguments", (7, 3), "sched/fair: Remove unused arguments from set_preempt_buddy()", &[
+        Effect::Groundwork("arguments that nothing reads"),
+    ]),
 ];

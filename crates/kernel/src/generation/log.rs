@@ -15,6 +15,10 @@ use super::{Feature, Features, Tunable, Tunables};
 use crate::balance::{BALANCE_CHANGES, BalanceEffect, NewidlePull};
 use crate::domain::{DOMAIN_CHANGES, DomainEffect, FilesShown};
 use crate::fair::bandwidth::BANDWIDTH_CHANGES;
+use crate::fair::{
+    DelayedShort, FailedTest, PendingTest, PreemptionEffect, ProtectionUpdate, ShortBuddy, ShortTest,
+    ShorterBeside,
+};
 use crate::group::{GROUP_CHANGES, GroupEffect, ReweightMinimum};
 use crate::pelt::{PELT_CHANGES, PeltRules};
 use crate::select::SELECT_CHANGES;
@@ -143,7 +147,7 @@ pub const BUILDS: &[Build] = &[
     },
     Build {
         name: "debian-7.2", about: "Debian unstable's kernel, 7.2.13", base: Release(7, 2),
-        with: &[], with_tracking: &[], without: &[],
+        with: &[], with_tracking: PeltRules::DEBIAN_7_2, without: &[],
     },
     Build {
         name: "ubuntu-5.15", about: "Ubuntu 22.04's kernel, 5.15.0-204", base: Release(5, 15),
@@ -180,7 +184,12 @@ pub const BUILDS: &[Build] = &[
     },
     Build {
         name: "ubuntu-6.8", about: "Ubuntu 24.04's kernel, 6.8.0-151", base: Release(6, 8),
-        with: &["preemptible"], with_tracking: &[], without: &[],
+        with: &[
+            "preemptible", "2ae891b82695", "afae8002b4fd", "1560d1f6eb6b", "11b1b8bc2b98", "2a77e4be12cb", "faa42d29419d", "f553741ac8c0",
+            "d32960528702", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "b3d99f43c72b", "1319ea57529e", "8aeaffef8c6e", "23d04d8c6b8e",
+            "2feab2492deb", "ff47a0acfcce", "33cf66d88306", "82d6e01a0699", "f4c31b07b136",
+        ],
+        with_tracking: PeltRules::UBUNTU_6_8, without: &[],
     },
     Build {
         name: "ubuntu-6.11", about: "Ubuntu 24.10's kernel, 6.11.0-29", base: Release(6, 11),
@@ -195,6 +204,10 @@ pub const BUILDS: &[Build] = &[
         name: "ubuntu-6.17", about: "Ubuntu 25.10's kernel, 6.17.0-42", base: Release(6, 17),
         with: &["preemptible", "79104becf42b", "79f3f9bedd14", "d206fbad9328", "33cf66d88306"],
         with_tracking: PeltRules::UBUNTU_6_17, without: &[],
+    },
+    Build {
+        name: "ubuntu-7.0", about: "Ubuntu 26.04's kernel, 7.0.0-44", base: Release(7, 0),
+        with: &["101f3498b4bd", "ac8e69e69363"], with_tracking: PeltRules::UBUNTU_7_0, without: &[],
     },
     Build {
         name: "v6.6.9", about: "the stable release of January 2024", base: Release(6, 6),
@@ -459,6 +472,27 @@ const POLICY_CHANGES: &[Change] = &[
     ]),
     change("ac8e69e69363", "test-dequeues-delayed", (7, 1), "sched/fair: Fix wakeup_preempt_fair() vs delayed dequeue", &[
         Effect::DelayedInTest(DelayedInTest::Leaves),
+    ]),
+    change("8f97b627ff1c", "short-buddy", (7, 3), "sched/fair: Set next buddy for preempt short", &[
+        Effect::Preemption(PreemptionEffect::ShortBuddy(ShortBuddy::Shortest)),
+    ]),
+    change("49f87b4d0be8", "protection-by-lag", (7, 3), "sched/eevdf: Take into account current's lag when updating slice protection", &[
+        Effect::Preemption(PreemptionEffect::ProtectionUpdate(ProtectionUpdate::AverageIfEarlier)),
+    ]),
+    change("7ad0ec7890b3", "test-while-pending", (7, 3), "sched/eevdf: Update slice protection even when resched is already set", &[
+        Effect::Preemption(PreemptionEffect::PendingTest(PendingTest::GoesOn)),
+    ]),
+    change("ba0d3bf5f97b", "short-eligible", (7, 3), "sched/eevdf: Cancel slice protection if short slice task is eligible", &[
+        Effect::Preemption(PreemptionEffect::ShortTest(ShortTest::PickedOrEligible)),
+    ]),
+    change("7cd2ef17de5e", "always-update-protection", (7, 3), "sched/eevdf: Always update slice protection", &[
+        Effect::Preemption(PreemptionEffect::FailedTest(FailedTest::Any)),
+    ]),
+    change("0d1e7a2bab35", "protect-while-eligible", (7, 3), "sched/eevdf: Speedup short slice task scheduling", &[
+        Effect::Preemption(PreemptionEffect::ShorterBeside(ShorterBeside::WhileEligible)),
+    ]),
+    change("04998aa54848", "delayed-short", (7, 3), "sched/eevdf: Delayed dequeue task can't preempt", &[
+        Effect::Preemption(PreemptionEffect::DelayedShort(DelayedShort::Never)),
     ]),
     Change {
         commit: "000000000001",

@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn names_that_mean_nothing_are_refused_in_one_line() {
         for (name, fragment) in [
-            ("v9.9", "unknown kernel 'v9.9'; known are v4.18 to v7.2, debian-5.10"),
+            ("v9.9", "unknown kernel 'v9.9'; known are v4.18 to v7.3, debian-5.10"),
             (
                 "6.1.0-50-cloud-amd64",
                 "unknown kernel '6.1.0-50-cloud-amd64'; v6.1 may be meant; known are v4.18",

@@ -3,8 +3,8 @@
 //! Must not know: what the rules do.
 
 use super::rules::{
-    ExitMove, GroupEffect, IdleCredit, IdleGroups, IdlePreemption, IdleProtection, IdleReweight,
-    MovedRunning, MovedWaiting, ReweightCharge, ReweightLag, ReweightMinimum,
+    Competition, ExitMove, GroupEffect, IdleCredit, IdleGroups, IdlePreemption, IdleProtection, IdleReweight,
+    MovedRunning, MovedWaiting, ReweightCharge, ReweightLag, ReweightMinimum, SharedShares,
 };
 use crate::generation::{Change, Effect, change};
 
@@ -63,5 +63,23 @@ pub const GROUP_CHANGES: &[Change] = &[
     ]),
     change("e34881c84c25", "moved-waiting", (7, 0), "sched: Re-evaluate scheduling when migrating queued tasks out of throttled cgroups", &[
         becomes!(MovedWaiting::MayPreempt),
+    ]),
+    change("4161cb2d867b", "cgroup-mode", (7, 3), "sched/fair: Add cgroup_mode switch", &[
+        Effect::Groundwork("a switch that stands as before"),
+    ]),
+    change("80ad6d3338eb", "cgroup-mode-up", (7, 3), "sched/fair: Add cgroup_mode: up", &[
+        Effect::Groundwork("a way to share that is not the default"),
+    ]),
+    change("90ac22ffef48", "cgroup-mode-max", (7, 3), "sched/fair: Add cgroup_mode: max", &[
+        Effect::Groundwork("a way to share that is not the default"),
+    ]),
+    change("507f910a4e1f", "cgroup-mode-tasks", (7, 3), "sched/fair: Add cgroup_mode: tasks", &[
+        Effect::Groundwork("a way to share that is not the default"),
+    ]),
+    change("fb1050ac8e40", "concurrent-shares", (7, 3), "sched/fair: Change the default cgroup_mode to concur", &[
+        becomes!(SharedShares::Concurrent),
+    ]),
+    change("85570f10a4c6", "one-queue", (7, 3), "sched/eevdf: Move to a single runqueue", &[
+        becomes!(Competition::OneQueue),
     ]),
 ];

@@ -89,6 +89,22 @@ behaviours! {
         MayPreempt = "it may preempt, as after a wakeup",
     }
 
+    /// Where a group's tasks compete.
+    Competition {
+        /// Among themselves, and their group with what it stands beside.
+        Levels = "on their group's queue, and the group on the one above",
+        /// With all others of their CPU.
+        OneQueue = "on their CPU's one queue, each by the part of the CPU's weight that its groups leave it",
+    }
+
+    /// What the queues of a group share.
+    SharedShares {
+        /// What the group weighs.
+        Group = "the group's shares",
+        /// As much for each task that runs.
+        Concurrent = "the group's shares times its runnable tasks, or CPUs if those are fewer",
+    }
+
     /// What an ending task does about its autogroup, whether it is in one or not.
     ExitMove {
         /// It is taken off its queue and put back.
@@ -114,5 +130,7 @@ rules! {
         moved_running: MovedRunning = GoesOn, "moved while running";
         moved_waiting: MovedWaiting = Waits, "moved while waiting";
         exit_move: ExitMove = Always, "autogroup at exit";
+        competition: Competition = Levels, "competition";
+        shared_shares: SharedShares = Group, "what a group's queues share";
     }
 }

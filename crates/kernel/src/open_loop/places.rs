@@ -49,6 +49,9 @@ impl Scheduler {
             idle |= self.counts_as_idle(cfs_rq);
             level = self.se(se).parent;
         }
+        if self.competes_on_one_queue() {
+            self.lay_on_line(self.task(task).se);
+        }
         let mut list = self.rqs[cpu.index()].cfs_tasks;
         list.push_newest(&mut self.tasks, task);
         self.rqs[cpu.index()].cfs_tasks = list;
@@ -62,7 +65,7 @@ impl Scheduler {
         self.se_mut(se).on_rq = true;
         // Nothing has placed it here: what it asks for may be anything.
         self.own_requests = true;
-        if self.cfs(cfs_rq).curr != Some(se) {
+        if self.cfs(cfs_rq).curr != Some(se) && !self.competes_on_one_queue() {
             self.lay_on_timeline(cfs_rq, se);
         }
     }

@@ -10,6 +10,7 @@ use crate::entity::SchedEntity;
 use crate::generation::Feature;
 use crate::generation::behaviour::SliceProtection;
 use crate::vruntime::Vruntime;
+use crate::weight::LoadWeight;
 
 impl Scheduler {
     /// Puts an entity where the kernel had it on the virtual time line.
@@ -32,7 +33,7 @@ impl Scheduler {
     /// Kernel: the second half of `update_deadline()`.
     pub fn force_new_request(&mut self, entity: EntityId) {
         let request = self.request(entity.0);
-        let distance = self.calc_delta_fair(self.se(entity.0).load, request) as i64;
+        let distance = self.virtual_time_of(entity.0, request) as i64;
         let deadline = self.se(entity.0).vruntime.plus(distance);
         self.change_entity(entity, |entity| (entity.slice, entity.deadline) = (request, deadline));
     }
@@ -66,8 +67,9 @@ impl Scheduler {
 
     pub(super) fn change_entity(&mut self, entity: EntityId, change: impl FnOnce(&mut SchedEntity)) {
         let se = entity.0;
-        let cfs_rq = self.se(se).cfs_rq;
-        let waits = self.se(se).on_rq && self.cfs(cfs_rq).curr != Some(se);
+        let cfs_rq = self.line_of(self.se(se).cfs_rq);
+        let competes = self.se(se).task.is_some() || !self.competes_on_one_queue();
+        let waits = competes && self.se(se).on_rq && self.cfs(cfs_rq).curr != Some(se);
         if waits {
             self.cfs_mut(cfs_rq).remove_waiting(se);
         }
@@ -77,9 +79,19 @@ impl Scheduler {
         }
     }
 
+    /// Gives a task the weight that it had on its CPU's one time line; nothing where there is none.
+    pub fn force_line_weight(&mut self, entity: EntityId, weight: u64) {
+        if self.competes_on_one_queue() {
+            let load = LoadWeight::from_raw(weight.max(1));
+            self.change_entity(entity, |entity| entity.line_load = load);
+        }
+    }
+
     /// Puts the zero of a queue's virtual time line where the kernel had it.
     pub fn force_min_vruntime(&mut self, queue: QueueId, min_vruntime: Vruntime) {
-        self.cfs_mut(queue.0).move_zero_to(min_vruntime);
+        if self.line_of(queue.0) == queue.0 {
+            self.cfs_mut(queue.0).move_zero_to(min_vruntime);
+        }
     }
 
     /// Sets or clears the pending reschedule of a CPU, at once or lazy.

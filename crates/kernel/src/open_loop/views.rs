@@ -92,7 +92,8 @@ impl Scheduler {
 
     /// The queue on which an entity competes.
     pub fn queue_of(&self, entity: EntityId) -> QueueId {
-        QueueId(self.se(entity.0).cfs_rq)
+        let view = self.se(entity.0);
+        QueueId(if view.task.is_some() { self.line_of(view.cfs_rq) } else { view.cfs_rq })
     }
 
     /// The CPU of a queue.
@@ -100,7 +101,7 @@ impl Scheduler {
         self.cfs(queue.0).cpu
     }
 
-    /// A task's entity and its groups', from the lowest level up.
+    /// A task's entity and its groups', from the lowest level up, as far as they compete.
     pub fn levels(&self, task: TaskId) -> Vec<EntityId> {
         self.levels_on(task, self.task(task).cpu)
     }
@@ -109,6 +110,7 @@ impl Scheduler {
     pub fn levels_on(&self, task: TaskId, cpu: Cpu) -> Vec<EntityId> {
         let task = self.task(task);
         let group = self.groups[task.group.0 as usize].entities.get(cpu.index()).copied();
+        let group = group.filter(|_| !self.competes_on_one_queue());
         let groups = std::iter::successors(group, |se| self.se(*se).parent);
         std::iter::once(task.se).chain(groups).map(EntityId).collect()
     }
@@ -116,6 +118,7 @@ impl Scheduler {
     /// What a task's levels would be on `cpu` if it were in `group`.
     pub fn levels_in(&self, task: TaskId, group: GroupId, cpu: Cpu) -> Vec<EntityId> {
         let group = self.group_entity(group, cpu).map(|entity| entity.0);
+        let group = group.filter(|_| !self.competes_on_one_queue());
         let groups = std::iter::successors(group, |se| self.se(*se).parent);
         std::iter::once(self.task(task).se).chain(groups).map(EntityId).collect()
     }
@@ -127,7 +130,7 @@ impl Scheduler {
 
     /// The queue on which a task would compete on `cpu`.
     pub fn task_queue_on(&self, task: TaskId, cpu: Cpu) -> QueueId {
-        QueueId(self.groups[self.task(task).group.0 as usize].cfs_rqs[cpu.index()])
+        QueueId(self.line_of(self.groups[self.task(task).group.0 as usize].cfs_rqs[cpu.index()]))
     }
 }
 
@@ -151,7 +154,7 @@ impl Scheduler {
 
     /// Whether an entity is its queue's current one, even if it has left the queue already.
     pub fn is_current(&self, entity: EntityId) -> bool {
-        self.cfs(self.se(entity.0).cfs_rq).curr == Some(entity.0)
+        self.cfs(self.se(entity.0).cfs_rq).member == Some(entity.0)
     }
 
     /// The clock at which an entity that is current would have been charged `gained` of virtual time since it was charged
@@ -159,7 +162,7 @@ impl Scheduler {
     /// may be missing.
     pub fn clock_after(&self, entity: EntityId, gained: i64, latest: Ns, near: bool) -> Option<Ns> {
         let view = self.se(entity.0);
-        let charged = |clock: u64| self.calc_delta_fair(view.load, clock.saturating_sub(view.exec_start));
+        let charged = |clock: u64| self.virtual_time_of(entity.0, clock.saturating_sub(view.exec_start));
         let wanted = u64::try_from(gained).unwrap_or(0);
         let (mut low, mut high) = (view.exec_start, latest.0.max(view.exec_start));
         while low < high {
@@ -169,14 +172,14 @@ impl Scheduler {
                 false => high = middle,
             }
         }
-        let rounding = if near { 2 + self.calc_delta_fair(view.load, 1) } else { 0 };
+        let rounding = if near { 2 + self.virtual_time_of(entity.0, 1) } else { 0 };
         (gained.abs_diff(charged(low) as i64) <= rounding).then_some(Ns(low))
     }
 
     /// Where an entity would be placed if its task were woken now. Pure.
     pub fn placement_of(&self, entity: EntityId) -> (Vruntime, Option<Vruntime>) {
         let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
-        let placed = self.placement(self.se(entity.0).cfs_rq, entity.0, flags);
+        let placed = self.placement(self.line_of(self.se(entity.0).cfs_rq), entity.0, flags);
         (placed.vruntime, placed.deadline)
     }
 
@@ -215,7 +218,7 @@ impl Scheduler {
     pub fn queue_average_without(&self, queue: QueueId, entity: Option<EntityId>) -> Vruntime {
         let waits = |&entity: &EntityId| {
             let view = self.se(entity.0);
-            view.on_rq && view.cfs_rq == queue.0 && !self.is_current(entity)
+            view.on_rq && self.line_of(view.cfs_rq) == queue.0 && !self.is_current(entity)
         };
         let Some(entity) = entity.filter(waits) else { return self.queue_average(queue) };
         let running = self.running_at(queue, self.rq_clock(self.cpu_of(queue)));
@@ -226,7 +229,7 @@ impl Scheduler {
 
     /// How far one ns of run time moves a queue's average at most, virtual ns.
     pub fn average_step(&self, queue: QueueId) -> u64 {
-        self.running_entity(queue.0).map_or(0, |curr| self.calc_delta_fair(self.se(curr).load, 1))
+        self.running_entity(queue.0).map_or(0, |curr| self.virtual_time_of(curr, 1))
     }
 
     /// A queue's current entity, even if it has left the queue already.
@@ -252,8 +255,8 @@ impl Scheduler {
 
     /// The running entity of a queue as it would be if it were charged up to `clock`.
     fn running_at(&self, queue: QueueId, clock: Ns) -> Option<Running> {
-        let entity = self.se(self.running_entity(queue.0)?);
-        let charged = self.calc_delta_fair(entity.load, clock.0.saturating_sub(entity.exec_start));
+        let curr = self.running_entity(queue.0)?;
+        let charged = self.virtual_time_of(curr, clock.0.saturating_sub(self.se(curr).exec_start));
         let running = self.running(queue.0)?;
         Some(Running { vruntime: running.vruntime.plus(charged as i64), ..running })
     }

@@ -73,6 +73,9 @@ impl Scheduler {
     /// The point around which a change of weight scales an entity's distances on the time line, for one that stood at
     /// `vruntime`, on its queue or off it; `None` where it scales none.
     pub fn reweight_pivot(&self, entity: EntityId, vruntime: Vruntime, queued: bool) -> Option<Vruntime> {
+        if self.competes_on_one_queue() && self.se(entity.0).task.is_none() {
+            return None;
+        }
         match self.generation.behaviours.reweight {
             Reweight::KeepVruntime | Reweight::ScaleLagOffQueue => None,
             Reweight::ScaleDeadlineAlways => Some(vruntime),
@@ -81,7 +84,7 @@ impl Scheduler {
             Reweight::ScaleAroundOthers
             | Reweight::ScaleAroundAverage
             | Reweight::PlaceAnew
-            | Reweight::ScaleAllAroundAverage => Some(self.average(self.se(entity.0).cfs_rq)),
+            | Reweight::ScaleAllAroundAverage => Some(self.average(self.line_of(self.se(entity.0).cfs_rq))),
         }
     }
 
@@ -94,6 +97,10 @@ impl Scheduler {
             self.cfs_mut(cfs_rq).load.add(load);
         }
         self.change_entity(entity, |entity| entity.load = load);
+        if self.competes_on_one_queue() && self.se(entity.0).task.is_some() {
+            let whole = self.part_of_weight(entity.0);
+            self.force_line_weight(entity, whole.raw());
+        }
     }
 
     /// A group has `shares` from now on, scaled up; entities get the weights that this earns them. Those of an idle group

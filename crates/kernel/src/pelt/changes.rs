@@ -5,7 +5,7 @@
 use super::rules::{
     AttachLoadSum, AttachPoint, ClassChange, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
     GroupRunnableSum, IdleSync, InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag,
-    PeltRules, QueueDecay, RunnableBoost, RunnableKind, Signal, SumSync, SyncSite, TgContribution,
+    PeltRules, QueueDecay, RunnableBoost, RunnableKind, Signal, SumSync, SyncSite, TgContribution, TgTold,
     ThrottleClock, UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin, UtilEstRise,
     UtilEstWaiting,
 };
@@ -49,6 +49,8 @@ pub enum PeltEffect {
     InitialRunnable(InitialRunnable),
     /// Another [`TgContribution`].
     TgContribution(TgContribution),
+    /// Another [`TgTold`].
+    TgTold(TgTold),
     /// Another [`QueueDecay`].
     QueueDecay(QueueDecay),
     /// Another [`RunnableBoost`].
@@ -91,6 +93,7 @@ impl PeltEffect {
             PeltEffect::InitialUtilWeight(rule) => rules.initial_util_weight = rule,
             PeltEffect::InitialRunnable(rule) => rules.initial_runnable = rule,
             PeltEffect::TgContribution(rule) => rules.tg_contribution = rule,
+            PeltEffect::TgTold(rule) => rules.tg_told = rule,
             PeltEffect::QueueDecay(rule) => rules.queue_decay = rule,
             PeltEffect::RunnableBoost(rule) => rules.runnable_boost = rule,
             PeltEffect::UtilEstForm(rule) => rules.util_est.form = rule,
@@ -126,6 +129,7 @@ impl PeltEffect {
             PeltEffect::InitialUtilWeight(rule) => rule.describe(),
             PeltEffect::InitialRunnable(rule) => rule.describe(),
             PeltEffect::TgContribution(rule) => rule.describe(),
+            PeltEffect::TgTold(rule) => rule.describe(),
             PeltEffect::QueueDecay(rule) => rule.describe(),
             PeltEffect::RunnableBoost(rule) => rule.describe(),
             PeltEffect::UtilEstForm(rule) => rule.describe(),
@@ -318,8 +322,11 @@ pub const PELT_CHANGES: &[PeltChange] = &[
     change("", "boost-with-task", (7, 1), "cpu_util() adds or takes the task's runnable_avg when boosting", &[
         PeltEffect::RunnableBoost(RunnableBoost::WithTask),
     ]),
-    change("", "group-runnable-wide", (7, 2), "update_tg_cfs_runnable() computes the new sum in 64 bits", &[
+    change("4f166adb5cb0", "group-runnable-wide", (7, 3), "sched/fair: Fix overflow in update_tg_cfs_runnable()", &[
         PeltEffect::GroupRunnableSum(GroupRunnableSum::Wide),
+    ]),
+    change("5c0b58bd1c9f", "told-runnable", (7, 3), "sched/fair: Add cgroup_mode: concur", &[
+        PeltEffect::TgTold(TgTold::LoadAndRunnable),
     ]),
 ];
 
@@ -368,6 +375,16 @@ impl PeltRules {
 
     /// Linux 6.5.13 as Ubuntu 23.10 builds it.
     pub const UBUNTU_6_5: &'static [&'static str] = &["c2e164ac33f7", "1528c661c24b"];
+
+    /// Linux 7.2.13 as Debian unstable builds it.
+    pub const DEBIAN_7_2: &'static [&'static str] = &["4f166adb5cb0"];
+
+    /// Linux 6.8.12 as Ubuntu 24.04 builds it.
+    pub const UBUNTU_6_8: &'static [&'static str] =
+        &["17e3e88ed0b6", "ca125231dd29", "boost-with-task", "4f166adb5cb0"];
+
+    /// Linux 7.0.14 as Ubuntu 26.04 builds it.
+    pub const UBUNTU_7_0: &'static [&'static str] = &["boost-with-task", "4f166adb5cb0"];
 
     /// Linux 6.17.13 as Ubuntu 25.10 builds it.
     pub const UBUNTU_6_17: &'static [&'static str] = &["17e3e88ed0b6", "ca125231dd29"];

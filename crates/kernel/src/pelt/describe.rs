@@ -34,6 +34,7 @@ impl PeltRules {
             ("weight of a new task", self.initial_util_weight.describe()),
             ("runnable of a new task", self.initial_runnable.describe()),
             ("report to the group", self.tg_contribution.describe()),
+            ("reported to the group", self.tg_told.describe()),
             ("queue decay", self.queue_decay.describe()),
             ("boost by waiting", self.runnable_boost.describe()),
             ("estimate form", estimate.form.describe()),

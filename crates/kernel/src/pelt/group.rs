@@ -343,6 +343,7 @@ mod tests {
         };
         assert_eq!(sum(rules(5, 16)), runnable_avg * DIVIDER);
         assert_eq!(sum(rules(6, 12)), runnable_avg * DIVIDER - (1 << 32));
-        assert_eq!(sum(rules(7, 2)), runnable_avg * DIVIDER);
+        assert_eq!(sum(rules(7, 2)), runnable_avg * DIVIDER - (1 << 32));
+        assert_eq!(sum(rules(7, 3)), runnable_avg * DIVIDER);
     }
 }

@@ -17,6 +17,8 @@ pub struct CfsRqLoad {
     pub removed: Removed,
     /// What the group counts for this queue.
     pub tg_load_avg_contrib: u64,
+    /// What the group counts of its runnable tasks, 1024 for each that always is.
+    pub tg_runnable_avg_contrib: u64,
     /// When it was last told, ns.
     pub last_update_tg_load_avg: u64,
     /// Something was attached or detached that the entities above have not seen (`propagate`).

@@ -24,7 +24,7 @@ fn debian_6_12() -> PeltRules {
 }
 
 fn debian_7_2() -> PeltRules {
-    PeltRules::of_release((7, 2), &[])
+    PeltRules::of_release((7, 2), PeltRules::DEBIAN_7_2)
 }
 
 /// Line of the recording's trace, `last_update_time`, `load_avg`, `runnable_avg`, `util_avg` of a root queue.

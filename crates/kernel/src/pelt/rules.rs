@@ -133,6 +133,12 @@ behaviours! {
         OncePerMillisecond: "the same, at most once per ms and queue",
     }
 
+    /// What a queue tells its group.
+    TgTold {
+        Load: "its load",
+        LoadAndRunnable: "its load and how many tasks are runnable, if either has changed",
+    }
+
     /// When a queue without tasks needs no more updates.
     QueueDecay {
         Never: "queues are never dropped",
@@ -307,6 +313,8 @@ pub struct PeltRules {
     pub initial_runnable: InitialRunnable,
     /// See [`TgContribution`].
     pub tg_contribution: TgContribution,
+    /// See [`TgTold`].
+    pub tg_told: TgTold,
     /// See [`QueueDecay`].
     pub queue_decay: QueueDecay,
     /// See [`RunnableBoost`].
@@ -343,6 +351,7 @@ impl PeltRules {
         initial_util_weight: InitialUtilWeight::ScaledUp,
         initial_runnable: InitialRunnable::Capacity,
         tg_contribution: TgContribution::EveryUpdate,
+        tg_told: TgTold::Load,
         queue_decay: QueueDecay::Sums,
         runnable_boost: RunnableBoost::None,
         util_est: UtilEstRules {

@@ -4,7 +4,7 @@
 
 use super::average::load_avg_is_decayed;
 use super::queue::CfsRqLoad;
-use super::rules::{PeltRules, QueueDecay, TgContribution};
+use super::rules::{PeltRules, QueueDecay, TgContribution, TgTold};
 
 /// The least weight of a group's entity, not scaled up (`MIN_SHARES`).
 pub const MIN_SHARES: i64 = 2;
@@ -89,10 +89,16 @@ impl PeltRules {
             return 0;
         }
         let delta = cfs_rq.avg.load_avg.wrapping_sub(cfs_rq.tg_load_avg_contrib) as i64;
-        if delta.unsigned_abs() <= cfs_rq.tg_load_avg_contrib / 64 {
+        let of_runnable = cfs_rq.avg.runnable_avg.wrapping_sub(cfs_rq.tg_runnable_avg_contrib) as i64;
+        let both = matches!(self.tg_told, TgTold::LoadAndRunnable);
+        let runnable_changed = of_runnable.unsigned_abs() > cfs_rq.tg_runnable_avg_contrib / 64;
+        if delta.unsigned_abs() <= cfs_rq.tg_load_avg_contrib / 64 && !(both && runnable_changed) {
             return 0;
         }
         cfs_rq.tg_load_avg_contrib = cfs_rq.avg.load_avg;
+        if both {
+            cfs_rq.tg_runnable_avg_contrib = cfs_rq.avg.runnable_avg;
+        }
         if limited {
             cfs_rq.last_update_tg_load_avg = now;
         }

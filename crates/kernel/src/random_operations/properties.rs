@@ -63,7 +63,8 @@ impl Sink for Observed {
     }
 }
 
-const KERNELS: [&str; 9] = ["v4.18", "v5.4", "v5.10", "v6.1", "v6.6", "v6.9", "v6.12", "v6.18", "v7.2"];
+const KERNELS: [&str; 10] =
+    ["v4.18", "v5.4", "v5.10", "v6.1", "v6.6", "v6.9", "v6.12", "v6.18", "v7.2", "v7.3"];
 
 fn drive(generation: Generation, seed: u64, steps: u32, frame: Frame) -> Driver {
     let name = generation.name().to_string();

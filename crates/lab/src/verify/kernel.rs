@@ -115,7 +115,8 @@ mod tests {
             ("5.15.0-204-generic", "", "ubuntu-5.15"),
             ("6.0.0-1021-oem", "", "v6.0"),
             ("6.17.0-42-generic", "", "ubuntu-6.17"),
-            ("7.0.0-44-generic", "", "v7.0"),
+            ("7.0.0-44-generic", "", "ubuntu-7.0"),
+            ("7.3.0-9-generic", "", "v7.3"),
             ("6.6-rc7", "", "v6.6"),
         ] {
             assert_eq!(named(Some(release), source, &[], "x"), Ok((generation.to_string(), 0)), "{release}");

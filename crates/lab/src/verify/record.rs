@@ -138,9 +138,7 @@ fn is_sched_softirq(fields: Fields<'_>) -> bool {
 /// Whether an interrupt is sent from where a CPU is asked for a reschedule: which of these functions stand by themselves is up to
 /// the compiler, and what they are called to the release.
 fn asks_to_go(callsite: &str) -> bool {
-    ["wakeup_preempt", "check_preempt_curr", "resched_curr"]
-        .iter()
-        .any(|function| callsite.starts_with(function))
+    ["wakeup_preempt", "check_preempt_", "resched_curr"].iter().any(|function| callsite.starts_with(function))
 }
 
 /// A group that a remark tells of: `CGROUP`, then a line as the snapshot's list has it.

@@ -43,6 +43,8 @@ pub(crate) struct TaskDump {
     /// Whether it runs or waits; whether it runs.
     pub runnable: bool,
     pub runs: bool,
+    /// What it weighs on its CPU's one queue, scaled up; printed from v7.3.
+    pub weight: Option<u64>,
     /// ns of virtual time.
     pub vruntime: u64,
     /// ns of virtual time; printed by EEVDF kernels.
@@ -153,8 +155,11 @@ impl TaskDump {
         }
         let comm = line.get(NAME)?.trim().to_string();
         let words = line.get(NAME.end..)?.split_whitespace().collect::<Vec<_>>();
-        let word = |index: usize| words.get(index).copied();
-        let pid = word(0)?.parse().ok().map(Pid)?;
+        let pid = words.first()?.parse().ok().map(Pid)?;
+        // From v7.3 a weight stands before the times: that on the CPU's one queue.
+        let weight = words.get(1).and_then(|word| word.parse().ok());
+        let times = usize::from(weight.is_some());
+        let word = |index: usize| words.get(index + times).copied();
         let vruntime = nanoseconds(word(1)?)?;
         let has_deadline = matches!(word(2)?, "E" | "N");
         // An `S` after the deadline marks a slice of the task's own.
@@ -167,6 +172,7 @@ impl TaskDump {
             comm,
             runnable: state == b'R',
             runs: *mark == b'>',
+            weight,
             vruntime,
             deadline: nanoseconds_at(3),
             slice: nanoseconds_at(4 + custom),
@@ -243,6 +249,10 @@ runnable tasks:
         let task = TaskDump::parse(custom).expect("a task");
         assert_eq!((task.slice, task.own_slice), (Some(300_000), true));
         assert_eq!((task.prio, task.group.as_str()), (120, "/x"));
+        assert_eq!(task.weight, None);
+        let weighed = ">R            init     1     524288       766.063360   E         766.694568           1.400000      2215.964227       385     120         0.319974     10801.065444        26.142323   0      0        /";
+        let task = TaskDump::parse(weighed).expect("a task");
+        assert_eq!((task.weight, task.vruntime, task.prio), (Some(524_288), 766_063_360, 120));
     }
 
     #[test]

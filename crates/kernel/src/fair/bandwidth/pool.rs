@@ -146,7 +146,7 @@ impl Scheduler {
             return false;
         }
         let may_run = self.assign_cfs_rq_runtime(cfs_rq, self.sysctl.bandwidth_slice);
-        if !may_run && self.cfs(cfs_rq).curr.is_some() {
+        if !may_run && self.cfs(cfs_rq).member.is_some() {
             self.resched_curr(self.cfs(cfs_rq).cpu, "__account_cfs_rq_runtime");
         }
         false

@@ -57,7 +57,8 @@ impl Scheduler {
     /// Kernel: `check_enqueue_throttle()`, kernel/sched/fair.c.
     pub(crate) fn check_enqueue_throttle(&mut self, cfs_rq: CfsRqId) {
         let queue = self.cfs(cfs_rq);
-        if !self.bandwidth_used || !queue.runtime.enabled || queue.curr.is_some() || queue.runtime.throttled {
+        if !self.bandwidth_used || !queue.runtime.enabled || queue.member.is_some() || queue.runtime.throttled
+        {
             return;
         }
         self.account_cfs_rq_runtime(cfs_rq, 0);
@@ -75,7 +76,7 @@ impl Scheduler {
         let rules = self.generation.bandwidth;
         let queue = self.cfs(cfs_rq);
         let (group, cpu) = (queue.group, queue.cpu);
-        let runs = queue.curr.is_some_and(|curr| self.se(curr).on_rq);
+        let runs = queue.member.is_some_and(|curr| self.se(curr).on_rq);
         let at_accounting = rules.throttle_point == ThrottlePoint::Accounting;
         let target = if at_accounting && runs { self.sysctl.bandwidth_slice } else { 1 };
         let asks = at_accounting || rules.last_request == LastRequest::OneNanosecond;
@@ -371,7 +372,7 @@ impl Scheduler {
             prev.policy.is_fair() && prev.cpu == next.cpu
         };
         let shared = prev.filter(shares).map(|prev| {
-            let (_, next) = self.find_matching_se(self.tasks[prev.index()].se, next_se);
+            let (_, next) = self.meeting_levels(self.tasks[prev.index()].se, next_se);
             self.se(next).cfs_rq
         });
         let (mut level, mut throttled) = (Some(next_se), false);

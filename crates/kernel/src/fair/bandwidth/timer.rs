@@ -155,7 +155,7 @@ impl Scheduler {
     /// Gives a throttled queue what it owes and one nanosecond, if the pool has it. Returns whether it may run.
     fn pay_debt(&mut self, group: GroupId, cfs_rq: CfsRqId) -> bool {
         let rules = self.generation.bandwidth;
-        if rules.throttle_point == ThrottlePoint::Accounting && self.cfs(cfs_rq).curr.is_some() {
+        if rules.throttle_point == ThrottlePoint::Accounting && self.cfs(cfs_rq).member.is_some() {
             self.update_rq_clock(self.cfs(cfs_rq).cpu);
             self.update_curr(cfs_rq);
         }

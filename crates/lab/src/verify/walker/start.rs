@@ -68,6 +68,9 @@ impl Walker {
         if let Some(deadline) = line.deadline {
             self.sched.force_deadline(entity, Vruntime(deadline));
         }
+        if let Some(weight) = line.weight {
+            self.sched.force_line_weight(entity, weight);
+        }
         if let Some(slice) = line.slice.filter(|_| line.own_slice) {
             self.sched.force_slice(id, slice);
             self.knowledge.entity_mut(entity).request_shown = true;
