@@ -382,6 +382,8 @@ impl Probe {
         for (name, value) in fields.iter() {
             if let Some(key) = Key::named(name) {
                 probe.values[key as usize] = match value {
+                    // To v5.4 the number's upper half says how often the inode has been given away (743210386c03).
+                    FieldValue::Unsigned(value) if key == Key::Cgroup => Some((value & 0xffff_ffff) as i64),
                     FieldValue::Unsigned(value) => Some(value as i64),
                     FieldValue::Signed(value) => Some(value),
                     FieldValue::Text(_) => None,
@@ -530,6 +532,12 @@ mod tests {
         assert_eq!(probe.unsigned(Key::CfsRq), Some(0xffff_9c31_9db3_34c0));
         assert_eq!((probe.get(Key::MinVruntime), probe.get(Key::Deadline)), (Some(-5), None));
         assert!(Probe::read("unknown", Fields::new("a=1")).is_none());
+        let cgroup = |number: u64| {
+            let text = format!("(place_entity+0x0/0xf0) cg={number}");
+            Probe::read("place", Fields::new(&text)).and_then(|probe| probe.unsigned(Key::Cgroup))
+        };
+        let given_away_once = (1 << 32) + 37;
+        assert_eq!([37, given_away_once].map(cgroup), [Some(37); 2], "the inode, in v5.4's number, too");
     }
 
     #[test]

@@ -65,10 +65,10 @@ pub(super) enum What {
         old: Prio,
         new: Prio,
     },
-    /// A task is now in the cgroup of that inode.
+    /// A task is now in a cgroup.
     CgroupAttach {
         pid: Pid,
-        inode: u64,
+        cgroup: CgroupName,
     },
     Probe(Probe),
     /// A probe that verification does not look at.
@@ -139,6 +139,15 @@ fn is_sched_softirq(fields: Fields<'_>) -> bool {
 /// the compiler, and what they are called to the release.
 fn asks_to_go(callsite: &str) -> bool {
     ["wakeup_preempt", "check_preempt_", "resched_curr"].iter().any(|function| callsite.starts_with(function))
+}
+
+/// What an event calls a cgroup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CgroupName {
+    /// Its inode; to v5.4 a number that counts the cgroups of a hierarchy (743210386c03).
+    pub id: u64,
+    /// Its path from the root of the hierarchy; empty where the event does not tell.
+    pub path: String,
 }
 
 /// A group that a remark tells of: `CGROUP`, then a line as the snapshot's list has it.
@@ -237,8 +246,12 @@ impl What {
             }
             EventKind::Other { name: "cgroup_attach_task", fields } => {
                 let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+                let path = match fields.get("dst_path") {
+                    Some(FieldValue::Text(path)) => path.to_string(),
+                    _ => String::new(),
+                };
                 match (pid, fields.unsigned("dst_id")) {
-                    (Some(pid), Some(inode)) => What::CgroupAttach { pid, inode },
+                    (Some(pid), Some(id)) => What::CgroupAttach { pid, cgroup: CgroupName { id, path } },
                     _ => What::Other,
                 }
             }
@@ -353,6 +366,20 @@ mod tests {
             let what = What::of(&EventKind::Other { name: "sys_sched_setattr", fields });
             assert!(matches!(what, What::AttributesCall(pid) if pid == expected), "{fields}: {what:?}");
         }
+    }
+
+    #[test]
+    fn an_event_names_a_cgroup_by_number_and_path() {
+        let attached = |fields: &str| {
+            let fields = Fields::new(fields);
+            What::of(&EventKind::Other { name: "cgroup_attach_task", fields })
+        };
+        let fields = "dst_root=0 dst_id=3 dst_level=2 dst_path=/a/b pid=129 comm=spinner";
+        let What::CgroupAttach { pid, cgroup } = attached(fields) else { panic!("{fields}") };
+        assert_eq!((pid, cgroup), (Pid(129), CgroupName { id: 3, path: "/a/b".to_string() }));
+        let What::CgroupAttach { cgroup, .. } = attached("dst_id=61 pid=1") else { panic!("without a path") };
+        assert_eq!(cgroup, CgroupName { id: 61, path: String::new() });
+        assert!(matches!(attached("dst_path=/a pid=1"), What::Other));
     }
 
     #[test]

@@ -347,6 +347,7 @@ impl Walker {
         self.end_ticks(&record);
         self.leave_until(&record);
         self.conclude_exit(&record);
+        self.conclude_group_move(&record);
         self.walk(&record);
         self.follow_steps(&record);
         self.reconsider_selections(&record);

@@ -7,7 +7,7 @@ use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{GroupId, Vruntime};
 
 use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
+use super::super::record::{CgroupName, Record, What};
 use super::super::recording::CgroupLine;
 use super::Walker;
 
@@ -37,6 +37,12 @@ impl Groups {
 
     pub fn with_inode(&self, inode: u64) -> Option<GroupId> {
         self.by_inode.get(&inode).copied()
+    }
+
+    /// The one that an event is about: by its path, where the recording lists that. Paths of a container's list are not the
+    /// event's.
+    pub fn called(&self, cgroup: &CgroupName) -> Option<GroupId> {
+        self.named(&cgroup.path).or_else(|| self.with_inode(cgroup.id))
     }
 
     /// An autogroup has this path from now on.
@@ -166,8 +172,8 @@ impl Walker {
             What::Group(line) if self.groups.with_inode(line.inode).is_none() => {
                 self.create_group(&CgroupLine { unused: true, ..line.clone() });
             }
-            What::CgroupAttach { inode, .. } if self.recording.cgroups.is_empty() => {
-                self.groups_hidden |= *inode != ROOT && self.groups.with_inode(*inode).is_none();
+            What::CgroupAttach { cgroup, .. } if self.recording.cgroups.is_empty() => {
+                self.groups_hidden |= cgroup.id != ROOT && self.groups.called(cgroup).is_none();
             }
             _ => {}
         }
@@ -307,7 +313,7 @@ impl Walker {
         let mut coming =
             self.window.of_task(child).take_while(|record| !matches!(record.what, What::WakeupNew(_)));
         coming.find_map(|record| match &record.what {
-            What::CgroupAttach { inode, .. } => self.groups.with_inode(*inode),
+            What::CgroupAttach { cgroup, .. } => self.groups.called(cgroup),
             _ => None,
         })
     }
@@ -328,5 +334,24 @@ impl Walker {
             _ => None,
         });
         next.flatten()?.unsigned(Key::Vruntime).map(Vruntime)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_calls_a_group_by_its_path_or_by_its_inode() {
+        let mut groups = Groups::default();
+        for (path, inode, group) in [("/", 1, 0), ("/a", 37, 1), ("/a/b", 3, 2)] {
+            groups.by_path.insert(path.to_string(), GroupId(group));
+            groups.by_inode.insert(inode, GroupId(group));
+        }
+        let called = |id, path: &str| groups.called(&CgroupName { id, path: path.to_string() });
+        assert_eq!(called(3, "/a"), Some(GroupId(1)), "to v5.4 the number is no inode");
+        assert_eq!(called(37, "/docker/x/a"), Some(GroupId(1)), "a container has other paths");
+        assert_eq!(called(3, ""), Some(GroupId(2)), "no path is told");
+        assert_eq!(called(9, "/c"), None);
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Lacking {
     delays: bool,
     /// `sched_process_exit`.
     exits: bool,
+    /// Probes of `sched_move_task()`, and has the events that follow it.
+    pub group_moves: bool,
 }
 
 /// Sleeps that end by a wakeup, of one sort, and those of which the trace says how long they were.
@@ -41,7 +43,11 @@ impl Sleeps {
 impl Walker {
     /// Looks for what is lacking, as far as is looked ahead.
     pub(super) fn find_lacking(&mut self) {
-        self.lacking = Lacking { delays: self.by_lag && self.lacks_delays(), exits: self.lacks_exits() };
+        self.lacking = Lacking {
+            delays: self.by_lag && self.lacks_delays(),
+            exits: self.lacks_exits(),
+            group_moves: self.lacks_group_moves(),
+        };
         if self.lacking.delays {
             self.window.forget(is_sleep_end);
             self.seen.sleeps_end = false;
@@ -98,6 +104,13 @@ impl Walker {
         }
         let told = sleeps[0].told + sleeps[1].told;
         told > 0 && (waits == 0 || sleeps.iter().any(|sort| sort.are_untold()))
+    }
+
+    fn lacks_group_moves(&self) -> bool {
+        let begins =
+            |record: &Record| matches!(&record.what, What::Probe(probe) if probe.at == At::MoveGroup);
+        let ends = |record: &Record| matches!(record.what, What::CgroupAttach { .. });
+        self.window.all().any(ends) && !self.window.all().any(begins)
     }
 
     fn lacks_exits(&self) -> bool {

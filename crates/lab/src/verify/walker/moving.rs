@@ -10,7 +10,7 @@ use fairlab_event::Pid;
 use fairlab_kernel::{GroupId, TaskId};
 
 use super::super::probe::{At, Probe};
-use super::super::record::{Record, What};
+use super::super::record::{CgroupName, Record, What};
 use super::Walker;
 
 /// How many events after the beginning of a move the cgroup event that reports it is looked for.
@@ -40,6 +40,52 @@ impl Walker {
         }
     }
 
+    /// Where no probe tells that a task is being moved, the event that follows does: who moves a task on a queue charges it or
+    /// ends its wait right before, and one that sleeps has changed at once.
+    pub(super) fn conclude_group_move(&mut self, record: &Record) {
+        if !self.lacking.group_moves {
+            return;
+        }
+        let (pid, cgroup) = match &record.what {
+            What::CgroupAttach { pid, cgroup } => (*pid, Some(cgroup.clone())),
+            What::Runtime { pid, .. } | What::WaitEnds(pid, ..) => {
+                (*pid, self.attached_right_after(record, *pid))
+            }
+            _ => return,
+        };
+        let Some(group) = cgroup.and_then(|cgroup| self.groups.called(&cgroup)) else { return };
+        let group = self.autogroup_of(pid, group);
+        let Some(task) = self.tasks.get(&pid).filter(|info| info.moving_group.is_none()).map(|info| info.id)
+        else {
+            return;
+        };
+        if self.sched.task(task).group() == group {
+            return;
+        }
+        let sleeps = !self.sched.is_on_queue(task);
+        if let Some(info) = self.info(task) {
+            info.moved_to = Some(group);
+            info.moving_group = Some(record.cpu).filter(|_| !sleeps);
+        }
+        if sleeps {
+            self.regroup(task);
+        }
+    }
+
+    /// The cgroup to which code that charges a task, or ends its wait, attaches it with the next that it reports.
+    fn attached_right_after(&self, record: &Record, pid: Pid) -> Option<CgroupName> {
+        let is_step = |next: &&Record| matches!(next.what, What::Runtime { .. } | What::WaitEnds(..));
+        let next = self.window.on_cpu(record.cpu).find(|next| !is_step(next))?;
+        match &next.what {
+            What::CgroupAttach { pid: attached, cgroup }
+                if *attached == pid && next.context == record.context =>
+            {
+                Some(cgroup.clone())
+            }
+            _ => None,
+        }
+    }
+
     /// A task that was still to be switched when code on another CPU began to move it has left its queue by itself.
     pub(super) fn regroup_departed(&mut self, task: TaskId) {
         let sleeps = !self.sched.is_on_queue(task);
@@ -58,7 +104,7 @@ impl Walker {
     /// task's process to, or else the task's session.
     fn group_of_move(&mut self, record: &Record, pid: Pid) -> Option<GroupId> {
         match self.attached_next(record.context, pid) {
-            Some(inode) => self.groups.with_inode(inode).map(|group| self.autogroup_of(pid, group)),
+            Some(cgroup) => self.groups.called(&cgroup).map(|group| self.autogroup_of(pid, group)),
             None => {
                 self.begin_session(record, pid);
                 self.group_of_session(pid)
@@ -66,16 +112,16 @@ impl Walker {
         }
     }
 
-    /// The cgroup, by its inode, to which `by` moves a task: the event that tells of it comes after all threads of a process
+    /// The cgroup to which `by` moves a task: the event that tells of it comes after all threads of a process
     /// have been moved, the first one first, and names that one.
-    fn attached_next(&self, by: Pid, pid: Pid) -> Option<u64> {
+    fn attached_next(&self, by: Pid, pid: Pid) -> Option<CgroupName> {
         let mut moved_later = BTreeSet::new();
         let coming = self.window.all().take(ATTACHED_WITHIN).filter(|record| record.context == by);
         for record in coming {
             match &record.what {
-                What::CgroupAttach { pid: first, inode } => {
+                What::CgroupAttach { pid: first, cgroup } => {
                     let others = *first != pid && (pid == by || moved_later.contains(first));
-                    return Some(*inode).filter(|_| !others);
+                    return Some(cgroup.clone()).filter(|_| !others);
                 }
                 What::Exit(ended) if *ended == by => return None,
                 What::Probe(probe) if probe.at == At::MoveGroup && probe.task() == Some(pid) => return None,

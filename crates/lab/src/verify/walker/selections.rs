@@ -10,7 +10,7 @@
 mod nearby;
 mod shown;
 
-use fairlab_event::{Comm, Cpu, Ns, Pid};
+use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 use fairlab_kernel::core::{Mode, WakeKind};
 use fairlab_kernel::decision::{CpuDecision, SelectReason};
 use fairlab_kernel::generation::Feature;
@@ -122,8 +122,10 @@ impl Walker {
             return;
         }
         let in_task = !record.flags.in_hardirq() && !record.flags.in_softirq();
-        // Only system calls and kthreads promise to sleep.
-        let sync = if in_task { None } else { Some(false) };
+        // Only system calls and kthreads promise to sleep, and only to whom signals wake as well.
+        let state = self.sched.task(task).sleeps_in();
+        let deaf = state.is_some_and(|state| !state.contains(TaskState::INTERRUPTIBLE));
+        let sync = if in_task && !deaf { None } else { Some(false) };
         let mut selection = Selection::new(record, task, pid, Asked::Wakeup, sync);
         selection.in_hardirq = record.flags.in_hardirq();
         self.stand_as(record);
@@ -409,7 +411,8 @@ impl Walker {
 
     /// A probe shows a selection beginning, and the state that it finds.
     pub(super) fn on_select(&mut self, record: &Record, probe: &Probe) {
-        let Some(occasion) = occasion_of(probe) else { return };
+        let has_flag = self.sched.generation().domain.load_balance_flag;
+        let Some(occasion) = occasion_of(probe, has_flag) else { return };
         let Some(task) = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id) else {
             return;
         };
@@ -684,11 +687,12 @@ pub(super) fn promises_sleep(probe: &Probe) -> Option<bool> {
 }
 
 /// On what occasion a selection is made, and whether the waker is about to sleep.
-fn occasion_of(probe: &Probe) -> Option<(Asked, bool)> {
+fn occasion_of(probe: &Probe, has_load_balance_flag: bool) -> Option<(Asked, bool)> {
     let flags = probe.get(Key::WakeFlags)?;
-    // Up to v5.10 the occasion is the flag of the domains to search, and a waker about to sleep the lowest wake flag.
+    // Up to v5.10 the occasion is the flag of the domains to search, whose numbers begin with SD_LOAD_BALANCE where there is
+    // one, and a waker about to sleep the lowest wake flag.
     let (occasion, sync) = match probe.get(Key::SdFlag) {
-        Some(domain) => (domain, flags & 0x1 != 0),
+        Some(domain) => (domain >> u32::from(has_load_balance_flag), flags & 0x1 != 0),
         None => (flags, promises_sleep(probe)?),
     };
     match (occasion & 0x2 != 0, occasion & 0x4 != 0, occasion & 0x8 != 0) {
@@ -705,7 +709,7 @@ mod tests {
     use fairlab_event::Fields;
 
     fn occasion(fields: &str) -> Option<(Asked, bool)> {
-        occasion_of(&Probe::read("sel", Fields::new(fields)).expect("a probe"))
+        occasion_of(&Probe::read("sel", Fields::new(fields)).expect("a probe"), false)
     }
 
     #[test]
@@ -717,6 +721,12 @@ mod tests {
         assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x4"), Some((Asked::Fork, false)));
         assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x2"), Some((Asked::Exec, false)));
         assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0"), None);
+        let to_v5_7 = |flag: u32| {
+            let fields = format!("(f+0x0/0x1) pid=1 prev=0 sdfl={flag:#x} wf=0x0");
+            occasion_of(&Probe::read("sel", Fields::new(&fields)).expect("a probe"), true)
+        };
+        let occasions = [Asked::Exec, Asked::Fork, Asked::Wakeup].map(|asked| Some((asked, false)));
+        assert_eq!([0x4, 0x8, 0x10].map(to_v5_7), occasions);
     }
 
     #[test]
