@@ -155,6 +155,16 @@ fn group_told(text: &str) -> Option<CgroupLine> {
     CgroupLine::parse(text.strip_prefix("CGROUP\t")?.trim_end())
 }
 
+/// A cgroup that a task is in from now on: `cgroup_attach_task`.
+fn attach_told(fields: Fields<'_>) -> Option<What> {
+    let pid = Pid(fields.signed("pid").and_then(|pid| i32::try_from(pid).ok())?);
+    let path = match fields.get("dst_path") {
+        Some(FieldValue::Text(path)) => path.to_string(),
+        _ => String::new(),
+    };
+    Some(What::CgroupAttach { pid, cgroup: CgroupName { id: fields.unsigned("dst_id")?, path } })
+}
+
 /// A priority that a task is lent: `sched_pi_setprio`.
 fn lend_told(fields: Fields<'_>) -> Option<What> {
     let number = |name| fields.signed(name).and_then(|number| i32::try_from(number).ok());
@@ -245,15 +255,7 @@ impl What {
                 cpu.map_or(What::Other, |cpu| What::Interrupts { cpu, preempts: tests })
             }
             EventKind::Other { name: "cgroup_attach_task", fields } => {
-                let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);
-                let path = match fields.get("dst_path") {
-                    Some(FieldValue::Text(path)) => path.to_string(),
-                    _ => String::new(),
-                };
-                match (pid, fields.unsigned("dst_id")) {
-                    (Some(pid), Some(id)) => What::CgroupAttach { pid, cgroup: CgroupName { id, path } },
-                    _ => What::Other,
-                }
+                attach_told(fields).unwrap_or(What::Other)
             }
             EventKind::SchedPlace(place) => What::Probe(Probe::of_place(&place)),
             EventKind::Other { name: "sched_reweight", fields } => {
