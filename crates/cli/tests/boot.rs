@@ -359,7 +359,8 @@ fn what_cannot_be_booted_is_told_in_a_line() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     for (arguments, expected) in [
-        (&["debian:woody", "pipe"][..], "no kernel is known for 'debian:woody'"),
+        (&["debian:woody", "pipe"][..], "debian:woody: there is no such kernel image"),
+        (&["ubuntu:jammy", "pipe"], "ubuntu: and one of 4.18, 5.0"),
         (&["/no/such/vmlinuz", "pipe"], "no such kernel image"),
         (&["debian:bookworm", "--topology", "4x2", "pipe"], "no topology"),
         (&["debian:bookworm", "--numa", "3", "pipe"], "cannot be dealt out"),

@@ -36,8 +36,12 @@ impl Walker {
         }
     }
 
-    /// Finds when jiffies begin on the clock of the trace: when the first ticks come, of those at the point where most do.
+    /// Finds when jiffies begin on the clock of the trace: when the first ticks come, of those at the point where most do. Those
+    /// of a model begin with the clock, whenever its ticks come.
     pub(super) fn find_jiffies(&mut self) {
+        if self.recording.modelled.is_some() {
+            return;
+        }
         let interrupts = self.window.all().filter(|record| matches!(record.what, What::TimerInterrupt));
         let times = interrupts.map(|record| record.time.0).collect::<Vec<_>>();
         if times.len() >= TICKS_SEEN
