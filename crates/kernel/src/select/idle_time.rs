@@ -159,16 +159,21 @@ impl Scheduler {
     }
 
     pub(crate) fn jiffies_at(&self, now: Ns) -> u64 {
-        let jiffy = self.sysctl.jiffy.max(1);
+        let (jiffy, ahead) = self.jiffy_at_start();
         // One that is under way at the beginning of the clock counts.
-        (now.0 + (jiffy - self.sysctl.jiffy_phase % jiffy) % jiffy) / jiffy
+        (now.0 + ahead) / jiffy
     }
 
     /// When a jiffy begins, which may be before the clock does.
     pub(crate) fn jiffy_began(&self, jiffies: u64) -> Ns {
-        let jiffy = self.sysctl.jiffy.max(1);
-        let ahead = (jiffy - self.sysctl.jiffy_phase % jiffy) % jiffy;
+        let (jiffy, ahead) = self.jiffy_at_start();
         Ns((jiffies * jiffy).wrapping_sub(ahead))
+    }
+
+    /// How long a jiffy is, and how much of one is over when the clock begins, ns.
+    fn jiffy_at_start(&self) -> (u64, u64) {
+        let jiffy = self.sysctl.jiffy.max(1);
+        (jiffy, (jiffy - self.sysctl.jiffy_phase % jiffy) % jiffy)
     }
 
     /// `cpu` turns to its idle task.

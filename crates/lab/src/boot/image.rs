@@ -113,14 +113,18 @@ impl Image {
         folder: &Path,
         stop: &AtomicBool,
     ) -> Result<(), LabError> {
-        let apt = match self {
+        let (apt, package) = match self {
             Image::Path(_) => return Ok(()),
-            Image::Debian(suite) => Apt::of_debian(suite, architecture, cache, stop)?,
-            Image::Ubuntu(kernel) => Apt::of_ubuntu(kernel.suite, cache, stop)?,
-        };
-        let package = match self {
-            Image::Ubuntu(kernel) => fetch_ubuntus(*kernel, &apt, folder)?,
-            _ => fetch_debians(architecture, &apt, folder)?,
+            Image::Debian(suite) => {
+                let apt = Apt::of_debian(suite, architecture, cache, stop)?;
+                let package = fetch_debians(architecture, &apt, folder)?;
+                (apt, package)
+            }
+            Image::Ubuntu(kernel) => {
+                let apt = Apt::of_ubuntu(kernel.suite, cache, stop)?;
+                let package = fetch_ubuntus(*kernel, &apt, folder)?;
+                (apt, package)
+            }
         };
         apt.clean();
         let named = fs::write(folder.join("package"), format!("{package}\n"));
