@@ -11,6 +11,7 @@ use crate::decision::PickReason;
 use crate::generation::Feature;
 use crate::generation::behaviour::{DelayedLag, Reschedule};
 use crate::group::GroupId;
+use crate::pelt::AttachPoint;
 use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
 
@@ -202,6 +203,11 @@ impl Scheduler {
     /// Whether the running entity is charged before a sleeper is woken on its queue, not after.
     pub fn charges_before_requeue(&self) -> bool {
         self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse
+    }
+
+    /// Whether a new task is part of its queue's averages before it is enqueued for the first time.
+    pub fn attaches_before_first_enqueue(&self) -> bool {
+        self.generation.pelt.attach_point == AttachPoint::Fork
     }
 
     /// Whether fair tasks make way for each other lazily.

@@ -298,9 +298,10 @@ pub(super) struct CpuInfo {
     pub traced_done: BTreeSet<u64>,
     /// Whether a switch here has shown since when its running task runs.
     pub pick_seen: bool,
-    /// What was shown last of its root queue's averages, and how far their clock is behind the trace's.
+    /// What was shown last of its root queue's averages, and how far at least their clock is behind the trace's (less than
+    /// nothing: ahead of it), once that is known.
     pub averages: Option<AveragesShown>,
-    pub averages_behind: i64,
+    pub averages_behind: Option<i64>,
     /// Its running task was picked again since it last got the CPU: whether its slice is still protected hangs on more than
     /// itself.
     pub picked_again: bool,

@@ -19,11 +19,26 @@ impl Walker {
         let Some(info) = self.cpus.get_mut(cpu.index()) else { return };
         if let Some(last) = info.averages.filter(|last| last.computed != shown.computed) {
             // They were computed anew soon after they were shown last.
-            info.averages_behind = info.averages_behind.max(last.time.0.wrapping_sub(shown.computed) as i64);
+            let behind = last.time.0.wrapping_sub(shown.computed) as i64;
+            info.averages_behind = info.averages_behind.max(Some(behind));
         }
         info.averages = Some(shown);
+        if self.sched.attaches_before_first_enqueue() && self.is_first_enqueue(probe) {
+            // The new task is in them, and joins them once more where the core enqueues it.
+            return;
+        }
         self.sched.force_cpu_load(cpu, shown.load);
         self.sched.force_cpu_util(cpu, shown.runnable, shown.util);
+    }
+
+    /// Whether a probe shows a task that is enqueued for the first time.
+    fn is_first_enqueue(&self, probe: &Probe) -> bool {
+        let enqueues = matches!(probe.at, At::EnqueueEntity | At::EnqueueTask);
+        let begins = |pid| {
+            let mut coming = self.window.of_task(pid);
+            coming.any(|record| matches!(record.what, What::WakeupNew(_)))
+        };
+        enqueues && probe.task().is_some_and(begins)
     }
 
     /// A root queue's averages now: as they were shown last, or as they will be shown next if they will not have been
@@ -36,11 +51,9 @@ impl Walker {
             _ => None,
         });
         let ahead = ahead.map(|(_, shown)| shown);
-        let is_old = |shown: &AveragesShown| {
-            let computed = shown.computed.wrapping_add(info.averages_behind as u64);
-            info.averages_behind != 0 && computed <= record.time.0
-        };
-        ahead.filter(is_old).or(info.averages)
+        let is_old =
+            |shown: &AveragesShown, behind: i64| shown.computed.wrapping_add_signed(behind) <= record.time.0;
+        ahead.filter(|shown| info.averages_behind.is_some_and(|behind| is_old(shown, behind)))
     }
 
     /// Takes over what a selection's probe shows.
