@@ -90,6 +90,13 @@ impl TaskState {
         self.0 & other.0 == other.0
     }
 
+    /// The state of the letter before each letter, in the kernel's order (`D` of `T`, `X` of `Z`), and runnable of the first.
+    /// The mark of preemption is dropped.
+    #[must_use]
+    pub const fn one_bit_nearer(self) -> TaskState {
+        TaskState((self.0 & !TaskState::PREEMPTED.0) >> 1)
+    }
+
     /// Fairlab's own bits, for digests.
     pub(crate) const fn bits(self) -> u16 {
         self.0
@@ -132,6 +139,16 @@ mod tests {
         }
         for text in ["", "+R", "Q", "SD", "S||D", "|"] {
             assert_eq!(TaskState::parse(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn letters_come_in_the_kernels_order() {
+        for (text, nearer) in
+            [("S", "R"), ("D", "S"), ("T", "D"), ("t", "T"), ("X", "t"), ("Z", "X"), ("P", "Z"), ("I", "P")]
+        {
+            let state = TaskState::parse(text.as_bytes()).expect(text);
+            assert_eq!(state.one_bit_nearer().to_string(), nearer, "{text}");
         }
     }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fairlab_event::Sink;
 
-use crate::{ImportError, ImportStats, Trouble, ftrace_text, perfdata, ringbuffer, tracedat};
+use crate::{ImportError, ImportStats, Trouble, ftrace_text, perfdata, ringbuffer, shifted_states, tracedat};
 
 /// What the user may tell a reader about a trace.
 #[derive(Clone, Debug, Default)]
@@ -108,8 +108,16 @@ pub fn read_path(
     options: &ReadOptions,
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
+    shifted_states::mended(sink, |sink| read_path_as_it_is(path, options, sink))
+}
+
+fn read_path_as_it_is(
+    path: &Path,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<ImportStats, ImportError> {
     if path == Path::new("-") {
-        return read(Box::new(io::stdin().lock()), options, sink);
+        return read_as_it_is(Box::new(io::stdin().lock()), options, sink);
     }
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
@@ -134,7 +142,7 @@ pub fn read_path(
             }
         }
     }
-    read(Box::new(Counted { file, read: &options.read }), options, sink)
+    read_as_it_is(Box::new(Counted { file, read: &options.read }), options, sink)
 }
 
 /// Reads a trace from `source`, decompressing it when its first bytes say zstd, gzip or xz.
@@ -142,6 +150,14 @@ pub fn read_path(
 /// # Errors
 /// `source` fails, or holds no trace.
 pub fn read(
+    source: Box<dyn Read + '_>,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<ImportStats, ImportError> {
+    shifted_states::mended(sink, |sink| read_as_it_is(source, options, sink))
+}
+
+fn read_as_it_is(
     mut source: Box<dyn Read + '_>,
     options: &ReadOptions,
     sink: &mut dyn Sink,

@@ -18,6 +18,7 @@ pub mod perfdata;
 pub mod perfetto;
 mod relay;
 pub mod ringbuffer;
+mod shifted_states;
 mod stats;
 mod store;
 pub mod tracedat;

@@ -40,6 +40,8 @@ pub enum Trouble {
     OutOfOrder,
     /// A record of a tracepoint that another trace instance in the same file has too: it is taken once.
     RecordedTwice,
+    /// A switch of a kernel that prints states one bit too far (v4.15 to v4.19), put right.
+    ShiftedState,
     /// A CPU's buffer of a trace instance whose clock is not the first instance's: its times cannot be compared.
     OtherClock,
 }
@@ -48,7 +50,10 @@ impl Trouble {
     /// How much it matters.
     pub const fn severity(self) -> Severity {
         match self {
-            Trouble::ForeignLine | Trouble::SkippedRecord | Trouble::RecordedTwice => Severity::Info,
+            Trouble::ForeignLine
+            | Trouble::SkippedRecord
+            | Trouble::RecordedTwice
+            | Trouble::ShiftedState => Severity::Info,
             Trouble::TimeWentBack | Trouble::ClockRateGuessed | Trouble::CommTruncated => Severity::Warning,
             Trouble::MalformedEvent
             | Trouble::LostEvents
@@ -75,6 +80,7 @@ impl Trouble {
             Trouble::UnknownEventFormat => "unknown_event_format",
             Trouble::OutOfOrder => "out_of_order",
             Trouble::RecordedTwice => "recorded_twice",
+            Trouble::ShiftedState => "shifted_state",
             Trouble::OtherClock => "other_clock",
         }
     }
@@ -96,6 +102,9 @@ impl Trouble {
             Trouble::UnknownEventFormat => "tracepoint records without a format description",
             Trouble::OutOfOrder => "records that came too late to be put in order",
             Trouble::RecordedTwice => "records of tracepoints that another instance recorded too, taken once",
+            Trouble::ShiftedState => {
+                "switches of a kernel that prints states one bit too far (v4.15 to v4.19), put right"
+            }
             Trouble::OtherClock => "CPU buffers of instances with another clock, left out",
         }
     }
@@ -108,7 +117,8 @@ pub struct TroubleCount {
     pub trouble: Trouble,
     /// How often; for [`Trouble::LostEvents`] the number of events lost.
     pub count: u64,
-    /// Where it was met first: a line number (text, from 1) or a byte offset (binary).
+    /// Where it was met first: a line number (text, from 1) or a byte offset (binary); for
+    /// [`Trouble::ShiftedState`] the number of the event.
     pub first_at: u64,
 }
 

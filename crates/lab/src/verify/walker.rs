@@ -138,6 +138,8 @@ pub(super) struct Walker {
 struct TraceRules {
     /// Up to v5.17, `prev_state` is read when the switch is reported: a task that has blocked and is being woken shows `R`.
     prev_state_may_lie: bool,
+    /// From v4.15 to v4.19, who is preempted inside the kernel and a kernel thread that idles are printed alike.
+    idle_may_be_preempted: bool,
     /// From v6.13 a reschedule may be lazy, and its flag is a small letter whoever sets it.
     lazy_flag: bool,
     /// Up to v6.9, a CPU that is idle is number 0 of those that balance, and a busy one 1.
@@ -634,6 +636,8 @@ impl TraceRules {
         // fa2c3254d7cf: the state is passed on as it was when the switch was decided.
         TraceRules {
             prev_state_may_lie: before(5, 18),
+            // 3054426dc68e: the bit of a thread that idles is no longer the mark of a preemption.
+            idle_may_be_preempted: before(4, 20),
             lazy_flag: !before(6, 13),
             idle_is_first: before(6, 10),
         }

@@ -452,6 +452,9 @@ impl Walker {
         if pid.is_idle() {
             return false;
         }
+        if self.rules.idle_may_be_preempted && switch.prev_state.contains(TaskState::IDLE) {
+            return !self.runs_before_woken(pid);
+        }
         if !switch.prev_state.is_runnable() {
             return true;
         }
@@ -486,6 +489,16 @@ impl Walker {
             }
         }
         false
+    }
+
+    /// Whether a task that leaves its CPU, or has left it, runs again before anybody wakes it.
+    fn runs_before_woken(&self, pid: Pid) -> bool {
+        let first = self.window.of_task(pid).find_map(|record| match &record.what {
+            What::Switch(switch) if switch.next_pid == pid => Some(true),
+            What::Waking(_) | What::Wakeup(_) => Some(false),
+            _ => None,
+        });
+        first == Some(true)
     }
 
     /// Whether the accounting of `pid` that is being looked at (reported by its own CPU) is the one of its dequeue: the
