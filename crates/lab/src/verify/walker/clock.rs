@@ -69,7 +69,8 @@ impl Walker {
     pub(super) fn tells_clock(&self, record: &Record, probe: &Probe) -> bool {
         let by = &self.cpus[record.cpu.index()];
         let dequeues = by.dequeues.is_some_and(|cpu| cpu != record.cpu || by.leaves_late.is_some());
-        probe.in_reweight || probe.in_requeue || probe.in_charge || (probe.in_lag && dequeues)
+        let weighs = probe.in_reweight || (probe.in_lag && by.reweighting.is_some());
+        weighs || probe.in_requeue || probe.in_charge || (probe.in_lag && dequeues)
     }
 
     /// A group's entity that is still its queue's current one joins it again: it has been placed, then charged, and is about
@@ -322,7 +323,8 @@ impl Walker {
         let put_back = probe.at == At::EnqueueEntity
             && probe.task().is_some()
             && probe.task() == self.cpus[record.cpu.index()].taken_off;
-        if self.by_lag || !(put_back || probe.at == At::Place) || !moved || !known {
+        let follows_charge = probe.at == At::Place || (put_back && !self.by_lag);
+        if !follows_charge || !moved || !known {
             return false;
         }
         self.learn_clock_by(record, queue, kernel, put_back, |walker, clock| {

@@ -402,8 +402,8 @@ impl Walker {
         let entity = self.probed_entity(probe);
         let reweighted = self.cpus[record.cpu.index()].reweighting;
         let reweighs = reweighted.is_some_and(|(reweighted, _)| Some(reweighted) == entity);
-        let joins = probe.at == At::Place && (probe.get(Key::OnRq) == Some(0) || reweighs);
-        let model = match self.clocks_shown && joins {
+        let joins = self.clocks_shown && probe.get(Key::OnRq) == Some(0);
+        let model = match probe.at == At::Place && (joins || reweighs) {
             true => self.sched.queue_minimum_at(queue, clock),
             false => self.sched.queue_view(queue).min_vruntime,
         };
