@@ -25,6 +25,8 @@ pub(crate) struct SchedEntity {
     pub load: LoadWeight,
     /// What a task weighs where all of a CPU compete on one queue (`h_load`); set when it joins that, gets the CPU, and by ticks.
     pub line_load: LoadWeight,
+    /// Open loop: its lag and its distance to its deadline are by the weight already that it is about to have there.
+    pub scaled_before: bool,
     /// Weighted run time: a point on its queue's virtual time line. Between queues, while placement is relative to
     /// `min_vruntime`, a distance from it.
     pub vruntime: Vruntime,
@@ -73,6 +75,7 @@ impl SchedEntity {
         SchedEntity {
             load,
             line_load: load,
+            scaled_before: false,
             on_rq: false,
             vruntime: Vruntime(0),
             deadline: Vruntime(0),

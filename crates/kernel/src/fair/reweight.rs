@@ -119,11 +119,14 @@ impl Scheduler {
     /// Kernel: `reweight_eevdf()`, kernel/sched/fair.c (85570f10a4c6).
     pub(crate) fn reweigh_on_line(&mut self, se: SeId, load: LoadWeight, queued: bool) {
         let ratio = Ratio { old: self.se(se).line_load, new: load };
+        let is_scaled = std::mem::take(&mut self.se_mut(se).scaled_before);
         if ratio.old.raw() == load.raw() {
             return;
         }
         if !queued {
-            self.scale_off_queue(se, ratio);
+            if !is_scaled {
+                self.scale_off_queue(se, ratio);
+            }
             self.se_mut(se).line_load = load;
             return;
         }
@@ -139,6 +142,15 @@ impl Scheduler {
         self.protect_after_reweight(se, ratio, protected);
         if !is_curr {
             self.insert_waiting(line, se);
+        }
+    }
+
+    /// The lag of a task that is given another weight on its CPU's one time line before it is placed there.
+    pub(crate) fn lag_reweighed_on_line(&self, se: SeId, load: LoadWeight) -> i64 {
+        let entity = self.se(se);
+        match entity.line_load.raw() == load.raw() {
+            true => entity.vlag,
+            false => Ratio { old: entity.line_load, new: load }.scale(entity.vlag),
         }
     }
 

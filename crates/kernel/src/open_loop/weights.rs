@@ -63,6 +63,43 @@ impl Scheduler {
         self.given_weights.as_mut()?.0.remove(&se)
     }
 
+    /// The lag by which an entity off its queue is placed next. Where all tasks of a CPU compete on one queue, a task has been
+    /// given the weight before that it is about to have there, with its groups' entities as heavy as is given.
+    pub fn lag_at_placement(&self, entity: EntityId) -> i64 {
+        match self.reweighs_before_placing(entity) {
+            true => self.lag_reweighed_on_line(entity.0, self.coming_part_of_weight(entity.0)),
+            false => self.se(entity.0).vlag,
+        }
+    }
+
+    /// An entity that is about to be placed has the lag and the distance to its deadline that it is placed by.
+    pub fn force_scaled(&mut self, entity: EntityId) {
+        self.se_mut(entity.0).scaled_before = self.reweighs_before_placing(entity);
+    }
+
+    /// Whether a task is given its weight on its CPU's one time line before it is placed: not if it runs.
+    fn reweighs_before_placing(&self, entity: EntityId) -> bool {
+        let entity_of_task = self.se(entity.0).task.is_some();
+        entity_of_task && self.competes_on_one_queue() && !self.is_current(entity)
+    }
+
+    /// [`part_of_weight`](Self::part_of_weight) of a task once it is queued at all levels.
+    fn coming_part_of_weight(&self, se: SeId) -> LoadWeight {
+        let given = |se: &SeId| self.given_weights.as_ref().and_then(|given| given.0.get(se).copied());
+        let whole = LoadWeight::of_nice(0).raw();
+        let (mut level, mut weight) = (Some(se), whole);
+        while let Some(se) = level {
+            let entity = self.se(se);
+            let now = entity.load.raw();
+            let own = given(&se).unwrap_or(now);
+            let others = self.cfs(entity.cfs_rq).load.raw() - if entity.on_rq { now } else { 0 };
+            let beside = if entity.parent.is_some() { others + own } else { whole };
+            weight = (weight.wrapping_mul(own) / beside.max(1)).max(MIN_SHARES as u64);
+            level = entity.parent;
+        }
+        LoadWeight::from_raw(weight)
+    }
+
     /// Gives a group's entity that is off its queue another weight, with all that this changes.
     pub fn reweigh_off_queue(&mut self, entity: EntityId, weight: u64) {
         if !self.se(entity.0).on_rq && self.se(entity.0).load.raw() != weight {

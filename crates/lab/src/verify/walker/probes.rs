@@ -5,7 +5,7 @@ use fairlab_kernel::open_loop::EntityId;
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Caller, Key, Probe};
-use super::super::record::Record;
+use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::selections::promises_sleep;
 use super::state::{Enqueued, Tested};
@@ -71,6 +71,14 @@ impl Walker {
             At::EnqueueEntity | At::EnqueueTask => self.on_enqueue_probe(record, probe),
             At::PutPrevEntity if probe.group_entity().is_some() => self.learn_departed(probe),
             At::DequeueEntity if probe.group_entity().is_some() => {}
+            // The charge before has told that it is taken off and put back: the core has done both.
+            At::DequeueEntity if self.is_put_back_already(record, probe) => {}
+            At::DequeueEntity if self.leaves_late_here(probe) => {
+                self.compare_entity(record, probe);
+                self.cpus[record.cpu.index()].leaves_late = self.probed_entity(probe);
+                self.give_coming_weights(record.cpu, ends_late_dequeue);
+                self.leave_late(record.cpu);
+            }
             At::DequeueEntity | At::SetNextEntity | At::SetNextTask | At::PutPrevEntity => {
                 self.note_taken_off(record, probe);
                 if !self.is_done(probe) {
@@ -272,18 +280,25 @@ impl Walker {
             return;
         }
         let Some(lag) = probe.get(Key::Lag) else { return };
-        self.compare_lag(record, entity, "kept", lag);
+        self.compare_lag(record, entity, "kept", [self.sched.lag_at_placement(entity), lag]);
+        self.sched.force_scaled(entity);
         if let Some(relative) = probe.get(Key::RelativeDeadline) {
             self.sched.force_relative_deadline(entity, probe.get(Key::Deadline).filter(|_| relative == 1));
         }
     }
 
-    fn compare_lag(&mut self, record: &Record, entity: EntityId, case: &'static str, kernel: i64) {
+    fn compare_lag(
+        &mut self,
+        record: &Record,
+        entity: EntityId,
+        case: &'static str,
+        [model, kernel]: [i64; 2],
+    ) {
         let view = self.sched.entity_view(entity);
         let known = self.knowledge.entity(entity).lag_known;
         let queue = self.sched.queue_of(entity);
         let tolerance = self.queue_tolerance(queue).max(self.tolerance(entity)) * 2;
-        let verdict = match (known, kernel.wrapping_sub(view.vlag).unsigned_abs()) {
+        let verdict = match (known, kernel.wrapping_sub(model).unsigned_abs()) {
             (false, _) => Verdict::NotJudged("state before not known"),
             (true, 0) => Verdict::Hit,
             (true, off) if off <= tolerance => Verdict::Admissible,
@@ -292,7 +307,7 @@ impl Walker {
         let judged = Judged { record, kind: Kind::Lag, case, queue };
         self.judge(judged, verdict, |walker| {
             let name = walker.name_of_entity(&view);
-            [format!("{name} {}", view.vlag), format!("{kernel} ({:+})", kernel.wrapping_sub(view.vlag))]
+            [format!("{name} {model}"), format!("{kernel} ({:+})", kernel.wrapping_sub(model))]
         });
         self.sched.force_vlag(entity, kernel);
         self.knowledge.entity_mut(entity).lag_known = true;
@@ -349,6 +364,21 @@ impl Walker {
         }
     }
 
+    /// Whether a running task is taken off its queue that the core has taken off and put back.
+    fn is_put_back_already(&self, record: &Record, probe: &Probe) -> bool {
+        let by = &self.cpus[record.cpu.index()];
+        let runs = probe.cpu().map(|cpu| self.pid_of(self.sched.curr(cpu)));
+        self.by_lag && record.number < by.ahead_until && probe.task().is_some() && probe.task() == runs
+    }
+
+    /// Whether a task that slept on its queue leaves it, of a kernel that shows that here first.
+    fn leaves_late_here(&self, probe: &Probe) -> bool {
+        /// `DEQUEUE_SLEEP`: without it a sleeper is moved to another CPU as it is.
+        const SLEEP: i64 = 1;
+        let sleeps = probe.get(Key::Flags).is_some_and(|flags| flags & SLEEP != 0);
+        sleeps && probe.get(Key::Delayed) == Some(1) && !self.seen.dequeue_probe
+    }
+
     /// It has left: what its queues were charged and weighed meanwhile has been shown.
     pub(super) fn leave_late(&mut self, cpu: Cpu) {
         let Some(entity) = self.cpus[cpu.index()].leaves_late.take() else { return };
@@ -377,7 +407,8 @@ impl Walker {
         }
         let left = !self.sched.entity_view(entity).on_rq && !delayed;
         if let Some(lag) = probe.get(Key::Lag).filter(|_| left) {
-            self.compare_lag(record, entity, "at dequeue", lag);
+            let model = self.sched.entity_view(entity).vlag;
+            self.compare_lag(record, entity, "at dequeue", [model, lag]);
         }
     }
 
@@ -418,4 +449,11 @@ impl Walker {
         self.knowledge.queue_mut(queue).min_known = true;
         self.note_minimum(queue);
     }
+}
+
+/// Whether another task is looked for again, or something else has begun, after a sleeper has left its queue.
+fn ends_late_dequeue(record: &Record) -> bool {
+    let goes_on =
+        |at| matches!(at, At::DequeueEntity | At::ReweightEntity | At::ReweightEntityReturn | At::Remove);
+    !matches!(&record.what, What::Probe(probe) if goes_on(probe.at))
 }

@@ -33,6 +33,10 @@ impl Walker {
                         return Some(Vruntime(vruntime));
                     }
                 }
+                // The core has taken it off already, and put it back.
+                What::Probe(probe)
+                    if probe.at == At::DequeueEntity
+                        && record.number < self.cpus[record.cpu.index()].ahead_until => {}
                 // It is being taken off, and stood there until now.
                 What::Probe(probe) if probe.at == At::DequeueEntity => {
                     return probe.unsigned(Key::Vruntime).map(Vruntime);
