@@ -175,6 +175,8 @@ pub struct Search {
     pub weighed: Option<bool>,
     /// The task's own load was taken off its CPU's (`cpu_load_without()`).
     pub own_load_asked: bool,
+    /// The CPU that the class had chosen, which the task may not use.
+    pub refused: Option<Cpu>,
     /// The recently used CPU was looked at as another candidate than target and previous CPU: whether it was taken.
     pub recent: Option<bool>,
     /// The wakeup came to the point where the recently used CPU is looked at.

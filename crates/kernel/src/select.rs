@@ -72,7 +72,8 @@ impl Scheduler {
         if woken.allowed.contains(decision.cpu) {
             return decision;
         }
-        CpuDecision { cpu: self.fallback_rq(wakee), reason: SelectReason::Disallowed, ..decision }
+        let search = Search { refused: Some(decision.cpu), ..decision.search };
+        CpuDecision { cpu: self.fallback_rq(wakee), reason: SelectReason::Disallowed, search, ..decision }
     }
 
     /// An allowed CPU, if possible on the node of the previous one.
