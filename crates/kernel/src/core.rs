@@ -25,7 +25,7 @@ use crate::fair::load::UPTIME;
 use crate::generation::behaviour::{LatencyCount, Placement, Reschedule};
 use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
-use crate::open_loop::GivenWeights;
+use crate::open_loop::{GivenWeights, UnseenAsks};
 use crate::rq::Rq;
 use crate::rt::RtPeriod;
 use crate::schedstat::RqCounters;
@@ -135,6 +135,8 @@ pub struct Scheduler {
     pub(crate) given_cpus: Vec<GivenCpu>,
     /// Open loop: tasks of which it is known what a selection counts of their CPU's load.
     pub(crate) given_loads: Vec<(TaskId, u64)>,
+    /// Open loop: queues that balancing may have asked for their loads, unseen.
+    pub(crate) unseen_asks: UnseenAsks,
     /// The period of real-time tasks' limit.
     pub(crate) rt_period: RtPeriod,
     /// CPUs whose slice timer has changed since the driver last asked.
@@ -178,6 +180,7 @@ impl Scheduler {
             pelt_epoch: UPTIME,
             given_cpus: Vec::new(),
             given_loads: Vec::new(),
+            unseen_asks: UnseenAsks::default(),
             rt_period: RtPeriod::default(),
             hrticks_moved: Vec::new(),
             given_weights: None,

@@ -8,6 +8,7 @@
 
 mod averages;
 mod bandwidth;
+mod counted;
 mod noted;
 mod parameters;
 mod places;
@@ -17,6 +18,7 @@ mod weights;
 
 pub use averages::RecordedAverages;
 pub(crate) use averages::{bring_load, bring_usage};
+pub(crate) use counted::UnseenAsks;
 pub use noted::Noted;
 pub use views::{EntityView, LevelPick, QueueView};
 pub(crate) use weights::GivenWeights;

@@ -30,6 +30,8 @@ pub(crate) struct TraceBuffer {
     /// Ticks until now, and when the last of them was.
     pub jiffies: u64,
     ticked: Ns,
+    /// Open loop: the driver tells jiffies, whatever time runqueues have.
+    jiffies_told: bool,
     events: Vec<Event<'static>>,
     /// What probes have printed, each with the number of events that were reported before it.
     printed: Vec<(usize, Place, Printed)>,
@@ -51,10 +53,24 @@ impl Scheduler {
         self.trace.here = here;
         self.trace.mode = mode;
         self.trace.now = now;
-        if now.0.wrapping_sub(self.trace.ticked.0) >= self.sysctl.jiffy {
-            self.trace.jiffies = self.jiffies_at(now);
-            self.trace.ticked = self.jiffy_began(self.trace.jiffies);
+        if now.0.wrapping_sub(self.trace.ticked.0) >= self.sysctl.jiffy && !self.trace.jiffies_told {
+            self.count_jiffies(now);
         }
+    }
+
+    fn count_jiffies(&mut self, now: Ns) {
+        self.trace.jiffies = self.jiffies_at(now);
+        self.trace.ticked = self.jiffy_began(self.trace.jiffies);
+    }
+
+    /// Counts a real kernel's jiffies up to this time of its trace. From now on the times that runqueues are given count none:
+    /// they stand still where nothing is charged, and jiffies do not.
+    /// Returns whether another one has begun.
+    pub fn count_jiffies_to(&mut self, now: Ns) -> bool {
+        let known = self.trace.jiffies;
+        self.trace.jiffies_told = true;
+        self.count_jiffies(now);
+        self.trace.jiffies != known
     }
 
     /// Whether events are reported at all; a run without an observer is faster.

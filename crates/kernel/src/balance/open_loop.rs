@@ -142,6 +142,7 @@ impl Scheduler {
         for level in 0..self.nr_domains(cpu) {
             let decision = finds.decide_balance(cpu, level, CpuIdleType::NewlyIdle);
             self.note_seen(&decision);
+            decision.pulls.iter().for_each(|pull| self.remember_loads_asked(pull));
             tells |= decision.overutilized.is_some();
         }
         tells
@@ -163,6 +164,11 @@ impl Scheduler {
             (0..self.nr_domains(cpu))
                 .for_each(|level| self.follow_capacity(cpu, level, CpuIdleType::NewlyIdle));
         }
+    }
+
+    /// Whether `cpu` looks for work if it runs out of its own.
+    pub fn looks_when_newly_idle(&self, cpu: Cpu) -> bool {
+        self.newidle_searches(cpu)
     }
 
     /// Every CPU computes what it has left for fair tasks at once.

@@ -544,11 +544,27 @@ impl Scheduler {
         se.avg.load_avg * self.h_load(se.cfs_rq) / (queue + 1)
     }
 
+    /// What a task counts if its queue counts `load` of its CPU's.
+    pub(crate) fn part_of(&self, task: TaskId, load: u64) -> u64 {
+        let se = self.entity_of(task);
+        se.avg.load_avg * load / (self.cfs(se.cfs_rq).tracked.avg.load_avg + 1)
+    }
+
+    /// Whether somebody has asked in this jiffy what a queue counts of its CPU's load.
+    pub(crate) fn h_load_known(&self, cfs_rq: CfsRqId) -> bool {
+        self.cfs(cfs_rq).h_load.is_some_and(|(_, jiffy)| jiffy == self.jiffies())
+    }
+
     /// What a queue counts of its CPU's load.
-    fn h_load(&self, cfs_rq: CfsRqId) -> u64 {
+    pub(crate) fn h_load(&self, cfs_rq: CfsRqId) -> u64 {
         if let Some((load, _)) = self.cfs(cfs_rq).h_load.filter(|(_, jiffy)| *jiffy == self.jiffies()) {
             return load;
         }
+        self.h_load_anew(cfs_rq)
+    }
+
+    /// The same as it is now.
+    pub(crate) fn h_load_anew(&self, cfs_rq: CfsRqId) -> u64 {
         let Some(entity) = self.cfs(cfs_rq).entity else { return self.cfs(cfs_rq).tracked.avg.load_avg };
         let above = self.se(entity).cfs_rq;
         self.h_load(above) * self.se(entity).avg.load_avg / (self.cfs(above).tracked.avg.load_avg + 1)
@@ -562,7 +578,7 @@ impl Scheduler {
         let now = self.jiffies();
         let mut next = Some(cfs_rq);
         while let Some(queue) = next {
-            if self.cfs(queue).h_load.is_some_and(|(_, jiffy)| jiffy == now) {
+            if self.h_load_known(queue) {
                 return;
             }
             let load = self.h_load(queue);

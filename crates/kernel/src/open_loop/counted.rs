@@ -1,0 +1,136 @@
+//! What tasks count of their CPU's load, where a trace does not show when that was computed.
+//!
+//! A queue's part of its CPU's load stays for the jiffy in which somebody asks for it first. Balancing that moves nothing asks
+//! as well, and shows nowhere: what the part was whenever that may have happened, it may be for the rest of the jiffy.
+//!
+//! Must not know: who may have asked.
+
+use fairlab_event::Cpu;
+
+use crate::core::Scheduler;
+use crate::entity::CfsRqId;
+use crate::task::{Policy, TaskId};
+
+/// Queues that somebody may have asked unseen, and the least and the most that they counted then.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnseenAsks {
+    /// The jiffy for which that holds.
+    jiffy: u64,
+    queues: Vec<(CfsRqId, [u64; 2])>,
+    /// Queues of which it is guessed that they have been asked.
+    guessed: Vec<CfsRqId>,
+}
+
+impl UnseenAsks {
+    fn begin(&mut self, jiffy: u64) {
+        if self.jiffy != jiffy {
+            *self = UnseenAsks { jiffy, ..UnseenAsks::default() };
+        }
+    }
+
+    fn note(&mut self, queue: CfsRqId, load: u64) {
+        match self.queues.iter_mut().find(|(known, _)| *known == queue) {
+            Some((_, [least, most])) => (*least, *most) = (load.min(*least), load.max(*most)),
+            None => self.queues.push((queue, [load, load])),
+        }
+    }
+}
+
+impl Scheduler {
+    /// A real kernel has asked what `task` counts of its CPU's load: its queue's part stays for this jiffy.
+    pub fn note_load_asked(&mut self, task: TaskId) {
+        self.update_cfs_rq_h_load(self.entity_of(task).cfs_rq);
+    }
+
+    /// A real kernel is about to ask what `task` counts of its CPU's load, or not: which of them, nothing shows.
+    pub fn guess_load_asked(&mut self, task: TaskId) {
+        let own = &self.tasks[task.index()];
+        let queue = match own.policy {
+            Policy::Swapper => self.rqs[own.cpu.index()].cfs,
+            _ => self.entity_of(task).cfs_rq,
+        };
+        self.unseen_asks.begin(self.jiffies());
+        if !self.h_load_known(queue) {
+            self.unseen_asks.guessed.push(queue);
+        }
+        if self.unseen_asks.guessed.contains(&queue) {
+            let load = self.h_load_anew(queue);
+            self.unseen_asks.note(queue, load);
+        }
+    }
+
+    /// Somebody may ask now, unseen, what tasks that wait on `cpu` count of its load.
+    pub fn doubt_loads(&mut self, cpu: Cpu) {
+        self.unseen_asks.begin(self.jiffies());
+        let rq = &self.rqs[cpu.index()];
+        let waiting = rq.cfs_tasks.oldest_first(&self.tasks).filter(|&task| task != rq.curr);
+        let queues = waiting.map(|task| self.entity_of(task).cfs_rq);
+        let guessed = |queue: &CfsRqId| self.unseen_asks.guessed.contains(queue);
+        let asked = queues.filter(|queue| guessed(queue) || !self.h_load_known(*queue));
+        for (queue, load) in asked.map(|queue| (queue, self.h_load_anew(queue))).collect::<Vec<_>>() {
+            self.unseen_asks.note(queue, load);
+        }
+    }
+
+    /// What `task` counts of its CPU's load at least and at most, whoever has asked for it in this jiffy.
+    pub fn loads_counted(&self, task: TaskId) -> [u64; 2] {
+        let own = self.task_h_load(task);
+        let se = self.entity_of(task);
+        let asks = &self.unseen_asks;
+        let doubted =
+            asks.queues.iter().find(|(queue, _)| *queue == se.cfs_rq && asks.jiffy == self.jiffies());
+        let Some((_, counted)) = doubted.filter(|_| self.tasks[task.index()].policy != Policy::Swapper)
+        else {
+            return [own, own];
+        };
+        let [least, most] = counted.map(|load| self.part_of(task, load));
+        [own.min(least), own.max(most)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::{Cpu, Ns};
+
+    use crate::testbed::{Bed, MS};
+
+    #[test]
+    fn what_may_have_been_asked_unseen_holds_for_the_jiffy_until_somebody_surely_asks() {
+        let mut bed = Bed::new("v6.5", 2, 1);
+        let waits = bed.spawn(0, 0);
+        bed.spawn(0, 0);
+        let runs = bed.scheduler.curr(Cpu(0));
+        let waits = if runs == waits { bed.spawn(0, 0) } else { waits };
+        let root = bed.scheduler.rqs[0].cfs;
+        let own = bed.scheduler.task_h_load(waits);
+        bed.scheduler.doubt_loads(Cpu(0));
+        bed.scheduler.cfs_mut(root).tracked.avg.load_avg *= 2;
+        let [least, most] = bed.scheduler.loads_counted(waits);
+        assert!(least < own && most == bed.scheduler.task_h_load(waits), "{least} {own} {most}");
+        bed.scheduler.note_load_asked(waits);
+        bed.scheduler.cfs_mut(root).tracked.avg.load_avg *= 2;
+        let known = bed.scheduler.loads_counted(waits);
+        bed.scheduler.doubt_loads(Cpu(0));
+        assert_eq!(bed.scheduler.loads_counted(waits), known, "who asks later gets the same");
+        bed.pass(20 * MS);
+        bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(bed.scheduler.trace.now.0 + 20 * MS));
+        let [least, most] = bed.scheduler.loads_counted(waits);
+        assert_eq!(least, most, "another jiffy");
+    }
+
+    #[test]
+    fn a_guess_leaves_open_what_later_asks_find() {
+        let mut bed = Bed::new("v6.5", 2, 1);
+        let task = bed.spawn(0, 0);
+        let root = bed.scheduler.rqs[0].cfs;
+        bed.scheduler.guess_load_asked(task);
+        bed.scheduler.note_load_asked(task);
+        let alone = bed.scheduler.loads_counted(task);
+        assert_eq!(alone[0], alone[1]);
+        let load = bed.scheduler.cfs(root).tracked.avg.load_avg;
+        bed.scheduler.cfs_mut(root).tracked.avg.load_avg = 3 * load;
+        bed.scheduler.guess_load_asked(task);
+        let [least, most] = bed.scheduler.loads_counted(task);
+        assert!(most > 2 * least, "{least} {most}");
+    }
+}
