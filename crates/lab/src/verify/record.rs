@@ -77,6 +77,8 @@ pub(super) enum What {
     Hrtick,
     /// The interrupt of a CPU's own timer: the tick's, or another one.
     TimerInterrupt,
+    /// The interrupt by which another CPU has this one call a function, such as the one that queues what was left to it.
+    CallInterrupt,
     /// A timer of a group with a quota, or another one.
     Timer {
         of_group: bool,
@@ -237,6 +239,7 @@ impl What {
                 What::Hrtick
             }
             EventKind::Other { name: "local_timer_entry", .. } => What::TimerInterrupt,
+            EventKind::Other { name: "call_function_single_entry", .. } => What::CallInterrupt,
             EventKind::Other { name: "hrtimer_expire_entry", fields } => What::Timer {
                 of_group: matches!(
                     fields.get("function"),

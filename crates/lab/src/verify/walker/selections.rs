@@ -54,6 +54,8 @@ pub(super) struct Selection {
     by_reach: [CpuMask; 2],
     /// CPUs that are chosen if waker or wakee have woken others less or more often than the core counts.
     by_flips: CpuMask,
+    /// Whether both CPUs' loads are weighed, by possibility of `sync`.
+    weighs: [bool; 2],
     /// All CPUs that may be chosen by when they went idle, which nothing tells of some.
     by_idle_time: CpuMask,
     /// All that may be chosen by what CPUs' loads are, which hang on groups that nothing tells of.
@@ -298,6 +300,10 @@ impl Walker {
             if open.kind == Asked::Wakeup && !open.shown && !self.begins_with_machine {
                 self.ask_other_flips(open, sync);
             }
+            open.weighs[usize::from(sync)] = decisions[0].search.weighed.is_some();
+            if open.weighs[usize::from(sync)] && !open.shown {
+                self.ask_with_loads_asked(open, sync);
+            }
             if self.groups_hidden && !open.shown {
                 open.by_load = open.by_load.or(&self.ask_other_loads(open, sync));
             }
@@ -470,6 +476,9 @@ impl Walker {
             );
             return;
         };
+        // A return shows what the class chose, which the task may not use.
+        let refused = open.answer.filter(|answer| answer.search.refused == Some(kernel));
+        let kernel = refused.map_or(kernel, |answer| answer.cpu);
         self.judge_selection(record, open, kernel);
     }
 
@@ -576,6 +585,7 @@ impl Walker {
     fn after_selection(&mut self, open: &Selection, answer: CpuDecision, kernel: Cpu) {
         let leaving = open.is_leaving();
         if !leaving {
+            self.guess_loads_asked(open);
             self.sched.note_selection(open.here, open.task, answer);
         }
         self.sched.stand_in_context(open.here, Mode::Task);
@@ -583,6 +593,29 @@ impl Walker {
             && self.sched.ttwu_queue_cond(open.task, kernel, leaving)
         {
             self.comes_to(open.pid, kernel);
+        }
+    }
+
+    /// A CPU begins to queue what was left to it. To v6.0 nothing tells others of that any more, until it is queued.
+    pub(super) fn begin_queueing_woken(&mut self, cpu: Cpu) {
+        if !self.rules.pending_until_called {
+            return;
+        }
+        let comes = self.tasks.iter().filter(|(_, info)| info.coming_to == Some(cpu)).map(|(&pid, _)| pid);
+        comes.collect::<Vec<_>>().into_iter().for_each(|pid| self.wakeup_arrives(pid));
+    }
+
+    /// Whether a waker promises to sleep decides whether its own load is asked for, and whether loads are weighed at all.
+    fn guess_loads_asked(&mut self, open: &Selection) {
+        if open.shown || open.sync.is_some() {
+            return;
+        }
+        let [other, promised] = open.weighs;
+        if promised {
+            self.sched.guess_load_asked(self.sched.curr(open.here));
+        }
+        if promised != other {
+            self.sched.guess_load_asked(open.task);
         }
     }
 
@@ -630,6 +663,7 @@ impl Selection {
             by_scan: Vec::new(),
             by_reach: [CpuMask::EMPTY; 2],
             by_flips: CpuMask::EMPTY,
+            weighs: [false; 2],
             by_idle_time: CpuMask::EMPTY,
             by_load: CpuMask::EMPTY,
             instants: 0,

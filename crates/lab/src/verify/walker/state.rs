@@ -309,6 +309,8 @@ pub(super) struct CpuInfo {
     pub tick_phase: Option<u64>,
     /// When its last tick came.
     pub ticked_at: Option<Ns>,
+    /// It has begun to balance in the soft interrupt with the last that it reported.
+    pub in_balancing: bool,
     /// It is in the interrupt that ticks, and has not come to that.
     pub tick_comes: bool,
     /// Whether it idled at its last tick, if it has run nothing else since: a balancing that follows is that of an idle CPU.

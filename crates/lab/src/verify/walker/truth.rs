@@ -425,7 +425,11 @@ impl Walker {
                         return Some(true);
                     }
                 }
-                What::Probe(_) | What::OtherProbe | What::TimerInterrupt | What::Other => {}
+                What::Probe(_)
+                | What::OtherProbe
+                | What::TimerInterrupt
+                | What::CallInterrupt
+                | What::Other => {}
                 What::Runtime { .. } if tested => {}
                 _ => break,
             }

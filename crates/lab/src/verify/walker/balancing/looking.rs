@@ -394,7 +394,7 @@ impl Walker {
         match &record.what {
             What::Runtime { pid, .. } => self.pid_of(self.sched.curr(cpu)) != *pid,
             What::Probe(_) => is_of_another(record),
-            What::Other | What::TimerInterrupt | What::OtherProbe => {
+            What::Other | What::TimerInterrupt | What::CallInterrupt | What::OtherProbe => {
                 record.flags.in_hardirq() == record.flags.in_softirq()
             }
             _ => false,
@@ -460,7 +460,7 @@ fn is_step_of_leaving(at: At) -> bool {
     )
 }
 
-fn changes_queues(what: &What) -> bool {
+pub(super) fn changes_queues(what: &What) -> bool {
     match what {
         What::Switch(_) | What::Wakeup(_) | What::WakeupNew(_) | What::Migrate { .. } => true,
         What::Runtime { .. } => true,

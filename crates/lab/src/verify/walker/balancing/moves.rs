@@ -30,12 +30,14 @@ pub(super) struct Batch {
     /// The same if so many tries had failed before, where that is not shown, or if so much was to be moved as in another state
     /// that it could find.
     otherwise: Vec<Vec<TaskId>>,
+    /// The tasks that may move are asked for their load.
+    by_load: bool,
     why_not: Option<&'static str>,
 }
 
 impl Batch {
     fn new(source: Cpu, dest: Cpu, model: Vec<TaskId>) -> Batch {
-        Batch { source, dest, model, taken: 0, otherwise: Vec::new(), why_not: None }
+        Batch { source, dest, model, taken: 0, otherwise: Vec::new(), by_load: false, why_not: None }
     }
 
     /// Whether `task` is the next one in one of these cases.
@@ -86,6 +88,9 @@ impl Walker {
             None => self.judge_source(record, occasion, source, dest),
         };
         self.judge_taken(record, occasion, task, &batch);
+        if batch.by_load {
+            self.sched.note_load_asked(task);
+        }
         self.note_move(task, dest);
         self.sched.note_moved(dest, source);
         batch.taken += 1;
@@ -257,7 +262,8 @@ impl Walker {
             }
         }
         let why_not = why_not.or(self.hides_task(imbalance.migration));
-        Batch { otherwise, why_not, ..Batch::new(source, dest, model) }
+        let by_load = imbalance.migration == MigrationType::Load;
+        Batch { otherwise, by_load, why_not, ..Batch::new(source, dest, model) }
     }
 
     fn push_of(&mut self, record: &Record, source: Cpu, dest: Cpu) -> Batch {

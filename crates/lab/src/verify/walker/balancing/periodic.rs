@@ -10,7 +10,7 @@ use fairlab_kernel::schedstat::CpuIdleType;
 
 use super::super::super::record::{Record, What};
 use super::super::Walker;
-use super::looking::mode_of;
+use super::looking::{changes_queues, mode_of};
 
 /// A soft interrupt that the tick asks for follows it within this time; an idle CPU's later one another CPU asked for.
 const AFTER_TICK: Ns = Ns(100_000);
@@ -19,6 +19,7 @@ impl Walker {
     /// Finds whether the trace shows when CPUs balance.
     pub(in super::super) fn find_softirqs(&mut self) {
         self.softirqs_traced = self.window.all().any(|record| matches!(record.what, What::Balances));
+        self.ticks_traced = self.window.all().any(|record| matches!(record.what, What::TimerInterrupt));
     }
 
     /// A CPU's tick. One that the machine's clock tells looks through the timers of sleepers first; else the tick is a timer
@@ -88,31 +89,75 @@ impl Walker {
         }
         let idles = self.balances_idle(cpu);
         let idle = if idles { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
-        let taken_from = self.taken_in_interrupt(record.cpu, cpu);
-        let now = self.scheduler_time(record.time, cpu);
-        if !surely && taken_from.is_none() && !self.sched.balance_is_due(cpu, idle, now) {
+        let taken_from = self.taken_in_interrupt(record, cpu);
+        if !surely && taken_from.is_none() && !self.sched.balance_is_due(cpu, idle, record.time) {
             return;
         }
         let finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
         self.overutilized_known |= self.sched.follow_rebalance(&finds, cpu, idle, taken_from, surely);
     }
 
-    /// A CPU runs out of work, and may look for some: of what that leaves behind, beside what other classes leave of a CPU,
-    /// only wakeups by energy know.
+    /// A CPU runs out of work, and may look for some, which leaves behind what other classes leave of a CPU, what queues count
+    /// of their CPUs' loads, and what wakeups by energy know.
     pub(in super::super) fn follow_newidle(&mut self, record: &Record) {
         let cpu = record.cpu;
         if self.seen.tries_shown || self.sched.nr_domains(cpu) == 0 {
             return;
         }
         self.follow_capacity(record, cpu, |sched| sched.follow_capacity_when_newly_idle(cpu));
-        if !self.sched.has_energy_model() {
+        if !self.sched.looks_when_newly_idle(cpu) {
             return;
         }
         let finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
         self.overutilized_known |= self.sched.follow_newidle(&finds, cpu);
+        if !self.sched.has_energy_model() {
+            return;
+        }
         if self.sched.idles_long(cpu) {
             self.age_idle_cpus(record.time);
         }
+    }
+
+    /// After an event: while some CPU balances, it may ask what tasks that wait on others count of their CPUs' loads, which shows
+    /// nowhere if none is moved.
+    pub(in super::super) fn doubt_loads(&mut self, record: &Record) {
+        let here = &mut self.cpus[record.cpu.index()];
+        here.in_balancing = matches!(record.what, What::Balances);
+        let changes =
+            changes_queues(&record.what) || matches!(record.what, What::Balances | What::TimerInterrupt);
+        if changes && self.some_cpu_balances(record.time) {
+            self.doubt_loads_everywhere();
+        }
+    }
+
+    /// Before an event: jiffies begin until then. Where nothing tells when CPUs balance, they may do so before anything else.
+    pub(in super::super) fn begin_jiffy(&mut self, now: Ns) {
+        if self.sched.count_jiffies_to(now) && !self.softirqs_traced {
+            self.doubt_loads_everywhere();
+        }
+    }
+
+    fn doubt_loads_everywhere(&mut self) {
+        if self.selection_shown {
+            return;
+        }
+        for cpu in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
+            if self.sched.nr_running(cpu) > 1 {
+                self.sched.doubt_loads(cpu);
+            }
+        }
+    }
+
+    /// Whether some CPU may balance: between any two events where nothing tells of ticks.
+    fn some_cpu_balances(&self, now: Ns) -> bool {
+        if !self.softirqs_traced && !self.ticks_traced {
+            return true;
+        }
+        (0..).map(Cpu).zip(&self.cpus).any(|(cpu, info)| {
+            let by_tick =
+                !self.softirqs_traced && info.ticked_at.is_some_and(|ticked| now.since(ticked) <= AFTER_TICK);
+            by_tick || info.in_balancing || (info.blocked && self.sched.looks_when_newly_idle(cpu))
+        })
     }
 
     /// One of the idle CPUs ages what sleepers left on all of them, unless that was done a moment ago.
@@ -132,10 +177,15 @@ impl Walker {
         }
     }
 
-    /// From where code that interrupts `here` takes a task to `cpu` before it returns.
-    fn taken_in_interrupt(&self, here: Cpu, cpu: Cpu) -> Option<Cpu> {
-        let interrupts = |next: &&Record| next.flags.in_softirq() || next.flags.in_hardirq();
-        self.window.on_cpu(here).take_while(interrupts).find_map(|next| match &next.what {
+    /// From where the code that interrupts a CPU with this event takes a task to `cpu` before it returns. A task that only computes
+    /// reports nothing before the next tick interrupts it.
+    fn taken_in_interrupt(&self, record: &Record, cpu: Cpu) -> Option<Cpu> {
+        let goes_on = |next: &&Record| {
+            let interrupts = next.flags.in_softirq() || (next.flags.in_hardirq() && !self.softirqs_traced);
+            let begins_another = matches!(next.what, What::Balances | What::TimerInterrupt);
+            interrupts && !begins_another && next.time.since(record.time).0 < self.tick.0 / 2
+        };
+        self.window.on_cpu(record.cpu).take_while(goes_on).find_map(|next| match &next.what {
             What::Migrate { pid, orig, dest, .. } if *dest == cpu => {
                 let waits = self.tasks.get(pid).is_some_and(|info| self.sched.is_on_queue(info.id));
                 waits.then_some(*orig)

@@ -190,6 +190,25 @@ impl Walker {
         }
     }
 
+    /// Asks what would be chosen if what waker and wakee count of their CPUs' loads had been computed whenever in this jiffy
+    /// balancing may have asked for it: as favours the waker's CPU most, and the previous one.
+    pub(super) fn ask_with_loads_asked(&mut self, open: &mut Selection, sync: bool) {
+        let (waker, wakee) = (self.sched.curr(open.here), open.task);
+        let [waker_counts, wakee_counts] = [waker, wakee].map(|task| self.sched.loads_counted(task));
+        let kind = open.kind.wake_kind(sync);
+        let known = self.sched.select_task_rq(wakee, open.here, kind).search.pulled_in;
+        let extremes = [[waker_counts[1], wakee_counts[0]], [waker_counts[0], wakee_counts[1]]];
+        for [of_waker, of_wakee] in extremes {
+            self.sched.give_loads(vec![(waker, of_waker), (wakee, of_wakee)]);
+            if self.sched.select_task_rq(wakee, open.here, kind).search.pulled_in != known {
+                let mut then = open.clone();
+                let decisions = self.ask_within_bounds(&mut then, sync);
+                open.note(&decisions.iter().map(|decision| decision.cpu).collect::<Vec<_>>(), Some(sync));
+            }
+        }
+        self.sched.give_loads(Vec::new());
+    }
+
     /// What is chosen if a CPU's load were as small or as large as none is, where groups that nothing tells of decide that. So
     /// do they what a new task's utilization begins with, and which CPU is used least, as others see.
     pub(super) fn ask_other_loads(&mut self, open: &Selection, sync: bool) -> CpuMask {
