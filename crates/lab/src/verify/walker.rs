@@ -398,7 +398,7 @@ impl Walker {
                 cpu.waking_seen = record.number;
                 cpu.sleep_ended = Some(*pid);
                 if self.tasks.get(pid).is_some_and(|info| info.coming_to == Some(record.cpu)) {
-                    self.begin_queueing_woken(record.cpu);
+                    self.begin_queueing_woken(record.time, record.cpu);
                 }
             }
             What::Balances => {
@@ -421,7 +421,7 @@ impl Walker {
             }
             What::Frequency { cpu, khz } => self.on_frequency(*cpu, *khz),
             What::IdleState { cpu, state } => self.on_idle_state(*cpu, *state),
-            What::CallInterrupt => self.begin_queueing_woken(record.cpu),
+            What::CallInterrupt => self.begin_queueing_woken(record.time, record.cpu),
             What::IoWaitEnds(_) | What::OtherProbe | What::Other => {}
         }
     }

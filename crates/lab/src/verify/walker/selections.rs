@@ -223,7 +223,7 @@ impl Walker {
                 | What::Migrate { .. }
                 | What::SleepEnds(_)
                 | What::IoWaitEnds(_)
-        );
+        ) || (self.rules.pending_until_called && matches!(record.what, What::CallInterrupt));
         let pids =
             self.selections.iter().filter(|open| !open.shown && !open.over && open.instants < INSTANTS_MAX);
         let pids = pids.map(|open| open.pid).collect::<Vec<_>>();
@@ -589,7 +589,9 @@ impl Walker {
             self.sched.note_selection(open.here, open.task, answer);
         }
         self.sched.stand_in_context(open.here, Mode::Task);
-        if !self.shows_wake_list(open.here, open.pid)
+        let called = self.cpus[kernel.index()].called_at.is_some_and(|called| called >= open.began);
+        if !called
+            && !self.shows_wake_list(open.here, open.pid)
             && self.sched.ttwu_queue_cond(open.task, kernel, leaving)
         {
             self.comes_to(open.pid, kernel);
@@ -597,10 +599,11 @@ impl Walker {
     }
 
     /// A CPU begins to queue what was left to it. To v6.0 nothing tells others of that any more, until it is queued.
-    pub(super) fn begin_queueing_woken(&mut self, cpu: Cpu) {
+    pub(super) fn begin_queueing_woken(&mut self, now: Ns, cpu: Cpu) {
         if !self.rules.pending_until_called {
             return;
         }
+        self.cpus[cpu.index()].called_at = Some(now);
         let comes = self.tasks.iter().filter(|(_, info)| info.coming_to == Some(cpu)).map(|(&pid, _)| pid);
         comes.collect::<Vec<_>>().into_iter().for_each(|pid| self.wakeup_arrives(pid));
     }

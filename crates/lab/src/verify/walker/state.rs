@@ -309,6 +309,8 @@ pub(super) struct CpuInfo {
     pub tick_phase: Option<u64>,
     /// When its last tick came.
     pub ticked_at: Option<Ns>,
+    /// When it was last called to queue what was left to it, in kernels where it looks idle from then on.
+    pub called_at: Option<Ns>,
     /// It has begun to balance in the soft interrupt with the last that it reported.
     pub in_balancing: bool,
     /// It is in the interrupt that ticks, and has not come to that.

@@ -105,15 +105,11 @@ impl Walker {
             return;
         }
         self.follow_capacity(record, cpu, |sched| sched.follow_capacity_when_newly_idle(cpu));
-        if !self.sched.looks_when_newly_idle(cpu) {
-            return;
+        if self.sched.looks_when_newly_idle(cpu) {
+            let finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
+            self.overutilized_known |= self.sched.follow_newidle(&finds, cpu);
         }
-        let finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
-        self.overutilized_known |= self.sched.follow_newidle(&finds, cpu);
-        if !self.sched.has_energy_model() {
-            return;
-        }
-        if self.sched.idles_long(cpu) {
+        if self.sched.has_energy_model() && self.sched.idles_long(cpu) {
             self.age_idle_cpus(record.time);
         }
     }
