@@ -513,7 +513,9 @@ impl Caller {
             | "check_preempt_wakeup_fair"
             | "wakeup_preempt"
             | "wakeup_preempt_fair" => Caller::Preemption,
-            "task_tick_fair" | "update_curr" | "entity_tick" | "check_preempt_tick" => Caller::Accounting,
+            "task_tick_fair" | "update_curr" | "update_deadline" | "entity_tick" | "check_preempt_tick" => {
+                Caller::Accounting
+            }
             "sched_tick" | "scheduler_tick" => Caller::TickBegins,
             _ => Caller::Other,
         }
@@ -577,6 +579,8 @@ mod tests {
         };
         assert_eq!(by("check_preempt_curr+0x2d/0x70"), Some(Caller::Preemption));
         assert_eq!(by("task_tick_fair+0x1/0x2"), Some(Caller::Accounting));
+        // What a compiler inlines elsewhere is a function of its own in Ubuntu's 6.8.
+        assert_eq!(by("update_deadline+0x66/0xb0"), Some(Caller::Accounting));
         assert_eq!(by("sched_move_task+0x1/0x2"), Some(Caller::Other));
     }
 }
