@@ -29,7 +29,7 @@ const BUFFER_KB: u32 = 16_384;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Workloads of the model that no user can start.
-const NOT_LIVE: [&str; 2] = ["vhost", "uperf"];
+const NOT_LIVE: [&str; 1] = ["uperf"];
 
 /// Folders that this process has made.
 static CREATED: AtomicU32 = AtomicU32::new(0);

@@ -47,10 +47,14 @@ pub(crate) fn sleep(time: Ns) {
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     rounds_per_us: f64,
+    calls_per_us: f64,
 }
 
 /// Rounds in a try.
 const TRY_ROUNDS: u64 = 50_000;
+
+/// System calls in a try.
+const TRY_CALLS: u64 = 500;
 
 /// How many tries are made; the fastest counts, for it was disturbed least.
 const TRIES: u32 = 40;
@@ -58,13 +62,20 @@ const TRIES: u32 = 40;
 impl Pace {
     /// Measures it: some milliseconds of computation.
     pub fn measure() -> Pace {
-        let one = |_| {
-            let begin = Instant::now();
-            rounds(TRY_ROUNDS);
-            begin.elapsed().as_nanos().max(1)
+        let a_us = |count: u64, what: fn(u64)| {
+            let one = |_| {
+                let begin = Instant::now();
+                what(count);
+                begin.elapsed().as_nanos().max(1)
+            };
+            count as f64 * 1_000.0 / (0..TRIES).map(one).min().unwrap_or(1) as f64
         };
-        let fastest_ns = (0..TRIES).map(one).min().unwrap_or(1);
-        Pace { rounds_per_us: TRY_ROUNDS as f64 * 1_000.0 / fastest_ns as f64 }
+        Pace { rounds_per_us: a_us(TRY_ROUNDS, rounds), calls_per_us: a_us(TRY_CALLS, calls) }
+    }
+
+    /// Works for `work` at full speed in the kernel, in many short system calls.
+    pub fn work_in_kernel(&self, work: Ns) {
+        calls((work.0 as f64 * self.calls_per_us / 1_000.0) as u64);
     }
 
     /// Computes for `work` at full speed; longer on a slow CPU, and by as much as it is preempted. Stops early when
@@ -90,13 +101,20 @@ fn rounds(count: u64) {
     black_box(state);
 }
 
+/// The shortest system calls that there are.
+fn calls(count: u64) {
+    for _ in 0..count {
+        let _ = rustix::process::getppid();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn twice_the_work_is_twice_the_rounds_and_a_stop_ends_it() {
-        let pace = Pace { rounds_per_us: 1.0 };
+        let pace = Pace { rounds_per_us: 1.0, calls_per_us: 1.0 };
         let asked = std::cell::Cell::new(0);
         pace.work(Ns::from_us(1_000), || {
             asked.set(asked.get() + 1);
@@ -108,6 +126,7 @@ mod tests {
             false
         });
         assert_eq!(asked.get(), 15, "ten pieces");
-        assert!(Pace::measure().rounds_per_us > 1.0);
+        let measured = Pace::measure();
+        assert!(measured.rounds_per_us > 1.0 && measured.calls_per_us > 0.01, "{measured:?}");
     }
 }

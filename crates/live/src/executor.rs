@@ -236,12 +236,7 @@ impl Shared {
                 }
             }
             Action::Sleep(time) | Action::Io(time) | Action::Await(time) => sleep(time),
-            Action::SystemCall(work) => {
-                let until = self.clock.now() + work;
-                while self.clock.now() < until {
-                    let _ = rustix::process::getppid();
-                }
-            }
+            Action::SystemCall(work) => self.pace.work_in_kernel(work),
             // Who sends messages, hackbench, is a program of its own here.
             Action::Send | Action::Receive => {
                 let _ = rustix::process::getppid();
@@ -303,6 +298,7 @@ mod tests {
     use fairlab_sim::workload::jobs::Jobs;
     use fairlab_sim::workload::replay::{Options, Replay, Script};
     use fairlab_sim::workload::rtapp::RtApp;
+    use fairlab_sim::workload::uperf::Uperf;
     use fairlab_sim::workload::vhost::Vhost;
 
     use super::*;
@@ -347,12 +343,24 @@ mod tests {
     }
 
     #[test]
+    fn kworkers_of_a_host_are_stood_for_by_threads() {
+        let args = ["--cpus", "1", "--guests", "1", "--guest-cpus", "1", "--run-ms", "300"].map(String::from);
+        match carried_out(Vhost::parse(&args).expect("options"), 10_000) {
+            Ok(report) => {
+                assert!(report.progress.is_some_and(|(_, rounds)| rounds > 100), "{}", report.output)
+            }
+            // Whoever tests may have no groups.
+            Err(error) => assert!(error.contains("group"), "{error}"),
+        }
+    }
+
+    #[test]
     fn what_cannot_be_done_ends_everything() {
         let file = r#"{ "tasks": { "far": { "loop": -1, "run": 100, "cpus": [511] } } }"#;
         let error =
             carried_out(RtApp::parse(file).expect("a file"), 60_000).expect_err("there is no such CPU");
         assert!(error.starts_with("cannot run on CPUs 511: "), "{error}");
-        let error = carried_out(Vhost::parse(&[]).expect("options"), 60_000).expect_err("it has kworkers");
+        let error = carried_out(Uperf::parse(&[]).expect("options"), 60_000).expect_err("it has kworkers");
         assert!(error.ends_with("is a thread of the kernel, which nobody can start"), "{error}");
     }
 }

@@ -276,6 +276,11 @@ impl Workload for Vhost {
         }
     }
 
+    /// A thread of user space that is pinned to its CPU and outside of the guests' groups waits for the same reasons.
+    fn needs_kernel_threads(&self) -> bool {
+        false
+    }
+
     fn output(&self, _: Ns) -> String {
         let long = self.waits.iter().filter(|&&wait| wait > 5_000_000).count();
         format!(
