@@ -452,6 +452,10 @@ pub struct ScenarioRunArgs {
     /// under --workload; without that, under the report's in a size that a booted kernel can carry.
     #[arg(long = "kernel", value_name = "K", conflicts_with_all = ["pages", "out"])]
     pub kernels: Vec<String>,
+    /// Only puts real kernels beside the modelled ones: boots those whose figures the report's page has, anew. Takes minutes a
+    /// kernel.
+    #[arg(long, conflicts_with_all = ["pages", "workload", "kernels"])]
+    pub booted: bool,
     /// When to stop each of its runs, in virtual time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "workload")]
     pub duration: Option<Ns>,

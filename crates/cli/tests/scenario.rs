@@ -42,10 +42,8 @@ fn bad_use_is_refused_before_anything_runs() {
         (&["scenario", "run", "lb-bias", "--pages", "/nonexistent"][..], "/nonexistent is no folder"),
         (&["scenario", "run", "lb-bias", "--workload", "nonsense -x"], "unknown workload 'nonsense'"),
         (&["scenario", "run", "lb-bias", "--machine", "vm4"], "--workload"),
-        (
-            &["scenario", "run", "eevdf-vhost", "--kernel", "qemu:sid"],
-            "what 'eevdf-vhost' runs are threads of the kernel, which nobody can start",
-        ),
+        (&["scenario", "run", "lb-bias", "--booted"], "name one of load-balance-rework and eevdf-vhost"),
+        (&["scenario", "run", "eevdf-vhost", "--booted", "--pages", "."], "cannot be used with"),
         (
             &["scenario", "run", "lb-bias", "--kernel", "host", "--workload", "pipe", "--machine", "vm4"],
             "not on vm4",
@@ -76,9 +74,11 @@ fn other_kernels_run_a_reports_workload_in_a_small_size() {
         let arguments = ["scenario", "run", name, "--quick", "--kernel", "debian-6.1", "--format", "json"];
         serde_json::from_str(&stdout(&arguments)).expect("JSON")
     };
-    for (name, metric) in
-        [("load-balance-rework", "schbench_latency_us_p99"), ("wasted-cores", "unconserved_share")]
-    {
+    for (name, metric) in [
+        ("load-balance-rework", "schbench_latency_us_p99"),
+        ("wasted-cores", "unconserved_share"),
+        ("eevdf-vhost", "kworker_wait_ns_max"),
+    ] {
         let answer = json(name);
         let rows = answer["metrics"].as_array().expect("rows");
         assert!(rows.iter().any(|row| row["kernel"] == "debian-6.1" && row["name"] == metric), "{answer:#}");

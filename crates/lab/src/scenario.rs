@@ -9,6 +9,7 @@
 //!
 //! Must not know: how a result reaches a user.
 
+mod booted;
 mod eevdf_vhost;
 mod idle_cpumask;
 mod kworkers;
@@ -28,6 +29,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_event::{Cpu, Ns};
 
+use booted::Source;
 pub use picture::{Bar, Picture};
 pub use report::{Claim, Part, Published, Report};
 
@@ -48,9 +50,11 @@ pub struct Scenario {
     pub pair: [&'static str; 2],
     /// The report's machine.
     pub machine: &'static str,
-    /// The report's workload on a few CPUs, for kernels that are not modelled; `None` where nobody can start it for real.
-    pub small: Option<Small>,
+    /// The report's workload on a few CPUs, for kernels that are not modelled.
+    pub small: Small,
     conduct: fn(&Bench<'_>, &mut Report) -> Result<Option<()>, LabError>,
+    /// The part that puts real kernels beside the modelled ones, where there is one whose kernels can be booted.
+    booted: Option<fn(&Bench<'_>, &mut Report, Source) -> Result<Option<()>, LabError>>,
 }
 
 /// A report's workload in a size that a booted kernel can carry.
@@ -105,6 +109,24 @@ impl Scenario {
     pub fn run(&self, bench: &Bench<'_>) -> Result<Option<Report>, LabError> {
         let mut report = Report::new(self, bench.quick);
         Ok((self.conduct)(bench, &mut report)?.map(|()| report))
+    }
+
+    /// Boots the real kernels of this report and does only what puts the modelled ones beside them. Gives `None` when it was
+    /// stopped before its end.
+    ///
+    /// # Errors
+    /// It has none, one cannot be booted, or a run fails.
+    pub fn run_booted(&self, bench: &Bench<'_>) -> Result<Option<Report>, LabError> {
+        let Some(beside) = self.booted else {
+            let with = SCENARIOS.iter().filter(|scenario| scenario.booted.is_some());
+            let names = with.map(|scenario| scenario.name).collect::<Vec<_>>().join(" and ");
+            return Err(LabError::new(
+                format!("no real kernels stand beside those of '{}'", self.name),
+                format!("name one of {names}, or boot one beside its two with --kernel qemu:ubuntu:RELEASE"),
+            ));
+        };
+        let mut report = Report::new(self, bench.quick);
+        Ok(beside(bench, &mut report, Source::Booted)?.map(|()| report))
     }
 }
 

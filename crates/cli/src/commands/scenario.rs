@@ -45,7 +45,7 @@ fn describe(scenario: &Scenario) -> Value {
         "commit": scenario.commit,
         "pair": scenario.pair,
         "machine": scenario.machine,
-        "small": scenario.small.map(|small| json!({ "workload": small.workload, "machine": small.machine })),
+        "small": json!({ "workload": scenario.small.workload, "machine": scenario.small.machine }),
     })
 }
 
@@ -59,10 +59,10 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
         return output::print_json(&answer);
     }
     let [one, other] = scenario.pair;
-    let small = scenario.small.map_or(String::new(), |small| {
-        let (name, Small { workload, machine, .. }) = (scenario.name, small);
-        format!("a kernel that runs, beside them, under '{workload}' on {machine}:\n         fairlab scenario run {name} --kernel qemu:bookworm\n")
-    });
+    let (name, Small { workload, machine, .. }) = (scenario.name, scenario.small);
+    let small = format!(
+        "a kernel that runs, beside them, under '{workload}' on {machine}:\n         fairlab scenario run {name} --kernel qemu:bookworm\n"
+    );
     output::print(&format!(
         "{}: {}\nreport   {}\ncommit   {}\nrun      fairlab scenario run {} --quick\nanother workload on its kernels and machine:\n         \
          fairlab scenario run {} --workload 'WORKLOAD'\n         \
@@ -101,6 +101,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         let bench = Bench { quick: args.quick, jobs, on_progress: &show, stop: &stop };
         let report = match own_setting(args, scenario)? {
             Some(setting) => scenario.run_own(&bench, &setting)?,
+            None if args.booted => scenario.run_booted(&bench)?,
             None => scenario.run(&bench)?,
         };
         let Some(report) = report else { return Err(CliError::Interrupted) };
@@ -139,13 +140,7 @@ fn beside(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<(), CliError> {
         (Some(workload), _) => {
             (words_of(workload), if booted { "emulated:4" } else { scenario.machine }, None)
         }
-        (None, Some(small)) => (words_of(small.workload), small.machine, Some(small.duration)),
-        (None, None) => {
-            return Err(CliError::bad(
-                format!("what '{}' runs are threads of the kernel, which nobody can start", scenario.name),
-                "name a workload that runs on all of the kernels with --workload",
-            ));
-        }
+        (None, small) => (words_of(small.workload), small.machine, Some(small.duration)),
     };
     let machine = args.machine.as_deref().unwrap_or(if live && !booted { "host" } else { machine });
     let duration = args.duration.or(duration);

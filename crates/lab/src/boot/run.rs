@@ -74,7 +74,7 @@ pub struct QemuSpec {
 /// # Errors
 /// The machine does not get to its end, the workload fails, or the trace cannot be written.
 pub fn run(spec: &QemuSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
-    Ok(run_kept(spec, None, stop)?.map(|kept| kept.result))
+    Ok(run_kept(spec, None, &mut (), stop)?.map(|kept| kept.result))
 }
 
 /// A run of which the recording was kept.
@@ -86,18 +86,20 @@ pub(crate) struct Kept {
     pub first_cpu: Cpu,
 }
 
-/// The same, and puts the recording into a folder.
+/// The same, and puts the recording into a folder. `onlooker` sees what happened while the workload ran, counted from its beginning.
 pub(crate) fn run_and_keep(
     spec: &QemuSpec,
     folder: &RunFolder,
+    onlooker: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<Option<Kept>, LabError> {
-    run_kept(spec, Some(folder), stop)
+    run_kept(spec, Some(folder), onlooker, stop)
 }
 
 fn run_kept(
     spec: &QemuSpec,
     folder: Option<&RunFolder>,
+    onlooker: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<Option<Kept>, LabError> {
     let options = BootOptions {
@@ -126,7 +128,7 @@ fn run_kept(
     if let Some(folder) = folder {
         booted.write(folder)?;
     }
-    let (counts, first_cpu) = counted(&booted)?;
+    let (counts, first_cpu) = counted(&booted, onlooker)?;
     let release = booted.release.clone();
     Ok(Some(Kept { result: result(spec, &booted, counts, trace_losses)?, release, first_cpu }))
 }
@@ -179,8 +181,8 @@ fn result(
 }
 
 /// What happened between the marks around the workload: of latencies, switches and migrations those of its own tasks. And the CPU
-/// on which it began.
-fn counted(booted: &Booted) -> Result<(Counts, Cpu), LabError> {
+/// on which it began. `onlooker` sees the same events, counted from the first mark.
+fn counted(booted: &Booted, onlooker: &mut dyn Sink) -> Result<(Counts, Cpu), LabError> {
     let mut family = BTreeSet::from([booted.pid]);
     let (mut begin, mut end) = (None, Ns::ZERO);
     // Of each that creates others: how many, and where it was when it created the first.
@@ -207,6 +209,9 @@ fn counted(booted: &Booted) -> Result<(Counts, Cpu), LabError> {
     let mut within = sink_fn(|event: &Event<'_>| {
         if event.time < end {
             metrics.event(event);
+        }
+        if (begin..end).contains(&event.time) {
+            onlooker.event(&Event { time: event.time.since(begin), ..*event });
         }
     });
     booted.read(&mut within)?;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::{env, fs};
 
 use fairlab_analysis::statistics::mean;
-use fairlab_event::Ns;
+use fairlab_event::{Ns, Sink};
 use fairlab_kernel::Generation;
 
 use crate::boot::{Kept, QemuKernel, QemuSpec, run_and_keep};
@@ -263,7 +263,8 @@ fn one(
     let (mut real, mut verified, mut release) = (Vec::new(), (0, 0), String::new());
     let mut first_cpus = Vec::new();
     for seed in 1..=BOOTS {
-        let Some(booted) = boot_and_verify(&QemuSpec { seed, ..spec.clone() }, &generation, stop)? else {
+        let seeded = QemuSpec { seed, ..spec.clone() };
+        let Some(booted) = boot_and_verify(&seeded, &generation, &mut (), stop)? else {
             return Ok(None);
         };
         first_cpus.push(booted.kept.first_cpu);
@@ -295,20 +296,23 @@ fn one(
 }
 
 /// A booted run.
-struct BootedRun {
-    kept: Kept,
+pub(crate) struct BootedRun {
+    pub kept: Kept,
     /// As in [`Beside`].
-    verified: (u64, u64),
+    pub verified: (u64, u64),
 }
 
-fn boot_and_verify(
+/// Boots, runs, and holds what the kernel decided against the rules of `generation`. `onlooker` sees what happened while the
+/// workload ran, counted from its beginning. Gives `None` when `stop` was set before the end.
+pub(crate) fn boot_and_verify(
     spec: &QemuSpec,
     generation: &Generation,
+    onlooker: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<Option<BootedRun>, LabError> {
     let place = Place::new();
     let folder = RunFolder::create(&place.0)?;
-    let Some(kept) = run_and_keep(spec, &folder, stop)? else { return Ok(None) };
+    let Some(kept) = run_and_keep(spec, &folder, onlooker, stop)? else { return Ok(None) };
     folder.finish()?;
     let options = VerifyOptions { misses: 0, clock_hz: Some(1_000_000_000), ..VerifyOptions::default() };
     let agreement = verify(&place.0, generation, &options)?;

@@ -4,13 +4,15 @@
 
 mod excerpt;
 mod published;
+mod ubuntu;
 
 use fairlab_analysis::statistics::mean;
 use fairlab_event::Ns;
 
+use super::booted::Source;
 use super::kworkers::{Computed, Excerpt, Kind, KworkerWatch, ended_by_migration};
 use super::render::number;
-use super::{Bar, Bench, Plan, Published, Report, Scenario};
+use super::{Bar, Bench, Plan, Published, Report, Scenario, Small};
 use crate::{LabError, RunResult};
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -23,8 +25,13 @@ pub(super) const SCENARIO: Scenario = Scenario {
              keeps groups' entities queued",
     pair: ["v6.5", "86bfbb7ce4f6"],
     machine: "s390-lpar24",
-    small: None,
+    small: Small {
+        workload: "vhost --gap-us 30 --work-us 3 --long-work-us 90 --run-us 400 --run-ms 4000",
+        machine: "emulated:4",
+        duration: Ns::from_secs(6),
+    },
     conduct,
+    booted: Some(ubuntu::conduct),
 };
 
 /// One tick on machines with HZ 100.
@@ -85,7 +92,8 @@ const JOBS: [&str; 2] = [
 
 fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let Some(()) = as_reported(bench, report)? else { return Ok(None) };
-    beside_real_kernels(bench, report)
+    let Some(()) = beside_real_kernels(bench, report)? else { return Ok(None) };
+    ubuntu::conduct(bench, report, Source::Recorded)
 }
 
 /// A run of the report's; `assumed` are options of the workload where it is not as it is by itself.

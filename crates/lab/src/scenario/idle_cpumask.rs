@@ -29,12 +29,13 @@ pub(super) const SCENARIO: Scenario = Scenario {
              utilization instead (70fb5ccf2ebb, SIS_UTIL, v6.0)",
     pair: ["v5.10", "v5.10+idle-cpumask-v7"],
     machine: "xeon-2s80",
-    small: Some(Small {
+    small: Small {
         workload: "tbench -c 4 --run-ms 300",
         machine: "emulated:1x4x2",
         duration: Ns::from_secs(2),
-    }),
+    },
     conduct,
+    booted: None,
 };
 
 /// CPUs of the report's machine.

@@ -23,12 +23,13 @@ pub(super) const SCENARIO: Scenario = Scenario {
     commit: "fdf5f315d5cf (\"sched/fair: Disable LB_BIAS by default\", v4.20)",
     pair: ["v4.18", "v4.18+NO_LB_BIAS"],
     machine: "lkp-bdw-ep3",
-    small: Some(Small {
+    small: Small {
         workload: "jobs sleep -n 12 -r 3000 -s 2000",
         machine: "emulated:1x4x1",
         duration: Ns::from_secs(2),
-    }),
+    },
     conduct,
+    booted: None,
 };
 
 /// Before and after.

@@ -4,11 +4,13 @@
 
 mod beside_real;
 mod real;
+mod ubuntu;
 
 use fairlab_event::{Event, Ns};
 use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::BalanceNote;
 
+use super::booted::Source;
 use super::passes::{PassTally, Witness};
 use super::render::number;
 use super::schbench_table::{SchbenchTable, side_by_side};
@@ -25,12 +27,13 @@ pub(super) const SCENARIO: Scenario = Scenario {
              16b0a7a1a0af (\"sched/fair: Ensure tasks spreading in LLC during LB\", v5.10) ended it",
     pair: ["v5.4", "v5.4+0b0695f2b34a"],
     machine: "vm40",
-    small: Some(Small {
+    small: Small {
         workload: "schbench -m 2 -t 4 -c 200000 -s 1000 -r 4",
         machine: "emulated:1x4x2",
         duration: Ns::from_secs(6),
-    }),
+    },
     conduct,
+    booted: Some(ubuntu::conduct),
 };
 
 /// The report's command line.
@@ -103,6 +106,7 @@ impl Onlooker for Watch {
 fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let Some(()) = as_reported(bench, report)? else { return Ok(None) };
     let Some(()) = beside_real::conduct(bench, report)? else { return Ok(None) };
+    let Some(()) = ubuntu::conduct(bench, report, Source::Recorded)? else { return Ok(None) };
     tell(bench, report)
 }
 

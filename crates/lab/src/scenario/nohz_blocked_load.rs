@@ -19,12 +19,13 @@ pub(super) const SCENARIO: Scenario = Scenario {
              0826530de3cb (\"sched/fair: Remove update of blocked load from newidle_balance\", v5.13)",
     pair: ["v5.4", "v5.4+nohz-blocked-rate-limit"],
     machine: MACHINE,
-    small: Some(Small {
+    small: Small {
         workload: "daemons -g 40 -c 8 -p 100 -r 100 schbench -t 2 -m 2 -r 3",
         machine: "emulated:1x4x2",
         duration: Ns::from_secs(5),
-    }),
+    },
     conduct,
+    booted: None,
 };
 
 /// The report's command line.

@@ -16,12 +16,9 @@ pub(super) const SCENARIO: Scenario = Scenario {
     commit: "0b0695f2b34a (\"sched/fair: Rework load_balance()\", v5.5) ends it: idle CPUs are counted, not loads",
     pair: ["v4.18", "v5.5"],
     machine: "xeon-2s80",
-    small: Some(Small {
-        workload: "sessions 1 7:5000:300",
-        machine: "emulated:2x4x1",
-        duration: Ns::from_secs(2),
-    }),
+    small: Small { workload: "sessions 1 7:5000:300", machine: "emulated:2x4x1", duration: Ns::from_secs(2) },
     conduct,
+    booted: None,
 };
 
 /// One user's lone program, and another's with a task for each other CPU.

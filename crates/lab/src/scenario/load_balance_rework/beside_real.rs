@@ -19,7 +19,7 @@ use crate::{LabError, RunResult};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pool {
     /// Those longer than [`LONG_WAIT`].
-    long: Share,
+    pub long: Share,
     /// Those longer than [`SLICE`].
     slices: Vec<Ns>,
 }

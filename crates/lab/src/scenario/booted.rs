@@ -1,0 +1,138 @@
+//! Kernels of Ubuntu's that a scenario boots, or that somebody booted for it, and the modelled ones that stand for them.
+//!
+//! Must not know: which scenario wants them, what it measures.
+
+use fairlab_event::{Cpu, Ns, Sink};
+
+use super::Bench;
+use crate::boot::{Hardware, QemuKernel, QemuSpec};
+use crate::fidelity::beside::{BootedRun, boot_and_verify};
+use crate::machines::{emulated_hardware, emulated_machine};
+use crate::{LabError, RunSpec};
+
+/// Where the figures of real kernels come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// They were booted once, and what was measured is written down.
+    Recorded,
+    /// They are booted now.
+    Booted,
+}
+
+impl Source {
+    /// How a paragraph on them begins; `scenario` is whose they are.
+    pub fn when(self, scenario: &str) -> String {
+        match self {
+            Source::Recorded => format!(
+                "What Ubuntu's builds of these releases did, one boot each, in November 2026 (`fairlab scenario run {scenario} \
+                 --booted` boots them anew)"
+            ),
+            Source::Booted => "What Ubuntu's builds of these releases did now, one boot each".to_string(),
+        }
+    }
+}
+
+/// A kernel of Ubuntu's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UbuntuKernel {
+    /// By which it is fetched (`ubuntu:5.8`).
+    pub release: &'static str,
+    /// The modelled one.
+    pub kernel: &'static str,
+    /// Its ticks a second.
+    pub hz: u64,
+}
+
+/// What runs on it, and where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Situation {
+    /// An emulated machine.
+    pub machine: &'static str,
+    /// The workload's command line.
+    pub workload: &'static str,
+    /// A booted kernel runs workloads with groups in a group of their own. What the model needs for the same: words before the
+    /// workload, or none.
+    pub around: &'static str,
+    /// When to stop it.
+    pub duration: Ns,
+}
+
+impl UbuntuKernel {
+    /// What boots it by hand.
+    pub fn command(self, Situation { machine, workload, .. }: Situation) -> String {
+        let topology = machine.trim_start_matches("emulated:");
+        let deterministic = if topology == "1x8x2" { " --deterministic" } else { "" };
+        format!("fairlab boot ubuntu:{} --topology {topology}{deterministic} -- {workload}", self.release)
+    }
+
+    /// The modelled run, with the ticks that the real kernel has.
+    pub fn modelled(self, situation: Situation, seed: u64) -> Result<RunSpec, LabError> {
+        let mut machine = emulated_machine(&hardware(situation.machine)?, self.kernel)?;
+        machine.hz = self.hz;
+        let words = situation.around.split_whitespace().chain(situation.workload.split_whitespace());
+        Ok(RunSpec {
+            kernel: self.kernel.parse()?,
+            machine,
+            workload: words.map(str::to_string).collect(),
+            seed,
+            first_cpu: Cpu(0),
+            duration: situation.duration,
+            trace: None,
+            probes: false,
+        })
+    }
+
+    /// Boots it. `onlooker` sees what happens while the workload runs, counted from its beginning.
+    pub fn boot(
+        self,
+        situation: Situation,
+        bench: &Bench<'_>,
+        onlooker: &mut dyn Sink,
+    ) -> Result<Option<BootedRun>, LabError> {
+        let name = format!("qemu:ubuntu:{}", self.release);
+        let unknown = || LabError::new(format!("{name} cannot be booted"), "report this");
+        let spec = QemuSpec {
+            kernel: QemuKernel::parse(&name).ok_or_else(unknown)??,
+            machine: situation.machine.to_string(),
+            hardware: hardware(situation.machine)?,
+            workload: situation.workload.split_whitespace().map(str::to_string).collect(),
+            seed: 1,
+            duration: situation.duration,
+            trace: None,
+        };
+        boot_and_verify(&spec, &self.kernel.parse()?, onlooker, bench.stop)
+    }
+}
+
+impl BootedRun {
+    /// How many of its decisions are the model's.
+    pub fn in_words(&self) -> String {
+        let (judged, agree) = self.verified;
+        format!("{}: {agree} of {judged} decisions of the booted kernel are the model's.", self.kept.release)
+    }
+}
+
+fn hardware(machine: &str) -> Result<Hardware, LabError> {
+    let none = || LabError::new(format!("nothing is booted on {machine}"), "report this");
+    emulated_hardware(machine).ok_or_else(none)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_gets_the_ticks_and_the_groups_of_the_real_one() {
+        let kernel = UbuntuKernel { release: "6.8", kernel: "ubuntu-6.8", hz: 1000 };
+        let situation = Situation {
+            machine: "emulated:4",
+            workload: "vhost --run-ms 100",
+            around: "cgroup cpu.weight=100 /",
+            duration: Ns::from_secs(1),
+        };
+        let spec = kernel.modelled(situation, 3).expect("a run");
+        assert_eq!((spec.machine.hz, spec.machine.in_turn, spec.seed), (1000, true, 3));
+        assert_eq!(spec.workload.join(" "), "cgroup cpu.weight=100 / vhost --run-ms 100");
+        assert_eq!(kernel.command(situation), "fairlab boot ubuntu:6.8 --topology 4 -- vhost --run-ms 100");
+    }
+}

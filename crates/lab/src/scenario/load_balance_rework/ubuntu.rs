@@ -1,0 +1,219 @@
+//! The scenario under Ubuntu's kernels, release after release, beside the modelled ones.
+//!
+//! Must not know: what the report says.
+
+use fairlab_event::{Event, Ns, sink_fn};
+
+use super::beside_real::Pool;
+use super::{Watch, percent};
+use crate::scenario::booted::{Situation, Source, UbuntuKernel};
+use crate::scenario::schbench_table::SchbenchTable;
+use crate::scenario::waits::{Share, TaskWaits};
+use crate::scenario::{Bar, Bench, Published, Report};
+use crate::{LabError, RunResult, run_watched};
+
+/// The report's workload in the size that was recorded.
+const SITUATION: Situation = Situation {
+    machine: "emulated:1x4x2",
+    workload: "schbench -m 2 -t 4 -c 200000 -s 1000 -r 16 -w 2",
+    around: "",
+    duration: Ns::from_secs(20),
+};
+
+/// schbench's warm-up there.
+const WARM_UP: Ns = Ns::from_secs(2);
+
+/// What is expected of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Good,
+    /// The last worker of each burst is stacked.
+    Bad,
+    /// One in tens is.
+    Some,
+}
+
+/// What one boot showed: schbench's table; of workers' waits those longer than 2 ms; the median of those longer than 10 ms, us.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    table: SchbenchTable,
+    long: Share,
+    slice_us: Option<f64>,
+}
+
+struct Row {
+    kernel: UbuntuKernel,
+    expected: Expected,
+    /// One boot each, in November 2026.
+    recorded: Shown,
+}
+
+const fn row(
+    (release, kernel): (&'static str, &'static str),
+    expected: Expected,
+    (samples, percentiles, max): (u64, [u64; 7], u64),
+    (some, all): (u64, u64),
+    slice_us: Option<f64>,
+) -> Row {
+    let table = SchbenchTable { runtime_s: 16, samples, percentiles, counts: [0; 7], max, min: None };
+    let recorded = Shown { table, long: Share { some, all }, slice_us };
+    Row { kernel: UbuntuKernel { release, kernel, hz: 250 }, expected, recorded }
+}
+
+const ROWS: [Row; 8] = [
+    row(("5.3", "v5.3"), Expected::Good, (490, [37, 49, 70, 75, 82, 108, 881], 880), (0, 488), None),
+    row(("5.4", "v5.4"), Expected::Good, (491, [40, 51, 73, 81, 118, 135, 2788], 2784), (1, 488), None),
+    row(
+        ("5.6", "v5.6"),
+        Expected::Bad,
+        (492, [36, 48, 10_480, 13_904, 15_632, 16_048, 16_048], 16_060),
+        (56, 488),
+        Some(13_835.0),
+    ),
+    row(
+        ("5.8", "v5.8"),
+        Expected::Bad,
+        (492, [37, 49, 9_232, 13_616, 15_792, 15_920, 15_984], 15_994),
+        (54, 488),
+        Some(13_623.0),
+    ),
+    row(("5.10", "v5.10"), Expected::Good, (491, [36, 48, 65, 71, 85, 106, 110], 110), (0, 488), None),
+    row(("5.11", "v5.11"), Expected::Good, (493, [35, 46, 66, 71, 77, 84, 114], 114), (0, 488), None),
+    row(("5.13", "v5.13"), Expected::Good, (490, [38, 48, 63, 65, 72, 83, 126], 126), (0, 488), None),
+    row(
+        ("5.15", "ubuntu-5.15"),
+        Expected::Some,
+        (491, [48, 54, 67, 90, 14_384, 14_896, 15_216], 15_207),
+        (12, 488),
+        Some(14_655.0),
+    ),
+];
+
+/// Real kernels beside modelled ones.
+pub(super) fn conduct(
+    bench: &Bench<'_>,
+    report: &mut Report,
+    source: Source,
+) -> Result<Option<()>, LabError> {
+    let Some(real) = real(bench, report, source)? else { return Ok(None) };
+    let seeds = bench.choose(5, 2);
+    let each = |row: &'static Row| (1..=seeds).map(move |seed| row.kernel.modelled(SITUATION, seed));
+    let specs = ROWS.iter().flat_map(each).collect::<Result<Vec<_>, LabError>>()?;
+    let watched = bench.each(&specs, |spec| {
+        let mut watch = Watch::from(WARM_UP);
+        Ok(run_watched(spec, bench.stop, &mut watch)?.map(|run| (run, watch)))
+    })?;
+    let Some(watched) = watched else { return Ok(None) };
+    let modelled = watched.chunks(seeds as usize).map(shown_by_model).collect::<Vec<_>>();
+    tell(report, source, seeds, &real, &modelled);
+    claims(report, &real, &modelled);
+    report.keep(watched.into_iter().map(|(run, _)| run));
+    Ok(Some(()))
+}
+
+/// What the kernels show: written down, or booted now, one after the other, for a guest of eight busy CPUs takes a host's whole one.
+fn real(bench: &Bench<'_>, report: &mut Report, source: Source) -> Result<Option<Vec<Shown>>, LabError> {
+    if source == Source::Recorded {
+        return Ok(Some(ROWS.iter().map(|row| row.recorded).collect()));
+    }
+    let found = bench.each(&ROWS, |row| {
+        let mut waits = TaskWaits::new("schbench", WARM_UP);
+        let mut onlooker = sink_fn(|event: &Event<'_>| waits.event(event));
+        let booted = row.kernel.boot(SITUATION, bench, &mut onlooker)?;
+        drop(onlooker);
+        Ok(booted.map(|booted| (booted, waits)))
+    })?;
+    let Some(found) = found else { return Ok(None) };
+    let mut all = Vec::new();
+    for (booted, waits) in found {
+        report.text(booted.in_words());
+        all.push(shown([(&booted.kept.result, &waits)].into_iter()));
+        report.keep([booted.kept.result]);
+    }
+    Ok(Some(all))
+}
+
+fn shown_by_model(runs: &[(RunResult, Watch)]) -> Shown {
+    shown(runs.iter().map(|(run, watch)| (run, &watch.waits)))
+}
+
+/// The table is that of the first run, the others are of all.
+fn shown<'r>(runs: impl Iterator<Item = (&'r RunResult, &'r TaskWaits)> + Clone) -> Shown {
+    let mut pool = Pool::default();
+    runs.clone().for_each(|(_, waits)| pool.add(waits));
+    let table = runs.clone().next().and_then(|(run, _)| SchbenchTable::last_of(&run.output));
+    Shown { table: table.unwrap_or_default(), long: pool.long, slice_us: pool.slice_us() }
+}
+
+fn tell(report: &mut Report, source: Source, seeds: u64, real: &[Shown], modelled: &[Shown]) {
+    report.heading("Under Ubuntu's kernels");
+    let command = UbuntuKernel { release: "RELEASE", ..ROWS[0].kernel }.command(SITUATION);
+    report.text(format!(
+        "{}, and what the model does on the same emulated machine: 8 CPUs (cores of 2 threads) in turn, HZ 250, high-resolution \
+         timers, `{command}`. \"> 2 ms\": of workers' wakeups; \"middle\": the median of the waits longer than 10 ms, us; \
+         modelled: of {seeds} seeds, the table of the first. Ticks of 4 ms let a stacked worker wait for 8 to 16 ms, evenly spread: \
+         a slice of 12 ms ends at the next tick after it, and began before the wakeup. What is below a tick is the emulated work of the kernel, \
+         which the scheduler does not decide. Of 5.15 the model said before it was booted that waits of a slice come back, for fewer workers; with \
+         SIS_UTIL switched off there (`--set NO_SIS_UTIL`), too, the real kernel has them: 9 of 488 wakeups, 12 with it.",
+        source.when("load-balance-rework")
+    ));
+    let mut rows = Vec::new();
+    for ((row, real), modelled) in ROWS.iter().zip(real).zip(modelled) {
+        for (who, shown) in [("real", real), ("modelled", modelled)] {
+            let mut cells = vec![format!("{} {who}", row.kernel.release), shown.table.samples.to_string()];
+            cells.extend(shown.table.percentiles.map(|us| us.to_string()));
+            let middle = shown.slice_us.map_or("-".to_string(), |us| format!("{us:.0}"));
+            cells.extend([shown.table.max.to_string(), percent(shown.long.value()), middle]);
+            rows.push(cells);
+        }
+    }
+    let header =
+        ["kernel", "samples", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "max", "> 2 ms", "middle"];
+    report.table(&header, rows);
+    let bars = ROWS.iter().zip(real).zip(modelled).map(|((row, real), modelled)| {
+        Bar::new(row.kernel.release, Some(real.table.p99() as f64), Some(modelled.table.p99() as f64))
+    });
+    report.picture(
+        "99th percentile, us: Ubuntu's kernels (\"published\") beside the model (logarithmic)",
+        true,
+        bars.collect(),
+    );
+}
+
+fn claims(report: &mut Report, real: &[Shown], modelled: &[Shown]) {
+    let order = |shown: &[Shown]| {
+        let p99 = |expected: Expected| {
+            let of = ROWS.iter().zip(shown).filter(move |(row, _)| row.expected == expected);
+            of.map(|(_, shown)| shown.table.p99() as f64)
+        };
+        p99(Expected::Bad).fold(f64::INFINITY, f64::min) / p99(Expected::Good).fold(1.0, f64::max)
+    };
+    report.claim(
+        "Ubuntu's kernels: bad ones at least 10 times above good ones at p99, the same ones",
+        Published::Figure(order(real)),
+        Some(order(modelled)),
+        "times",
+        |ratio| ratio >= 10.0 && order(real) >= 10.0,
+    );
+    let stacking = ROWS.iter().zip(real).zip(modelled).filter(|((row, _), _)| row.expected != Expected::Good);
+    for ((row, real), modelled) in stacking {
+        let release = row.kernel.release;
+        let share = |shown: &Shown| shown.long.value().map(|share| share * 100.0);
+        let stacked = share(real).unwrap_or(0.0);
+        report.claim(
+            format!("Ubuntu's {release}: the share of stacked workers is the real one within 3 points"),
+            Published::Figure(stacked),
+            share(modelled),
+            "%",
+            |share| (share - stacked).abs() <= 3.0,
+        );
+        let middle = real.slice_us.unwrap_or(0.0);
+        report.claim(
+            format!("Ubuntu's {release}: those that nobody helps wait as long as there within 5 % (median)"),
+            Published::Figure(middle),
+            modelled.slice_us,
+            "us",
+            |us| (us - middle).abs() <= middle * 0.05,
+        );
+    }
+}
