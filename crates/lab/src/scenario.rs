@@ -54,8 +54,11 @@ pub struct Scenario {
     pub small: Small,
     conduct: fn(&Bench<'_>, &mut Report) -> Result<Option<()>, LabError>,
     /// The part that puts real kernels beside the modelled ones, where there is one whose kernels can be booted.
-    booted: Option<fn(&Bench<'_>, &mut Report, Source) -> Result<Option<()>, LabError>>,
+    booted: Option<BesideReal>,
 }
+
+/// What puts real kernels of a source beside the modelled ones.
+type BesideReal = fn(&Bench<'_>, &mut Report, Source) -> Result<Option<()>, LabError>;
 
 /// A report's workload in a size that a booted kernel can carry.
 #[derive(Clone, Copy, Debug)]

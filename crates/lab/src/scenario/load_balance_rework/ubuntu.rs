@@ -127,18 +127,18 @@ fn real(bench: &Bench<'_>, report: &mut Report, source: Source) -> Result<Option
     let mut all = Vec::new();
     for (booted, waits) in found {
         report.text(booted.in_words());
-        all.push(shown([(&booted.kept.result, &waits)].into_iter()));
+        all.push(shown(&[(&booted.kept.result, &waits)].into_iter()));
         report.keep([booted.kept.result]);
     }
     Ok(Some(all))
 }
 
 fn shown_by_model(runs: &[(RunResult, Watch)]) -> Shown {
-    shown(runs.iter().map(|(run, watch)| (run, &watch.waits)))
+    shown(&runs.iter().map(|(run, watch)| (run, &watch.waits)))
 }
 
 /// The table is that of the first run, the others are of all.
-fn shown<'r>(runs: impl Iterator<Item = (&'r RunResult, &'r TaskWaits)> + Clone) -> Shown {
+fn shown<'r>(runs: &(impl Iterator<Item = (&'r RunResult, &'r TaskWaits)> + Clone)) -> Shown {
     let mut pool = Pool::default();
     runs.clone().for_each(|(_, waits)| pool.add(waits));
     let table = runs.clone().next().and_then(|(run, _)| SchbenchTable::last_of(&run.output));
