@@ -93,8 +93,11 @@ fn two_runs_of_bookworms_kernel_are_the_same() {
     assert_eq!((&first["status"], &first["mode"]), (&Value::from(0), &Value::from("deterministic")));
     assert_eq!(first["dropped"], Value::from(0));
     assert!(first["output"].as_str().is_some_and(|output| output.contains("Time: ")), "{}", first["output"]);
-    let (judged, agree) = counts(&verified(&folder.join("first"), "debian-6.1", "pick"));
-    assert!(judged > 100 && agree * 100 >= judged * 98, "{agree} of {judged}");
+    // How many picks have a choice hangs on how the tasks fall in with each other.
+    for (kind, least) in [("pick", 0), ("placement", 100)] {
+        let (judged, agree) = counts(&verified(&folder.join("first"), "debian-6.1", kind));
+        assert!(judged > least && agree * 100 >= judged * 98, "{kind}: {agree} of {judged}");
+    }
     fs::remove_dir_all(folder).expect("removed");
 }
 

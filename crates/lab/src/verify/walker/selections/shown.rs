@@ -177,11 +177,10 @@ impl Walker {
         all
     }
 
-    /// A probe shows what bounds searches.
+    /// A probe shows what bounds searches, where balancing is at the level of the last-level cache: what others share bounds none.
     pub(in super::super) fn on_balance_probe(&mut self, probe: &Probe) {
-        let Some(cpu) = probe.get(Key::OtherCpu).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu) else {
-            return;
-        };
+        let cpu = probe.get(Key::OtherCpu).and_then(|cpu| self.cpu_numbered(cpu));
+        let Some(cpu) = cpu.filter(|&cpu| self.is_at_llc(cpu, probe)) else { return };
         if let Some(scan) = probe.get(Key::NrIdleScan).and_then(|scan| u32::try_from(scan).ok()) {
             self.sched.force_nr_idle_scan(cpu, scan);
             self.bound_shown = true;
@@ -189,6 +188,13 @@ impl Walker {
         if let Some(cores) = probe.get(Key::HasIdleCores) {
             self.sched.force_idle_cores(cpu, cores != 0);
         }
+    }
+
+    fn is_at_llc(&self, cpu: Cpu, probe: &Probe) -> bool {
+        let Some(level) = probe.get(Key::Level) else { return true };
+        let domains = self.sched.domains();
+        let shared = domains.of_cpu(cpu).sd_llc_shared;
+        domains.domains_of(cpu).iter().any(|sd| i64::from(sd.level) == level && sd.shared == shared)
     }
 }
 
