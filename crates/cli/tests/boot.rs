@@ -83,7 +83,7 @@ fn two_runs_of_bookworms_kernel_are_the_same() {
         let arguments =
             ["debian:bookworm", "--topology", "2", "--timeout", LIMIT, "--format", "json", "--out", out];
         json(
-            &boot(&[&arguments[..], &["hackbench", "-g", "1", "-f", "4", "-l", "200"]].concat())
+            &boot(&[&arguments[..], &["hackbench", "-g", "2", "-f", "4", "-l", "500"]].concat())
                 .output()
                 .expect("run"),
         )
