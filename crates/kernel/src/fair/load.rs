@@ -536,18 +536,17 @@ impl Scheduler {
 
     /// The same after others have taken so much load from its queue, which the CPU's load still counts for a while.
     pub(crate) fn task_h_load_after(&self, task: TaskId, left: u64) -> u64 {
-        let se = self.entity_of(task);
         if self.tasks[task.index()].policy == Policy::Swapper {
             return 0;
         }
-        let queue = self.cfs(se.cfs_rq).tracked.avg.load_avg.saturating_sub(left);
-        se.avg.load_avg * self.h_load(se.cfs_rq) / (queue + 1)
+        self.part_of(task, self.h_load(self.entity_of(task).cfs_rq), left)
     }
 
-    /// What a task counts if its queue counts `load` of its CPU's.
-    pub(crate) fn part_of(&self, task: TaskId, load: u64) -> u64 {
+    /// The same if the task's queue counts `load` of its CPU's.
+    pub(crate) fn part_of(&self, task: TaskId, load: u64, left: u64) -> u64 {
         let se = self.entity_of(task);
-        se.avg.load_avg * load / (self.cfs(se.cfs_rq).tracked.avg.load_avg + 1)
+        let queue = self.cfs(se.cfs_rq).tracked.avg.load_avg.saturating_sub(left);
+        se.avg.load_avg * load / (queue + 1)
     }
 
     /// Whether somebody has asked in this jiffy what a queue counts of its CPU's load.

@@ -83,7 +83,7 @@ impl Scheduler {
         else {
             return [own, own];
         };
-        let [least, most] = counted.map(|load| self.part_of(task, load));
+        let [least, most] = counted.map(|load| self.part_of(task, load, 0));
         [own.min(least), own.max(most)]
     }
 }

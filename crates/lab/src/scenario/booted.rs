@@ -2,13 +2,13 @@
 //!
 //! Must not know: which scenario wants them, what it measures.
 
-use fairlab_event::{Cpu, Ns, Sink};
+use fairlab_event::{Cpu, Event, Ns, Sink, sink_fn};
 
-use super::Bench;
+use super::{Bench, Report};
 use crate::boot::{Hardware, QemuKernel, QemuSpec};
 use crate::fidelity::beside::{BootedRun, boot_and_verify};
 use crate::machines::{emulated_hardware, emulated_machine};
-use crate::{LabError, RunSpec};
+use crate::{LabError, Onlooker, RunResult, RunSpec, run_watched};
 
 /// Where the figures of real kernels come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +61,11 @@ impl UbuntuKernel {
     /// What boots it by hand.
     pub fn command(self, Situation { machine, workload, .. }: Situation) -> String {
         let topology = machine.trim_start_matches("emulated:");
-        let deterministic = if topology == "1x8x2" { " --deterministic" } else { "" };
-        format!("fairlab boot ubuntu:{} --topology {topology}{deterministic} -- {workload}", self.release)
+        format!("fairlab boot ubuntu:{} --topology {topology} -- {workload}", self.release)
     }
 
     /// The modelled run, with the ticks that the real kernel has.
-    pub fn modelled(self, situation: Situation, seed: u64) -> Result<RunSpec, LabError> {
+    fn modelled(self, situation: Situation, seed: u64) -> Result<RunSpec, LabError> {
         let mut machine = emulated_machine(&hardware(situation.machine)?, self.kernel)?;
         machine.hz = self.hz;
         let words = situation.around.split_whitespace().chain(situation.workload.split_whitespace());
@@ -83,7 +82,7 @@ impl UbuntuKernel {
     }
 
     /// Boots it. `onlooker` sees what happens while the workload runs, counted from its beginning.
-    pub fn boot(
+    fn boot(
         self,
         situation: Situation,
         bench: &Bench<'_>,
@@ -104,9 +103,49 @@ impl UbuntuKernel {
     }
 }
 
+/// Runs the modelled kernels, `seeds` seeds of each, one kernel's after the other's, each with an onlooker of its own. Gives
+/// `None` when it was stopped.
+pub(super) fn run_modelled<W: Onlooker + Send>(
+    bench: &Bench<'_>,
+    kernels: &[UbuntuKernel],
+    situation: Situation,
+    seeds: u64,
+    watch: impl Fn() -> W + Sync,
+) -> Result<Option<Vec<(RunResult, W)>>, LabError> {
+    let each = |&kernel: &UbuntuKernel| (1..=seeds).map(move |seed| kernel.modelled(situation, seed));
+    let specs = kernels.iter().flat_map(each).collect::<Result<Vec<_>, LabError>>()?;
+    bench.each(&specs, |spec| {
+        let mut watch = watch();
+        Ok(run_watched(spec, bench.stop, &mut watch)?.map(|run| (run, watch)))
+    })
+}
+
+/// Boots the kernels, and tells of each how many of its decisions are the model's. Gives `None` when it was stopped.
+pub(super) fn boot_all<W: Onlooker + Send>(
+    bench: &Bench<'_>,
+    kernels: &[UbuntuKernel],
+    situation: Situation,
+    report: &mut Report,
+    watch: impl Fn() -> W + Sync,
+) -> Result<Option<Vec<(RunResult, W)>>, LabError> {
+    let found = bench.each(kernels, |kernel| {
+        let mut watch = watch();
+        let mut onlooker = sink_fn(|event: &Event<'_>| watch.event(event));
+        let booted = kernel.boot(situation, bench, &mut onlooker)?;
+        drop(onlooker);
+        Ok(booted.map(|booted| (booted, watch)))
+    })?;
+    let Some(found) = found else { return Ok(None) };
+    let told = |(booted, watch): (BootedRun, W)| {
+        report.text(booted.in_words());
+        (booted.kept.result, watch)
+    };
+    Ok(Some(found.into_iter().map(told).collect()))
+}
+
 impl BootedRun {
     /// How many of its decisions are the model's.
-    pub fn in_words(&self) -> String {
+    fn in_words(&self) -> String {
         let (judged, agree) = self.verified;
         format!("{}: {agree} of {judged} decisions of the booted kernel are the model's.", self.kept.release)
     }

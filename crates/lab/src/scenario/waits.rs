@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Event, EventKind, Ns, Pid};
 
+use crate::Onlooker;
+
 /// The waits of tasks that other tasks wake. Who is ever woken by an interrupt, as one that sleeps on a timer is, is left
 /// out: in schbench those are the message threads, which it does not measure.
 #[derive(Clone, Debug)]
@@ -36,20 +38,8 @@ impl Share {
     }
 }
 
-impl TaskWaits {
-    /// Waits of tasks called `comm` that begin at `from` or later.
-    pub fn new(comm: &'static str, from: Ns) -> TaskWaits {
-        TaskWaits {
-            comm,
-            from,
-            woken: BTreeMap::new(),
-            waits: Vec::new(),
-            woken_by_interrupt: BTreeSet::new(),
-        }
-    }
-
-    /// Takes the next event.
-    pub fn event(&mut self, event: &Event<'_>) {
+impl Onlooker for TaskWaits {
+    fn event(&mut self, event: &Event<'_>) {
         match event.kind {
             EventKind::SchedWaking(wakeup) if wakeup.comm.to_str() == self.comm => {
                 if event.context.flags.in_hardirq() {
@@ -63,6 +53,19 @@ impl TaskWaits {
                 self.waits.extend(woken.map(|woken| (task, event.time.since(woken))));
             }
             _ => {}
+        }
+    }
+}
+
+impl TaskWaits {
+    /// Waits of tasks called `comm` that begin at `from` or later.
+    pub fn new(comm: &'static str, from: Ns) -> TaskWaits {
+        TaskWaits {
+            comm,
+            from,
+            woken: BTreeMap::new(),
+            waits: Vec::new(),
+            woken_by_interrupt: BTreeSet::new(),
         }
     }
 

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Event, EventKind, Ns, Pid, sink_fn};
+use fairlab_event::{Event, EventKind, Ns, Pid};
 
-use crate::scenario::booted::{Situation, Source, UbuntuKernel};
+use crate::scenario::booted::{Situation, Source, UbuntuKernel, boot_all, run_modelled};
 use crate::scenario::kworkers::Kind;
 use crate::scenario::render::number;
 use crate::scenario::{Bench, Published, Report};
-use crate::{LabError, Onlooker, run_watched};
+use crate::{LabError, Onlooker};
 
 /// The recorded job again. Threads that are pinned to their CPUs, outside of the guests' groups, stand for the kworkers: nobody can start
 /// those.
@@ -111,12 +111,7 @@ pub(super) fn conduct(
 ) -> Result<Option<()>, LabError> {
     let Some(real) = real(bench, report, source)? else { return Ok(None) };
     let seeds = bench.choose(5, 2);
-    let each = |row: &'static Row| (1..=seeds).map(move |seed| row.kernel.modelled(SITUATION, seed));
-    let specs = ROWS.iter().flat_map(each).collect::<Result<Vec<_>, LabError>>()?;
-    let watched = bench.each(&specs, |spec| {
-        let mut watch = Watch::default();
-        Ok(run_watched(spec, bench.stop, &mut watch)?.map(|run| (run, watch)))
-    })?;
+    let watched = run_modelled(bench, &ROWS.map(|row| row.kernel), SITUATION, seeds, Watch::default)?;
     let Some(watched) = watched else { return Ok(None) };
     let (runs, watches): (Vec<_>, Vec<_>) = watched.into_iter().unzip();
     let pooled = |of_kernel: &[Watch]| {
@@ -134,21 +129,11 @@ fn real(bench: &Bench<'_>, report: &mut Report, source: Source) -> Result<Option
     if source == Source::Recorded {
         return Ok(Some(ROWS.iter().map(|row| row.recorded).collect()));
     }
-    let found = bench.each(&ROWS, |row| {
-        let mut watch = Watch::default();
-        let mut onlooker = sink_fn(|event: &Event<'_>| watch.event(event));
-        let booted = row.kernel.boot(SITUATION, bench, &mut onlooker)?;
-        drop(onlooker);
-        Ok(booted.map(|booted| (booted, watch)))
-    })?;
+    let found = boot_all(bench, &ROWS.map(|row| row.kernel), SITUATION, report, Watch::default)?;
     let Some(found) = found else { return Ok(None) };
-    let mut all = Vec::new();
-    for (booted, watch) in found {
-        report.text(booted.in_words());
-        report.keep([booted.kept.result]);
-        all.push(Waits::of(watch.waits));
-    }
-    Ok(Some(all))
+    let (runs, watches): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    report.keep(runs);
+    Ok(Some(watches.into_iter().map(|watch| Waits::of(watch.waits)).collect()))
 }
 
 fn tell(report: &mut Report, source: Source, seeds: u64, real: &[Waits], modelled: &[Waits]) {

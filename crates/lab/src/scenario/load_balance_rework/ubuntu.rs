@@ -2,15 +2,15 @@
 //!
 //! Must not know: what the report says.
 
-use fairlab_event::{Event, Ns, sink_fn};
+use fairlab_event::Ns;
 
 use super::beside_real::Pool;
-use super::{Watch, percent};
-use crate::scenario::booted::{Situation, Source, UbuntuKernel};
+use super::percent;
+use crate::scenario::booted::{Situation, Source, UbuntuKernel, boot_all, run_modelled};
 use crate::scenario::schbench_table::SchbenchTable;
 use crate::scenario::waits::{Share, TaskWaits};
 use crate::scenario::{Bar, Bench, Published, Report};
-use crate::{LabError, RunResult, run_watched};
+use crate::{LabError, RunResult};
 
 /// The report's workload in the size that was recorded.
 const SITUATION: Situation = Situation {
@@ -97,51 +97,36 @@ pub(super) fn conduct(
 ) -> Result<Option<()>, LabError> {
     let Some(real) = real(bench, report, source)? else { return Ok(None) };
     let seeds = bench.choose(5, 2);
-    let each = |row: &'static Row| (1..=seeds).map(move |seed| row.kernel.modelled(SITUATION, seed));
-    let specs = ROWS.iter().flat_map(each).collect::<Result<Vec<_>, LabError>>()?;
-    let watched = bench.each(&specs, |spec| {
-        let mut watch = Watch::from(WARM_UP);
-        Ok(run_watched(spec, bench.stop, &mut watch)?.map(|run| (run, watch)))
-    })?;
+    let watched = run_modelled(bench, &ROWS.map(|row| row.kernel), SITUATION, seeds, watch)?;
     let Some(watched) = watched else { return Ok(None) };
-    let modelled = watched.chunks(seeds as usize).map(shown_by_model).collect::<Vec<_>>();
+    let modelled = watched.chunks(seeds as usize).map(shown).collect::<Vec<_>>();
     tell(report, source, seeds, &real, &modelled);
     claims(report, &real, &modelled);
     report.keep(watched.into_iter().map(|(run, _)| run));
     Ok(Some(()))
 }
 
-/// What the kernels show: written down, or booted now, one after the other, for a guest of eight busy CPUs takes a host's whole one.
+/// What the kernels show: written down, or booted now.
 fn real(bench: &Bench<'_>, report: &mut Report, source: Source) -> Result<Option<Vec<Shown>>, LabError> {
     if source == Source::Recorded {
         return Ok(Some(ROWS.iter().map(|row| row.recorded).collect()));
     }
-    let found = bench.each(&ROWS, |row| {
-        let mut waits = TaskWaits::new("schbench", WARM_UP);
-        let mut onlooker = sink_fn(|event: &Event<'_>| waits.event(event));
-        let booted = row.kernel.boot(SITUATION, bench, &mut onlooker)?;
-        drop(onlooker);
-        Ok(booted.map(|booted| (booted, waits)))
-    })?;
+    let found = boot_all(bench, &ROWS.map(|row| row.kernel), SITUATION, report, watch)?;
     let Some(found) = found else { return Ok(None) };
-    let mut all = Vec::new();
-    for (booted, waits) in found {
-        report.text(booted.in_words());
-        all.push(shown(&[(&booted.kept.result, &waits)].into_iter()));
-        report.keep([booted.kept.result]);
-    }
+    let all = found.chunks(1).map(shown).collect();
+    report.keep(found.into_iter().map(|(run, _)| run));
     Ok(Some(all))
 }
 
-fn shown_by_model(runs: &[(RunResult, Watch)]) -> Shown {
-    shown(&runs.iter().map(|(run, watch)| (run, &watch.waits)))
+fn watch() -> TaskWaits {
+    TaskWaits::new("schbench", WARM_UP)
 }
 
 /// The table is that of the first run, the others are of all.
-fn shown<'r>(runs: &(impl Iterator<Item = (&'r RunResult, &'r TaskWaits)> + Clone)) -> Shown {
+fn shown(runs: &[(RunResult, TaskWaits)]) -> Shown {
     let mut pool = Pool::default();
-    runs.clone().for_each(|(_, waits)| pool.add(waits));
-    let table = runs.clone().next().and_then(|(run, _)| SchbenchTable::last_of(&run.output));
+    runs.iter().for_each(|(_, waits)| pool.add(waits));
+    let table = runs.first().and_then(|(run, _)| SchbenchTable::last_of(&run.output));
     Shown { table: table.unwrap_or_default(), long: pool.long, slice_us: pool.slice_us() }
 }
 

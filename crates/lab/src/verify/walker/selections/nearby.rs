@@ -194,7 +194,11 @@ impl Walker {
     /// balancing may have asked for it: as favours the waker's CPU most, and the previous one.
     pub(super) fn ask_with_loads_asked(&mut self, open: &mut Selection, sync: bool) {
         let (waker, wakee) = (self.sched.curr(open.here), open.task);
-        let [waker_counts, wakee_counts] = [waker, wakee].map(|task| self.sched.loads_counted(task));
+        let counted = [waker, wakee].map(|task| self.sched.loads_counted(task));
+        if counted.iter().all(|[least, most]| least == most) {
+            return;
+        }
+        let [waker_counts, wakee_counts] = counted;
         let kind = open.kind.wake_kind(sync);
         let known = self.sched.select_task_rq(wakee, open.here, kind).search.pulled_in;
         let extremes = [[waker_counts[1], wakee_counts[0]], [waker_counts[0], wakee_counts[1]]];
