@@ -67,6 +67,16 @@ fn another_workload_runs_on_the_kernels_of_a_report() {
     assert_eq!(json["runs"].as_array().map(Vec::len), Some(10));
 }
 
+#[test]
+fn a_recording_runs_on_the_kernels_of_a_report_named_by_its_folder_or_its_file() {
+    let folder = format!("{}/../../testdata/recordings/5.10-hackbench-2", env!("CARGO_MANIFEST_DIR"));
+    for recording in [folder.clone(), format!("{folder}/trace.txt.zst")] {
+        let text =
+            stdout(&["scenario", "run", "lb-bias", "--quick", "--workload", &recording, "--machine", "vm4"]);
+        assert!(text.contains(&format!("== replay {recording} on vm4 ==")), "{text}");
+    }
+}
+
 /// On the machine of booted kernels, by modelled ones only: whether a report's workload is there in a small size.
 #[test]
 fn other_kernels_run_a_reports_workload_in_a_small_size() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::{CommandFactory, Parser};
 use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario, Small};
-use fairlab_lab::{RunFolder, Setting};
+use fairlab_lab::{RunFolder, Setting, workloads};
 use serde_json::{Value, json};
 
 use super::experiment;
@@ -161,12 +161,13 @@ fn beside(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<(), CliError> {
     }
 }
 
-/// A workload's words; a file is one of rt-app, or a recording.
+/// A workload's words; a file is one of rt-app, or a recording, as a folder is. A workload's name means that one, whatever
+/// lies beside it.
 fn words_of(workload: &str) -> Vec<String> {
     if workload.ends_with(".json") {
         return vec!["rt-app".to_string(), workload.to_string()];
     }
-    if Path::new(workload).is_file() {
+    if Path::new(workload).exists() && workloads::find(workload).is_err() {
         return vec!["replay".to_string(), workload.to_string()];
     }
     workload.split_whitespace().map(String::from).collect()
