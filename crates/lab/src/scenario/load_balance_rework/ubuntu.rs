@@ -29,7 +29,7 @@ enum Expected {
     Good,
     /// The last worker of each burst is stacked.
     Bad,
-    /// One in tens is.
+    /// A few are.
     Some,
 }
 
@@ -61,31 +61,31 @@ const fn row(
 }
 
 const ROWS: [Row; 8] = [
-    row(("5.3", "v5.3"), Expected::Good, (490, [37, 49, 70, 75, 82, 108, 881], 880), (0, 488), None),
-    row(("5.4", "v5.4"), Expected::Good, (491, [40, 51, 73, 81, 118, 135, 2788], 2784), (1, 488), None),
+    row(("5.3", "v5.3"), Expected::Good, (494, [37, 49, 69, 77, 85, 89, 108], 108), (0, 488), None),
+    row(("5.4", "v5.4"), Expected::Good, (491, [35, 47, 65, 74, 106, 106, 138], 138), (0, 488), None),
     row(
         ("5.6", "v5.6"),
         Expected::Bad,
-        (492, [36, 48, 10_480, 13_904, 15_632, 16_048, 16_048], 16_060),
-        (56, 488),
-        Some(13_835.0),
+        (494, [37, 50, 94, 13_648, 15_664, 15_952, 16_016], 16_004),
+        (48, 488),
+        Some(13_754.0),
     ),
     row(
         ("5.8", "v5.8"),
         Expected::Bad,
-        (492, [37, 49, 9_232, 13_616, 15_792, 15_920, 15_984], 15_994),
-        (54, 488),
-        Some(13_623.0),
+        (493, [37, 48, 119, 13_328, 15_728, 15_824, 18_208], 18_227),
+        (47, 488),
+        Some(13_473.0),
     ),
-    row(("5.10", "v5.10"), Expected::Good, (491, [36, 48, 65, 71, 85, 106, 110], 110), (0, 488), None),
-    row(("5.11", "v5.11"), Expected::Good, (493, [35, 46, 66, 71, 77, 84, 114], 114), (0, 488), None),
-    row(("5.13", "v5.13"), Expected::Good, (490, [38, 48, 63, 65, 72, 83, 126], 126), (0, 488), None),
+    row(("5.10", "v5.10"), Expected::Good, (493, [36, 47, 66, 71, 78, 85, 843], 843), (0, 488), None),
+    row(("5.11", "v5.11"), Expected::Good, (491, [34, 47, 65, 70, 89, 725, 763], 763), (0, 488), None),
+    row(("5.13", "v5.13"), Expected::Good, (492, [34, 44, 61, 66, 71, 71, 72], 72), (0, 488), None),
     row(
         ("5.15", "ubuntu-5.15"),
         Expected::Some,
-        (491, [48, 54, 67, 90, 14_384, 14_896, 15_216], 15_207),
-        (12, 488),
-        Some(14_655.0),
+        (493, [47, 53, 67, 73, 2660, 14_640, 15_568], 15_553),
+        (5, 488),
+        Some(14_779.0),
     ),
 ];
 
@@ -138,8 +138,9 @@ fn tell(report: &mut Report, source: Source, seeds: u64, real: &[Shown], modelle
          timers, `{command}`. \"> 2 ms\": of workers' wakeups; \"middle\": the median of the waits longer than 10 ms, us; \
          modelled: of {seeds} seeds, the table of the first. Ticks of 4 ms let a stacked worker wait for 8 to 16 ms, evenly spread: \
          a slice of 12 ms ends at the next tick after it, and began before the wakeup. What is below a tick is the emulated work of the kernel, \
-         which the scheduler does not decide. Of 5.15 the model said before it was booted that waits of a slice come back, for fewer workers; with \
-         SIS_UTIL switched off there (`--set NO_SIS_UTIL`), too, the real kernel has them: 9 of 488 wakeups, 12 with it.",
+         which the scheduler does not decide. Of 5.15 the model said before it was booted that waits of a slice come back, for fewer workers. How far \
+         one boot tells: others, by a program of a few instructions more or less, had 11.5 % on 5.6, 11.1 % on 5.8 and 2.5 % on 5.15, and 1.8 % there with \
+         SIS_UTIL switched off (`--set NO_SIS_UTIL`).",
         source.when("load-balance-rework")
     ));
     let mut rows = Vec::new();
@@ -180,18 +181,20 @@ fn claims(report: &mut Report, real: &[Shown], modelled: &[Shown]) {
         "times",
         |ratio| ratio >= 10.0 && order(real) >= 10.0,
     );
+    let share = |shown: &Shown| shown.long.value().map(|share| share * 100.0);
     let stacking = ROWS.iter().zip(real).zip(modelled).filter(|((row, _), _)| row.expected != Expected::Good);
     for ((row, real), modelled) in stacking {
         let release = row.kernel.release;
-        let share = |shown: &Shown| shown.long.value().map(|share| share * 100.0);
-        let stacked = share(real).unwrap_or(0.0);
-        report.claim(
-            format!("Ubuntu's {release}: the share of stacked workers is the real one within 3 points"),
-            Published::Figure(stacked),
-            share(modelled),
-            "%",
-            |share| (share - stacked).abs() <= 3.0,
-        );
+        if row.expected == Expected::Bad {
+            let stacked = share(real).unwrap_or(0.0);
+            report.claim(
+                format!("Ubuntu's {release}: the share of stacked workers is the real one within 3 points"),
+                Published::Figure(stacked),
+                share(modelled),
+                "%",
+                |share| (share - stacked).abs() <= 3.0,
+            );
+        }
         let middle = real.slice_us.unwrap_or(0.0);
         report.claim(
             format!("Ubuntu's {release}: those that nobody helps wait as long as there within 5 % (median)"),
@@ -201,4 +204,20 @@ fn claims(report: &mut Report, real: &[Shown], modelled: &[Shown]) {
             |us| (us - middle).abs() <= middle * 0.05,
         );
     }
+    let beside_bad = |shown: &[Shown]| {
+        let of = |expected: Expected| {
+            let row = ROWS.iter().position(|row| row.expected == expected)?;
+            share(&shown[row])
+        };
+        Some(of(Expected::Some)? / of(Expected::Bad)?)
+    };
+    let few = |ratio: f64| ratio > 0.0 && ratio <= 1.0 / 3.0;
+    let there = beside_bad(real).unwrap_or(0.0);
+    report.claim(
+        "Ubuntu's 5.15: some workers are stacked again, at most a third as many as under 5.6, there and here",
+        Published::Figure(there),
+        beside_bad(modelled),
+        "times",
+        |ratio| few(ratio) && few(there),
+    );
 }
