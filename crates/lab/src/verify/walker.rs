@@ -12,6 +12,7 @@ mod averages;
 mod balancing;
 mod bandwidth;
 mod clock;
+mod cut;
 mod delaying;
 mod groups;
 mod judging;
@@ -335,6 +336,7 @@ impl Walker {
                 cpu.queue_known = true;
             }
         }
+        self.know_again(record.cpu);
         self.settle_selections(&record);
         self.lay_dumps_until(record.time);
         self.follow_context(&record);
@@ -467,6 +469,9 @@ impl Walker {
         }
         if !first {
             self.seen.lost += 1;
+        }
+        if self.was_cut_off(record) {
+            self.forget_cpu(cpu);
         }
         let next = match record.context {
             Pid::IDLE => self.sched.idle_task(cpu),

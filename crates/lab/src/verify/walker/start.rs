@@ -147,7 +147,7 @@ impl Walker {
         }
     }
 
-    fn all_queues(&self) -> Vec<QueueId> {
+    pub(super) fn all_queues(&self) -> Vec<QueueId> {
         let cpus = (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32));
         let groups = self.groups.all();
         cpus.flat_map(|cpu| groups.iter().filter_map(move |&group| self.sched.group_queue(group, cpu)))

@@ -198,6 +198,8 @@ pub(super) struct Tested {
 pub(super) struct CpuInfo {
     /// Whether every task on its queues is known to be there.
     pub queue_known: bool,
+    /// The event from which on that holds again, after events of this CPU were lost.
+    pub known_again: Option<u64>,
     /// The idle state that it is in, by its number.
     pub idle_state: Option<u32>,
     /// Its running task has left the queue and the switch is to come.

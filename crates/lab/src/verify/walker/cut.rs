@@ -1,0 +1,44 @@
+//! CPUs of which events were lost: what they did meanwhile is not known.
+//!
+//! A recorder whose buffer is full overwrites the oldest events of one CPU, and keeps those of the others; what those tell of
+//! tasks that they have queued there outlives what would have told that these ran.
+
+use fairlab_event::{Cpu, Ns};
+
+use super::super::record::Record;
+use super::{WARM_UP_EVENTS, Walker};
+
+/// How many ticks a CPU that runs a task may be silent, so that one that comes late is no loss.
+const SILENT_TICKS: u64 = 2;
+
+impl Walker {
+    /// Whether events of the CPU that reports `record` have been lost before it: it runs a task that it was not known to run,
+    /// and has neither ticked for that nor switched to it.
+    pub(super) fn was_cut_off(&self, record: &Record) -> bool {
+        let reported = self.cpus[record.cpu.index()].reported;
+        let since = if reported == Ns::ZERO { self.began.unwrap_or(record.time) } else { reported };
+        !record.context.is_idle() && record.time.0.saturating_sub(since.0) > SILENT_TICKS * self.tick.0
+    }
+
+    /// Who waits on `cpu`, and where its queues stand, is not known any more.
+    pub(super) fn forget_cpu(&mut self, cpu: Cpu) {
+        for task in self.sched.fair_tasks(cpu) {
+            self.take_off(task);
+            self.set_known(task, false);
+        }
+        for queue in self.all_queues().into_iter().filter(|&queue| self.sched.cpu_of(queue) == cpu) {
+            self.knowledge.queue_mut(queue).min_known = false;
+        }
+        let known_again = Some(self.seen.events + WARM_UP_EVENTS);
+        let info = &mut self.cpus[cpu.index()];
+        (info.queue_known, info.known_again) = (false, known_again);
+    }
+
+    /// Whoever waits on `cpu` has shown by now, or its vruntime is not known, as at the beginning of a trace.
+    pub(super) fn know_again(&mut self, cpu: Cpu) {
+        let info = &mut self.cpus[cpu.index()];
+        if info.known_again.is_some_and(|event| self.seen.events > event) {
+            (info.queue_known, info.known_again) = (true, None);
+        }
+    }
+}
