@@ -62,6 +62,28 @@ fn lost_lines_are_walked_over() {
     }
 }
 
+/// A recorder whose buffer is full overwrites the oldest events of one CPU; what others have queued there meanwhile has run
+/// unseen, and waits no longer.
+#[test]
+fn who_waits_where_events_were_overwritten_is_not_made_up() {
+    for (name, kernel, picks) in
+        [("6.1-storm-2", "debian-6.1", 800), ("5.10-hackbench-2", "debian-5.10", 300)]
+    {
+        let folder = folder("overwritten", name);
+        let lines = copied(name, &folder);
+        let first_kept = lines.len() * 2 / 5;
+        let is_kept =
+            |at: usize, line: &str| at >= first_kept || line.starts_with('#') || !line.contains("[000]");
+        let kept =
+            lines.iter().enumerate().filter(|(at, line)| is_kept(*at, line)).map(|(_, line)| line.clone());
+        let agreement = verified(&folder, &kept.collect::<Vec<_>>(), kernel).expect("walked");
+        let found = share(&agreement, Kind::Pick);
+        assert!(found.judged >= picks, "{name}: {found:?}");
+        assert_eq!(found.agree, found.judged, "{name}");
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}
+
 #[test]
 fn nonsense_is_answered_in_a_line() {
     for (name, kernel) in RECORDINGS {

@@ -12,12 +12,12 @@ use super::{WARM_UP_EVENTS, Walker};
 const SILENT_TICKS: u64 = 2;
 
 impl Walker {
-    /// Whether events of the CPU that reports `record` have been lost before it: it runs a task that it was not known to run,
-    /// and has neither ticked for that nor switched to it.
+    /// Whether events of the CPU that reports `record`, and that runs another task than was known, have been lost before it: it
+    /// has neither ticked nor switched for long.
     pub(super) fn was_cut_off(&self, record: &Record) -> bool {
         let reported = self.cpus[record.cpu.index()].reported;
         let since = if reported == Ns::ZERO { self.began.unwrap_or(record.time) } else { reported };
-        !record.context.is_idle() && record.time.0.saturating_sub(since.0) > SILENT_TICKS * self.tick.0
+        record.time.0.saturating_sub(since.0) > SILENT_TICKS * self.tick.0
     }
 
     /// Who waits on `cpu`, and where its queues stand, is not known any more.
