@@ -150,6 +150,10 @@ pub const BUILDS: &[Build] = &[
         with: &[], with_tracking: PeltRules::DEBIAN_7_2, without: &[],
     },
     Build {
+        name: "ubuntu-5.14", about: "Ubuntu's kernel for new machines of 2021, 5.14.0", base: Release(5, 14),
+        with: &["2cfb7a1b031b", "8b4e74ccb582"], with_tracking: &[], without: &[],
+    },
+    Build {
         name: "ubuntu-5.15", about: "Ubuntu 22.04's kernel, 5.15.0-204", base: Release(5, 15),
         with: &[
             "8b4e74ccb582", "2cfb7a1b031b", "28156108fecb", "f3dd3f674555", "70fb5ccf2ebb", "751d4cbc4387", "23d04d8c6b8e", "829c1651e9c4",
