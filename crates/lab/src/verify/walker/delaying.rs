@@ -4,11 +4,12 @@
 //! A sleeper that has left prints how long it slept when it is woken; one that leaves late prints that its wait ends without
 //! getting the CPU; one that is woken on its queue prints neither; and a CPU that idles has nobody left.
 //!
-//! Must not know: probes, and by what rule a dequeue is put off.
+//! Must not know: by what rule a dequeue is put off.
 
 use fairlab_event::{Cpu, Pid, TaskState};
 use fairlab_kernel::TaskId;
 
+use super::super::probe::{At, Key};
 use super::super::record::{Record, What};
 use super::super::tally::{Kind, Verdict};
 use super::judging::yes_no;
@@ -103,6 +104,10 @@ impl Walker {
                 None
             }
             What::Switch(switch) if switch.next_pid == pid => Some(None),
+            // v7.3 takes it off its queue here, at once or later.
+            What::Probe(probe) if probe.at == At::DequeueEntity => {
+                probe.get(Key::Delayed).map(|delayed| Some(delayed == 1))
+            }
             _ => None,
         });
         match next {
