@@ -457,7 +457,18 @@ impl Scheduler {
             decision.balanced = None;
         }
         decision.pulls.iter().for_each(|pull| self.remember_loads_asked(pull));
+        if moved == 0 {
+            self.remember_passed_over(&decision);
+        }
         self.remember(&decision, moved);
+    }
+
+    /// What a decision that moves nothing leaves behind in queues' lists.
+    pub(super) fn remember_passed_over(&mut self, decision: &BalanceDecision) {
+        if decision.moved() == 0 {
+            let looks = |pull: &Pull| pull.looks.iter().map(|look| look.task).collect::<Vec<_>>();
+            decision.pulls.iter().for_each(|pull| self.pass_over(pull.source, &looks(pull)));
+        }
     }
 
     /// Tasks' loads were asked for: their queues' parts stay for this jiffy.
@@ -475,10 +486,7 @@ impl Scheduler {
             if look.reason.is_moved() {
                 self.detach_task(look.task, pull.dest);
             } else {
-                let mut list = self.rqs[pull.source.index()].cfs_tasks;
-                list.remove(&mut self.tasks, look.task);
-                list.push_newest(&mut self.tasks, look.task);
-                self.rqs[pull.source.index()].cfs_tasks = list;
+                self.stand_in_front(pull.source, look.task);
             }
         }
         // Those that left last arrive first.

@@ -20,7 +20,7 @@ use crate::schedstat::CpuIdleType;
 use crate::task::TaskId;
 
 /// How many tasks of a queue are looked at (`sysctl_sched_nr_migrate`).
-const NR_MIGRATE: u32 = 32;
+pub(super) const NR_MIGRATE: u32 = 32;
 
 /// One pass over a queue (`detach_tasks()`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +88,23 @@ impl Scheduler {
             look_break: NR_MIGRATE,
             left: Vec::new(),
         }
+    }
+
+    /// Balancing has looked at `tasks` of the queue of `cpu`, which stay: they stand in front of the others from now on.
+    /// Those that have left since count for nothing.
+    pub fn pass_over(&mut self, cpu: Cpu, tasks: &[TaskId]) {
+        let list = self.rqs[cpu.index()].cfs_tasks;
+        let queued = list.oldest_first(&self.tasks).collect::<Vec<_>>();
+        for &task in tasks.iter().filter(|task| queued.contains(task)) {
+            self.stand_in_front(cpu, task);
+        }
+    }
+
+    /// Balancing has looked at a task of the queue of `cpu` and left it there.
+    pub(super) fn stand_in_front(&mut self, cpu: Cpu, task: TaskId) {
+        let list = &mut self.rqs[cpu.index()].cfs_tasks;
+        list.remove(&mut self.tasks, task);
+        list.push_newest(&mut self.tasks, task);
     }
 
     /// Looks at the tasks of `queue` until enough is moved. Changes what is left to be moved.

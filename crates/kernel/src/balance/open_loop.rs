@@ -143,9 +143,32 @@ impl Scheduler {
             let decision = finds.decide_balance(cpu, level, CpuIdleType::NewlyIdle);
             self.note_seen(&decision);
             decision.pulls.iter().for_each(|pull| self.remember_loads_asked(pull));
+            self.remember_passed_over(&decision);
             tells |= decision.overutilized.is_some();
         }
         tells
+    }
+
+    /// Whether balancing goes by loads of the past (LB_BIAS).
+    pub fn goes_by_past_loads(&self) -> bool {
+        self.has(Feature::LbBias)
+    }
+
+    /// `cpu` ticks: the loads of its past follow the one that it `finds`. Ticks that are missing it has idled through.
+    pub fn follow_past_loads(&mut self, finds: &Scheduler, cpu: Cpu) {
+        let (load, jiffies) = (finds.balanced_load(cpu), finds.jiffies());
+        let past = &mut self.balance.cpus[cpu.index()].cpu_load;
+        if jiffies > past.last_load_update_tick + 1 {
+            past.nohz_start(0);
+            past.nohz_stop(load, jiffies - 1);
+        }
+        past.tick(load, jiffies, false);
+    }
+
+    /// Another CPU balances for `cpu`, which idles: the loads of its past have faded.
+    pub fn fade_past_loads(&mut self, cpu: Cpu, now: Ns) {
+        let jiffies = self.jiffies_at(now);
+        self.balance.cpus[cpu.index()].cpu_load.update_idle(0, jiffies);
     }
 
     /// `cpu` begins to balance a level: what it has left for fair tasks is computed anew, if that is done in such a try.
@@ -281,13 +304,9 @@ impl Scheduler {
     /// A pass over the queue of `cpu` has come to `task`: those before it were looked at, and stand in front of the others
     /// from now on.
     pub fn pass_over_until(&mut self, cpu: Cpu, task: TaskId) {
-        let mut list = self.rqs[cpu.index()].cfs_tasks;
+        let list = self.rqs[cpu.index()].cfs_tasks;
         let left = list.oldest_first(&self.tasks).take_while(|&other| other != task).collect::<Vec<_>>();
-        for task in left {
-            list.remove(&mut self.tasks, task);
-            list.push_newest(&mut self.tasks, task);
-        }
-        self.rqs[cpu.index()].cfs_tasks = list;
+        self.pass_over(cpu, &left);
     }
 
     /// The stopper of `source` has been asked to push a task to that CPU, or is done.
@@ -364,6 +383,7 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::balance::detach::NR_MIGRATE;
     use crate::testbed::{Bed, MS};
 
     /// Four CPUs under one cache, of which CPU 1 runs three tasks and CPU 0 one, a second after the start.
@@ -508,5 +528,65 @@ mod tests {
         assert_eq!(bed.scheduler.nr_idle_scan(Cpu(0)), Some(4), "as after the start");
         follow(&mut bed, CpuIdleType::NotIdle, None, false);
         assert_eq!(bed.scheduler.nr_idle_scan(Cpu(0)), Some(0));
+    }
+
+    /// CPU 1's tasks, from the one that balancing comes to first.
+    fn listed(bed: &Bed) -> Vec<u32> {
+        let list = bed.scheduler.rqs[1].cfs_tasks;
+        list.oldest_first(&bed.scheduler.tasks).map(|task| task.0).collect()
+    }
+
+    #[test]
+    fn a_pass_has_looked_at_tasks_up_to_the_one_that_it_takes() {
+        let mut bed = machine("v6.1");
+        let before = listed(&bed);
+        let (first, last) = (TaskId(before[0]), TaskId(before[2]));
+        bed.scheduler.pass_over(Cpu(1), &[first, bed.scheduler.idle_task(Cpu(1))]);
+        assert_eq!(listed(&bed), [before[1], before[2], before[0]], "who is not there stays away");
+        bed.scheduler.pass_over_until(Cpu(1), last);
+        assert_eq!(listed(&bed), [before[2], before[0], before[1]]);
+    }
+
+    #[test]
+    fn tasks_that_a_pass_could_not_take_stand_in_front_of_the_others() {
+        let mut bed = Bed::new("v5.10", 2, 1);
+        for _ in 0..40 {
+            bed.spawn_with(0, 1, Policy::Normal, std::iter::once(Cpu(1)).collect());
+        }
+        bed.pass(1_000 * MS);
+        bed.at(0);
+        let finds = bed.scheduler.clone();
+        let decision = finds.decide_balance(Cpu(0), 0, CpuIdleType::Idle);
+        assert_eq!((decision.moved(), decision.looked()), (0, NR_MIGRATE));
+        let mut tasks = listed(&bed);
+        bed.scheduler.remember_as_moved(&decision, 1);
+        assert_eq!(listed(&bed), tasks, "a pass that has taken something reports where it came to");
+        bed.scheduler.remember_as_moved(&decision, 0);
+        tasks.rotate_left(NR_MIGRATE as usize);
+        assert_eq!(listed(&bed), tasks);
+    }
+
+    #[test]
+    fn loads_of_the_past_follow_ticks_and_fade_where_none_come() {
+        let mut bed = machine("v4.18");
+        assert!(bed.scheduler.goes_by_past_loads());
+        assert!(!machine("v4.20").scheduler.goes_by_past_loads());
+        let past = |bed: &Bed| bed.scheduler.balance.cpus[1].cpu_load.cpu_load;
+        let tick = |bed: &mut Bed| {
+            bed.pass(MS);
+            bed.at(1);
+            let finds = bed.scheduler.clone();
+            bed.scheduler.follow_past_loads(&finds, Cpu(1));
+            finds.balanced_load(Cpu(1))
+        };
+        let load = (0..100).map(|_| tick(&mut bed)).last().unwrap_or_default();
+        assert!(
+            load > 0 && past(&bed).iter().all(|&past| past.abs_diff(load) <= load / 50),
+            "{load} {:?}",
+            past(&bed)
+        );
+        let now = bed.scheduler.trace.now;
+        bed.scheduler.fade_past_loads(Cpu(1), Ns(now.0 + 1_000 * MS));
+        assert!(past(&bed).iter().all(|&past| past < load), "{:?}", past(&bed));
     }
 }

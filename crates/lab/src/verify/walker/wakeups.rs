@@ -214,6 +214,7 @@ impl Walker {
 
     /// The same up to a certain one.
     fn attach_until(&mut self, record: &Record, by: Cpu, last: Option<Pid>) {
+        self.end_pass(by);
         let detached = &self.cpus[by.index()].detached;
         let from = match last {
             Some(last) => detached.iter().position(|(pid, _)| *pid == last).unwrap_or(detached.len()),

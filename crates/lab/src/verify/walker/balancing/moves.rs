@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use fairlab_event::Cpu;
-use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType};
+use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType, Pull, PullEnd};
 use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{Scheduler, TaskId};
 
@@ -24,25 +24,52 @@ const FAILURES_MAX: u32 = 10;
 pub(super) struct Batch {
     source: Cpu,
     dest: Cpu,
-    /// Those that the model takes, in order, and how many the kernel has taken.
-    model: Vec<TaskId>,
-    taken: usize,
+    /// What the model takes, and what the kernel has taken.
+    model: Taking,
+    taken: Vec<TaskId>,
     /// The same if so many tries had failed before, where that is not shown, or if so much was to be moved as in another state
     /// that it could find.
-    otherwise: Vec<Vec<TaskId>>,
+    otherwise: Vec<Taking>,
     /// The tasks that may move are asked for their load.
     by_load: bool,
     why_not: Option<&'static str>,
 }
 
 impl Batch {
-    fn new(source: Cpu, dest: Cpu, model: Vec<TaskId>) -> Batch {
-        Batch { source, dest, model, taken: 0, otherwise: Vec::new(), by_load: false, why_not: None }
+    fn new(source: Cpu, dest: Cpu, model: Taking) -> Batch {
+        let (taken, otherwise) = (Vec::new(), Vec::new());
+        Batch { source, dest, model, taken, otherwise, by_load: false, why_not: None }
     }
 
     /// Whether `task` is the next one in one of these cases.
     fn admits(&self, task: TaskId) -> bool {
-        self.otherwise.iter().any(|tasks| tasks.get(self.taken) == Some(&task))
+        self.otherwise.iter().any(|tasks| tasks.moved.get(self.taken.len()) == Some(&task))
+    }
+
+    /// Which tasks the pass has looked at after the last one that it took. One that never has enough looks at as many tasks
+    /// whatever it takes.
+    fn left_at_last(&self) -> &[TaskId] {
+        let mut cases = std::iter::once(&self.model).chain(&self.otherwise);
+        let case = cases.find(|case| !case.has_enough || case.moved == self.taken);
+        let looks = case.map_or(&[][..], |case| &case.looks);
+        let last = looks.iter().position(|task| self.taken.last() == Some(task));
+        last.map_or(&[], |last| &looks[last + 1..])
+    }
+}
+
+/// A pass: which tasks it takes, and which it looks at, in order.
+#[derive(Clone, Debug, Default)]
+struct Taking {
+    moved: Vec<TaskId>,
+    looks: Vec<TaskId>,
+    has_enough: bool,
+}
+
+impl From<Pull> for Taking {
+    fn from(pull: Pull) -> Taking {
+        let looks = pull.looks.iter().map(|look| look.task).collect();
+        let has_enough = matches!(pull.end, PullEnd::Enough | PullEnd::OneForNewidle);
+        Taking { moved: pull.moved().collect(), looks, has_enough }
     }
 }
 
@@ -93,9 +120,16 @@ impl Walker {
         }
         self.note_move(task, dest);
         self.sched.note_moved(dest, source);
-        batch.taken += 1;
+        batch.taken.push(task);
         self.cpus[here].balancing.batch = Some(batch);
         self.sched.pass_over_until(source, task);
+    }
+
+    /// Code on `cpu` has come to the end of a pass: what it has looked at last stays where it is.
+    pub(in super::super) fn end_pass(&mut self, cpu: Cpu) {
+        if let Some(batch) = self.cpus[cpu.index()].balancing.batch.take() {
+            self.sched.pass_over(batch.source, batch.left_at_last());
+        }
     }
 
     /// A CPU takes work for want of its own: its task has left the queue, even if nothing was charged for that, and so have
@@ -199,7 +233,7 @@ impl Walker {
         let common = self.sched.domains().domains_of(cpu).iter().position(|sd| sd.span.contains(source));
         let Some(common) = common else {
             let why_not = Some("no domain has both CPUs");
-            return Batch { why_not, ..Batch::new(source, dest, Vec::new()) };
+            return Batch { why_not, ..Batch::new(source, dest, Taking::default()) };
         };
         let why_not = self.cannot_balance(record, cpu, common);
         let looked_at = shown.map(|shown| shown.level).or(by_chance);
@@ -252,13 +286,13 @@ impl Walker {
         let likely = found.likely_that(|decision| decision.source == Some(source)).and_then(measure);
         let likely = likely.or(measures.first().copied());
         let imbalance = shown.flatten().or(likely).unwrap_or_else(|| pass.measure(&finds));
-        let model = pass.pull(&finds, imbalance);
+        let model = Taking::from(pass.pull(&finds, imbalance));
         let mut otherwise = Vec::new();
         if shown.is_none() {
-            otherwise.extend(measures.into_iter().map(|measure| pass.pull(&finds, measure)));
+            otherwise.extend(measures.into_iter().map(|measure| Taking::from(pass.pull(&finds, measure))));
             for failures in 1..=FAILURES_MAX {
                 finds.force_balance_failures(dest, pass.level, failures);
-                otherwise.push(pass.pull(&finds, imbalance));
+                otherwise.push(Taking::from(pass.pull(&finds, imbalance)));
             }
         }
         let why_not = why_not.or(self.hides_task(imbalance.migration));
@@ -271,21 +305,22 @@ impl Walker {
             self.sched.force_push_failures(source, dest);
         }
         let finds = self.as_balancing_finds(record.time, mode_of(record), source);
-        let model = finds.decide_push_to(source, dest).into_iter().collect();
+        let moved = finds.decide_push_to(source, dest).into_iter().collect();
+        let model = Taking { moved, ..Taking::default() };
         let why_not = (!self.cpus[source.index()].queue_known).then_some("queue not known");
         Batch { why_not, ..Batch::new(source, dest, model) }
     }
 
     /// Compares which task is taken, given the queue.
     fn judge_taken(&mut self, record: &Record, occasion: Occasion, task: TaskId, batch: &Batch) {
-        let model = batch.model.get(batch.taken).copied();
+        let model = batch.model.moved.get(batch.taken.len()).copied();
         let verdict = match (batch.why_not, model) {
             (Some(why), _) => Verdict::NotJudged(why),
             (None, Some(model)) if self.doubts_move(model, batch.dest) => Verdict::NotJudged(AFFINITY_HIDDEN),
             (None, Some(model)) if model == task => Verdict::Hit,
             _ if batch.admits(task) => Verdict::Admissible,
             (None, Some(_)) => Verdict::Miss("another task"),
-            (None, None) if batch.taken > 0 => Verdict::Miss("enough was taken"),
+            (None, None) if !batch.taken.is_empty() => Verdict::Miss("enough was taken"),
             (None, None) => Verdict::Miss("none"),
         };
         let queue = self.root_queue(batch.source);
@@ -314,7 +349,7 @@ impl Pass {
         if decision.group.is_some() { decision.imbalance } else { ONE }
     }
 
-    fn pull(self, finds: &Scheduler, imbalance: Imbalance) -> Vec<TaskId> {
-        finds.decide_pull(self.dest, self.level, self.idle, self.source, imbalance).moved().collect()
+    fn pull(self, finds: &Scheduler, imbalance: Imbalance) -> Pull {
+        finds.decide_pull(self.dest, self.level, self.idle, self.source, imbalance)
     }
 }
