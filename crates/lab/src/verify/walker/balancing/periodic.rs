@@ -55,6 +55,10 @@ impl Walker {
         let idles = self.sched.idles(cpu);
         let info = &mut self.cpus[cpu.index()];
         (info.tick_comes, info.idled_at_tick) = (false, Some(idles));
+        if self.sched.goes_by_past_loads() {
+            let finds = self.as_balancing_finds(record.time, mode_of(record), cpu);
+            self.sched.follow_past_loads(&finds, cpu);
+        }
         if !self.softirqs_traced {
             self.follow_periodic(record, cpu, false);
         }
@@ -78,6 +82,9 @@ impl Walker {
         }
         for cpu in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
             if self.runs_idle(cpu) {
+                if cpu != here && self.sched.goes_by_past_loads() {
+                    self.sched.fade_past_loads(cpu, record.time);
+                }
                 self.follow_periodic(record, cpu, false);
             }
         }
