@@ -129,11 +129,9 @@ fn a_made_trace_agrees_with_its_own_kernel() {
         assert_eq!(agreement.state_set_right, 0, "{workload} on {own}");
         for kind in Kind::ALL {
             let (of, misses) = missed(&agreement, kind);
-            // Loads are compared as they are to the ns, and a trace shows when they were computed only at accounting. Who
-            // balances by load and moves nothing has asked what queues count, which stays for the jiffy, and shows nowhere;
-            // nor does what a CPU finds on others while it balances.
+            // How far a search goes hangs on what shows nowhere, nor does what a CPU finds on others while it balances.
             let excused = match kind {
-                Kind::WakeupCpu => of / 300,
+                Kind::WakeupCpu if own == "v6.1" => of / 1000,
                 Kind::Balance => of / 10,
                 _ => 0,
             };

@@ -98,9 +98,6 @@ impl Scheduler {
         self.exit_signals(task);
         self.autogroup_exit_task(task);
         self.begin_schedule(cpu, TaskState::DEAD);
-        if self.tasks[task.index()].policy.is_fair() {
-            self.remove_entity_load_avg(task);
-        }
         self.tasks[task.index()].on_rq = OnRq::Dead;
     }
 

@@ -130,7 +130,18 @@ impl Scheduler {
         self.tasks[next.index()].in_iowait = false;
         self.rqs[cpu.index()].curr = next;
         self.note_idle(cpu);
+        self.finish_task_switch(prev);
         true
+    }
+
+    /// An ended task counts until its CPU runs another: what that looked for before has found its load.
+    ///
+    /// Kernel: `finish_task_switch()`, kernel/sched/core.c; `task_dead_fair()`, kernel/sched/fair.c.
+    fn finish_task_switch(&mut self, prev: TaskId) {
+        let prev_task = &self.tasks[prev.index()];
+        if prev_task.on_rq == OnRq::Dead && prev_task.policy.is_fair() {
+            self.remove_entity_load_avg(prev);
+        }
     }
 
     /// The periodic tick of `cpu`: accounts, and takes the CPU away where the rules say so.
@@ -315,7 +326,7 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use fairlab_event::{Cpu, Ns};
+    use fairlab_event::{Cpu, Ns, TaskState};
 
     use crate::testbed::{Bed, MS};
 
@@ -341,6 +352,23 @@ mod tests {
         bed.scheduler.account(Cpu(0));
         let gained = |at: usize, task| bed.scheduler.sum_exec_runtime(task).since(before[at]).0 / 1000;
         (gained(1, runner), 150 - gained(0, sleeper))
+    }
+
+    #[test]
+    fn an_ended_task_counts_until_its_cpu_runs_another() {
+        let mut bed = Bed::new("v6.1", 1, 1);
+        let ends = bed.spawn(0, 0);
+        bed.schedule(0);
+        bed.pass(10 * MS);
+        bed.at(0);
+        bed.scheduler.exit(Cpu(0));
+        let removed = |bed: &Bed| bed.scheduler.cfs(bed.scheduler.rqs[0].cfs).tracked.removed;
+        assert_eq!(removed(&bed).nr, 0, "who looks for work now finds its load");
+        let idle = bed.scheduler.idle_task(Cpu(0));
+        bed.scheduler.context_switch(Cpu(0), idle, TaskState::DEAD);
+        let load = bed.entity(ends).avg.load_avg;
+        assert!(load > 0);
+        assert_eq!((removed(&bed).nr, removed(&bed).load_avg), (1, load));
     }
 
     #[test]
