@@ -156,6 +156,21 @@ fn a_made_trace_agrees_with_its_own_kernel() {
     assert_judged(&judged, &least);
 }
 
+/// A CPU that is about to idle takes tasks on that sleep on their queues, and lets them go when it would pick them: its own task, which
+/// has left before, is charged for either.
+#[test]
+fn sleepers_that_are_pulled_leave_where_they_arrive() {
+    let path = std::env::temp_dir().join(format!("fairlab-{}-made-pulled", std::process::id()));
+    let made = make(&path, "v6.12", WORKLOADS[0], Ns::from_ms(400));
+    let agreement = agreement(&made, "v6.12");
+    std::fs::remove_dir_all(&path).expect("removed");
+    let least = [(Kind::Pick, 1000), (Kind::WakeupPreempt, 1000), (Kind::DelayedDequeue, 2000)];
+    assert_no_miss(&agreement, &least);
+    // Where two leave in one pick, what is left of their queue's time may be the other's.
+    let (of, misses) = missed(&agreement, Kind::Placement);
+    assert!(of >= 2000 && misses <= of / 500, "{misses} of {of} placements: {:#?}", agreement.misses);
+}
+
 /// Four CPUs of an emulator, where code takes long: what happens between two events of a CPU is seen by others.
 fn on_four(kernel: &str, workload: &[&str], duration: Ns, probes: bool) -> Agreement {
     let label = format!("fairlab-{}-four-{}-{kernel}-{probes}", std::process::id(), workload[0]);

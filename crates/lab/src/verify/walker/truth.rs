@@ -525,18 +525,36 @@ impl Walker {
         if info.dequeuing == Some(pid) || info.falling_asleep == Some(pid) {
             return true;
         }
-        let mut pulled = false;
+        !self.is_charged_again(cpu, &switch, None)
+    }
+
+    /// Whether the task that leaves `cpu` with this switch is charged before it, for another reason than tasks that are pulled there:
+    /// queueing what a pass takes charges it once, and so does each of them that sleeps and leaves when it would be picked. `pulled` is on
+    /// its way now.
+    pub(super) fn is_charged_again(&self, cpu: Cpu, switch: &Switch, pulled: Option<Pid>) -> bool {
+        let mut arriving = pulled.is_some();
+        let mut pulled = Vec::from_iter(pulled);
+        let mut charges = 0;
         for later in self.window.on_cpu(cpu) {
-            match &later.what {
-                What::Switch(_) => return true,
-                What::Migrate { dest, .. } if *dest == cpu => pulled = true,
-                // The first one after a pull is that of queueing what was pulled.
-                What::Runtime { pid: accounted, .. } if *accounted == pid && std::mem::take(&mut pulled) => {}
-                What::Runtime { pid: accounted, .. } if *accounted == pid => return false,
+            match later.what {
+                What::Switch(_) => break,
+                What::Migrate { pid, dest, .. } if dest == cpu => {
+                    arriving = true;
+                    pulled.push(pid);
+                }
+                What::Runtime { pid, .. } if pid == switch.prev_pid => {
+                    charges += usize::from(!std::mem::take(&mut arriving));
+                }
+                What::WaitEnds(pid, _) if pulled.contains(&pid) && pid != switch.next_pid => {
+                    charges = charges.saturating_sub(1);
+                }
                 _ => {}
             }
+            if charges > pulled.len() {
+                return true;
+            }
         }
-        true
+        charges > 0
     }
 
     /// Whether code on `cpu` queues a woken task next, of a wakeup that began here or elsewhere (the wake list).

@@ -186,29 +186,22 @@ impl Walker {
         if record.flags.in_softirq() {
             return Some(if dest == record.cpu { Occasion::Periodic } else { Occasion::Nohz });
         }
-        (dest == record.cpu && (info.blocked || self.leaves_after_pull(dest))).then_some(Occasion::Newidle)
+        (dest == record.cpu && (info.blocked || self.leaves_after_pull(record))).then_some(Occasion::Newidle)
     }
 
-    /// Whether the running task of `cpu`, whose charge has not shown that it leaves, does so with what is pulled now: nothing
-    /// else happens there before the switch, and whatever is pulled is queued with one charge at most. Code that moves a
-    /// task for another reason, and sleeps soon after, is charged once more for that.
-    fn leaves_after_pull(&self, cpu: Cpu) -> bool {
-        let leaves = self.next_switch(cpu).filter(|switch| self.blocks(switch));
-        let Some(leaving) = leaves.map(|switch| switch.prev_pid) else { return false };
-        let mut charges = 0;
-        for next in self.window.on_cpu(cpu) {
-            match &next.what {
-                What::Switch(_) => return true,
-                _ if in_interrupt(next) => return false,
-                What::Waking(_) | What::Wakeup(_) | What::Fork { .. } => return false,
-                What::Runtime { pid, .. } if *pid == leaving => charges += 1,
-                _ => {}
-            }
-            if charges > 1 {
-                return false;
-            }
-        }
-        false
+    /// Whether the running task of the CPU of a move, whose charge has not shown that it leaves, does so with what is pulled now: nothing
+    /// else happens there before the switch. Code that moves a task for another reason, and sleeps soon after, is charged
+    /// once more for that.
+    fn leaves_after_pull(&self, record: &Record) -> bool {
+        let What::Migrate { pid: pulled, .. } = record.what else { return false };
+        let leaves = self.next_switch(record.cpu).filter(|switch| self.blocks(switch));
+        let Some(switch) = leaves else { return false };
+        let mut before =
+            self.window.on_cpu(record.cpu).take_while(|next| !matches!(next.what, What::Switch(_)));
+        let alone = before.all(|next| {
+            !in_interrupt(next) && !matches!(next.what, What::Waking(_) | What::Wakeup(_) | What::Fork { .. })
+        });
+        alone && !self.is_charged_again(record.cpu, &switch, Some(pulled))
     }
 
     /// Compares from which queue the first task of a pass is taken. Returns what the model takes from the kernel's queue.
