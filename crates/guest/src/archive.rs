@@ -75,9 +75,27 @@ impl Archive {
     }
 }
 
-/// The files of an archive, by name, in its order; `None` if these bytes are none, or end early.
-pub fn files(bytes: &[u8]) -> Option<Vec<(String, &[u8])>> {
-    let mut files = Vec::new();
+/// A member of an archive that was read. Nothing about it has been checked but that it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// Its name: any bytes, which may lead anywhere.
+    pub name: &'a [u8],
+    /// Its kind and permissions (`st_mode`).
+    pub mode: usize,
+    /// Its content.
+    pub content: &'a [u8],
+}
+
+impl Member<'_> {
+    /// Whether it is a plain file, no link, folder or device.
+    pub fn is_file(&self) -> bool {
+        self.mode & 0o170_000 == 0o100_000
+    }
+}
+
+/// The members of an archive, in its order; `None` if these bytes are none, end early, or go on behind its end.
+pub fn members(bytes: &[u8]) -> Option<Vec<Member<'_>>> {
+    let mut members = Vec::new();
     let mut at = 0_usize;
     loop {
         let head = bytes.get(at..at.checked_add(HEAD_BYTES)?)?;
@@ -86,21 +104,20 @@ pub fn files(bytes: &[u8]) -> Option<Vec<(String, &[u8])>> {
         }
         let number = |index: usize| {
             let digits = std::str::from_utf8(&head[6 + index * 8..][..8]).ok()?;
+            // Of what from_str_radix() takes a sign is no digit.
+            let digits = Some(digits).filter(|digits| !digits.starts_with('+'))?;
             usize::from_str_radix(digits, 16).ok()
         };
         let (mode, length, name_length) = (number(1)?, number(6)?, number(11)?);
         at += HEAD_BYTES;
-        let name = bytes.get(at..at.checked_add(name_length.checked_sub(1)?)?)?;
-        let name = std::str::from_utf8(name).ok()?;
-        at = (at + name_length).next_multiple_of(4);
-        if name == LAST {
-            return Some(files);
-        }
+        let name = bytes.get(at..at.checked_add(name_length)?)?.strip_suffix(&[0])?;
+        at = (at + name_length).checked_next_multiple_of(4)?;
         let content = bytes.get(at..at.checked_add(length)?)?;
-        if mode & 0o170_000 == 0o100_000 {
-            files.push((name.to_string(), content));
+        at = (at + length).checked_next_multiple_of(4)?;
+        if name == LAST.as_bytes() {
+            return (length == 0 && at == bytes.len()).then_some(members);
         }
-        at = (at + length).next_multiple_of(4);
+        members.push(Member { name, mode, content });
     }
 }
 
@@ -118,19 +135,27 @@ mod tests {
     }
 
     #[test]
-    fn files_come_back() {
+    fn members_come_back() {
         let bytes = made();
-        let files = files(&bytes).expect("an archive");
-        assert_eq!(files, [("bin/odd".to_string(), &b"12345"[..]), ("empty".to_string(), &b""[..])]);
+        let members = members(&bytes).expect("an archive");
+        let listed = members.iter().map(|member| (member.name, member.is_file(), member.content));
+        let expected: [(&[u8], bool, &[u8]); 4] = [
+            (b"bin", false, b""),
+            (b"bin/odd", true, b"12345"),
+            (b"init", false, b"bin/odd"),
+            (b"empty", true, b""),
+        ];
+        assert_eq!(listed.collect::<Vec<_>>(), expected);
         assert_eq!(bytes, made());
     }
 
     #[test]
-    fn what_is_cut_is_no_archive() {
+    fn what_is_cut_or_goes_on_is_no_archive() {
         let bytes = made();
-        for length in 0..bytes.len() - 4 {
-            assert_eq!(files(&bytes[..length]), None, "cut to {length}");
+        for length in 0..bytes.len() {
+            assert_eq!(members(&bytes[..length]), None, "cut to {length}");
         }
-        assert_eq!(files(&[0xff; 300]), None);
+        assert_eq!(members(&[&bytes[..], b"more"].concat()), None);
+        assert_eq!(members(&[0xff; 300]), None);
     }
 }

@@ -14,11 +14,11 @@ use rustix::mount::{MountFlags, mount};
 use rustix::process::setsid;
 use rustix::system::init_module;
 
-use crate::archive::{Archive, Kind};
 use crate::job::{
     ARCHIVE_AT, DONE, FAILED, JOB_FILE, Job, LENGTH_AT, MODULES_FOLDER, REFUSED, STAGE_AT, Stage,
 };
 use crate::mapping::Mapping;
+use crate::results::{Results, TRACE};
 use crate::settings::{Places, Refused, check_parameters, handed_on};
 use crate::snapshot::{CGROUPS, Snapshot};
 use crate::workload::{DURATION, REPORT, SEED};
@@ -39,7 +39,7 @@ pub fn program(name: &str, arguments: &[String]) -> i32 {
 pub fn run() -> ! {
     let mounted = mount_all();
     let mut shared = Shared::find();
-    let mut results = Archive::default();
+    let mut results = Results::default();
     let job = mounted.and_then(|()| read_job()).map_err(Ending::from);
     let done = job.and_then(|job| work(&job, &mut results, shared.as_mut().ok()));
     match (&mut shared, done) {
@@ -108,7 +108,7 @@ fn read_job() -> io::Result<Job> {
 }
 
 /// The job, from preparations to the texts of the results.
-fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> Result<(), Ending> {
+fn work(job: &Job, results: &mut Results, mut shared: Option<&mut Shared>) -> Result<(), Ending> {
     let mut reached = |stage: Stage| {
         if let Some(shared) = &mut shared {
             shared.reached(stage);
@@ -153,25 +153,25 @@ fn work(job: &Job, results: &mut Archive, mut shared: Option<&mut Shared>) -> Re
     reached(Stage::Results);
     let end = snapshot::take("end");
     tracing::end()?;
-    let mut add = |name: &str, content: &[u8]| results.add(name, Kind::File, content);
+    let mut add = |name: &str, content: &[u8]| results.add(name, content);
     for Snapshot(texts) in [start, end] {
         for (name, text) in texts {
-            add(&name, text.as_bytes());
+            add(&name, text.as_bytes())?;
         }
     }
-    add("pid", pid.to_string().as_bytes());
-    add("status", status.to_string().as_bytes());
-    add("hz", hz.map_or_else(String::new, |hz| hz.to_string()).as_bytes());
-    add("sched_info.txt", description.as_bytes());
-    add("events.txt", prepared.events.as_bytes());
-    add("probes.txt", prepared.probes.as_bytes());
-    add("kprobe_profile.txt", files::text(format!("{}/kprobe_profile", tracing::TRACING)).as_bytes());
-    add("trace-stats.txt", tracing::statistics().as_bytes());
-    add("workload.txt", &files::bytes(OUTPUT)?);
-    add("workload-errors.txt", &files::bytes(ERRORS)?);
+    add("pid", pid.to_string().as_bytes())?;
+    add("status", status.to_string().as_bytes())?;
+    add("hz", hz.map_or_else(String::new, |hz| hz.to_string()).as_bytes())?;
+    add("sched_info.txt", description.as_bytes())?;
+    add("events.txt", prepared.events.as_bytes())?;
+    add("probes.txt", prepared.probes.as_bytes())?;
+    add("kprobe_profile.txt", files::text(format!("{}/kprobe_profile", tracing::TRACING)).as_bytes())?;
+    add("trace-stats.txt", tracing::statistics().as_bytes())?;
+    add("workload.txt", &files::bytes(OUTPUT)?)?;
+    add("workload-errors.txt", &files::bytes(ERRORS)?)?;
     // Other programs leave none.
-    add("report.json", &files::bytes(REPORT).unwrap_or_default());
-    add("trace.txt", &files::bytes(format!("{}/trace", tracing::TRACING))?);
+    add("report.json", &files::bytes(REPORT).unwrap_or_default())?;
+    add(TRACE, &files::bytes(format!("{}/trace", tracing::TRACING))?)?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The first process of a booted kernel, and what it and its host agree on.
 //!
 //! A guest mounts what it needs, records the scheduler while a workload runs, and leaves everything in memory that it
-//! shares with its host. `job` and `archive` are the common language; the host uses nothing else of this.
+//! shares with its host. `job`, `archive` and `results` are the common language; the host uses nothing else of this.
 //!
 //! Must not know: how the host starts a machine, what becomes of a recording.
 
@@ -15,6 +15,7 @@ pub mod job;
 mod machine;
 mod mapping;
 mod probes;
+pub mod results;
 mod settings;
 mod slice;
 mod snapshot;

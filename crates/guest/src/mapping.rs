@@ -72,7 +72,8 @@ impl Mapping {
     }
 
     fn register(&self, at: usize) -> NonNull<u32> {
-        assert!(at.is_multiple_of(4) && at + 4 <= self.length, "no register at {at}");
+        let lies_within = at.checked_add(size_of::<u32>()).is_some_and(|end| end <= self.length);
+        assert!(at.is_multiple_of(align_of::<u32>()) && lies_within, "no register at {at}");
         // SAFETY: the offset was just checked to lie in the mapping, which begins at a page.
         unsafe { self.start.add(at).cast() }
     }
@@ -82,5 +83,28 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: these are the bytes that new() mapped, and nothing was borrowed from them.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    use super::*;
+
+    #[test]
+    fn nothing_beyond_the_mapping_is_touched() {
+        let file = File::from(memfd_create("mapping", MemfdFlags::CLOEXEC).expect("memory"));
+        file.set_len(4096).expect("a page");
+        let mut mapping = Mapping::new(&file, 0, 4096).expect("mapped");
+        mapping.store(4092, 7);
+        assert_eq!(mapping.load(4092), 7);
+        for at in [4093, 4096, 4098, usize::MAX - 3, usize::MAX - 1, usize::MAX] {
+            assert!(catch_unwind(|| mapping.load(at)).is_err(), "{at}");
+            assert!(catch_unwind(AssertUnwindSafe(|| mapping.store(at, 0))).is_err(), "{at}");
+            assert!(catch_unwind(AssertUnwindSafe(|| mapping.write(at, &[0; 8]))).is_err(), "{at}");
+        }
     }
 }

@@ -20,9 +20,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fairlab_event::{Digest, DigestSink, Ns, Pid, Sink, System};
-use fairlab_guest::archive;
 use fairlab_guest::job::Job;
 pub use fairlab_guest::job::Setting;
+use fairlab_guest::results::{self, TRACE};
 use fairlab_live::Report;
 use fairlab_sim::rng::Stream;
 use fairlab_trace::{ImportStats, ReadOptions};
@@ -50,9 +50,6 @@ const SETTLE_SPREAD_NS: u64 = 100_000_000;
 
 /// What is loaded into QEMU; empty where it was not made for this architecture.
 const LOCKSTEP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
-
-/// The trace's name in a recording's folder.
-const TRACE: &str = "trace.txt";
 
 /// How CPUs are emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,7 +218,7 @@ pub fn boot(
         meta: Value::Null,
         files,
     };
-    booted.files.0.push(("console.txt".to_string(), left.console.into_bytes()));
+    booted.files.0.push(("console.txt", left.console.into_bytes()));
     meta["release"] = json!(booted.release);
     meta["status"] = json!(booted.status);
     booted.meta = meta;
@@ -229,18 +226,18 @@ pub fn boot(
     Ok(Some(booted))
 }
 
-/// What a guest left, by name.
+/// What a guest left, by name. Each name is one of ours, never the guest's own.
 #[derive(Clone, Debug)]
-struct Files(Vec<(String, Vec<u8>)>);
+struct Files(Vec<(&'static str, Vec<u8>)>);
 
 impl Files {
     fn unpack(bytes: &[u8]) -> Result<Files, LabError> {
-        let listed = archive::files(bytes).ok_or_else(|| broken("they are no archive"))?;
+        let listed = results::unpack(bytes).map_err(|problem| broken(&problem))?;
         Ok(Files(listed.into_iter().map(|(name, content)| (name, content.to_vec())).collect()))
     }
 
     fn get(&self, name: &str) -> Option<&[u8]> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, content)| content.as_slice())
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, content)| content.as_slice())
     }
 
     fn text(&self, name: &str) -> Result<String, LabError> {
@@ -251,7 +248,7 @@ impl Files {
     /// The text of a file that is not kept.
     fn take(&mut self, name: &str) -> Result<String, LabError> {
         let text = self.text(name)?;
-        self.0.retain(|(known, _)| known != name);
+        self.0.retain(|(known, _)| *known != name);
         Ok(text)
     }
 }
@@ -348,7 +345,7 @@ impl Booted {
     pub fn write(&self, folder: &RunFolder) -> Result<(), LabError> {
         for (name, content) in &self.files.0 {
             // What is long is packed.
-            if name == TRACE || name.starts_with("tasks-sched-") {
+            if *name == TRACE || name.starts_with("tasks-sched-") {
                 let packed = zstd::encode_all(content.as_slice(), 9)
                     .map_err(|error| LabError::new(format!("cannot pack {name}: {error}"), "try again"))?;
                 folder.bytes(&format!("{name}.zst"), &packed)?;
