@@ -73,6 +73,10 @@ impl Sink for Census {
     fn event(&mut self, event: &Event<'_>) {
         match slot(&event.kind) {
             Some(slot) => self.known[slot] += 1,
+            // Text under a known name is an event that could not be read: nothing can be made of it.
+            None if KNOWN.contains(&event.kind.name()) => {
+                self.count_other(&format!("{}, unreadable", event.kind.name()));
+            }
             None => self.count_other(event.kind.name()),
         }
     }
@@ -136,6 +140,16 @@ mod tests {
         }
         assert_eq!(census.by_count()[0], ("irq_handler_entry", 2));
         assert_eq!((census.total(), census.by_count().len(), census.count("absent")), (5, 4, 0));
+    }
+
+    #[test]
+    fn an_event_that_could_not_be_read_does_not_count_as_its_kind() {
+        let mut census = Census::default();
+        count(&mut census, EventKind::Other { name: "sched_switch", fields: Fields::new("?") });
+        assert_eq!(
+            (census.count("sched_switch"), census.by_count()[0]),
+            (0, ("sched_switch, unreadable", 1))
+        );
     }
 
     #[test]

@@ -157,6 +157,9 @@ pub struct ConvertArgs {
     /// Only this trace instance of a trace.dat: "top", or its name; all are merged otherwise.
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
+    /// Answer though more than one per cent of the events of a kind cannot be read; standard error says which.
+    #[arg(long)]
+    pub allow_unreadable: bool,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -374,6 +377,9 @@ pub struct VerifyArgs {
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     #[arg(long, value_name = "HZ")]
     pub clock_hz: Option<u64>,
+    /// Answer though more than one per cent of the events of a kind cannot be read; standard error says which.
+    #[arg(long)]
+    pub allow_unreadable: bool,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

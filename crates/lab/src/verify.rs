@@ -52,13 +52,20 @@ pub struct VerifyOptions {
     pub misses: usize,
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     pub clock_hz: Option<u64>,
+    /// Walk on where too many of the scheduler's events cannot be read.
+    pub allow_unreadable: bool,
     /// Is told how much of the trace has been read.
     pub read: BytesRead,
 }
 
 impl VerifyOptions {
     fn for_reader(&self) -> ReadOptions {
-        ReadOptions { clock_hz: self.clock_hz, read: self.read.clone(), ..ReadOptions::default() }
+        ReadOptions {
+            clock_hz: self.clock_hz,
+            allow_unreadable: self.allow_unreadable,
+            read: self.read.clone(),
+            ..ReadOptions::default()
+        }
     }
 }
 
@@ -271,11 +278,7 @@ fn machine(recording: &Recording, options: &VerifyOptions) -> Result<(Topology, 
 }
 
 fn unreadable(trace: &Path, error: &ImportError) -> LabError {
-    let hint = match error {
-        ImportError::Io(_) => "check the path",
-        _ => "give a trace: perf.data, trace.dat or ftrace text",
-    };
-    LabError::new(format!("{}: {error}", trace.display()), hint)
+    LabError::new(format!("{}: {error}", trace.display()), error.hint())
 }
 
 fn contradicts(trace: &Path, contradiction: &str, assertion: &str) -> LabError {

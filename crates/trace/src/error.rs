@@ -13,6 +13,8 @@ pub enum ImportError {
     NotATrace(String),
     /// The format is known, this variant of it is not supported; the text says which and what to do.
     Unsupported(String),
+    /// Too many of the scheduler's events cannot be read for any answer; the text says how many and shows the first.
+    Unreadable(String),
     /// The trace has not the instance that was asked for; the text says which it has.
     NoSuchInstance(String),
 }
@@ -23,7 +25,25 @@ impl fmt::Display for ImportError {
             ImportError::Io(error) => error.fmt(f),
             ImportError::NotATrace(fact)
             | ImportError::Unsupported(fact)
+            | ImportError::Unreadable(fact)
             | ImportError::NoSuchInstance(fact) => f.write_str(fact),
+        }
+    }
+}
+
+impl ImportError {
+    /// What the user may do about it: the other half of the sentence.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            ImportError::Io(_) => "check the path",
+            ImportError::NoSuchInstance(_) => "leave --instance out, or give one that is there",
+            ImportError::Unreadable(_) => {
+                "print the trace without options that change its lines, or answer without these events by \
+                 --allow-unreadable"
+            }
+            ImportError::Unsupported(_) | ImportError::NotATrace(_) => {
+                "give a trace: perf.data, trace.dat or ftrace text"
+            }
         }
     }
 }

@@ -14,7 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fairlab_event::Sink;
 
-use crate::{ImportError, ImportStats, Trouble, ftrace_text, perfdata, ringbuffer, shifted_states, tracedat};
+use crate::{
+    ImportError, ImportStats, Trouble, ftrace_text, perfdata, ringbuffer, shifted_states, tracedat,
+    unreadable,
+};
 
 /// What the user may tell a reader about a trace.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +26,8 @@ pub struct ReadOptions {
     pub clock_hz: Option<u64>,
     /// Read only this trace instance of a trace.dat: its name, or "top" for the one without; all of them if not given.
     pub instance: Option<String>,
+    /// Read on where too many of the scheduler's events cannot be read; the account tells which.
+    pub allow_unreadable: bool,
     /// Is told how much of the file has been read.
     pub read: BytesRead,
 }
@@ -102,13 +107,15 @@ const UNSUPPORTED: &[(&[u8], &str)] = &[
 /// is read as what `perf record --threads` makes, or as a copy of tracefs with each CPU's raw pages.
 ///
 /// # Errors
-/// The file cannot be opened or read, or holds no trace.
+/// The file cannot be opened or read, holds no trace, or too many of the scheduler's events in it cannot be read.
 pub fn read_path(
     path: &Path,
     options: &ReadOptions,
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
-    shifted_states::mended(sink, |sink| read_path_as_it_is(path, options, sink))
+    unreadable::refused(sink, options.allow_unreadable, |sink| {
+        shifted_states::mended(sink, |sink| read_path_as_it_is(path, options, sink))
+    })
 }
 
 fn read_path_as_it_is(
@@ -148,13 +155,15 @@ fn read_path_as_it_is(
 /// Reads a trace from `source`, decompressing it when its first bytes say zstd, gzip or xz.
 ///
 /// # Errors
-/// `source` fails, or holds no trace.
+/// `source` fails, holds no trace, or too many of the scheduler's events in it cannot be read.
 pub fn read(
     source: Box<dyn Read + '_>,
     options: &ReadOptions,
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
-    shifted_states::mended(sink, |sink| read_as_it_is(source, options, sink))
+    unreadable::refused(sink, options.allow_unreadable, |sink| {
+        shifted_states::mended(sink, |sink| read_as_it_is(source, options, sink))
+    })
 }
 
 fn read_as_it_is(

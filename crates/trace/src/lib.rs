@@ -23,9 +23,11 @@ mod stats;
 mod store;
 pub mod tracedat;
 mod tracepoint;
+mod unreadable;
 
 pub use error::ImportError;
 pub use input::{BytesRead, Format, ReadOptions, read, read_path};
 pub use losses::{Loss, Losses};
 pub use output::{COMPRESSED, OutputFormat, TraceWriter};
 pub use stats::{ImportStats, Severity, Trouble, TroubleCount};
+pub use unreadable::Unreadable;

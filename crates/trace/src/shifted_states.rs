@@ -16,8 +16,8 @@ use crate::{ImportError, ImportStats, Trouble};
 const IDLING: [&[u8]; 2] = [b"kworker/", b"rcu_"];
 
 /// Reads a trace by `read` into `sink`, its states put right where the kernel printed them one bit too far.
-pub(crate) fn mended(
-    sink: &mut dyn Sink,
+pub(crate) fn mended<S: Sink>(
+    sink: &mut S,
     read: impl FnOnce(&mut dyn Sink) -> Result<ImportStats, ImportError>,
 ) -> Result<ImportStats, ImportError> {
     let mut mend = Mend { sink, events: 0, shifted: 0, first: 0 };
@@ -28,8 +28,8 @@ pub(crate) fn mended(
     Ok(stats)
 }
 
-struct Mend<'s> {
-    sink: &'s mut dyn Sink,
+struct Mend<'s, S> {
+    sink: &'s mut S,
     events: u64,
     /// How many switches were put right.
     shifted: u64,
@@ -37,7 +37,7 @@ struct Mend<'s> {
     first: u64,
 }
 
-impl Sink for Mend<'_> {
+impl<S: Sink> Sink for Mend<'_, S> {
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
         let EventKind::SchedSwitch(switch) = event.kind else { return self.sink.event(event) };

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Unreadable;
+
 /// How much a [`Trouble`] matters to the answers computed from the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -130,6 +132,7 @@ pub struct ImportStats {
     /// The trace instances that were read, where the trace has more than one; the first, which has no name, is "top".
     pub instances: Vec<String>,
     troubles: Vec<TroubleCount>,
+    pub(crate) unreadable: Vec<Unreadable>,
 }
 
 impl ImportStats {

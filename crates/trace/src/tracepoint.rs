@@ -22,6 +22,7 @@ mod value;
 use fairlab_event::{EventKind, Flags, Pid};
 
 use crate::endian::Endian;
+use crate::{ImportStats, Trouble};
 use decoder::Decoder;
 use format::EventFormat;
 use printk::PrintkFormats;
@@ -41,6 +42,8 @@ pub(crate) struct Tracepoints {
     /// By id: the place in `decoders`, or `NO_DECODER`.
     by_id: Vec<u16>,
     printk: PrintkFormats,
+    /// Whether some format of a known event lacks what its type needs.
+    incomplete: bool,
 }
 
 const NO_DECODER: u16 = u16::MAX;
@@ -65,6 +68,7 @@ impl Tracepoints {
             decoders: Vec::new(),
             by_id: Vec::new(),
             printk: PrintkFormats::default(),
+            incomplete: false,
         }
     }
 
@@ -85,7 +89,9 @@ impl Tracepoints {
             self.by_id.resize(id + 1, NO_DECODER);
         }
         self.by_id[id] = index;
-        self.decoders.push(Decoder::new(&format));
+        let decoder = Decoder::new(&format);
+        self.incomplete |= decoder.is_incomplete();
+        self.decoders.push(decoder);
         true
     }
 
@@ -142,6 +148,37 @@ impl Tracepoints {
         decoder
             .decode(record, self.endian, scratch, &self.printk, |kind| take(common, kind))
             .ok_or(DecodeError::Malformed)
+    }
+
+    /// The trouble with `record`, whose handing on ended so. What lacks the fields of its type was handed on as text.
+    #[inline]
+    pub(crate) fn trouble_of(&self, ended: Result<(), DecodeError>, record: &[u8]) -> Result<(), Trouble> {
+        match ended {
+            Ok(()) if self.incomplete && self.of(record).is_some_and(Decoder::is_incomplete) => {
+                Err(Trouble::MalformedEvent)
+            }
+            Ok(()) => Ok(()),
+            Err(DecodeError::UnknownFormat) => Err(Trouble::UnknownEventFormat),
+            Err(DecodeError::Malformed) => Err(Trouble::MalformedEvent),
+        }
+    }
+
+    /// Counts `record`, which stands at `position` and met `trouble`, where it may be one of the events that are needed.
+    #[cold]
+    pub(crate) fn account(&self, trouble: Trouble, record: &[u8], position: u64, stats: &mut ImportStats) {
+        match trouble {
+            Trouble::UnknownEventFormat => stats.cannot_tell(position),
+            Trouble::MalformedEvent => match self.of(record) {
+                Some(decoder) => stats.cannot_read(decoder.name(), position, b""),
+                None => stats.cannot_tell(position),
+            },
+            _ => {}
+        }
+    }
+
+    /// What reads `record`.
+    fn of(&self, record: &[u8]) -> Option<&Decoder> {
+        self.decoder(self.id(record)?).ok()
     }
 
     #[inline]

@@ -24,8 +24,12 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
     }
     remove_on_interrupt(TraceFile::building(&args.output))?;
     let mut file = TraceFile::create(&args.output, args.to)?;
-    let options =
-        ReadOptions { clock_hz: args.clock_hz, instance: args.instance.clone(), ..ReadOptions::default() };
+    let options = ReadOptions {
+        clock_hz: args.clock_hz,
+        instance: args.instance.clone(),
+        allow_unreadable: args.allow_unreadable,
+        ..ReadOptions::default()
+    };
     let stats = trace::read(&args.input, &options, &mut file)?;
     let format = file.format().name();
     let losses = file.finish()?;

@@ -8,7 +8,7 @@ use clap::Args;
 use fairlab_analysis::MissingEvents;
 use fairlab_event::{Sink, System};
 use fairlab_lab::verify::trace_of;
-use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, read_path};
+use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, Unreadable, read_path};
 use serde_json::{Map, Value, json};
 
 use crate::args::Format;
@@ -28,6 +28,9 @@ pub struct TraceArgs {
     /// Only this trace instance of a trace.dat: "top", or its name; all are merged otherwise.
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
+    /// Answer though more than one per cent of the events of a kind cannot be read; standard error says which.
+    #[arg(long)]
+    pub allow_unreadable: bool,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -47,7 +50,12 @@ impl TraceArgs {
     }
 
     fn options(&self) -> ReadOptions {
-        ReadOptions { clock_hz: self.clock_hz, instance: self.instance.clone(), ..ReadOptions::default() }
+        ReadOptions {
+            clock_hz: self.clock_hz,
+            instance: self.instance.clone(),
+            allow_unreadable: self.allow_unreadable,
+            ..ReadOptions::default()
+        }
     }
 }
 
@@ -55,10 +63,10 @@ impl TraceArgs {
 pub fn read(file: &Path, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
     read_path(&trace_of(file), options, sink).map_err(|error| {
         let hint = match error {
-            ImportError::NoSuchInstance(_) => "leave --instance out, or give one that is there",
-            _ if file.is_dir() => "give a trace, a recording's folder, or a copy of tracefs",
-            ImportError::Io(_) => "check the path",
-            _ => "give a trace: perf.data, trace.dat or ftrace text",
+            ImportError::NotATrace(_) if file.is_dir() => {
+                "give a trace, a recording's folder, or a copy of tracefs"
+            }
+            _ => error.hint(),
         };
         CliError::bad(format!("{}: {error}", file.display()), hint)
     })
@@ -79,6 +87,9 @@ pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
     }
     for count in stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info) {
         eprintln!("fairlab: {file}: {count}");
+    }
+    for unreadable in stats.unreadable() {
+        eprintln!("fairlab: {file}: {unreadable}");
     }
     for notice in notices {
         eprintln!("fairlab: {file}: {notice}");
@@ -109,9 +120,14 @@ pub fn import_json(stats: &ImportStats, notices: &[String]) -> Value {
     let troubles = stats.troubles().iter().map(|count| {
         (count.trouble.name().to_string(), json!({ "count": count.count, "first_at": count.first_at }))
     });
+    let unreadable = stats.unreadable().iter().map(|kind| {
+        let Unreadable { event, count, read, first_at, first } = kind;
+        json!({ "event": event, "count": count, "read": read, "first_at": first_at, "first": first })
+    });
     json!({
         "events": stats.events,
         "instances": stats.instances,
+        "unreadable": unreadable.collect::<Vec<_>>(),
         "troubles": troubles.collect::<Map<_, _>>(),
         "notices": notices,
     })

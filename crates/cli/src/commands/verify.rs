@@ -18,8 +18,13 @@ use crate::progress::ReadingLine;
 
 pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     let machine = args.machine.as_deref().map(machines::find).transpose()?;
-    let options =
-        VerifyOptions { machine, misses: args.misses, clock_hz: args.clock_hz, ..VerifyOptions::default() };
+    let options = VerifyOptions {
+        machine,
+        misses: args.misses,
+        clock_hz: args.clock_hz,
+        allow_unreadable: args.allow_unreadable,
+        ..VerifyOptions::default()
+    };
     let kernel = match &args.kernel {
         Some(name) => KnownKernel { generation: asked_for(name)?, left_out: Vec::new() },
         None => watched("verify: looking for the kernel", args, &options, |options| {
@@ -33,6 +38,9 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
         agreement.import.troubles().iter().filter(|count| count.trouble.severity() > Severity::Warning)
     {
         eprintln!("fairlab: {shown}: {count}");
+    }
+    for unreadable in agreement.import.unreadable() {
+        eprintln!("fairlab: {shown}: {unreadable}");
     }
     for note in agreement.notes.iter().chain(&kernel.left_out) {
         eprintln!("fairlab: {shown}: {note}");

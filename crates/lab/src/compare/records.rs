@@ -214,7 +214,7 @@ pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<(Group, Coun
     let hint = "give a trace in a file";
     let read = |sink: &mut dyn Sink| {
         read_path(&trace_of(path), &ReadOptions::default(), sink)
-            .map_err(|error| LabError::new(format!("{}: {error}", path.display()), hint))
+            .map_err(|error| LabError::new(format!("{}: {error}", path.display()), error.hint()))
     };
     let mut extent = Extent { family: root.into_iter().collect(), ..Extent::default() };
     read(&mut extent)?;

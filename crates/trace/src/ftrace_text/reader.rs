@@ -140,11 +140,11 @@ impl Reader<'_> {
         if let Some(kind) = record::perf_record(name, cursor) {
             return self.emit_record(&prefix, kind);
         }
-        self.event(&prefix, body(name, cursor, ended), ended);
+        self.event(line, &prefix, body(name, cursor, ended), ended);
     }
 
     /// Hands on the event of a line, in whatever way its fields could be read.
-    fn event(&mut self, prefix: &Prefix, body: Body<'_>, ended: bool) {
+    fn event(&mut self, line: &[u8], prefix: &Prefix, body: Body<'_>, ended: bool) {
         match body {
             Body::Known(kind) => self.emit(prefix, kind),
             Body::Exec { filename, pid, old_pid } => {
@@ -162,6 +162,7 @@ impl Reader<'_> {
             Body::Other(name, fields) => self.emit_other(prefix, name, fields),
             Body::Malformed(name, fields) => {
                 self.stats.add(Trouble::MalformedEvent, 1, self.line_number);
+                self.stats.cannot_read(&text(name), self.line_number, line);
                 self.emit_other(prefix, name, fields);
             }
         }
@@ -251,6 +252,10 @@ impl Reader<'_> {
         // Behind a trace line, the beginning of one is what an unended line most likely is.
         if !ended && self.is_trace && self.last_trace_line + 1 == self.line_number {
             self.stats.add(Trouble::TruncatedFile, 1, self.line_number);
+        } else if let Some(name) = event_in(line, long_names) {
+            self.is_trace = true;
+            self.stats.cannot_read(name, self.line_number, line);
+            self.stats.add(Trouble::MalformedEvent, 1, self.line_number);
         } else {
             self.foreign(trimmed);
         }
@@ -315,6 +320,25 @@ impl Reader<'_> {
         Err(ImportError::NotATrace(fact))
     }
 }
+
+/// The event that a line of another layout holds: its name and fields stand there, who reported it, where or when does not.
+#[cold]
+fn event_in<'l>(line: &'l [u8], long_names: &'l Cell<u64>) -> Option<&'l str> {
+    memchr::memmem::find_iter(line, b"sched_").take(NAMES_TRIED_MAX).find_map(|start| {
+        let mut cursor = Cursor::new(line, long_names);
+        cursor.skip(start);
+        let name = cursor.identifier();
+        cursor.byte(b':')?;
+        match body(name, cursor, true) {
+            Body::Known(kind) => Some(kind.name()),
+            Body::Exec { .. } => std::str::from_utf8(name).ok(),
+            _ => None,
+        }
+    })
+}
+
+/// A line of prose may name many events; a trace line names one.
+const NAMES_TRIED_MAX: usize = 4;
 
 /// How much of a line an error message quotes.
 const QUOTED_CHARS: usize = 80;

@@ -10,7 +10,6 @@ use super::sample::Origin;
 use super::task_names::TaskNames;
 use super::window::RECORD_HEADER;
 use crate::endian::Endian;
-use crate::tracepoint::DecodeError;
 use crate::{ImportStats, Trouble};
 
 /// `PERF_RECORD_*` that say something about tasks or events.
@@ -102,7 +101,16 @@ impl<'a> Delivery<'a> {
         };
         if let Err(trouble) = delivered {
             self.stats.add(trouble, 1, position);
+            self.unreadable(trouble, body, position);
         }
+    }
+
+    /// Counts a sample that gave no event, where it may be one of the scheduler's.
+    #[cold]
+    fn unreadable(&mut self, trouble: Trouble, body: &[u8], position: u64) {
+        let Header { endian, layouts, tracepoints, .. } = self.header;
+        let raw = layouts.sample(body).and_then(|layout| layout.raw(body, *endian));
+        tracepoints.account(trouble, raw.unwrap_or_default(), position, self.stats);
     }
 
     /// What Fairlab's writer said of a record beside; nothing in files of others.
@@ -137,10 +145,7 @@ impl<'a> Delivery<'a> {
             sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
         });
         self.stats.events += u64::from(handed_on.is_ok());
-        handed_on.map_err(|error| match error {
-            DecodeError::UnknownFormat => Trouble::UnknownEventFormat,
-            DecodeError::Malformed => Trouble::MalformedEvent,
-        })
+        tracepoints.trouble_of(handed_on, raw)
     }
 
     /// The other kinds of records that make events.

@@ -11,7 +11,7 @@ use super::merge::{Receiver, merge};
 use super::stream::{Next, Stream};
 use super::tasks::{Task, Tasks};
 use crate::relay::{Outlet, relay};
-use crate::tracepoint::{Common, DecodeError, Tracepoints};
+use crate::tracepoint::{Common, Tracepoints};
 use crate::{ImportStats, Trouble};
 
 /// What is needed to make events of records.
@@ -118,6 +118,7 @@ impl<'a> Delivery<'a> {
             Next::Record => {
                 if let Err(trouble) = self.record(index, (cpu, instance), head.time, record) {
                     self.stats.add(trouble, 1, head.position);
+                    self.knowledge.tracepoints.account(trouble, record, head.position, self.stats);
                 }
             }
             Next::Lost(count) => self.lost(cpu, head, count),
@@ -162,10 +163,7 @@ impl<'a> Delivery<'a> {
             sink.event(&Event { time, cpu, context, kind });
         });
         self.stats.events += u64::from(handed_on.is_ok());
-        handed_on.map_err(|error| match error {
-            DecodeError::UnknownFormat => Trouble::UnknownEventFormat,
-            DecodeError::Malformed => Trouble::MalformedEvent,
-        })
+        tracepoints.trouble_of(handed_on, record)
     }
 
     #[cold]

@@ -10,6 +10,7 @@ use super::render::Renderer;
 use super::state_table::StateTable;
 use super::value::{Integer, Text};
 use crate::endian::Endian;
+use crate::unreadable::needed;
 
 /// Turns the records of one tracepoint into events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(super) struct Decoder {
     common_flags: Option<Integer>,
     common_preempt_count: Option<Integer>,
     kind: Kind,
+    /// It is one of the scheduler's that answers need, and its format lacks what its type needs.
+    incomplete: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,12 +113,25 @@ impl Decoder {
             "ftrace" => Kind::of_ftrace(format),
             _ => None,
         };
+        let incomplete = kind.is_none() && format.system == "sched" && needed(&format.name).is_some();
         Decoder {
+            incomplete,
             name: format.name.clone(),
             common_flags: integer("common_flags"),
             common_preempt_count: integer("common_preempt_count"),
             kind: kind.or_else(|| Kind::verbatim(format)).unwrap_or_else(|| Kind::rendered(format)),
         }
+    }
+
+    /// The event's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether its format lacks what the event's type needs, so that it is text only.
+    #[inline]
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.incomplete
     }
 
     /// The flag columns of a record.
