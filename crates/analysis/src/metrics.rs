@@ -57,6 +57,8 @@ pub struct Metrics {
     unconserved_ns: u128,
     /// Whose latencies, switches and migrations count; everybody's without.
     only: Option<BTreeSet<Pid>>,
+    /// Tasks of the background, of which nothing counts but that they keep a CPU busy.
+    background: BTreeSet<Pid>,
 }
 
 impl Metrics {
@@ -76,6 +78,7 @@ impl Metrics {
             idle_ns: 0,
             unconserved_ns: 0,
             only: None,
+            background: BTreeSet::new(),
         }
     }
 
@@ -85,8 +88,22 @@ impl Metrics {
         Metrics { only: Some(tasks), ..self }
     }
 
+    /// Takes these tasks for the background of what is measured: their latencies, waits and migrations do not count, nor
+    /// switches between them and idle tasks. CPUs are busy while they run.
+    #[must_use]
+    pub fn beside(self, background: BTreeSet<Pid>) -> Metrics {
+        Metrics { background, ..self }
+    }
+
     fn counts(&self, pid: Pid) -> bool {
-        self.only.as_ref().is_none_or(|tasks| tasks.contains(&pid))
+        self.only.as_ref().is_none_or(|tasks| tasks.contains(&pid)) && !self.background.contains(&pid)
+    }
+
+    /// Whether a task of the background takes turns with an idle one.
+    fn is_background(&self, switch: &Switch) -> bool {
+        let is_ours = |pid: Pid| self.background.contains(&pid);
+        (is_ours(switch.prev_pid) || is_ours(switch.next_pid))
+            && [switch.prev_pid, switch.next_pid].iter().all(|&pid| pid.is_idle() || is_ours(pid))
     }
 
     /// Every metric by name, counted up to `end`. Rates are per second of the trace's time, shares lie in 0…1.
@@ -142,6 +159,9 @@ impl Metrics {
     }
 
     fn becomes(&mut self, pid: Pid, doing: Doing) {
+        if self.background.contains(&pid) {
+            return;
+        }
         let before = std::mem::replace(&mut self.task(pid).doing, doing);
         if let Doing::Waiting(cpu) = before {
             self.change_cpu(cpu, |state| state.waiting -= 1);
@@ -173,7 +193,8 @@ impl Metrics {
     }
 
     fn switched(&mut self, switch: &Switch, cpu: Cpu, time: Ns) {
-        self.switches += u64::from(self.counts(switch.prev_pid) || self.counts(switch.next_pid));
+        let counts = self.counts(switch.prev_pid) || self.counts(switch.next_pid);
+        self.switches += u64::from(counts && !self.is_background(switch));
         if !switch.prev_pid.is_idle() {
             let stays = switch.prev_state.is_runnable();
             self.involuntary += u64::from(stays && self.counts(switch.prev_pid));
@@ -254,6 +275,28 @@ mod tests {
         assert_eq!(metric(&metrics, "switches_per_s"), 3_000.0);
         assert_eq!(metric(&metrics, "idle_share"), 0.5);
         assert!((metric(&metrics, "unconserved_share") - 0.4).abs() < 1e-9, "101 to 501 us of 1000");
+    }
+
+    #[test]
+    fn the_background_keeps_cpus_busy_and_counts_for_nothing_else() {
+        let mut metrics = Metrics::new(2, Ns::ZERO).beside([Pid(9)].into());
+        for event in [
+            switch(0, 0, 0, State::RUNNABLE, 7),
+            // It waits behind 7 beside an idle CPU, runs, and gives way.
+            wake(100, 9, 0, EventKind::SchedWaking),
+            wake(100, 9, 0, EventKind::SchedWakeup),
+            switch(200, 0, 7, State::RUNNABLE, 9),
+            switch(250, 0, 9, State::IDLE, 7),
+            switch(300, 1, 0, State::RUNNABLE, 9),
+            switch(400, 1, 9, State::IDLE, 0),
+        ] {
+            metrics.event(&event);
+        }
+        assert_eq!(metrics.wakeup_latency().total(), 0);
+        let counts = metrics.into_counts(Ns::from_us(1_000));
+        assert_eq!((counts.switches, counts.involuntary_switches, counts.migrations), (3, 1, 0));
+        // 7 waits from 200 to 250 us.
+        assert_eq!((counts.idle_ns, counts.unconserved_ns), (900_000, 50_000));
     }
 
     #[test]

@@ -98,6 +98,10 @@ pub struct SettingArgs {
     /// How long each run lasts, in virtual time; by default as long as the workload does, and 30s if that does not end.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Ns>,
+    /// Leaves nothing to chance: no phases, no jitter, nothing in the background. Runs then differ from seed to seed only by
+    /// what the workload itself draws.
+    #[arg(long)]
+    pub exact: bool,
     /// How many runs go on at once; by default one a CPU. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
@@ -462,6 +466,9 @@ pub struct ScenarioRunArgs {
     /// kernel.
     #[arg(long, conflicts_with_all = ["pages", "workload", "kernels"])]
     pub booted: bool,
+    /// Leaves nothing to chance.
+    #[arg(long, conflicts_with = "kernels")]
+    pub exact: bool,
     /// When to stop each of its runs, in virtual time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "workload")]
     pub duration: Option<Ns>,

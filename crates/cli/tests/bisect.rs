@@ -53,16 +53,12 @@ fn the_commit_that_cured_it_is_found() {
 /// The report on EEVDF and vhost: what streams between two guests falls with the commit that places by lag.
 #[test]
 fn the_placement_that_starves_kworkers_is_found() {
-    let report = "bisect uperf --vary 0 --run-ms 40 --duration 40ms --machine s390-lpar24 --runs 4 --metric throughput --format json";
+    let report = "bisect uperf --run-ms 40 --duration 40ms --machine s390-lpar24 --runs 40 --metric throughput --format json";
     let ends = ["--good", "e0c2ff903c32", "--bad", "76cae9dbe185"];
     let output = fairlab(&report.split(' ').chain(ends).collect::<Vec<_>>());
     let found = serde_json::from_slice::<Value>(&output.stdout).expect("JSON");
     assert_eq!(found["first_bad"]["commit"], "86bfbb7ce4f6", "{found:#}");
     assert_eq!(found["first_bad"]["release"], "v6.6");
-    assert!(
-        found["notices"].as_array().is_some_and(|notices| !notices.is_empty()),
-        "runs are alike: {found:#}"
-    );
 }
 
 #[test]

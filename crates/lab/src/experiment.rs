@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
@@ -83,15 +83,8 @@ pub struct Stopped(pub bool);
 impl Experiment {
     /// The runs of modelled kernels, kernel by kernel, each with every seed in turn.
     pub fn specs(&self) -> Vec<RunSpec> {
-        let spec = |kernel: &Generation, seed: u64| RunSpec {
-            kernel: kernel.clone(),
-            machine: self.machine.clone(),
-            workload: self.workload.clone(),
-            seed,
-            first_cpu: Cpu(0),
-            duration: self.duration,
-            trace: None,
-            probes: false,
+        let spec = |kernel: &Generation, seed: u64| {
+            RunSpec::new(kernel.clone(), self.machine.clone(), self.workload.clone(), seed, self.duration)
         };
         self.kernels
             .iter()

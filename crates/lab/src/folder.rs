@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use fairlab_kernel::Generation;
 use fairlab_kernel::generation::{Feature, Tunable};
 use fairlab_sim::Machine;
+use fairlab_sim::machine::Chance;
 use serde_json::{Value, json};
 
 use crate::merge::{COUNTS_FILE, Group, Merged};
@@ -195,6 +196,11 @@ fn kernel_spec(kernel: &Generation, machine: &Machine) -> Value {
     })
 }
 
+/// Every amount of chance, by its name.
+pub fn chance_spec(chance: &Chance) -> Value {
+    chance.table().into_iter().map(|source| (source.name.to_string(), json!(source.value))).collect()
+}
+
 fn machine_spec(machine: &Machine) -> Value {
     let place = |cpu| {
         let place = machine.topology.place(cpu);
@@ -206,7 +212,8 @@ fn machine_spec(machine: &Machine) -> Value {
         "hz": machine.hz,
         "high_res_timers": machine.high_res_timers,
         "nohz_idle": machine.nohz_idle,
-        "jitter_percent": machine.jitter_percent,
+        "exact": machine.chance.is_none(),
+        "chance": chance_spec(&machine.chance),
         "in_turn": machine.in_turn,
         "cpus_core_llc_node": machine.topology.cpus().map(place).collect::<Vec<_>>(),
         "costs": costs.collect::<serde_json::Map<_, _>>(),

@@ -37,7 +37,7 @@ pub use compare::{
 };
 pub use error::LabError;
 pub use experiment::{Experiment, Progress, RealKernel, Stopped, run_all};
-pub use folder::RunFolder;
+pub use folder::{RunFolder, chance_spec};
 pub use run::{Onlooker, RunResult, RunSpec, run, run_watched};
 pub use trace_file::TraceFile;
 pub use trials::{Setting, Trials};

@@ -10,7 +10,6 @@ use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Sink, System}
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::select::IdleMaskNote;
 use fairlab_kernel::{Generation, Scheduler};
-use fairlab_sim::rng::Stream;
 use fairlab_sim::{Engine, Machine};
 use serde::Serialize;
 
@@ -31,14 +30,28 @@ pub struct RunSpec {
     pub workload: Vec<String>,
     /// The root seed of all randomness.
     pub seed: u64,
-    /// The CPU on which the workload's first thread starts; CPU 0 where the machine has no such CPU.
-    pub first_cpu: Cpu,
+    /// The CPU on which the workload's first thread starts; without, and where the machine has no such CPU, the one that the
+    /// machine's chance gives.
+    pub first_cpu: Option<Cpu>,
     /// When to stop, in virtual time.
     pub duration: Ns,
     /// Where the trace goes, if it is wanted; the name's end tells the format.
     pub trace: Option<PathBuf>,
     /// Whether the trace holds what a kernel with the recorder's probes would print; the run itself stays the same.
     pub probes: bool,
+}
+
+impl RunSpec {
+    /// A run from the machine's own beginning, without a trace.
+    pub fn new(
+        kernel: Generation,
+        machine: Machine,
+        workload: Vec<String>,
+        seed: u64,
+        duration: Ns,
+    ) -> RunSpec {
+        RunSpec { kernel, machine, workload, seed, first_cpu: None, duration, trace: None, probes: false }
+    }
 }
 
 /// What came of a run.
@@ -178,13 +191,15 @@ pub fn run_watched(
     while engine.now() < begin {
         engine.run_until(begin, &mut ());
     }
-    let has_first = spec.machine.topology.cpus().any(|cpu| cpu == spec.first_cpu);
-    let number = engine.start_on(workload, if has_first { spec.first_cpu } else { Cpu(0) });
+    let number = engine.start_on(workload, first_cpu_of(spec));
     let beginning = Beginning::of(&engine, number, spec.probes);
     let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;
     engine.set_balance_notes(onlooker.wants_balancing());
     engine.set_idle_mask_notes(onlooker.wants_idle_masks());
-    let measures = (DigestSink::default(), Metrics::new(spec.machine.topology.nr_cpus(), begin));
+    let measures = (
+        DigestSink::default(),
+        Metrics::new(spec.machine.topology.nr_cpus(), begin).beside(engine.background().collect()),
+    );
     let mut sinks = (Filter { sink: measures, keep: is_typed as fn(&Event<'_>) -> bool }, trace);
     sinks.system(&system_of(spec));
     let (mut until, end) = (begin, begin + spec.duration);
@@ -207,12 +222,15 @@ pub fn run_watched(
     Ok(Some(RunResult { beginning, ..finish(spec, &engine, (number, begin), sinks, started)? }))
 }
 
-/// When the workload starts. A booted kernel's starts at some instant between two ticks, which is chance: here it is the seed's.
+/// When the workload starts. A real one starts at some instant between two ticks, which is chance: here it is the seed's.
 fn begin_of(spec: &RunSpec) -> Ns {
-    match spec.machine.in_turn {
-        true => Ns(Stream::new(spec.seed, "begin").below(spec.machine.tick().0)),
-        false => Ns::ZERO,
-    }
+    spec.machine.chance.phase(spec.seed, "begin", spec.machine.tick())
+}
+
+fn first_cpu_of(spec: &RunSpec) -> Cpu {
+    let topology = &spec.machine.topology;
+    let named = spec.first_cpu.filter(|first| topology.cpus().any(|cpu| cpu == *first));
+    named.unwrap_or_else(|| Cpu(spec.machine.chance.first_cpu(spec.seed, topology.nr_cpus()) as u32))
 }
 
 type Sinks = (Filter<(DigestSink, Metrics), fn(&Event<'_>) -> bool>, Option<TraceFile>);

@@ -27,7 +27,7 @@ mod wasted_cores;
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::Ns;
 
 use booted::Source;
 pub use picture::{Bar, Picture};
@@ -96,6 +96,8 @@ pub fn find(name: &str) -> Result<&'static Scenario, LabError> {
 pub struct Bench<'a> {
     /// Shorter and fewer runs.
     pub quick: bool,
+    /// Nothing is left to chance.
+    pub exact: bool,
     /// How many runs go on at once; results do not depend on it.
     pub jobs: usize,
     /// Called after each run of a batch, from any thread.
@@ -150,17 +152,14 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// The plan with everything looked up.
-    pub fn spec(&self) -> Result<RunSpec, LabError> {
-        Ok(RunSpec {
-            kernel: self.kernel.parse().map_err(LabError::from)?,
-            machine: machines::find(self.machine)?,
-            workload: self.workload.split_whitespace().map(String::from).collect(),
-            seed: self.seed,
-            first_cpu: Cpu(0),
-            duration: self.duration,
-            trace: None,
-            probes: false,
-        })
+    fn spec(&self) -> Result<RunSpec, LabError> {
+        Ok(RunSpec::new(
+            self.kernel.parse().map_err(LabError::from)?,
+            machines::find(self.machine)?,
+            self.workload.split_whitespace().map(String::from).collect(),
+            self.seed,
+            self.duration,
+        ))
     }
 }
 
@@ -170,6 +169,16 @@ impl Bench<'_> {
         if self.quick { quick } else { whole }
     }
 
+    /// The run that a plan means.
+    pub(crate) fn spec(&self, plan: &Plan) -> Result<RunSpec, LabError> {
+        Ok(self.exactly(plan.spec()?))
+    }
+
+    /// The run, with nothing left to chance if that is wanted.
+    pub(crate) fn exactly(&self, spec: RunSpec) -> RunSpec {
+        if self.exact { RunSpec { machine: spec.machine.exact(), ..spec } } else { spec }
+    }
+
     /// Does every run of `plans` on all threads, each with an onlooker of its own. Results come in the order of the plans.
     pub(crate) fn watch<O: Onlooker + Send>(
         &self,
@@ -177,7 +186,7 @@ impl Bench<'_> {
         onlooker: impl Fn(&RunSpec) -> O + Sync,
     ) -> Result<Option<Vec<(RunResult, O)>>, LabError> {
         self.each(plans, |plan| {
-            let spec = plan.spec()?;
+            let spec = self.spec(plan)?;
             let mut onlooker = onlooker(&spec);
             let result = run_watched(&spec, self.stop, &mut onlooker)?;
             Ok(result.map(|result| (result, onlooker)))

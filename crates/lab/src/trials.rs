@@ -4,7 +4,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
@@ -32,8 +32,9 @@ impl Setting {
             if is_plain { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
         };
         let workload = self.workload.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        let exact = if self.machine.chance.is_none() { " --exact" } else { "" };
         format!(
-            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}",
+            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}{exact}",
             quoted(&self.machine.name),
             quoted(before),
             quoted(after),
@@ -111,15 +112,14 @@ impl<'e> Trials<'e> {
             places.push(place);
             let (kernel, done) = &self.known[place];
             let missing = done.len()..runs.max(done.len());
-            specs.extend(missing.map(|number| RunSpec {
-                kernel: kernel.clone(),
-                machine: self.setting.machine.clone(),
-                workload: self.setting.workload.clone(),
-                seed: self.setting.first_seed.wrapping_add(number as u64),
-                first_cpu: Cpu(0),
-                duration: self.setting.duration,
-                trace: None,
-                probes: false,
+            specs.extend(missing.map(|number| {
+                RunSpec::new(
+                    kernel.clone(),
+                    self.setting.machine.clone(),
+                    self.setting.workload.clone(),
+                    self.setting.first_seed.wrapping_add(number as u64),
+                    self.setting.duration,
+                )
             }));
         }
         if specs.is_empty() {

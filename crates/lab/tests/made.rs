@@ -30,7 +30,7 @@ fn make(path: &Path, name: &str, workload: &[&str], duration: Ns) -> PathBuf {
 
 /// A machine whose CPUs have no idle states: which of them tick while they idle, no event of the scheduler tells.
 fn plain(topology: Topology) -> Machine {
-    Machine { topology, idle_states: Vec::new(), ..Machine::preset("laptop8").expect("a preset") }
+    Machine { topology, idle_states: Vec::new(), ..Machine::preset("laptop8").expect("a preset").exact() }
 }
 
 fn make_on(
@@ -109,7 +109,7 @@ fn assert_judged(judged: &BTreeMap<&str, u64>, least: &[(&str, u64)]) {
 #[test]
 fn forks_go_by_the_idle_states_that_a_trace_shows() {
     let path = std::env::temp_dir().join(format!("fairlab-{}-made-idle", std::process::id()));
-    let machine = Machine { topology: smt8(), ..Machine::preset("laptop8").expect("a preset") };
+    let machine = Machine { topology: smt8(), ..Machine::preset("laptop8").expect("a preset").exact() };
     let made = make_with(machine, &path, "v5.2", WORKLOADS[0], Ns::from_ms(400), false);
     let agreement = agreement(&made, "v5.2");
     std::fs::remove_dir_all(&path).expect("removed");

@@ -4,21 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::Ns;
 use fairlab_lab::{LabError, RunResult, RunSpec, machines, run, workloads};
 use fairlab_sim::rng::Stream;
 
 fn spec(kernel: &str, machine: &str, workload: &[&str]) -> RunSpec {
-    RunSpec {
-        kernel: kernel.parse().expect("a kernel"),
-        machine: machines::find(machine).expect("a machine"),
-        workload: workload.iter().map(ToString::to_string).collect(),
-        seed: 1,
-        first_cpu: Cpu(0),
-        duration: Ns::from_secs(8),
-        trace: None,
-        probes: false,
-    }
+    RunSpec::new(
+        kernel.parse().expect("a kernel"),
+        machines::find(machine).expect("a machine"),
+        workload.iter().map(ToString::to_string).collect(),
+        1,
+        Ns::from_secs(8),
+    )
 }
 
 fn result(spec: &RunSpec) -> RunResult {

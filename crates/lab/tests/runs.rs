@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_analysis::latency::{Latency, LatencyOptions};
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns};
 use fairlab_lab::{CompareOptions, Experiment, RunSpec, compare, machines, run, run_all};
+use fairlab_sim::Machine;
 use fairlab_trace::{ReadOptions, read_path};
 
 fn words(line: &str) -> Vec<String> {
@@ -51,7 +52,7 @@ fn runs_on_emulated_machines_begin_where_and_when_they_are_told() {
     let spinners = "spinners -n -10,-5,0,0,5,10,19 --run-us 3000 -s 1000 -r 1";
     let begun = |seed: u64, first_cpu: Cpu| {
         let experiment = experiment(&["debian-6.1"], "emulated:2", spinners, 1, Ns::from_secs(3));
-        let spec = RunSpec { seed, first_cpu, ..experiment.specs().remove(0) };
+        let spec = RunSpec { seed, first_cpu: Some(first_cpu), ..experiment.specs().remove(0) };
         let result = run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped");
         assert!((1_100_000_000..1_200_000_000).contains(&result.simulated_ns), "{}", result.simulated_ns);
         (result.metric("nice-10_share").expect("measured"), result.digest)
@@ -68,10 +69,14 @@ fn runs_on_emulated_machines_begin_where_and_when_they_are_told() {
 /// A digest that was computed once holds on every machine and in every build.
 #[test]
 fn a_digest_is_the_same_everywhere() {
-    let experiment =
-        experiment(&["v6.6"], "laptop8", "schbench -m 1 -t 6 -c 1000 -s 500", 1, Ns::from_ms(200));
-    let (results, _) = run_all(&experiment.specs(), 1, &|_| {}, &AtomicBool::new(false)).expect("runs");
-    assert_eq!(results[0].digest, "d7f7370a780d61a4fe6506a40f018b6d");
+    let digest = |machine: Machine| {
+        let words = words("schbench -m 1 -t 6 -c 1000 -s 500");
+        let spec = RunSpec::new("v6.6".parse().expect("a kernel"), machine, words, 1, Ns::from_ms(200));
+        run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped").digest
+    };
+    let machine = machines::find("laptop8").expect("a machine");
+    assert_eq!(digest(machine.clone()), "e47cfb9b6d692c92cef16611f18ad151");
+    assert_eq!(digest(machine.exact()), "d7f7370a780d61a4fe6506a40f018b6d");
 }
 
 /// Columns of `cpuN` lines: yields, 0, schedules, switches to idle, wakeups, local ones, time run, time waited, switches to

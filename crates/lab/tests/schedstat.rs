@@ -6,7 +6,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::Ns;
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_lab::{RunSpec, run};
@@ -70,16 +70,13 @@ fn sums(schedstat: &str, domain: &str) -> Vec<u64> {
 fn counted(kernel: &str) -> String {
     let topology = Topology::regular(1, 1, 8, 2, SmtNumbering::Adjacent).expect("a machine");
     let workload = ["schbench", "-m", "2", "-t", "8", "-c", "200000", "-s", "1000", "-r", "5"];
-    let spec = RunSpec {
-        kernel: kernel.parse().expect("a kernel"),
-        machine: Machine { topology, hz: 1000, ..Machine::preset("laptop8").expect("a preset") },
-        workload: workload.iter().map(ToString::to_string).collect(),
-        seed: 1,
-        first_cpu: Cpu(0),
-        duration: Ns::from_secs(SECONDS),
-        trace: None,
-        probes: false,
-    };
+    let spec = RunSpec::new(
+        kernel.parse().expect("a kernel"),
+        Machine { topology, hz: 1000, ..Machine::preset("laptop8").expect("a preset").exact() },
+        workload.iter().map(ToString::to_string).collect(),
+        1,
+        Ns::from_secs(SECONDS),
+    );
     run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped").schedstat
 }
 

@@ -6,6 +6,7 @@
 //! Must not know: machine files, who uses the figures.
 
 mod gaps;
+mod noise;
 mod wakeups;
 
 use std::sync::mpsc;
@@ -17,6 +18,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock::Clock;
 use crate::system::{Scheduling, set_scheduling};
+pub use noise::Amount;
+use noise::Counters;
 use wakeups::{Load, Wakeups, ping_pong, sleeps, waits, wakeups};
 
 /// One figure.
@@ -41,6 +44,8 @@ pub struct Measurement {
 pub struct Calibration {
     /// What was measured.
     pub measured: Vec<Measurement>,
+    /// Amounts of chance.
+    pub chance: Vec<Amount>,
     /// What was not, and why: (name, reason).
     pub lacking: Vec<(&'static str, &'static str)>,
 }
@@ -64,6 +69,7 @@ pub struct Settings {
 /// A CPU cannot be used, or a thread not created.
 pub fn calibrate(settings: &Settings) -> Result<Calibration, String> {
     let mut all = Calibration::default();
+    let (begin, before) = (Clock::start(), Counters::read());
     let Settings { here, samples, hz, .. } = *settings;
     let syscall =
         all.add("syscall_ns", "getppid(), a hundred in a row", on(here, || system_calls(samples))?, 0.0);
@@ -106,6 +112,11 @@ pub fn calibrate(settings: &Settings) -> Result<Calibration, String> {
     let prompt = median(&without);
     all.add("timer_slack_ns", "lateness of nanosleep(), less that with a slack of 1 ns", with, prompt);
     all.add("fork_ns", "creating a thread, with its stack", on(here, || threads(samples))?, 0.0);
+    let gaps = on(watched, || gaps::others(samples, hz))?;
+    all.measure_chance(here, samples, &gaps)?;
+    let (amounts, lacking) = Counters::read().since(&before, begin.now().as_secs_f64());
+    all.chance.extend(amounts);
+    all.lacking.extend(lacking);
     all.lack(
         &["exit_ns", "scan_cpu_ns", "newidle_ns", "softirq_ns", "blocked_cpu_ns", "blocked_queue_ns"],
         INSIDE,
@@ -134,6 +145,41 @@ impl Calibration {
         let (low_ns, median_ns, high_ns) = (at(0.1), at(0.5), at(0.9));
         self.measured.push(Measurement { name, samples: samples.len(), median_ns, low_ns, high_ns, how });
         median_ns
+    }
+
+    /// What varies from time to time; `gaps`: what interrupted a busy thread and was no tick, ns each.
+    fn measure_chance(&mut self, here: usize, samples: usize, gaps: &[f64]) -> Result<(), String> {
+        let computations = on(here, || noise::computations(samples))?;
+        let how = "80 % of the CPU times of one computation of 1 ms";
+        self.add_amount("computation_permille", noise::spread(&computations).map(noise::permille), how);
+        let starts = on(here, || noise::starts(samples))?;
+        let spread = noise::spread(&starts).map(|(low, _, high)| high - low);
+        self.add_amount("start_ns", spread, "from a tenth to nine tenths of threads' beginnings");
+        let of_cost =
+            |figure: &Measurement| noise::permille((figure.low_ns, figure.median_ns, figure.high_ns));
+        let costs = ["syscall_ns", "wakeup_ns", "context_switch_ns", "send_ns", "receive_ns", "fork_ns"];
+        let costs = self.measured.iter().filter(|figure| costs.contains(&figure.name));
+        let spreads = costs.map(of_cost).collect::<Vec<_>>();
+        let middle = (!spreads.is_empty()).then(|| median(&spreads).min(1000.0));
+        self.add_amount("kernel_permille", middle, "the middle of how costs above are spread");
+        let length = (!gaps.is_empty()).then(|| gaps.iter().sum::<f64>() / gaps.len() as f64);
+        self.add_amount(
+            "device_irq_ns",
+            length,
+            "the mean of what interrupted a busy thread and was no tick",
+        );
+        let inside = "nothing to measure: any phase, any CPU";
+        self.lack(&["phase_permille", "first_cpu_permille"], inside);
+        Ok(())
+    }
+
+    fn add_amount(&mut self, name: &'static str, value: Option<f64>, how: &str) {
+        match value {
+            Some(value) => {
+                self.chance.push(Amount { name, value: value.round() as u64, how: how.to_string() });
+            }
+            None => self.lack(&[name], "nothing of the kind was seen"),
+        }
     }
 
     /// The median of a figure that was measured.
@@ -291,6 +337,10 @@ mod tests {
         names.extend(all.lacking.iter().map(|(name, _)| *name));
         for cost in fairlab_sim::machine::Costs::default().table() {
             assert_eq!(names.iter().filter(|name| **name == cost.name).count(), 1, "{}: {all:?}", cost.name);
+        }
+        names.extend(all.chance.iter().map(|amount| amount.name));
+        for source in fairlab_sim::machine::Chance::USUAL.table() {
+            assert_eq!(names.iter().filter(|name| **name == source.name).count(), 1, "{}", source.name);
         }
         assert!(
             all.measured

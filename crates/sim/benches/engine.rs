@@ -10,7 +10,7 @@ use std::fs;
 use fairlab_event::{DigestSink, Ns, Sink};
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
-use fairlab_sim::machine::Costs;
+use fairlab_sim::machine::{Chance, Costs};
 use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 use fairlab_sim::{Engine, Machine};
 
@@ -77,7 +77,7 @@ fn machine(cpus: u32, hz: u64) -> Machine {
         hz,
         high_res_timers: true,
         nohz_idle: true,
-        jitter_percent: 0,
+        chance: Chance::NONE,
         in_turn: false,
         costs: Costs::default(),
         frequency_domains: Vec::new(),

@@ -6,6 +6,7 @@
 //!
 //! Must not know: what an event is used for, files, which generation of kernel it drives.
 
+mod background;
 mod balance;
 mod cpu;
 mod frequency;
@@ -30,6 +31,7 @@ use fairlab_kernel::{CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId};
 use crate::machine::Machine;
 use crate::rng::Stream;
 use crate::workload::{ThreadId, ThreadSpec, Workload};
+use background::Background;
 use balance::Newidle;
 use cpu::CpuState;
 use frequency::Governor;
@@ -73,8 +75,10 @@ pub struct Engine {
     /// Threads that have not ended.
     alive: usize,
     seed: u64,
-    /// What the costs' variation is drawn from.
+    /// What the variation of kernel work is drawn from.
     jitter: Stream,
+    /// Per CPU what goes on beside the workload; empty if nothing does.
+    background: Vec<Background>,
     counters: Counters,
     /// Whose turn it is, where one thread carries out all CPUs.
     turns: Option<Box<Turns>>,
@@ -105,6 +109,8 @@ struct Thread {
     program: usize,
     id: ThreadId,
     random: Stream,
+    /// What the length of its computations is drawn from.
+    chance: Stream,
     segment: Segment,
     /// The system call that it is in.
     pending: Option<SystemCall>,
@@ -169,7 +175,8 @@ impl Engine {
         kernel.set_energy_model(&machine.energy_model);
         let cpus = machine.topology.cpus().map(|_| CpuState::default()).collect();
         let queue = Queue::new(machine.topology.nr_cpus());
-        let turns = machine.in_turn.then(|| Box::new(Turns::new(machine.topology.nr_cpus(), seed)));
+        let turns =
+            machine.in_turn.then(|| Box::new(Turns::new(machine.topology.nr_cpus(), &machine.chance, seed)));
         let mut engine = Engine {
             tick_period: machine.tick(),
             machine,
@@ -182,6 +189,7 @@ impl Engine {
             alive: 0,
             seed,
             jitter: Stream::new(seed, "jitter"),
+            background: Vec::new(),
             counters: Counters::default(),
             turns,
             marked: Vec::new(),
@@ -200,6 +208,7 @@ impl Engine {
         }
         engine.create_stoppers();
         engine.create_governors();
+        engine.create_background();
         engine.note_speeds();
         // The machine has been up for a while, and every CPU idles.
         for cpu in (0..engine.cpus.len() as u32).map(Cpu) {
@@ -328,9 +337,9 @@ impl Engine {
         self.thread_of(self.kernel.curr(cpu))
     }
 
-    /// Tasks are the CPUs' idle tasks, their stoppers, the governors' threads, and then the workloads', in order of creation.
+    /// Tasks are the CPUs' idle tasks, their stoppers, the governors' threads, the background's kworkers, and then the workloads', in order of creation.
     fn thread_of(&self, task: TaskId) -> Option<usize> {
-        task.index().checked_sub(2 * self.cpus.len() + self.governors.len())
+        task.index().checked_sub(2 * self.cpus.len() + self.governors.len() + self.nr_kworkers())
     }
 }
 

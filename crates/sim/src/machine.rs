@@ -1,10 +1,12 @@
 //! Machines: topology, tick rate, and what kernel work costs there.
 
+pub mod chance;
 mod costs;
 mod idle;
 mod presets;
 pub mod turns;
 
+pub use chance::Chance;
 pub use costs::{Cost, Costs};
 pub use idle::IdleState;
 pub use presets::{PRESETS, Preset};
@@ -33,9 +35,8 @@ pub struct Machine {
     pub nohz_idle: bool,
     /// What kernel work costs.
     pub costs: Costs,
-    /// By how much the cost of each piece of kernel work varies, drawn anew each time: up to so many percent more or
-    /// less. 0: never.
-    pub jitter_percent: u32,
+    /// What differs from run to run.
+    pub chance: Chance,
     /// One thread of a host carries out its CPUs in turn, and time is what it has carried out: CPUs that are busy share
     /// the speed of one, and stand still while others have their turn ([`turns`]). Time on the clock passes for all alike.
     pub in_turn: bool,
@@ -51,6 +52,12 @@ impl Machine {
     /// The preset called `name`.
     pub fn preset(name: &str) -> Option<Machine> {
         PRESETS.iter().find(|preset| preset.name == name).map(Preset::build)
+    }
+
+    /// The machine with nothing left to chance.
+    #[must_use]
+    pub fn exact(self) -> Machine {
+        Machine { chance: Chance::NONE, ..self }
     }
 
     /// The tick's period.

@@ -93,6 +93,9 @@ pub struct SweepArgs {
     /// Its folder; by default the file's name without its end. What is done there is not done again.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Leaves nothing to chance, as 'exact = true' in the file does.
+    #[arg(long)]
+    pub exact: bool,
     /// How many runs go on at once; by default one a CPU. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,

@@ -56,6 +56,7 @@ fn to_json(settings: &Settings, calibration: &Calibration) -> Value {
         "schema": "fairlab/calibrate/1",
         "cpus": [Some(settings.here), settings.there],
         "measured": calibration.measured.iter().map(figure).collect::<Vec<_>>(),
+        "chance": calibration.chance.iter().map(|amount| json!({ "name": amount.name, "value": amount.value, "how": amount.how })).collect::<Vec<_>>(),
         "not_measured": calibration.lacking.iter().map(lacking).collect::<Vec<_>>(),
     })
 }
@@ -75,6 +76,12 @@ fn to_text(settings: &Settings, calibration: &Calibration) -> String {
     };
     let rows = calibration.measured.iter().map(row).collect::<Vec<_>>();
     text += &output::table(&["cost", "median", "10 %", "90 %", "samples"], &rows);
+    text += "\n";
+    let rows = calibration
+        .chance
+        .iter()
+        .map(|amount| vec![amount.name.to_string(), amount.value.to_string(), amount.how.clone()]);
+    text += &output::table(&["chance", "amount", "how"], &rows.collect::<Vec<_>>());
     let names = calibration.lacking.iter().map(|(name, _)| name.trim_end_matches("_ns")).collect::<Vec<_>>();
     text + &format!("\nnot measured, so the model's defaults stay: {}\n", names.join(", "))
 }

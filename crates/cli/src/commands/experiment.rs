@@ -57,7 +57,7 @@ pub fn from_args(args: &ExperimentArgs, seed: u64, seeds: u64) -> Result<Experim
             "compare each with modelled kernels, or run them one by one",
         ));
     }
-    let Setting { machine, workload, duration, first_seed } = setting;
+    let Setting { machine, workload, duration, first_seed } = exactly(&args.setting, setting);
     let seeds = (0..seeds).map(|offset| first_seed.wrapping_add(offset)).collect();
     Ok(Experiment { kernels, real_kernels, machine, workload, seeds, duration })
 }
@@ -121,7 +121,12 @@ pub fn kernel(name: &str) -> Result<Generation, CliError> {
 
 /// What all runs have in common.
 pub fn setting(args: &SettingArgs, first_seed: u64) -> Result<Setting, CliError> {
-    setting_of(&args.machine, &args.workload, args.duration, first_seed)
+    Ok(exactly(args, setting_of(&args.machine, &args.workload, args.duration, first_seed)?))
+}
+
+/// The setting, with nothing left to chance if that is wanted.
+fn exactly(args: &SettingArgs, setting: Setting) -> Setting {
+    if args.exact { Setting { machine: setting.machine.exact(), ..setting } } else { setting }
 }
 
 /// The same from its pieces.
@@ -304,6 +309,9 @@ pub fn describe(experiment: &Experiment) -> String {
         experiment.machine.name,
         experiment.duration.as_secs_f64()
     );
+    if experiment.machine.chance.is_none() && !experiment.kernels.is_empty() {
+        text += "exact: nothing is left to chance; seeds matter only to what the workload draws\n";
+    }
     if !on_host && !experiment.real_kernels.is_empty() {
         text += &format!("booted kernels: {}\n", Mode::Deterministic.meaning());
     }

@@ -6,7 +6,7 @@ use fairlab_event::Cpu;
 use fairlab_kernel::domain::Domains;
 use fairlab_kernel::energy::PerfState;
 use fairlab_kernel::{CpuMask, Generation};
-use fairlab_lab::{LabError, machines};
+use fairlab_lab::{LabError, chance_spec, machines};
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{PRESETS, Preset};
 use serde_json::{Value, json};
@@ -71,6 +71,7 @@ fn show(args: &MachineArgs) -> Result<(), CliError> {
     text += &domains::draw(&machine, &domains, kernel.name(), args.cpu.map(Cpu));
     text += &sources(preset);
     text += &costs(&machine, preset);
+    text += &chance(&machine, preset);
     output::print(&text)
 }
 
@@ -104,7 +105,7 @@ fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Va
         "hz": machine.hz,
         "high_res_timers": machine.high_res_timers,
         "nohz_idle": machine.nohz_idle,
-        "jitter_percent": machine.jitter_percent,
+        "chance": chance_spec(&machine.chance),
         "in_turn": machine.in_turn,
         "cpus": cpus.collect::<Vec<_>>(),
         "distances": (0..nodes).map(row).collect::<Vec<_>>(),
@@ -208,6 +209,21 @@ fn sources(preset: Option<&Preset>) -> String {
     let Some(preset) = preset else { return String::new() };
     let lines = preset.sources().iter().map(|(what, source)| format!("  {what:<10} {source}\n"));
     format!("\nSources:\n{}", lines.collect::<String>())
+}
+
+fn chance(machine: &Machine, preset: Option<&Preset>) -> String {
+    let mut text = String::from("\nChance, which --exact switches off:\n");
+    for line in machine.chance.table() {
+        let own = preset.and_then(|preset| preset.sources().iter().find(|(what, _)| *what == "chance"));
+        let source = match (line.value == line.default, own) {
+            _ if line.value == 0 => "switched off",
+            (true, _) => line.source,
+            (false, Some((_, source))) => source,
+            (false, None) => "set in the machine's file",
+        };
+        text += &format!("  {:<21} {:>9}  {}\n{:34}{source}\n", line.name, line.value, line.about, "");
+    }
+    text
 }
 
 fn costs(machine: &Machine, preset: Option<&Preset>) -> String {

@@ -13,6 +13,7 @@ use crate::progress::{ProgressLine, stop_on_interrupt};
 
 pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let plan = Plan::read(&args.file)?;
+    let plan = if args.exact { plan.exact() } else { plan };
     let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::of("sweep", "cells");

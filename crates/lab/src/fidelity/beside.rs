@@ -279,14 +279,8 @@ fn one(
     // CPUs in turn are not equally fast, so that where a workload begins matters: as often here as there.
     for (seed, &first_cpu) in (1..=SEEDS).zip(first_cpus.iter().cycle()) {
         let spec = RunSpec {
-            kernel: generation.clone(),
-            machine: machine.clone(),
-            workload: spec.workload.clone(),
-            seed,
-            first_cpu,
-            duration: DURATION,
-            trace: None,
-            probes: false,
+            first_cpu: Some(first_cpu),
+            ..RunSpec::new(generation.clone(), machine.clone(), spec.workload.clone(), seed, DURATION)
         };
         let Some(result) = run(&spec, stop)? else { return Ok(None) };
         runs.push(result);

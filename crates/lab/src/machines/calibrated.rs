@@ -5,11 +5,9 @@
 use std::fmt::Write;
 
 use fairlab_event::Ns;
-use fairlab_live::calibrate::{Calibration, Measurement};
+use fairlab_live::calibrate::{Amount, Calibration, Measurement};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::Costs;
-
-use super::to_toml;
+use fairlab_sim::machine::Chance;
 
 /// The machine with these costs where they are costs of the model.
 pub fn calibrated(machine: &Machine, calibration: &Calibration) -> Machine {
@@ -17,14 +15,27 @@ pub fn calibrated(machine: &Machine, calibration: &Calibration) -> Machine {
     for figure in &calibration.measured {
         machine.costs.set(figure.name, Ns(figure.median_ns.round() as u64));
     }
+    for amount in &calibration.chance {
+        let limit = machine
+            .chance
+            .table()
+            .iter()
+            .find(|source| source.name == amount.name)
+            .map(|source| source.limit);
+        // What is beyond the limit counts as that, and what is no source of the model's is no part of its machine.
+        if let Some(limit) = limit {
+            let _ = machine.chance.set(amount.name, amount.value.min(limit));
+        }
+    }
     machine
 }
 
 /// The file of that machine; `--machine` reads it. Every cost says where it comes from.
 pub fn calibrated_toml(machine: &Machine, calibration: &Calibration) -> String {
-    let plain = Machine { costs: Costs::default(), ..machine.clone() };
-    let mut text = to_toml(&plain) + "\n[costs]\n";
-    let costs = calibrated(machine, calibration).costs;
+    let Machine { costs, chance, .. } = calibrated(machine, calibration);
+    let mut text =
+        super::file::without_amounts(machine) + "\n[chance]\n" + &chance_toml(&chance, calibration);
+    text += "\n[costs]\n";
     for cost in costs.table() {
         let figure = calibration.measured.iter().find(|figure| figure.name == cost.name);
         let _ = match figure {
@@ -43,6 +54,26 @@ pub fn calibrated_toml(machine: &Machine, calibration: &Calibration) -> String {
     let is_cost = |figure: &&Measurement| costs.table().iter().any(|cost| cost.name == figure.name);
     for figure in calibration.measured.iter().filter(|figure| !is_cost(figure)) {
         let _ = writeln!(text, "# {} is {:.0}: {}", figure.name, figure.median_ns, source(figure));
+    }
+    text
+}
+
+/// Every amount of chance with where it comes from, and what tells how disturbed the host was.
+fn chance_toml(chance: &Chance, calibration: &Calibration) -> String {
+    let mut text = String::new();
+    for source in chance.table() {
+        let amount = calibration.chance.iter().find(|amount| amount.name == source.name);
+        let lacking = calibration.lacking.iter().find(|(name, _)| *name == source.name);
+        let comes_from = match (amount, lacking) {
+            (Some(amount), _) => format!("measured: {}", amount.how),
+            (None, Some((_, why))) => format!("not measured ({why}): {}", source.source),
+            (None, None) => source.source.to_string(),
+        };
+        let _ = write!(text, "# {comes_from}\n{} = {}\n", source.name, source.value);
+    }
+    let is_source = |amount: &&Amount| chance.table().iter().any(|source| source.name == amount.name);
+    for amount in calibration.chance.iter().filter(|amount| !is_source(amount)) {
+        let _ = writeln!(text, "# {} is {}: {}", amount.name, amount.value, amount.how);
     }
     text
 }
@@ -68,6 +99,7 @@ mod tests {
         };
         let calibration = Calibration {
             measured: vec![figure("ipi_ns", 1234.6), figure("timer_slack_ns", 50_000.0)],
+            chance: vec![Amount { name: "computation_permille", value: 23, how: "by a clock".to_string() }],
             lacking: vec![("exit_ns", "nobody sees it")],
         };
         let machine = Machine::preset("laptop8").expect("a machine");
@@ -81,6 +113,7 @@ mod tests {
         let read = super::super::find(path.to_str().expect("a path")).expect("a machine");
         std::fs::remove_file(&path).expect("removed");
         assert_eq!(read, calibrated(&machine, &calibration));
-        assert_eq!(read.costs.ipi, Ns(1235));
+        assert_eq!((read.costs.ipi, read.chance.computation_permille), (Ns(1235), 23));
+        assert!(text.contains("# measured: by a clock\ncomputation_permille = 23\n"), "{text}");
     }
 }

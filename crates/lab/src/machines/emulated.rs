@@ -6,7 +6,7 @@ use fairlab_event::Ns;
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_sim::Machine;
-use fairlab_sim::machine::Costs;
+use fairlab_sim::machine::{Chance, Costs};
 
 use crate::LabError;
 use crate::boot::{Board, Hardware, Layout};
@@ -66,7 +66,7 @@ const OTHERS_PERCENT: u64 = 185;
 
 /// How far work of the kernel lies from its cost: it takes other ways from time to time. Between events that follow each other
 /// in one turn of a recorded hackbench (6.1) most lie within a tenth.
-const JITTER_PERCENT: u32 = 10;
+const JITTER_PERMILLE: u64 = 100;
 
 /// What a machine's name says that a kernel is booted on: a layout of CPUs, or a board that is like another machine; `None` for
 /// machines of other kinds.
@@ -113,7 +113,7 @@ pub(crate) fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabE
         high_res_timers: true,
         nohz_idle: true,
         costs,
-        jitter_percent: JITTER_PERCENT,
+        chance: Chance::emulated(JITTER_PERMILLE),
         in_turn: true,
         frequency_domains,
         energy_model,

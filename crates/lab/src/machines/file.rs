@@ -12,12 +12,12 @@ use fairlab_kernel::energy::{PerfDomain, PerfState};
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Costs, IdleState};
+use fairlab_sim::machine::{Chance, Costs, IdleState};
 use serde::Deserialize;
 
 use crate::LabError;
 use cpus::CpusTable;
-pub(super) use text::to_toml;
+pub(super) use text::{to_toml, without_amounts};
 
 /// A machine as a file describes it.
 #[derive(Debug, Deserialize)]
@@ -33,9 +33,8 @@ struct MachineFile {
     /// Idle CPUs stop their tick.
     #[serde(default = "yes")]
     nohz_idle: bool,
-    /// By how many percent the cost of kernel work varies.
-    #[serde(default)]
-    jitter_percent: u32,
+    /// By how many percent the cost of kernel work varies: what `kernel_permille` of the table `chance` says in another unit.
+    jitter_percent: Option<u32>,
     /// CPUs are carried out in turn by one thread.
     #[serde(default)]
     in_turn: bool,
@@ -60,6 +59,9 @@ struct MachineFile {
     /// Idle states, for each CPU by rising depth.
     #[serde(default)]
     idle_state: Vec<IdleStateTable>,
+    /// Amounts of chance that differ from the defaults.
+    #[serde(default)]
+    chance: BTreeMap<String, u64>,
     /// Costs in ns that differ from the defaults.
     #[serde(default)]
     costs: BTreeMap<String, u64>,
@@ -165,6 +167,7 @@ fn parse(text: &str) -> Result<Machine, LabError> {
     let frequency_domains = file.frequency_domains(&topology).map_err(impossible)?;
     let idle_states = file.idle_states(&topology).map_err(impossible)?;
     let energy_model = file.energy_model(&topology).map_err(impossible)?;
+    let chance = file.chance()?;
     let mut costs = Costs::default();
     for (name, value) in file.costs {
         if !costs.set(&name, Ns(value)) {
@@ -179,7 +182,7 @@ fn parse(text: &str) -> Result<Machine, LabError> {
         hz: file.hz,
         high_res_timers: file.high_res_timers,
         nohz_idle: file.nohz_idle,
-        jitter_percent: file.jitter_percent.min(100),
+        chance,
         in_turn: file.in_turn,
         costs,
         frequency_domains,
@@ -189,6 +192,26 @@ fn parse(text: &str) -> Result<Machine, LabError> {
 }
 
 impl MachineFile {
+    fn chance(&self) -> Result<Chance, LabError> {
+        let mut chance = Chance::USUAL;
+        let names = || chance.table().iter().map(|source| source.name).collect::<Vec<_>>().join(", ");
+        let hint = format!("[chance] has {}; 0 switches a source off", names());
+        if let Some(percent) = self.jitter_percent {
+            if self.chance.contains_key("kernel_permille") {
+                let problem = "jitter_percent and kernel_permille of [chance] say the same";
+                return Err(LabError::new(problem, "leave jitter_percent out"));
+            }
+            let set = chance.set("kernel_permille", u64::from(percent) * 10);
+            set.map_err(|_| LabError::new(format!("jitter_percent = {percent} is more than 100"), &hint))?;
+        }
+        for (name, &value) in &self.chance {
+            chance
+                .set(name, value)
+                .map_err(|problem| LabError::new(format!("[chance]: {problem}"), &hint))?;
+        }
+        Ok(chance)
+    }
+
     fn topology(&self) -> Result<Topology, String> {
         let mut topology = match (&self.topology, &self.cpus) {
             (Some(table), None) => table.regular()?,

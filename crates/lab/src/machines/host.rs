@@ -8,7 +8,7 @@ use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Costs, IdleState};
+use fairlab_sim::machine::{Chance, Costs, IdleState};
 
 use crate::LabError;
 
@@ -55,7 +55,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         hz,
         high_res_timers: true,
         nohz_idle: true,
-        jitter_percent: 0,
+        chance: Chance::USUAL,
         in_turn: false,
         costs: Costs::default(),
         frequency_domains,

@@ -2,7 +2,7 @@
 //!
 //! Must not know: which scenario wants them, what it measures.
 
-use fairlab_event::{Cpu, Event, Ns, Sink, sink_fn};
+use fairlab_event::{Event, Ns, Sink, sink_fn};
 
 use super::{Bench, Report};
 use crate::boot::{Hardware, QemuKernel, QemuSpec};
@@ -69,16 +69,13 @@ impl UbuntuKernel {
         let mut machine = emulated_machine(&hardware(situation.machine)?, self.kernel)?;
         machine.hz = self.hz;
         let words = situation.around.split_whitespace().chain(situation.workload.split_whitespace());
-        Ok(RunSpec {
-            kernel: self.kernel.parse()?,
+        Ok(RunSpec::new(
+            self.kernel.parse()?,
             machine,
-            workload: words.map(str::to_string).collect(),
+            words.map(str::to_string).collect(),
             seed,
-            first_cpu: Cpu(0),
-            duration: situation.duration,
-            trace: None,
-            probes: false,
-        })
+            situation.duration,
+        ))
     }
 
     /// Boots it. `onlooker` sees what happens while the workload runs, counted from its beginning.
@@ -112,7 +109,9 @@ pub(super) fn run_modelled<W: Onlooker + Send>(
     seeds: u64,
     watch: impl Fn() -> W + Sync,
 ) -> Result<Option<Vec<(RunResult, W)>>, LabError> {
-    let each = |&kernel: &UbuntuKernel| (1..=seeds).map(move |seed| kernel.modelled(situation, seed));
+    let each = |&kernel: &UbuntuKernel| {
+        (1..=seeds).map(move |seed| Ok(bench.exactly(kernel.modelled(situation, seed)?)))
+    };
     let specs = kernels.iter().flat_map(each).collect::<Result<Vec<_>, LabError>>()?;
     bench.each(&specs, |spec| {
         let mut watch = watch();

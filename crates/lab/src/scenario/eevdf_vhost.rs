@@ -277,7 +277,8 @@ fn other_assumptions(
             (1..=seeds).map(move |seed| plan(kernel, &options, milliseconds / 2, seed))
         })
     });
-    let Some(runs) = bench.each(&plans.collect::<Vec<_>>(), |plan| crate::run(&plan.spec()?, bench.stop))?
+    let Some(runs) =
+        bench.each(&plans.collect::<Vec<_>>(), |plan| crate::run(&bench.spec(plan)?, bench.stop))?
     else {
         return Ok(None);
     };
@@ -492,7 +493,7 @@ fn beside_real_kernels(bench: &Bench<'_>, report: &mut Report) -> Result<Option<
         JOBS.iter().flat_map(move |job| (1..=seeds).map(move |seed| plan(real, job, seed)))
     };
     let plans = REAL.iter().flat_map(each).collect::<Vec<_>>();
-    let Some(runs) = bench.each(&plans, |plan| crate::run(&plan.spec()?, bench.stop))? else {
+    let Some(runs) = bench.each(&plans, |plan| crate::run(&bench.spec(plan)?, bench.stop))? else {
         return Ok(None);
     };
     let longest = runs.iter().map(|run| run.metric("kworker_wait_ns_max").unwrap_or(0.0) / 1e6);
@@ -535,7 +536,7 @@ mod tests {
     #[test]
     fn only_a_deadline_left_behind_makes_kworkers_wait_many_ticks() {
         let stop = AtomicBool::new(false);
-        let bench = Bench { quick: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench = Bench { quick: true, exact: false, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let plans = ["v6.5", "v6.6", "v6.6+scale-deadline-off-rq"].map(|kernel| plan(kernel, "", 500, 1));
         let results = bench.watch(&plans, |_| KworkerWatch::new(TICK)).expect("runs").expect("not stopped");
         let waits = results.iter().map(|(_, watch)| watch.longest_ms().expect("waits")).collect::<Vec<_>>();

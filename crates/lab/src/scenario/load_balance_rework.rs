@@ -294,7 +294,7 @@ fn tell(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> 
 
 /// The commit between v5.4 and v5.5 from which on schbench's p99 is that of a slice, and its subject.
 fn bisected(bench: &Bench<'_>, plan: &Plan) -> Result<Option<(String, String)>, LabError> {
-    let spec = plan.spec()?;
+    let spec = bench.spec(plan)?;
     let spec = BisectSpec {
         good: "v5.4".parse()?,
         bad: "v5.5".parse()?,
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn workers_wait_for_a_slice_only_where_utilization_is_balanced_within_a_cache() {
         let stop = AtomicBool::new(false);
-        let bench = Bench { quick: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench = Bench { quick: true, exact: false, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let plan = |kernel: &'static str| Plan {
             kernel,
             machine: "qemu16",

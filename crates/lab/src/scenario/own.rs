@@ -3,7 +3,6 @@
 //! Must not know: what the report's workload does.
 
 use fairlab_analysis::statistics::mean;
-use fairlab_event::Cpu;
 
 use super::passes::Witness;
 use super::render::number;
@@ -19,16 +18,13 @@ impl Scenario {
     pub fn run_own(&self, bench: &Bench<'_>, setting: &Setting) -> Result<Option<Report>, LabError> {
         let seeds = bench.choose(15_u64, 5);
         let spec = |kernel: &str, seed: u64| {
-            Ok(RunSpec {
-                kernel: kernel.parse()?,
-                machine: setting.machine.clone(),
-                workload: setting.workload.clone(),
-                seed: setting.first_seed + seed,
-                first_cpu: Cpu(0),
-                duration: setting.duration,
-                trace: None,
-                probes: false,
-            })
+            Ok(bench.exactly(RunSpec::new(
+                kernel.parse()?,
+                setting.machine.clone(),
+                setting.workload.clone(),
+                setting.first_seed + seed,
+                setting.duration,
+            )))
         };
         let each = self.pair.iter().flat_map(|kernel| (0..seeds).map(move |seed| spec(kernel, seed)));
         let specs = each.collect::<Result<Vec<_>, LabError>>()?;
@@ -89,7 +85,7 @@ mod tests {
     #[test]
     fn another_workload_meets_the_effect_or_does_not() {
         let stop = AtomicBool::new(false);
-        let bench = Bench { quick: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench = Bench { quick: true, exact: false, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let verdict = |workload: &str, metric: &str| {
             let setting = Setting {
                 machine: crate::machines::find("qemu16").expect("a machine"),

@@ -137,16 +137,13 @@ fn run(kernel: &str, workload: &[&str]) -> (Witness, Schedstat) {
     let spans =
         |cpu| scheduler.domains().domains_of(cpu).iter().map(|domain| domain.span.iter().collect()).collect();
     let mut witness = Witness { levels: machine.topology.cpus().map(spans).collect(), ..Witness::default() };
-    let spec = RunSpec {
-        kernel: kernel.parse().expect("a kernel"),
+    let spec = RunSpec::new(
+        kernel.parse().expect("a kernel"),
         machine,
-        workload: workload.iter().map(ToString::to_string).collect(),
-        seed: 7,
-        first_cpu: Cpu(0),
-        duration: Ns::from_ms(400),
-        trace: None,
-        probes: false,
-    };
+        workload.iter().map(ToString::to_string).collect(),
+        7,
+        Ns::from_ms(400),
+    );
     let result = run_watched(&spec, &AtomicBool::new(false), &mut witness).expect("a run").expect("an end");
     (witness, Schedstat::read(&result.schedstat).expect("a file"))
 }

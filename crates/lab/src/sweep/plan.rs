@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 use serde::Deserialize;
@@ -26,6 +26,9 @@ struct SweepFile {
     #[serde(default = "one")]
     first_seed: u64,
     duration_ms: u64,
+    /// Nothing is left to chance.
+    #[serde(default)]
+    exact: bool,
 }
 
 fn one() -> u64 {
@@ -116,7 +119,7 @@ impl Plan {
             let message = error.message().lines().next().unwrap_or_default().to_string();
             LabError::new(
                 format!("line {line}: {message}"),
-                "a sweep has kernels, machines, workloads, seeds, duration_ms, and may have [options] and first_seed",
+                "a sweep has kernels, machines, workloads, seeds, duration_ms, and may have [options], first_seed and exact",
             )
         })?;
         Plan::of_file(&file)
@@ -139,7 +142,7 @@ impl Plan {
             Seeds::List(seeds) => seeds.clone(),
         };
         let plan = Plan {
-            machines: file.machines.iter().map(|name| machines::find(name)).collect::<Result<_, _>>()?,
+            machines: file.machines.iter().map(|name| find(name, file.exact)).collect::<Result<_, _>>()?,
             kernels: file.kernels.iter().map(|name| kernels(name, &options)).collect::<Result<_, _>>()?,
             workloads: lines.iter().map(|line| commands(line, &options)).collect::<Result<_, _>>()?,
             options,
@@ -148,6 +151,13 @@ impl Plan {
         };
         plan.check()?;
         Ok(plan)
+    }
+
+    /// The sweep with nothing left to chance.
+    #[must_use]
+    pub fn exact(mut self) -> Plan {
+        self.machines = self.machines.into_iter().map(Machine::exact).collect();
+        self
     }
 
     fn check(&self) -> Result<(), LabError> {
@@ -217,16 +227,13 @@ impl Plan {
             number,
             group,
             options: values(&self.options, combination),
-            spec: RunSpec {
-                kernel: self.kernels[kernel][combination].clone(),
-                machine: self.machines[machine].clone(),
-                workload: self.workloads[workload][combination].clone(),
-                seed: self.seeds[seed],
-                first_cpu: Cpu(0),
-                duration: self.duration,
-                trace: None,
-                probes: false,
-            },
+            spec: RunSpec::new(
+                self.kernels[kernel][combination].clone(),
+                self.machines[machine].clone(),
+                self.workloads[workload][combination].clone(),
+                self.seeds[seed],
+                self.duration,
+            ),
         }
     }
 
@@ -243,6 +250,11 @@ impl Plan {
             "duration_ns": self.duration.0,
         })
     }
+}
+
+fn find(machine: &str, exact: bool) -> Result<Machine, LabError> {
+    let machine = machines::find(machine)?;
+    Ok(if exact { machine.exact() } else { machine })
 }
 
 fn combinations(options: &[(String, Vec<String>)]) -> usize {

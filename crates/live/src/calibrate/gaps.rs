@@ -74,6 +74,19 @@ pub(super) fn ticks(samples: usize, hz: u64) -> Vec<f64> {
     gaps.iter().filter(is_tick).map(|gap| gap.length.0 as f64).collect()
 }
 
+/// What interruptions take that are no ticks, ns: those that come a tick neither before nor after another one.
+pub(super) fn others(samples: usize, hz: u64) -> Vec<f64> {
+    let clock = Clock::start();
+    let period = 1_000_000_000 / hz.max(1);
+    let until = Ns((samples as u64 + 2) * period);
+    let gaps = Watch::new(&clock).look(|now| now >= until);
+    let is_other = |gap: &&Gap| {
+        let distance = |other: &Gap| gap.begin.0.abs_diff(other.begin.0).abs_diff(period);
+        gap.length < INTERRUPT_MAX && gaps.iter().all(|other| distance(other) >= period / 100)
+    };
+    gaps.iter().filter(is_other).map(|gap| gap.length.0 as f64).collect()
+}
+
 /// When a timer expires after it was set.
 const EXPIRY: Ns = Ns::from_us(200);
 

@@ -6,6 +6,7 @@ use fairlab_kernel::TaskId;
 use super::frequency::FULL_SPEED;
 use super::occurrence::Interrupt;
 use super::{Engine, Segment};
+use crate::machine::chance::vary;
 
 /// What a CPU is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(super) enum Then {
     Push,
     /// The thread of a policy has set its frequency.
     SetFrequency,
+    /// A kworker's work is done, and it sleeps.
+    FinishBackgroundWork,
     /// The system call's work is done for the running thread.
     CarryOut,
     /// Back to user mode.
@@ -93,15 +96,14 @@ impl Engine {
     /// Keeps `cpu` busy in the kernel for `cost`.
     #[inline]
     pub(super) fn enter_kernel(&mut self, cpu: Cpu, cost: Ns, then: Then) {
-        let cost = if self.machine.jitter_percent == 0 { cost } else { self.jittered(cost) };
+        let cost = if self.machine.chance.kernel_permille == 0 { cost } else { self.jittered(cost) };
         self.enter_phase(cpu, Phase::Kernel(then), self.now + self.time_for(cpu, cost));
     }
 
     /// A cost as it happens to be this time.
-    #[cold]
+    #[inline]
     fn jittered(&mut self, cost: Ns) -> Ns {
-        let most = cost.0 * u64::from(self.machine.jitter_percent) / 100;
-        Ns(cost.0.saturating_sub(most) + self.jitter.below(2 * most + 1))
+        vary(cost, self.machine.chance.kernel_permille, &mut self.jitter)
     }
 
     #[inline]
@@ -157,6 +159,7 @@ impl Engine {
             Phase::Kernel(Then::PickAgain) => self.pick_after_newidle(cpu),
             Phase::Kernel(Then::Push) => self.push(cpu),
             Phase::Kernel(Then::SetFrequency) => self.frequency_is_set(cpu),
+            Phase::Kernel(Then::FinishBackgroundWork) => self.background_work_is_done(cpu),
             Phase::Kernel(Then::CarryOut) => self.carry_out(cpu),
             Phase::Kernel(Then::ReturnToUser) => {
                 if !state.to_interrupt.is_empty() {
@@ -180,11 +183,14 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Machine;
+    use crate::machine::{Chance, Machine};
 
     #[test]
     fn jitter_makes_costs_less_and_more_by_so_much() {
-        let machine = Machine { jitter_percent: 10, ..crate::engine::tests::machine(1) };
+        let machine = Machine {
+            chance: Chance { kernel_permille: 100, ..Chance::NONE },
+            ..crate::engine::tests::machine(1)
+        };
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
         let costs = (0..5000).map(|_| engine.jittered(Ns(1000)).0).collect::<Vec<_>>();
         assert_eq!((costs.iter().min(), costs.iter().max()), (Some(&900), Some(&1100)));

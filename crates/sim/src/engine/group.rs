@@ -1,11 +1,10 @@
 //! Workloads' control groups, and the timers of those with a quota.
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::Cpu;
 use fairlab_kernel::GroupId;
 
 use super::Engine;
 use super::occurrence::Interrupt;
-use crate::rng::Stream;
 use crate::workload::Workload;
 
 impl Engine {
@@ -34,8 +33,8 @@ impl Engine {
             let parent = spec.parent.and_then(|parent| groups.get(parent).copied());
             let group = self.kernel.new_group(parent.unwrap_or(GroupId::ROOT), spec.weight);
             self.kernel.set_group_idle(group, spec.idle);
-            let mut random = Stream::new(self.seed, &format!("{program}/cgroup {}", spec.name));
-            let offset = Ns(random.below(spec.max.period().0));
+            let stream = format!("{program}/cgroup {}", spec.name);
+            let offset = self.machine.chance.phase(self.seed, &stream, spec.max.period());
             self.kernel.set_group_bandwidth(group, spec.max, offset);
             groups.push(group);
         }

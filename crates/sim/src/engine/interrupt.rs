@@ -105,6 +105,8 @@ impl Engine {
             Interrupt::Timer { thread } => {
                 costs.interrupt + costs.timer + self.timer_expires(cpu, thread as usize)
             }
+            Interrupt::Device => costs.interrupt + self.device_interrupts(cpu),
+            Interrupt::Kworker => costs.interrupt + costs.timer + self.wake_kworker(cpu),
             Interrupt::Tick => self.tick_work(cpu),
         };
         self.interrupt_marked(Some(cpu));

@@ -44,7 +44,7 @@ impl Occurrence {
     /// Whether a timer expires that is neither the tick nor the end of a slice.
     fn is_timer(self) -> bool {
         let Occurrence::Interrupt { interrupt, .. } = self else { return false };
-        matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_))
+        matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_) | Interrupt::Kworker)
     }
 }
 
@@ -65,6 +65,10 @@ pub(super) enum Interrupt {
     Governor { number: usize },
     /// A thread's sleep timer expires here.
     Timer { thread: u32 },
+    /// A device has something to say.
+    Device,
+    /// The timer of delayed work expires: the CPU's kworker has something to do.
+    Kworker,
     /// The tick of a CPU that idles.
     Tick,
 }

@@ -9,6 +9,7 @@ use super::occurrence::Interrupt;
 use super::{
     Engine, PREEMPTED_AT_USER_RETURN, Segment, SystemCall, TIMER_SLACK, Thread, Wait, pid_of_thread,
 };
+use crate::machine::chance::vary;
 use crate::rng::Stream;
 use crate::workload::{Action, ThreadId, ThreadSpec, View};
 
@@ -40,6 +41,8 @@ impl Engine {
         let action = self.programs[thread.program].workload.next(thread.id, &mut view);
         match action {
             Action::Run(work) => {
+                let permille = self.machine.chance.computation_permille;
+                let work = if permille == 0 { work } else { vary(work, permille, &mut thread.chance) };
                 thread.segment = Segment::Work(work.max(CLOCK_READ));
                 self.return_to_user(cpu);
             }
@@ -261,8 +264,13 @@ impl Engine {
         self.kernel.set_task_group(task, group);
         self.programs[program].threads[id.index()] = Some(index);
         let random = Stream::new(self.seed, &format!("{program}/{}", spec.stream));
-        let (segment, wait) = (Segment::Done, Wait::No);
-        self.threads.push(Thread { task, program, id, random, segment, pending: None, wait });
+        let mut chance = Stream::new(self.seed, &format!("chance/{program}/{}", spec.stream));
+        let segment = match self.machine.chance.start_ns {
+            0 => Segment::Done,
+            most => Segment::Work(Ns(chance.below(most))),
+        };
+        let wait = Wait::No;
+        self.threads.push(Thread { task, program, id, random, chance, segment, pending: None, wait });
         task
     }
 

@@ -52,6 +52,8 @@ impl Engine {
             self.enter_kernel(cpu, self.machine.costs.migrate, Then::Push);
         } else if let Some(number) = self.governor_on(cpu) {
             self.begin_setting_frequency(cpu, number);
+        } else if self.runs_kworker(cpu) {
+            self.begin_background_work(cpu);
         } else {
             self.return_to_user(cpu);
         }

@@ -11,7 +11,7 @@ use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 
 use super::Engine;
-use crate::machine::{Costs, IdleState, Machine};
+use crate::machine::{Chance, Costs, IdleState, Machine};
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
@@ -87,7 +87,7 @@ pub(super) fn machine(cores: u32) -> Machine {
         hz: 1000,
         high_res_timers: true,
         nohz_idle: true,
-        jitter_percent: 0,
+        chance: Chance::NONE,
         in_turn: false,
         costs,
         frequency_domains: Vec::new(),

@@ -10,8 +10,8 @@ use fairlab_kernel::TaskId;
 use super::Engine;
 use super::cpu::Phase;
 use super::occurrence::{Interrupt, Occurrence};
+use crate::machine::Chance;
 use crate::machine::turns::{Rounds, period};
-use crate::rng::Stream;
 
 /// Whose turn it is.
 pub(super) struct Turns {
@@ -34,9 +34,9 @@ struct Waiting {
 
 impl Turns {
     /// No CPU has begun. The timer that bounds turns expires at some instant, which is the seed's.
-    pub fn new(nr_cpus: usize, seed: u64) -> Turns {
+    pub fn new(nr_cpus: usize, chance: &Chance, seed: u64) -> Turns {
         let waiting = (0..nr_cpus).map(|_| Waiting::default()).collect();
-        let phase = Ns(Stream::new(seed, "turns").below(period(nr_cpus).0));
+        let phase = chance.phase(seed, "turns", period(nr_cpus));
         Turns { on: None, number: 0, rounds: Rounds::new(nr_cpus, phase), waiting }
     }
 }
@@ -59,7 +59,7 @@ impl Engine {
             Occurrence::Tick { .. } if unseen => return false,
             Occurrence::Tick { .. } | Occurrence::Hrtick { .. } => true,
             Occurrence::Interrupt { interrupt, .. } => {
-                matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_))
+                matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_) | Interrupt::Kworker)
             }
             Occurrence::PhaseEnds { .. } | Occurrence::WokenLeft { .. } => false,
         };

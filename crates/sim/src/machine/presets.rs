@@ -10,7 +10,7 @@ use fairlab_kernel::topology::{CpuPlace, Platform, SmtNumbering};
 
 pub use table::PRESETS;
 
-use super::{Costs, IdleState, Machine};
+use super::{Chance, Costs, IdleState, Machine};
 
 /// The last CPU, whichever it is.
 const LAST: u32 = u32::MAX;
@@ -44,7 +44,8 @@ pub struct Preset {
     nohz_idle: bool,
     /// Costs that differ from the defaults, with the reason.
     costs: &'static [(&'static str, u64, &'static str)],
-    jitter_percent: u32,
+    /// What differs from run to run there.
+    chance: Chance,
     /// Where the figures come from: what, and its source.
     sources: &'static [(&'static str, &'static str)],
 }
@@ -106,7 +107,7 @@ impl Preset {
             high_res_timers: self.high_res_timers,
             nohz_idle: self.nohz_idle,
             costs,
-            jitter_percent: self.jitter_percent,
+            chance: self.chance,
             in_turn: false,
             frequency_domains: self.speeds.iter().map(domain).collect(),
             energy_model: speeds_with_power.iter().map(power).collect(),

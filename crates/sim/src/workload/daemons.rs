@@ -229,7 +229,7 @@ mod tests {
         let options = Options { groups: 3, cpus: 4, period: Ns::from_ms(5), run: Ns::from_us(20) };
         let inner = Box::new(Pipe::parse(&args).expect("options"));
         let kernel = "v5.4".parse().expect("a kernel");
-        let mut engine = Engine::new(kernel, Machine::preset("vm4").expect("a machine"), 1);
+        let mut engine = Engine::new(kernel, Machine::preset("vm4").expect("a machine").exact(), 1);
         let number = engine.start(Box::new(Daemons::new(options, inner)));
         engine.run_until(Ns::from_secs(1), &mut ());
         assert_eq!(engine.workload(number).progress().map(|(_, count)| count), Some(200));

@@ -387,7 +387,7 @@ mod tests {
     use crate::{Engine, Machine};
 
     fn run(args: &[&str], kernel: &str) -> (Engine, usize) {
-        let machine = Machine::preset("laptop8").expect("a machine");
+        let machine = Machine::preset("laptop8").expect("a machine").exact();
         let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
         let args = args.iter().map(ToString::to_string).collect::<Vec<_>>();
         let number = engine.start(Box::new(Hackbench::parse(&args).expect("options")));

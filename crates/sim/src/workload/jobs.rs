@@ -204,8 +204,11 @@ mod tests {
     fn operations(line: &str) -> u64 {
         let args = line.split(' ').map(String::from).collect::<Vec<_>>();
         let jobs = Jobs::parse(&args).expect(line);
-        let mut engine =
-            Engine::new("v4.18".parse().expect("a kernel"), Machine::preset("vm4").expect("a machine"), 1);
+        let mut engine = Engine::new(
+            "v4.18".parse().expect("a kernel"),
+            Machine::preset("vm4").expect("a machine").exact(),
+            1,
+        );
         let number = engine.start(Box::new(jobs));
         engine.run_until(Ns::from_ms(100), &mut ());
         engine.workload(number).progress().expect("operations").1

@@ -172,7 +172,7 @@ mod tests {
 
     fn run(line: &str, machine: &str) -> Vec<(String, f64)> {
         let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
-        let machine = Machine::preset(machine).expect("a machine");
+        let machine = Machine::preset(machine).expect("a machine").exact();
         let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, 1);
         let number = engine.start(Box::new(Periodic::parse(&args).expect("options")));
         engine.run_until(Ns::from_secs(20), &mut ());

@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn every_byte_goes_to_and_fro() {
         for kernel in ["v5.4", "v5.10", "v6.6", "v6.12"] {
-            let machine = Machine::preset("laptop8").expect("a machine");
+            let machine = Machine::preset("laptop8").expect("a machine").exact();
             let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
             let args = ["-l", "2000"].map(String::from);
             let number = engine.start(Box::new(Pipe::parse(&args).expect("options")));

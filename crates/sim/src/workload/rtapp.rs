@@ -401,7 +401,7 @@ mod tests {
             hz: 1000,
             high_res_timers: true,
             nohz_idle: true,
-            jitter_percent: 0,
+            chance: crate::machine::Chance::NONE,
             in_turn: false,
             costs,
             frequency_domains: Vec::new(),
@@ -511,7 +511,7 @@ mod tests {
         let text = r#"{ "global": { "duration": 1 }, "tasks": {
             "hog": { "cpus": [0], "run": 300000 }, "sleeper": { "cpus": [1], "run": 1000, "sleep": 1000 },
             "waiter": { "cpus": [2], "suspend": "", "run": 1 } } }"#;
-        let machine = Machine::preset("laptop8").expect("a machine");
+        let machine = Machine::preset("laptop8").expect("a machine").exact();
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
         let app = engine.start(Box::new(RtApp::parse(text).expect("a file")));
         engine.run_until(Ns::from_secs(60), &mut ());

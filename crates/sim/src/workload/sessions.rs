@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn operations_take_the_time_that_they_compute_and_wait() {
         for (line, expected) in [("1:1000 1:1000", 1000), ("2:1000 4:1000", 2000), ("2:1000:1000", 500)] {
-            let machine = Machine::preset("vm4").expect("a machine");
+            let machine = Machine::preset("vm4").expect("a machine").exact();
             let mut engine = Engine::new("v5.10".parse().expect("a kernel"), machine, 1);
             let number = engine.start(Box::new(parse(line).expect(line)));
             engine.run_until(Ns::from_ms(500), &mut ());

@@ -224,7 +224,7 @@ mod tests {
 
     fn metrics(line: &str, machine: &str) -> Vec<(String, f64)> {
         let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
-        let machine = Machine::preset(machine).expect("a machine");
+        let machine = Machine::preset(machine).expect("a machine").exact();
         let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, 1);
         let number = engine.start(Box::new(Spinners::parse(&args).expect("options")));
         engine.run_until(Ns::from_secs(20), &mut ());
@@ -262,7 +262,7 @@ mod tests {
             }
         });
         let args = ["-n", "0,5", "-g", "100,300", "-r", "1"].map(str::to_string);
-        let machine = Machine::preset("vm4").expect("a machine");
+        let machine = Machine::preset("vm4").expect("a machine").exact();
         let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, 1);
         engine.set_tracing(true);
         engine.start(Box::new(Spinners::parse(&args).expect("options")));

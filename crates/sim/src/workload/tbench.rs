@@ -295,7 +295,7 @@ mod tests {
 
     fn run(kernel: &str, line: &str) -> (u64, Ns) {
         let args = line.split_whitespace().map(String::from).collect::<Vec<_>>();
-        let machine = Machine::preset("laptop8").expect("a machine");
+        let machine = Machine::preset("laptop8").expect("a machine").exact();
         let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
         let number = engine.start(Box::new(Tbench::parse(&args).expect("options")));
         engine.run_until(Ns::from_secs(5), &mut ());

@@ -423,7 +423,7 @@ mod tests {
     fn chunks_flow_and_all_ends() {
         for (kernel, cpus) in [("v6.5", "24"), ("v6.12", "24"), ("v6.5", "20")] {
             let args = ["--run-ms", "100", "--cpus", cpus].map(String::from);
-            let machine = Machine::preset("s390-lpar24").expect("a machine");
+            let machine = Machine::preset("s390-lpar24").expect("a machine").exact();
             let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
             let number = engine.start(Box::new(Uperf::parse(&args).expect("options")));
             engine.run_until(Ns::from_secs(3), &mut ());

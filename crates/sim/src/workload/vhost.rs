@@ -317,7 +317,7 @@ mod tests {
 
     fn run(kernel: &str, line: &str) -> (u64, u64, u64) {
         let args = line.split_whitespace().map(String::from).collect::<Vec<_>>();
-        let machine = Machine::preset("vm4").expect("a machine");
+        let machine = Machine::preset("vm4").expect("a machine").exact();
         let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
         let number = engine.start(Box::new(Vhost::parse(&args).expect("options")));
         engine.run_until(Ns::from_secs(3), &mut ());

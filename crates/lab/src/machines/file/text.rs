@@ -6,20 +6,24 @@ use std::fmt::Write;
 use fairlab_event::Cpu;
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::Costs;
+use fairlab_sim::machine::{Chance, Costs};
 
 /// The file; reading it gives the same machine.
 pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
+    without_amounts(machine) + &chance(&machine.chance) + &costs(&machine.costs)
+}
+
+/// The file without what calibration measures: chance and costs.
+pub(in crate::machines) fn without_amounts(machine: &Machine) -> String {
     let topology = &machine.topology;
     let mut text = format!(
-        "name = {}\ndescription = {}\nhz = {}\nhigh_res_timers = {}\nnohz_idle = {}\njitter_percent = {}\n\
+        "name = {}\ndescription = {}\nhz = {}\nhigh_res_timers = {}\nnohz_idle = {}\n\
          in_turn = {}\nplatform = \"{}\"\n\n",
         quoted(&machine.name),
         quoted(&machine.description),
         machine.hz,
         machine.high_res_timers,
         machine.nohz_idle,
-        machine.jitter_percent,
         machine.in_turn,
         topology.platform().name()
     );
@@ -51,7 +55,7 @@ pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
             state.together
         );
     }
-    text + &costs(&machine.costs)
+    text
 }
 
 /// A string of TOML.
@@ -122,6 +126,12 @@ fn numa(topology: &Topology) -> String {
     };
     let rows = (0..nodes).map(row).collect::<String>();
     format!("\n[numa]\nreclaim_distance = {}\ndistances = [\n{rows}]\n", topology.reclaim_distance())
+}
+
+/// Every amount, for defaults may change.
+fn chance(chance: &Chance) -> String {
+    let lines = chance.table().into_iter().map(|source| format!("{} = {}\n", source.name, source.value));
+    format!("\n[chance]\n{}", lines.collect::<String>())
 }
 
 fn costs(costs: &Costs) -> String {

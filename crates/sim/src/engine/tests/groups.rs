@@ -7,6 +7,7 @@ use fairlab_kernel::topology::SmtNumbering;
 
 use super::{GENERATIONS, Script, hog, machine, picture_of, random_threads, spec};
 use crate::Engine;
+use crate::machine::{Chance, Machine};
 use crate::rng::Stream;
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadSpec};
@@ -41,8 +42,10 @@ fn a_quota_ends_what_a_group_may_run_each_period() {
 #[test]
 fn periods_of_groups_are_interleaved() {
     let starts = |kernel: &str, seed: u64| {
+        let phases = Chance { phase_permille: 1000, ..Chance::NONE };
+        let machine = Machine { chance: phases, ..machine(1) };
         let groups = vec![GroupSpec { max: limit(10, 50, 0), ..group(None, 100) }];
-        let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(1), seed);
+        let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, seed);
         engine.set_tracing(true);
         engine.start(Script::in_groups(groups, vec![(in_group(0, "0"), hog())]));
         let mut starts = Vec::new();

@@ -2,7 +2,7 @@
 
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 
-use super::{LAST, Preset, Speed};
+use super::{Chance, LAST, Preset, Speed};
 
 /// One x86 socket: what differs is said.
 const PLAIN: Preset = Preset {
@@ -23,7 +23,7 @@ const PLAIN: Preset = Preset {
     high_res_timers: true,
     nohz_idle: true,
     costs: &[],
-    jitter_percent: 0,
+    chance: Chance::USUAL,
     sources: &[],
 };
 
@@ -100,7 +100,7 @@ const INSTRUCTIONS_AS_TIME: Preset = Preset {
         ("context_switch_ns", 3_000, "recordings: 7 to 10 us from a wakeup to the switch on an idle CPU"),
         ("idle_exit_ns", 4_000, "the same"),
     ],
-    jitter_percent: 70,
+    chance: Chance::emulated(700),
     sources: &[
         (
             "topology",
@@ -113,7 +113,7 @@ const INSTRUCTIONS_AS_TIME: Preset = Preset {
              tsc-early, not fit for more",
         ),
         (
-            "jitter",
+            "chance",
             "the same: with 16 CPUs wakeups of a burst are 3 to 22 us apart, 11 on average; with 8, by schbench's tables, 9 to 11",
         ),
     ],
@@ -123,6 +123,7 @@ const INSTRUCTIONS_AS_TIME: Preset = Preset {
 const HRES_SOURCES: &[(&str, &str)] = &[
     ("topology", "as without high-resolution timers"),
     ("hz", "the recorded kernel's configuration"),
+    ("chance", "as without high-resolution timers"),
     ("timers", "the recording of v5.2.1: sleeps end between ticks, and idle CPUs do not tick"),
 ];
 
@@ -242,7 +243,7 @@ pub const PRESETS: &[Preset] = &[
         description: "virtual machine with 8 CPUs that counts instructions as time: 4 cores of 2 threads, HZ 1000",
         cores_an_llc: 4,
         threads_a_core: 2,
-        jitter_percent: 20,
+        chance: Chance::emulated(200),
         ..INSTRUCTIONS_AS_TIME
     },
     Preset {
@@ -257,7 +258,7 @@ pub const PRESETS: &[Preset] = &[
         description: "as qemu8, 8 CPUs, with a clock that is good enough for timers and to stop ticks",
         cores_an_llc: 4,
         threads_a_core: 2,
-        jitter_percent: 20,
+        chance: Chance::emulated(200),
         high_res_timers: true,
         nohz_idle: true,
         sources: HRES_SOURCES,

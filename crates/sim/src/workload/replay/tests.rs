@@ -34,7 +34,7 @@ run 1000000
 fn run(script: &str, kernel: &str, until: Ns) -> (String, Vec<(Ns, String, String)>) {
     let script = Arc::new(Script::parse(script).expect("a script"));
     let mut engine =
-        Engine::new(kernel.parse().expect("a kernel"), Machine::preset("vm4").expect("a machine"), 1);
+        Engine::new(kernel.parse().expect("a kernel"), Machine::preset("vm4").expect("a machine").exact(), 1);
     let number = engine.start(Box::new(Replay::new(script, Options::default())));
     let mut seen = Vec::new();
     engine.set_tracing(true);
@@ -117,8 +117,11 @@ fn sleeps_of_a_length_begin_when_the_task_is_done() {
     let script = Script::parse(text).expect("a script");
     assert_eq!((script.to_string(), script.sleeps()), (text.to_string(), (0, 1, 2)));
     let ends = |by_clock| {
-        let mut engine =
-            Engine::new("v6.6".parse().expect("a kernel"), Machine::preset("vm4").expect("a machine"), 1);
+        let mut engine = Engine::new(
+            "v6.6".parse().expect("a kernel"),
+            Machine::preset("vm4").expect("a machine").exact(),
+            1,
+        );
         let options = Options { by_clock, ..Options::default() };
         let number = engine.start(Box::new(Replay::new(Arc::new(script.clone()), options)));
         engine.run_until(Ns::from_ms(60), &mut sink_fn(|_: &Event<'_>| {}));
