@@ -16,10 +16,11 @@ use fairlab_trace::OutputFormat;
 
 use crate::commands::trace::TraceArgs;
 use crate::numbers::{CpuList, CpuSets, Window, parse_cpu_sets, parse_cpus, parse_duration, parse_window};
+use crate::provenance::VERSION;
 
 /// A laboratory for the Linux fair scheduler: what a scheduler change does to a workload on a machine, and why.
 #[derive(Debug, Parser)]
-#[command(name = "fairlab", version)]
+#[command(name = "fairlab", version = VERSION)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,

@@ -8,6 +8,7 @@ mod error;
 mod numbers;
 mod output;
 mod progress;
+mod provenance;
 
 use std::process::ExitCode;
 

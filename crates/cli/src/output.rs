@@ -2,21 +2,47 @@
 
 use std::io::{self, Write};
 
+use fairlab_lab::provenance::Provenance;
 use serde_json::Value;
 
 use crate::error::CliError;
 
-/// Prints an answer.
+/// Prints an answer for people: how it came about stands first.
+pub fn answer(provenance: &Provenance, text: &str) -> Result<(), CliError> {
+    print(&(provenance.comment() + text))
+}
+
+/// Prints an answer for programs, which says how it came about.
+pub fn answer_json(provenance: &Provenance, value: Value) -> Result<(), CliError> {
+    print(&format!("{:#}\n", with_provenance(provenance, value)))
+}
+
+/// An answer for programs with how it came about, behind the name of its schema.
+pub fn with_provenance(provenance: &Provenance, value: Value) -> Value {
+    let Value::Object(mut fields) = value else { return value };
+    let place = usize::from(fields.contains_key("schema")).min(fields.len());
+    fields.shift_insert(place, "provenance".to_string(), provenance.to_json());
+    Value::Object(fields)
+}
+
+/// How an answer came about, as the first paragraph of a page of Markdown.
+pub fn markdown_line(provenance: &Provenance) -> String {
+    let mut text = String::new();
+    for character in provenance.line().chars() {
+        if "\\`*_{}[]<>#|".contains(character) {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+    text + "\n\n"
+}
+
+/// Prints text as it is: help, and what a program prints that runs here.
 pub fn print(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
-}
-
-/// Prints an answer for programs.
-pub fn print_json(value: &Value) -> Result<(), CliError> {
-    print(&format!("{value:#}\n"))
 }
 
 /// Rows under a header, columns as wide as their widest cell; the first column is aligned to the left, the others to

@@ -1,5 +1,7 @@
 //! `fairlab compare` as its users meet it: layouts, exports, folders of runs, refusals.
 
+mod answer;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -63,10 +65,16 @@ fn a_comparison_is_exported() {
     assert_eq!(json["metrics"].as_array().map(Vec::len), Some(1));
     let csv = text(&files[1]);
     assert!(
-        csv.starts_with("metric,baseline,kernel,") && csv.contains("\"v6.6,base_slice_ns=30000000\""),
+        csv.contains("\nmetric,baseline,kernel,") && csv.contains("\"v6.6,base_slice_ns=30000000\""),
         "{csv}"
     );
-    assert!(text(&files[2]).contains("\n|---|---:|"), "{}", text(&files[2]));
+    let markdown = text(&files[2]);
+    assert!(markdown.contains("\n|---|---:|"), "{markdown}");
+    for came_about in [&csv[2..], &markdown] {
+        assert!(came_about.starts_with("modelled by fairlab "), "{came_about}");
+        assert!(came_about.contains(", machine laptop8, seeds 1..2\n"), "{came_about}");
+    }
+    assert_eq!(json["provenance"]["seeds"], serde_json::json!([1, 2]));
     files.iter().for_each(|file| std::fs::remove_file(file).expect("removed"));
 }
 
@@ -81,6 +89,7 @@ fn runs_that_are_there_are_compared() {
     let compared = stdout(&["compare", "--folder", paths[0], "--folder", paths[1]]);
     let direct =
         [&["compare"], &WORKLOAD[..], &["--kernel", "v6.5", "--kernel", "v6.6", "--runs", "3"]].concat();
+    let compared = answer::body(&compared);
     assert!(stdout(&direct).ends_with(&compared), "the same seeds pair:\n{compared}");
     // One trace a run: nothing pairs there.
     let traces = temporary("traces");

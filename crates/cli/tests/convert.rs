@@ -1,5 +1,7 @@
 //! `fairlab convert`: from every format to every other, one answer in all of them, and nothing half-written.
 
+mod answer;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -10,7 +12,12 @@ fn fairlab(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
 }
 
+/// What the program answers, without how it came about.
 fn answer(arguments: &[&str]) -> String {
+    answer::body(&printed(arguments))
+}
+
+fn printed(arguments: &[&str]) -> String {
     let output = fairlab(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
@@ -91,7 +98,8 @@ fn one_core_reads_the_same_as_two() {
             .expect("taskset starts");
         let on_all = Command::new(env!("CARGO_BIN_EXE_fairlab")).args(convert(&together)).output();
         let on_all = on_all.expect("the program starts");
-        assert!(on_one.status.success() && on_one.stdout == on_all.stdout, "{source}");
+        let body = |printed: &[u8]| answer::body(&String::from_utf8_lossy(printed));
+        assert!(on_one.status.success() && body(&on_one.stdout) == body(&on_all.stdout), "{source}");
         let read = |path: &str| std::fs::read(path).expect("a trace");
         assert!(read(&alone) == read(&together), "{source}");
     }

@@ -1,5 +1,7 @@
 //! `fairlab sweep`, `query` and `merge` as their users meet them: interrupted, gone on with, asked, added up.
 
+mod answer;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -84,7 +86,7 @@ fn an_interrupted_sweep_is_gone_on_with() {
     assert!(errors.contains(" of 600 cells are done and kept"), "{errors}");
     let kept = lines(&journal);
     assert!((3..600).contains(&kept), "{kept}");
-    let text = stdout(&["sweep", &file]);
+    let text = answer::body(&stdout(&["sweep", &file]));
     assert!(text.starts_with(&format!("600 cells, {kept} of them done before; ")), "{text}");
     assert_eq!(lines(&journal), 600);
 }

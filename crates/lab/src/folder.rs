@@ -76,14 +76,14 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Writes a scenario's report, and what each of its runs printed and counted, into a folder of its name.
+    /// Writes a scenario's report, `answer` being the same for programs, and what each of its runs printed and counted, into a folder of its name.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn write_report(&self, report: &Report) -> Result<(), LabError> {
+    pub fn write_report(&self, report: &Report, answer: &Value) -> Result<(), LabError> {
         let name = report.name;
         self.file(&format!("{name}/report.txt"), &report.to_text())?;
-        self.file(&format!("{name}/report.json"), &pretty(&report.to_json()))?;
+        self.file(&format!("{name}/report.json"), &pretty(answer))?;
         for (file, picture) in report.pictures() {
             self.file(&format!("{name}/{file}"), &picture.to_svg())?;
         }

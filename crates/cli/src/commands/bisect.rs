@@ -9,6 +9,7 @@ use crate::error::CliError;
 use crate::numbers::{metric, significant};
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::provenance;
 
 /// Fewer runs tell nothing of how they scatter.
 const RUNS_MIN: u64 = 4;
@@ -42,9 +43,15 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let mut trials = Trials::new(&setting, experiment::jobs(&args.setting), &show, &stop);
     let found = bisect(&spec, &mut trials)?;
     drop(progress);
+    let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);
+    let provenance = provenance::here()
+        .showing(provenance::words("bisect", &args.setting))
+        .of_setting(&setting, made)
+        .kernel(spec.good.name())
+        .kernel(spec.bad.name());
     match args.setting.format {
-        Format::Json => output::print_json(&found.to_json())?,
-        Format::Text => output::print(&to_text(&spec, &found))?,
+        Format::Json => output::answer_json(&provenance, found.to_json())?,
+        Format::Text => output::answer(&provenance, &to_text(&spec, &found))?,
     }
     match (found.stopped, found.crossings.is_empty()) {
         (true, _) => Err(CliError::Interrupted),

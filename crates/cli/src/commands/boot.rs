@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fairlab_lab::boot::{Board, BootOptions, Booted, Hardware, Image, Mode, TURNS_CPUS_MAX, boot};
+use fairlab_lab::provenance::Origin;
 use fairlab_lab::{RunFolder, machines};
 use serde_json::json;
 
@@ -11,6 +12,7 @@ use crate::args::{BootArgs, Format};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::provenance;
 
 pub fn execute(args: &BootArgs) -> Result<(), CliError> {
     let hardware = match &args.machine {
@@ -66,22 +68,30 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
 }
 
 fn answer(args: &BootArgs, options: &BootOptions, booted: &Booted) -> Result<(), CliError> {
+    let provenance = provenance::here()
+        .by(Origin::Booted)
+        .kernel(&booted.release)
+        .machine(options.hardware.to_string())
+        .seeds([options.seed]);
     match args.format {
-        Format::Text => output::print(&text(args, options, booted)),
-        Format::Json => output::print_json(&json!({
-            "schema": "fairlab/boot/1",
-            "out": args.out,
-            "release": booted.release,
-            "mode": booted.mode.name(),
-            "digest": booted.digest.to_string(),
-            "events": booted.import.events,
-            "dropped": booted.dropped,
-            "status": booted.status,
-            "output": booted.output,
-            "errors": booted.errors,
-            "wall_ns": u64::try_from(booted.wall.as_nanos()).unwrap_or(u64::MAX),
-            "meta": booted.meta,
-        })),
+        Format::Text => output::answer(&provenance, &text(args, options, booted)),
+        Format::Json => output::answer_json(
+            &provenance,
+            json!({
+                "schema": "fairlab/boot/1",
+                "out": args.out,
+                "release": booted.release,
+                "mode": booted.mode.name(),
+                "digest": booted.digest.to_string(),
+                "events": booted.import.events,
+                "dropped": booted.dropped,
+                "status": booted.status,
+                "output": booted.output,
+                "errors": booted.errors,
+                "wall_ns": u64::try_from(booted.wall.as_nanos()).unwrap_or(u64::MAX),
+                "meta": booted.meta,
+            }),
+        ),
     }
 }
 

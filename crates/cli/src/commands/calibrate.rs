@@ -3,6 +3,7 @@
 use std::fs;
 
 use fairlab_lab::machines::{self, calibrated_toml};
+use fairlab_lab::provenance::Origin;
 use fairlab_live::calibrate::{Calibration, Settings, calibrate};
 use serde_json::{Value, json};
 
@@ -11,6 +12,7 @@ use crate::error::CliError;
 use crate::numbers::duration;
 use crate::output;
 use crate::progress::end_on_interrupt;
+use crate::provenance::{self, this_release};
 
 pub fn execute(args: &CalibrateArgs) -> Result<(), CliError> {
     let machine = machines::find("host")?;
@@ -34,9 +36,10 @@ pub fn execute(args: &CalibrateArgs) -> Result<(), CliError> {
             )
         })?;
     }
+    let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine(&machine.name);
     match args.format {
-        Format::Json => output::print_json(&to_json(&settings, &calibration)),
-        Format::Text => output::print(&to_text(&settings, &calibration)),
+        Format::Json => output::answer_json(&provenance, to_json(&settings, &calibration)),
+        Format::Text => output::answer(&provenance, &to_text(&settings, &calibration)),
     }
 }
 

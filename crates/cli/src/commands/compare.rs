@@ -6,6 +6,7 @@ mod layouts;
 mod schedstat;
 mod table;
 
+use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{
     CompareOptions, Comparison, Experiment, RunFolder, RunResult, Side, compare, compare_sides, live_sides,
     read_side,
@@ -17,6 +18,7 @@ use crate::args::{CompareArgs, Format, Layout};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{ProgressLine, put_back_on_interrupt};
+use crate::provenance::{self, this_release};
 use export::Exports;
 
 pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
@@ -60,15 +62,20 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     };
     drop(progress);
     let comparison = compare(&names, &results, &options)?;
+    let provenance = provenance::of_experiment("compare", &args.experiment.setting, &experiment, &names);
+    let answer = output::with_provenance(&provenance, comparison.to_json());
     if let Some(folder) = folder {
-        folder.write(&experiment, &results, &comparison.to_json())?;
+        folder.write(&experiment, &results, &answer)?;
         folder.finish()?;
     }
-    exports.write(&comparison)?;
+    exports.write(&comparison, &provenance)?;
     match args.experiment.setting.format {
-        Format::Json => output::print_json(&comparison.to_json())?,
+        Format::Json => output::print(&format!("{answer:#}\n"))?,
         Format::Text => {
-            output::print(&(outputs(&experiment, &names, &results) + &to_text(&comparison, args.layout)))?;
+            output::answer(
+                &provenance,
+                &(outputs(&experiment, &names, &results) + &to_text(&comparison, args.layout)),
+            )?;
         }
     }
     if stopped.0 { Err(CliError::Interrupted) } else { Ok(()) }
@@ -91,7 +98,15 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), C
             "give --folder twice; the first is the baseline",
         ));
     }
-    answer(args, &compare_sides(&sides, options)?, &exports)
+    answer(args, &sides_provenance(Origin::Recorded, &sides), &compare_sides(&sides, options)?, &exports)
+}
+
+/// Runs that are there, or commands of this host.
+fn sides_provenance(origin: Origin, sides: &[Side]) -> Provenance {
+    sides.iter().fold(provenance::here().by(origin), |all, side| {
+        let all = all.kernel(&side.name).seeds(side.records.iter().filter_map(|record| record.seed));
+        side.records.iter().fold(all, |all, record| all.machine(&record.machine))
+    })
 }
 
 /// Commands on this host.
@@ -108,14 +123,20 @@ fn compare_live(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliE
     let sides = live_sides(&args.live, args.runs, &|done| progress.show(done), &stop)?;
     drop(progress);
     let Some(sides) = sides else { return Err(CliError::Interrupted) };
-    answer(args, &compare_sides(&sides, options)?, &exports)
+    let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host");
+    answer(args, &provenance, &compare_sides(&sides, options)?, &exports)
 }
 
-fn answer(args: &CompareArgs, comparison: &Comparison, exports: &Exports) -> Result<(), CliError> {
-    exports.write(comparison)?;
+fn answer(
+    args: &CompareArgs,
+    provenance: &Provenance,
+    comparison: &Comparison,
+    exports: &Exports,
+) -> Result<(), CliError> {
+    exports.write(comparison, provenance)?;
     match args.experiment.setting.format {
-        Format::Json => output::print_json(&comparison.to_json()),
-        Format::Text => output::print(to_text(comparison, args.layout).trim_start()),
+        Format::Json => output::answer_json(provenance, comparison.to_json()),
+        Format::Text => output::answer(provenance, to_text(comparison, args.layout).trim_start()),
     }
 }
 

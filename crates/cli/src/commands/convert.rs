@@ -1,8 +1,10 @@
 //! `fairlab convert`: a trace in another format, and what of it that format cannot carry.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 
+use fairlab_event::System;
 use fairlab_lab::TraceFile;
 use fairlab_lab::verify::trace_of;
 use fairlab_trace::{ImportStats, Losses, ReadOptions};
@@ -13,6 +15,7 @@ use crate::args::{ConvertArgs, Format};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::remove_on_interrupt;
+use crate::provenance;
 
 pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
     let place = |path: &Path| fs::canonicalize(path).ok();
@@ -30,19 +33,24 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
         allow_unreadable: args.allow_unreadable,
         ..ReadOptions::default()
     };
-    let stats = trace::read(&args.input, &options, &mut file)?;
+    let system = RefCell::<System>::default();
+    let stats = trace::read(&args.input, &options, &mut file, &system)?;
     let format = file.format().name();
     let losses = file.finish()?;
     trace::warn(&args.input, &stats, &[]);
     trace::warn_of_losses(&args.output, &losses);
+    let provenance = provenance::here().of_trace(&system.borrow());
     match args.format {
-        Format::Text => output::print(&format!(
-            "{}: {} events as {format}, {} of them not exactly as they were\n",
-            args.output.display(),
-            stats.events,
-            losses.events()
-        )),
-        Format::Json => output::print_json(&to_json(format, &stats, &losses)),
+        Format::Text => output::answer(
+            &provenance,
+            &format!(
+                "{}: {} events as {format}, {} of them not exactly as they were\n",
+                args.output.display(),
+                stats.events,
+                losses.events()
+            ),
+        ),
+        Format::Json => output::answer_json(&provenance, to_json(format, &stats, &losses)),
     }
 }
 

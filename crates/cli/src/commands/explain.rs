@@ -20,15 +20,15 @@ pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
         Err(_) => TaskFilter::Comm(Comm::from(task)),
     });
     let mut explain = Explain::new(ExplainOptions { task, worst: args.worst });
-    let stats = args.trace.read_whole("explain", &mut explain)?;
+    let (stats, provenance) = args.trace.read_whole("explain", &mut explain)?;
     let explanation = explain.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     if let Some(task) = args.task.as_ref().filter(|_| !explanation.matches) {
         return Err(no_such_task(args, task, &explanation.comms));
     }
     trace::warn(&args.trace.file, &stats, &explanation.notices);
     match args.trace.format {
-        Format::Text => output::print(&explanation.to_string()),
-        Format::Json => output::print_json(&to_json(&explanation, &stats)),
+        Format::Text => output::answer(&provenance, &explanation.to_string()),
+        Format::Json => output::answer_json(&provenance, to_json(&explanation, &stats)),
     }
 }
 

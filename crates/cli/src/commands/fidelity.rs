@@ -8,12 +8,14 @@ use std::path::Path;
 
 use fairlab_lab::LabError;
 use fairlab_lab::fidelity::{Counts, Fidelity, Figures, measure, page};
+use fairlab_lab::provenance::Origin;
 use serde_json::{Value, json};
 
 use crate::args::{FidelityArgs, Format};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::ProgressLine;
+use crate::provenance;
 
 pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     let Some(folder) = &args.folder else { return beside::execute(args) };
@@ -32,9 +34,11 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     if let Some(path) = &args.figures {
         write(path, &figures.to_text())?;
     }
+    let provenance = provenance::here().by(Origin::Recorded).by(Origin::Modelled);
+    let provenance = figures.sums().rows.iter().fold(provenance, |all, row| all.kernel(&row.kernel));
     match args.format {
-        Format::Text => output::print(&to_text(&fidelity, &figures, args))?,
-        Format::Json => output::print_json(&to_json(&fidelity, &figures))?,
+        Format::Text => output::answer(&provenance, &to_text(&fidelity, &figures, args))?,
+        Format::Json => output::answer_json(&provenance, to_json(&fidelity, &figures))?,
     }
     let unreadable =
         fidelity.unreadable().map(|(name, error)| format!("{name}: {error}")).collect::<Vec<_>>();

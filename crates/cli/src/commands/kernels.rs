@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::args::{Format, KernelsCommand};
 use crate::error::CliError;
 use crate::output;
+use crate::provenance::described;
 
 pub fn execute(command: KernelsCommand) -> Result<(), CliError> {
     match command {
@@ -26,11 +27,14 @@ fn list(format: Format) -> Result<(), CliError> {
     let releases = Generation::releases();
     if format == Format::Json {
         let names = releases.iter().map(ToString::to_string).collect::<Vec<_>>();
-        return output::print_json(&json!({
-            "schema": "fairlab/kernels/1",
-            "releases": names,
-            "changes": LOG.iter().map(change_json).collect::<Vec<_>>(),
-        }));
+        return output::answer_json(
+            &described(),
+            json!({
+                "schema": "fairlab/kernels/1",
+                "releases": names,
+                "changes": LOG.iter().map(change_json).collect::<Vec<_>>(),
+            }),
+        );
     }
     let mut text = format!("Releases: {} to {}\n\nBuilds:\n", releases[0], releases[releases.len() - 1]);
     for build in BUILDS {
@@ -42,7 +46,7 @@ fn list(format: Format) -> Result<(), CliError> {
     text += &lines_of(LOG.iter().filter(|change| left_out(change)));
     text +=
         "\nFeatures: +FEATURE and +NO_FEATURE; tunables: ,NAME=NS. 'fairlab kernels show K' lists them.\n";
-    output::print(&text)
+    output::answer(&described(), &text)
 }
 
 /// Whether a change alters decisions of a real kernel, but none here.
@@ -58,7 +62,10 @@ fn lines_of<'c>(changes: impl Iterator<Item = &'c Change>) -> String {
 fn log(format: Format) -> Result<(), CliError> {
     if format == Format::Json {
         let changes = LOG.iter().map(change_json).collect::<Vec<_>>();
-        return output::print_json(&json!({ "schema": "fairlab/kernels/1", "changes": changes }));
+        return output::answer_json(
+            &described(),
+            json!({ "schema": "fairlab/kernels/1", "changes": changes }),
+        );
     }
     let mut text = String::new();
     let (known, modelled) = LOG.iter().partition::<Vec<&Change>, _>(|change| left_out(change));
@@ -73,7 +80,7 @@ fn log(format: Format) -> Result<(), CliError> {
             text += &format!("    {effect}\n");
         }
     }
-    output::print(&text)
+    output::answer(&described(), &text)
 }
 
 fn change_json(change: &Change) -> Value {
@@ -189,20 +196,23 @@ fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError
             let fields = lines.iter().filter(|(section, ..)| *section == wanted);
             fields.map(|(_, name, value)| (name.clone(), json!(value))).collect::<serde_json::Map<_, _>>()
         };
-        return output::print_json(&json!({
-            "schema": "fairlab/kernels/1",
-            "name": kernel.name(),
-            "changes": kernel.changes().map(change_json).collect::<Vec<_>>(),
-            "rules": section("rule"),
-            "wakeup_rules": section("wakeup rule"),
-            "balancing_rules": section("balancing"),
-            "domains": section("domains"),
-            "group_rules": section("group rule"),
-            "bandwidth_rules": section("bandwidth rule"),
-            "load_tracking_rules": section("load tracking rule"),
-            "features": section("feature"),
-            "tunables": section("tunable"),
-        }));
+        return output::answer_json(
+            &described(),
+            json!({
+                "schema": "fairlab/kernels/1",
+                "name": kernel.name(),
+                "changes": kernel.changes().map(change_json).collect::<Vec<_>>(),
+                "rules": section("rule"),
+                "wakeup_rules": section("wakeup rule"),
+                "balancing_rules": section("balancing"),
+                "domains": section("domains"),
+                "group_rules": section("group rule"),
+                "bandwidth_rules": section("bandwidth rule"),
+                "load_tracking_rules": section("load tracking rule"),
+                "features": section("feature"),
+                "tunables": section("tunable"),
+            }),
+        );
     }
     let mut text = format!("{}\n", kernel.name());
     for (title, wanted) in [
@@ -229,7 +239,7 @@ fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError
     text += &or_none(lines_of(kernel.changes().filter(|change| !left_out(change))));
     text += "\nChanges that it holds and the model leaves out:\n";
     text += &or_none(lines_of(kernel.changes().filter(|change| left_out(change))));
-    output::print(&text)
+    output::answer(&described(), &text)
 }
 
 fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliError> {
@@ -259,14 +269,17 @@ fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliE
         let fields = rows.iter().map(|(section, name, before, after)| {
             json!({ "section": section, "name": name, "a": before, "b": after })
         });
-        return output::print_json(&json!({
-            "schema": "fairlab/kernels/1",
-            "a": one.name(),
-            "b": other.name(),
-            "differences": fields.collect::<Vec<_>>(),
-            "changes_only_in_a": removed.iter().map(|change| change_json(change)).collect::<Vec<_>>(),
-            "changes_only_in_b": added.iter().map(|change| change_json(change)).collect::<Vec<_>>(),
-        }));
+        return output::answer_json(
+            &described(),
+            json!({
+                "schema": "fairlab/kernels/1",
+                "a": one.name(),
+                "b": other.name(),
+                "differences": fields.collect::<Vec<_>>(),
+                "changes_only_in_a": removed.iter().map(|change| change_json(change)).collect::<Vec<_>>(),
+                "changes_only_in_b": added.iter().map(|change| change_json(change)).collect::<Vec<_>>(),
+            }),
+        );
     }
     let mut text = String::new();
     for (sign, changes) in [('-', &removed), ('+', &added)] {
@@ -283,5 +296,5 @@ fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliE
     if text.is_empty() {
         text = format!("{} and {} are the same\n", one.name(), other.name());
     }
-    output::print(&text)
+    output::answer(&described(), &text)
 }

@@ -11,14 +11,14 @@ use crate::output;
 
 pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
     let mut latency = Latency::new(LatencyOptions { by_pid: args.by_pid, sort: args.sort.0.clone() });
-    let stats = args.trace.read_whole("latency", &mut latency)?;
+    let (stats, provenance) = args.trace.read_whole("latency", &mut latency)?;
     let mut table = latency.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     // Losses are given as a share of all records.
     table.records = stats.events + stats.count(Trouble::SkippedRecord);
     trace::warn(&args.trace.file, &stats, &table.notices);
     match args.trace.format {
-        Format::Text => output::print(&table.to_string()),
-        Format::Json => output::print_json(&to_json(&table, &stats)),
+        Format::Text => output::answer(&provenance, &table.to_string()),
+        Format::Json => output::answer_json(&provenance, to_json(&table, &stats)),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs};
 
 use fairlab_event::Ns;
+use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{LabError, workloads};
 use fairlab_live::{Conditions, MARKER_VARIABLE, Report, carry_out};
 
@@ -12,6 +13,7 @@ use crate::args::{Format, LiveArgs, SchbenchArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::stop_on_interrupt;
+use crate::provenance::{self, this_release};
 
 pub fn schbench(args: &SchbenchArgs) -> Result<(), CliError> {
     if args.options.iter().any(|option| option == "--help") {
@@ -20,7 +22,8 @@ pub fn schbench(args: &SchbenchArgs) -> Result<(), CliError> {
     let mut command = vec!["schbench".to_string()];
     command.extend(args.options.iter().cloned());
     let stop = stop_on_interrupt()?;
-    carry_out_here(&command, 1, None, &stop, true)?;
+    let provenance = came_about(1);
+    carry_out_here(&command, (1, None), &stop, true, Some(&provenance))?;
     if stop.load(Ordering::Relaxed) { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
@@ -32,9 +35,14 @@ pub fn execute(args: &LiveArgs) -> Result<(), CliError> {
     // Options are checked before anything begins, in the words that all commands have for them.
     workloads::build(&args.workload)?;
     let prints = args.format == Format::Text;
-    let report = carry_out_here(&args.workload, args.seed, args.duration, &stop, prints)?;
+    let provenance = came_about(args.seed);
+    // A report says it itself.
+    let untold = args.report.is_none().then_some(&provenance);
+    let limits = (args.seed, args.duration);
+    let report = carry_out_here(&args.workload, limits, &stop, prints, untold)?;
+    let answer = output::with_provenance(&provenance, report.to_json());
     if let Some(path) = &args.report {
-        fs::write(path, report.to_json().to_string()).map_err(|error| {
+        fs::write(path, answer.to_string()).map_err(|error| {
             CliError::bad(
                 format!("cannot write {}: {error}", path.display()),
                 "check the place and its free space",
@@ -42,22 +50,30 @@ pub fn execute(args: &LiveArgs) -> Result<(), CliError> {
         })?;
     }
     if !prints {
-        output::print_json(&report.to_json())?;
+        output::print(&format!("{answer:#}\n"))?;
     }
     if stop.load(Ordering::Relaxed) { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
-/// Carries a workload out, and prints what its program prints when it does.
+fn came_about(seed: u64) -> Provenance {
+    provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host").seeds([seed])
+}
+
+/// Carries a workload out, and prints what its program prints when it does: that is the program's own, to the letter, so that how
+/// it came about goes to standard error.
 fn carry_out_here(
     command: &[String],
-    seed: u64,
-    duration: Option<Ns>,
+    (seed, duration): (u64, Option<Ns>),
     stop: &AtomicBool,
     prints: bool,
+    untold: Option<&Provenance>,
 ) -> Result<Report, CliError> {
-    let mut printed = Ok(());
+    let (mut printed, mut untold) = (Ok(()), untold);
     let mut print = |text: &str| {
         if prints && printed.is_ok() {
+            if let Some(provenance) = untold.take() {
+                eprint!("{}", provenance.comment());
+            }
             printed = output::print(text);
             // Whoever reads it has gone, or there is no room for it: the run is of no use any more.
             stop.fetch_or(printed.is_err(), Ordering::Relaxed);

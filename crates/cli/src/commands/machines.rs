@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::args::{Format, MachineArgs, MachineFormat, MachinesCommand};
 use crate::error::CliError;
 use crate::output;
+use crate::provenance::described;
 
 pub fn execute(command: MachinesCommand) -> Result<(), CliError> {
     match command {
@@ -37,21 +38,24 @@ fn list(format: Format) -> Result<(), CliError> {
         let presets =
             PRESETS.iter().map(|preset| json!({ "name": preset.name, "description": preset.description }));
         let others = OTHERS.map(|(name, description)| json!({ "name": name, "description": description }));
-        return output::print_json(&json!({
-            "schema": "fairlab/machines/1",
-            "machines": presets.chain(others).collect::<Vec<_>>(),
-        }));
+        return output::answer_json(
+            &described(),
+            json!({
+                "schema": "fairlab/machines/1",
+                "machines": presets.chain(others).collect::<Vec<_>>(),
+            }),
+        );
     }
     let mut lines = PRESETS.iter().map(|preset| (preset.name, preset.description)).collect::<Vec<_>>();
     lines.extend(OTHERS);
     let lines = lines.into_iter().map(|(name, description)| format!("{name:<13} {description}\n"));
-    output::print(&lines.collect::<String>())
+    output::answer(&described(), &lines.collect::<String>())
 }
 
 fn show(args: &MachineArgs) -> Result<(), CliError> {
     let machine = machines::find(&args.machine)?;
     if args.format == MachineFormat::Toml {
-        return output::print(&machines::to_toml(&machine));
+        return output::answer(&described(), &machines::to_toml(&machine));
     }
     let newest = || Generation::releases().last().map_or_else(String::new, ToString::to_string);
     let kernel = args.kernel.clone().unwrap_or_else(newest);
@@ -63,7 +67,7 @@ fn show(args: &MachineArgs) -> Result<(), CliError> {
     }
     let domains = Domains::new(&machine.topology, &kernel.domain);
     if args.format == MachineFormat::Json {
-        return output::print_json(&machine_json(&machine, &kernel, &domains));
+        return output::answer_json(&described(), machine_json(&machine, &kernel, &domains));
     }
     let preset = PRESETS.iter().find(|preset| preset.name == machine.name);
     let mut text = format!("{}: {}\n\n{}", machine.name, machine.description, draw(&machine));
@@ -72,7 +76,7 @@ fn show(args: &MachineArgs) -> Result<(), CliError> {
     text += &sources(preset);
     text += &costs(&machine, preset);
     text += &chance(&machine, preset);
-    output::print(&text)
+    output::answer(&described(), &text)
 }
 
 fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Value {

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use fairlab_analysis::counts::Counts;
 use fairlab_lab::merge::{Group, Merged};
+use fairlab_lab::provenance::{Origin, Provenance};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Format, MergeArgs};
 use crate::error::CliError;
 use crate::numbers::metric;
 use crate::output;
+use crate::provenance;
 
 pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
     let mut merged = Merged::default();
@@ -22,10 +24,17 @@ pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
     if let Some(path) = &args.out {
         write(&merged, path, "--out")?;
     }
+    let provenance = provenance_of(&merged);
     match args.format {
-        Format::Json => output::print_json(&to_json(&merged)),
-        Format::Text => output::print(&to_text(&merged)),
+        Format::Json => output::answer_json(&provenance, to_json(&merged)),
+        Format::Text => output::answer(&provenance, &to_text(&merged)),
     }
+}
+
+/// Counts are read; those of a run tell whose they are.
+fn provenance_of(merged: &Merged) -> Provenance {
+    let all = provenance::here().by(Origin::Recorded);
+    merged.groups.keys().fold(all, |all, group| all.kernel(&group.kernel).machine(&group.machine))
 }
 
 /// Writes counts into the file that `option` names.

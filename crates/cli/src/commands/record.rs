@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use fairlab_lab::provenance::Origin;
 use fairlab_lab::record::{RecordOptions, Recorded, record};
 use serde_json::json;
 
@@ -10,6 +11,7 @@ use crate::args::{Format, RecordArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::put_back_on_interrupt;
+use crate::provenance::{self, this_release};
 
 pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
     let stop = put_back_on_interrupt()?;
@@ -48,25 +50,32 @@ pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
 
 fn answer(args: &RecordArgs, recorded: &Recorded) -> Result<(), CliError> {
     let (path, events) = (args.output.display(), recorded.import.events);
+    let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host");
     match args.format {
         Format::Text => {
             let probes = recorded.probes.iter().map(|(name, count)| format!(", {count} of {name}"));
-            output::print(&format!(
-                "{path}: {events} events{}; {} ended with status {}\n",
-                probes.collect::<String>(),
-                args.command[0],
-                recorded.code()
-            ))
+            output::answer(
+                &provenance,
+                &format!(
+                    "{path}: {events} events{}; {} ended with status {}\n",
+                    probes.collect::<String>(),
+                    args.command[0],
+                    recorded.code()
+                ),
+            )
         }
-        Format::Json => output::print_json(&json!({
-            "schema": "fairlab/record/1",
-            "output": args.output,
-            "events": events,
-            "dropped": recorded.dropped,
-            "missing": recorded.missing,
-            "schedstats": recorded.schedstats,
-            "probes": recorded.probes,
-            "status": recorded.code(),
-        })),
+        Format::Json => output::answer_json(
+            &provenance,
+            json!({
+                "schema": "fairlab/record/1",
+                "output": args.output,
+                "events": events,
+                "dropped": recorded.dropped,
+                "missing": recorded.missing,
+                "schedstats": recorded.schedstats,
+                "probes": recorded.probes,
+                "status": recorded.code(),
+            }),
+        ),
     }
 }

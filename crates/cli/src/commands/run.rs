@@ -10,6 +10,7 @@ use crate::error::CliError;
 use crate::numbers::{duration, metric};
 use crate::output;
 use crate::progress::ProgressLine;
+use crate::provenance;
 
 pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if workloads::helped(&args.experiment.setting.workload)? {
@@ -35,14 +36,16 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if let (Some(path), [run]) = (&args.trace, results.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
     }
-    let answer = to_json(&results);
+    let names = experiment::names(&args.experiment)?;
+    let provenance = provenance::of_experiment("run", &args.experiment.setting, &experiment, &names);
+    let answer = output::with_provenance(&provenance, to_json(&results));
     if let Some(folder) = folder {
         folder.write(&experiment, &results, &answer)?;
         folder.finish()?;
     }
     match args.experiment.setting.format {
-        Format::Json => output::print_json(&answer)?,
-        Format::Text => output::print(&to_text(&experiment, &results))?,
+        Format::Json => output::print(&format!("{answer:#}\n"))?,
+        Format::Text => output::answer(&provenance, &to_text(&experiment, &results))?,
     }
     if stopped.0 { Err(CliError::Interrupted) } else { Ok(()) }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::{CommandFactory, Parser};
+use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario, Small};
 use fairlab_lab::{RunFolder, Setting, workloads};
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use crate::args::{Cli, Command, Format, ScenarioCommand, ScenarioRunArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::provenance::{self, described};
 
 pub fn execute(command: ScenarioCommand) -> Result<(), CliError> {
     match command {
@@ -26,13 +28,12 @@ fn list(format: Format) -> Result<(), CliError> {
     match format {
         Format::Json => {
             let all = SCENARIOS.iter().map(describe);
-            output::print_json(
-                &json!({ "schema": "fairlab/scenarios/1", "scenarios": all.collect::<Vec<_>>() }),
-            )
+            let answer = json!({ "schema": "fairlab/scenarios/1", "scenarios": all.collect::<Vec<_>>() });
+            output::answer_json(&described(), answer)
         }
         Format::Text => {
             let line = |scenario: &Scenario| format!("{:<22}{}\n", scenario.name, scenario.about);
-            output::print(&SCENARIOS.iter().map(line).collect::<String>())
+            output::answer(&described(), &SCENARIOS.iter().map(line).collect::<String>())
         }
     }
 }
@@ -56,25 +57,28 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
         if let (Some(answer), Value::Object(about)) = (answer.as_object_mut(), describe(scenario)) {
             answer.extend(about);
         }
-        return output::print_json(&answer);
+        return output::answer_json(&described(), answer);
     }
     let [one, other] = scenario.pair;
     let (name, Small { workload, machine, .. }) = (scenario.name, scenario.small);
     let small = format!(
         "a kernel that runs, beside them, under '{workload}' on {machine}:\n         fairlab scenario run {name} --kernel qemu:bookworm\n"
     );
-    output::print(&format!(
-        "{}: {}\nreport   {}\ncommit   {}\nrun      fairlab scenario run {} --quick\nanother workload on its kernels and machine:\n         \
+    output::answer(
+        &described(),
+        &format!(
+            "{}: {}\nreport   {}\ncommit   {}\nrun      fairlab scenario run {} --quick\nanother workload on its kernels and machine:\n         \
          fairlab scenario run {} --workload 'WORKLOAD'\n         \
          fairlab compare WORKLOAD --kernel {one} --kernel {other} --machine {}\n{small}",
-        scenario.name,
-        scenario.about,
-        scenario.source,
-        scenario.commit,
-        scenario.name,
-        scenario.name,
-        scenario.machine
-    ))
+            scenario.name,
+            scenario.about,
+            scenario.source,
+            scenario.commit,
+            scenario.name,
+            scenario.name,
+            scenario.machine
+        ),
+    )
 }
 
 fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
@@ -107,10 +111,11 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         let Some(report) = report else { return Err(CliError::Interrupted) };
         drop(progress);
         all_hold &= report.holds();
-        keep(args, folder.as_ref(), &report)?;
+        let provenance = provenance_of(&report);
+        keep(args, folder.as_ref(), &report, &provenance)?;
         match args.format {
-            Format::Json => answers.push(report.to_json()),
-            Format::Text => output::print(&report.to_text())?,
+            Format::Json => answers.push(output::with_provenance(&provenance, report.to_json())),
+            Format::Text => output::answer(&provenance, &report.to_text())?,
         }
     }
     if let Some(folder) = folder {
@@ -118,10 +123,22 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     }
     if args.format == Format::Json {
         let one = answers.len() == 1 && args.name != "all";
-        let all = || json!({ "schema": "fairlab/scenarios/1", "scenarios": answers });
-        output::print_json(&if one { answers.pop().unwrap_or(Value::Null) } else { all() })?;
+        let all = || {
+            let all = json!({ "schema": "fairlab/scenarios/1", "scenarios": answers });
+            output::with_provenance(&provenance::here().by(Origin::Modelled), all)
+        };
+        let answer = if one { answers.pop().unwrap_or(Value::Null) } else { all() };
+        output::print(&format!("{answer:#}\n"))?;
     }
     if all_hold { Ok(()) } else { Err(CliError::No) }
+}
+
+/// The runs of a report, whose kernels are modelled or booted.
+fn provenance_of(report: &Report) -> Provenance {
+    report.runs.iter().fold(provenance::here(), |all, (_, run)| {
+        let origin = if run.is_modelled() { Origin::Modelled } else { Origin::Booted };
+        all.by(origin).kernel(&run.kernel).machine(&run.machine).seeds([run.seed])
+    })
 }
 
 /// The user's own workload, if there is one.
@@ -174,9 +191,14 @@ fn words_of(workload: &str) -> Vec<String> {
 }
 
 /// Writes what was asked for beside the printed answer.
-fn keep(args: &ScenarioRunArgs, folder: Option<&RunFolder>, report: &Report) -> Result<(), CliError> {
+fn keep(
+    args: &ScenarioRunArgs,
+    folder: Option<&RunFolder>,
+    report: &Report,
+    provenance: &Provenance,
+) -> Result<(), CliError> {
     if let Some(folder) = folder {
-        folder.write_report(report)?;
+        folder.write_report(report, &output::with_provenance(provenance, report.to_json()))?;
     }
     let Some(pages) = &args.pages else { return Ok(()) };
     let quick = if args.quick { " --quick" } else { "" };

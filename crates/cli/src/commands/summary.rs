@@ -33,14 +33,14 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
         super::merge::write(&merged, path, "--counts")?;
     }
     let mut summary = Summary::new(options);
-    let stats = args.trace.read_whole("summary", &mut summary)?;
+    let (stats, provenance) = args.trace.read_whole("summary", &mut summary)?;
     let report = summary.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     trace::warn(&args.trace.file, &stats, &report.notices);
     warn_of_cpus(args, &report);
     let rows = if args.top == 0 { usize::MAX } else { args.top };
     match args.trace.format {
-        Format::Text => output::print(&Text { report: &report, rows }.to_string()),
-        Format::Json => output::print_json(&to_json(&report, &stats)),
+        Format::Text => output::answer(&provenance, &Text { report: &report, rows }.to_string()),
+        Format::Json => output::answer_json(&provenance, to_json(&report, &stats)),
     }
 }
 

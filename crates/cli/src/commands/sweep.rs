@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use fairlab_analysis::statistics::{mean, median, standard_deviation};
+use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::sweep::{Answer, Plan, Query, query, sweep};
 
 use crate::args::{Format, QueryArgs, SweepArgs};
@@ -10,6 +11,7 @@ use crate::error::CliError;
 use crate::numbers::metric;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::provenance;
 
 pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let plan = Plan::read(&args.file)?;
@@ -27,15 +29,16 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     }
     let by = ["kernel", "machine", "workload"].map(String::from).to_vec();
     let answer = query(&folder, &Query { by, metrics: args.metrics.clone(), ..Query::default() })?;
+    let provenance = provenance_of(&answer);
     match args.format {
-        Format::Json => output::print_json(&answer.to_json()),
+        Format::Json => output::answer_json(&provenance, answer.to_json()),
         Format::Text => {
             let folder = folder.display();
             let head = format!(
                 "{} cells, {} of them done before; {folder}/cells.parquet\n\n",
                 outcome.cells, outcome.before
             );
-            output::print(&(head + &to_text(&answer)))
+            output::answer(&provenance, &(head + &to_text(&answer)))
         }
     }
 }
@@ -44,10 +47,20 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
 pub fn ask(args: &QueryArgs) -> Result<(), CliError> {
     let asked = Query { filters: args.filters.clone(), by: args.by.clone(), metrics: args.metrics.clone() };
     let answer = query(&args.folder, &asked)?;
+    let provenance = provenance_of(&answer);
     match args.format {
-        Format::Json => output::print_json(&answer.to_json()),
-        Format::Text => output::print(&format!("{} cells\n\n{}", answer.cells, to_text(&answer))),
+        Format::Json => output::answer_json(&provenance, answer.to_json()),
+        Format::Text => {
+            output::answer(&provenance, &format!("{} cells\n\n{}", answer.cells, to_text(&answer)))
+        }
     }
+}
+
+/// A sweep's cells are modelled.
+fn provenance_of(answer: &Answer) -> Provenance {
+    let all = provenance::here().by(Origin::Modelled);
+    let all = answer.kernels.iter().fold(all, Provenance::kernel);
+    answer.machines.iter().fold(all, Provenance::machine).seeds(answer.seeds.iter().copied())
 }
 
 /// The file's name without its end.

@@ -1,16 +1,19 @@
 //! `fairlab timehist`: every switch of a recorded trace, as `perf sched timehist` lists them.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
 
 use fairlab_analysis::timehist::text::{Columns, Layout};
 use fairlab_analysis::timehist::{Label, OffCpu, Row, SwitchRow, Timehist, TimehistOptions, TimehistSummary};
-use fairlab_event::Pid;
+use fairlab_event::{Pid, System};
+use fairlab_lab::provenance::Provenance;
 use fairlab_trace::ImportStats;
 use serde_json::{Value, json};
 
 use super::trace;
 use crate::args::{Format, TimehistArgs};
 use crate::error::CliError;
+use crate::provenance;
 
 pub fn execute(args: &TimehistArgs) -> Result<(), CliError> {
     let mut stdout = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
@@ -37,6 +40,7 @@ fn options(args: &TimehistArgs) -> TimehistOptions {
 /// Reads the trace; each row goes to `print`.
 fn list(
     args: &TimehistArgs,
+    system: &RefCell<System>,
     print: &mut dyn FnMut(&Row) -> io::Result<()>,
 ) -> Result<(TimehistSummary, ImportStats), CliError> {
     let (mut outcome, mut rows) = (Ok(()), 0_u64);
@@ -50,7 +54,7 @@ fn list(
             }
         }
     });
-    let stats = args.trace.read(&mut timehist)?;
+    let stats = args.trace.read(&mut timehist, system)?;
     let summary = timehist.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     outcome?;
     if rows == 0 && !is_everything(args) {
@@ -77,9 +81,14 @@ fn print_text(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> 
     let mut text = String::new();
     // The head waits for the first row, so that a file that cannot be read leaves no output.
     layout.head(&mut text);
-    let (summary, _) = list(args, &mut |row| {
+    let system = RefCell::<System>::default();
+    let mut begun = false;
+    let (summary, _) = list(args, &system, &mut |row| {
         if args.summary {
             return Ok(());
+        }
+        if !std::mem::replace(&mut begun, true) {
+            out.write_all(came_about(&system).comment().as_bytes())?;
         }
         layout.row(row, &mut text);
         out.write_all(text.as_bytes())?;
@@ -89,6 +98,9 @@ fn print_text(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> 
     if args.summary {
         text.clear();
     }
+    if !begun {
+        out.write_all(came_about(&system).comment().as_bytes())?;
+    }
     if args.summary || args.with_summary {
         layout.summary(&summary, &mut text);
     }
@@ -96,20 +108,29 @@ fn print_text(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> 
 }
 
 fn print_json(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let mut before = "{\"schema\":\"fairlab/timehist/1\",\"events\":[\n";
-    let (summary, stats) = list(args, &mut |row| {
+    let system = RefCell::<System>::default();
+    let head = || {
+        let provenance = came_about(&system).to_json();
+        format!("{{\"schema\":\"fairlab/timehist/1\",\"provenance\":{provenance},\"events\":[\n")
+    };
+    let mut rows = 0_u64;
+    let (summary, stats) = list(args, &system, &mut |row| {
         if args.summary {
             return Ok(());
         }
-        write!(out, "{before}{}", row_json(row))?;
-        before = ",\n";
-        Ok(())
+        let before = if rows == 0 { head() } else { ",\n".to_string() };
+        rows += 1;
+        write!(out, "{before}{}", row_json(row))
     })?;
     // Without rows the list has not been opened.
-    let opened = if before.starts_with('{') { before } else { "\n" };
+    let opened = if rows == 0 { head() } else { "\n".to_string() };
     let summary = summary_json(&summary);
     let import = trace::import_json(&stats, &[]);
     Ok(writeln!(out, "{opened}],\"summary\":{summary},\"import\":{import}}}")?)
+}
+
+fn came_about(system: &RefCell<System>) -> Provenance {
+    provenance::here().of_trace(&system.borrow())
 }
 
 fn row_json(row: &Row) -> Value {

@@ -2,11 +2,13 @@
 //!
 //! Must not know: what is computed from the trace.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use clap::Args;
 use fairlab_analysis::MissingEvents;
-use fairlab_event::{Sink, System};
+use fairlab_event::{Event, Sink, System};
+use fairlab_lab::provenance::Provenance;
 use fairlab_lab::verify::trace_of;
 use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, Unreadable, read_path};
 use serde_json::{Map, Value, json};
@@ -14,6 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::args::Format;
 use crate::error::CliError;
 use crate::progress::ReadingLine;
+use crate::provenance;
 
 /// Which trace, and how the answer is printed.
 #[derive(Debug, Args)]
@@ -37,16 +40,22 @@ pub struct TraceArgs {
 }
 
 impl TraceArgs {
-    /// Feeds the trace to `sink`.
-    pub fn read(&self, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
-        read(&self.file, &self.options(), sink)
+    /// Feeds the trace to `sink`; what it tells of kernel and machine is in `system` before the first event.
+    pub fn read(&self, sink: &mut dyn Sink, system: &RefCell<System>) -> Result<ImportStats, CliError> {
+        read(&self.file, &self.options(), sink, system)
     }
 
-    /// The same for `command`, which answers when it has read all: a terminal shows how far it is.
-    pub fn read_whole(&self, command: &'static str, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
-        let options = self.options();
+    /// Feeds the trace to `sink` for `command`, which answers when it has read all: a terminal shows how far it is. Also gives
+    /// how the answer came about.
+    pub fn read_whole(
+        &self,
+        command: &'static str,
+        sink: &mut dyn Sink,
+    ) -> Result<(ImportStats, Provenance), CliError> {
+        let (options, system) = (self.options(), RefCell::default());
         let _line = ReadingLine::new(command, &trace_of(&self.file), &options.read);
-        read(&self.file, &options, sink)
+        let stats = read(&self.file, &options, sink, &system)?;
+        Ok((stats, provenance::here().of_trace(&system.take())))
     }
 
     fn options(&self) -> ReadOptions {
@@ -59,9 +68,31 @@ impl TraceArgs {
     }
 }
 
-/// Feeds the trace in `file` to `sink`.
-pub fn read(file: &Path, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, CliError> {
-    read_path(&trace_of(file), options, sink).map_err(|error| {
+/// Hands events on, and keeps what is told of kernel and machine.
+struct Told<'s> {
+    sink: &'s mut dyn Sink,
+    system: &'s RefCell<System>,
+}
+
+impl Sink for Told<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        self.sink.event(event);
+    }
+
+    fn system(&mut self, system: &System) {
+        self.system.replace(system.clone());
+        self.sink.system(system);
+    }
+}
+
+/// Feeds the trace in `file` to `sink`; what it tells of kernel and machine is in `system` before the first event.
+pub fn read(
+    file: &Path,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+    system: &RefCell<System>,
+) -> Result<ImportStats, CliError> {
+    read_path(&trace_of(file), options, &mut Told { sink, system }).map_err(|error| {
         let hint = match error {
             ImportError::NotATrace(_) if file.is_dir() => {
                 "give a trace, a recording's folder, or a copy of tracefs"

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use fairlab_kernel::Generation;
+use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::verify::{
     Agreement, KindTally, KnownKernel, Miss, Share, VerifyOptions, recorded_kernel, trace_of, verify,
 };
@@ -15,6 +16,7 @@ use crate::args::{Format, VerifyArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::ReadingLine;
+use crate::provenance;
 
 pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     let machine = args.machine.as_deref().map(machines::find).transpose()?;
@@ -45,9 +47,11 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     for note in agreement.notes.iter().chain(&kernel.left_out) {
         eprintln!("fairlab: {shown}: {note}");
     }
+    let provenance = provenance::here().by(Origin::Recorded).by(Origin::Modelled).kernel(&agreement.kernel);
+    let provenance = agreement.release.iter().fold(provenance, Provenance::kernel);
     match args.format {
-        Format::Text => output::print(&text(&agreement)),
-        Format::Json => output::print_json(&to_json(&agreement)),
+        Format::Text => output::answer(&provenance, &text(&agreement)),
+        Format::Json => output::answer_json(&provenance, to_json(&agreement)),
     }
 }
 

@@ -1,27 +1,36 @@
 //! `fairlab workloads`: what workloads there are, and their options.
 
-use fairlab_lab::workloads::{WORKLOADS, find};
+use fairlab_lab::workloads::{WORKLOADS, WorkloadKind, find};
 use serde_json::json;
 
 use crate::args::{Format, WorkloadsCommand};
 use crate::error::CliError;
 use crate::output;
+use crate::provenance::described;
 
 /// Whether a workload's own help is asked for (`fairlab run schbench --help`), which is then printed.
 pub fn helped(words: &[String]) -> Result<bool, CliError> {
     let asks = words.iter().skip(1).any(|word| word == "--help");
     let Some(name) = words.first().filter(|name| asks && find(name).is_ok()) else { return Ok(false) };
-    show(name, Format::Text).map(|()| true)
+    let kind = find(name)?;
+    output::print(&about(kind)).map(|()| true)
 }
 
 fn show(name: &str, format: Format) -> Result<(), CliError> {
     let kind = find(name)?;
     if format == Format::Json {
-        return output::print_json(&json!({
-            "schema": "fairlab/workload/1", "name": kind.name, "about": kind.about, "usage": (kind.usage)(),
-        }));
+        return output::answer_json(
+            &described(),
+            json!({
+                "schema": "fairlab/workload/1", "name": kind.name, "about": kind.about, "usage": (kind.usage)(),
+            }),
+        );
     }
-    output::print(&format!("{}: {}\n\n{}", kind.name, kind.about, (kind.usage)()))
+    output::answer(&described(), &about(kind))
+}
+
+fn about(kind: &WorkloadKind) -> String {
+    format!("{}: {}\n\n{}", kind.name, kind.about, (kind.usage)())
 }
 
 pub fn execute(command: WorkloadsCommand) -> Result<(), CliError> {
@@ -29,11 +38,11 @@ pub fn execute(command: WorkloadsCommand) -> Result<(), CliError> {
         WorkloadsCommand::List(args) if args.format == Format::Json => {
             let kinds = WORKLOADS.iter().map(|kind| json!({ "name": kind.name, "about": kind.about }));
             let kinds = kinds.collect::<Vec<_>>();
-            output::print_json(&json!({ "schema": "fairlab/workloads/1", "workloads": kinds }))
+            output::answer_json(&described(), json!({ "schema": "fairlab/workloads/1", "workloads": kinds }))
         }
         WorkloadsCommand::List(_) => {
             let lines = WORKLOADS.iter().map(|kind| format!("{:<12} {}\n", kind.name, kind.about));
-            output::print(&lines.collect::<String>())
+            output::answer(&described(), &lines.collect::<String>())
         }
         WorkloadsCommand::Show { name, format } => show(&name, format.format),
     }

@@ -42,6 +42,12 @@ pub struct Answer {
     pub rows: Vec<AnswerRow>,
     /// Cells that were looked at.
     pub cells: usize,
+    /// Their kernels.
+    pub kernels: BTreeSet<String>,
+    /// Their machines.
+    pub machines: BTreeSet<String>,
+    /// Their seeds.
+    pub seeds: BTreeSet<u64>,
 }
 
 /// Columns of every cell; options stand under their own names.
@@ -57,6 +63,7 @@ const VALUES_SHOWN: usize = 12;
 pub fn query(folder: &Path, query: &Query) -> Result<Answer, LabError> {
     let mut groups: BTreeMap<Vec<String>, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
     let mut cells = 0;
+    let (mut kernels, mut machines, mut seeds) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut seen: Vec<String> = Vec::new();
     let mut met: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     journal::read(folder, &mut |cell| {
@@ -89,6 +96,9 @@ pub fn query(folder: &Path, query: &Query) -> Result<Answer, LabError> {
                 seen.push(name.clone());
             }
         }
+        kernels.extend(cell["kernel"].as_str().map(str::to_string));
+        machines.extend(cell["machine"].as_str().map(str::to_string));
+        seeds.extend(cell["seed"].as_u64());
         cells += 1;
         Ok(())
     })?;
@@ -112,7 +122,7 @@ pub fn query(folder: &Path, query: &Query) -> Result<Answer, LabError> {
     });
     let rows =
         rows.map(|(group, index, values)| AnswerRow { group, metric: query.metrics[index].clone(), values });
-    Ok(Answer { by: query.by.clone(), rows: rows.collect(), cells })
+    Ok(Answer { by: query.by.clone(), rows: rows.collect(), cells, kernels, machines, seeds })
 }
 
 fn value(cell: &Value, name: &str) -> Option<String> {

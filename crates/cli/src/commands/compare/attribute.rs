@@ -11,6 +11,7 @@ use crate::error::CliError;
 use crate::numbers::significant;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::provenance;
 
 /// Fewer runs tell nothing of how they scatter.
 const RUNS_MIN: u64 = 3;
@@ -44,14 +45,22 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let answers = attribute(&spec, &mut trials)?;
     drop(progress);
     let Some(answers) = answers else { return Err(CliError::Interrupted) };
+    let provenance = provenance::here()
+        .showing(provenance::words("compare --attribute", &args.experiment.setting))
+        .of_setting(&setting, spec.runs)
+        .kernel(spec.baseline.name())
+        .kernel(spec.other.name());
     match args.experiment.setting.format {
-        Format::Json => output::print_json(&json!({
-            "schema": "fairlab/attribute/1",
-            "metrics": answers.iter().map(Attribution::to_json).collect::<Vec<_>>(),
-        })),
+        Format::Json => output::answer_json(
+            &provenance,
+            json!({
+                "schema": "fairlab/attribute/1",
+                "metrics": answers.iter().map(Attribution::to_json).collect::<Vec<_>>(),
+            }),
+        ),
         Format::Text => {
             let setting = format!("{} on {}\n", setting.workload.join(" "), setting.machine.name);
-            output::print(&(setting + &answers.iter().map(to_text).collect::<String>()))
+            output::answer(&provenance, &(setting + &answers.iter().map(to_text).collect::<String>()))
         }
     }
 }

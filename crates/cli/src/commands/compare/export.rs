@@ -4,9 +4,11 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use fairlab_lab::Comparison;
+use fairlab_lab::provenance::Provenance;
 
 use super::table;
 use crate::error::CliError;
+use crate::output;
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -40,12 +42,14 @@ impl Exports {
     }
 
     /// Writes the comparison into every file.
-    pub fn write(&self, comparison: &Comparison) -> Result<(), CliError> {
+    pub fn write(&self, comparison: &Comparison, provenance: &Provenance) -> Result<(), CliError> {
         for (path, kind) in &self.0 {
             let content = match kind {
-                Kind::Json => format!("{:#}\n", comparison.to_json()),
-                Kind::Csv => comparison.to_csv(),
-                Kind::Markdown => table::to_markdown(comparison),
+                Kind::Json => {
+                    format!("{:#}\n", output::with_provenance(provenance, comparison.to_json()))
+                }
+                Kind::Csv => provenance.comment() + &comparison.to_csv(),
+                Kind::Markdown => output::markdown_line(provenance) + &table::to_markdown(comparison),
             };
             fs::write(path, content).map_err(|error| failed(path, &error))?;
         }

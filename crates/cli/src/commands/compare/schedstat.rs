@@ -1,10 +1,12 @@
 //! `fairlab compare --schedstat`: what `/proc/schedstat` of two kernels counted, line by line.
 
+use fairlab_lab::provenance::Origin;
 use fairlab_lab::schedstat::{Beside, Row, compare_schedstat, read_schedstat};
 
 use crate::args::{CompareArgs, Format};
 use crate::error::CliError;
 use crate::output;
+use crate::provenance;
 
 pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let [first, second] = &args.schedstat[..] else {
@@ -14,9 +16,10 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         ));
     };
     let beside = compare_schedstat(&read_schedstat(first)?, &read_schedstat(second)?);
+    let provenance = provenance::here().by(Origin::Recorded);
     match args.experiment.setting.format {
-        Format::Json => output::print_json(&beside.to_json()),
-        Format::Text => output::print(&to_text(&beside)),
+        Format::Json => output::answer_json(&provenance, beside.to_json()),
+        Format::Text => output::answer(&provenance, &to_text(&beside)),
     }
 }
 

@@ -4,6 +4,7 @@ use fairlab_lab::fidelity::beside::{
     BOOTS, Beside, Contrast, Measure, Pair, Runs, SEEDS, contrasts, side_by_side, summaries,
 };
 use fairlab_lab::fidelity::page;
+use fairlab_lab::provenance::Origin;
 use serde_json::{Value, json};
 
 use super::{contrast, read_page, write};
@@ -12,6 +13,7 @@ use crate::error::CliError;
 use crate::numbers::metric;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::provenance;
 
 pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     let page = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
@@ -26,9 +28,12 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     if let (Some(path), Some(text)) = (&args.page, page) {
         write(path, &page::replace(&text, &args.part, &markdown(&all, &changes))?)?;
     }
+    let provenance = provenance::here().by(Origin::Booted).by(Origin::Modelled).seeds(1..=SEEDS);
+    let provenance =
+        all.iter().fold(provenance, |sum, beside| sum.kernel(beside.kernel).kernel(&beside.release));
     match args.format {
-        Format::Text => output::print(&text(&all, &changes)),
-        Format::Json => output::print_json(&to_json(&all, &changes)),
+        Format::Text => output::answer(&provenance, &text(&all, &changes)),
+        Format::Json => output::answer_json(&provenance, to_json(&all, &changes)),
     }
 }
 

@@ -1,0 +1,304 @@
+//! How an answer came about: by what way, by which program and command, on which kernels and machines, with which seeds.
+//!
+//! Must not know: the answer, and where it is printed.
+
+use std::collections::BTreeSet;
+
+use fairlab_event::System;
+use serde_json::{Value, json};
+
+use crate::shell::{line_of, quoted};
+use crate::{Experiment, RealKernel, Setting};
+
+/// The way by which an answer came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// The program describes what it knows: kernels, machines, workloads.
+    Described,
+    /// A trace, or counts of one, was read.
+    Recorded,
+    /// A model ran in virtual time.
+    Modelled,
+    /// A real kernel ran in QEMU.
+    Booted,
+    /// The kernel of this host ran.
+    RunHere,
+}
+
+impl Origin {
+    /// The name in machine-readable answers and in counts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Origin::Described => "described",
+            Origin::Recorded => "recorded",
+            Origin::Modelled => "modelled",
+            Origin::Booted => "booted",
+            Origin::RunHere => "run here",
+        }
+    }
+
+    /// The origin of that name.
+    pub fn parse(name: &str) -> Option<Origin> {
+        let all = [Origin::Described, Origin::Recorded, Origin::Modelled, Origin::Booted, Origin::RunHere];
+        all.into_iter().find(|origin| origin.name() == name)
+    }
+
+    /// What stands before the program that did it.
+    const fn clause(self) -> &'static str {
+        match self {
+            Origin::Recorded => "recorded, read",
+            other => other.name(),
+        }
+    }
+}
+
+/// The program that answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its version.
+    pub version: &'static str,
+    /// The commit that it was built from; `None` where it was built outside a repository.
+    pub commit: Option<&'static str>,
+}
+
+/// How an answer came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provenance {
+    program: Program,
+    /// Every word of the command line behind the program's name.
+    words: Vec<String>,
+    /// The words that the line for people has; all of them where none are given.
+    shown: Vec<String>,
+    origins: Vec<Origin>,
+    kernels: Vec<String>,
+    machines: Vec<String>,
+    seeds: BTreeSet<u64>,
+}
+
+impl Provenance {
+    /// An answer of `program` to the command line `words`.
+    pub fn new(program: Program, words: Vec<String>) -> Provenance {
+        Provenance {
+            program,
+            words,
+            shown: Vec::new(),
+            origins: Vec::new(),
+            kernels: Vec::new(),
+            machines: Vec::new(),
+            seeds: BTreeSet::new(),
+        }
+    }
+
+    /// It came about this way, too.
+    #[must_use]
+    pub fn by(mut self, origin: Origin) -> Provenance {
+        self.origins.push(origin);
+        self.origins.sort_unstable();
+        self.origins.dedup();
+        self
+    }
+
+    /// The line for people has these words of the command instead of all.
+    #[must_use]
+    pub fn showing<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Provenance {
+        self.shown = words.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// It is about this kernel, too.
+    #[must_use]
+    pub fn kernel(mut self, name: impl Into<String>) -> Provenance {
+        add(&mut self.kernels, name.into());
+        self
+    }
+
+    /// It is about this machine, too.
+    #[must_use]
+    pub fn machine(mut self, name: impl Into<String>) -> Provenance {
+        add(&mut self.machines, name.into());
+        self
+    }
+
+    /// Its runs had these seeds, too.
+    #[must_use]
+    pub fn seeds(mut self, seeds: impl IntoIterator<Item = u64>) -> Provenance {
+        self.seeds.extend(seeds);
+        self
+    }
+
+    /// The runs of an experiment, whose kernels stand in the order of `names`.
+    #[must_use]
+    pub fn of_experiment(mut self, experiment: &Experiment, names: &[String]) -> Provenance {
+        if !experiment.kernels.is_empty() {
+            self = self.by(Origin::Modelled);
+        }
+        for kernel in &experiment.real_kernels {
+            self = self.by(if *kernel == RealKernel::Host { Origin::RunHere } else { Origin::Booted });
+        }
+        self = names.iter().fold(self, Provenance::kernel);
+        self.machine(&experiment.machine.name).seeds(experiment.seeds.iter().copied())
+    }
+
+    /// Modelled runs under a setting, seeds from its first on.
+    #[must_use]
+    pub fn of_setting(self, setting: &Setting, runs: usize) -> Provenance {
+        let seeds = (0..runs as u64).map(|offset| setting.first_seed.wrapping_add(offset));
+        self.by(Origin::Modelled).machine(&setting.machine.name).seeds(seeds)
+    }
+
+    /// A trace was read, which tells this of kernel and machine.
+    #[must_use]
+    pub fn of_trace(mut self, system: &System) -> Provenance {
+        self = self.by(Origin::Recorded);
+        if !system.release.is_empty() {
+            self = self.kernel(&system.release);
+        }
+        match (system.node.as_str(), system.cpus) {
+            ("", None) => self,
+            ("", Some(cpus)) => self.machine(format!("{cpus} CPUs")),
+            (node, None) => self.machine(node),
+            (node, Some(cpus)) => self.machine(format!("{node} ({cpus} CPUs)")),
+        }
+    }
+
+    /// The command line, as a shell takes it.
+    pub fn command(&self) -> String {
+        format!("fairlab {}", line_of(&self.words))
+    }
+
+    /// One line for people, without its end.
+    pub fn line(&self) -> String {
+        let origins = self.origins.iter().map(|origin| origin.clause()).collect::<Vec<_>>();
+        let origins = if origins.is_empty() { "told".to_string() } else { and(&origins) };
+        let shown = if self.shown.is_empty() { &self.words } else { &self.shown };
+        let mut line = format!(
+            "{origins} by fairlab {} ({}): {}",
+            self.program.version,
+            self.program.commit.unwrap_or("unknown"),
+            line_of(shown)
+        );
+        let mut list = |one: &str, many: &str, names: &[String]| match names {
+            [] => {}
+            [name] => line += &format!(", {one} {name}"),
+            names => line += &format!(", {many} {}", names.join(" ")),
+        };
+        let printable = |names: &[String]| names.iter().map(|name| shown_name(name)).collect::<Vec<_>>();
+        list("kernel", "kernels", &printable(&self.kernels));
+        list("machine", "machines", &printable(&self.machines));
+        let seeds = if self.seeds.len() > 1 { "seeds" } else { "seed" };
+        list(seeds, seeds, &ranges(&self.seeds));
+        line
+    }
+
+    /// The same as a comment: it stands before tables and lists, `# ` first.
+    pub fn comment(&self) -> String {
+        format!("# {}\n", self.line())
+    }
+
+    /// The same for programs.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "origin": self.origins.iter().map(|origin| origin.name()).collect::<Vec<_>>(),
+            "program": "fairlab",
+            "version": self.program.version,
+            "commit": self.program.commit,
+            "command": self.command(),
+            "kernels": self.kernels,
+            "machines": self.machines,
+            "seeds": self.seeds,
+        })
+    }
+}
+
+/// A name as a terminal may see it.
+fn shown_name(name: &str) -> String {
+    if name.chars().any(char::is_control) { quoted(name) } else { name.to_string() }
+}
+
+fn add(names: &mut Vec<String>, name: String) {
+    if !names.contains(&name) {
+        names.push(name);
+    }
+}
+
+fn and(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_string(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Numbers in a row as `first..last`.
+fn ranges(seeds: &BTreeSet<u64>) -> Vec<String> {
+    let mut pieces: Vec<(u64, u64)> = Vec::new();
+    for &seed in seeds {
+        match pieces.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(seed) => *last = seed,
+            _ => pieces.push((seed, seed)),
+        }
+    }
+    let text = |&(first, last): &(u64, u64)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}..{last}"),
+    };
+    pieces.iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROGRAM: Program = Program { version: "0.1.0", commit: Some("37dfa25") };
+
+    fn asked(words: &[&str]) -> Provenance {
+        Provenance::new(PROGRAM, words.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_line_says_who_answers_and_from_what() {
+        let compared = asked(&["compare", "hackbench", "-g", "4", "--kernel", "v6.5", "--kernel", "v6.12"])
+            .by(Origin::Modelled)
+            .showing(["compare", "hackbench", "-g", "4"])
+            .kernel("v6.5")
+            .kernel("v6.12")
+            .machine("laptop8")
+            .seeds(1..=10);
+        assert_eq!(
+            compared.comment(),
+            "# modelled by fairlab 0.1.0 (37dfa25): compare hackbench -g 4, kernels v6.5 v6.12, machine laptop8, seeds 1..10\n"
+        );
+        let json = compared.to_json();
+        assert_eq!(json["command"], "fairlab compare hackbench -g 4 --kernel v6.5 --kernel v6.12");
+        assert_eq!((&json["commit"], json["seeds"].as_array().map(Vec::len)), (&json!("37dfa25"), Some(10)));
+    }
+
+    #[test]
+    fn several_ways_and_odd_seeds_are_listed() {
+        let mixed = asked(&["run", "x"]).by(Origin::RunHere).by(Origin::Modelled).by(Origin::RunHere);
+        let mixed = mixed.seeds([7, 3, 4, 5]);
+        assert!(mixed.line().starts_with("modelled and run here by fairlab"), "{}", mixed.line());
+        assert!(mixed.line().ends_with("run x, seeds 3..5 7"), "{}", mixed.line());
+        let outside = Program { version: "0.1.0", commit: None };
+        let line = Provenance::new(outside, vec!["kernels".to_string()]).by(Origin::Described).line();
+        assert_eq!(line, "described by fairlab 0.1.0 (unknown): kernels");
+    }
+
+    #[test]
+    fn a_recorded_trace_names_its_kernel_and_no_name_reaches_a_terminal_raw() {
+        let system = System { release: "6.1.0-\u{1b}[2J".to_string(), cpus: Some(2), ..System::default() };
+        let line = asked(&["latency", "a b\n.data"]).of_trace(&system).line();
+        assert!(!line.contains(char::is_control), "{line}");
+        assert!(line.starts_with("recorded, read by fairlab"), "{line}");
+        assert!(line.ends_with("machine 2 CPUs"), "{line}");
+    }
+
+    #[test]
+    fn origins_are_read_back_by_their_names() {
+        for origin in [Origin::Described, Origin::Recorded, Origin::Modelled, Origin::Booted, Origin::RunHere]
+        {
+            assert_eq!(Origin::parse(origin.name()), Some(origin));
+        }
+        assert_eq!(Origin::parse("dreamt"), None);
+    }
+}
