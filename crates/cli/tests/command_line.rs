@@ -322,7 +322,18 @@ fn what_there_is_can_be_listed_and_shown() {
     let diff = stdout(&["kernels", "diff", "v6.5", "v6.6"]);
     assert!(diff.contains("+ 86bfbb7ce4f6  sched/fair: Add lag based placement"), "{diff}");
     assert!(stdout(&["kernels", "diff", "v6.6", "v6.6"]).contains("are the same"));
-    assert!(stdout(&["kernels", "log"]).contains("63304558ba5d v6.6"));
+    // An urgent fix of v6.9 came while v6.10 was under way: the line of the log has it first.
+    assert!(stdout(&["kernels", "show", "11b0bfa5d463"]).contains("itself lacks later fixes of v6.9"));
+    assert!(!stdout(&["kernels", "show", "v6.10"]).contains("itself lacks"));
+    let shown = json(&["kernels", "show", "11b0bfa5d463", "--format", "json"]);
+    assert_eq!(shown["own_tree_lacks"][0], "11b1b8bc2b98");
+    let log = stdout(&["kernels", "log"]);
+    assert!(log.contains("63304558ba5d v6.6 2023-08-17 sched/eevdf: Curb wakeup-preemption"));
+    assert!(log.contains("fdf5f315d5cf v4.20 2018-09-10? "), "from memory");
+    let place = |id: &str| log.find(id).unwrap_or_else(|| panic!("{id} is not in the log"));
+    assert!(place("0b0695f2b34a v5.5") < place("57abff067a08 v5.5"), "patches 4 and 11 of a series");
+    let dated = json(&["kernels", "log", "--format", "json"])["changes"][0].clone();
+    assert_eq!((dated["date"].as_str(), dated["dated_by"].as_str()), (Some("2018-07-16"), Some("memory")));
     let machines = stdout(&["machines", "list"]);
     assert!(["vm40", "host", "emulated:*"].iter().all(|name| machines.contains(name)), "{machines}");
     assert!(stdout(&["machines", "show", "vm40"]).contains("[38-39]"));

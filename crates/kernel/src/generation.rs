@@ -5,7 +5,9 @@
 pub mod behaviour;
 mod between;
 mod change;
+mod date;
 mod feature;
+mod history;
 mod left_out;
 mod log;
 mod name;
@@ -15,6 +17,7 @@ mod tunable;
 pub use behaviour::Behaviours;
 pub use between::Step;
 pub use change::{Change, Effect, Release};
+pub use date::{Date, DatedBy};
 pub use feature::{Feature, Features, Support};
 pub use log::{BUILDS, Build, LOG};
 pub use name::NameError;
@@ -231,6 +234,12 @@ mod tests {
             assert!(is_id || change.commit.is_empty(), "{}", change.name);
             let does_something = !change.effects.is_empty() || !change.tracking.is_empty();
             assert!(does_something && !change.subject.is_empty(), "{}", change.name);
+            assert_eq!(
+                change.release.is_some(),
+                change.date.is_some(),
+                "{} has one place in history.rs",
+                change.name
+            );
             let is_known = |release: &Release| Generation::releases().contains(release);
             assert!(change.release.as_ref().is_none_or(is_known), "{}", change.commit);
             for earlier in &LOG[..index] {

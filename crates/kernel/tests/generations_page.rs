@@ -8,7 +8,7 @@ use fairlab_kernel::generation::{BUILDS, Change, Effect, Feature, LOG, Support};
 
 fn page() -> String {
     let mut page = String::from(
-        "# Generations\n\nGenerated from the change log (`crates/kernel/src/generation/log.rs`); a test keeps it fresh.\n\n\
+        "# Generations\n\nGenerated from the change log (`crates/kernel/src/generation/`); a test keeps it fresh.\n\n\
          A kernel's name is a release, a build or a commit (the tree after it), then `+COMMIT`, `-COMMIT`, `+FEATURE`,\n\
          `+NO_FEATURE` and `,tunable=ns`. `fairlab kernels diff A B` says what differs.\n",
     );
@@ -22,7 +22,7 @@ fn page() -> String {
             writeln!(page, "| `{}` | {} | {} | {with} | {without} |", build.name, build.about, build.base);
     }
     let (known, modelled) = LOG.iter().partition::<Vec<&Change>, _>(|change| is_left_out(change));
-    page += "\n## Changes\n\n";
+    page += "\n## Changes\n\nIn git's order; a date with `?` and the place are from memory.\n\n";
     page += &changes(&modelled);
     page += "\n## Known, but not modelled\n\n";
     page += &changes(&known);
@@ -39,7 +39,8 @@ fn is_left_out(change: &Change) -> bool {
 }
 
 fn changes(changes: &[&Change]) -> String {
-    let mut page = "| commit | name | first in | subject | effect |\n|---|---|---|---|---|\n".to_string();
+    let mut page = "| commit | name | first in | committed | subject | effect |\n|---|---|---|---|---|---|\n"
+        .to_string();
     for change in changes {
         let release = change.release.map_or("never merged".to_string(), |release| release.to_string());
         let left_out = change.effects.iter().find_map(|effect| match effect {
@@ -54,8 +55,11 @@ fn changes(changes: &[&Change]) -> String {
         };
         let _ = writeln!(
             page,
-            "| {} | `{}` | {release} | {} | {effect} |",
-            change.commit, change.name, change.subject
+            "| {} | `{}` | {release} | {} | {} | {effect} |",
+            change.commit,
+            change.name,
+            change.date.map_or(String::new(), |date| date.to_string()),
+            change.subject
         );
     }
     page

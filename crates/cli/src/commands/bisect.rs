@@ -1,8 +1,10 @@
 //! `fairlab bisect`: which commit changed a metric.
 
+use fairlab_kernel::generation::Step;
 use fairlab_lab::bisect::{BisectSpec, Bisection, Crossing, Question, State, bisect};
 use fairlab_lab::{RealKernel, Trials};
 
+use super::kernels::own_tree_note;
 use super::{experiment, workloads};
 use crate::args::{BisectArgs, Format};
 use crate::error::CliError;
@@ -115,6 +117,11 @@ fn story(found: &Bisection, crossing: &Crossing) -> String {
     if let Some(first) = crossing.first_with {
         let last = crossing.last_without.map_or(String::new(), |last| format!(", not in {last}"));
         text += &format!("  in {first}{last}\n");
+    }
+    for change in crossing.steps.iter().filter_map(Step::change) {
+        if let Some(note) = own_tree_note(change) {
+            text += &format!("  {note}\n");
+        }
     }
     let estimate = &crossing.effect.estimate;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;

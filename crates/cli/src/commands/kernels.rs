@@ -67,15 +67,13 @@ fn log(format: Format) -> Result<(), CliError> {
             json!({ "schema": "fairlab/kernels/1", "changes": changes }),
         );
     }
-    let mut text = String::new();
-    let (known, modelled) = LOG.iter().partition::<Vec<&Change>, _>(|change| left_out(change));
-    for change in modelled.iter().chain(&known) {
-        if known.first() == Some(change) {
-            text += "\nKnown, but not modelled:\n";
-        }
+    let mut text =
+        "Oldest first, as git has them. A date with '?': it and the place are from memory.\n\n".to_string();
+    for change in LOG.iter() {
         let release = change.release.map_or("never merged".to_string(), |release| release.to_string());
         let commit = if change.commit.is_empty() { "(commit unknown)" } else { change.commit };
-        text += &format!("{commit} {release} {} ({})\n", change.subject, change.name);
+        let date = change.date.map_or(String::new(), |date| format!("{date} "));
+        text += &format!("{commit} {release} {date}{} ({})\n", change.subject, change.name);
         for effect in effects(change) {
             text += &format!("    {effect}\n");
         }
@@ -88,10 +86,33 @@ fn change_json(change: &Change) -> Value {
         "commit": change.commit,
         "name": change.name,
         "release": change.release.map(|release| release.to_string()),
+        "date": change.date.map(|date| date.text),
+        "dated_by": change.date.map(|date| date.by.name()),
         "subject": change.subject,
         "modelled": change.is_modelled(),
         "effects": effects(change),
     })
+}
+
+/// The fixes that a commit's own tree lacks, by their ids.
+fn own_tree_lacks(change: &Change) -> Vec<&'static str> {
+    change.absent_fixes().map(Change::id).collect()
+}
+
+/// What a line of commits cannot show: which fixes of earlier releases a commit's own tree lacks.
+pub(super) fn own_tree_note(change: &Change) -> Option<String> {
+    let fixes = change.absent_fixes().collect::<Vec<_>>();
+    let (first, last) = (fixes.first()?.release?, fixes.last()?.release?);
+    let releases = if first == last { first.to_string() } else { format!("{first} to {last}") };
+    let date = change.date.map_or(String::new(), |date| format!(" ({date})"));
+    let ids = fixes
+        .iter()
+        .map(|fix| format!("{} ({})", fix.id(), fix.date.map_or(String::new(), |date| date.to_string())));
+    Some(format!(
+        "the tree of {}{date} itself lacks later fixes of {releases}, which this kernel holds: {}",
+        change.id(),
+        ids.collect::<Vec<_>>().join(", ")
+    ))
 }
 
 fn effects(change: &Change) -> Vec<String> {
@@ -201,6 +222,7 @@ fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError
             json!({
                 "schema": "fairlab/kernels/1",
                 "name": kernel.name(),
+                "own_tree_lacks": kernel.base_commit().map(own_tree_lacks),
                 "changes": kernel.changes().map(change_json).collect::<Vec<_>>(),
                 "rules": section("rule"),
                 "wakeup_rules": section("wakeup rule"),
@@ -215,6 +237,9 @@ fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError
         );
     }
     let mut text = format!("{}\n", kernel.name());
+    if let Some(note) = kernel.base_commit().and_then(own_tree_note) {
+        text += &format!("note: {note}\n");
+    }
     for (title, wanted) in [
         ("Rules", "rule"),
         ("Rules of where a task wakes", "wakeup rule"),

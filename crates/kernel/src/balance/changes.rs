@@ -22,6 +22,7 @@ macro_rules! change {
             commit: $commit,
             name: $name,
             release: Some(Release($major, $minor)),
+            date: None,
             subject: $subject,
             effects: &[$(Effect::Balance(BalanceEffect::$rule($rule::$variant)),)* $($more,)*],
             tracking: &[],
@@ -37,7 +38,15 @@ const fn noted(
     subject: &'static str,
     effects: &'static [Effect],
 ) -> Change {
-    Change { commit, name, release: Some(Release(release.0, release.1)), subject, effects, tracking: &[] }
+    Change {
+        commit,
+        name,
+        release: Some(Release(release.0, release.1)),
+        date: None,
+        subject,
+        effects,
+        tracking: &[],
+    }
 }
 
 /// Every change since v4.18 that balancing depends on.
@@ -91,7 +100,7 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
     change!("39a2a6eb5c9b", "load-shift", (5, 13), "sched/fair: Fix shift-out-of-bounds in load_balance()", [LoadStep::DoublingWithinWord]),
     change!("9bcb959d05ee", "percpu-kthreads", (5, 13), "sched/fair: Ignore percpu threads for imbalance pulls", [PercpuKthreads::PassedOver]),
     change!("23fb06d9602b", "push-failures", (5, 13), "sched/fair: Clean up active balance nr_balance_failed trickery", [PushFailures::Kept, PushInterval::ResetIfNeeded]),
-    change!("e5e678e4fea2", "newidle-pending", (5, 13), "sched,fair: Skip newidle_balance if a wakeup is pending", [PendingWakeup::EndsBeforeAndBetween]),
+    change!("e5e678e4fea2", "newidle-pending", (5, 14), "sched,fair: Skip newidle_balance if a wakeup is pending", [PendingWakeup::EndsBeforeAndBetween]),
     change!("02da26ad5ed6", "blocked-tells", (5, 13), "sched/fair: Make sure to update tg contrib for blocked load", [BlockedTells::QueuesAndParents]),
     change!("9e9af819db5d", "newidle-cost", (5, 16), "sched/fair: Account update_blocked_averages in newidle_balance cost", [NewidleCost::SearchAndUpdate]),
     change!("9d783c8dd112", "newidle-lowest-cost", (5, 16), "sched/fair: Skip update_blocked_averages if we are defering load balance", [NewidleGate::MigrationAndDomainCost]),
@@ -156,6 +165,7 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
         commit: "",
         name: "preemptible",
         release: None,
+        date: None,
         subject: "a build option: CONFIG_PREEMPTION, which CONFIG_PREEMPT_DYNAMIC implies whatever is chosen at boot",
         effects: &[Effect::Balance(BalanceEffect::NewidlePull(NewidlePull::OneTask))],
         tracking: &[],
@@ -164,6 +174,7 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
         commit: "",
         name: "nohz-blocked-rate-limit",
         release: None,
+        date: None,
         subject: "sched/fair: Rate limit calls to update_blocked_averages() for NOHZ",
         effects: &[Effect::Balance(BalanceEffect::BlockedLimit(BlockedLimit::Twentieth))],
         tracking: &[],

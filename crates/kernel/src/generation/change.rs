@@ -9,6 +9,8 @@ use super::behaviour::{
     Reweight, ReweightProtection, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero,
     WakeupPreemption, WokenBuddy, Yield,
 };
+use super::date::Date;
+use super::log::LOG;
 use super::{Feature, Generation, Tunable};
 use crate::balance::BalanceEffect;
 use crate::domain::DomainEffect;
@@ -37,6 +39,8 @@ pub struct Change {
     pub name: &'static str,
     /// The first release that holds it; `None` for a patch that was never merged.
     pub release: Option<Release>,
+    /// When it was committed; `None` for a patch that was never merged.
+    pub date: Option<Date>,
     /// The commit's subject line.
     pub subject: &'static str,
     /// What it changes, in order.
@@ -210,6 +214,17 @@ impl Change {
         self.effects.iter().find_map(|effect| match effect {
             Effect::Groundwork(why) => Some(*why),
             _ => None,
+        })
+    }
+
+    /// Commits of earlier releases that were made later: its own tree lacks them, and the line of the log has them before it.
+    ///
+    /// A fix goes into a release while the next one is already under way on another branch.
+    pub fn absent_fixes(&self) -> impl Iterator<Item = &'static Change> {
+        let (release, date) = (self.release, self.date);
+        LOG.iter().filter(move |other| {
+            let is_later = |date: Date| other.date.is_some_and(|later| date.is_before(later));
+            other.release.is_some() && other.release < release && date.is_some_and(is_later)
         })
     }
 

@@ -21,7 +21,7 @@ pub(super) const LEFT_OUT_CHANGES: &[Change] = &[
     change("765047932f15", "thermal-pressure", (5, 7), "sched/pelt: Add support to track thermal pressure", &[
         Effect::NotModelled("capacity that heat takes away"),
     ]),
-    change("87e867b4269f", "divider-name", (5, 8), "sched/pelt: Cleanup PELT divider", &[
+    change("87e867b4269f", "divider-name", (5, 9), "sched/pelt: Cleanup PELT divider", &[
         Effect::Groundwork("one function instead of copies of one expression"),
     ]),
     change("1724b95b9297", "reweight-in-place", (5, 10), "sched/fair: Simplify the work when reweighting entity", &[
@@ -96,7 +96,7 @@ pub(super) const LEFT_OUT_CHANGES: &[Change] = &[
     change("3429dd57f0de", "delayed-group-counted-once", (6, 14), "sched/fair: Fix inaccurate h_nr_runnable accounting with delayed dequeue", &[
         Effect::NotModelled("in v6.13 a delayed group was taken off what counts as runnable beside its tasks"),
     ]),
-    change("", "util-est-in-update", (7, 1), "util_est_update() becomes a step of update_load_avg()", &[
+    change("6d2051403d6c", "util-est-in-update", (7, 2), "sched/fair: Update util_est after updating util_avg during dequeue", &[
         Effect::Groundwork("a step of a dequeue comes sooner, and nothing in between reads what it writes"),
     ]),
     change("fa02b2868420", "class-that-is-told", (7, 3), "sched/core: Fix inter-class wakeup_preempt()", &[

@@ -1,4 +1,4 @@
-//! The change log: upstream commits in the order of history, and the generation that the log starts from.
+//! The change log: upstream commits of all rooms in the order of history, and the generation that the log starts from.
 
 use std::sync::LazyLock;
 
@@ -10,6 +10,7 @@ use super::behaviour::{
     VirtualZero, WakeupPreemption, WokenBuddy, Yield,
 };
 use super::change::{Change, Effect, Release};
+use super::history::HISTORY;
 use super::left_out::LEFT_OUT_CHANGES;
 use super::{Feature, Features, Tunable, Tunables};
 use crate::balance::{BALANCE_CHANGES, BalanceEffect, NewidlePull};
@@ -147,7 +148,7 @@ pub const BUILDS: &[Build] = &[
     },
     Build {
         name: "debian-7.2", about: "Debian unstable's kernel, 7.2.13", base: Release(7, 2),
-        with: &[], with_tracking: PeltRules::DEBIAN_7_2, without: &[],
+        with: &["c6dcd97c8be7"], with_tracking: PeltRules::DEBIAN_7_2, without: &[],
     },
     Build {
         name: "ubuntu-5.14", about: "Ubuntu's kernel for new machines of 2021, 5.14.0", base: Release(5, 14),
@@ -227,16 +228,24 @@ pub(crate) const fn change(
     subject: &'static str,
     effects: &'static [Effect],
 ) -> Change {
-    Change { commit, name, release: Some(Release(release.0, release.1)), subject, effects, tracking: &[] }
+    Change {
+        commit,
+        name,
+        release: Some(Release(release.0, release.1)),
+        date: None,
+        subject,
+        effects,
+        tracking: &[],
+    }
 }
 
-/// Every known change after the base, oldest first; within a release those of load tracking and of CPU selection come
-/// first, those of domains and balancing last.
+/// Every known change after the base, in the order of [`HISTORY`].
 pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
     let tracking = PELT_CHANGES.iter().map(|change| Change {
         commit: change.commit,
         name: change.name,
         release: Some(Release(change.release.0, change.release.1)),
+        date: None,
         subject: change.subject,
         effects: &[],
         tracking: change.effects,
@@ -250,8 +259,12 @@ pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
         .chain(DOMAIN_CHANGES.iter().copied())
         .chain(BALANCE_CHANGES.iter().copied())
         .collect::<Vec<_>>();
-    // Stable; patches that were never merged stand behind all that were.
-    log.sort_by_key(|change| (change.release.is_none(), change.release));
+    // Stable; patches that were never merged have no place and stand behind all that were.
+    let place = |change: &Change| HISTORY.iter().position(|place| place.id == change.id());
+    log.sort_by_key(|change| place(change).unwrap_or(HISTORY.len()));
+    for change in &mut log {
+        change.date = place(change).map(|at| HISTORY[at].date);
+    }
     log
 });
 
@@ -412,7 +425,7 @@ const POLICY_CHANGES: &[Change] = &[
     change("2ae891b82695", "shorter-slice", (6, 15), "sched: Reduce the default slice to avoid tasks getting an extra tick", &[
         Effect::AddTunable(Tunable::BaseSlice, 700_000),
     ]),
-    change("3a0baa8e6c57", "protect-shortest", (6, 17), "sched/fair: Limit run to parity to the min slice of enqueued entities", &[
+    change("3a0baa8e6c57", "protect-shortest", (6, 17), "sched/fair: Fix entity's lag with run to parity", &[
         Effect::SliceProtection(SliceProtection::UntilShortestRequest),
     ]),
     change("79104becf42b", "forfeit-on-yield", (6, 19), "sched/fair: Forfeit vruntime on yield", &[
@@ -502,6 +515,7 @@ const POLICY_CHANGES: &[Change] = &[
         commit: "000000000001",
         name: "scale-deadline-off-rq",
         release: None,
+        date: None,
         subject: "counterfactual: reweight_entity() scales the deadline of an entity off its queue, too",
         effects: &[Effect::Reweight(Reweight::ScaleDeadlineAlways)],
         tracking: &[],

@@ -67,6 +67,12 @@ impl FromStr for Generation {
 }
 
 impl Generation {
+    /// The commit whose tree its name begins with, if it begins with one.
+    pub fn base_commit(&self) -> Option<&'static Change> {
+        let (base, _) = split_modifiers(self.name.split(',').next().unwrap_or_default());
+        find_change(base).map(|index| &LOG[index]).filter(|change| change.release.is_some())
+    }
+
     /// Reads the name of a generation that somebody asks for: nothing may stand in it without effect.
     ///
     /// # Errors

@@ -194,11 +194,11 @@ macro_rules! sync_everywhere {
 /// Every change since v4.18 that load tracking, utilization estimates and what a group is told depend on.
 #[rustfmt::skip]
 pub const PELT_CHANGES: &[PeltChange] = &[
-    change("c40f7d74c741", "leaf-list-kept", (5, 0), "sched/fair: Fix infinite loop in update_blocked_averages() by reverting a9e7f6544b9c", &[
-        PeltEffect::QueueDecay(QueueDecay::Never),
-    ]),
     change("92a801e5d5b7", "util-est-flag-masked", (5, 0), "sched/fair: Mask UTIL_AVG_UNCHANGED usages", &[
         PeltEffect::UtilEstFlag(UtilEstFlag::LowBit),
+    ]),
+    change("c40f7d74c741", "leaf-list-kept", (5, 0), "sched/fair: Fix infinite loop in update_blocked_averages() by reverting a9e7f6544b9c", &[
+        PeltEffect::QueueDecay(QueueDecay::Never),
     ]),
     change("23127296889f", "pelt-clock", (5, 1), "sched/fair: Update scale invariance of PELT", &[
         PeltEffect::Invariance(Invariance::PeltClock),
@@ -212,11 +212,11 @@ pub const PELT_CHANGES: &[PeltChange] = &[
     change("9f68395333ad", "runnable-avg", (5, 7), "sched/pelt: Add a new runnable average signal", &[
         PeltEffect::Runnable(RunnableKind::TaskCount),
     ]),
-    change("68f7b5cc835d", "initial-runnable", (5, 8), "sched/cfs: change initial value of runnable_avg", &[
-        PeltEffect::InitialRunnable(InitialRunnable::Util),
-    ]),
     change("95d685935a2e", "group-divider", (5, 8), "sched/pelt: Sync util/runnable_sum with PELT window when propagating", &[
         PeltEffect::GroupDivider(GroupDivider::WithinPeriod),
+    ]),
+    change("68f7b5cc835d", "initial-runnable", (5, 8), "sched/cfs: change initial value of runnable_avg", &[
+        PeltEffect::InitialRunnable(InitialRunnable::Util),
     ]),
     change("8c1f560c1ea3", "util-est-dequeued-first", (5, 12), "sched/fair: Avoid stale CPU util_est value for schedutil in task dequeue", &[
         PeltEffect::UtilEstDequeue(UtilEstDequeue::Around),
@@ -319,7 +319,7 @@ pub const PELT_CHANGES: &[PeltChange] = &[
         PeltEffect::Sync(SyncSite::Group, Signal::Util, SumSync::Floored),
         PeltEffect::Sync(SyncSite::Group, Signal::Runnable, SumSync::Floored),
     ]),
-    change("", "boost-with-task", (7, 1), "cpu_util() adds or takes the task's runnable_avg when boosting", &[
+    change("29922fdfc2a4", "boost-with-task", (7, 2), "sched/fair: Fix cpu_util runnable_avg arithmetic", &[
         PeltEffect::RunnableBoost(RunnableBoost::WithTask),
     ]),
     change("4f166adb5cb0", "group-runnable-wide", (7, 3), "sched/fair: Fix overflow in update_tg_cfs_runnable()", &[
@@ -393,12 +393,12 @@ impl PeltRules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generation::LOG;
 
     #[test]
-    fn commits_are_in_the_order_of_releases_and_unlike() {
-        for pair in PELT_CHANGES.windows(2) {
-            assert!(pair[0].release <= pair[1].release, "{} after {}", pair[1].name, pair[0].name);
-        }
+    fn commits_are_in_the_order_of_the_log_and_unlike() {
+        let of_log = LOG.iter().filter(|change| !change.tracking.is_empty()).map(|change| change.name);
+        assert!(PELT_CHANGES.iter().map(|change| change.name).eq(of_log));
         for (index, change) in PELT_CHANGES.iter().enumerate() {
             assert!(change.commit.is_empty() || change.commit.len() == 12, "{}", change.name);
             for other in &PELT_CHANGES[..index] {

@@ -208,7 +208,7 @@ impl PeltRules {
     ///
     /// Kernel: `cpu_util()`, kernel/sched/fair.c; of earlier releases also `cpu_util_without()` (a task is taken away) and
     /// `cpu_util_next()` (it is imagined here or elsewhere). Variants: no boost to v6.4, `Estimate` in v6.5
-    /// (7d0583cf9ec7), `Util` from v6.6 (c2e164ac33f7), `WithTask` from v7.1.
+    /// (7d0583cf9ec7), `Util` from v6.6 (c2e164ac33f7), `WithTask` from v7.2 (29922fdfc2a4).
     #[inline]
     pub fn cpu_util(&self, cpu: CpuUtil<'_>) -> u64 {
         let with = |value: u64, of_task: fn(&SchedAvg) -> u64| match cpu.task {
@@ -416,12 +416,12 @@ mod tests {
     fn waiting_may_count_as_use() {
         assert_eq!(rules(6, 4).cpu_util(cpu(&queue(350), None, true)), 400);
         assert_eq!(rules(6, 5).cpu_util(cpu(&queue(350), None, true)), 700);
-        assert_eq!(rules(7, 1).cpu_util(cpu(&queue(350), None, true)), 700);
+        assert_eq!(rules(7, 2).cpu_util(cpu(&queue(350), None, true)), 700);
         let avg = task_avg(150, 450);
         let (queue, away) = (queue(350), TaskUtil { avg, is_here: true, is_queued: true, comes_here: false });
         let away = cpu(&queue, Some(away), true);
         assert_eq!(rules(6, 5).cpu_util(away), 550, "the estimate is raised too: 700, less 300");
-        assert_eq!(rules(7, 0).cpu_util(away), 550, "700 less the task's utilization");
-        assert_eq!(rules(7, 1).cpu_util(away), 250, "250 by either");
+        assert_eq!(rules(7, 1).cpu_util(away), 550, "700 less the task's utilization");
+        assert_eq!(rules(7, 2).cpu_util(away), 250, "250 by either");
     }
 }

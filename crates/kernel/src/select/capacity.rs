@@ -79,7 +79,7 @@ impl Scheduler {
             return true;
         }
         let idle_core = || self.topology.smt_mask(cpu).iter().all(|thread| self.idle_cpu(thread));
-        if rule == Asymmetric::FittingCores && self.topology.has_smt() && !idle_core() {
+        if rule.prefers_cores() && self.topology.has_smt() && !idle_core() {
             return false;
         }
         fits_capacity(self.expected_util(wakee.task), self.capacity_of(cpu))
@@ -102,9 +102,11 @@ impl Scheduler {
     ) -> CpuDecision {
         let util = self.expected_util(wakee.task);
         let candidates = span.and(&self.tasks[wakee.task.index()].allowed);
-        let by_core = self.generation.select.asymmetric == Asymmetric::FittingCores;
-        let prefers_cores = by_core && self.topology.has_smt() && self.may_have_idle_core(target);
-        let mut left = if by_core { self.capacity_scan_limit(target) } else { u32::MAX };
+        let rule = self.generation.select.asymmetric;
+        let is_bounded = rule == Asymmetric::BoundedCores;
+        let prefers_cores =
+            rule.prefers_cores() && self.topology.has_smt() && self.may_have_idle_core(target);
+        let mut left = if is_bounded { self.capacity_scan_limit(target) } else { u32::MAX };
         let mut best: Option<((u32, u64), Cpu)> = None;
         search.domain = true;
         for cpu in candidates.iter_wrap(target) {
@@ -112,7 +114,7 @@ impl Scheduler {
                 break;
             }
             search.looked_at += 1;
-            left -= u32::from(by_core && !prefers_cores);
+            left -= u32::from(is_bounded && !prefers_cores);
             if !self.looks_idle(wakee, cpu) {
                 continue;
             }
@@ -203,6 +205,17 @@ pub(super) mod tests {
         let (mut bed, sleeper) = asleep_on_small(kernel, 1, util, &[0, 1]);
         bed.scheduler.tasks[sleeper.index()].recent_used_cpu = Cpu(3);
         found(bed.select(sleeper, 0, false))
+    }
+
+    /// Where a task goes that is too big for its CPU and is woken from CPU 5, whose task is about to sleep.
+    pub(crate) fn woken_from_a_big_cpu(kernel: &str) -> u32 {
+        let (mut bed, sleeper) = asleep_on_small(kernel, 2, 600, &[5]);
+        found(bed.select(sleeper, 5, true)).0
+    }
+
+    #[test]
+    fn a_search_begins_at_the_waker_since_wake_cap_went_away() {
+        assert_eq!(["a526d466798d", "000619680c37"].map(woken_from_a_big_cpu), [4, 6]);
     }
 
     #[test]
@@ -336,18 +349,20 @@ pub(super) mod tests {
         assert_eq!(of(searched("v7.1", 1000, &[4])), (true, false, 8, false));
     }
 
+    /// Where a search comes to that may look at so many CPUs, only the last one being idle, and how many it looks at.
+    pub(crate) fn looked_at(kernel: &str, bound: u32, expects_core: bool) -> (u32, u32) {
+        let (mut bed, sleeper) = asleep_on_small(kernel, 2, 600, &[0, 1, 2, 3, 4, 5, 6]);
+        if !expects_core {
+            bed.forget_idle_cores();
+        }
+        let shared = bed.scheduler.domains.of_cpu(Cpu(0)).sd_llc_shared.expect("a cache");
+        bed.scheduler.domains.shared_mut(shared).nr_idle_scan = bound;
+        let decision = bed.select(sleeper, 0, true);
+        (decision.cpu.0, decision.search.looked_at)
+    }
+
     #[test]
     fn a_search_without_idle_cores_is_bounded_from_v7_2_on() {
-        let looked_at = |kernel: &str, bound: u32, expects_core: bool| {
-            let (mut bed, sleeper) = asleep_on_small(kernel, 2, 600, &[0, 1, 2, 3, 4, 5, 6]);
-            if !expects_core {
-                bed.forget_idle_cores();
-            }
-            let shared = bed.scheduler.domains.of_cpu(Cpu(0)).sd_llc_shared.expect("a cache");
-            bed.scheduler.domains.shared_mut(shared).nr_idle_scan = bound;
-            let decision = bed.select(sleeper, 0, true);
-            (decision.cpu.0, decision.search.looked_at)
-        };
         assert_eq!(looked_at("v7.2", 3, false), (0, 3));
         assert_eq!(looked_at("v7.2", 3, true), (7, 8), "a core is looked for everywhere");
         assert_eq!(looked_at("v7.1", 3, false), (7, 8));

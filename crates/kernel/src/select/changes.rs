@@ -283,7 +283,7 @@ pub const SELECT_CHANGES: &[Change] = &[
     change("126c2092e5c8", "ttwu-pending", (5, 8), "sched: Add rq::ttwu_pending", &[
         Effect::NotModelled("between an interrupt's arrival and the enqueue of what it brings, the CPU looks idle"),
     ]),
-    change("3edecfef0284", "idlest-tie", (5, 9), "sched/fair: update_pick_idlest() Select group with lowest group_util when idle_cpus are equal", &[
+    change("3edecfef0285", "idlest-tie", (5, 9), "sched/fair: update_pick_idlest() Select group with lowest group_util when idle_cpus are equal", &[
         rule!(IdlestTie, LeastUtilized),
     ]),
     change("df3cb4ea1fb6", "isolated-sibling", (5, 10), "sched/fair: Fix wrong cpu selecting from isolated domain", &[
@@ -310,7 +310,7 @@ pub const SELECT_CHANGES: &[Change] = &[
     change("9fe1f127b913", "one-scan", (5, 12), "sched/fair: Merge select_idle_core/cpu()", &[
         rule!(CoreScan, WithFallback),
     ]),
-    change("0372e1cf70c2", "energy-task-apart", (5, 12), "sched/fair: Fix task utilization accountability in compute_energy()", &[
+    change("0372e1cf70c2", "energy-task-apart", (5, 13), "sched/fair: Fix task utilization accountability in compute_energy()", &[
         rule!(EnergyUtil, TaskApart),
     ]),
     change("c722f35b513f", "sibling-scan-of-prev", (5, 13), "sched/fair: Bring back select_idle_smt(), but differently", &[
@@ -420,19 +420,23 @@ pub const SELECT_CHANGES: &[Change] = &[
     change("fd54d81c2c0e", "sched-idle-beside-others", (7, 1), "sched/fair: Skip SCHED_IDLE rq for SCHED_IDLE task", &[
         rule!(SchedIdleCpu, UnlessAlike),
     ]),
-    change("4b603f1551a7", "idle-ends-at-switch", (7, 1), "sched: Update rq->avg_idle when a task is moved to an idle CPU", &[
+    change("4b603f1551a7", "idle-ends-at-switch", (7, 0), "sched: Update rq->avg_idle when a task is moved to an idle CPU", &[
         rule!(IdleEnds, AtSwitchStampedOrNot),
     ]),
-    change("", "idle-stamp-valid", (7, 2), "sched/core: Skip rq->avg_idle update without a valid idle stamp", &[
+    change("c6dcd97c8be7", "idle-stamp-valid", (7, 3), "sched/core: Skip rq->avg_idle update without a valid idle stamp", &[
         rule!(IdleEnds, AtSwitch),
     ]),
-    change("", "asymmetric-cores", (7, 2), "sched/fair: idle cores first, and a bounded search, where CPUs of different capacity have threads", &[
+    change("25a32e400a14", "asymmetric-cores", (7, 2), "sched/fair: Prefer fully-idle SMT cores in asym-capacity idle selection", &[
         rule!(Asymmetric, FittingCores),
+    ]),
+    change("61ea17a63719", "asymmetric-bound", (7, 2), "sched/fair: Add SIS_UTIL support to select_idle_capacity()", &[
+        rule!(Asymmetric, BoundedCores),
     ]),
     Change {
         commit: "",
         name: "idle-cpumask-v7",
         release: None,
+        date: None,
         subject: "[RFC PATCH v7] sched/fair: select idle cpu from idle cpumask for task wakeup",
         effects: &[rule!(IdleMask, SetOnIdle)],
         tracking: &[],

@@ -275,9 +275,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_fork_ends_idle_time_only_from_v7_1_on() {
-        assert_eq!(after_idling("v7.0", true), 1_000_000);
-        assert_eq!(after_idling("v7.1", true), 999_000);
+    fn a_fork_ends_idle_time_only_from_v7_0_on() {
+        assert_eq!(after_idling("v6.19", true), 1_000_000);
+        assert_eq!(after_idling("v7.0", true), 999_000);
     }
 
     /// `avg_idle`, 900 us before, after an idle time whose beginning nobody noted.
@@ -295,7 +295,8 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_unknown_beginning_counted_as_endless_in_v7_1() {
-        assert_eq!(["v7.1", "v7.2"].map(after_idling_unnoted), [1_000_000, 900_000]);
+    fn an_unknown_beginning_counted_as_endless_from_v7_0_to_v7_2() {
+        let averages = ["v6.19", "v7.0", "v7.2", "debian-7.2", "v7.3"].map(after_idling_unnoted);
+        assert_eq!(averages, [900_000, 1_000_000, 1_000_000, 900_000, 900_000]);
     }
 }

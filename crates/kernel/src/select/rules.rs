@@ -178,8 +178,10 @@ behaviours! {
         BestIdle = "the first idle CPU that fits, else the biggest idle one, before anything else",
         /// After target, previous and recent CPU, if these fit.
         FittingFirst = "target, previous and recent CPU if they fit, then the first idle CPU that does",
-        /// The same within the cache's bound, idle cores before idle threads.
-        FittingCores = "as before on idle cores, searched within the bound by utilisation",
+        /// The same, idle cores before idle threads.
+        FittingCores = "as before on idle cores",
+        /// The same within the cache's bound.
+        BoundedCores = "as before on idle cores, searched within the bound by utilisation",
     }
 
     /// Whether clusters of CPUs within a cache come first.
@@ -320,6 +322,13 @@ behaviours! {
         None = "every CPU of the cache is looked at",
         /// Set when a CPU goes idle, cleared by a tick that finds it busy.
         SetOnIdle = "those marked idle are looked at: marked on idle entry, cleared by the tick",
+    }
+}
+
+impl Asymmetric {
+    /// Whether threads of idle cores come before others.
+    pub(super) const fn prefers_cores(self) -> bool {
+        matches!(self, Asymmetric::FittingCores | Asymmetric::BoundedCores)
     }
 }
 

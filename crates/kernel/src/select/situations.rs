@@ -6,16 +6,14 @@ use crate::ablation::{Situation, switched};
 use crate::cpumask::CpuMask;
 use fairlab_event::Cpu;
 
-/// On which of two nodes of eight CPUs a new task begins; so many tasks run on the first.
-fn node_of_child(kernel: &str, busy: u32, allowed: &str) -> u64 {
+/// On which of two nodes of so many CPUs a new task begins; so many tasks run on the first.
+fn node_of_child(kernel: &str, cpus: u32, busy: u32, allowed: &str) -> u64 {
     let busy = (0..busy).collect::<Vec<_>>();
-    (idlest::tests::forked_to(kernel, (2, 1, 8), &busy, allowed) / 8).into()
+    (idlest::tests::forked_to(kernel, (2, 1, cpus), &busy, allowed) / cpus).into()
 }
 
 fn near_clusters(kernel: &str, neighbour_busy: bool, nr_idle_scan: u32) -> u64 {
-    // Domains tell clusters from caches by a change of the same series.
-    let kernel = format!("{kernel}+cluster-flag");
-    idle_sibling::tests::beside_clusters(&kernel, neighbour_busy, nr_idle_scan).0.into()
+    idle_sibling::tests::beside_clusters(kernel, neighbour_busy, nr_idle_scan).0.into()
 }
 
 fn on_small_cpu(kernel: &str, util: u64) -> u64 {
@@ -27,14 +25,15 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("idlest-without-self", |kernel| idlest::tests::execs_among_three(kernel).into()),
     ("recent-allowed", |kernel| idle_sibling::tests::bound_since(kernel, "0,2-3").into()),
     ("idlest-allowed", |kernel| idlest::tests::forked_to(kernel, (1, 2, 2), &[0, 1, 2], "1-2").into()),
-    ("fork-numa-quarter", |kernel| node_of_child(kernel, 4, "0-15")),
-    ("fork-numa-node", |kernel| node_of_child(kernel, 1, "0-15")),
-    ("numa-imbalance", |kernel| node_of_child(kernel, 1, "0-15")),
-    ("fork-numa-affinity", |kernel| node_of_child(kernel, 1, "0,8-15")),
+    ("fork-numa-quarter", |kernel| node_of_child(kernel, 8, 4, "0-15")),
+    ("fork-numa-node", |kernel| node_of_child(kernel, 8, 1, "0-15")),
+    ("numa-imbalance", |kernel| node_of_child(kernel, 8, 1, "0-15")),
+    ("fork-numa-affinity", |kernel| node_of_child(kernel, 16, 1, "0,16-31")),
     ("asymmetric-scan", |kernel| on_small_cpu(kernel, 100)),
-    ("no-wake-cap", |kernel| capacity::tests::beside_recent(kernel, 600).1 as u64),
+    ("no-wake-cap", |kernel| capacity::tests::woken_from_a_big_cpu(kernel).into()),
     ("asymmetric-prev-first", |kernel| on_small_cpu(kernel, 600)),
     ("asymmetric-cores", |kernel| capacity::tests::beside_idle_core(kernel).into()),
+    ("asymmetric-bound", |kernel| capacity::tests::looked_at(kernel, 3, false).1.into()),
     ("cluster-scan", |kernel| near_clusters(kernel, false, 4)),
     ("cluster-candidates", |kernel| near_clusters(kernel, true, 1)),
     ("scan-allowed", |kernel| scan::tests::bounded_and_bound(kernel).into()),

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what people read.
 
-use fairlab_kernel::generation::{Release, Step};
+use fairlab_kernel::generation::{Change, Release, Step};
 use serde_json::{Value, json};
 
 use crate::ComparisonRow;
@@ -128,9 +128,15 @@ fn crossing_json(crossing: &Crossing) -> Value {
     let change = crossing.steps.last();
     let candidates =
         crossing.steps.iter().map(|step| json!({ "commit": step.id(), "subject": step.subject() }));
+    let committed = change.and_then(Step::change);
+    let date = committed.and_then(|change| change.date);
+    let lacks = committed.map(|change| change.absent_fixes().map(Change::id).collect::<Vec<_>>());
     json!({
         "commit": change.map(Step::id),
         "subject": change.map(Step::subject),
+        "date": date.map(|date| date.text),
+        "dated_by": date.map(|date| date.by.name()),
+        "own_tree_lacks": lacks,
         "release": release(crossing.first_with),
         "last_without": release(crossing.last_without),
         "candidates": candidates.collect::<Vec<_>>(),

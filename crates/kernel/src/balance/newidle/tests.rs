@@ -153,8 +153,8 @@ fn a_wakeup_that_is_on_its_way_ends_a_search_before_it_begins_or_between_levels(
         assert!(kicks.is_none());
         (search.is_woken, stamped)
     };
-    assert_eq!(begins("v5.13-e5e678e4fea2"), (false, true));
-    assert_eq!(begins("v5.13"), (true, false));
+    assert_eq!(begins("v5.14-e5e678e4fea2"), (false, true));
+    assert_eq!(begins("v5.14"), (true, false));
 }
 
 #[test]

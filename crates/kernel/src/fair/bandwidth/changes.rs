@@ -57,7 +57,7 @@ pub const BANDWIDTH_CHANGES: &[Change] = &[
     change("e98fa02c4f2e", "last-request", (5, 8), "sched/fair: Eliminate bandwidth race between throttling and distribution", &[
         becomes!(LastRequest::OneNanosecond),
     ]),
-    change("39f23ce07b93", "unthrottle-tells", (5, 8), "sched/fair: Fix unthrottle_cfs_rq() for leaf_cfs_rq list", &[
+    change("39f23ce07b93", "unthrottle-tells", (5, 7), "sched/fair: Fix unthrottle_cfs_rq() for leaf_cfs_rq list", &[
         becomes!(UpperLevels::Told),
     ]),
     change("b6d37a764a5b", "throttle-reordered", (5, 11), "sched/fair: Reorder throttle_cfs_rq() path", &[
@@ -129,7 +129,7 @@ pub const BANDWIDTH_CHANGES: &[Change] = &[
     change("956dfda6a708", "initial-runtime", (6, 18), "sched/fair: Prevent cfs_rq from being unthrottled with zero runtime_remaining", &[
         becomes!(InitialRuntime::OneNanosecond),
     ]),
-    change("", "throttle-when-charged", (7, 2), "sched/fair: Unify cfs_rq throttling via account_cfs_rq_runtime()", &[
+    change("f666241e6bd5", "throttle-when-charged", (7, 2), "sched/fair: Unify cfs_rq throttling via account_cfs_rq_runtime()", &[
         becomes!(ThrottlePoint::Accounting),
     ]),
 ];
