@@ -271,7 +271,8 @@ pub enum EventKind<'t> {
         /// Its process.
         tgid: Pid,
     },
-    /// Events are missing here: the recorder had no room.
+    /// Events of this CPU are missing between its event before and its event after: the recorder had no room, or the oldest
+    /// were overwritten. What the CPU did meanwhile is unknown, and so is all that it did before if it has no event before.
     Lost {
         /// How many, where the trace says it.
         count: Option<u64>,

@@ -8,6 +8,7 @@
 //! # os release : 6.18.44
 //! # arch : x86_64
 //! # nrcpus avail : 2
+//! # entries-in-buffer/entries-written: 205/548666   #P:2               tracefs: of 2 CPUs
 //! # nop latency trace v1.1.5 on 6.18.44                                 tracefs, options/latency-format
 //! ```
 
@@ -30,6 +31,11 @@ pub(super) fn take(system: &mut System, comment: &[u8]) {
         && let Some((_, release)) = rest.split_once(" on ")
     {
         system.release = release.trim().to_string();
+        return;
+    }
+    if line.starts_with("entries-in-buffer/") {
+        let cpus = line.rsplit_once("#P:").and_then(|(_, cpus)| cpus.trim().parse().ok());
+        system.cpus = system.cpus.or(cpus.filter(|&cpus| cpus > 0));
         return;
     }
     let Some((key, value)) = line.split_once(" : ") else { return };

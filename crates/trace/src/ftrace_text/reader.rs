@@ -43,6 +43,7 @@ pub fn read(
         last_trace_line: 0,
         last_time: Ns::ZERO,
         last_time_on: Vec::new(),
+        held: Vec::new(),
         layout: Layout::default(),
         printer: Printer::Unknown,
         is_trace: false,
@@ -69,6 +70,8 @@ struct Reader<'s> {
     last_time_on: Vec<Ns>,
     layout: Layout,
     printer: Printer,
+    /// Losses told before any line with a time: since when is not known until that comes.
+    held: Vec<(Cpu, Option<u64>)>,
     /// A trace line or a trace's header was seen.
     is_trace: bool,
     /// What comments say of the kernel and the machine, before anything but comments came.
@@ -140,6 +143,11 @@ impl Reader<'_> {
         if let Some(kind) = record::perf_record(name, cursor) {
             return self.emit_record(&prefix, kind);
         }
+        // perf's other records (MMAP, SWITCH, …) are no events, and many have no time.
+        if name.starts_with(record::PERF_RECORD) {
+            self.last_trace_line = self.line_number;
+            return;
+        }
         self.event(line, &prefix, body(name, cursor, ended), ended);
     }
 
@@ -176,6 +184,9 @@ impl Reader<'_> {
     #[inline(always)]
     fn emit(&mut self, prefix: &Prefix, kind: EventKind<'_>) {
         let time = self.time(prefix.stamp);
+        if !self.held.is_empty() {
+            self.hand_on_held(time);
+        }
         self.note_time(prefix.cpu, time);
         self.last_trace_line = self.line_number;
         self.stats.events += 1;
@@ -186,6 +197,22 @@ impl Reader<'_> {
     fn emit_record(&mut self, prefix: &Prefix, kind: EventKind<'_>) {
         let time = self.time(prefix.stamp);
         self.emit_at(time, prefix.cpu, prefix.context, kind);
+    }
+
+    /// Events of a CPU are missing between the line before and the line after; the text has no time of its own.
+    fn lose(&mut self, cpu: Cpu, count: Option<u64>) {
+        self.is_trace = true;
+        match self.last_time {
+            Ns::ZERO => self.held.push((cpu, count)),
+            time => self.emit_at(time, cpu, Context::default(), EventKind::Lost { count }),
+        }
+    }
+
+    #[cold]
+    fn hand_on_held(&mut self, time: Ns) {
+        for (cpu, count) in std::mem::take(&mut self.held) {
+            self.emit_at(time, cpu, Context::default(), EventKind::Lost { count });
+        }
     }
 
     fn emit_at(&mut self, time: Ns, cpu: Cpu, context: Context, kind: EventKind<'_>) {
@@ -238,9 +265,7 @@ impl Reader<'_> {
         }
         let long_names = self.long_names;
         if let Some((cpu, count)) = record::lost(Cursor::new(trimmed, long_names)) {
-            self.is_trace = true;
-            // The text has no stamp: the loss was noticed between the line before and the line after.
-            return self.emit_at(self.last_time, cpu, Context::default(), EventKind::Lost { count });
+            return self.lose(cpu, count);
         }
         let cpus = trimmed.strip_prefix(b"cpus=");
         if self.stats.events == 0 && cpus.is_some_and(|n| !n.is_empty() && n.iter().all(u8::is_ascii_digit)) {
@@ -269,6 +294,9 @@ impl Reader<'_> {
             return;
         }
         let Some(line) = line.strip_prefix(record::COMMENT) else {
+            if let Some(cpu) = record::buffer_started(line) {
+                return self.lose(cpu, None);
+            }
             if let Some(count) = record::overwritten(line) {
                 self.stats.add(Trouble::LostEvents, count, self.line_number);
             }
@@ -302,7 +330,8 @@ impl Reader<'_> {
         self.stats.add(Trouble::ForeignLine, 1, self.line_number);
     }
 
-    fn finish(self) -> Result<ImportStats, ImportError> {
+    fn finish(mut self) -> Result<ImportStats, ImportError> {
+        self.hand_on_held(self.last_time);
         if self.is_trace {
             return Ok(self.stats);
         }
@@ -512,7 +541,7 @@ mod tests {
              CPU:3 [EVENTS DROPPED]\n\
              ls 9 [001] 2.000000: PERF_RECORD_LOST lost 7\n",
             &[
-                "0 1 /-1/-1  lost_events",
+                "1000000000 1 /-1/-1  lost_events",
                 "1000000000 1 ls/9/-1 d..2. other cpu_idle \"state=1 cpu_id=1\"",
                 "1000000000 3 /-1/-1  lost_events",
                 "1000000000 3 /-1/-1  lost_events",
@@ -520,6 +549,28 @@ mod tests {
             ],
         );
         assert_eq!(stats.count(Trouble::LostEvents), 5 + 123 + 1 + 7);
+    }
+
+    #[test]
+    fn a_buffer_that_starts_late_tells_that_its_beginning_is_lost() {
+        let started = "##### CPU 1 buffer started ####\n";
+        let line = |time: &str| format!("ls-9 [001] d..2. {time}: cpu_idle: state=1 cpu_id=1\n");
+        let of_line =
+            |time: u64| format!("{time}000000000 1 ls/9/-1 d..2. other cpu_idle \"state=1 cpu_id=1\"");
+        let lost = "1000000000 1 /-1/-1  lost_events";
+        check(&[&line("1.0"), started, &line("2.0")].concat(), &[&of_line(1), lost, &of_line(2)]);
+        check(&[started, &line("1.0")].concat(), &[lost, &of_line(1)]);
+    }
+
+    #[test]
+    fn records_of_perf_that_are_no_events_are_passed_over() {
+        let stats = check(
+            "init 0 [000] 0.000000000: PERF_RECORD_MMAP2 7/7: [0x55d000000000(0x1000) @ 0 08:01 12 0]: r-xp /bin/init\n\
+             ls 9 [001] 2.000000: PERF_RECORD_SWITCH_CPU_WIDE OUT next pid/tid: 1/2\n\
+             ls 9 [001] 2.000000: cpu_idle: state=1 cpu_id=1\n",
+            &["2000000000 1 ls/9/-1  other cpu_idle \"state=1 cpu_id=1\""],
+        );
+        assert_eq!((stats.events, stats.worst()), (1, None));
     }
 
     #[test]

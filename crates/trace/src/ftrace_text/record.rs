@@ -6,6 +6,7 @@
 //! ```text
 //! CPU:3 [LOST 123 EVENTS]                                              tracefs (also without the number)
 //! CPU:3 [123 EVENTS DROPPED]                                           trace-cmd
+//! ##### CPU 3 buffer started ####                                      tracefs: all that this CPU did before is lost
 //! ls 123 [000] 1.5: PERF_RECORD_LOST lost 123                          perf script --show-lost-events
 //! ls 123 [000] 1.5: PERF_RECORD_COMM exec: ls:123/124                  perf script --show-task-events
 //! ls 123 [000] 1.5: PERF_RECORD_FORK(123:125):(123:124)                (process:thread):(its creator's)
@@ -30,6 +31,16 @@ pub(super) fn overwritten(comment: &[u8]) -> Option<u64> {
     let (held, written) = counts.split_whitespace().next()?.split_once('/')?;
     let (held, written) = (held.parse::<u64>().ok()?, written.parse::<u64>().ok()?);
     written.checked_sub(held).filter(|&lost| lost > 0)
+}
+
+/// How the names of perf's own records begin.
+pub(super) const PERF_RECORD: &[u8] = b"PERF_RECORD_";
+
+/// Reads tracefs's line before the first event of a CPU whose older events were overwritten.
+pub(super) fn buffer_started(comment: &[u8]) -> Option<Cpu> {
+    let number =
+        comment.trim_ascii_end().strip_prefix(b"##### CPU ")?.strip_suffix(b" buffer started ####")?;
+    std::str::from_utf8(number).ok()?.parse().ok().map(Cpu)
 }
 
 /// Reads tracefs's and trace-cmd's line about lost events: on which CPU, and how many.

@@ -172,7 +172,6 @@ fn what_the_text_cannot_hold_is_counted() {
         (flagged(b"d..2.1.x"), marker("a\rb")),
         (none, other("sched_place", "comm= pid=what")),
         (none, other("", "<stack trace>")),
-        (none, other("PERF_RECORD_MMAP", "(1:1):(1:1)")),
     ] {
         assert_eq!(altered(context, kind), 0, "{context:?} {kind:?}");
     }
