@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, TaskState, Wakeup};
 
 use crate::statistics::standard_deviation;
-use crate::tracker::{Change, Departure, Doing, Entered, Left, Tracker};
+use crate::tracker::{Change, Departure, Doing, Entered, Left, StayOnCpu, Tracker, Vanished};
 use crate::{Census, MissingEvents, Needs};
 
 static NEEDS: Needs = Needs {
@@ -90,10 +90,12 @@ struct Course {
     behaviour: Behaviour,
     /// CPU time that is not among the deeds yet.
     work: Ns,
-    /// Until when its CPU time is in `work`.
-    counted: Option<Ns>,
-    /// It was seen to begin on a CPU.
-    entered: bool,
+    /// All of its CPU time, by switches, and as the kernel charged it.
+    ran: Ns,
+    charged: Ns,
+    /// How much of its present stay on a CPU is in `work`, and which stay that is: the CPU, and the how manieth there.
+    counted: Ns,
+    stay: Option<(Cpu, u32)>,
     /// Its latest priority.
     prio: Option<Prio>,
     /// Its latest sleep was uninterruptible.
@@ -108,11 +110,15 @@ struct Course {
 const SLEEPS_TO_COMPARE: usize = 4;
 
 impl Course {
-    /// It ran from `since` to `now`.
-    fn ran(&mut self, since: Ns, now: Ns) {
-        let since = self.counted.map_or(since, |counted| counted.max(since));
-        self.work += now.since(since);
-        self.counted = Some(now);
+    /// It has run for so long in this stay, as far as events show by now.
+    fn ran(&mut self, stay: (Cpu, u32), so_far: Ns) {
+        if self.stay.replace(stay) != Some(stay) {
+            self.counted = Ns::ZERO;
+        }
+        let more = so_far.since(self.counted);
+        self.counted = self.counted.max(so_far);
+        self.work += more;
+        self.ran += more;
     }
 
     /// Where a task begins that another creates, is for the kernel to choose.
@@ -180,6 +186,59 @@ impl Course {
     }
 }
 
+/// What the tasks of a recording did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// What every task did, in order of first appearance.
+    pub tasks: Vec<Behaviour>,
+    /// How long the recording is.
+    pub length: Ns,
+    /// The CPU time of these tasks: of each as much as its switches show, or the kernel's charges where that is more.
+    pub cpu_time: Ns,
+    /// CPU time that lies in holes and of which nothing is known: where there are no charges, as much may be missing.
+    pub hidden: Ns,
+    /// What the trace lacks, one clause each.
+    pub notices: Vec<String>,
+}
+
+impl Recorded {
+    /// The CPU time that a replay of these tasks computes.
+    pub fn replayed(&self) -> Ns {
+        let deeds = self.tasks.iter().flat_map(|task| &task.deeds);
+        let runs = deeds.map(|deed| if let Deed::Run(work) = deed { *work } else { Ns::ZERO });
+        runs.fold(Ns::ZERO, Ns::saturating_add)
+    }
+
+    /// Both times in one line.
+    ///
+    /// # Errors
+    /// They differ by more than 5 %, or may.
+    pub fn balance(&self) -> Result<String, String> {
+        let (replayed, least) = (self.replayed(), self.cpu_time);
+        let most = least.saturating_add(self.hidden);
+        let seconds = |time: Ns| format!("{:.4} s", time.as_secs_f64());
+        let differs = |one: Ns, other: Ns| {
+            one.0.abs_diff(other.0) / TOLERATED_PART > 0
+                && u128::from(one.0.abs_diff(other.0)) * u128::from(TOLERATED_PART) > u128::from(other.0)
+        };
+        if differs(replayed, least) || differs(replayed, most) {
+            let recorded = match self.hidden {
+                Ns::ZERO => seconds(least),
+                _ => format!("{} to {}", seconds(least), seconds(most)),
+            };
+            return Err(format!(
+                "{recorded} of CPU time were recorded and {} would be replayed, more than 5 % apart: events are missing; \
+                 record all CPUs (perf record -a) and with larger buffers",
+                seconds(replayed)
+            ));
+        }
+        Ok(format!("{} of CPU time recorded, {} of it replayed", seconds(least), seconds(replayed)))
+    }
+}
+
+/// A replay may leave out, or add, one part in so many of the CPU time.
+const TOLERATED_PART: u64 = 20;
+
 /// Takes events and gives what every task did.
 #[derive(Clone, Debug, Default)]
 pub struct Behaviours {
@@ -187,18 +246,22 @@ pub struct Behaviours {
     census: Census,
     /// By the tracker's numbers.
     courses: Vec<Course>,
+    /// When each CPU switched last.
+    switched_at: Vec<Ns>,
+    /// CPU time in holes.
+    hidden: Ns,
     /// Who woke whom.
     pairs: BTreeSet<(u32, u32)>,
 }
 
 impl Behaviours {
-    /// What every task did, in order of first appearance, and how long the recording is. Left out are those that did
-    /// nothing, and stopper threads, which do the kernel's own work.
+    /// What every task did. Left out are those that did nothing, and stopper threads, which do the kernel's own work.
     ///
     /// # Errors
     /// The trace lacks what this is found out from.
-    pub fn finish(mut self) -> Result<(Vec<Behaviour>, Ns, Vec<String>), MissingEvents> {
-        let notices = NEEDS.check(&self.census)?;
+    pub fn finish(mut self) -> Result<Recorded, MissingEvents> {
+        let mut notices = NEEDS.check(&self.census)?;
+        notices.extend(self.tracker.notices(self.census.total()));
         let (start, end) = self.tracker.span().unwrap_or_default();
         for task in 0..self.courses.len() as u32 {
             self.count_until(task, end);
@@ -211,7 +274,12 @@ impl Behaviours {
             course.behaviour.pinned = known.pinned_to();
             course.has_prio(known.prio);
         }
-        Ok((self.numbered_anew(), end.since(start), notices))
+        let kept = self.courses.iter().filter(|course| !is_stopper(course.behaviour.comm));
+        let cpu_time = kept.fold(Ns::ZERO, |sum, course| sum.saturating_add(course.ran.max(course.charged)));
+        let is_charged = self.census.count("sched_stat_runtime") > 0;
+        let hidden = if is_charged { Ns::ZERO } else { self.hidden };
+        let tasks = self.numbered_anew();
+        Ok(Recorded { tasks, length: end.since(start), cpu_time, hidden, notices })
     }
 
     /// Those who did something, numbered by their own order.
@@ -248,20 +316,13 @@ impl Behaviours {
         self.tracker.span().map_or(now, |(start, _)| start)
     }
 
-    /// Counts the CPU time of a task that runs.
+    /// Counts the CPU time of a task that runs, as far as events show it.
     fn count_until(&mut self, task: u32, now: Ns) {
         let Doing::Running(cpu) = self.tracker.task(task).doing else { return };
-        let since = self.tracker.cpu(cpu).and_then(|cpu| cpu.since);
-        self.count(task, since, now);
-    }
-
-    /// Counts the CPU time of a task that has run since it was switched in, if that is known, or since the recording began.
-    fn count(&mut self, task: u32, since: Option<Ns>, now: Ns) {
-        let (start, is_whole) = (self.start(now), self.tracker.losses() == 0);
-        let course = self.course(task);
-        let from_the_start = (is_whole && !course.entered).then_some(start);
-        if let Some(since) = since.or(from_the_start) {
-            course.ran(since, now);
+        let Some(state) = self.tracker.cpu(cpu) else { return };
+        let (stay, so_far) = ((cpu, state.number()), state.known_stay(now));
+        if let Some(so_far) = so_far {
+            self.course(task).ran(stay, so_far);
         }
     }
 
@@ -287,7 +348,14 @@ impl Behaviours {
     fn woken(&mut self, wakeup: &Wakeup, event: &Event<'_>) {
         let wakee = self.tracker.index_or_new(wakeup.pid, wakeup.comm);
         let doer = self.doer(event, wakee);
-        self.count_until(wakee, event.time);
+        // Its own CPU may show that it does not run there any more.
+        let reporter = event.context.pid;
+        let is_gone = self.tracker.task(wakee).doing == Doing::Running(event.cpu)
+            && reporter != Pid::UNKNOWN
+            && reporter != wakeup.pid;
+        if !is_gone {
+            self.count_until(wakee, event.time);
+        }
         let time = event.time.since(self.start(event.time));
         let course = self.course(wakee);
         course.is_on(wakeup.target_cpu);
@@ -319,9 +387,18 @@ impl Behaviours {
     }
 
     /// A CPU changes tasks.
-    fn switched(&mut self, cpu: Cpu, left: Option<Left>, entered: Option<Entered>, now: Ns) {
+    fn switched(&mut self, cpu: Cpu, stay: StayOnCpu, left: Option<Left>, entered: Option<Entered>, now: Ns) {
+        let place = cpu.index();
+        if self.switched_at.len() <= place {
+            self.switched_at.resize(place + 1, stay.seen_since);
+        }
+        let before = std::mem::replace(&mut self.switched_at[place], stay.to);
+        if stay.after_hole {
+            self.hidden = self.hidden.saturating_add(stay.seen_since.since(before));
+        }
         if let Some(left) = left {
-            self.count(left.task, left.ran_since, now);
+            let number = self.tracker.cpu(cpu).map_or(0, |cpu| cpu.number().wrapping_sub(1));
+            self.course(left.task).ran((cpu, number), stay.known());
             self.is_seen(left.task, cpu);
             let course = self.course(left.task);
             course.in_disk_sleep = left.how == Departure::Slept(TaskState::UNINTERRUPTIBLE);
@@ -329,8 +406,6 @@ impl Behaviours {
         }
         if let Some(entered) = entered {
             self.is_seen(entered.task, cpu);
-            let course = self.course(entered.task);
-            (course.entered, course.counted) = (true, Some(now));
         }
     }
 
@@ -352,11 +427,22 @@ impl Sink for Behaviours {
         match &event.kind {
             EventKind::SchedWaking(wakeup) => self.woken(wakeup, event),
             EventKind::SchedWakeup(wakeup) if !self.tracker.has_waking() => self.woken(wakeup, event),
+            EventKind::SchedStatRuntime { pid, comm, runtime, .. } => {
+                // What was charged may begin before the trace.
+                let runtime = (*runtime).min(event.time.since(self.start(event.time)));
+                let task = self.tracker.index_or_new(*pid, *comm);
+                let charged = &mut self.course(task).charged;
+                *charged = charged.saturating_add(runtime);
+            }
             _ => {}
         }
         let change = self.tracker.event(event);
-        if let Change::Switched { cpu, left, entered } = change {
-            self.switched(cpu, left, entered, event.time);
+        for place in 0..self.tracker.vanished().len() {
+            let Vanished { task, cpu, number, ran } = self.tracker.vanished()[place];
+            self.course(task).ran((cpu, number), ran);
+        }
+        if let Change::Switched { cpu, stay, left, entered } = change {
+            self.switched(cpu, stay, left, entered, event.time);
         }
         if let EventKind::SchedWakeupNew(wakeup) = &event.kind {
             self.begins(wakeup, event);

@@ -15,6 +15,48 @@ const PERCENTILES: [(&str, u64); 7] = [
     ("wakeup_latency_ns_p99.9", 999),
 ];
 
+/// What the quotas of groups did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Throttles {
+    /// How often a group was throttled on a CPU.
+    pub nr_throttled: u64,
+    /// For how long, each CPU by itself.
+    pub throttled_ns: u64,
+    /// For how long waits were for a quota, those that were at all, ns.
+    pub throttled_wait: Histogram,
+    /// From leaving a CPU runnable to running again, ns.
+    pub preemption_wait: Histogram,
+}
+
+/// Percentiles of these that are reported, in thousandths.
+const THROTTLED: [(&str, u64); 3] =
+    [("throttled_wait_ns_p50", 500), ("throttled_wait_ns_p99", 990), ("throttled_wait_ns_p99.9", 999)];
+const PREEMPTED: [(&str, u64); 2] = [("preemption_wait_ns_p50", 500), ("preemption_wait_ns_p99", 990)];
+
+impl Throttles {
+    fn merge(&mut self, other: &Throttles) {
+        self.nr_throttled = self.nr_throttled.saturating_add(other.nr_throttled);
+        self.throttled_ns = self.throttled_ns.saturating_add(other.throttled_ns);
+        self.throttled_wait.merge(&other.throttled_wait);
+        self.preemption_wait.merge(&other.preemption_wait);
+    }
+
+    fn metrics(&self, seconds: f64, metrics: &mut Vec<(&'static str, f64)>) {
+        metrics.push(("nr_throttled_per_s", self.nr_throttled as f64 / seconds));
+        metrics.push(("throttled_ns_per_s", self.throttled_ns as f64 / seconds));
+        let parts = [
+            (&self.throttled_wait, &THROTTLED[..], "throttled_wait_ns_max"),
+            (&self.preemption_wait, &PREEMPTED[..], "preemption_wait_ns_max"),
+        ];
+        for (waits, percentiles, max) in parts {
+            for (name, per_mille) in percentiles {
+                metrics.extend(waits.percentile(*per_mille).map(|value| (*name, value as f64)));
+            }
+            metrics.extend(waits.max().map(|value| (max, value as f64)));
+        }
+    }
+}
+
 /// Counters and histograms of one run or of many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -36,6 +78,8 @@ pub struct Counts {
     pub migrations: u64,
     /// From waking to running, ns.
     pub wakeup_latency: Histogram,
+    /// What quotas did, where groups have any.
+    pub throttles: Option<Throttles>,
 }
 
 impl Counts {
@@ -54,6 +98,9 @@ impl Counts {
             *mine = mine.saturating_add(theirs);
         }
         self.wakeup_latency.merge(&other.wakeup_latency);
+        if let Some(theirs) = &other.throttles {
+            self.throttles.get_or_insert_default().merge(theirs);
+        }
     }
 
     /// Every metric by name. Rates are per second of the time watched, shares lie in 0…1; percentiles are within
@@ -73,6 +120,9 @@ impl Counts {
                 ("idle_share", self.idle_ns as f64 / self.cpu_ns as f64),
                 ("unconserved_share", self.unconserved_ns as f64 / self.observed_ns as f64),
             ]);
+            if let Some(throttles) = &self.throttles {
+                throttles.metrics(seconds, &mut metrics);
+            }
         }
         metrics
     }

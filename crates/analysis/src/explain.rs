@@ -16,9 +16,12 @@ pub mod text;
 
 use std::collections::BTreeSet;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, System};
 
-use crate::tracker::{CPUS_MAX, Change, EndedWait, Entered, Left, MoveCause, Resched, ReschedBy, Tracker};
+use crate::throttling::Throttled;
+use crate::tracker::{
+    CPUS_MAX, Change, EndedWait, Entered, Left, MoveCause, Resched, ReschedBy, StayOnCpu, Tracker,
+};
 use crate::{Census, MissingEvents, Needs};
 use log::{CpuLog, Entry, MovedEntry, RanEntry};
 use open::OpenWait;
@@ -94,7 +97,7 @@ pub struct Explanation {
     pub comms: Vec<Comm>,
     /// How many waits were measured.
     pub measured: u64,
-    /// How many waits ended across a place where events were lost: they are not measured.
+    /// How many waits ended across a hole, where events are missing: they are not measured.
     pub crossed: u64,
     /// Tasks that still wait when the trace ends, the longest first, as many as there may be stories.
     pub still_waiting: Vec<StillWaiting>,
@@ -157,17 +160,7 @@ impl Explain {
     /// There was no `sched_switch`.
     pub fn finish(self) -> Result<Explanation, MissingEvents> {
         let mut notices = NEEDS.check(&self.census)?;
-        let (late, all) = (self.tracker.oddities().late_events, self.census.total());
-        if late > 0 {
-            notices.push(format!(
-                "{late} of {all} events are not in order of time: stories near them may be wrong"
-            ));
-        }
-        let gaps = self.tracker.oddities().switch_gaps;
-        if gaps > 0 {
-            notices
-                .push(format!("{gaps} switches do not fit the one before on their CPU: events are missing"));
-        }
+        notices.extend(self.tracker.notices(self.census.total()));
         let mut still_waiting = self.still_waiting();
         let still_waiting_count = still_waiting.len() as u64;
         still_waiting.truncate(self.options.worst);
@@ -278,6 +271,13 @@ impl Explain {
         }
     }
 
+    /// A group that was throttled is back.
+    fn hear_throttling(&mut self, event: &Event<'_>) {
+        if let Throttled::Back { group, cpu, since } = self.tracker.throttled() {
+            self.log(cpu, Entry::Throttled { group, from: since, to: event.time });
+        }
+    }
+
     fn placed(&mut self, place: Place, event: &Event<'_>) {
         let cpu = event.cpu.index();
         if cpu >= CPUS_MAX {
@@ -325,22 +325,25 @@ impl Explain {
         cpu: Cpu,
         left: Option<Left>,
         entered: Option<&Entered>,
-        idle_since: Option<Ns>,
+        stay: StayOnCpu,
         event: &Event<'_>,
     ) {
         let now = event.time;
-        if let Some(Left { task, ran_since, how, resched }) = left {
+        if let Some(Left { task, how, resched, lost_wait }) = left {
+            self.crossed += u64::from(lost_wait && self.wants(task));
             let resched = resched.map(|resched| self.asked_by_entering(resched, entered));
             drop(self.close(task));
-            self.log(cpu, Entry::Ran(RanEntry { task, from: ran_since, to: now, how, resched }));
+            self.log(cpu, Entry::Ran(RanEntry { task, stay, how, resched }));
             if self.tracker.task(task).wait.is_some() {
                 self.begin(task, None, resched, event);
                 if self.tracker.task(task).waits_on() == Some(cpu) {
                     self.begin_stay(task, cpu, None, now);
                 }
             }
-        } else if let Some(from) = idle_since {
-            self.log(cpu, Entry::Idled { from, to: now });
+        } else if let StayOnCpu { seen_since, to, .. } = stay
+            && seen_since < to
+        {
+            self.log(cpu, Entry::Idled { from: seen_since, to });
         }
     }
 
@@ -432,12 +435,12 @@ impl Sink for Explain {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
         self.hear_tick(event);
-        let before = self.tracker.cpu(event.cpu);
-        let idle_since = before.filter(|cpu| cpu.is_idle()).map(|cpu| cpu.seen_since);
         let change = self.tracker.event(event);
+        self.hear_throttling(event);
         self.hear_virtual_time(event);
         match change {
-            Change::Woken { task, seemed } => {
+            Change::Woken { task, seemed, lost_wait } => {
+                self.crossed += u64::from(lost_wait && self.wants(task));
                 if seemed.is_some() {
                     self.blocked_after_all(task);
                 }
@@ -445,9 +448,9 @@ impl Sink for Explain {
             }
             Change::Queued { task, cpu, begins } => self.queued(task, cpu, begins, event),
             Change::Moved { task, from, to, cause } => self.moved(task, from, to, cause, event),
-            Change::Switched { cpu, left, entered } => {
+            Change::Switched { cpu, stay, left, entered } => {
                 self.entering = entered.map(|entered| entered.task);
-                self.switched(cpu, left, entered.as_ref(), idle_since, event);
+                self.switched(cpu, left, entered.as_ref(), stay, event);
                 if let Some(entered) = entered {
                     match &entered.wait {
                         Some(wait) => self.ended(entered.task, wait, cpu, event.time),
@@ -459,6 +462,10 @@ impl Sink for Explain {
             Change::Lost => self.lost(),
             Change::None => self.pulls.hear(event, self.beginnings.first().map(|&(start, _)| start)),
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.tracker.system(system);
     }
 }
 

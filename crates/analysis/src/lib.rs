@@ -21,6 +21,7 @@ pub mod statistics;
 pub mod summary;
 #[cfg(test)]
 mod testbed;
+mod throttling;
 pub mod timehist;
 pub mod timeline;
 mod tracker;

@@ -4,10 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, Switch};
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, Switch, System};
 
-use crate::counts::Counts;
+use crate::counts::{Counts, Throttles};
 use crate::histogram::Histogram;
+use crate::throttling::{Throttled, Throttling};
 
 /// What a task is doing, as far as the events tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +20,7 @@ enum Doing {
     Waking,
     /// Waits on a CPU.
     Waiting(Cpu),
-    Running,
+    Running(Cpu),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,12 +28,31 @@ struct TaskState {
     doing: Doing,
     /// When it was woken, if it has not run since.
     woken: Option<Ns>,
+    /// When it left a CPU runnable, if it has not run since.
+    left_runnable: Option<Ns>,
+    /// Its group is throttled where it waits; for how long that was so in this wait, and up to when it was counted.
+    is_held: bool,
+    held: Ns,
+    held_before: Ns,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct CpuState {
-    busy: bool,
+    /// Who runs there; none: unknown.
+    current: Option<Pid>,
+    /// Since when.
+    since: Ns,
     waiting: u32,
+}
+
+impl CpuState {
+    fn is_idle(&self) -> bool {
+        self.current == Some(Pid::IDLE)
+    }
+
+    fn is_crowded(&self) -> bool {
+        !self.is_idle() && self.current.is_some() && self.waiting > 0
+    }
 }
 
 /// Counts while events pass, in memory bounded by CPUs and tasks.
@@ -40,7 +60,9 @@ struct CpuState {
 /// * *wakeup latency*: from `sched_waking` of a sleeping task to the switch that lets it run.
 /// * *involuntary switch*: the task that leaves stays runnable.
 /// * *migration*: `sched_migrate_task`.
-/// * *unconserved*: a CPU idles while on another one a task waits behind a running one.
+/// * *unconserved*: a CPU idles while on another one a task waits behind a running one, and its group is not throttled.
+///
+/// Where events are missing, what a CPU did since its switch before counts as nothing, and so do the waits there.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     start: Ns,
@@ -55,6 +77,17 @@ pub struct Metrics {
     crowded_cpus: u64,
     idle_ns: u128,
     unconserved_ns: u128,
+    /// CPU time of which nothing is known.
+    unknown_ns: u128,
+    unknown_cpus: u64,
+    /// In a recording: how many switches were reported by the task that left, and by another. Where all are by it, the context
+    /// of an event tells who runs.
+    contexts: Option<(u64, u64)>,
+    /// Whether it has `sched_wakeup`, which tells where a task is queued.
+    has_wakeup: bool,
+    throttling: Throttling,
+    throttled_wait: Histogram,
+    preemption_wait: Histogram,
     /// Whose latencies, switches and migrations count; everybody's without.
     only: Option<BTreeSet<Pid>>,
     /// Tasks of the background, of which nothing counts but that they keep a CPU busy.
@@ -67,7 +100,7 @@ impl Metrics {
         Metrics {
             start,
             now: start,
-            cpus: vec![CpuState::default(); nr_cpus],
+            cpus: vec![CpuState { current: Some(Pid::IDLE), since: start, waiting: 0 }; nr_cpus],
             tasks: BTreeMap::new(),
             latency: Histogram::default(),
             switches: 0,
@@ -77,8 +110,51 @@ impl Metrics {
             crowded_cpus: 0,
             idle_ns: 0,
             unconserved_ns: 0,
+            unknown_ns: 0,
+            unknown_cpus: 0,
+            contexts: None,
+            has_wakeup: false,
+            throttling: Throttling::default(),
+            throttled_wait: Histogram::default(),
+            preemption_wait: Histogram::default(),
             only: None,
             background: BTreeSet::new(),
+        }
+    }
+
+    /// The same of a recording: what a CPU does before its first event is unknown.
+    #[must_use]
+    pub fn recorded(mut self) -> Metrics {
+        for cpu in 0..self.cpus.len() {
+            self.change_cpu(Cpu(cpu as u32), |state| state.current = None);
+        }
+        self.contexts = Some((0, 0));
+        self
+    }
+
+    /// In a recording an event shows who runs on its CPU, and that switches are missing if that is somebody else.
+    fn learn_from_context(&mut self, event: &Event<'_>) {
+        let (Some((fitting, odd)), pid) = (&mut self.contexts, event.context.pid) else { return };
+        if pid == Pid::UNKNOWN || event.kind.is_task_record() || matches!(event.kind, EventKind::Lost { .. })
+        {
+            return;
+        }
+        if let EventKind::SchedSwitch(switch) = &event.kind {
+            *(if switch.prev_pid == pid { fitting } else { odd }) += 1;
+            return;
+        }
+        let is_clear = *fitting > 0 && *odd == 0;
+        let current = self.cpus.get(event.cpu.index()).and_then(|state| state.current);
+        if !is_clear || current.is_none_or(|current| current == pid) {
+            return;
+        }
+        self.lose_sight(event.cpu);
+        let now = event.time;
+        self.change_cpu(event.cpu, |state| (state.current, state.since) = (Some(pid), now));
+        if !pid.is_idle() {
+            self.becomes(pid, Doing::Running(event.cpu));
+            let task = self.task(pid);
+            (task.woken, task.left_runnable) = (None, None);
         }
     }
 
@@ -116,16 +192,28 @@ impl Metrics {
     pub fn into_counts(mut self, end: Ns) -> Counts {
         self.pass_time(end);
         let observed = end.since(self.start).0;
+        let throttles = self.throttling.is_known().then(|| {
+            let (nr_throttled, time) = self.throttling.totals(end);
+            Throttles {
+                nr_throttled,
+                throttled_ns: time.0,
+                throttled_wait: self.throttled_wait,
+                preemption_wait: self.preemption_wait,
+            }
+        });
         Counts {
             runs: 1,
             observed_ns: observed,
-            cpu_ns: observed.saturating_mul(self.cpus.len() as u64),
+            cpu_ns: observed
+                .saturating_mul(self.cpus.len() as u64)
+                .saturating_sub(u64::try_from(self.unknown_ns).unwrap_or(u64::MAX)),
             idle_ns: u64::try_from(self.idle_ns).unwrap_or(u64::MAX),
             unconserved_ns: u64::try_from(self.unconserved_ns).unwrap_or(u64::MAX),
             switches: self.switches,
             involuntary_switches: self.involuntary,
             migrations: self.migrations,
             wakeup_latency: self.latency,
+            throttles,
         }
     }
 
@@ -137,6 +225,7 @@ impl Metrics {
     fn pass_time(&mut self, to: Ns) {
         let passed = u128::from(to.since(self.now).0);
         self.idle_ns += passed * u128::from(self.idle_cpus);
+        self.unknown_ns += passed * u128::from(self.unknown_cpus);
         if self.idle_cpus > 0 && self.crowded_cpus > 0 {
             self.unconserved_ns += passed;
         }
@@ -150,37 +239,109 @@ impl Metrics {
     /// Changes a CPU's state and keeps count of idle and crowded ones.
     fn change_cpu(&mut self, cpu: Cpu, change: impl FnOnce(&mut CpuState)) {
         let Some(state) = self.cpus.get_mut(cpu.index()) else { return };
-        let is_crowded = |state: &CpuState| u64::from(state.busy && state.waiting > 0);
-        self.idle_cpus -= u64::from(!state.busy);
-        self.crowded_cpus -= is_crowded(state);
+        self.idle_cpus -= u64::from(state.is_idle());
+        self.unknown_cpus -= u64::from(state.current.is_none());
+        self.crowded_cpus -= u64::from(state.is_crowded());
         change(state);
-        self.idle_cpus += u64::from(!state.busy);
-        self.crowded_cpus += is_crowded(state);
+        self.idle_cpus += u64::from(state.is_idle());
+        self.unknown_cpus += u64::from(state.current.is_none());
+        self.crowded_cpus += u64::from(state.is_crowded());
+    }
+
+    /// What a CPU did since its switch before turns out to be unknown.
+    fn lose_sight(&mut self, cpu: Cpu) {
+        let Some(CpuState { current, since, .. }) = self.cpus.get(cpu.index()).copied() else { return };
+        let unknown = u128::from(self.now.since(since.max(self.start)).0);
+        self.unknown_ns += if current.is_some() { unknown } else { 0 };
+        let idled = if current == Some(Pid::IDLE) { unknown } else { 0 };
+        self.idle_ns = self.idle_ns.saturating_sub(idled);
+        for task in self.tasks.values_mut().filter(|task| task.doing == Doing::Waiting(cpu)) {
+            (task.woken, task.left_runnable) = (None, None);
+        }
+        if let Some(current) = current.filter(|current| !current.is_idle()) {
+            self.becomes(current, Doing::Sleeping);
+        }
+        self.change_cpu(cpu, |state| state.current = None);
+    }
+
+    /// Events were lost: no wait that goes on is measured.
+    fn lost(&mut self, cpu: Cpu) {
+        self.lose_sight(cpu);
+        self.tasks.values_mut().for_each(|task| (task.woken, task.left_runnable) = (None, None));
     }
 
     fn becomes(&mut self, pid: Pid, doing: Doing) {
         if self.background.contains(&pid) {
             return;
         }
-        let before = std::mem::replace(&mut self.task(pid).doing, doing);
-        if let Doing::Waiting(cpu) = before {
-            self.change_cpu(cpu, |state| state.waiting -= 1);
+        let task = *self.task(pid);
+        if let Doing::Waiting(cpu) = task.doing {
+            self.change_cpu(cpu, |state| state.waiting -= u32::from(!task.is_held));
+            let held = self.throttling.time_of(pid, cpu, self.now).since(task.held_before);
+            self.task(pid).held = task.held.saturating_add(held);
         }
+        self.task(pid).doing = doing;
         if let Doing::Waiting(cpu) = doing {
-            self.change_cpu(cpu, |state| state.waiting += 1);
+            let is_held = self.throttling.holds(pid, cpu);
+            let held_before = self.throttling.time_of(pid, cpu, self.now);
+            let task = self.task(pid);
+            (task.is_held, task.held_before) = (is_held, held_before);
+            self.change_cpu(cpu, |state| state.waiting += u32::from(!is_held));
         }
     }
 
-    fn waking(&mut self, pid: Pid, time: Ns) {
+    /// Groups are throttled, or are back, on a CPU: who waits there waits for something else now.
+    fn throttling_changed(&mut self, cpu: Cpu) {
+        let waits = |(pid, task): (&Pid, &TaskState)| (task.doing == Doing::Waiting(cpu)).then_some(*pid);
+        for pid in self.tasks.iter().filter_map(waits).collect::<Vec<_>>() {
+            self.becomes(pid, Doing::Waiting(cpu));
+        }
+    }
+
+    /// A task runs: what it waited for is known.
+    fn wait_is_over(&mut self, pid: Pid, time: Ns) {
+        let counts = self.counts(pid);
         let task = self.task(pid);
-        if task.doing == Doing::Sleeping {
-            task.doing = Doing::Waking;
-            task.woken = Some(time);
+        let (woken, left) = (task.woken.take(), task.left_runnable.take());
+        let held = std::mem::take(&mut task.held);
+        if !counts {
+            return;
+        }
+        if let Some(woken) = woken {
+            self.latency.record(time.since(woken).0);
+        }
+        if let Some(left) = left.filter(|_| self.throttling.is_known()) {
+            self.preemption_wait.record(time.since(left).0);
+        }
+        if held > Ns::ZERO && (woken.is_some() || left.is_some()) {
+            self.throttled_wait.record(held.0);
+        }
+    }
+
+    fn waking(&mut self, pid: Pid, target: Cpu, time: Ns) {
+        // As far as a recording without sched_wakeup tells, it is queued where it slept until it is moved.
+        let is_queued = self.contexts.is_some() && !self.has_wakeup && target.index() < self.cpus.len();
+        let task = self.task(pid);
+        match task.doing {
+            Doing::Sleeping => {
+                task.doing = Doing::Waking;
+                task.woken = Some(time);
+                if is_queued {
+                    self.becomes(pid, Doing::Waiting(target));
+                }
+            }
+            // The kernel wakes nobody who waits since a wakeup: it has run unseen.
+            Doing::Waking | Doing::Waiting(_) if task.woken.is_some() => task.woken = Some(time),
+            Doing::Waking | Doing::Waiting(_) | Doing::Running(_) => {}
         }
     }
 
     fn queued(&mut self, pid: Pid, cpu: Cpu) {
-        if matches!(self.task(pid).doing, Doing::Sleeping | Doing::Waking) && cpu.index() < self.cpus.len() {
+        let guessed = self.contexts.is_some() && !self.has_wakeup;
+        let doing = self.task(pid).doing;
+        let is_news =
+            matches!(doing, Doing::Sleeping | Doing::Waking) || guessed && matches!(doing, Doing::Waiting(_));
+        if is_news && cpu.index() < self.cpus.len() {
             self.becomes(pid, Doing::Waiting(cpu));
         }
     }
@@ -193,21 +354,32 @@ impl Metrics {
     }
 
     fn switched(&mut self, switch: &Switch, cpu: Cpu, time: Ns) {
+        let current = self.cpus.get(cpu.index()).and_then(|state| state.current);
+        if current.is_some_and(|current| current != switch.prev_pid) {
+            self.lose_sight(cpu);
+        }
         let counts = self.counts(switch.prev_pid) || self.counts(switch.next_pid);
         self.switches += u64::from(counts && !self.is_background(switch));
         if !switch.prev_pid.is_idle() {
+            // What waits cannot leave a CPU: when that wait was over is not in the trace.
+            let task = self.task(switch.prev_pid);
+            (task.woken, task.left_runnable) = (None, None);
             let stays = switch.prev_state.is_runnable();
             self.involuntary += u64::from(stays && self.counts(switch.prev_pid));
             self.becomes(switch.prev_pid, if stays { Doing::Waiting(cpu) } else { Doing::Sleeping });
+            self.task(switch.prev_pid).left_runnable = stays.then_some(time);
         }
         let busy = !switch.next_pid.is_idle();
-        self.change_cpu(cpu, |state| state.busy = busy);
+        self.change_cpu(cpu, |state| (state.current, state.since) = (Some(switch.next_pid), time));
         if busy {
-            self.becomes(switch.next_pid, Doing::Running);
-            let woken = self.task(switch.next_pid).woken.take().filter(|_| self.counts(switch.next_pid));
-            if let Some(woken) = woken {
-                self.latency.record(time.since(woken).0);
+            if let Doing::Running(elsewhere) = self.task(switch.next_pid).doing
+                && elsewhere != cpu
+            {
+                // It has left there unseen.
+                self.lose_sight(elsewhere);
             }
+            self.becomes(switch.next_pid, Doing::Running(cpu));
+            self.wait_is_over(switch.next_pid, time);
         }
     }
 }
@@ -215,17 +387,27 @@ impl Metrics {
 impl Sink for Metrics {
     fn event(&mut self, event: &Event<'_>) {
         self.pass_time(event.time);
+        self.learn_from_context(event);
+        if let Throttled::Changed(cpu) | Throttled::Back { cpu, .. } = self.throttling.event(event) {
+            self.throttling_changed(cpu);
+        }
         match &event.kind {
             EventKind::SchedSwitch(switch) if event.cpu.index() < self.cpus.len() => {
                 self.switched(switch, event.cpu, event.time);
             }
-            EventKind::SchedWaking(wakeup) => self.waking(wakeup.pid, event.time),
+            EventKind::SchedWaking(wakeup) => self.waking(wakeup.pid, wakeup.target_cpu, event.time),
             EventKind::SchedWakeup(wakeup) | EventKind::SchedWakeupNew(wakeup) => {
                 self.queued(wakeup.pid, wakeup.target_cpu);
+                self.has_wakeup |= matches!(event.kind, EventKind::SchedWakeup(_));
             }
             EventKind::SchedMigrateTask { pid, dest_cpu, .. } => self.migrated(*pid, *dest_cpu),
+            EventKind::Lost { .. } => self.lost(event.cpu),
             _ => {}
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.throttling.system(system);
     }
 }
 

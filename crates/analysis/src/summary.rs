@@ -26,12 +26,16 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System};
 
-use crate::tracker::{Change, Departure, EndedWait, Left, MoveCause, Tracker};
+use crate::tracker::{
+    CPUS_MAX, Change, CpuState, Departure, EndedWait, Left, MoveCause, Oddities, StayOnCpu, Tracker, Vanished,
+};
 use crate::{Census, MissingEvents, Needs};
 use pairs::Pairs;
 use queues::Queues;
 pub use queues::{CpuTime, Depths, Scope, Unconserved};
-pub use report::{Censored, Migrations, SummaryReport, SwitchPair, Switches, TaskWaits, Waits};
+pub use report::{
+    Censored, Migrations, SummaryReport, SwitchPair, Switches, TaskWaits, ThrottlingSums, Waits,
+};
 pub use spread::{PERCENTILES, Percentile, Spread};
 
 /// What is known besides the trace.
@@ -77,11 +81,23 @@ pub struct Summary {
 struct TaskSums {
     wakeups: Spread,
     preemptions: Spread,
+    throttled: Spread,
     run: Ns,
+    run_cut: Ns,
     switches: Switches,
     migrations: u64,
-    /// Waits during which events were lost.
+    /// Waits across holes.
     crossed: u64,
+}
+
+impl TaskSums {
+    /// It ran; `is_cut`: the beginning or the end of its stay is not in the trace.
+    fn ran(&mut self, time: Ns, is_cut: bool) {
+        self.run = self.run.saturating_add(time);
+        if is_cut {
+            self.run_cut = self.run_cut.saturating_add(time);
+        }
+    }
 }
 
 impl Summary {
@@ -114,12 +130,17 @@ impl Summary {
     ///
     /// # Errors
     /// There was no `sched_switch`.
-    pub fn finish(self) -> Result<SummaryReport, MissingEvents> {
+    pub fn finish(mut self) -> Result<SummaryReport, MissingEvents> {
         let mut notices = NEEDS.check(&self.census)?;
         notices.extend(self.assumptions());
         let (start, end) = self.tracker.span().unwrap_or_default();
         let censored = self.censored(end);
-        let (cpus, depths, unconserved) = self.queues.finish(end);
+        self.count_running(end);
+        let machine = self.system.cpus.map_or(0, |cpus| (cpus as usize).min(CPUS_MAX));
+        let silent = self.queues.silent(machine.max(self.tracker.cpus().len()));
+        let idle = if self.shows_ticks(end.since(start)) { &silent[..] } else { &[] };
+        notices.extend(of_silent(&silent, !idle.is_empty()));
+        let (cpus, depths, unconserved) = self.queues.finish(end, idle, end.since(start));
         let tasks = waits_of_tasks(&self.tracker, self.tasks);
         let mut all = Waits::default();
         tasks.iter().for_each(|task| all.merge(&task.waits));
@@ -137,16 +158,28 @@ impl Summary {
             switches: self.switches,
             migrations: self.migrations,
             cpus,
+            nr_cpus: machine.max(self.tracker.cpus().len()),
             depths,
             unconserved,
             pairs: top.into_iter().map(pair).collect(),
             pairs_floor: self.pairs.floor(),
             censored,
+            throttling: self.tracker.throttling().is_shown().then(|| {
+                let (count, time) = self.tracker.throttling().totals(end);
+                ThrottlingSums { count, time }
+            }),
             losses: self.tracker.losses(),
             late_events: self.tracker.oddities().late_events,
             switch_gaps: self.tracker.oddities().switch_gaps,
             notices,
         })
+    }
+
+    /// Whether a CPU that runs a task would have said so: running tasks are accounted at each tick, and nothing is missing.
+    fn shows_ticks(&self, span: Ns) -> bool {
+        let Oddities { switch_gaps, .. } = self.tracker.oddities();
+        let is_whole = self.tracker.losses() == 0 && switch_gaps == 0;
+        is_whole && self.census.count("sched_stat_runtime") > 0 && span > TICKS
     }
 
     /// What was taken for granted, one clause each.
@@ -157,19 +190,7 @@ impl Summary {
                 "the trace does not tell the topology: the machine is taken as one cache domain".to_string(),
             );
         }
-        let odd = self.tracker.oddities();
-        if odd.late_events > 0 {
-            let (late, all) = (odd.late_events, self.census.total());
-            clauses.push(format!(
-                "{late} of {all} events are not in order of time: waits near them are missing or wrong"
-            ));
-        }
-        if odd.switch_gaps > 0 {
-            clauses.push(format!(
-                "{} switches do not fit the one before on their CPU: events are missing",
-                odd.switch_gaps
-            ));
-        }
+        clauses.extend(self.tracker.notices(self.census.total()));
         clauses
     }
 
@@ -194,6 +215,14 @@ impl Summary {
         censored
     }
 
+    /// Tasks that run when the trace ends have run until then.
+    fn count_running(&mut self, end: Ns) {
+        let running = |cpu: &CpuState| Some((cpu.running?, cpu.known_stay(end)?));
+        for (task, time) in self.tracker.cpus().iter().filter_map(running).collect::<Vec<_>>() {
+            self.sums(task).ran(time, true);
+        }
+    }
+
     fn sums(&mut self, task: u32) -> &mut TaskSums {
         let task = task as usize;
         if self.tasks.len() <= task {
@@ -202,16 +231,19 @@ impl Summary {
         &mut self.tasks[task]
     }
 
-    fn left(&mut self, left: &Left, now: Ns) {
+    fn left(&mut self, left: &Left, stay: &StayOnCpu) {
         self.switches.count(left.how);
-        let ran = left.ran_since.map_or(Ns::ZERO, |since| now.since(since));
         let sums = self.sums(left.task);
         sums.switches.count(left.how);
-        sums.run = sums.run.saturating_add(ran);
+        sums.ran(stay.known(), stay.since.is_none());
+        sums.crossed += u64::from(left.lost_wait);
     }
 
     fn waited(&mut self, task: u32, ended: &EndedWait) {
         let sums = self.sums(task);
+        if !ended.crossed_loss && ended.throttled > Ns::ZERO {
+            sums.throttled.record(ended.throttled.0);
+        }
         if ended.crossed_loss {
             sums.crossed += 1;
         } else if ended.wait.cause.is_off_cpu_runnable() {
@@ -259,6 +291,22 @@ impl Switches {
     }
 }
 
+/// A CPU that runs a task ticks within this time, whatever HZ is.
+const TICKS: Ns = Ns::from_ms(20);
+
+/// What is taken for granted of CPUs of which no event is.
+fn of_silent(silent: &[Cpu], are_idle: bool) -> Option<String> {
+    let (first, last) = (silent.first()?, silent.last()?);
+    let which = match silent.len() {
+        1 => format!("CPU {first} has"),
+        count => format!("{count} CPUs ({first} to {last}) have"),
+    };
+    Some(match are_idle {
+        true => format!("{which} no event, and a task that runs would have ticked: taken as idle"),
+        false => format!("{which} no event: whether idle or busy is unknown"),
+    })
+}
+
 /// Every task that was heard of in a switch, a wait or a migration, the one that waited longest first.
 fn waits_of_tasks(tracker: &Tracker, sums: Vec<TaskSums>) -> Vec<TaskWaits> {
     let mut tasks: Vec<TaskWaits> = (0..)
@@ -269,8 +317,14 @@ fn waits_of_tasks(tracker: &Tracker, sums: Vec<TaskSums>) -> Vec<TaskWaits> {
                 comm: task.comm,
                 pid: Some(task.pid),
                 tasks: 1,
-                waits: Waits { wakeups: sums.wakeups, preemptions: sums.preemptions, crossed: sums.crossed },
+                waits: Waits {
+                    wakeups: sums.wakeups,
+                    preemptions: sums.preemptions,
+                    throttled: sums.throttled,
+                    crossed: sums.crossed,
+                },
                 run: sums.run,
+                run_cut: sums.run_cut,
                 switches: sums.switches,
                 migrations: sums.migrations,
             }
@@ -307,16 +361,20 @@ impl Sink for Summary {
         self.census.event(event);
         let now = event.time;
         let change = self.tracker.event(event);
+        for place in 0..self.tracker.vanished().len() {
+            let Vanished { task, ran, .. } = self.tracker.vanished()[place];
+            self.sums(task).ran(ran, true);
+        }
         for cpu in self.tracker.touched() {
             if let Some(state) = self.tracker.cpu(cpu) {
                 self.queues.change(cpu, state, now);
             }
         }
         match change {
-            Change::Switched { cpu, left, entered } => {
+            Change::Switched { cpu, stay, left, entered } => {
                 self.queues.count_switch(cpu);
                 if let Some(left) = &left {
-                    self.left(left, now);
+                    self.left(left, &stay);
                 }
                 if let Some(entered) = &entered
                     && let Some(wait) = &entered.wait
@@ -327,7 +385,8 @@ impl Sink for Summary {
                     self.pairs.count((left.task, entered.task));
                 }
             }
-            Change::Woken { task, seemed: Some(seemed) } => {
+            Change::Woken { task, lost_wait: true, .. } => self.sums(task).crossed += 1,
+            Change::Woken { task, seemed: Some(seemed), .. } => {
                 self.switches.blocked_after_all(seemed);
                 self.sums(task).switches.blocked_after_all(seemed);
             }
@@ -341,6 +400,7 @@ impl Sink for Summary {
     }
 
     fn system(&mut self, system: &System) {
+        self.tracker.system(system);
         self.system.clone_from(system);
     }
 }

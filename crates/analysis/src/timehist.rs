@@ -13,6 +13,7 @@ mod totals;
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, Switch, TaskState, Wakeup};
 
+use crate::tracker::{Change, StayOnCpu, Tracker};
 use crate::{Census, MissingEvents, Needs};
 pub use history::OffCpu;
 use history::{History, Moment, ReadyBy, Stay};
@@ -97,7 +98,7 @@ pub struct SwitchRow {
     pub delay: Ns,
     /// How long it ran; 0 when its begin is not in the trace.
     pub run: Ns,
-    /// What of this events were lost in, so that it is not known and 0.
+    /// What of this is not known, and 0, since events are missing.
     pub crossed: Crossed,
     /// The state in which it left.
     pub state: TaskState,
@@ -109,7 +110,7 @@ pub struct SwitchRow {
     pub shown: Shown,
 }
 
-/// What of a stay is not measured since events were lost meanwhile.
+/// What of a stay is not measured since events are missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Crossed {
     /// The stay itself.
@@ -141,18 +142,16 @@ pub struct Timehist<F> {
     wake_source: WakeSource,
     window: Option<(Ns, Ns)>,
     switches: u64,
-    /// At how many places events were lost.
-    losses: u32,
+    /// Who runs where, and where events are missing.
+    tracker: Tracker,
     census: Census,
 }
 
 /// One CPU.
 #[derive(Clone, Debug, Default)]
 struct CpuHistory {
-    /// When it last switched tasks.
+    /// When what runs there now came.
     switched_at: Option<Moment>,
-    /// Whether its events were lost since.
-    lost: bool,
     switches: u64,
     idle: History,
     idle_totals: Totals,
@@ -186,6 +185,9 @@ struct FinishedStay {
     shown: Stay,
 }
 
+/// The part of a stay that lies in the window: when it began, if that is known, and when it ended.
+type Cut = Option<(Option<Moment>, Ns)>;
+
 /// So many rows or `sched_wakeup` without a `sched_waking` mean that the trace has none.
 const HELD_MAX: usize = 4096;
 
@@ -214,7 +216,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
             wake_source: WakeSource::Unknown { held: Vec::new(), wakeups: 0 },
             window: None,
             switches: 0,
-            losses: 0,
+            tracker: Tracker::default(),
             census: Census::default(),
         }
     }
@@ -228,6 +230,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
         if self.options.migrations && self.census.count("sched_migrate_task") == 0 {
             notices.push("the trace has no sched_migrate_task events: no migration is listed".to_string());
         }
+        notices.extend(self.tracker.notices(self.census.total()));
         self.decide(ReadyBy::Wakeup);
         let threads = &self.threads;
         let mut tasks: Vec<TaskSummary> = (0..)
@@ -255,16 +258,13 @@ impl<F: FnMut(&Row)> Timehist<F> {
         })
     }
 
-    fn moment(&self, time: Ns) -> Moment {
-        Moment { time, losses: self.losses }
-    }
-
-    /// Events of a CPU were lost: since when its task runs is not known, and nothing that goes on is measured.
-    fn lose(&mut self, cpu: Cpu) {
-        self.losses += 1;
-        if let Some(history) = self.cpus.get_mut(cpu.index()) {
-            (history.switched_at, history.lost) = (None, true);
-        }
+    /// A time in the life of a task, or of the idle task of `cpu`.
+    fn moment(&self, time: Ns, pid: Pid, cpu: Cpu) -> Moment {
+        let holes = match pid.is_idle() {
+            true => self.tracker.holes_of_cpu(cpu),
+            false => self.tracker.index(pid).map_or(0, |task| self.tracker.holes_of(task)),
+        };
+        Moment { time, holes }
     }
 
     fn wants_cpu(&self, cpu: Cpu) -> bool {
@@ -281,7 +281,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
     }
 
     /// Cuts a stay to the window: when it began, if that is known, and when it ended.
-    fn cut(&self, began: Option<Moment>, now: Ns) -> Option<(Option<Moment>, Ns)> {
+    fn cut(&self, began: Option<Moment>, now: Ns) -> Cut {
         let start = self.options.start.unwrap_or_default();
         if now < start {
             return None;
@@ -294,7 +294,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
         }
     }
 
-    fn switch(&mut self, switch: &Switch, event: &Event<'_>) {
+    fn switch(&mut self, switch: &Switch, event: &Event<'_>, stay: &StayOnCpu) {
         let (now, cpu) = (event.time, event.cpu.index());
         if cpu >= CPUS_MAX {
             return;
@@ -302,16 +302,15 @@ impl<F: FnMut(&Row)> Timehist<F> {
         if self.cpus.len() <= cpu {
             self.cpus.resize(cpu + 1, CpuHistory::default());
         }
-        let moment = self.moment(now);
-        let began = self.cpus[cpu].switched_at.replace(moment);
+        let next = self.moment(now, switch.next_pid, event.cpu);
+        let began = self.cpus[cpu].switched_at.replace(next).filter(|_| stay.since.is_some());
         self.cpus[cpu].switches += 1;
         let cut = self.cut(began, now);
         let left_at = if switch.prev_pid.is_idle() {
-            self.idle_leaves(switch, event, cut)
+            self.idle_leaves(switch, event, cut, stay.after_hole)
         } else {
-            self.task_leaves(switch, event, cut)
+            self.task_leaves(switch, event, cut, stay.after_hole)
         };
-        self.cpus[cpu].lost = false;
         if self.options.start.is_none_or(|start| left_at >= start) {
             self.window.get_or_insert((left_at, left_at));
         }
@@ -323,7 +322,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
     }
 
     /// The idle task leaves; returns when, as far as the window goes.
-    fn idle_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: Option<(Option<Moment>, Ns)>) -> Ns {
+    fn idle_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: Cut, after_hole: bool) -> Ns {
         if !self.wants(&Label::idle()) {
             return event.time;
         }
@@ -332,16 +331,16 @@ impl<F: FnMut(&Row)> Timehist<F> {
         if let Some((began, left_at)) = cut {
             let stay = self.cpus[cpu].idle.stay(began, left_at);
             let mut row = row(switch, event, left_at, Label::idle(), Label::idle());
-            row.crossed.run = self.cpus[cpu].lost;
+            row.crossed.run = after_hole;
             self.end_stay(FinishedStay { row, task: None, own: stay, shown: stay });
         }
-        let now = self.moment(event.time);
+        let now = self.moment(event.time, Pid::IDLE, event.cpu);
         self.cpus[cpu].idle.leave(switch.prev_state, now, left_at);
         left_at
     }
 
     /// A task leaves; returns when, as far as the window goes.
-    fn task_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: Option<(Option<Moment>, Ns)>) -> Ns {
+    fn task_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: Cut, after_hole: bool) -> Ns {
         let index = self.threads.see(switch.prev_pid, switch.prev_comm, &event.context);
         let tid = self.threads.sample_tid(switch.prev_pid, &event.context);
         self.threads.shown(tid, event.context.tgid);
@@ -352,12 +351,12 @@ impl<F: FnMut(&Row)> Timehist<F> {
         let left_at = cut.map_or(event.time, |(_, left_at)| left_at);
         if let Some((began, left_at)) = cut {
             let own = self.threads.task(index).history.stay(began, left_at);
-            let shown = self.threads.shown(tid, event.context.tgid).history.stay(began, left_at);
+            let shown = self.threads.shown(tid, event.context.tgid).history.stay_across(began, left_at);
             let mut row = row(switch, event, left_at, label, shown_label);
-            row.crossed.run = self.cpus.get(event.cpu.index()).is_some_and(|cpu| cpu.lost);
+            row.crossed.run = after_hole;
             self.end_stay(FinishedStay { row, task: Some(index), own, shown });
         }
-        let now = self.moment(event.time);
+        let now = self.moment(event.time, switch.prev_pid, event.cpu);
         let leave = |history: &mut History| history.leave(switch.prev_state, now, left_at);
         leave(&mut self.threads.task(index).history);
         leave(&mut self.threads.shown(tid, event.context.tgid).history);
@@ -439,7 +438,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
 
     fn woken(&mut self, wakeup: &Wakeup, event: &Event<'_>, by: ReadyBy) {
         let index = self.threads.see(wakeup.pid, wakeup.comm, &event.context);
-        let now = self.moment(event.time);
+        let now = self.moment(event.time, wakeup.pid, event.cpu);
         let wake = |history: &mut History| match by {
             ReadyBy::Waking => history.waking(now),
             ReadyBy::Wakeup => history.wakeup(now),
@@ -519,8 +518,13 @@ fn row(switch: &Switch, event: &Event<'_>, time: Ns, task: Label, shown: Label) 
 impl<F: FnMut(&Row)> Sink for Timehist<F> {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
+        let change = self.tracker.event(event);
         match &event.kind {
-            EventKind::SchedSwitch(switch) => self.switch(switch, event),
+            EventKind::SchedSwitch(switch) => {
+                if let Change::Switched { stay, .. } = &change {
+                    self.switch(switch, event, stay);
+                }
+            }
             EventKind::SchedWaking(wakeup) => {
                 self.decide(ReadyBy::Waking);
                 self.waking(wakeup, event);
@@ -537,7 +541,6 @@ impl<F: FnMut(&Row)> Sink for Timehist<F> {
             EventKind::TaskStart { pid, tgid, parent_pid } => self.threads.start(*pid, *tgid, *parent_pid),
             EventKind::TaskExit { pid, .. } => self.threads.exit(*pid),
             EventKind::Lost { count } => {
-                self.lose(event.cpu);
                 self.certain(Row::Lost { time: event.time, cpu: event.cpu, count: *count });
             }
             _ => {}

@@ -7,22 +7,27 @@
 //! * a wakeup of a task that still runs or is queued already begins nothing;
 //! * a task that was being woken while it went to sleep, and therefore left its CPU as `R` up to v5.17, was woken, not
 //!   preempted; its wait begins when it has left;
-//! * a wait during which events were lost is known to be no measurement.
+//! * what lies across a hole is unknown: see `holes`. A wait across one is no measurement, and of a stay on a CPU only
+//!   the part counts that events show, so that the stays on one CPU never come to more than the time.
 //!
 //! Must not know: what is computed from waits.
 
 mod change;
 mod departure;
+mod holes;
 mod movement;
+mod quota;
 mod task;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, TaskState, Wakeup};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, System, TaskState, Wakeup};
 
 use crate::pid_map::PidMap;
-pub(crate) use change::{Change, EndedWait, Entered, Left};
+use crate::throttling::{Throttled, Throttling};
+pub(crate) use change::{Change, EndedWait, Entered, Left, StayOnCpu, Vanished};
 pub use departure::Departure;
 use departure::LastWords;
 pub(crate) use departure::{Resched, ReschedBy};
+use holes::Holes;
 pub use movement::MoveCause;
 pub use task::WaitCause;
 pub(crate) use task::{Doing, Task, Wait};
@@ -36,11 +41,16 @@ pub(crate) struct Tracker {
     cpus: Vec<CpuState>,
     /// CPUs whose state the latest event changed.
     touched: Touched,
-    /// How many places there were at which events were lost.
-    losses: u32,
+    holes: Holes,
+    throttling: Throttling,
+    /// The latest event's time.
+    now: Ns,
     /// Whether the trace has `sched_waking`, and `sched_wakeup`.
     has_waking: bool,
     has_wakeup: bool,
+    throttled: Throttled,
+    /// Tasks that the latest event lost sight of.
+    vanished: Vec<Vanished>,
     /// The time of the first event and the latest.
     span: Option<(Ns, Ns)>,
     oddities: Oddities,
@@ -53,6 +63,8 @@ pub(crate) struct Oddities {
     pub(crate) late_events: u64,
     /// Switches away from another task than the one that ran there: events are missing.
     pub(crate) switch_gaps: u64,
+    /// Wakeups of tasks that were thought to wait since the wakeup before: they have run unseen.
+    pub(crate) unseen_runs: u64,
 }
 
 /// At most the CPU of the event and two that a task moves between.
@@ -73,10 +85,21 @@ pub(crate) struct CpuState {
     pub(crate) since: Option<Ns>,
     /// From when on it is known to run: it may have been switched in earlier.
     pub(crate) seen_since: Ns,
+    /// Up to when it is known what ran here before: time does not run back on one CPU, whatever the trace says.
+    seen_until: Ns,
+    /// The time of the latest event that shows it to run that.
+    confirmed: Ns,
+    /// Whether the events before this one are missing: what runs was not switched in where anybody saw it.
+    after_hole: bool,
+    /// How many stays have ended here, and how many turned out not to have been what was thought.
+    pub(crate) stays: u32,
+    pub(crate) broken_stays: u32,
     /// How many tasks wait there.
     pub(crate) waiting: u32,
     /// Of these, how many might run elsewhere.
     pub(crate) movable: u32,
+    /// How many more are queued there whose group is throttled: they wait for their quota, not for the CPU.
+    pub(crate) throttled: u32,
     /// That the running task is to leave, and why.
     pub(crate) resched: Option<Resched>,
     /// The task that it is waking.
@@ -95,6 +118,39 @@ impl CpuState {
     /// Whether its latest event, but for accounting and migrations, was the sched_waking of a task.
     pub(crate) const fn is_waking(&self) -> bool {
         self.words.is_waking()
+    }
+
+    /// The number of the present stay, those that turned out to be something else among them.
+    pub(crate) const fn number(&self) -> u32 {
+        self.stays.wrapping_add(self.broken_stays)
+    }
+
+    /// How long what runs there has run at `now`, as far as events show it; none where nothing is known to run.
+    pub(crate) fn known_stay(&self, now: Ns) -> Option<Ns> {
+        self.known.then(|| now.since(self.seen_since))
+    }
+
+    /// What runs here is unknown from now on, and since its latest event. Returns for how long a task was seen to run.
+    fn break_stay(&mut self, cpu: Cpu) -> Option<Vanished> {
+        let ran = self.confirmed.since(self.seen_since);
+        // What follows did not run before that.
+        self.seen_until = self.seen_until.max(self.confirmed);
+        let vanished = self.running.filter(|_| self.known).map(|task| Vanished {
+            task,
+            cpu,
+            number: self.number(),
+            ran,
+        });
+        (self.known, self.since, self.resched, self.after_hole) = (false, None, None, true);
+        self.broken_stays += 1;
+        self.words = LastWords::default();
+        vanished
+    }
+
+    /// The stay of what runs there, as if it never ended.
+    pub(crate) const fn stay_so_far(&self) -> StayOnCpu {
+        let CpuState { since, seen_since, after_hole, .. } = *self;
+        StayOnCpu { since, seen_since, to: Ns::MAX, after_hole }
     }
 
     /// How many tasks run or wait there.
@@ -142,6 +198,11 @@ impl Tracker {
         cpus.into_iter().take(count)
     }
 
+    /// Tasks that the latest event lost sight of: they have left their CPU, nobody knows when.
+    pub(crate) fn vanished(&self) -> &[Vanished] {
+        &self.vanished
+    }
+
     pub(crate) fn oddities(&self) -> Oddities {
         self.oddities
     }
@@ -163,23 +224,64 @@ impl Tracker {
 
     /// How many places there were at which events were lost.
     pub(crate) const fn losses(&self) -> u32 {
-        self.losses
+        self.holes.losses
     }
 
-    /// The waits that are not over, with whether events were lost meanwhile, in order of the tasks' appearance.
+    /// How many holes a task has crossed so far: what lies between two times at which this differs is no measurement.
+    pub(crate) fn holes_of(&self, task: u32) -> u32 {
+        let task = &self.tasks[task as usize];
+        let on_queue = task.waits_on().map_or(0, |cpu| self.holes.of(cpu) - task.holes_when_queued);
+        self.holes.losses + task.holes + on_queue
+    }
+
+    /// The same of the idle task of a CPU.
+    pub(crate) fn holes_of_cpu(&self, cpu: Cpu) -> u32 {
+        self.holes.losses + self.holes.of(cpu)
+    }
+
+    /// The waits that are not over, with whether they cross a hole, in order of the tasks' appearance.
     pub(crate) fn open_waits(&self) -> impl Iterator<Item = (u32, Wait, bool)> {
-        let open =
-            |(index, task): (u32, &Task)| task.wait.map(|wait| (index, wait, wait.losses != self.losses));
+        let open = |(index, task): (u32, &Task)| {
+            task.wait.map(|wait| (index, wait, wait.holes != self.holes_of(index)))
+        };
         (0..).zip(&self.tasks).filter_map(open)
+    }
+
+    /// What of the trace does not fit together, one clause each; `events`: how many there are.
+    pub(crate) fn notices(&self, events: u64) -> Vec<String> {
+        let Oddities { late_events, switch_gaps, unseen_runs } = self.oddities;
+        let mut clauses = Vec::new();
+        if late_events > 0 {
+            clauses.push(format!(
+                "{late_events} of {events} events are not in order of time: waits near them are missing or wrong"
+            ));
+        }
+        match self.holes.one_process(switch_gaps) {
+            Some(clause) => clauses.push(clause),
+            None if switch_gaps > 0 => clauses.push(format!(
+                "{switch_gaps} switches do not fit the one before on their CPU: events are missing, and what happened there \
+                 is unknown"
+            )),
+            None => {}
+        }
+        if unseen_runs > 0 {
+            clauses.push(format!(
+                "{unseen_runs} tasks were woken while they seemed to wait: they have run where events are missing"
+            ));
+        }
+        clauses
     }
 
     /// Takes the next event.
     pub(crate) fn event(&mut self, event: &Event<'_>) -> Change {
         self.touched.count = 0;
+        self.vanished.clear();
         if event.kind.is_task_record() {
             return self.task_record(&event.kind);
         }
-        self.pass_time(event.time);
+        self.pass_time(event);
+        self.now = event.time;
+        self.follow_throttling(event);
         self.learn_from_context(event);
         let change = match &event.kind {
             EventKind::SchedSwitch(switch) => self.switch(switch, event),
@@ -192,6 +294,10 @@ impl Tracker {
                 self.migrate(task, *orig_cpu, *dest_cpu, event)
             }
             EventKind::SchedProcessFork { child_pid, child_comm, .. } => self.fork(*child_pid, *child_comm),
+            EventKind::SchedStatRuntime { pid, runtime, .. } if event.context.pid == *pid => {
+                self.charge(*pid, *runtime, event);
+                Change::None
+            }
             EventKind::Lost { .. } => self.lose(event.cpu),
             _ => Change::None,
         };
@@ -199,10 +305,29 @@ impl Tracker {
         change
     }
 
-    fn pass_time(&mut self, now: Ns) {
+    fn pass_time(&mut self, event: &Event<'_>) {
+        let now = event.time;
+        if self.span.is_none() && !begins_a_trace(event) {
+            return;
+        }
         let (_, latest) = self.span.get_or_insert((now, now));
         self.oddities.late_events += u64::from(now < *latest);
         *latest = now.max(*latest);
+    }
+
+    /// Takes what is known of the kernel.
+    pub(crate) fn system(&mut self, system: &System) {
+        self.throttling.system(system);
+    }
+
+    /// Which groups are throttled.
+    pub(crate) const fn throttling(&self) -> &Throttling {
+        &self.throttling
+    }
+
+    /// The span of throttling that the latest event has ended.
+    pub(crate) const fn throttled(&self) -> Throttled {
+        self.throttled
     }
 
     /// Remembers what a CPU said last: it tells a yield from a preemption at the next switch.
@@ -215,26 +340,6 @@ impl Tracker {
         if matches!(event.kind, EventKind::SchedSwitch(_) | EventKind::SchedWakeup(_)) {
             cpu.waking = None;
         }
-    }
-
-    /// An event tells which task ran on its CPU, if nothing is known of it yet.
-    fn learn_from_context(&mut self, event: &Event<'_>) {
-        let (cpu, pid) = (event.cpu, event.context.pid);
-        if cpu.index() >= CPUS_MAX || pid == Pid::UNKNOWN || matches!(event.kind, EventKind::Lost { .. }) {
-            return;
-        }
-        self.cpu_mut(cpu);
-        if self.cpus[cpu.index()].known || matches!(event.kind, EventKind::SchedSwitch(_)) {
-            return;
-        }
-        let running = (!pid.is_idle()).then(|| self.find(pid, event.context.comm));
-        let state = &mut self.cpus[cpu.index()];
-        (state.known, state.running, state.since, state.seen_since) = (true, running, None, event.time);
-        if let Some(task) = running {
-            self.becomes(task, Doing::Running(cpu));
-            self.tasks[task as usize].wait = None;
-        }
-        self.touch(cpu);
     }
 
     fn cpu_mut(&mut self, cpu: Cpu) -> &mut CpuState {
@@ -276,19 +381,30 @@ impl Tracker {
         let before = std::mem::replace(&mut state.doing, doing);
         if let Doing::Waiting(cpu) = before {
             let movable = u32::from(state.counted_movable);
+            let waiting = u32::from(state.counted_waiting);
             let queue = &mut self.cpus[cpu.index()];
-            queue.waiting -= 1;
+            queue.waiting -= waiting;
             queue.movable -= movable;
+            queue.throttled -= 1 - waiting;
+            let throttled = self.throttling.time_of(self.tasks[task as usize].pid, cpu, self.now);
+            let state = &mut self.tasks[task as usize];
+            state.throttled = state.throttled.saturating_add(throttled.since(state.throttled_when_queued));
+            let crossed = self.holes.of(cpu) - self.tasks[task as usize].holes_when_queued;
+            self.tasks[task as usize].holes += crossed;
             self.touch(cpu);
         }
         if let Doing::Waiting(cpu) = doing {
             let state = &mut self.tasks[task as usize];
             state.is_seen_on(cpu);
-            state.counted_movable = state.pinned_to().is_none();
-            let movable = u32::from(state.counted_movable);
+            state.holes_when_queued = self.holes.of(cpu);
+            state.throttled_when_queued = self.throttling.time_of(state.pid, cpu, self.now);
+            state.counted_waiting = !self.throttling.holds(state.pid, cpu);
+            state.counted_movable = state.counted_waiting && state.pinned_to().is_none();
+            let (movable, waiting) = (u32::from(state.counted_movable), u32::from(state.counted_waiting));
             let queue = self.cpu_mut(cpu);
-            queue.waiting += 1;
+            queue.waiting += waiting;
             queue.movable += movable;
+            queue.throttled += 1 - waiting;
             self.touch(cpu);
         }
     }
@@ -300,11 +416,16 @@ impl Tracker {
     }
 
     fn begin_wait(&mut self, task: u32, start: Ns, cause: WaitCause) {
-        self.tasks[task as usize].wait = Some(Wait { start, cause, losses: self.losses });
+        let (holes, throttled) = (self.holes_of(task), self.throttled_so_far(task));
+        let state = &mut self.tasks[task as usize];
+        state.wait = Some(Wait { start, cause, holes, throttled });
+        state.holes += u32::from(std::mem::take(&mut state.misses_waking));
     }
 
     fn waking(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> Change {
-        self.has_waking = true;
+        if !std::mem::replace(&mut self.has_waking, true) {
+            self.miss_wakings();
+        }
         let task = self.find(wakeup.pid, wakeup.comm);
         let target = Tracker::plausible(wakeup.target_cpu, event);
         if let Some(cpu) = self.cpus.get_mut(event.cpu.index()) {
@@ -313,26 +434,36 @@ impl Tracker {
         self.note_stopper(wakeup, event);
         let state = &mut self.tasks[task as usize];
         state.prio = wakeup.prio;
+        let mut lost_wait = false;
         match state.doing {
             Doing::Unknown | Doing::Sleeping | Doing::Gone => {}
-            Doing::Running(_) => {
+            Doing::Running(cpu) => {
                 state.waking_while_running = self.has_wakeup;
+                let confirmed = &mut self.cpus[cpu.index()].confirmed;
+                *confirmed = event.time.max(*confirmed);
                 return Change::None;
             }
             // Up to v5.17 a task may leave as R and have blocked: the kernel wakes none that is only queued.
             Doing::Waiting(_) if state.left_as.is_some() && state.wait.is_some() => {}
+            // It has run since it was woken, and slept: events are missing.
+            Doing::Waiting(_) | Doing::Waking if state.was_woken() => lost_wait = true,
             Doing::Waiting(_) | Doing::Waking => return Change::None,
         }
         let seemed = state.left_as.take();
+        if lost_wait {
+            state.holes += 1;
+            self.oddities.unseen_runs += 1;
+        }
         // Where it is queued is told by sched_wakeup, or else by a migration that may follow.
         let doing = if self.has_wakeup { Doing::Waking } else { Doing::Waiting(target) };
         self.becomes(task, doing);
         self.begin_wait(task, event.time, WaitCause::Wakeup);
-        Change::Woken { task, seemed }
+        Change::Woken { task, seemed, lost_wait }
     }
 
     fn wakeup(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> Change {
         self.has_wakeup = true;
+        let has_waking = self.has_waking;
         let task = self.find(wakeup.pid, wakeup.comm);
         if self.tasks[task as usize].doing != Doing::Waking {
             self.note_stopper(wakeup, event);
@@ -342,7 +473,11 @@ impl Tracker {
         state.prio = wakeup.prio;
         let begins = match state.doing {
             Doing::Waking => false,
-            Doing::Unknown | Doing::Sleeping | Doing::Gone => true,
+            Doing::Unknown | Doing::Sleeping | Doing::Gone => {
+                // Where wakeups begin with sched_waking, this one has none: since when the task waits is unknown.
+                state.misses_waking = has_waking;
+                true
+            }
             Doing::Running(_) => {
                 state.waking_while_running = false;
                 return Change::None;
@@ -401,15 +536,23 @@ impl Tracker {
         let next = (!switch.next_pid.is_idle()).then(|| self.find(switch.next_pid, switch.next_comm));
         self.check_gap(cpu, prev);
         let state = self.cpu_mut(cpu);
-        let ran_since = state.since.replace(event.time);
-        state.seen_since = event.time;
+        let now = event.time.max(state.seen_until);
+        state.seen_until = now;
+        let stay = StayOnCpu {
+            since: state.since.replace(now),
+            seen_since: if state.known { state.seen_since } else { now },
+            to: now,
+            after_hole: std::mem::take(&mut state.after_hole),
+        };
+        (state.seen_since, state.confirmed) = (now, now);
+        state.stays += 1;
         let resched = state.resched.take();
         let how = state.words.departure(switch, event, resched.is_some());
         (state.known, state.running) = (true, next);
         let left = prev.map(|task| {
             self.tasks[task as usize].prio = switch.prev_prio;
-            let how = self.leaves(task, cpu, how, switch.prev_state, event.time);
-            Left { task, ran_since, how, resched }
+            let (how, lost_wait) = self.leaves(task, cpu, how, switch.prev_state, event.time);
+            Left { task, how, resched, lost_wait }
         });
         let entered = next.map(|task| {
             self.tasks[task as usize].prio = switch.next_prio;
@@ -417,27 +560,23 @@ impl Tracker {
             // A task that makes way for itself waits for nothing.
             Entered { task, wait: wait.filter(|_| prev != next) }
         });
-        Change::Switched { cpu, left, entered }
+        Change::Switched { cpu, stay, left, entered }
     }
 
-    /// The task that was thought to run here may not be the one that leaves: then events are missing.
-    fn check_gap(&mut self, cpu: Cpu, prev: Option<u32>) {
-        let state = self.cpu_mut(cpu);
-        if !state.known || state.running == prev {
-            return;
-        }
-        let thought = state.running;
-        state.since = None;
-        self.oddities.switch_gaps += 1;
-        if let Some(thought) = thought
-            && self.tasks[thought as usize].doing == Doing::Running(cpu)
-        {
-            self.becomes(thought, Doing::Unknown);
-        }
+    /// A task leaves its CPU; returns how, by what is known of it besides, and whether it was thought to wait still.
+    fn leaves(
+        &mut self,
+        task: u32,
+        cpu: Cpu,
+        how: Departure,
+        as_state: TaskState,
+        now: Ns,
+    ) -> (Departure, bool) {
+        let lost_wait = self.tasks[task as usize].wait.is_some();
+        (self.leaves_as(task, cpu, how, as_state, now), lost_wait)
     }
 
-    /// A task leaves its CPU; returns how, by what is known of it besides.
-    fn leaves(&mut self, task: u32, cpu: Cpu, how: Departure, as_state: TaskState, now: Ns) -> Departure {
+    fn leaves_as(&mut self, task: u32, cpu: Cpu, how: Departure, as_state: TaskState, now: Ns) -> Departure {
         let state = &mut self.tasks[task as usize];
         state.is_seen_on(cpu);
         state.ran_on = Some(cpu);
@@ -471,25 +610,24 @@ impl Tracker {
     }
 
     fn enters(&mut self, task: u32, cpu: Cpu, now: Ns) -> Option<EndedWait> {
+        if let Doing::Running(elsewhere) = self.tasks[task as usize].doing
+            && elsewhere != cpu
+        {
+            // It was switched out there unseen.
+            self.hole_on(elsewhere, None);
+        }
+        let (holes, throttled) = (self.holes_of(task), self.throttled_so_far(task));
         let state = &mut self.tasks[task as usize];
         state.is_seen_on(cpu);
         state.left_as = None;
         let wait = state.wait.take();
-        if let Doing::Running(elsewhere) = state.doing
-            && elsewhere != cpu
-        {
-            // It was switched out there unseen.
-            self.cpus[elsewhere.index()].known = false;
-            self.cpus[elsewhere.index()].running = None;
-            self.oddities.switch_gaps += 1;
-            self.touch(elsewhere);
-        }
         self.becomes(task, Doing::Running(cpu));
         let wait = wait?;
         (now >= wait.start).then(|| EndedWait {
             wait,
             length: now.since(wait.start),
-            crossed_loss: wait.losses != self.losses,
+            throttled: throttled.since(wait.throttled).min(now.since(wait.start)),
+            crossed_loss: wait.holes != holes,
         })
     }
 
@@ -506,20 +644,16 @@ impl Tracker {
         }
         Change::None
     }
+}
 
-    /// Events of a CPU were lost: what it runs is unknown, and so is what came between for every wait.
-    fn lose(&mut self, cpu: Cpu) -> Change {
-        self.losses += 1;
-        if let Some(state) = self.cpus.get_mut(cpu.index()) {
-            (state.known, state.since, state.resched) = (false, None, None);
-            state.words = LastWords::default();
-            let running = state.running.take();
-            if let Some(task) = running {
-                self.becomes(task, Doing::Unknown);
-            }
-            self.touch(cpu);
+/// Whether a trace's time begins with an event: not with a loss, nor with what a recorder noted without a time.
+fn begins_a_trace(event: &Event<'_>) -> bool {
+    match event.kind {
+        EventKind::Lost { .. } => false,
+        EventKind::Kprobe { .. } | EventKind::Marker { .. } | EventKind::Other { .. } => {
+            event.time > Ns::ZERO
         }
-        Change::Lost
+        _ => true,
     }
 }
 

@@ -109,6 +109,14 @@ impl Scheduler {
         self.trace.printed.push((self.trace.events.len(), place, printed));
     }
 
+    /// Reports an event that has no type from the current place.
+    #[cold]
+    pub fn report_text(&mut self, name: &'static str, text: impl FnOnce() -> String) {
+        if self.trace.enabled {
+            self.print(Printed { is_probe: false, name, text: text() });
+        }
+    }
+
     /// Reports `kind` from the current place.
     #[inline]
     pub fn report(&mut self, kind: EventKind<'static>) {

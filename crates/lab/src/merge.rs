@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fairlab_analysis::counts::Counts;
+use fairlab_analysis::counts::{Counts, Throttles};
 use fairlab_analysis::histogram::Histogram;
 use serde_json::{Map, Value, json};
 
@@ -160,26 +160,53 @@ pub(crate) fn counts_fields(counts: &Counts) -> Map<String, Value> {
     ];
     let mut fields = Map::new();
     fields.extend(COUNTERS.iter().zip(values).map(|(name, value)| (name.to_string(), json!(value))));
-    let latency = &counts.wakeup_latency;
-    let histogram = json!({
-        "min": latency.min(),
-        "max": latency.max(),
-        // Sums of many runs' nanoseconds may pass 64 bits.
-        "sum": latency.sum().to_string(),
-        "buckets": latency.buckets().map(|(bucket, count)| json!([bucket, count])).collect::<Vec<_>>(),
-    });
-    fields.insert("wakeup_latency_ns".to_string(), histogram);
+    fields.insert("wakeup_latency_ns".to_string(), histogram_json(&counts.wakeup_latency));
+    if let Some(throttles) = &counts.throttles {
+        let throttles = json!({
+            "nr_throttled": throttles.nr_throttled,
+            "throttled_ns": throttles.throttled_ns,
+            "throttled_wait_ns": histogram_json(&throttles.throttled_wait),
+            "preemption_wait_ns": histogram_json(&throttles.preemption_wait),
+        });
+        fields.insert("throttles".to_string(), throttles);
+    }
     fields
+}
+
+fn histogram_json(histogram: &Histogram) -> Value {
+    json!({
+        "min": histogram.min(),
+        "max": histogram.max(),
+        // Sums of many runs' nanoseconds may pass 64 bits.
+        "sum": histogram.sum().to_string(),
+        "buckets": histogram.buckets().map(|(bucket, count)| json!([bucket, count])).collect::<Vec<_>>(),
+    })
+}
+
+fn read_histogram(fields: &Value) -> Option<Histogram> {
+    let end = |name: &str| fields.get(name)?.as_u64();
+    let bucket = |pair: &Value| Some((usize::try_from(pair.get(0)?.as_u64()?).ok()?, pair.get(1)?.as_u64()?));
+    let buckets = fields.get("buckets")?.as_array()?.iter().map(bucket).collect::<Option<Vec<_>>>()?;
+    let sum = fields.get("sum")?.as_str()?.parse().ok()?;
+    Histogram::from_parts(buckets, sum, end("min").zip(end("max")))
+}
+
+fn read_throttles(fields: &Value) -> Option<Throttles> {
+    Some(Throttles {
+        nr_throttled: fields.get("nr_throttled")?.as_u64()?,
+        throttled_ns: fields.get("throttled_ns")?.as_u64()?,
+        throttled_wait: read_histogram(fields.get("throttled_wait_ns")?)?,
+        preemption_wait: read_histogram(fields.get("preemption_wait_ns")?)?,
+    })
 }
 
 /// The same read back; `None` where something is missing or cannot be.
 pub(crate) fn read_counts(fields: &Value) -> Option<Counts> {
     let number = |name: &str| fields.get(name)?.as_u64();
-    let latency = fields.get("wakeup_latency_ns")?;
-    let end = |name: &str| latency.get(name)?.as_u64();
-    let bucket = |pair: &Value| Some((usize::try_from(pair.get(0)?.as_u64()?).ok()?, pair.get(1)?.as_u64()?));
-    let buckets = latency.get("buckets")?.as_array()?.iter().map(bucket).collect::<Option<Vec<_>>>()?;
-    let sum = latency.get("sum")?.as_str()?.parse().ok()?;
+    let throttles = match fields.get("throttles") {
+        Some(throttles) => Some(read_throttles(throttles)?),
+        None => None,
+    };
     Some(Counts {
         runs: number("runs")?,
         observed_ns: number("observed_ns")?,
@@ -189,7 +216,8 @@ pub(crate) fn read_counts(fields: &Value) -> Option<Counts> {
         switches: number("switches")?,
         involuntary_switches: number("involuntary_switches")?,
         migrations: number("migrations")?,
-        wakeup_latency: Histogram::from_parts(buckets, sum, end("min").zip(end("max")))?,
+        wakeup_latency: read_histogram(fields.get("wakeup_latency_ns")?)?,
+        throttles,
     })
 }
 

@@ -48,13 +48,13 @@ pub(crate) fn script_of(path: &str) -> Result<Script, String> {
     let mut behaviours = Behaviours::default();
     let stats = read_path(&recording.trace, &ReadOptions::default(), &mut behaviours)
         .map_err(|error| format!("{path}: {error}"))?;
-    let (behaviours, length, lacking) =
-        behaviours.finish().map_err(|missing| format!("{path}: {missing}"))?;
+    let recorded = behaviours.finish().map_err(|missing| format!("{path}: {missing}"))?;
+    let balance = recorded.balance().map_err(|problem| format!("{path}: {problem}"))?;
     let troubles = stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info);
-    let notices = troubles.map(ToString::to_string).chain(lacking).collect();
+    let notices = troubles.map(ToString::to_string).chain(recorded.notices).chain([balance]).collect();
     let lists = Lists::of(&recording);
-    let tasks = behaviours.into_iter().map(|behaviour| lists.task(behaviour)).collect();
-    Ok(Script { length, notices, groups: lists.groups, tasks })
+    let tasks = recorded.tasks.into_iter().map(|behaviour| lists.task(behaviour)).collect();
+    Ok(Script { length: recorded.length, notices, groups: lists.groups, tasks })
 }
 
 /// Whether a file holds a script; standard input, which is read but once, holds a recording.

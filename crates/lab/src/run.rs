@@ -197,10 +197,10 @@ pub fn run_watched(
     engine.set_balance_notes(onlooker.wants_balancing());
     engine.set_idle_mask_notes(onlooker.wants_idle_masks());
     let measures = (
-        DigestSink::default(),
+        Filter { sink: DigestSink::default(), keep: is_typed as fn(&Event<'_>) -> bool },
         Metrics::new(spec.machine.topology.nr_cpus(), begin).beside(engine.background().collect()),
     );
-    let mut sinks = (Filter { sink: measures, keep: is_typed as fn(&Event<'_>) -> bool }, trace);
+    let mut sinks = (measures, trace);
     sinks.system(&system_of(spec));
     let (mut until, end) = (begin, begin + spec.duration);
     while until < end && engine.now() == until {
@@ -233,7 +233,7 @@ fn first_cpu_of(spec: &RunSpec) -> Cpu {
     named.unwrap_or_else(|| Cpu(spec.machine.chance.first_cpu(spec.seed, topology.nr_cpus()) as u32))
 }
 
-type Sinks = (Filter<(DigestSink, Metrics), fn(&Event<'_>) -> bool>, Option<TraceFile>);
+type Sinks = ((Filter<DigestSink, fn(&Event<'_>) -> bool>, Metrics), Option<TraceFile>);
 
 /// Whether an event is there without probes as well.
 fn is_typed(event: &Event<'_>) -> bool {
@@ -247,8 +247,7 @@ fn finish(
     sinks: Sinks,
     started: Instant,
 ) -> Result<RunResult, LabError> {
-    let (measures, trace) = sinks;
-    let (digest, metrics) = measures.sink;
+    let ((digest, metrics), trace) = sinks;
     let trace_losses = trace.map(TraceFile::finish).transpose()?.unwrap_or_default();
     let workload = engine.workload(number);
     let simulated = engine.now().since(begin);
@@ -265,7 +264,7 @@ fn finish(
         machine: spec.machine.name.clone(),
         workload: spec.workload.join(" "),
         seed: spec.seed,
-        digest: digest.digest().to_string(),
+        digest: digest.sink.digest().to_string(),
         simulated_ns: simulated.0,
         wall_ns: started.elapsed().as_nanos() as u64,
         switches: engine.counters().switches,

@@ -101,6 +101,8 @@ struct Program {
     workload: Box<dyn Workload>,
     threads: Vec<Option<usize>>,
     groups: Vec<GroupId>,
+    /// The groups' paths, if one of them has a quota: then the trace tells who is in which.
+    paths: Vec<String>,
 }
 
 /// A thread of a workload.
@@ -265,9 +267,10 @@ impl Engine {
         let number = self.programs.len();
         let spec = workload.main_thread();
         self.kernel.set_here(boot_cpu, Mode::Task, self.now);
-        let groups = self.create_groups(number, &*workload);
-        self.programs.push(Program { workload, threads: vec![None], groups });
+        let (groups, paths) = self.create_groups(number, &*workload);
+        self.programs.push(Program { workload, threads: vec![None], groups, paths });
         let task = self.create_thread(number, ThreadId::MAIN, &spec, boot_cpu);
+        self.report_group_of(number, task);
         self.queue_new_task(task, boot_cpu);
         self.interrupt_marked(None);
         number

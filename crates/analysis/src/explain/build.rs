@@ -10,10 +10,10 @@ use super::Explain;
 use super::log::{Entry, MovedEntry, RanEntry, TickEntry};
 use super::open::{OpenStay, OpenWait};
 use super::story::{
-    Asked, AskedBy, Departure, End, IdleCpu, Move, PullAttempt, Run, Runner, Stay, Story, Tick, VirtualTime,
-    Who,
+    Asked, AskedBy, Departure, End, IdleCpu, Move, PullAttempt, Run, Runner, Stay, Story, ThrottledSpan,
+    Tick, VirtualTime, Who,
 };
-use crate::tracker::{Resched, ReschedBy};
+use crate::tracker::{Resched, ReschedBy, StayOnCpu};
 
 /// So many runs are told: as many of the first as of the last.
 const RUNS_MAX: usize = 48;
@@ -41,6 +41,10 @@ impl Explain {
             pulls.extend(self.pulls.from(stay.cpu, stay.from, stay.to));
         }
         let virtual_time = self.virtual_time(task, &open, &runs, now);
+        let throttled = self.throttled(task, &stays);
+        let free_stays = without(&stays, &throttled);
+        let perhaps_throttled = throttled.is_empty() && self.idled_beside(&stays, &open, cpu);
+        let unknown = self.unknown(&stays, &runs);
         let runners = runners(&runs);
         let runs_left_out = leave_out_the_middle(&mut runs);
         let pulls_left_out = pulls.len().saturating_sub(PULLS_MAX) as u64;
@@ -58,7 +62,7 @@ impl Explain {
                 .map(|resched| self.asked_by(resched)),
             waker: open.waker,
             prev_cpu: open.prev_cpu,
-            idle: self.idle_cpus(state.pinned_to(), &stays),
+            idle: self.idle_cpus(state.pinned_to(), &free_stays),
             pinned_to: state.pinned_to(),
             other_cpus: self.tracker.cpus().iter().filter(|cpu| cpu.known).count().saturating_sub(1),
             incomplete: stays.iter().any(|stay| self.is_incomplete(stay)),
@@ -67,6 +71,9 @@ impl Explain {
             runs,
             runs_left_out,
             runners,
+            throttled,
+            perhaps_throttled,
+            unknown,
             pulls,
             pulls_left_out,
             end_cause: self.end_cause(cpu, now),
@@ -77,17 +84,23 @@ impl Explain {
 
     fn stays(&self, open: &OpenWait, cpu: Cpu, now: Ns) -> Vec<Stay> {
         let ends = open.stays.iter().skip(1).map(|stay| stay.from).chain([now]);
+        let mut until = open.start;
         let mut stays: Vec<Stay> = open
             .stays
             .iter()
             .zip(ends)
-            .map(|(stay, to)| Stay {
-                cpu: stay.cpu,
-                from: stay.from,
-                to,
-                brought_by: stay.brought_by,
-                ahead: stay.ahead,
-                runner: stay.runner.map(|runner| self.who(runner)),
+            .map(|(stay, to)| {
+                // One follows the other and all lie within the wait, in whatever order events came.
+                let from = until;
+                until = to.clamp(from, now.max(from));
+                Stay {
+                    cpu: stay.cpu,
+                    from: if stay.from > from && stay.from < until { stay.from } else { from },
+                    to: until,
+                    brought_by: stay.brought_by,
+                    ahead: stay.ahead,
+                    runner: stay.runner.map(|runner| self.who(runner)),
+                }
             })
             .collect();
         if stays.last().is_none_or(|stay| stay.cpu != cpu) {
@@ -96,6 +109,55 @@ impl Explain {
             stays.push(Stay { cpu, from, to: now, brought_by: None, ahead: 0, runner: None });
         }
         stays
+    }
+
+    /// When groups of the waiting task were throttled where it waited.
+    fn throttled(&self, task: u32, stays: &[Stay]) -> Vec<ThrottledSpan> {
+        let (known, pid) = (self.tracker.throttling(), self.tracker.task(task).pid);
+        let mut spans = Vec::new();
+        for stay in stays.iter().filter(|_| known.is_shown()) {
+            let mut add = |group: u32, from: Ns, to: Ns| {
+                let (from, to) = (from.max(stay.from), to.min(stay.to));
+                if from < to && known.is_of(group, pid) {
+                    spans.push(ThrottledSpan { group: known.name(group), cpu: stay.cpu, from, to });
+                }
+            };
+            if let Some(log) = self.logs.get(stay.cpu.index()) {
+                for entry in log.since(stay.from) {
+                    if let Entry::Throttled { group, from, to } = entry {
+                        add(*group, *from, *to);
+                    }
+                }
+            }
+            known.on_cpu(stay.cpu).for_each(|(group, since)| add(group, since, stay.to));
+        }
+        spans.sort_by_key(|span| (span.from, span.to));
+        spans
+    }
+
+    /// Whether the CPU on which it ran in the end idled while it waited there, for longer than it takes to wake up and switch.
+    fn idled_beside(&self, stays: &[Stay], open: &OpenWait, ran_on: Cpu) -> bool {
+        // A move that is not in the trace explains it as well.
+        let came_unseen = open.stays.last().is_none_or(|stay| stay.cpu != ran_on);
+        let here = stays.iter().filter(|stay| !came_unseen && stay.cpu == ran_on);
+        let longest = here.map(|stay| {
+            let mut idle = IdleCpu::new(stay.cpu);
+            self.add_idle(&mut idle, stay);
+            idle.longest
+        });
+        longest.max().is_some_and(|longest| longest >= IDLE_BESIDE)
+    }
+
+    /// For how long neither a run nor the idle task is seen where the task waited.
+    fn unknown(&self, stays: &[Stay], runs: &[Run]) -> Ns {
+        let waited = stays.iter().fold(Ns::ZERO, |sum, stay| sum.saturating_add(stay.to.since(stay.from)));
+        let ran = runs.iter().fold(Ns::ZERO, |sum, run| sum.saturating_add(run.length()));
+        let idled = stays.iter().fold(Ns::ZERO, |sum, stay| {
+            let mut idle = IdleCpu::new(stay.cpu);
+            self.add_idle(&mut idle, stay);
+            sum.saturating_add(idle.time)
+        });
+        waited.since(ran.saturating_add(idled))
     }
 
     fn is_incomplete(&self, stay: &Stay) -> bool {
@@ -113,29 +175,27 @@ impl Explain {
                     self.note_move(moved, stay.cpu, &mut runs[first..]);
                 }
                 Entry::Ran(ran) => {
-                    let from = ran.from.unwrap_or(stay.from);
-                    if ran.task != waiter && from < stay.to && ran.to > stay.from {
+                    let StayOnCpu { seen_since, to, .. } = ran.stay;
+                    if ran.task != waiter && seen_since < stay.to && to > stay.from {
                         runs.push(self.run(ran, &ticks, stay));
                     }
                     ticks.clear();
                 }
-                Entry::Moved(_) | Entry::Idled { .. } => {}
+                Entry::Moved(_) | Entry::Idled { .. } | Entry::Throttled { .. } => {}
             }
         }
         // What runs there still, when the task was moved away.
         let Some(state) = self.tracker.cpu(stay.cpu) else { return };
-        if let (Some(task), Some(since)) = (state.running, state.since)
-            && task != waiter
-            && since < stay.to
+        if let Some(task) = state.running.filter(|&task| task != waiter)
+            && state.seen_since < stay.to
         {
-            let still =
-                RanEntry { task, from: Some(since), to: Ns::MAX, how: Departure::Runnable, resched: None };
+            let still = RanEntry { task, stay: state.stay_so_far(), how: Departure::Runnable, resched: None };
             runs.push(self.run(&still, &ticks, stay));
         }
     }
 
     fn run(&self, ran: &RanEntry, ticks: &[TickEntry], stay: &Stay) -> Run {
-        let from = ran.from.unwrap_or(stay.from);
+        let StayOnCpu { since, seen_since: from, to, .. } = ran.stay;
         let resched_at = ran.resched.map_or(Ns::MAX, |resched| resched.time);
         // The tick that asks for a reschedule grants nothing.
         let passed = ticks.iter().filter(|tick| {
@@ -143,13 +203,14 @@ impl Explain {
         });
         let tick =
             |tick: &TickEntry| Tick { time: tick.time, runtime: tick.runtime, vruntime: tick.vruntime };
-        let goes_on = ran.to > stay.to;
+        let goes_on = to > stay.to;
         Run {
             who: self.who(ran.task),
             cpu: stay.cpu,
             from: from.max(stay.from),
-            to: ran.to.min(stay.to),
+            to: to.min(stay.to),
             began_before: from < stay.from,
+            beginning_unknown: since.is_none() && from > stay.from,
             left: (!goes_on).then_some(ran.how),
             asked: self.asked(ran).filter(|_| !goes_on),
             moved: None,
@@ -193,8 +254,7 @@ impl Explain {
             .map(Cpu)
             .filter(allowed)
             .filter_map(|cpu| {
-                let mut sum =
-                    IdleCpu { cpu, time: Ns::ZERO, spells: 0, longest: Ns::ZERO, longest_from: Ns::ZERO };
+                let mut sum = IdleCpu::new(cpu);
                 for stay in stays.iter().filter(|stay| stay.cpu != cpu) {
                     self.add_idle(&mut sum, stay);
                 }
@@ -243,7 +303,7 @@ impl Explain {
         let Some(ran) = ended else { return End::CpuWasIdle };
         let who = self.who(ran.task);
         if who.comm.as_bytes().starts_with(b"migration/") {
-            let since = ran.from.unwrap_or(now);
+            let since = ran.stay.seen_since;
             let moved = log.since(since).find_map(|entry| match entry {
                 Entry::Moved(moved) if moved.by.pid == who.pid => Some(*moved),
                 _ => None,
@@ -294,6 +354,30 @@ impl Explain {
         })
     }
 }
+
+/// The parts of stays in which no group was throttled.
+fn without(stays: &[Stay], throttled: &[ThrottledSpan]) -> Vec<Stay> {
+    let mut parts = Vec::new();
+    for stay in stays {
+        let mut from = stay.from;
+        for span in throttled.iter().filter(|span| span.cpu == stay.cpu) {
+            if span.to <= from {
+                continue;
+            }
+            if span.from >= stay.to {
+                break;
+            }
+            parts.push(Stay { from, to: span.from.max(from), ..*stay });
+            from = span.to.min(stay.to);
+        }
+        parts.push(Stay { from, ..*stay });
+    }
+    parts.retain(|part| part.from < part.to);
+    parts
+}
+
+/// A CPU with a task queued does not idle for so long, unless the task's group is throttled.
+const IDLE_BESIDE: Ns = Ns::from_ms(1);
 
 /// Who ran longest, of all runs.
 fn runners(runs: &[Run]) -> Vec<Runner> {

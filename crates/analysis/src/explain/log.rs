@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, TaskState};
 
 use super::story::Who;
-use crate::tracker::{Departure, MoveCause, Resched};
+use crate::tracker::{Departure, MoveCause, Resched, StayOnCpu};
 
 /// Something that happened on a CPU.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,8 @@ pub(super) enum Entry {
     Ran(RanEntry),
     /// The idle task's stay came to its end; it had begun, or was first seen, at `from`.
     Idled { from: Ns, to: Ns },
+    /// A group's queue was throttled there and is back.
+    Throttled { group: u32, from: Ns, to: Ns },
     /// The tick went by.
     Tick(TickEntry),
     /// A task was moved from here to another CPU while it did not run.
@@ -25,8 +27,7 @@ pub(super) enum Entry {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RanEntry {
     pub(super) task: u32,
-    pub(super) from: Option<Ns>,
-    pub(super) to: Ns,
+    pub(super) stay: StayOnCpu,
     pub(super) how: Departure,
     pub(super) resched: Option<Resched>,
 }
@@ -52,8 +53,8 @@ pub(super) struct MovedEntry {
 impl Entry {
     pub(super) const fn time(&self) -> Ns {
         match self {
-            Entry::Ran(ran) => ran.to,
-            Entry::Idled { to, .. } => *to,
+            Entry::Ran(ran) => ran.stay.to,
+            Entry::Idled { to, .. } | Entry::Throttled { to, .. } => *to,
             Entry::Tick(tick) => tick.time,
             Entry::Moved(moved) => moved.time,
         }

@@ -127,6 +127,8 @@ pub struct Run {
     pub to: Ns,
     /// It ran already when the wait began there.
     pub began_before: bool,
+    /// When it came is not in the trace: it may have run earlier than `from`, and so may others.
+    pub beginning_unknown: bool,
     /// How it left the CPU; none when the waiting task was moved away before.
     pub left: Option<Departure>,
     /// The reschedule that was pending when it left, if it was preempted.
@@ -146,6 +148,19 @@ impl Run {
     pub fn length(&self) -> Ns {
         self.to.since(self.from)
     }
+}
+
+/// A time for which a group of the waiting task was throttled on the CPU where it waited: its quota was used up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThrottledSpan {
+    /// The group's path; its number if the trace does not tell that.
+    pub group: String,
+    /// Where.
+    pub cpu: Cpu,
+    /// From when, not earlier than the stay there.
+    pub from: Ns,
+    /// Until when, not later than the stay there.
+    pub to: Ns,
 }
 
 /// What all runs of one task come to.
@@ -172,6 +187,13 @@ pub struct IdleCpu {
     pub longest: Ns,
     /// When that began.
     pub longest_from: Ns,
+}
+
+impl IdleCpu {
+    /// It has not idled yet.
+    pub(super) const fn new(cpu: Cpu) -> IdleCpu {
+        IdleCpu { cpu, time: Ns::ZERO, spells: 0, longest: Ns::ZERO, longest_from: Ns::ZERO }
+    }
 }
 
 /// An attempt of a balancer to take tasks from the CPU where the task waited, as probes on `detach_tasks` tell.
@@ -303,6 +325,12 @@ pub struct Story {
     pub runs: Vec<Run>,
     /// Runs that are not listed: how many, and for how long.
     pub runs_left_out: (u64, Ns),
+    /// When its group was throttled where it waited, in order.
+    pub throttled: Vec<ThrottledSpan>,
+    /// Whether its CPU idled for so long that its group may have been throttled, which the trace does not show.
+    pub perhaps_throttled: bool,
+    /// For how long the trace does not show what the CPU did on which it waited.
+    pub unknown: Ns,
     /// Who ran longest of all, those not listed among them.
     pub runners: Vec<Runner>,
     /// CPUs that idled meanwhile and that it may use, as far as is known, the longest first.

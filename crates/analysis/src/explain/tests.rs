@@ -23,7 +23,8 @@ fn check(story: &str, expected: &str) -> Explanation {
 #[test]
 fn who_ran_instead_in_order_and_why_each_left() {
     check(
-        "x-1 1 d..2. 1 wakeup y:2 on 9
+        "x-1 1 d..2. 1 waking y:2 on 9
+         x-1 1 d..2. 1 wakeup y:2 on 9
          a-65 0 d..2. 100 switch swapper/0:0 R ==> a:65
          <idle>-0 1 d..2. 150 switch x:1 S ==> swapper/1:0
          a-65 0 d.h3. 1000 waking w:70 on 1
@@ -143,7 +144,7 @@ fn waits_across_losses_are_counted_and_not_told() {
     );
     assert_eq!((explanation.measured, explanation.crossed, explanation.stories.len()), (1, 1, 1));
     assert_eq!(explanation.stories[0].length(), Ns::from_us(50));
-    assert!(explanation.to_string().contains("1 more waits ended across lost events"));
+    assert!(explanation.to_string().contains("1 more waits ended across holes in the trace"));
 }
 
 /// Whatever happens while one task waits on and on, what is remembered has a bound.
@@ -151,12 +152,13 @@ fn waits_across_losses_are_counted_and_not_told() {
 fn memory_does_not_grow_with_a_wait() {
     let mut explain = Explain::new(ExplainOptions::default());
     testbed::feed(
-        "x-1 0 d..2. 1 wakeup w:70 on 0
-         a-65 0 d..2. 2 switch swapper/0:0 R ==> a:65",
+        "<idle>-0 0 d..2. 1 wakeup w:70 on 0
+         <idle>-0 0 d..2. 2 switch swapper/0:0 R ==> a:65",
         &mut explain,
     );
-    let switch =
-        |prev: &str, next: &str, at: u64| format!("{}-1 0 d..2. {at} switch {prev} R ==> {next}", &prev[..1]);
+    let switch = |prev: &str, next: &str, at: u64| {
+        format!("{} 0 d..2. {at} switch {prev} R ==> {next}", prev.replace(':', "-"))
+    };
     for round in 0..6_000 {
         let (one, other) = (switch("a:65", "b:66", 3 + 2 * round), switch("b:66", "a:65", 4 + 2 * round));
         testbed::feed(&format!("{one}\n{other}"), &mut explain);

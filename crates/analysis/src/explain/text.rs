@@ -33,7 +33,11 @@ impl fmt::Display for Explanation {
             write!(f, "\n{number}. {story}")?;
         }
         if self.crossed > 0 {
-            writeln!(f, "\n{} more waits ended across lost events: they are not measured.", self.crossed)?;
+            writeln!(
+                f,
+                "\n{} more waits ended across holes in the trace: they are not measured.",
+                self.crossed
+            )?;
         }
         if self.still_waiting_count > 0 {
             writeln!(f, "\nStill waiting when the trace ends: {}", self.still_waiting_count)?;
@@ -79,6 +83,13 @@ impl fmt::Display for Story {
         self.print_begin(f)?;
         self.print_stays(f)?;
         self.print_runs(f)?;
+        if self.unknown > Ns::ZERO {
+            writeln!(
+                f,
+                "   For {} ms what its CPU did is unknown: the trace does not show it.",
+                ms(self.unknown.0)
+            )?;
+        }
         self.print_idle(f)?;
         self.print_pulls(f)?;
         self.print_end(f)?;
@@ -154,8 +165,31 @@ impl Story {
     }
 
     fn print_runs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for span in self.throttled.iter().take(SHOWN) {
+            writeln!(
+                f,
+                "   Throttled: its group {} had used up its quota on CPU {} from {} to {}, for {} ms.",
+                span.group,
+                span.cpu,
+                Time(span.from),
+                Time(span.to),
+                ms(span.to.since(span.from).0)
+            )?;
+        }
+        if self.throttled.len() > SHOWN {
+            writeln!(f, "   It was throttled {} times in all.", self.throttled.len())?;
+        }
+        if self.perhaps_throttled {
+            writeln!(
+                f,
+                "   Its CPU idled while it waited: perhaps its group had used up its quota (cpu.max); the trace does not show it."
+            )?;
+        }
         if self.runs.is_empty() {
-            return writeln!(f, "   Nobody is seen to have run there meanwhile.");
+            return match self.throttled.is_empty() {
+                true => writeln!(f, "   Nobody is seen to have run there meanwhile."),
+                false => Ok(()),
+            };
         }
         writeln!(f, "   Who ran instead:")?;
         let count = self.runs.len();
@@ -303,7 +337,15 @@ impl Run {
             write!(f, "CPU {}: ", self.cpu)?;
         }
         let ran = if self.began_before { "ran on" } else { "ran" };
-        write!(f, "{} {ran} for {} ms", self.who, ms(self.length().0))?;
+        match self.beginning_unknown {
+            true => write!(
+                f,
+                "{} is seen to run for {} ms, since when is unknown",
+                self.who,
+                ms(self.length().0)
+            )?,
+            false => write!(f, "{} {ran} for {} ms", self.who, ms(self.length().0))?,
+        }
         match self.left {
             Some(how) => write!(f, ", {}", departed(how))?,
             None => f.write_str(" and went on")?,

@@ -35,7 +35,7 @@ pub struct LatencyRow {
 
 /// The answer.
 ///
-/// Printed (`{}`) it is what `perf sched latency` 6.12 prints, line ends included; only waits across lost events, which
+/// Printed (`{}`) it is what `perf sched latency` 6.12 prints, line ends included; only waits across holes, which
 /// perf counts as others, have a line of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LatencyTable {
@@ -181,7 +181,7 @@ impl LatencyTable {
             )?;
         }
         if self.crossed > 0 {
-            writeln!(f, "  INFO: {} waits across lost events are not measured", self.crossed)?;
+            writeln!(f, "  INFO: {} waits across holes in the trace are not measured", self.crossed)?;
         }
         if self.switch_bugs > 0 && self.wakeups > 0 {
             let share = percent(self.switch_bugs, self.wakeups);

@@ -9,7 +9,7 @@
 //! * a task first heard of when it is switched in counts one wait of no length, which is no candidate for the longest;
 //! * a task first heard of by a wakeup is taken for one that slept until then, by its run time for one that waits.
 //!
-//! Departs: a wait during which events were lost is counted apart. Events of one task that go back in time start and end no wait and are counted as unordered; perf, which
+//! Departs: a wait across a hole is counted apart, and a task that left its CPU in a hole is asleep when it is woken. Events of one task that go back in time start and end no wait and are counted as unordered; perf, which
 //! reads ordered records only, drops some of them and makes long waits of others.
 
 use fairlab_event::{Comm, Ns, Pid, TaskState};
@@ -29,9 +29,9 @@ pub(super) struct Task {
     state: State,
     /// When it last left a CPU, or was first heard of.
     left_at: Ns,
-    /// When its wait began, while it waits, and how often events had been lost until then.
+    /// When its wait began, while it waits, and how many holes it had crossed until then.
     ready_at: Ns,
-    losses: u32,
+    holes: u32,
     /// When it was last switched in or out.
     switched_at: Ns,
     pub(super) waits: Waits,
@@ -54,7 +54,7 @@ pub(super) struct Waits {
     pub(super) max: Ns,
     pub(super) max_start: Ns,
     pub(super) max_end: Ns,
-    /// Waits during which events were lost: they are in none of the other sums.
+    /// Waits across holes: they are in none of the other sums.
     pub(super) crossed: u64,
 }
 
@@ -70,31 +70,27 @@ pub(super) struct Tasks {
     pub(super) wakeups: u64,
     /// Events that go back in time.
     pub(super) unordered: u64,
-    /// At how many places events were lost.
-    losses: u32,
 }
 
 impl Tasks {
     /// A task leaves its CPU.
     #[inline]
-    pub(super) fn switch_out(&mut self, pid: Pid, comm: Comm, state: TaskState, now: Ns) {
-        let losses = self.losses;
+    pub(super) fn switch_out(&mut self, pid: Pid, comm: Comm, state: TaskState, now: Ns, holes: u32) {
         let task = self.find(pid, comm);
         if task.heard_of && now < task.switched_at {
             self.count_unordered();
             return;
         }
-        task.leave(state.is_runnable(), now, losses);
+        task.leave(state.is_runnable(), now, holes);
         task.switched_at = now;
     }
 
     /// A task starts on a CPU.
     #[inline]
-    pub(super) fn switch_in(&mut self, pid: Pid, comm: Comm, now: Ns) {
-        let losses = self.losses;
+    pub(super) fn switch_in(&mut self, pid: Pid, comm: Comm, now: Ns, holes: u32) {
         let task = self.find(pid, comm);
         if !task.heard_of {
-            task.leave(true, now, losses);
+            task.leave(true, now, holes);
         }
         if now < task.switched_at || task.state == State::Waiting && now < task.ready_at {
             self.count_unordered();
@@ -102,7 +98,7 @@ impl Tasks {
         }
         task.switched_at = now;
         if task.state == State::Waiting {
-            match task.losses == losses {
+            match task.holes == holes {
                 true => task.waits.add(task.ready_at, now),
                 false => task.waits.crossed += 1,
             }
@@ -112,11 +108,10 @@ impl Tasks {
 
     /// A task is woken.
     #[inline]
-    pub(super) fn wake(&mut self, pid: Pid, comm: Comm, now: Ns) {
-        let losses = self.losses;
+    pub(super) fn wake(&mut self, pid: Pid, comm: Comm, now: Ns, holes: u32) {
         let task = self.find(pid, comm);
         if !task.heard_of {
-            task.leave(false, now, losses);
+            task.leave(false, now, holes);
         }
         if task.state != State::Sleeping {
             return;
@@ -124,7 +119,7 @@ impl Tasks {
         let in_order = now >= task.left_at;
         if in_order {
             task.state = State::Waiting;
-            (task.ready_at, task.losses) = (now, losses);
+            (task.ready_at, task.holes) = (now, holes);
         }
         self.wakeups += 1;
         self.unordered += u64::from(!in_order);
@@ -132,18 +127,31 @@ impl Tasks {
 
     /// CPU time is accounted to a task.
     #[inline]
-    pub(super) fn account(&mut self, pid: Pid, comm: Comm, runtime: Ns, now: Ns) {
-        let losses = self.losses;
+    pub(super) fn account(&mut self, pid: Pid, comm: Comm, runtime: Ns, now: Ns, holes: u32) {
         let task = self.find(pid, comm);
         if !task.heard_of {
-            task.leave(true, now, losses);
+            task.leave(true, now, holes);
         }
         task.waits.runtime = Ns(task.waits.runtime.0.saturating_add(runtime.0));
     }
 
-    /// Events are missing here: waits that go on are not measured.
-    pub(super) fn lose(&mut self) {
-        self.losses += 1;
+    /// A task that seemed to run has left its CPU in a hole.
+    pub(super) fn lose_sight(&mut self, pid: Pid, now: Ns, holes: u32) {
+        let index = self.index(pid);
+        let task = &mut self.all[index];
+        if task.state == State::Running {
+            task.leave(false, now.max(task.switched_at), holes);
+        }
+    }
+
+    /// A task that seemed to wait has run in a hole.
+    pub(super) fn lose_wait(&mut self, pid: Pid) {
+        let index = self.index(pid);
+        let task = &mut self.all[index];
+        if task.state == State::Waiting {
+            task.waits.crossed += 1;
+            task.state = State::Sleeping;
+        }
     }
 
     /// The trace knows a task's name.
@@ -215,7 +223,7 @@ impl Task {
             state: State::Sleeping,
             left_at: Ns::ZERO,
             ready_at: Ns::ZERO,
-            losses: 0,
+            holes: 0,
             switched_at: Ns::ZERO,
             waits: Waits::default(),
         }
@@ -223,11 +231,11 @@ impl Task {
 
     /// It leaves its CPU, or is taken to have done so when it is first heard of.
     #[inline]
-    fn leave(&mut self, runnable: bool, now: Ns, losses: u32) {
+    fn leave(&mut self, runnable: bool, now: Ns, holes: u32) {
         self.heard_of = true;
         self.state = if runnable { State::Waiting } else { State::Sleeping };
         self.left_at = now;
-        (self.ready_at, self.losses) = (now, losses);
+        (self.ready_at, self.holes) = (now, holes);
     }
 }
 

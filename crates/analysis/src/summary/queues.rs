@@ -2,7 +2,8 @@
 //! idle CPU might run.
 //!
 //! A runqueue's depth counts the task that runs and those that wait. A CPU's time counts from its first event on: what
-//! it did before is unknown, and so is what it does behind a place where events were lost, up to its next event.
+//! it did before is unknown, and so is what it does from the last switch before a hole up to its next event. A CPU of the
+//! machine without any event has idled, if tasks that run are accounted in the trace at each tick; otherwise it is unknown.
 //!
 //! Must not know: tasks.
 
@@ -12,6 +13,9 @@ use crate::tracker::CpuState;
 
 /// Deeper runqueues are counted under this depth.
 const DEPTHS_MAX: usize = 256;
+
+/// Of so many pieces of a stay those that are alike are put together.
+const PIECES_MAX: usize = 1024;
 
 /// A set of CPUs that share something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +76,7 @@ pub(super) struct Queues {
     scopes: Vec<ScopeTime>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Queue {
     since: Ns,
     known: bool,
@@ -85,6 +89,13 @@ struct Queue {
     depth_time: u128,
     depth_max: u32,
     switches: u64,
+    /// The present stay: at which depths, and for how long, and whether idle. It counts when it is over, and not before a
+    /// hole.
+    stay: Vec<(u32, bool, u64)>,
+    stays: u32,
+    broken_stays: u32,
+    /// An event was about it, whoever reported that.
+    heard_of: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -96,6 +107,8 @@ struct ScopeTime {
     surplus: u32,
     time: u64,
     cpu_time: u64,
+    /// Time during which a task waited behind others and none of the CPUs that were heard of was free.
+    crowded: u64,
 }
 
 impl Queue {
@@ -104,21 +117,40 @@ impl Queue {
         self.known && self.idle && self.depth == 0
     }
 
-    fn pass_time(&mut self, now: Ns, depths: &mut Vec<u64>) {
+    fn pass_time(&mut self, now: Ns) {
         let passed = now.since(self.since).0;
         self.since = now.max(self.since);
         if !self.known || passed == 0 {
             return;
         }
-        self.observed += passed;
-        self.idle_time += if self.idle { passed } else { 0 };
-        self.depth_time += u128::from(passed) * u128::from(self.depth);
-        self.depth_max = self.depth_max.max(self.depth);
-        let place = (self.depth as usize).min(DEPTHS_MAX);
-        if depths.len() <= place {
-            depths.resize(place + 1, 0);
+        match self.stay.last_mut() {
+            Some((depth, idle, time)) if (*depth, *idle) == (self.depth, self.idle) => *time += passed,
+            _ => self.stay.push((self.depth, self.idle, passed)),
         }
-        depths[place] = depths[place].saturating_add(passed);
+        if self.stay.len() > PIECES_MAX {
+            // Depths of one stay need no order.
+            self.stay.sort_unstable();
+            self.stay.dedup_by(|later, first| {
+                let alike = (later.0, later.1) == (first.0, first.1);
+                first.2 += if alike { later.2 } else { 0 };
+                alike
+            });
+        }
+    }
+
+    /// The present stay is what it seemed to be.
+    fn count_stay(&mut self, depths: &mut Vec<u64>) {
+        for (depth, idle, passed) in self.stay.drain(..) {
+            self.observed += passed;
+            self.idle_time += if idle { passed } else { 0 };
+            self.depth_time += u128::from(passed) * u128::from(depth);
+            self.depth_max = self.depth_max.max(depth);
+            let place = (depth as usize).min(DEPTHS_MAX);
+            if depths.len() <= place {
+                depths.resize(place + 1, 0);
+            }
+            depths[place] = depths[place].saturating_add(passed);
+        }
     }
 }
 
@@ -134,6 +166,8 @@ impl ScopeTime {
             self.time += passed;
             self.cpu_time =
                 self.cpu_time.saturating_add(passed.saturating_mul(self.idle.min(self.surplus).into()));
+        } else if self.surplus > 0 {
+            self.crowded += passed;
         }
     }
 }
@@ -146,7 +180,16 @@ impl Queues {
             for cpu in &scope.cpus {
                 members[cpu.index()] = true;
             }
-            ScopeTime { scope, members, since: Ns::ZERO, idle: 0, surplus: 0, time: 0, cpu_time: 0 }
+            ScopeTime {
+                scope,
+                members,
+                since: Ns::ZERO,
+                idle: 0,
+                surplus: 0,
+                time: 0,
+                cpu_time: 0,
+                crowded: 0,
+            }
         };
         Queues { cpus: Vec::new(), depths: Vec::new(), scopes: scopes.into_iter().map(scope_time).collect() }
     }
@@ -157,18 +200,27 @@ impl Queues {
             self.cpus.resize(cpu.index() + 1, Queue::default());
         }
         let queue = &mut self.cpus[cpu.index()];
-        queue.pass_time(now, &mut self.depths);
-        let before = *queue;
+        queue.heard_of = true;
+        queue.pass_time(now);
+        if queue.broken_stays != state.broken_stays {
+            queue.stay.clear();
+        } else if queue.stays != state.stays {
+            queue.count_stay(&mut self.depths);
+        }
+        (queue.stays, queue.broken_stays) = (state.stays, state.broken_stays);
+        let before = (queue.is_free(), queue.surplus);
         (queue.known, queue.idle, queue.depth) = (state.known, state.is_idle(), state.depth());
-        queue.surplus = if state.known { state.movable.min(state.depth().saturating_sub(1)) } else { 0 };
-        let after = *queue;
-        if (before.is_free(), before.surplus) == (after.is_free(), after.surplus) {
+        // A CPU that idles with a task queued is about to run it, or does not show that its group is throttled.
+        let is_behind = state.known && !state.is_idle();
+        queue.surplus = if is_behind { state.movable.min(state.depth().saturating_sub(1)) } else { 0 };
+        let after = (queue.is_free(), queue.surplus);
+        if before == after {
             return;
         }
         for scope in self.scopes.iter_mut().filter(|scope| scope.has(cpu)) {
             scope.pass_time(now);
-            scope.idle = scope.idle + u32::from(after.is_free()) - u32::from(before.is_free());
-            scope.surplus = scope.surplus + after.surplus - before.surplus;
+            scope.idle = scope.idle + u32::from(after.0) - u32::from(before.0);
+            scope.surplus = scope.surplus + after.1 - before.1;
         }
     }
 
@@ -179,13 +231,42 @@ impl Queues {
         }
     }
 
-    /// The sums up to `end`.
-    pub(super) fn finish(mut self, end: Ns) -> (Vec<CpuTime>, Depths, Vec<Unconserved>) {
-        for queue in &mut self.cpus {
-            queue.pass_time(end, &mut self.depths);
+    /// CPUs below `nr_cpus` of which no event is.
+    pub(super) fn silent(&self, nr_cpus: usize) -> Vec<Cpu> {
+        let is_silent = |cpu: &usize| self.cpus.get(*cpu).is_none_or(|queue| !queue.heard_of);
+        (0..nr_cpus).filter(is_silent).map(|cpu| Cpu(cpu as u32)).collect()
+    }
+
+    /// CPUs of which no event is have idled all the time.
+    fn idle_silently(&mut self, silent: &[Cpu], span: Ns) {
+        for cpu in silent {
+            if self.cpus.len() <= cpu.index() {
+                self.cpus.resize(cpu.index() + 1, Queue::default());
+            }
+            self.cpus[cpu.index()].stay.push((0, true, span.0));
         }
         for scope in &mut self.scopes {
+            if silent.iter().any(|cpu| scope.has(*cpu)) {
+                scope.time += scope.crowded;
+                scope.cpu_time = scope.cpu_time.saturating_add(scope.crowded);
+            }
+        }
+    }
+
+    /// The sums up to `end`; `silent` CPUs have idled for `span`.
+    pub(super) fn finish(
+        mut self,
+        end: Ns,
+        silent: &[Cpu],
+        span: Ns,
+    ) -> (Vec<CpuTime>, Depths, Vec<Unconserved>) {
+        for scope in &mut self.scopes {
             scope.pass_time(end);
+        }
+        self.idle_silently(silent, span);
+        for queue in &mut self.cpus {
+            queue.pass_time(end);
+            queue.count_stay(&mut self.depths);
         }
         let observed = self.cpus.iter().fold(0_u64, |sum, queue| sum.saturating_add(queue.observed));
         let depth_time: u128 = self.cpus.iter().map(|queue| queue.depth_time).sum();

@@ -13,7 +13,10 @@ pub struct Waits {
     pub wakeups: Spread,
     /// Preemption waits, nanoseconds.
     pub preemptions: Spread,
-    /// Waits that ended, but during which events were lost: not measured.
+    /// For how long waits were for the quota of the task's group, those that were at all, nanoseconds. The waits themselves
+    /// are among the others.
+    pub throttled: Spread,
+    /// Waits that ended, but across a hole, where events are missing: not measured.
     pub crossed: u64,
 }
 
@@ -21,6 +24,7 @@ impl Waits {
     pub(super) fn merge(&mut self, other: &Waits) {
         self.wakeups.merge(&other.wakeups);
         self.preemptions.merge(&other.preemptions);
+        self.throttled.merge(&other.throttled);
         self.crossed += other.crossed;
     }
 }
@@ -110,8 +114,10 @@ pub struct TaskWaits {
     pub tasks: u64,
     /// How long it waited.
     pub waits: Waits,
-    /// How long it ran, by switches, as far as both ends are in the trace.
+    /// How long it ran, as far as events show it.
     pub run: Ns,
+    /// Of that, in stays on a CPU of which the beginning or the end is not in the trace: it ran longer.
+    pub run_cut: Ns,
     /// How it left its CPU.
     pub switches: Switches,
     /// `sched_migrate_task` events.
@@ -123,14 +129,16 @@ impl TaskWaits {
         self.tasks += other.tasks;
         self.waits.merge(&other.waits);
         self.run = self.run.saturating_add(other.run);
+        self.run_cut = self.run_cut.saturating_add(other.run_cut);
         self.switches.merge(&other.switches);
         self.migrations += other.migrations;
     }
 
     /// Whether there is anything to tell of it.
     pub(super) fn is_known(&self) -> bool {
-        let Waits { wakeups, preemptions, crossed } = &self.waits;
+        let Waits { wakeups, preemptions, crossed, .. } = &self.waits;
         wakeups.total() + preemptions.total() + crossed + self.switches.total() + self.migrations > 0
+            || self.run > Ns::ZERO
     }
 }
 
@@ -169,6 +177,15 @@ impl SwitchPair {
     pub const KEPT: usize = 100;
 }
 
+/// How groups were throttled that had used up their quota, each on each CPU by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThrottlingSums {
+    /// How often.
+    pub count: u64,
+    /// For how long in all.
+    pub time: Ns,
+}
+
 /// All sums of a trace.
 ///
 /// Printed (`{}`) it is for people; overall percentiles stand in schbench's layout.
@@ -194,6 +211,8 @@ pub struct SummaryReport {
     pub migrations: Migrations,
     /// Every CPU up to the highest that was heard of.
     pub cpus: Vec<CpuTime>,
+    /// How many CPUs the machine has, as far as is known.
+    pub nr_cpus: usize,
     /// Runqueue depths of all CPUs.
     pub depths: Depths,
     /// Work left undone, the machine first.
@@ -204,6 +223,8 @@ pub struct SummaryReport {
     pub pairs_floor: u64,
     /// Waits that go on when the trace ends, the longest first.
     pub censored: Vec<Censored>,
+    /// How groups were throttled; none: the trace does not show it.
+    pub throttling: Option<ThrottlingSums>,
     /// At how many places events were lost.
     pub losses: u32,
     /// Events earlier than one before them.
@@ -218,6 +239,14 @@ impl SummaryReport {
     /// From the first event to the latest.
     pub fn span(&self) -> Ns {
         self.end.since(self.start)
+    }
+
+    /// The least and the greatest share of all CPUs' time that can have been idle: in unknown time none was, or all.
+    pub fn idle_bounds(&self) -> Option<(f64, f64)> {
+        let all = self.span().0 as f64 * self.nr_cpus as f64;
+        let sum = |time: fn(&CpuTime) -> Ns| self.cpus.iter().map(|cpu| time(cpu).0 as f64).sum::<f64>();
+        let (observed, idle) = (sum(|cpu| cpu.observed), sum(|cpu| cpu.idle));
+        (all > 0.0).then(|| (idle / all, (idle + (all - observed).max(0.0)) / all))
     }
 
     /// The share of the CPUs' known time that they idled; none when nothing is known.

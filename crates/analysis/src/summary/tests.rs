@@ -37,7 +37,7 @@ const STACKED: &str = "<idle>-0 1 d..2. 0 switch c:67 S ==> swapper/1:0
 #[test]
 fn waits_are_told_apart_by_how_they_began() {
     let report = summarize(SummaryOptions::default(), STACKED);
-    let Waits { wakeups, preemptions, crossed } = &report.all;
+    let Waits { wakeups, preemptions, crossed, .. } = &report.all;
     assert_eq!((wakeups.total(), wakeups.max(), crossed), (1, Some(200_000), &0));
     assert_eq!((preemptions.total(), preemptions.max()), (1, Some(200_000)));
     let row = |name: &str| report.tasks.iter().find(|task| task.comm == Comm::from(name)).expect(name);
@@ -128,7 +128,7 @@ fn what_is_not_over_or_was_interrupted_by_a_loss_is_not_measured() {
         .map(|wait| (wait.comm.to_str().into_owned(), us(wait.so_far), wait.cpu, wait.crossed_loss))
         .collect();
     let at = |name: &str, so_far, cpu: Option<u32>| (name.to_string(), so_far, cpu.map(Cpu), false);
-    assert_eq!(waiting, [at("a", 70, Some(0)), at("c", 60, None), at("d", 0, Some(1))]);
+    assert_eq!(waiting, [at("a", 70, Some(0)), at("c", 60, None), ("d".to_string(), 0, Some(Cpu(1)), true)]);
 }
 
 #[test]

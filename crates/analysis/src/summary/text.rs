@@ -39,6 +39,7 @@ impl fmt::Display for Text<'_> {
         self.cpus(f)?;
         self.depths(f)?;
         self.unconserved(f)?;
+        self.throttling(f)?;
         self.pairs(f)?;
         self.not_measured(f)
     }
@@ -57,6 +58,9 @@ fn percentiles(f: &mut fmt::Formatter<'_>, title: &str, spread: &Spread, span: N
     let (least, greatest) = (spread.min().unwrap_or(0) / 1_000, spread.max().unwrap_or(0) / 1_000);
     writeln!(f, "\t min={least}, max={greatest}\n")
 }
+
+/// So large a part of the CPUs' time is told to be unknown.
+const UNKNOWN_SAID: f64 = 0.001;
 
 fn share(part: f64) -> String {
     format!("{:.2} %", 100.0 * part)
@@ -159,7 +163,13 @@ impl Text<'_> {
 
     fn cpus(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let idle = self.report.idle_share().map_or_else(|| "unknown".to_string(), share);
-        writeln!(f, "Idle share: {idle}")?;
+        write!(f, "Idle share: {idle}")?;
+        match self.report.idle_bounds() {
+            Some((least, most)) if most - least > UNKNOWN_SAID => {
+                writeln!(f, " of what is known; {} to {} of all CPUs' time", share(least), share(most))?;
+            }
+            _ => writeln!(f)?,
+        }
         let cpus = &self.report.cpus;
         let row = |cpu: &super::CpuTime| {
             let observed = cpu.observed.0 as f64;
@@ -207,6 +217,26 @@ impl Text<'_> {
         let rows: Vec<Vec<String>> = self.report.unconserved.iter().map(row).collect();
         columns::print(f, 1, &["within", "msec", "of the time", "CPU time lost (msec)"], &rows)?;
         writeln!(f)
+    }
+
+    fn throttling(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(throttling) = self.report.throttling else { return Ok(()) };
+        let spread = &self.report.all.throttled;
+        let value = |value: Option<u64>| value.map_or_else(|| "-".to_string(), us);
+        writeln!(
+            f,
+            "Throttled: {} times, {} ms in all, counted on each CPU",
+            throttling.count,
+            ms(throttling.time.0)
+        )?;
+        writeln!(
+            f,
+            "  {} waits were for a group's quota, for p50 {} p99 {} max {} usec of them\n",
+            spread.total(),
+            value(spread.percentile(500)),
+            value(spread.percentile(990)),
+            value(spread.max())
+        )
     }
 
     fn pairs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -24,11 +24,11 @@ struct Ready {
     by_wakeup: Option<Moment>,
 }
 
-/// A time, and how often events had been lost until then: between moments that differ in this nothing is measured.
+/// A time, and how many holes the task had crossed until then: between moments that differ in this nothing is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) time: Ns,
-    pub(super) losses: u32,
+    pub(super) holes: u32,
 }
 
 /// Which event begins a task's readiness to run.
@@ -43,13 +43,13 @@ pub(super) enum ReadyBy {
 pub(super) struct Stay {
     pub(super) run: Ns,
     pub(super) off: OffCpu,
-    /// Whether events were lost since it left its CPU, so that `off` is not known.
+    /// Whether events are missing since it left its CPU, so that `off` is not known.
     pub(super) off_crossed: bool,
     delay_by_waking: Delay,
     delay_by_wakeup: Delay,
 }
 
-/// A scheduling delay; not known when events were lost meanwhile.
+/// A scheduling delay; not known when events are missing meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delay {
     pub(super) time: Ns,
@@ -96,14 +96,20 @@ impl History {
         self.ready.by_wakeup.get_or_insert(now);
     }
 
+    /// The same as perf measures it, across holes.
+    pub(super) fn stay_across(&self, start: Option<Moment>, end: Ns) -> Stay {
+        let blind = |moment: Moment| Moment { holes: 0, ..moment };
+        let ready =
+            Ready { by_waking: self.ready.by_waking.map(blind), by_wakeup: self.ready.by_wakeup.map(blind) };
+        History { left_at: self.left_at.map(blind), ready, ..*self }.stay(start.map(blind), end)
+    }
+
     /// The stay that ends at `end`; it began at `start`, unless that is not known.
     pub(super) fn stay(&self, start: Option<Moment>, end: Ns) -> Stay {
-        let Some(Moment { time: start, losses }) = start else { return Stay::default() };
+        let Some(Moment { time: start, holes }) = start else { return Stay::default() };
         let since = |moment: Option<Moment>| match moment {
             None => Delay::default(),
-            Some(moment) if moment.losses == losses => {
-                Delay { time: start.since(moment.time), crossed: false }
-            }
+            Some(moment) if moment.holes == holes => Delay { time: start.since(moment.time), crossed: false },
             Some(_) => Delay { time: Ns::ZERO, crossed: true },
         };
         let off = since(self.left_at);
@@ -138,7 +144,7 @@ mod tests {
     use super::*;
 
     fn at(time: u64) -> Moment {
-        Moment { time: Ns(time), losses: 0 }
+        Moment { time: Ns(time), holes: 0 }
     }
 
     fn known(time: u64) -> Delay {
@@ -182,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_goes_on_while_events_are_lost_is_not_measured() {
-        let lost = |time: u64| Moment { time: Ns(time), losses: 1 };
+        let lost = |time: u64| Moment { time: Ns(time), holes: 1 };
         let mut history = History::default();
         history.leave(TaskState::INTERRUPTIBLE, at(10), Ns(10));
         history.waking(at(20));

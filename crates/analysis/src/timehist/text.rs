@@ -175,7 +175,7 @@ impl Layout {
         if summary.crossed > 0 {
             writeln!(
                 text,
-                "\nEvents were lost during {} stays or the waits before: these are not measured.",
+                "\nEvents are missing during {} stays or the waits before: these are not measured.",
                 summary.crossed
             )?;
         }

@@ -12,26 +12,58 @@ pub(crate) enum Change {
     /// Nothing that is followed here.
     None,
     /// A sleeping task is woken: its wait begins; it is not queued yet. `seemed`: it was taken to have left its CPU
-    /// runnable, in this way, and turns out to have blocked.
-    Woken { task: u32, seemed: Option<Departure> },
+    /// runnable, in this way, and turns out to have blocked. `lost_wait`: it was thought to wait since a wakeup before, so that
+    /// it has run unseen.
+    Woken { task: u32, seemed: Option<Departure>, lost_wait: bool },
     /// A task is queued on a CPU; its wait `begins` here unless it was woken before.
     Queued { task: u32, cpu: Cpu, begins: bool },
     /// A task is moved while it does not run.
     Moved { task: u32, from: Cpu, to: Cpu, cause: MoveCause },
-    /// A CPU changes tasks.
-    Switched { cpu: Cpu, left: Option<Left>, entered: Option<Entered> },
+    /// A CPU changes tasks. `stay`: that of what leaves; `left`: that is a task, and not the idle task.
+    Switched { cpu: Cpu, stay: StayOnCpu, left: Option<Left>, entered: Option<Entered> },
     /// Events are missing.
     Lost,
+}
+
+/// A stay on a CPU that is over. The stays on one CPU follow each other: none begins before the one before has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StayOnCpu {
+    /// When it was switched in; none when that is not in the trace.
+    pub(crate) since: Option<Ns>,
+    /// From when on events show it there; its end where none does.
+    pub(crate) seen_since: Ns,
+    /// When it ended.
+    pub(crate) to: Ns,
+    /// Its beginning is missing since events before it are, in the middle of the trace.
+    pub(crate) after_hole: bool,
+}
+
+impl StayOnCpu {
+    /// How long it was, as far as is known.
+    pub(crate) const fn known(&self) -> Ns {
+        self.to.since(self.seen_since)
+    }
+}
+
+/// A task that turned out to have left its CPU unseen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Vanished {
+    pub(crate) task: u32,
+    pub(crate) cpu: Cpu,
+    /// The number of its stay there.
+    pub(crate) number: u32,
+    /// For how long it was seen there.
+    pub(crate) ran: Ns,
 }
 
 /// A task that leaves its CPU; if it stays runnable a wait begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) task: u32,
-    /// When it was switched in; none when that is not in the trace.
-    pub(crate) ran_since: Option<Ns>,
     pub(crate) how: Departure,
     pub(crate) resched: Option<Resched>,
+    /// It was thought to wait until now: when its wait ended is not in the trace.
+    pub(crate) lost_wait: bool,
 }
 
 /// A task that starts on a CPU.
@@ -46,6 +78,8 @@ pub(crate) struct Entered {
 pub(crate) struct EndedWait {
     pub(crate) wait: Wait,
     pub(crate) length: Ns,
-    /// Events were lost meanwhile: it is no measurement.
+    /// For how long of that the task's group was throttled.
+    pub(crate) throttled: Ns,
+    /// It crossed a hole: it is no measurement.
     pub(crate) crossed_loss: bool,
 }

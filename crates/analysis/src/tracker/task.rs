@@ -56,8 +56,10 @@ impl WaitCause {
 pub(crate) struct Wait {
     pub(crate) start: Ns,
     pub(crate) cause: WaitCause,
-    /// How many losses of events there had been when it began.
-    pub(crate) losses: u32,
+    /// How many holes its task had crossed when it began.
+    pub(crate) holes: u32,
+    /// For how long its task had waited for quotas when it began.
+    pub(super) throttled: Ns,
 }
 
 /// One life of one task.
@@ -76,6 +78,18 @@ pub(crate) struct Task {
     pub(super) waking_while_running: bool,
     /// How it left, when it waits since it left as `R`, without the mark of a preemption.
     pub(super) left_as: Option<Departure>,
+    /// How many holes it has crossed that were no loss of events, those of the queue on which it waits left out.
+    pub(super) holes: u32,
+    /// How many holes that CPU had when it was queued there.
+    pub(super) holes_when_queued: u32,
+    /// The wait that is about to begin has no `sched_waking`, as others in the trace have.
+    pub(super) misses_waking: bool,
+    /// For how long it has waited for its group's quota, the queue on which it waits left out, and how long its groups had
+    /// been throttled on that CPU when it was queued there.
+    pub(super) throttled: Ns,
+    pub(super) throttled_when_queued: Ns,
+    /// Whether the CPU on which it waits counts it among those that wait: its group is not throttled.
+    pub(super) counted_waiting: bool,
     /// Whether the CPU on which it waits counts it among those that might run elsewhere.
     pub(super) counted_movable: bool,
     /// The CPU that its name tells.
@@ -95,10 +109,21 @@ impl Task {
             ran_on: None,
             waking_while_running: false,
             left_as: None,
+            holes: 0,
+            holes_when_queued: 0,
+            misses_waking: false,
+            throttled: Ns::ZERO,
+            throttled_when_queued: Ns::ZERO,
+            counted_waiting: false,
             counted_movable: false,
             named_for: None,
             strayed: false,
         }
+    }
+
+    /// Whether it waits since it was woken or begun, and not since it left a CPU.
+    pub(super) fn was_woken(&self) -> bool {
+        self.wait.is_some_and(|wait| !wait.cause.is_off_cpu_runnable())
     }
 
     /// The CPU on which it is queued, if it is.

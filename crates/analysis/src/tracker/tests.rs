@@ -24,7 +24,7 @@ fn describe(tracker: &Tracker, change: &Change) -> String {
     match change {
         Change::None => String::new(),
         Change::Lost => "lost".to_string(),
-        Change::Woken { task, seemed } => {
+        Change::Woken { task, seemed, .. } => {
             let seemed = seemed.map_or(String::new(), |seemed| format!(", not {seemed:?}"));
             format!("woken {}{seemed}", name(task))
         }
@@ -32,7 +32,7 @@ fn describe(tracker: &Tracker, change: &Change) -> String {
             format!("queued {} on {cpu}{}", name(task), if *begins { " anew" } else { "" })
         }
         Change::Moved { task, from, to, cause } => format!("moved {} {from} => {to} {cause:?}", name(task)),
-        Change::Switched { cpu, left, entered } => {
+        Change::Switched { cpu, left, entered, .. } => {
             let left = left.as_ref().map(|left| {
                 let by = left.resched.map_or(String::new(), |resched| format!(" by {:?}", resched.by));
                 format!(" -{} {:?}{by}", name(&left.task), left.how)
@@ -100,7 +100,7 @@ fn waking_a_task_that_runs_or_waits_begins_nothing() {
 #[test]
 fn a_task_woken_while_it_goes_to_sleep_was_not_preempted() {
     check(
-        "x-7 1 d..2. 5 wakeup y:8 on 1
+        "w-9 1 d..2. 5 wakeup y:8 on 1
          a-65 0 d..2. 10 switch swapper/0:0 R ==> a:65
          w-9 1 d..2. 20 waking a:65 on 0
          a-65 0 d..2. 22 switch a:65 R ==> b:66
@@ -116,7 +116,7 @@ fn a_task_woken_while_it_goes_to_sleep_was_not_preempted() {
     );
     // The same told the other way round: the waking is the task's next event.
     check(
-        "x-7 1 d..2. 5 wakeup y:8 on 1
+        "w-9 1 d..2. 5 wakeup y:8 on 1
          a-65 0 d..2. 10 switch swapper/0:0 R ==> a:65
          a-65 0 d..2. 22 switch a:65 R ==> b:66
          w-9 1 d..2. 24 waking a:65 on 0
@@ -248,7 +248,7 @@ fn what_does_not_fit_is_counted_and_forgotten() {
             "28 switch 1 -w Slept(S) +a",
         ],
     );
-    assert_eq!(tracker.oddities(), Oddities { late_events: 2, switch_gaps: 1 });
+    assert_eq!(tracker.oddities(), Oddities { late_events: 2, switch_gaps: 1, unseen_runs: 0 });
 }
 
 #[test]

@@ -79,6 +79,11 @@ fn story_json(story: &Story) -> Value {
         "runners": story.runners.iter().map(|runner| {
             json!({ "task": who_json(&runner.who), "runs": runner.runs, "ran_ns": runner.time.0 })
         }).collect::<Vec<_>>(),
+        "throttled": story.throttled.iter().map(|span| {
+            json!({ "group": span.group, "cpu": span.cpu.0, "from_ns": span.from.0, "to_ns": span.to.0 })
+        }).collect::<Vec<_>>(),
+        "perhaps_throttled": story.perhaps_throttled,
+        "unknown_ns": story.unknown.0,
         "idle_cpus": story.idle.iter().map(idle_json).collect::<Vec<_>>(),
         "pinned_to_cpu": story.pinned_to.map(|cpu| cpu.0),
         "other_cpus_in_trace": story.other_cpus,
@@ -154,6 +159,7 @@ fn run_json(run: &Run) -> Value {
         "to_ns": run.to.0,
         "ran_ns": run.length().0,
         "began_before": run.began_before,
+        "beginning_unknown": run.beginning_unknown,
         "left": run.left.map(departure_name),
         "state": run.left.and_then(|left| match left {
             Departure::Slept(state) => Some(state.to_string()),

@@ -85,6 +85,8 @@ fn to_json(report: &SummaryReport, stats: &ImportStats) -> Value {
         "system": trace::system_json(&report.system),
         "wakeup_latency": spread_json(&report.all.wakeups),
         "preemption_wait": spread_json(&report.all.preemptions),
+        "throttled_wait": spread_json(&report.all.throttled),
+        "throttling": report.throttling.map(|sums| json!({ "nr_throttled": sums.count, "throttled_ns": sums.time.0 })),
         "waits_across_losses": report.all.crossed,
         "losses": report.losses,
         "comms": rows(&report.comms),
@@ -92,6 +94,7 @@ fn to_json(report: &SummaryReport, stats: &ImportStats) -> Value {
         "switches": switches_json(&report.switches),
         "migrations": migrations_json(&report.migrations),
         "idle_share": report.idle_share(),
+        "idle_share_of_all_cpus": report.idle_bounds().map(|(least, most)| json!({ "least": least, "most": most })),
         "cpus": cpus_json(report),
         "runqueue_depth": {
             "observed_ns": report.depths.observed.0,
@@ -132,8 +135,10 @@ fn row_json(row: &TaskWaits) -> Value {
         "tasks": row.tasks,
         "wakeup_latency": spread_json(&row.waits.wakeups),
         "preemption_wait": spread_json(&row.waits.preemptions),
+        "throttled_wait": spread_json(&row.waits.throttled),
         "waits_across_losses": row.waits.crossed,
         "run_ns": row.run.0,
+        "run_cut_ns": row.run_cut.0,
         "switches": switches_json(&row.switches),
         "migrations": row.migrations,
     })

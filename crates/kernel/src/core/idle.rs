@@ -4,7 +4,6 @@ use fairlab_event::{Cpu, Ns};
 
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
-use crate::probe::Printed;
 
 impl Scheduler {
     /// Whether `cpu` has nothing to do and nothing on the way (`idle_cpu()`).
@@ -37,10 +36,7 @@ impl Scheduler {
     ///
     /// Kernel: `trace_cpu_idle()` in `cpuidle_enter_state()`, drivers/cpuidle/cpuidle.c; out is `PWR_EVENT_EXIT`.
     pub fn report_idle_state(&mut self, cpu: Cpu, state: Option<u32>) {
-        if self.trace.enabled {
-            let text = format!("state={} cpu_id={}", state.unwrap_or(u32::MAX), cpu.0);
-            self.print(Printed { is_probe: false, name: "cpu_idle", text });
-        }
+        self.report_text("cpu_idle", || format!("state={} cpu_id={}", state.unwrap_or(u32::MAX), cpu.0));
     }
 
     /// The idle CPUs as a set, where a search cannot meet anything else that it would take.

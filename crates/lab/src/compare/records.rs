@@ -222,7 +222,7 @@ pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<(Group, Coun
     let start = extent.start.ok_or_else(empty)?;
     let known = extent.system.cpus.map_or(0, |cpus| cpus as usize);
     let cpus = extent.cpus.max(known);
-    let mut metrics = Metrics::new(cpus, start);
+    let mut metrics = Metrics::new(cpus, start).recorded();
     if root.is_some() {
         metrics = metrics.of_tasks(extent.family);
     }

@@ -1,11 +1,12 @@
 //! Workloads' control groups, and the timers of those with a quota.
 
 use fairlab_event::Cpu;
-use fairlab_kernel::GroupId;
+use fairlab_kernel::{GroupId, TaskId};
 
 use super::Engine;
 use super::occurrence::Interrupt;
 use crate::workload::Workload;
+use crate::workload::cgroup::GroupSpec;
 
 impl Engine {
     /// Why `workload` cannot run here, if it cannot, and what to do about it: the machine lacks a CPU that it names, or the
@@ -26,10 +27,17 @@ impl Engine {
         (!self.kernel.knows_idle_groups()).then(|| (problem(), hint))
     }
 
-    /// Makes a workload's groups.
-    pub(super) fn create_groups(&mut self, program: usize, workload: &dyn Workload) -> Vec<GroupId> {
+    /// Makes a workload's groups. Returns them, and their paths if one has a quota.
+    pub(super) fn create_groups(
+        &mut self,
+        program: usize,
+        workload: &dyn Workload,
+    ) -> (Vec<GroupId>, Vec<String>) {
         let mut groups: Vec<GroupId> = Vec::new();
-        for spec in workload.groups() {
+        let specs = workload.groups();
+        let paths =
+            if specs.iter().any(|spec| spec.max.quota().is_some()) { paths(&specs) } else { Vec::new() };
+        for spec in specs {
             let parent = spec.parent.and_then(|parent| groups.get(parent).copied());
             let group = self.kernel.new_group(parent.unwrap_or(GroupId::ROOT), spec.weight);
             self.kernel.set_group_idle(group, spec.idle);
@@ -38,8 +46,26 @@ impl Engine {
             self.kernel.set_group_bandwidth(group, spec.max, offset);
             groups.push(group);
         }
+        for (group, path) in groups.iter().zip(&paths) {
+            let level = path.matches('/').count();
+            let text = || format!("root=0 id={} level={level} path={path}", group.inode());
+            self.kernel.report_text("cgroup_mkdir", text);
+        }
         self.serve_groups();
-        groups
+        (groups, paths)
+    }
+
+    /// Reports in which group a task is, where one of its program has a quota, as the kernel's `cgroup_attach_task` does.
+    pub(super) fn report_group_of(&mut self, program: usize, task: TaskId) {
+        let program = &self.programs[program];
+        let (known, group) = (self.kernel.task(task), self.kernel.task(task).group());
+        let place = program.groups.iter().position(|&one| one == group);
+        let Some(path) = place.and_then(|place| program.paths.get(place)) else { return };
+        let (pid, comm, level) = (known.pid(), known.comm(), path.matches('/').count());
+        let inode = group.inode();
+        let text =
+            format!("dst_root=0 dst_id={inode} dst_level={level} dst_path={path} pid={pid} comm={comm}");
+        self.kernel.report_text("cgroup_attach_task", || text);
     }
 
     /// Arranges what groups' quotas ask for: timers, and interrupts of CPUs that are to unthrottle groups.
@@ -60,4 +86,17 @@ impl Engine {
     pub(super) fn must_leave_user_mode(&self, cpu: Cpu) -> bool {
         self.kernel.need_resched(cpu) || self.kernel.has_throttle_work(cpu)
     }
+}
+
+/// Where groups lie below the root.
+fn paths(specs: &[GroupSpec]) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for spec in specs {
+        let parent = spec.parent.and_then(|parent| paths.get(parent)).map_or("", String::as_str);
+        paths.push(match spec.name.starts_with('/') {
+            true => spec.name.clone(),
+            false => format!("{parent}/{}", spec.name),
+        });
+    }
+    paths
 }

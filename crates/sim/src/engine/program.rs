@@ -143,8 +143,10 @@ impl Engine {
                 self.enter_kernel(cpu, cost, Then::ReturnToUser);
             }
             SystemCall::Clone(spec, id) => {
-                let task = self.create_thread(self.threads[index].program, id, &spec, cpu);
+                let program = self.threads[index].program;
+                let task = self.create_thread(program, id, &spec, cpu);
                 self.kernel.fork(task);
+                self.report_group_of(program, task);
                 self.queue_new_task(task, cpu);
                 self.interrupt_marked(Some(cpu));
                 self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
@@ -163,9 +165,10 @@ impl Engine {
             }
             SystemCall::EnterGroup(group) => {
                 let thread = &self.threads[index];
-                let (task, group) = (thread.task, self.programs[thread.program].groups.get(group).copied());
-                if let Some(group) = group {
+                let (task, program) = (thread.task, thread.program);
+                if let Some(group) = self.programs[program].groups.get(group).copied() {
                     self.kernel.move_task_to_group(task, group);
+                    self.report_group_of(program, task);
                 }
                 self.interrupt_marked(Some(cpu));
                 self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);

@@ -83,6 +83,7 @@ impl Scheduler {
         if asks && self.assign_cfs_rq_runtime(cfs_rq, target) {
             return false;
         }
+        self.report_throttling("throttle_cfs_rq", cfs_rq);
         self.leave_for_want_of_runtime(cfs_rq);
         let waiting = &mut self.pool_mut(group).throttled;
         let first = waiting.is_empty();
@@ -97,6 +98,15 @@ impl Scheduler {
             self.set_throttle_work(self.curr(cpu));
         }
         true
+    }
+
+    /// Reports that a queue is throttled, or let back: on which CPU, whose it is, and how much runtime it has.
+    ///
+    /// The kernel has no tracepoint here: the names are those of its functions, the fields those of our probes.
+    fn report_throttling(&mut self, name: &'static str, cfs_rq: CfsRqId) {
+        let queue = self.cfs(cfs_rq);
+        let (cpu, group, remaining) = (queue.cpu, queue.group, queue.runtime.remaining);
+        self.report_text(name, || format!("cpu={cpu} cg={} rem={remaining}", group.inode()));
     }
 
     /// A queue is throttled; its group's entity leaves, where groups leave as a whole.
@@ -205,6 +215,7 @@ impl Scheduler {
         if !whole && local.enabled && local.remaining <= 0 {
             return;
         }
+        self.report_throttling("unthrottle_cfs_rq", cfs_rq);
         self.cfs_mut(cfs_rq).runtime.throttled = false;
         self.update_rq_clock(cpu);
         self.pool_mut(group).throttled.retain(|&waiting| waiting != cfs_rq);

@@ -1,0 +1,336 @@
+//! Which groups are throttled on which CPU since their quota (`cpu.max`) is used up, and which tasks are theirs.
+//!
+//! Known from `throttle_cfs_rq` and `unthrottle_cfs_rq`, which the model reports and which probes show of a real kernel,
+//! whatever their names; from `cgroup_mkdir`, `cgroup_attach_task` and forks; and from probes of queues, which tell whose
+//! entity is on which.
+//!
+//! Must not know: waits, queues, who runs.
+
+use std::collections::BTreeMap;
+
+use fairlab_event::{Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, System};
+
+use crate::pid_map::PidMap;
+
+/// Follows groups and their throttling.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Throttling {
+    groups: Vec<Group>,
+    by_id: BTreeMap<u64, u32>,
+    /// Whose queue is at an address.
+    by_queue: BTreeMap<u64, u32>,
+    of_task: PidMap<u32>,
+    /// Tasks leave one by one (from v6.18), so that one that gets the CPU says nothing of its group.
+    leaves_by_task: bool,
+    /// How often a group was throttled on a CPU, and for how long in all, as far as that is over.
+    count: u64,
+    time: Ns,
+    is_shown: bool,
+}
+
+/// A group of tasks, as far as the trace tells.
+#[derive(Clone, Debug, Default)]
+struct Group {
+    id: u64,
+    path: Option<String>,
+    parent: Option<u32>,
+    cpus: Vec<OnCpu>,
+}
+
+/// A group on a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct OnCpu {
+    /// Since when the group itself is throttled.
+    since: Option<Ns>,
+    /// Since when it was, had not a task of it got the CPU.
+    doubted: Option<Ns>,
+    /// How many are throttled of it and the groups above it, since when one is, and how long one was before.
+    throttled: u32,
+    any_since: Ns,
+    any_time: Ns,
+}
+
+/// What an event meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Throttled {
+    /// Nothing for who is throttled.
+    #[default]
+    No,
+    /// Groups on this CPU are throttled, or are back: who waits there is to be looked at.
+    Changed(Cpu),
+    /// The same, and this group was throttled there since then.
+    Back { group: u32, cpu: Cpu, since: Ns },
+}
+
+impl Throttling {
+    /// Takes what is known of the kernel.
+    pub(crate) fn system(&mut self, system: &System) {
+        let mut numbers = system.release.split(|char: char| !char.is_ascii_digit()).map(str::parse::<u32>);
+        if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) {
+            self.leaves_by_task = (major, minor) >= (6, 18);
+        }
+    }
+
+    /// Takes an event.
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> Throttled {
+        match event.kind {
+            EventKind::Other { name, fields } => self.text(name, fields, event),
+            EventKind::Kprobe { fields, .. } => {
+                let text = fields.text();
+                let place = text.strip_prefix('(').and_then(|text| text.split(['+', ')']).next());
+                self.text(place.unwrap_or(""), fields, event)
+            }
+            EventKind::SchedProcessFork { pid, child_pid, .. } => {
+                match self.of_task.get(&pid).copied() {
+                    Some(group) => drop(self.of_task.insert(child_pid, group)),
+                    None => drop(self.of_task.remove(&child_pid)),
+                }
+                Throttled::No
+            }
+            EventKind::SchedSwitch(switch) if self.is_shown => {
+                self.runs_after_all(switch.next_pid, event.cpu, event.time)
+            }
+            _ => Throttled::No,
+        }
+    }
+
+    fn text(&mut self, name: &str, fields: Fields<'_>, event: &Event<'_>) -> Throttled {
+        match name {
+            "throttle_cfs_rq" => self.throttle(fields, event),
+            "unthrottle_cfs_rq" => self.unthrottle(fields, event),
+            "cgroup_mkdir" | "cgroup_attach_task" => {
+                self.listed(name, fields);
+                Throttled::No
+            }
+            "enqueue_entity" | "place_entity" | "set_next_entity" => {
+                self.queued(fields);
+                Throttled::No
+            }
+            _ => Throttled::No,
+        }
+    }
+
+    fn group(&mut self, id: u64) -> u32 {
+        let next = self.groups.len() as u32;
+        let index = *self.by_id.entry(id).or_insert(next);
+        if index == next {
+            self.groups.push(Group { id, ..Group::default() });
+        }
+        index
+    }
+
+    fn listed(&mut self, name: &str, fields: Fields<'_>) {
+        let of_task = name == "cgroup_attach_task";
+        let (id, path) = if of_task { ("dst_id", "dst_path") } else { ("id", "path") };
+        let Some(id) = fields.unsigned(id) else { return };
+        let index = self.group(id);
+        if let Some(FieldValue::Text(path)) = fields.get(path) {
+            let above = path.rsplit_once('/').map(|(above, _)| above).filter(|above| !above.is_empty());
+            let parent = above.and_then(|above| {
+                let place = self.groups.iter().position(|group| group.path.as_deref() == Some(above));
+                place.map(|place| place as u32)
+            });
+            self.groups[index as usize].path = Some(path.to_string());
+            self.groups[index as usize].parent = parent;
+        }
+        if let Some(pid) = fields.signed("pid").filter(|_| of_task) {
+            self.of_task.insert(Pid(i32::try_from(pid).unwrap_or(-1)), index);
+        }
+    }
+
+    /// A probe of a queue (`cf`, of group `cg`) and an entity: a task's (`pid`), or that of a group whose queue is `my`.
+    fn queued(&mut self, fields: Fields<'_>) {
+        let (mut queue, mut group, mut pid, mut own) = (None, None, None, None);
+        for (name, value) in fields.iter() {
+            match (name.rsplit(' ').next().unwrap_or(name), value) {
+                ("cf", FieldValue::Unsigned(value)) => queue = Some(value),
+                ("cg", FieldValue::Unsigned(value)) => group = Some(value),
+                ("pid", FieldValue::Unsigned(value)) => pid = Some(value),
+                ("my", FieldValue::Unsigned(value)) => own = Some(value).filter(|&own| own > 0),
+                _ => {}
+            }
+        }
+        let (Some(queue), Some(id)) = (queue, group) else { return };
+        let group = self.group(id);
+        self.by_queue.insert(queue, group);
+        match (own.and_then(|own| self.by_queue.get(&own).copied()), pid) {
+            (Some(child), _) if child != group => self.groups[child as usize].parent = Some(group),
+            (None, Some(pid @ 1..)) if own.is_none() => {
+                self.of_task.insert(Pid(i32::try_from(pid).unwrap_or(-1)), group);
+            }
+            _ => {}
+        }
+    }
+
+    fn of_queue(&mut self, fields: Fields<'_>, event: &Event<'_>) -> Option<(u32, Cpu)> {
+        let named = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
+        let cpu = named.unwrap_or(event.cpu);
+        let known = fields.unsigned("cf").and_then(|queue| self.by_queue.get(&queue).copied());
+        let group = match fields.unsigned("cg") {
+            Some(id) => self.group(id),
+            None => known.or_else(|| self.of_task.get(&event.context.pid).copied())?,
+        };
+        (cpu.index() < crate::tracker::CPUS_MAX).then_some((group, cpu))
+    }
+
+    fn throttle(&mut self, fields: Fields<'_>, event: &Event<'_>) -> Throttled {
+        self.is_shown = true;
+        let Some((group, cpu)) = self.of_queue(fields, event) else { return Throttled::No };
+        if self.on(group, cpu).since.is_some() {
+            // A probe shows tries, too: the one before has come to nothing.
+            self.end(group, cpu, event.time, false);
+        }
+        self.count += 1;
+        let state = self.on_mut(group, cpu);
+        (state.since, state.doubted) = (Some(event.time), None);
+        for below in self.subtree(group) {
+            let state = self.on_mut(below, cpu);
+            state.throttled += 1;
+            if state.throttled == 1 {
+                state.any_since = event.time;
+            }
+        }
+        Throttled::Changed(cpu)
+    }
+
+    fn unthrottle(&mut self, fields: Fields<'_>, event: &Event<'_>) -> Throttled {
+        self.is_shown = true;
+        let Some((group, cpu)) = self.of_queue(fields, event) else { return Throttled::No };
+        let doubted = self.on_mut(group, cpu).doubted.take();
+        match self.end(group, cpu, event.time, true) {
+            Some(since) => Throttled::Back { group, cpu, since },
+            None => match doubted {
+                Some(since) => {
+                    // It was throttled though a task of it ran: in this kernel tasks leave one by one.
+                    self.leaves_by_task = true;
+                    self.count += 1;
+                    self.time = self.time.saturating_add(event.time.since(since));
+                    Throttled::Back { group, cpu, since }
+                }
+                None => Throttled::No,
+            },
+        }
+    }
+
+    /// A group is not throttled any more; `counts`: it was. Returns since when.
+    fn end(&mut self, group: u32, cpu: Cpu, now: Ns, counts: bool) -> Option<Ns> {
+        let since = self.on_mut(group, cpu).since.take()?;
+        match counts {
+            true => self.time = self.time.saturating_add(now.since(since)),
+            false => self.count -= 1,
+        }
+        for below in self.subtree(group) {
+            let state = self.on_mut(below, cpu);
+            state.throttled = state.throttled.saturating_sub(1);
+            if state.throttled == 0 && counts {
+                state.any_time = state.any_time.saturating_add(now.since(state.any_since));
+            }
+        }
+        Some(since)
+    }
+
+    /// A task that gets the CPU is in no throttled group: the pool had runtime after all.
+    fn runs_after_all(&mut self, pid: Pid, cpu: Cpu, now: Ns) -> Throttled {
+        let Some(group) = self.of_task.get(&pid).copied() else { return Throttled::No };
+        if self.on(group, cpu).throttled == 0 {
+            return Throttled::No;
+        }
+        let mut above = Some(group);
+        for _ in 0..self.groups.len() {
+            let Some(group) = above else { break };
+            let since = match self.leaves_by_task {
+                // It may be on its way back to user mode, where it leaves.
+                true => self.on(group, cpu).since,
+                false => self.end(group, cpu, now, false),
+            };
+            self.on_mut(group, cpu).doubted = since;
+            above = self.groups[group as usize].parent;
+        }
+        if self.leaves_by_task { Throttled::No } else { Throttled::Changed(cpu) }
+    }
+
+    /// A group and all below it.
+    fn subtree(&self, top: u32) -> Vec<u32> {
+        (0..self.groups.len() as u32).filter(|&group| self.lies_below(group, top)).collect()
+    }
+
+    fn lies_below(&self, group: u32, top: u32) -> bool {
+        let mut above = Some(group);
+        // A trace may tell of groups that are each other's parents.
+        for _ in 0..self.groups.len() {
+            match above {
+                Some(group) if group == top => return true,
+                Some(group) => above = self.groups[group as usize].parent,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    fn on(&self, group: u32, cpu: Cpu) -> OnCpu {
+        self.groups[group as usize].cpus.get(cpu.index()).copied().unwrap_or_default()
+    }
+
+    fn on_mut(&mut self, group: u32, cpu: Cpu) -> &mut OnCpu {
+        let cpus = &mut self.groups[group as usize].cpus;
+        if cpus.len() <= cpu.index() {
+            cpus.resize(cpu.index() + 1, OnCpu::default());
+        }
+        &mut cpus[cpu.index()]
+    }
+
+    /// Whether the trace tells of groups with quotas.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_shown || self.groups.iter().any(|group| group.path.is_some())
+    }
+
+    /// Whether the trace shows throttling.
+    pub(crate) const fn is_shown(&self) -> bool {
+        self.is_shown
+    }
+
+    /// Whether a task that waits on `cpu` waits for its group's quota.
+    pub(crate) fn holds(&self, pid: Pid, cpu: Cpu) -> bool {
+        self.is_shown && self.of_task.get(&pid).is_some_and(|&group| self.on(group, cpu).throttled > 0)
+    }
+
+    /// For how long a task's groups have been throttled on `cpu` up to now: what this grows by while it waits there, it
+    /// waits for its quota.
+    pub(crate) fn time_of(&self, pid: Pid, cpu: Cpu, now: Ns) -> Ns {
+        let Some(&group) = self.of_task.get(&pid).filter(|_| self.is_shown) else { return Ns::ZERO };
+        let state = self.on(group, cpu);
+        let ongoing = if state.throttled > 0 { now.since(state.any_since) } else { Ns::ZERO };
+        state.any_time.saturating_add(ongoing)
+    }
+
+    /// Whether `group` is a task's, or lies above it.
+    pub(crate) fn is_of(&self, group: u32, pid: Pid) -> bool {
+        self.of_task.get(&pid).is_some_and(|&own| self.lies_below(own, group))
+    }
+
+    /// Groups that are throttled on `cpu` now, each with since when.
+    pub(crate) fn on_cpu(&self, cpu: Cpu) -> impl Iterator<Item = (u32, Ns)> {
+        (0..self.groups.len() as u32).filter_map(move |group| Some((group, self.on(group, cpu).since?)))
+    }
+
+    /// What a group is called: its path, or its number.
+    pub(crate) fn name(&self, group: u32) -> String {
+        let Group { id, path, .. } = &self.groups[group as usize];
+        path.clone().unwrap_or_else(|| format!("cgroup {id}"))
+    }
+
+    /// How often groups were throttled on a CPU, and for how long, up to `end`. What goes on then counts if no task of it has
+    /// run since.
+    pub(crate) fn totals(&self, end: Ns) -> (u64, Ns) {
+        let states = self.groups.iter().flat_map(|group| &group.cpus);
+        let (mut count, mut time) = (self.count, self.time);
+        for OnCpu { since, doubted, .. } in states {
+            match (since, doubted) {
+                (Some(_), Some(_)) => count -= 1,
+                (Some(since), None) => time = time.saturating_add(end.since(*since)),
+                (None, _) => {}
+            }
+        }
+        (count, time)
+    }
+}

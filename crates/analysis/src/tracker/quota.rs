@@ -1,0 +1,30 @@
+//! Tasks that wait for the quota of their group, and not for a CPU.
+//!
+//! Must not know: how groups and their throttling are found out.
+
+use fairlab_event::{Event, Ns};
+
+use super::{Doing, Tracker};
+use crate::throttling::Throttled;
+
+impl Tracker {
+    pub(super) fn follow_throttling(&mut self, event: &Event<'_>) {
+        self.throttled = self.throttling.event(event);
+        let (Throttled::Changed(cpu) | Throttled::Back { cpu, .. }) = self.throttled else { return };
+        for task in 0..self.task_count() {
+            if self.tasks[task as usize].waits_on() == Some(cpu) {
+                // Whether it counts among those that wait for the CPU is another question now.
+                self.becomes(task, Doing::Waiting(cpu));
+            }
+        }
+    }
+
+    /// For how long a wait that goes on has been one for the quota of the task's group.
+    pub(super) fn throttled_so_far(&self, task: u32) -> Ns {
+        let task = &self.tasks[task as usize];
+        let here = task.waits_on().map_or(Ns::ZERO, |cpu| {
+            self.throttling.time_of(task.pid, cpu, self.now).since(task.throttled_when_queued)
+        });
+        task.throttled.saturating_add(here)
+    }
+}

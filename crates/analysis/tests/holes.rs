@@ -1,0 +1,125 @@
+//! Traces with holes, as users have them: what is across a hole is unknown.
+
+use fairlab_analysis::explain::{Explain, ExplainOptions};
+use fairlab_analysis::latency::{Latency, LatencyOptions};
+use fairlab_analysis::summary::{Summary, SummaryOptions, SummaryReport};
+use fairlab_event::{Comm, Ns};
+use fairlab_trace::{ReadOptions, ftrace_text};
+
+fn summarized(text: &str) -> SummaryReport {
+    let mut summary = Summary::new(SummaryOptions::default());
+    ftrace_text::read(text.as_bytes(), &ReadOptions::default(), &mut summary).expect("a trace");
+    summary.finish().expect("switches")
+}
+
+fn ran(report: &SummaryReport, comm: &str) -> u64 {
+    let named = report.comms.iter().find(|row| row.comm == Comm::from(comm));
+    named.map_or(0, |row| row.run.0)
+}
+
+const LATE_BUFFER: &str = "\
+# tracer: nop
+#
+# entries-in-buffer/entries-written: 10/5000   #P:2
+#
+            feed-100     [000] d..2.    50.000100: sched_waking: comm=eater pid=200 prio=120 target_cpu=001
+            feed-100     [000] d..2.    50.000102: sched_wakeup: comm=eater pid=200 prio=120 target_cpu=001
+            feed-100     [000] d..2.    50.000110: sched_switch: prev_comm=feed prev_pid=100 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+##### CPU 1 buffer started ####
+           other-300     [001] d..2.    50.900000: sched_switch: prev_comm=other prev_pid=300 prev_prio=120 prev_state=S ==> next_comm=eater next_pid=200 next_prio=120
+           eater-200     [001] d..2.    50.900500: sched_switch: prev_comm=eater prev_pid=200 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+";
+
+#[test]
+fn before_a_late_buffer_nothing_is_known() {
+    let report = summarized(LATE_BUFFER);
+    assert_eq!((report.all.wakeups.total(), report.all.crossed), (0, 1));
+    assert_eq!((ran(&report, "other"), ran(&report, "eater")), (0, 500_000));
+    let observed: Vec<u64> = report.cpus.iter().map(|cpu| cpu.observed.0 / 1_000).collect();
+    assert_eq!(observed, [900_400, 500]);
+    let mut explain = Explain::new(ExplainOptions::default());
+    ftrace_text::read(LATE_BUFFER.as_bytes(), &ReadOptions::default(), &mut explain).expect("a trace");
+    assert!(explain.finish().expect("switches").stories.is_empty());
+}
+
+const ONE_PROCESS: &str = "\
+          python-500 [000]   900.000000: sched_switch: prev_comm=python prev_pid=500 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+          python-501 [001]   900.000100: sched_waking: comm=python pid=500 prio=120 target_cpu=000
+          python-500 [000]   900.000900: sched_switch: prev_comm=python prev_pid=500 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+          python-501 [001]   900.001000: sched_waking: comm=helperd pid=70 prio=120 target_cpu=000
+          python-500 [000]   900.051000: sched_switch: prev_comm=python prev_pid=500 prev_prio=120 prev_state=S ==> next_comm=helperd next_pid=70 next_prio=120
+          python-501 [001]   900.052000: sched_waking: comm=python pid=500 prio=120 target_cpu=000
+";
+
+#[test]
+fn a_recording_of_one_process_is_named_with_the_option_that_is_missing() {
+    let report = summarized(ONE_PROCESS);
+    let told: Vec<&String> =
+        report.notices.iter().filter(|notice| notice.contains("perf record -a")).collect();
+    assert_eq!(told.len(), 1, "{:?}", report.notices);
+    assert!(told[0].contains("'python'"));
+    // Nothing of what python did on CPU 0 between its switches is known.
+    let task = |pid| report.tasks.iter().find(|task| task.pid == Some(fairlab_event::Pid(pid)));
+    assert_eq!(task(500).expect("python").run, Ns::ZERO);
+    assert_eq!(report.all.wakeups.total(), 0);
+    let mut latency = Latency::new(LatencyOptions::default());
+    ftrace_text::read(ONE_PROCESS.as_bytes(), &ReadOptions::default(), &mut latency).expect("a trace");
+    assert_eq!(latency.finish().expect("switches").rows.iter().map(|row| row.total_delay.0).sum::<u64>(), 0);
+}
+
+#[test]
+fn records_without_a_time_begin_no_trace() {
+    let report = summarized(
+        "            init     0 [000]     0.000000000: PERF_RECORD_MMAP2 7/7: [0x55d000000000(0x1000) @ 0 08:01 12 0]: r-xp /bin/init
+            feed   100 [000]   900.000100000: sched:sched_waking: comm=eater pid=200 prio=120 target_cpu=001
+         swapper     0 [001]   900.000150000: sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=eater next_pid=200 next_prio=120
+           eater   200 [001]   900.010000000: sched:sched_switch: prev_comm=eater prev_pid=200 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+",
+    );
+    assert_eq!((report.span().0, report.all.wakeups.max()), (9_900_000, Some(50_000)));
+}
+
+/// A task that never stops has run: its own events show it from the first on.
+#[test]
+fn a_task_without_a_switch_has_run() {
+    let tick = |us: u64| {
+        format!(
+            "  hog-9 [002] d.h1. 7.{us:06}: sched_stat_runtime: comm=hog pid=9 runtime=4000000 [ns] vruntime=1 [ns]\n"
+        )
+    };
+    let switch = |us: u64| {
+        format!(
+            "  a-5 [000] d..2. 7.{us:06}: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120\n"
+        )
+    };
+    let text = [switch(0), tick(2_000), tick(6_000), tick(10_000), switch(12_000)].concat();
+    let report = summarized(&text.replace("a-5 [000] d..2. 7.012", "a-5 [001] d..2. 7.012"));
+    // The first charge reaches back to before the trace.
+    assert_eq!(ran(&report, "hog"), 12_000_000);
+    assert!(report.cpus[2].observed > Ns::ZERO && report.cpus[2].idle == Ns::ZERO);
+}
+
+/// A CPU of the machine that says nothing has idled, where ticks would have told; otherwise it may have.
+#[test]
+fn all_cpus_count_as_idle_or_unknown() {
+    let text = |ticks: bool| {
+        let mut text = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 9/9   #P:4\n#\n".to_string();
+        for ms in 0..50 {
+            if ticks {
+                text.push_str(&format!(
+                    "  hog-9 [000] d.h1. 7.{:06}: sched_stat_runtime: comm=hog pid=9 runtime=1000000 [ns] vruntime=1 [ns]\n",
+                    ms * 1_000
+                ));
+            }
+        }
+        text + "  hog-9 [000] d..2. 7.050000: sched_switch: prev_comm=hog prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120\n  <idle>-0 [000] d..2. 7.050001: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=hog next_pid=9 next_prio=120\n"
+    };
+    let ticking = summarized(&text(true));
+    let share = ticking.idle_share().expect("known");
+    assert!((0.74..=0.76).contains(&share), "{share}");
+    assert!(ticking.notices.iter().any(|notice| notice.contains("taken as idle")), "{:?}", ticking.notices);
+    let silent = summarized(&text(false));
+    let (least, most) = silent.idle_bounds().expect("known");
+    assert!(least <= 0.25 && most >= 0.99, "{least} {most}");
+    assert!(silent.notices.iter().any(|notice| notice.contains("idle or busy is unknown")));
+}
