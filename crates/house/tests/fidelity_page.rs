@@ -135,9 +135,10 @@ fn page(written: &str) -> String {
     let mut page = String::from(
         "# Fidelity: how far the model agrees with real kernels, and where it departs from them\n\n\
          A recording is walked decision by decision: the model is asked in the kernel's state, its answer compared, and then \
-         what the kernel did is applied (`fairlab verify`). *admissible*: the kernel could come to one of several values, \
-         depending on what no trace shows, and came to one of them. *not judged*: the trace does not show what the decision \
-         rests on. In the tables of recordings 12 means that all twelve agree, 11/12 that one does not, 11+1/12 that this one \
+         what the kernel did is applied (`fairlab verify`). *agree*: every state that the unknowns allow gives the kernel's \
+         answer. *admissible*: only some of these states do, however likely they are; the model does not know the answer, and \
+         the kernel did nothing against its rules. *missed*: none of them does. *not judged*: the trace does not show what the \
+         decision rests on. In the tables of recordings 12 means that all twelve agree, 11/12 that one does not, 11+1/12 that this one \
          is admissible.\n\n",
     );
     for (part, heading, about) in KEPT {
