@@ -37,6 +37,19 @@ struct Bench {
     received: AtomicU64,
 }
 
+/// A sender or a receiver. A process of it keeps the memory until it ends by itself, so nothing is freed in it.
+pub(crate) struct Member {
+    bench: Arc<Bench>,
+    index: u32,
+}
+
+impl Member {
+    /// Sends or receives all that it has to, and gives the exit status. Keeps to the rule of forked processes.
+    pub(crate) fn work(self) -> i32 {
+        i32::from(task(&self.bench, self.index).is_err())
+    }
+}
+
 /// Runs hackbench with these arguments (without the program's name).
 ///
 /// # Errors
@@ -61,10 +74,8 @@ pub(crate) fn run(
     let bench = Arc::new(Bench { options, channels, ready, go, received: AtomicU64::new(0) });
     let mut tasks = Tasks::new()?;
     for index in 0..count {
-        let shared = Arc::clone(&bench);
-        // A process keeps the memory until it ends by itself, so nothing is freed in it.
-        let task = move || i32::from(task(&shared, index).is_err());
-        tasks.start("hackbench", options.threads, task)?;
+        let member = Member { bench: Arc::clone(&bench), index };
+        tasks.start("hackbench", options.threads, member)?;
     }
     await_ready(&ready_from, count).map_err(|error| format!("a task did not get ready: {error}"))?;
     let begin = clock.now();

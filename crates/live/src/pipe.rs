@@ -23,6 +23,20 @@ struct Bench {
     done: AtomicU32,
 }
 
+/// One of the two tasks.
+pub(crate) struct End {
+    bench: Arc<Bench>,
+    me: usize,
+    counts: bool,
+}
+
+impl End {
+    /// Makes all round trips, and gives the exit status. Keeps to the rule of forked processes.
+    pub(crate) fn work(self) -> i32 {
+        i32::from(task(&self.bench, self.me, self.counts).is_err())
+    }
+}
+
 /// Runs the benchmark with these arguments.
 ///
 /// # Errors
@@ -40,9 +54,8 @@ pub(crate) fn run(
     let clock = Clock::start();
     let mut tasks = Tasks::new()?;
     for me in 0..2 {
-        let shared = Arc::clone(&bench);
-        let task = move || i32::from(task(&shared, me, options.threaded).is_err());
-        tasks.start("sched-pipe", options.threaded, task)?;
+        let end = End { bench: Arc::clone(&bench), me, counts: options.threaded };
+        tasks.start("sched-pipe", options.threaded, end)?;
     }
     let ended = tasks.wait(&clock, conditions.duration, conditions.stop);
     let elapsed = clock.now();

@@ -17,7 +17,7 @@ use rustix::process::{
 use rustix::time::Timespec;
 
 use crate::clock::Clock;
-use crate::system::fork;
+use crate::forked::{self, ForkedTask};
 
 /// Between two looks at whether to stop, s: a signal to the calling thread comes through at once, one to another does not.
 const LOOK_S: i64 = 1;
@@ -47,26 +47,28 @@ impl Tasks {
         Ok(Tasks { processes: Vec::new(), all_ended, held: Some(Arc::new(held)) })
     }
 
-    /// Starts a task. As a process it must keep to the rule of [`fork`]: it does not allocate, lock or print.
-    pub fn start(
+    /// Starts a task, as a thread or as a process.
+    pub fn start(&mut self, comm: &str, as_thread: bool, task: impl ForkedTask) -> Result<(), String> {
+        if as_thread {
+            return self.start_thread(comm, move || task.run());
+        }
+        self.processes.push(forked::start(task).map_err(|error| failed(&error))?);
+        Ok(())
+    }
+
+    /// Starts a thread.
+    pub fn start_thread(
         &mut self,
         comm: &str,
-        as_thread: bool,
         task: impl FnOnce() -> i32 + Send + 'static,
     ) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("cannot create another task: {error}");
-        if as_thread {
-            let held = self.held.clone();
-            let thread = thread::Builder::new().name(comm.to_string()).stack_size(128 << 10);
-            let body = move || {
-                task();
-                drop(held);
-            };
-            thread.spawn(body).map(drop).map_err(failed)
-        } else {
-            self.processes.push(fork(task).map_err(failed)?);
-            Ok(())
-        }
+        let held = self.held.clone();
+        let thread = thread::Builder::new().name(comm.to_string()).stack_size(128 << 10);
+        let body = move || {
+            task();
+            drop(held);
+        };
+        thread.spawn(body).map(drop).map_err(|error| failed(&error))
     }
 
     /// Waits until all have ended, but not beyond `until` on the clock, and not when `stop` is set.
@@ -95,6 +97,10 @@ impl Drop for Tasks {
             let _ = waitpid(Some(process), WaitOptions::empty());
         }
     }
+}
+
+fn failed(error: &std::io::Error) -> String {
+    format!("cannot create another task: {error}")
 }
 
 fn as_timespec(time: Ns) -> Timespec {

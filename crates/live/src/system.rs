@@ -1,4 +1,4 @@
-//! System calls that no safe interface has: scheduling attributes, `fork`, usage. The only unsafe code of this crate.
+//! System calls that no safe interface has: scheduling attributes, usage.
 //!
 //! Must not know: what anybody does with them.
 #![allow(unsafe_code)]
@@ -6,7 +6,6 @@
 use std::io;
 
 use fairlab_kernel::Policy;
-use rustix::process::Pid;
 
 /// `struct sched_attr`, include/uapi/linux/sched/types.h, in its first version (48 bytes), which every kernel takes.
 #[repr(C)]
@@ -74,47 +73,9 @@ pub fn switches_of_children() -> Option<(u64, u64)> {
     Some((u64::try_from(usage.ru_nvcsw).ok()?, u64::try_from(usage.ru_nivcsw).ok()?))
 }
 
-/// Ends the process whichever way its scope is left.
-struct ExitWith(i32);
-
-impl Drop for ExitWith {
-    fn drop(&mut self) {
-        // SAFETY: it does not return, and touches no memory.
-        unsafe { libc::_exit(self.0) }
-    }
-}
-
-/// Creates a process that does `child` and ends with the status that it gives.
-///
-/// `child` must not allocate, lock or print: other threads of this process do not exist in the copy, and what they held
-/// stays held. System calls on memory and files that are there already are all that it may do.
-///
-/// # Errors
-/// There is no room for another process.
-pub(crate) fn fork(child: impl FnOnce() -> i32) -> io::Result<Pid> {
-    // SAFETY: the child runs `child` alone, which keeps to the rule above, and then ends without unwinding into this frame.
-    match unsafe { libc::fork() } {
-        0 => {
-            let mut exit = ExitWith(101);
-            exit.0 = child();
-            drop(exit);
-            unreachable!("the process has ended")
-        }
-        pid => Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::{WaitOptions, waitpid};
-
-    #[test]
-    fn a_forked_child_gives_its_status() {
-        let pid = fork(|| 7).expect("a process");
-        let (_, status) = waitpid(Some(pid), WaitOptions::empty()).expect("its end").expect("it ended");
-        assert_eq!(status.exit_status(), Some(7));
-    }
 
     #[test]
     fn a_thread_gets_the_nice_level_that_it_asks_for() {

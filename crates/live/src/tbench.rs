@@ -87,9 +87,9 @@ fn start_pair(bench: &Arc<Bench>, pair: u32, tasks: &mut Tasks) -> Result<(), St
     let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None)
         .map_err(|error| format!("cannot make another socket: {error}"))?;
     let shared = Arc::clone(bench);
-    tasks.start("tbench_srv", true, move || i32::from(server(&shared, pair, &far).is_err()))?;
+    tasks.start_thread("tbench_srv", move || i32::from(server(&shared, pair, &far).is_err()))?;
     let shared = Arc::clone(bench);
-    tasks.start("tbench", true, move || i32::from(client(&shared, pair, &near).is_err()))
+    tasks.start_thread("tbench", move || i32::from(client(&shared, pair, &near).is_err()))
 }
 
 /// Answers until its client has gone.
