@@ -9,8 +9,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use fairlab_sim::workload::cgroup::GroupSpec;
 
+use crate::owner::{self, Owner};
+
 /// Where control groups are mounted, as a rule.
 const MOUNT: &str = "/sys/fs/cgroup";
+
+/// How the names of our own groups begin, and how those end for which the place passes the controller on.
+const PREFIX: &str = "fairlab-";
+const PASSED_ON: &str = "-passed";
 
 /// Trees that this process has made: each gets a name of its own.
 static CREATED: AtomicU32 = AtomicU32::new(0);
@@ -88,12 +94,15 @@ impl Groups {
         marker: Option<&Path>,
     ) -> Result<Groups, String> {
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        let base = place.join(format!("fairlab-{}-{number}", std::process::id()));
+        remove_left_behind(place);
+        let passed_on =
+            version == Version::Two && place != top && !has_cpu(&place.join("cgroup.subtree_control"));
+        let end = if passed_on { PASSED_ON } else { "" };
+        let base = place.join(format!("{PREFIX}{}-{number}{end}", Owner::this().token()));
         make(&base)?;
         let (top, home, place) = (top.to_path_buf(), home.to_path_buf(), place.to_path_buf());
         let marker = marker.map(Path::to_path_buf);
-        let mut groups =
-            Groups { version, top, home, place, passed_on: false, base, folders: Vec::new(), marker };
+        let groups = Groups { version, top, home, place, passed_on, base, folders: Vec::new(), marker };
         if version == Version::Two {
             groups.pass_on()?;
         }
@@ -107,14 +116,13 @@ impl Groups {
 
     /// Lets the place pass the controller on. At the top it may as it is; elsewhere, beside processes in it, there may be
     /// threaded groups only, and those only where no group beside them holds processes of its own.
-    fn pass_on(&mut self) -> Result<(), String> {
+    fn pass_on(&self) -> Result<(), String> {
         if self.place != self.top {
             let holds_processes =
                 fs::read_to_string(self.place.join("cgroup.procs")).map_or(true, |list| !list.is_empty());
             if holds_processes {
                 write(&self.base.join("cgroup.type"), "threaded")?;
             }
-            self.passed_on = !has_cpu(&self.place.join("cgroup.subtree_control"));
         }
         self.allow_cpu(&self.place)
     }
@@ -191,6 +199,29 @@ impl Drop for Groups {
     }
 }
 
+/// Groups of ours whose process was killed before it could take them down, and what was passed on for them. The kernel keeps those
+/// in which a process is.
+fn remove_left_behind(place: &Path) {
+    let owner_of = |name: &str| Owner::parse(name.strip_prefix(PREFIX)?.split('-').next()?);
+    owner::remove_left_behind(place, owner_of, |folder| {
+        remove_groups(folder);
+        let passed_on = folder.to_str().is_some_and(|name| name.ends_with(PASSED_ON));
+        if passed_on && !folder.exists() {
+            let _ = write(&place.join("cgroup.subtree_control"), "-cpu");
+        }
+    });
+}
+
+/// A group and those below it, the innermost first.
+fn remove_groups(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_groups(&entry.path());
+        }
+    }
+    let _ = fs::remove_dir(folder);
+}
+
 /// The group of the hierarchy at `top` that a process with these memberships (`/proc/self/cgroup`) is in; the top where that
 /// cannot be seen from here.
 fn home(version: Version, top: &Path, memberships: &str) -> PathBuf {
@@ -245,14 +276,10 @@ fn write(path: &Path, value: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
     use std::sync::Mutex;
-    use std::sync::atomic::AtomicBool;
-
-    use fairlab_event::Ns;
 
     use super::*;
-    use crate::clock::{Clock, sleep};
-    use crate::processes::Tasks;
 
     /// Who moves this process is alone.
     static MOVING: Mutex<()> = Mutex::new(());
@@ -260,6 +287,29 @@ mod tests {
     #[test]
     fn weights_are_shares_of_the_first_version() {
         assert_eq!([1, 100, 10_000].map(shares), [10, 1024, 102_400]);
+    }
+
+    #[test]
+    fn groups_of_the_dead_are_taken_down_and_those_of_the_living_kept() {
+        let place = std::env::temp_dir().join(format!("fairlab-groups-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&place);
+        let this = Owner::this().token();
+        let gone = this.replacen(&std::process::id().to_string(), "4294967295", 1);
+        let names = [
+            format!("{PREFIX}{gone}-0"),
+            format!("{PREFIX}{gone}-1{PASSED_ON}"),
+            format!("{PREFIX}{this}-0"),
+        ];
+        for name in &names {
+            fs::create_dir_all(place.join(name).join("inner/most")).expect("a folder");
+        }
+        fs::write(place.join("cgroup.subtree_control"), "cpu").expect("a file");
+        remove_left_behind(&place);
+        let left = names.iter().map(|name| place.join(name).exists()).collect::<Vec<_>>();
+        assert_eq!(left, [false, false, true]);
+        // What was passed on for one of them is not any more.
+        assert_eq!(fs::read_to_string(place.join("cgroup.subtree_control")).expect("a file"), "-cpu");
+        fs::remove_dir_all(place).expect("removed");
     }
 
     #[test]
@@ -384,21 +434,15 @@ mod tests {
         write(&outer.join("cgroup.subtree_control"), "+cpu").expect("it is passed on");
         assert_eq!(made_in(), inner);
         write(&outer.join("cgroup.subtree_control"), "-cpu").expect("not any more");
-        let mut tasks = Tasks::new().expect("room for a process");
-        let moves = inner.join("cgroup.procs");
-        let neighbour = move || {
-            let moved = write(&moves, &std::process::id().to_string());
-            sleep(Ns::from_secs(60));
-            i32::from(moved.is_err())
-        };
-        tasks.start("neighbour", false, neighbour).expect("a process");
+        let mut neighbour = Command::new("sleep").arg("60").spawn().expect("a process");
+        write(&inner.join("cgroup.procs"), &neighbour.id().to_string()).expect("a move");
         while fs::read_to_string(inner.join("cgroup.procs")).expect("a list").lines().count() < 2 {
             std::thread::yield_now();
         }
         enter(&outer);
         assert_eq!(made_in(), top, "threads and processes of two groups cannot lie beside each other");
         enter(&back);
-        tasks.wait(&Clock::start(), None, &AtomicBool::new(true));
+        neighbour.kill().and_then(|()| neighbour.wait()).expect("its end");
         for folder in [&inner, &outer] {
             fs::remove_dir(folder).expect("taken down");
         }

@@ -11,9 +11,11 @@ pub mod calibrate;
 mod cgroup;
 mod clock;
 pub mod executor;
+mod forked;
 mod futex;
 mod hackbench;
 mod messages;
+pub mod owner;
 mod pipe;
 mod processes;
 mod schbench;
@@ -32,6 +34,7 @@ use rustix::thread::CpuSet;
 use serde_json::{Value, json};
 
 pub use clock::{Clock, Pace};
+pub use forked::{Guard, die_with_this_thread};
 pub use system::switches_of_children;
 
 /// The variable in which a recorder names the file that takes remarks ([`Conditions::marker`]) to a command that it records.
