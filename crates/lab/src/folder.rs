@@ -11,8 +11,11 @@ use serde_json::{Value, json};
 
 use crate::merge::{COUNTS_FILE, Group, Merged};
 use crate::scenario::Report;
-use crate::verify;
 use crate::{Experiment, LabError, RunResult};
+use crate::{temporary, verify};
+
+/// The file of a folder that was stopped before its end.
+const PARTIAL_FILE: &str = "partial.json";
 
 /// A folder under construction.
 #[derive(Debug)]
@@ -27,20 +30,20 @@ impl RunFolder {
     /// # Errors
     /// Something is there already, or the place cannot be written to.
     pub fn create(path: &Path) -> Result<RunFolder, LabError> {
-        if path.exists() {
+        // A link that leads nowhere would be replaced, too.
+        if fs::symlink_metadata(path).is_ok() {
             let problem = format!("{} exists already", path.display());
             return Err(LabError::new(problem, "name another folder for --out, or remove it"));
         }
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let Some(name) = name else {
+        if path.file_name().is_none() {
             return Err(LabError::new(
                 format!("{} is no name for a folder", path.display()),
                 "name a new folder for --out",
             ));
-        };
-        let building = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        let folder = RunFolder { wanted: path.to_path_buf(), building };
-        fs::create_dir_all(&folder.building).map_err(|error| folder.failed(&error))?;
+        }
+        let folder = RunFolder { wanted: path.to_path_buf(), building: temporary::beside(path) };
+        let parent = path.parent().map_or(Ok(()), fs::create_dir_all);
+        parent.and_then(|()| fs::create_dir(&folder.building)).map_err(|error| folder.failed(&error))?;
         Ok(folder)
     }
 
@@ -74,6 +77,16 @@ impl RunFolder {
             self.file(&format!("{folder}/schedstat-sis.txt"), &run.schedstat_searches)?;
         }
         Ok(())
+    }
+
+    /// Says in the folder that it was stopped before its end, with so many of the wanted runs, and removes the places of the others.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn mark_partial(&self, done: usize, wanted: usize) -> Result<(), LabError> {
+        remove_empty_folders(&self.building);
+        let partial = json!({ "schema": "fairlab/partial/1", "runs": done, "wanted": wanted });
+        self.file(PARTIAL_FILE, &pretty(&partial))
     }
 
     /// Writes a scenario's report, `answer` being the same for programs, and what each of its runs printed and counted, into a folder of its name.
@@ -144,8 +157,26 @@ impl RunFolder {
 impl Drop for RunFolder {
     fn drop(&mut self) {
         // Nothing to do about a failure here; after finish() there is nothing to remove.
-        let _ = fs::remove_dir_all(&self.building);
+        temporary::remove(&self.building);
     }
+}
+
+/// Removes what runs that were not finished left: folders in folders with nothing in them.
+fn remove_empty_folders(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_empty_folders(&entry.path());
+            // A folder that holds something stays.
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// What a folder says of itself if it was stopped before its end: how many runs it holds of how many; `None` if it is whole.
+pub fn partial_runs(folder: &Path) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(folder.join(PARTIAL_FILE)).ok()?;
+    let partial = serde_json::from_str::<Value>(&text).ok()?;
+    Some((partial["runs"].as_u64()?, partial["wanted"].as_u64()?))
 }
 
 fn counts(run: &RunResult) -> Value {

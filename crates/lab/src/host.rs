@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use fairlab_trace::{Losses, ReadOptions, read_path};
 use crate::beginning::Beginning;
 use crate::compare::count_tasks;
 use crate::record::{self, RecordOptions};
+use crate::temporary::PrivateFolder;
 use crate::{LabError, RunResult, workloads};
 
 /// The name of this kernel, and of this machine.
@@ -30,9 +31,6 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Workloads of the model that no user can start.
 const NOT_LIVE: [&str; 1] = ["uperf"];
-
-/// Folders that this process has made.
-static CREATED: AtomicU32 = AtomicU32::new(0);
 
 /// What to run here.
 #[derive(Clone, Debug)]
@@ -169,7 +167,7 @@ fn recorded(
     folder: &Folder,
     stop: &AtomicBool,
 ) -> Result<Observed, LabError> {
-    let trace = spec.trace.clone().unwrap_or_else(|| folder.0.join("trace.dat"));
+    let trace = spec.trace.clone().unwrap_or_else(|| folder.0.path().join("trace.dat"));
     let options = RecordOptions {
         buffer_kb: BUFFER_KB,
         stdout: Some(folder.stdout()),
@@ -289,29 +287,20 @@ impl Invocation {
 }
 
 /// A folder of our own, gone when this is.
-struct Folder(PathBuf);
+struct Folder(PrivateFolder);
 
 impl Folder {
     fn create() -> Result<Folder, LabError> {
-        let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("fairlab-host-run-{}-{number}", std::process::id()));
-        fs::create_dir(&path).map_err(|error| {
-            LabError::new(format!("cannot make {}: {error}", path.display()), "check the temporary folder")
-        })?;
-        Ok(Folder(path))
+        PrivateFolder::create().map(Folder).map_err(|error| {
+            LabError::new(format!("cannot make a folder for a run: {error}"), "check the temporary folder")
+        })
     }
 
     fn stdout(&self) -> PathBuf {
-        self.0.join("stdout")
+        self.0.path().join("stdout")
     }
 
     fn report(&self) -> PathBuf {
-        self.0.join("report.json")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        self.0.path().join("report.json")
     }
 }

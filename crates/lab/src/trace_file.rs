@@ -1,19 +1,18 @@
-//! A trace as a file: written beside and renamed, so that it is whole or not there.
+//! A trace as a file: whole or not there, unless it goes through a pipe.
 
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use fairlab_event::{Event, Sink, System};
 use fairlab_trace::{COMPRESSED, Losses, OutputFormat, TraceWriter};
 
-use crate::LabError;
 use crate::tracks::Tracks;
+use crate::{LabError, OutputFile};
 
 /// A trace under construction.
 pub struct TraceFile {
     wanted: PathBuf,
-    building: PathBuf,
+    building: Option<PathBuf>,
     format: OutputFormat,
     writer: Option<TraceWriter<Output>>,
     /// What viewers are shown beside the events.
@@ -21,8 +20,8 @@ pub struct TraceFile {
 }
 
 enum Output {
-    Plain(File),
-    Zstd(Box<zstd::Encoder<'static, File>>),
+    Plain(OutputFile),
+    Zstd(Box<zstd::Encoder<'static, OutputFile>>),
 }
 
 /// zstd's fastest level that is not a compromise: a trace shrinks to about a tenth.
@@ -45,11 +44,10 @@ impl TraceFile {
             let problem = format!("{} files are not compressed as a whole", format.name());
             return Err(LabError::new(problem, format!("end the name in {}", format.suffix())));
         }
-        let building = TraceFile::building(path);
-        let file = File::create(&building).map_err(|error| failed(path, &error))?;
+        let file = OutputFile::create(path).map_err(|error| failed(path, &error))?;
         let mut trace = TraceFile {
             wanted: path.to_path_buf(),
-            building,
+            building: file.building().map(Path::to_path_buf),
             format,
             writer: None,
             tracks: Tracks::default(),
@@ -69,10 +67,9 @@ impl TraceFile {
         self.format
     }
 
-    /// What a trace that will be `path` is called until it is whole.
-    pub fn building(path: &Path) -> PathBuf {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+    /// The file that stands for the trace until it is whole; `None` if there is none.
+    pub fn building(&self) -> Option<&Path> {
+        self.building.as_deref()
     }
 
     /// Gives the trace its name, and an account of what it does not carry.
@@ -85,12 +82,10 @@ impl TraceFile {
         }
         let losses = self.writer.as_ref().map(|writer| writer.losses().clone()).unwrap_or_default();
         let written = self.writer.take().map_or(Ok(()), |writer| match writer.finish()? {
-            Output::Plain(_) => Ok(()),
-            Output::Zstd(encoder) => encoder.finish().map(drop),
+            Output::Plain(file) => file.finish(),
+            Output::Zstd(encoder) => encoder.finish()?.finish(),
         });
-        written
-            .and_then(|()| fs::rename(&self.building, &self.wanted))
-            .map_err(|error| failed(&self.wanted, &error))?;
+        written.map_err(|error| failed(&self.wanted, &error))?;
         Ok(losses)
     }
 }
@@ -112,14 +107,6 @@ impl Sink for TraceFile {
 
     fn system(&mut self, system: &System) {
         self.writer.system(system);
-    }
-}
-
-/// A trace that was not finished leaves nothing behind.
-impl Drop for TraceFile {
-    fn drop(&mut self) {
-        // Nothing to do about a failure here; after finish() there is nothing to remove.
-        let _ = fs::remove_file(&self.building);
     }
 }
 

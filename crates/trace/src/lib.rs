@@ -30,4 +30,5 @@ pub use input::{BytesRead, Format, ReadOptions, read, read_path};
 pub use losses::{Loss, Losses};
 pub use output::{COMPRESSED, OutputFormat, TraceWriter};
 pub use stats::{ImportStats, Severity, Trouble, TroubleCount};
+pub use store::place_of_large_files;
 pub use unreadable::Unreadable;

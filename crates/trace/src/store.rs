@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::BytesRead;
@@ -54,7 +54,7 @@ impl Store {
         if (length as u64) < MEMORY_MAX {
             return Ok(Store::Memory(memory));
         }
-        let mut file = unnamed_file(&spool_folder())?;
+        let mut file = unnamed_file(&place_of_large_files())?;
         file.write_all(&memory)?;
         drop(memory);
         io::copy(&mut source, &mut file)?;
@@ -154,7 +154,7 @@ impl Spool {
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<u64> {
         let start = self.length;
         if self.file.is_none() && start + bytes.len() as u64 > MEMORY_MAX {
-            let mut file = unnamed_file(&spool_folder())?;
+            let mut file = unnamed_file(&place_of_large_files())?;
             file.write_all(&std::mem::take(&mut self.memory))?;
             self.file = Some(file);
         }
@@ -197,7 +197,7 @@ impl Spool {
 }
 
 /// Where large temporary files belong: `$TMPDIR`, else `/var/tmp`, which unlike `/tmp` is not kept in memory.
-fn spool_folder() -> PathBuf {
+pub fn place_of_large_files() -> PathBuf {
     match std::env::var_os("TMPDIR") {
         Some(folder) => PathBuf::from(folder),
         None if Path::new("/var/tmp").is_dir() => PathBuf::from("/var/tmp"),
@@ -211,7 +211,7 @@ fn unnamed_file(folder: &Path) -> io::Result<File> {
     let process = std::process::id();
     for attempt in 0..ATTEMPTS {
         let path = folder.join(format!("fairlab-spool-{process}-{attempt}"));
-        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
+        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
             Ok(file) => {
                 std::fs::remove_file(&path)?;
                 return Ok(file);

@@ -2,12 +2,12 @@
 //!
 //! Must not know: how runs are compared.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::records::{Record, Side, read_trace};
 use crate::record::{RecordOptions, record};
+use crate::temporary::PrivateFolder;
 use crate::{LabError, Progress};
 
 /// A buffer of this size a CPU holds a second of a busy one, KiB.
@@ -28,7 +28,13 @@ pub fn live_sides(
     let mut sides =
         commands.iter().map(|name| Side { name: name.clone(), records: Vec::new() }).collect::<Vec<_>>();
     let order = in_turn_and_back(commands.len(), runs);
-    let trace = Trace(std::env::temp_dir().join(format!("fairlab-live-{}.dat", std::process::id())));
+    let folder = PrivateFolder::create().map_err(|error| {
+        LabError::new(
+            format!("cannot make a folder for recordings: {error}"),
+            "check $TMPDIR and its free space",
+        )
+    })?;
+    let trace = folder.path().join("live.dat");
     for (done, &side) in order.iter().enumerate() {
         on_progress(Progress { done, total: order.len() });
         let Some(run) = live_run(&commands[side], &trace, stop)? else { return Ok(None) };
@@ -45,8 +51,8 @@ fn in_turn_and_back(sides: usize, runs: u64) -> Vec<usize> {
     (0..runs).flat_map(round).collect()
 }
 
-fn live_run(command: &str, trace: &Trace, stop: &AtomicBool) -> Result<Option<Record>, LabError> {
-    let options = RecordOptions { buffer_kb: BUFFER_KB, ..RecordOptions::new(&trace.0) };
+fn live_run(command: &str, trace: &Path, stop: &AtomicBool) -> Result<Option<Record>, LabError> {
+    let options = RecordOptions { buffer_kb: BUFFER_KB, ..RecordOptions::new(trace) };
     let recorded = record(&options, &["sh", "-c", command].map(String::from), stop)?;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
@@ -63,16 +69,7 @@ fn live_run(command: &str, trace: &Trace, stop: &AtomicBool) -> Result<Option<Re
             "compare commands that succeed",
         ));
     }
-    read_trace(&trace.0).map(Some)
-}
-
-/// A trace that is there for a moment.
-struct Trace(PathBuf);
-
-impl Drop for Trace {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
+    read_trace(trace).map(Some)
 }
 
 #[cfg(test)]

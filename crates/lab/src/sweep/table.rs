@@ -3,17 +3,16 @@
 //! Cells come in the order of their numbers, however many threads there were. Must not know: who reads the table.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 
 use fairlab_trace::parquet::{Cell, ColumnKind, TableWriter};
 use serde_json::Value;
 
-use super::journal::{self, cannot_write, write_whole};
+use super::journal::{self, cannot_write};
 use super::plan::Plan;
-use crate::LabError;
 use crate::merge::{COUNTS_FILE, Group, Merged, read_counts};
+use crate::{LabError, OutputFile, write_whole};
 
 const TABLE: &str = "cells.parquet";
 
@@ -26,8 +25,7 @@ pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
     let failed = |error: std::io::Error| cannot_write(folder, &error);
     let metrics = metric_names(folder)?;
     let columns = columns(plan, &metrics);
-    let beside = folder.join(format!(".{TABLE}.{}.tmp", std::process::id()));
-    let output = BufWriter::new(File::create(&beside).map_err(failed)?);
+    let output = BufWriter::new(OutputFile::create(&folder.join(TABLE)).map_err(failed)?);
     let mut table = TableWriter::new(output, "cells", &columns);
     let mut merged = Merged::default();
     in_order(folder, &mut |cell| {
@@ -39,9 +37,9 @@ pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
         }
         Ok(())
     })?;
-    table.finish().map_err(failed)?;
-    fs::rename(&beside, folder.join(TABLE)).map_err(failed)?;
-    write_whole(&folder.join(COUNTS_FILE), &format!("{}\n", merged.to_json())).map_err(failed)
+    let output = table.finish().map_err(failed)?;
+    output.into_inner().map_err(|error| failed(error.into_error()))?.finish().map_err(failed)?;
+    write_whole(&folder.join(COUNTS_FILE), format!("{}\n", merged.to_json())).map_err(failed)
 }
 
 fn metric_names(folder: &Path) -> Result<BTreeSet<String>, LabError> {
