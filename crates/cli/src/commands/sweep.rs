@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use fairlab_analysis::statistics::{mean, median, standard_deviation};
 use fairlab_lab::provenance::{Origin, Provenance};
+use fairlab_event::ShownPath;
 use fairlab_lab::sweep::{Answer, Plan, Query, query, sweep};
 
 use crate::args::{Format, QueryArgs, SweepArgs};
 use crate::error::CliError;
 use crate::numbers::metric;
-use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
+use crate::{output, tell};
 
 pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let plan = Plan::read(&args.file)?;
@@ -22,9 +23,12 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let outcome = sweep(&plan, &folder, jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
+    if let Some(note) = &outcome.note {
+        tell!("{note}");
+    }
     if !outcome.is_complete() {
         let (done, cells) = (outcome.done, outcome.cells);
-        eprintln!("fairlab: {done} of {cells} cells are done and kept; the same command goes on");
+        tell!("{done} of {cells} cells are done and kept; the same command goes on");
         return Err(CliError::Interrupted);
     }
     let by = ["kernel", "machine", "workload"].map(String::from).to_vec();
@@ -33,7 +37,7 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     match args.format {
         Format::Json => output::answer_json(&provenance, answer.to_json()),
         Format::Text => {
-            let folder = folder.display();
+            let folder = ShownPath(&folder);
             let head = format!(
                 "{} cells, {} of them done before; {folder}/cells.parquet\n\n",
                 outcome.cells, outcome.before

@@ -2,60 +2,75 @@
 //!
 //! Must not know: what the numbers mean.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
 
+use fairlab_event::ShownPath;
 use serde_json::{Value, json};
 
 use super::plan::{Cell, Plan};
+use crate::journal::{self, Journal};
 use crate::merge::counts_fields;
-use crate::{LabError, RunResult};
+use crate::{LabError, RunResult, temporary, write_whole};
 
 const SPEC: &str = "spec.json";
 const JOURNAL: &str = "cells.jsonl";
 
-/// A journal that is written to.
+/// What the journal's head says it is.
+const SCHEMA: &str = "fairlab/sweep-journal/2";
+
+/// A sweep's journal that is written to.
 #[derive(Debug)]
-pub(super) struct Journal {
-    folder: PathBuf,
-    file: File,
+pub(super) struct SweepJournal {
+    journal: Journal,
+    /// Cells that are done, a bit each.
     done: Vec<u64>,
     count: usize,
 }
 
-/// Cells that are done, a bit each.
-fn is_done(done: &[u64], cell: usize) -> bool {
-    done.get(cell / 64).is_some_and(|bits| bits >> (cell % 64) & 1 == 1)
-}
-
-impl Journal {
-    /// Opens the folder of `plan`'s sweep, or makes it. What an interruption left half-written is cut off.
+impl SweepJournal {
+    /// Opens the folder of `plan`'s sweep, or makes it. What an interruption left half-written is cut off, and told by the second.
     ///
     /// # Errors
-    /// The folder is that of another sweep, or cannot be written to.
-    pub(super) fn open(folder: &Path, plan: &Plan) -> Result<Journal, LabError> {
+    /// The folder is that of another sweep, its journal is damaged or somebody writes to it, or it cannot be written to.
+    pub(super) fn open(folder: &Path, plan: &Plan) -> Result<(SweepJournal, Option<String>), LabError> {
         let failed = |error: io::Error| cannot_write(folder, &error);
         let spec = plan.to_json();
         let spec_path = folder.join(SPEC);
         if spec_path.is_file() {
             let known = fs::read_to_string(&spec_path).map_err(failed)?;
             if serde_json::from_str::<Value>(&known).ok().as_ref() != Some(&spec) {
-                let problem = format!("{} is the folder of another sweep", folder.display());
+                let problem = format!("{} is the folder of another sweep", ShownPath(folder));
                 return Err(LabError::new(problem, "name another one with --out, or remove it"));
             }
-        } else if folder.is_dir() && fs::read_dir(folder).map_err(failed)?.next().is_some() {
-            let problem = format!("{} is there, and is no sweep's folder", folder.display());
+        } else if folder.is_dir() && !holds_nothing(folder).map_err(failed)? {
+            let problem = format!("{} is there, and is no sweep's folder", ShownPath(folder));
             return Err(LabError::new(problem, "name a new one with --out"));
         } else {
             fs::create_dir_all(folder).map_err(failed)?;
-            write_whole(&spec_path, &format!("{spec:#}\n")).map_err(failed)?;
+            write_whole(&spec_path, format!("{spec:#}\n")).map_err(failed)?;
         }
+        let (mut done, mut count) = (vec![0_u64; plan.cells().div_ceil(64)], 0);
         let path = folder.join(JOURNAL);
-        let (done, count, whole) = known_cells(&path, plan).map_err(failed)?;
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
-        file.set_len(whole).map_err(failed)?;
-        Ok(Journal { folder: folder.to_path_buf(), file, done, count })
+        let head = json!({ "schema": SCHEMA, "cells": plan.cells() });
+        let (journal, torn) = Journal::open(&path, &head, &mut |cell| {
+            let number = number_of(&cell).filter(|&number| number < plan.cells());
+            let number = number.filter(|&number| !is_done(&done, number)).ok_or_else(|| {
+                let problem = format!(
+                    "{}: cell {} is not of this sweep, or there twice",
+                    ShownPath(&path),
+                    cell["cell"]
+                );
+                LabError::new(problem, "name another folder with --out")
+            })?;
+            done[number / 64] |= 1 << (number % 64);
+            count += 1;
+            Ok(())
+        })?;
+        let note = torn.map(|torn| format!("{}: {torn}", ShownPath(&path)));
+        Ok((SweepJournal { journal, done, count }, note))
     }
 
     /// How many cells are done.
@@ -73,35 +88,25 @@ impl Journal {
     /// # Errors
     /// The file cannot be written to.
     pub(super) fn add(&mut self, cell: &Cell, names: &[String], run: &RunResult) -> Result<(), LabError> {
-        let line = format!("{}\n", line(cell, names, run));
-        self.file.write_all(line.as_bytes()).map_err(|error| cannot_write(&self.folder, &error))?;
+        self.journal.add(&line(cell, names, run))?;
         self.done[cell.number / 64] |= 1 << (cell.number % 64);
         self.count += 1;
         Ok(())
     }
 }
 
-/// Which cells a journal has, how many, and how many bytes of it are whole lines.
-fn known_cells(path: &Path, plan: &Plan) -> io::Result<(Vec<u64>, usize, u64)> {
-    let mut done = vec![0_u64; plan.cells().div_ceil(64)];
-    let (mut count, mut whole) = (0, 0);
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((done, 0, 0)),
-        file => file?,
-    };
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let length = reader.read_until(b'\n', &mut line)?;
-        let number = serde_json::from_slice::<Value>(&line).ok().filter(|_| line.ends_with(b"\n"));
-        let number = number.and_then(|line| usize::try_from(line["cell"].as_u64()?).ok());
-        let Some(number) = number.filter(|&number| number < plan.cells()) else { break };
-        whole += length as u64;
-        count += usize::from(!is_done(&done, number));
-        done[number / 64] |= 1 << (number % 64);
-    }
-    Ok((done, count, whole))
+fn is_done(done: &[u64], cell: usize) -> bool {
+    done.get(cell / 64).is_some_and(|bits| bits >> (cell % 64) & 1 == 1)
+}
+
+/// Whether there is nothing in a folder but what a killed process left under way.
+fn holds_nothing(folder: &Path) -> io::Result<bool> {
+    temporary::clean_beside(folder);
+    Ok(fs::read_dir(folder)?.next().is_none())
+}
+
+fn number_of(cell: &Value) -> Option<usize> {
+    usize::try_from(cell["cell"].as_u64()?).ok()
 }
 
 fn line(cell: &Cell, names: &[String], run: &RunResult) -> Value {
@@ -123,36 +128,35 @@ fn line(cell: &Cell, names: &[String], run: &RunResult) -> Value {
     })
 }
 
-/// Feeds every cell of a sweep's folder to `each`, in the order in which they were done.
+/// Feeds every cell of a sweep's folder to `each`, in the order in which they were done. The last line of a sweep that is under way
+/// may be half-written: it is left out.
 ///
 /// # Errors
-/// There is no journal there, or a line of it is damaged, or `each` fails.
+/// There is no journal there, a line of it is damaged, a cell is there twice, or `each` fails.
 pub(super) fn read(
     folder: &Path,
     each: &mut dyn FnMut(Value) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let path = folder.join(JOURNAL);
-    let failed = |error: &dyn std::fmt::Display| {
-        LabError::new(format!("{}: {error}", path.display()), "give the folder of a sweep")
-    };
-    let file = File::open(&path).map_err(|error| failed(&error))?;
-    for line in BufReader::new(file).lines() {
-        let line = line.map_err(|error| failed(&error))?;
-        match serde_json::from_str(&line) {
-            Ok(cell) => each(cell)?,
-            // The last line of a sweep that is under way.
-            Err(error) if error.is_eof() => break,
-            Err(error) => return Err(failed(&error)),
-        }
+    if !path.is_file() {
+        let problem = format!("{} holds no journal of a sweep ({JOURNAL})", ShownPath(folder));
+        return Err(LabError::new(problem, "give the folder of a sweep"));
     }
-    Ok(())
-}
-
-/// A file beside, renamed when it is whole.
-pub(super) fn write_whole(path: &Path, content: &str) -> io::Result<()> {
-    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
-    fs::write(&beside, content)?;
-    fs::rename(&beside, path)
+    let broken = |what: &str| LabError::new(format!("{}: {what}", ShownPath(&path)), "run the sweep again");
+    let (mut begun, mut seen) = (false, BTreeSet::new());
+    journal::read(&path, &mut |record| {
+        if !begun {
+            begun = true;
+            let is_ours = record["schema"] == SCHEMA;
+            return if is_ours { Ok(()) } else { Err(broken("this is the journal of no sweep")) };
+        }
+        let number = number_of(&record).ok_or_else(|| broken("a line has no cell's number"))?;
+        if !seen.insert(number) {
+            return Err(broken(&format!("cell {number} is there twice")));
+        }
+        each(record)
+    })
+    .map(drop)
 }
 
 pub(super) fn cannot_write(folder: &Path, error: &io::Error) -> LabError {

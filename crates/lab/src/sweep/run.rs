@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use super::journal::Journal;
+use super::journal::SweepJournal;
 use super::plan::Plan;
 use super::table;
 use crate::{LabError, Progress, run, workers};
 
 /// How far a sweep came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Cells in all.
     pub cells: usize,
@@ -20,6 +20,8 @@ pub struct Outcome {
     pub before: usize,
     /// Cells that are done now.
     pub done: usize,
+    /// What was found wrong with the journal, and mended.
+    pub note: Option<String>,
 }
 
 impl Outcome {
@@ -41,7 +43,7 @@ pub fn sweep(
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<Outcome, LabError> {
-    let journal = Journal::open(folder, plan)?;
+    let (journal, note) = SweepJournal::open(folder, plan)?;
     let before = journal.count();
     let names = plan.option_names().map(String::from).collect::<Vec<_>>();
     let todo = (0..plan.cells()).filter(|&number| !journal.has(number)).collect::<Vec<_>>();
@@ -52,7 +54,7 @@ pub fn sweep(
         let Some(result) = run(&cell.spec, stop)? else { return Ok(None) };
         lock().add(&cell, &names, &result).map(Some)
     })?;
-    let outcome = Outcome { cells: plan.cells(), before, done: lock().count() };
+    let outcome = Outcome { cells: plan.cells(), before, done: lock().count(), note };
     if outcome.is_complete() {
         table::write(plan, folder)?;
     }
