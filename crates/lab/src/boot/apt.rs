@@ -34,11 +34,11 @@ impl Distribution {
         }
     }
 
-    /// Where the archive is if this system's own lists do not say it.
-    const fn address(self) -> &'static str {
+    /// The variable that says where the archive is, for systems whose own lists do not.
+    const fn variable(self) -> &'static str {
         match self {
-            Distribution::Debian => "http://deb.debian.org/debian",
-            Distribution::Ubuntu => "http://archive.ubuntu.com/ubuntu",
+            Distribution::Debian => "FAIRLAB_DEBIAN_ARCHIVE",
+            Distribution::Ubuntu => "FAIRLAB_UBUNTU_ARCHIVE",
         }
     }
 
@@ -51,6 +51,19 @@ impl Distribution {
     }
 }
 
+/// What apt has to check, whatever this system's own configuration says: that stands above a file of ours, and below these.
+const CHECKS: [&str; 9] = [
+    "APT::Get::AllowUnauthenticated=false",
+    "Acquire::AllowInsecureRepositories=false",
+    "Acquire::AllowDowngradeToInsecureRepositories=false",
+    "Acquire::AllowWeakRepositories=false",
+    "Acquire::AllowReleaseInfoChange=false",
+    "Acquire::Check-Valid-Until=true",
+    "Acquire::Check-Date=true",
+    "Acquire::https::Verify-Peer=true",
+    "Acquire::https::Verify-Host=true",
+];
+
 /// Debian's suite and package that have Ubuntu's keys, for systems without them.
 const KEYS_OF_UBUNTU: (&str, &str) = ("trixie", "ubuntu-keyring");
 
@@ -58,9 +71,10 @@ const KEYS_OF_UBUNTU: (&str, &str) = ("trixie", "ubuntu-keyring");
 #[derive(Debug)]
 pub(super) struct Apt<'s> {
     folder: PathBuf,
-    distribution: Distribution,
-    /// The keys that its lists are signed with; none: those that this system trusts.
-    keys: Option<PathBuf>,
+    /// The keys that its lists are signed with.
+    keys: PathBuf,
+    /// Where the archive is.
+    archive: String,
     suite: String,
     architecture: Architecture,
     stop: &'s AtomicBool,
@@ -74,8 +88,11 @@ impl<'s> Apt<'s> {
         cache: &Cache,
         stop: &'s AtomicBool,
     ) -> Result<Apt<'s>, LabError> {
-        let keys = Path::new(Distribution::Debian.keys());
-        let keys = keys.exists().then(|| keys.to_path_buf());
+        let keys = PathBuf::from(Distribution::Debian.keys());
+        if !keys.is_file() {
+            let problem = format!("the keys of Debian's archive are not there: {}", keys.display());
+            return Err(LabError::new(problem, "install the package debian-archive-keyring"));
+        }
         Apt::of_suite(Distribution::Debian, keys, suite, architecture, cache, stop)
     }
 
@@ -83,19 +100,20 @@ impl<'s> Apt<'s> {
     /// Debian's package has them.
     pub fn of_ubuntu(suite: &str, cache: &Cache, stop: &'s AtomicBool) -> Result<Apt<'s>, LabError> {
         let keys = keys_of_ubuntu(cache, stop)?;
-        Apt::of_suite(Distribution::Ubuntu, Some(keys), suite, Architecture::Amd64, cache, stop)
+        Apt::of_suite(Distribution::Ubuntu, keys, suite, Architecture::Amd64, cache, stop)
     }
 
     fn of_suite(
         distribution: Distribution,
-        keys: Option<PathBuf>,
+        keys: PathBuf,
         suite: &str,
         architecture: Architecture,
         cache: &Cache,
         stop: &'s AtomicBool,
     ) -> Result<Apt<'s>, LabError> {
         let folder = cache.path(&format!("apt/{suite}{}", architecture.suffix()));
-        let apt = Apt { folder, distribution, keys, suite: suite.to_string(), architecture, stop };
+        let archive = archive(distribution)?;
+        let apt = Apt { folder, keys, archive, suite: suite.to_string(), architecture, stop };
         cache.has_room()?;
         apt.configure().map_err(|error| failed(&apt.folder, &error))?;
         apt.run(Command::new("apt-get").args(["--quiet", "update"]), "read the archive's lists")?;
@@ -106,11 +124,9 @@ impl<'s> Apt<'s> {
         for folder in ["lists/partial", "archives/partial"] {
             fs::create_dir_all(self.folder.join(folder))?;
         }
-        let signed =
-            self.keys.as_ref().map_or(String::new(), |keys| format!("signed-by={} ", keys.display()));
         let architecture = self.architecture.of_debian();
-        let archive = archive(self.distribution);
-        let source = format!("deb [{signed}arch={architecture}] {archive} {} main\n", self.suite);
+        let (keys, archive) = (self.keys.display(), &self.archive);
+        let source = format!("deb [signed-by={keys} arch={architecture}] {archive} {} main\n", self.suite);
         fs::write(self.folder.join("sources.list"), source)?;
         // As on a machine with nothing installed: all that a package needs is fetched with it.
         fs::write(self.folder.join("status"), "")?;
@@ -188,6 +204,10 @@ impl<'s> Apt<'s> {
 
     fn run(&self, command: &mut Command, what: &str) -> Result<String, LabError> {
         command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C");
+        let list = format!("Dir::Etc::sourcelist={}", self.folder.join("sources.list").display());
+        for setting in CHECKS.into_iter().chain([list.as_str(), "Dir::Etc::sourceparts=-"]) {
+            command.args(["-o", setting]);
+        }
         let (succeeded, output, errors) = output(command, self.stop).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => LabError::new(
                 "this system has no apt, by which packages are fetched",
@@ -213,7 +233,7 @@ impl<'s> Apt<'s> {
             format!(
                 "cannot {what} of {} at {}: {}",
                 self.suite,
-                archive(self.distribution),
+                self.archive,
                 said.trim_start_matches("E: ")
             ),
             "see whether the network is there, or give the path of a kernel image",
@@ -264,13 +284,34 @@ pub(super) fn unpack_all(package: &Path, folder: &Path) -> Result<(), LabError> 
     }
 }
 
-/// The archive that this system installs from.
-fn archive(distribution: Distribution) -> String {
+/// The archive that the user names, or the one that this system installs from.
+fn archive(distribution: Distribution) -> Result<String, LabError> {
+    let (variable, origin) = (distribution.variable(), distribution.origin());
+    if let Some(said) = std::env::var_os(variable) {
+        let said = said.to_string_lossy().trim_end_matches('/').to_string();
+        if is_address(&said) {
+            return Ok(said);
+        }
+        let hint = "give an address as it stands in apt's lists: https://HOST/PATH";
+        return Err(LabError::new(format!("{variable}: '{said}' is no address of an archive"), hint));
+    }
     let mut command = Command::new("apt-get");
     command.args(["indextargets", "--format", "$(ORIGIN) $(CODENAME) $(REPO_URI)"]);
     let listed = command.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let listed = archive_of(distribution.origin(), &listed.unwrap_or_default());
-    listed.unwrap_or_else(|| distribution.address().to_string())
+    archive_of(origin, &listed.unwrap_or_default()).ok_or_else(|| {
+        LabError::new(
+            format!("where {origin}'s archive is this system's apt does not say"),
+            format!("set {variable} to its address, or give the path of a kernel image"),
+        )
+    })
+}
+
+/// Whether this can stand in a line of apt's lists: a scheme that apt checks signatures behind, and nothing that ends the word.
+fn is_address(text: &str) -> bool {
+    let schemes = ["https://", "http://", "file:///", "mirror+https://", "mirror+http://"];
+    let plain = |char: char| char.is_ascii_graphic() && !matches!(char, '[' | ']' | '"' | '#');
+    schemes.iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+        && text.chars().all(plain)
 }
 
 /// The first of a distribution's that holds releases, not what is added to one later.
@@ -320,6 +361,49 @@ mod tests {
         assert_eq!(archive_of("Debian", targets).as_deref(), Some("http://a/debian"));
         assert_eq!(archive_of("Debian", "Ubuntu noble http://b/\n"), None);
         assert_eq!(archive_of("Ubuntu", "Ubuntu noble http://b/\n").as_deref(), Some("http://b"));
+    }
+
+    #[test]
+    fn addresses_are_one_word_of_a_list() {
+        for address in ["https://deb.example/debian", "http://[::1", "file:///srv/debian"] {
+            assert_eq!(is_address(address), !address.contains('['), "{address}");
+        }
+        for other in [
+            "",
+            "https://",
+            "ftp://x/",
+            "https://a b",
+            "https://a\nb",
+            "[trusted=yes] https://a",
+            "/srv/debian",
+        ] {
+            assert!(!is_address(other), "{other}");
+        }
+    }
+
+    /// The system's own configuration may allow what it likes: apt takes the command line's word.
+    #[test]
+    fn checks_hold_whatever_the_system_allows() {
+        let allows = CHECKS.map(|check| {
+            let (name, value) = check.split_once('=').expect("a setting");
+            format!("{name} \"{}\";\n", if value == "true" { "false" } else { "true" })
+        });
+        let folder = crate::temporary::PrivateFolder::create().expect("a folder");
+        let parts = folder.path().join("parts");
+        fs::create_dir(&parts).expect("a folder");
+        fs::write(parts.join("99allow"), allows.concat()).expect("written");
+        let mut command = Command::new("apt-config");
+        fs::write(folder.path().join("apt.conf"), format!("Dir::Etc::Parts \"{}\";\n", parts.display()))
+            .expect("written");
+        command.env("APT_CONFIG", folder.path().join("apt.conf")).arg("dump");
+        command.args(CHECKS.iter().flat_map(|check| ["-o", check]));
+        // Systems without apt fetch nothing by it.
+        let Ok(output) = command.output() else { return };
+        let dump = String::from_utf8_lossy(&output.stdout).into_owned();
+        for check in CHECKS {
+            let (name, value) = check.split_once('=').expect("a setting");
+            assert!(dump.contains(&format!("{name} \"{value}\";")), "{check}: {dump}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ use super::layout::Layout;
 use super::qemu::Qemu;
 use super::{LOCKSTEP, Mode};
 use crate::LabError;
+use crate::temporary::PrivateFolder;
 
 /// Room for the results; memory that nobody writes costs nothing.
 const SHARED_BYTES: u64 = 512 << 20;
@@ -244,17 +245,13 @@ fn tree(machine: &Machine<'_>, board: &Board) -> Result<Vec<u8>, LabError> {
         LabError::new(format!("cannot ask QEMU for a board's tree: {error}"), "see what space is free")
     };
     // QEMU makes another file beside it and renames that, so it needs a folder.
-    static MADE: AtomicU32 = AtomicU32::new(0);
-    let number = MADE.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("fairlab-tree-{}-{number}", std::process::id()));
-    fs::create_dir_all(&folder).map_err(told)?;
-    let file = folder.join("dtb");
+    let folder = PrivateFolder::create().map_err(told)?;
+    let file = folder.path().join("dtb");
     let mut command = machine.qemu.command(None);
     command.arg("-machine").arg(format!("virt,dtb-randomness=off,dumpdtb={}", file.display()));
     command.args(virt(board).split_whitespace()).args(["-display", "none", "-nodefaults"]);
     let output = command.stdin(Stdio::null()).output();
     let blob = fs::read(&file);
-    let _ = fs::remove_dir_all(&folder);
     output.map_err(told)?;
     let mut tree = DeviceTree::read(&blob.map_err(told)?)
         .ok_or_else(|| LabError::new("what QEMU tells of its board is no device tree", "report this"))?;
@@ -343,11 +340,9 @@ fn explain(failure: &Failure, console: &str, errors: &str) -> LabError {
     };
     let lines: Vec<&str> = console.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(CONSOLE_LINES)..];
-    let shown = match last {
-        [] => "\nthe console said nothing".to_string(),
-        last => format!("\nthe console's last lines:\n  {}", last.join("\n  ")),
-    };
-    LabError::new(problem, format!("{hint}{shown}"))
+    let heading = if last.is_empty() { "the console said nothing" } else { "the console's last lines:" };
+    let lines = std::iter::once(heading.to_string()).chain(last.iter().map(|line| format!("  {line}")));
+    LabError::new(problem, hint).with_lines(lines.collect())
 }
 
 #[cfg(test)]

@@ -27,12 +27,19 @@ const fn program(architecture: Architecture) -> (&'static str, &'static str) {
     }
 }
 
+/// What it gives up before the guest begins, so that a guest which breaks out of it can start no program, gain no rights and change
+/// no other process's.
+const SANDBOX: [&str; 2] =
+    ["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"];
+
 /// A QEMU that can be started.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Qemu {
     program: PathBuf,
     /// The root of unpacked packages; none where it is installed.
     root: Option<PathBuf>,
+    /// Whether it can give up system calls that it does not need.
+    sandboxed: bool,
     /// Its own words: `11.1.3 (Debian 1:11.1.3+ds-1)`.
     pub version: String,
 }
@@ -44,7 +51,7 @@ impl Qemu {
         let path = env::var_os("PATH").unwrap_or_default();
         let installed = env::split_paths(&path).map(|folder| folder.join(name)).filter(|path| path.is_file());
         for program in installed {
-            if let Some(qemu) = (Qemu { program, root: None, version: String::new() }).asked()
+            if let Some(qemu) = (Qemu { program, ..Qemu::default() }).asked()
                 && major(&qemu.version) >= Some(QEMU_VERSION)
             {
                 return Ok(qemu);
@@ -71,7 +78,7 @@ impl Qemu {
 
     fn in_root(root: &Path, name: &str) -> Option<Qemu> {
         let program = root.join("usr/bin").join(name);
-        let qemu = Qemu { program, root: Some(root.to_path_buf()), version: String::new() };
+        let qemu = Qemu { program, root: Some(root.to_path_buf()), ..Qemu::default() };
         qemu.program.is_file().then(|| qemu.asked()).flatten()
     }
 
@@ -80,11 +87,22 @@ impl Qemu {
         let output = self.command(None).arg("--version").stderr(Stdio::null()).output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         self.version = text.lines().next()?.strip_prefix("QEMU emulator version ")?.to_string();
+        // Options are read in order: one that it does not know ends it before it says its version.
+        let trial = self.command(None).args(SANDBOX).arg("-version").stderr(Stdio::null()).output();
+        self.sandboxed = trial.is_ok_and(|trial| trial.status.success());
         Some(self)
     }
 
     /// A command that starts it, with a library loaded before its own. Unpacked packages bring their own C library.
     pub fn command(&self, preloaded: Option<&Path>) -> Command {
+        let mut command = self.bare_command(preloaded);
+        if self.sandboxed {
+            command.args(SANDBOX);
+        }
+        command
+    }
+
+    fn bare_command(&self, preloaded: Option<&Path>) -> Command {
         let Some(root) = &self.root else {
             let mut command = Command::new(&self.program);
             command.envs(preloaded.map(|library| ("LD_PRELOAD", library)));
