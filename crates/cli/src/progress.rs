@@ -2,14 +2,17 @@
 
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fairlab_lab::Progress;
+use fairlab_lab::record::Signals as HandedOn;
 use fairlab_trace::BytesRead;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::error::CliError;
 
@@ -146,45 +149,93 @@ impl Drop for ProgressLine {
     }
 }
 
+/// The signal that came last; 0 is none.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// The exit code of a command that a signal ended: 128 and its number, as a shell tells it.
+pub fn code_of_signal() -> u8 {
+    match SIGNAL.load(Ordering::Relaxed) {
+        0 => 130,
+        signal => u8::try_from(128 + signal).unwrap_or(130),
+    }
+}
+
+/// Does `handler` in a thread of its own for each SIGINT (Ctrl-C), SIGTERM and SIGHUP.
+fn on_signals(mut handler: impl FnMut(i32) + Send + 'static) -> Result<(), CliError> {
+    let caught =
+        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !hangup_is_ignored());
+    let failed = |error: io::Error| CliError::bad(format!("cannot catch interrupts: {error}"), "try again");
+    let mut signals = Signals::new(caught).map_err(failed)?;
+    let thread = std::thread::Builder::new().name("signals".to_string());
+    let each = move || {
+        for signal in signals.forever() {
+            SIGNAL.store(signal, Ordering::Relaxed);
+            handler(signal);
+        }
+    };
+    thread.spawn(each).map(drop).map_err(failed)
+}
+
+/// Whether we were started by `nohup`: then a hangup is to change nothing.
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
+}
+
+fn end() -> ! {
+    std::process::exit(code_of_signal().into())
+}
+
 /// A flag that Ctrl-C sets, and SIGTERM and SIGHUP. A second one changes nothing: what was set up on this host is put back
 /// first, which takes some seconds at most.
 pub fn put_back_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).map_err(|error| cannot_catch(&error))?;
+    on_signals(move |_| flag.store(true, Ordering::Relaxed))?;
     Ok(stop)
+}
+
+/// The same; and each signal is handed on.
+pub fn hand_on_and_put_back() -> Result<(Arc<AtomicBool>, HandedOn), CliError> {
+    let (stop, signals) = (Arc::new(AtomicBool::new(false)), HandedOn::default());
+    let (flag, to) = (Arc::clone(&stop), signals.clone());
+    on_signals(move |signal| {
+        to.add(signal);
+        flag.store(true, Ordering::SeqCst);
+    })?;
+    Ok((stop, signals))
 }
 
 /// A flag that the first Ctrl-C sets, or SIGTERM or SIGHUP; the second one ends the program at once.
 pub fn stop_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
+    on_signals(move |_| {
         if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+            end();
         }
-    })
-    .map_err(|error| cannot_catch(&error))?;
+    })?;
     Ok(stop)
 }
 
 /// Has Ctrl-C end the program: there is nothing to put back or to keep.
 pub fn end_on_interrupt() -> Result<(), CliError> {
-    ctrlc::set_handler(|| std::process::exit(130)).map_err(|error| cannot_catch(&error))
+    on_signals(|_| end())
 }
 
-/// Has Ctrl-C remove `path` and end the program.
-pub fn remove_on_interrupt(path: PathBuf) -> Result<(), CliError> {
-    ctrlc::set_handler(move || {
-        // There may be nothing to remove yet, or any more.
-        let _ = std::fs::remove_file(&path);
-        std::process::exit(130);
+/// Has Ctrl-C remove `path`, if there is one, and end the program.
+pub fn remove_on_interrupt(path: Option<&Path>) -> Result<(), CliError> {
+    let path = path.map(Path::to_path_buf);
+    on_signals(move |_| {
+        if let Some(path) = &path {
+            // There may be nothing to remove any more.
+            let _ = std::fs::remove_file(path);
+        }
+        end();
     })
-    .map_err(|error| cannot_catch(&error))
-}
-
-fn cannot_catch(error: &ctrlc::Error) -> CliError {
-    CliError::bad(format!("cannot catch interrupts: {error}"), "try again")
 }
 
 #[cfg(test)]

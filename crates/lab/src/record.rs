@@ -2,23 +2,28 @@
 //!
 //! Must not know: how a reader of traces reads pages, how a result reaches a user.
 
+mod family;
 mod pages;
 mod tracefs;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fairlab_event::{Event, EventKind, Sink, System, sink_fn};
 use fairlab_trace::{ImportStats, Losses, OutputFormat, ReadOptions, read_path};
+use rustix::process::Signal;
 
-use crate::{LabError, TraceFile};
+use crate::{LabError, TraceFile, temporary};
+use family::Family;
+pub use family::Signals;
 use pages::Pages;
 use tracefs::{Instance, Probe, copy};
 
@@ -70,6 +75,8 @@ pub struct RecordOptions {
     pub stdout: Option<PathBuf>,
     /// How long the command may take before it is ended.
     pub limit: Option<Duration>,
+    /// Signals that the command is to get.
+    pub signals: Signals,
 }
 
 impl RecordOptions {
@@ -83,6 +90,7 @@ impl RecordOptions {
             place: false,
             stdout: None,
             limit: None,
+            signals: Signals::default(),
         }
     }
 }
@@ -100,6 +108,8 @@ pub struct Recorded {
     pub status: ExitStatus,
     /// The command's process.
     pub pid: u32,
+    /// How many processes the command left behind, which were ended.
+    pub left_behind: usize,
     /// Events asked for that this kernel does not have.
     pub missing: Vec<String>,
     /// Whether the kernel counts how long tasks wait and sleep, and says so in events; `None` where it was built without that.
@@ -128,14 +138,14 @@ pub fn check() -> Result<(), LabError> {
     Instance::create().map(drop)
 }
 
-/// Runs `command` and records the scheduler meanwhile. When `stop` is set the command is ended, and what was recorded is
-/// kept. Every setting is as before when this returns.
+/// Runs `command` and records the scheduler meanwhile. When `stop` is set the command is ended with all that it started, and what was
+/// recorded is kept. Every setting is as before when this returns, and no process of the command's is left.
 ///
 /// # Errors
 /// Tracefs cannot be used, an event that was asked for is not there, the command cannot be started, the trace not written.
 pub fn record(options: &RecordOptions, command: &[String], stop: &AtomicBool) -> Result<Recorded, LabError> {
     let mut trace = TraceFile::create(&options.output, options.format)?;
-    let copied = CopyFolder::beside(&options.output)?;
+    let copied = CopyFolder::create(trace.building())?;
     let mut instance = Instance::create()?;
     let missing = prepare(&mut instance, options)?;
     let page_bytes = page_bytes(&instance)?;
@@ -146,7 +156,7 @@ pub fn record(options: &RecordOptions, command: &[String], stop: &AtomicBool) ->
         let pages = Pages::open(&instance.folder().join(&name), &copied.0.join(&name), page_bytes);
         buffers.push(pages.map_err(|error| failed(&instance, &error))?);
     }
-    let (pid, status) = run(&instance, &mut buffers, options, command, stop)?;
+    let Ran { pid, status, left_behind } = run(&instance, &mut buffers, options, command, stop)?;
     drop(buffers);
     let dropped = cpus.iter().map(|&cpu| instance.dropped(cpu)).sum();
     copied.describe(&instance, options).map_err(|error| failed(&instance, &error))?;
@@ -163,7 +173,17 @@ pub fn record(options: &RecordOptions, command: &[String], stop: &AtomicBool) ->
             LabError::new(format!("what was recorded cannot be read: {error}"), "record for longer")
         })?;
     let schedstats = schedstats(Path::new(SCHEDSTATS));
-    Ok(Recorded { status, pid, missing, schedstats, dropped, probes, import, losses: trace.finish()? })
+    Ok(Recorded {
+        status,
+        pid,
+        left_behind,
+        missing,
+        schedstats,
+        dropped,
+        probes,
+        import,
+        losses: trace.finish()?,
+    })
 }
 
 /// What the switch says of `sched_stat_wait` and its like: tracepoints are there without it, and are never hit.
@@ -198,6 +218,13 @@ fn prepare(instance: &mut Instance, options: &RecordOptions) -> Result<Vec<Strin
     Ok(missing)
 }
 
+/// How a command ran.
+struct Ran {
+    pid: u32,
+    status: ExitStatus,
+    left_behind: usize,
+}
+
 /// Lets the command run while buffers are copied.
 fn run(
     instance: &Instance,
@@ -205,27 +232,28 @@ fn run(
     options: &RecordOptions,
     command: &[String],
     stop: &AtomicBool,
-) -> Result<(u32, ExitStatus), LabError> {
+) -> Result<Ran, LabError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(LabError::new("no command is given", "name it behind --: fairlab record -- sleep 1"));
     };
     let mut command = prepared(program, arguments, options)?;
-    command.env(fairlab_live::MARKER_VARIABLE, instance.folder().join("trace_marker"));
     instance.set("tracing_on", "1")?;
     if stop.load(Ordering::Relaxed) {
         return Err(LabError::new(format!("stopped before '{program}' began"), "record again"));
     }
-    let mut child = command.spawn().map_err(|error| {
+    let marker = instance.folder().join("trace_marker");
+    let mut family = Family::start(&mut command, &marker).map_err(|error| {
         LabError::new(format!("cannot start '{program}': {error}"), "check its name and the path to it")
     })?;
     let ended = AtomicBool::new(false);
-    let (status, off, copied) = thread::scope(|scope| {
+    let (status, left_behind, off, copied) = thread::scope(|scope| {
         let copying = scope.spawn(|| pages::copy_until(buffers, &ended));
-        let status = wait(&mut child, stop, options.limit);
+        let status = wait(&mut family, stop, options);
+        let left_behind = family.end_rest();
         let off = instance.set("tracing_on", "0");
         ended.store(true, Ordering::Release);
         let copied = copying.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (status, off, copied)
+        (status, left_behind, off, copied)
     });
     off?;
     copied.map_err(|error| {
@@ -233,7 +261,7 @@ fn run(
     })?;
     let status = status
         .map_err(|error| LabError::new(format!("cannot wait for '{program}': {error}"), "try again"))?;
-    Ok((child.id(), status))
+    Ok(Ran { pid: family.id(), status, left_behind })
 }
 
 /// The command, with its output where it goes.
@@ -249,19 +277,25 @@ fn prepared(program: &str, arguments: &[String], options: &RecordOptions) -> Res
     Ok(command)
 }
 
-/// Waits for the command; an interrupt from the terminal has reached it, too, so it gets time to end by itself.
-fn wait(child: &mut Child, stop: &AtomicBool, limit: Option<Duration>) -> io::Result<ExitStatus> {
+/// Waits for the command. It gets the signals that we get, or is asked to end where we are to stop for another reason, and has time
+/// to end by itself.
+fn wait(family: &mut Family, stop: &AtomicBool, options: &RecordOptions) -> io::Result<ExitStatus> {
     let begin = Instant::now();
     let mut asked: Option<Instant> = None;
     loop {
-        if let Some(status) = child.try_wait()? {
+        if let Some(status) = family.try_wait()? {
             return Ok(status);
         }
-        if stop.load(Ordering::Relaxed) && asked.get_or_insert_with(Instant::now).elapsed() > GRACE {
-            child.kill()?;
+        if family.hand_on(&options.signals) {
+            asked.get_or_insert_with(Instant::now);
         }
-        if limit.is_some_and(|limit| begin.elapsed() > limit) {
-            child.kill()?;
+        if stop.load(Ordering::Relaxed) && asked.is_none() {
+            family.signal(Signal::TERM);
+            asked = Some(Instant::now());
+        }
+        let has_had_time = asked.is_some_and(|asked| asked.elapsed() > GRACE);
+        if has_had_time || options.limit.is_some_and(|limit| begin.elapsed() > limit) {
+            family.signal(Signal::KILL);
         }
         thread::sleep(LOOK);
     }
@@ -271,10 +305,11 @@ fn wait(child: &mut Child, stop: &AtomicBool, limit: Option<Duration>) -> io::Re
 struct CopyFolder(PathBuf);
 
 impl CopyFolder {
-    fn beside(output: &Path) -> Result<CopyFolder, LabError> {
-        let name = output.file_name().unwrap_or_default().to_string_lossy();
-        let folder = output.with_file_name(format!(".{name}.{}.pages", std::process::id()));
-        fs::create_dir(&folder).map_err(|error| {
+    /// Beside the file that the trace goes into; where it goes through a pipe, in the place for large temporary files.
+    fn create(output: Option<&Path>) -> Result<CopyFolder, LabError> {
+        let large = || fairlab_trace::place_of_large_files().join("pages");
+        let folder = temporary::beside(&output.map_or_else(large, Path::to_path_buf));
+        DirBuilder::new().mode(0o700).create(&folder).map_err(|error| {
             LabError::new(
                 format!("cannot make {}: {error}", folder.display()),
                 "check the place and its free space",
@@ -308,7 +343,7 @@ impl CopyFolder {
 
 impl Drop for CopyFolder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        temporary::remove(&self.0);
     }
 }
 

@@ -10,16 +10,17 @@ use super::trace;
 use crate::args::{Format, RecordArgs};
 use crate::error::CliError;
 use crate::output;
-use crate::progress::put_back_on_interrupt;
+use crate::progress::hand_on_and_put_back;
 use crate::provenance::{self, this_release};
 
 pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
-    let stop = put_back_on_interrupt()?;
+    let (stop, signals) = hand_on_and_put_back()?;
     let options = RecordOptions {
         format: args.to,
         events: args.events.clone(),
         buffer_kb: args.buffer_kb,
         place: args.place,
+        signals,
         ..RecordOptions::new(&args.output)
     };
     let recorded = match record(&options, &args.command, &stop) {
@@ -45,7 +46,11 @@ pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
     }
     trace::warn(&args.output, &recorded.import, &[]);
     trace::warn_of_losses(&args.output, &recorded.losses);
-    answer(args, &recorded)
+    if recorded.left_behind > 0 {
+        eprintln!("fairlab: {path}: {} processes that the command left behind were ended", recorded.left_behind);
+    }
+    answer(args, &recorded)?;
+    if stop.load(Ordering::Relaxed) { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
 fn answer(args: &RecordArgs, recorded: &Recorded) -> Result<(), CliError> {
@@ -75,6 +80,7 @@ fn answer(args: &RecordArgs, recorded: &Recorded) -> Result<(), CliError> {
                 "schedstats": recorded.schedstats,
                 "probes": recorded.probes,
                 "status": recorded.code(),
+                "left_behind": recorded.left_behind,
             }),
         ),
     }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use fairlab_live::owner::{self, Owner};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use crate::LabError;
@@ -22,7 +23,7 @@ const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// What tells how much the kernel keeps from root: all states, the present one in brackets.
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 
-/// How the names of our instances begin; the process's number follows.
+/// How the names of our instances begin; whose they are follows, and a number.
 const PREFIX: &str = "fairlab_";
 
 /// What the probes of an instance are made of: (name, what is probed, what is fetched).
@@ -86,7 +87,7 @@ impl Instance {
         let top = tracefs.top();
         remove_left_behind(top);
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        let group = format!("{PREFIX}{}_{number}", std::process::id());
+        let group = format!("{PREFIX}{}_{number}", Owner::this().token());
         let folder = top.join("instances").join(&group);
         fs::create_dir(&folder).map_err(|error| {
             LabError::new(format!("cannot make {}: {error}", folder.display()), hint(&error))
@@ -171,21 +172,23 @@ impl Instance {
 /// Instances of ours whose process was killed before it could take them down. One that is still read cannot be removed,
 /// so nobody's is taken who is merely out of sight.
 fn remove_left_behind(top: &Path) {
-    for entry in fs::read_dir(top.join("instances")).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(process) = name.strip_prefix(PREFIX).and_then(|rest| rest.split('_').next()) else {
-            continue;
-        };
-        let is_gone = process.parse::<u32>().is_ok() && !Path::new("/proc").join(process).exists();
-        if is_gone && fs::remove_dir(entry.path()).is_ok() {
-            let events = read(&top.join("kprobe_events")).unwrap_or_default();
-            for line in String::from_utf8_lossy(&events).lines() {
-                let event =
-                    line.split([':', ' ']).nth(1).filter(|event| event.starts_with(&format!("{name}/")));
-                if let Some(event) = event {
-                    let _ = append(&top.join("kprobe_events"), &format!("-:{event}\n"));
-                }
-            }
+    let owner_of = |name: &str| Owner::parse(name.strip_prefix(PREFIX)?.rsplit_once('_')?.0);
+    owner::remove_left_behind(&top.join("instances"), owner_of, |folder| {
+        if fs::remove_dir(folder).is_ok()
+            && let Some(name) = folder.file_name().and_then(|name| name.to_str())
+        {
+            remove_probes(top, name);
+        }
+    });
+}
+
+/// Takes the probes of an instance down that is gone.
+fn remove_probes(top: &Path, group: &str) {
+    let events = read(&top.join("kprobe_events")).unwrap_or_default();
+    for line in String::from_utf8_lossy(&events).lines() {
+        let event = line.split([':', ' ']).nth(1);
+        if let Some(event) = event.filter(|event| event.starts_with(&format!("{group}/"))) {
+            let _ = append(&top.join("kprobe_events"), &format!("-:{event}\n"));
         }
     }
 }
