@@ -9,7 +9,9 @@ pub mod beside;
 mod figures;
 pub mod page;
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -108,7 +110,7 @@ pub fn measure(
     on_progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Fidelity, LabError> {
     let mut found = Vec::new();
-    find(folder, 0, &mut found).map_err(|error| {
+    find(folder, 0, &mut BTreeSet::new(), &mut found).map_err(|error| {
         LabError::new(
             format!("{}: {error}", folder.display()),
             "give a folder that holds recordings' folders",
@@ -135,8 +137,18 @@ struct Place {
     recording: bool,
 }
 
-/// Collects the folders that hold files, in order of their names. What stands inside a recording's folder is part of it.
-fn find(folder: &Path, depth: usize, found: &mut Vec<Place>) -> std::io::Result<()> {
+/// Collects the folders that hold files, in order of their names. What stands inside a recording's folder is part of it. `seen` has
+/// the folders that were entered, by device and inode: whatever links lead there, each is entered once.
+fn find(
+    folder: &Path,
+    depth: usize,
+    seen: &mut BTreeSet<(u64, u64)>,
+    found: &mut Vec<Place>,
+) -> std::io::Result<()> {
+    let about = fs::metadata(folder)?;
+    if !seen.insert((about.dev(), about.ino())) {
+        return Ok(());
+    }
     let described = folder.join("meta.json").is_file() || folder.join("sched_debug-start.txt").is_file();
     if described || holds_trace(folder) {
         found.push(Place { path: folder.to_path_buf(), recording: true });
@@ -144,16 +156,18 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<Place>) -> std::io::Result<
     }
     let mut below = Vec::new();
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
+        let entry = entry?;
+        let path = entry.path();
         if path.is_dir() && depth < DEPTH_MAX {
-            below.push(path);
+            // A folder itself comes before links to it, and gives it its name.
+            below.push((entry.file_type()?.is_symlink(), path));
         }
     }
     below.sort();
     if below.is_empty() {
         found.push(Place { path: folder.to_path_buf(), recording: false });
     }
-    below.iter().try_for_each(|path| find(path, depth + 1, found))
+    below.iter().try_for_each(|(_, path)| find(path, depth + 1, seen, found))
 }
 
 fn name_below(folder: &Path, path: &Path) -> String {
@@ -200,6 +214,27 @@ mod tests {
     fn names_are_those_below_the_folder() {
         assert_eq!(name_below(Path::new("/a/b"), Path::new("/a/b/c/d")), "c/d");
         assert_eq!(name_below(Path::new("/a/b"), Path::new("/a/b")), "b");
+    }
+
+    #[test]
+    fn whatever_links_lead_there_a_recording_is_found_once() {
+        use std::os::unix::fs::symlink;
+        let place = crate::temporary::PrivateFolder::create().expect("a folder");
+        let at = |name: &str| place.path().join(name);
+        for recording in ["a/one", "b/two"] {
+            fs::create_dir_all(at(recording)).expect("a folder");
+            fs::write(at(recording).join("meta.json"), "{}").expect("a file");
+        }
+        for (link, to) in
+            [("again", "b/two"), ("a/up", "../.."), ("b/loop", "."), ("outer", "a"), ("dangling", "none")]
+        {
+            symlink(to, at(link)).expect("a link");
+        }
+        let mut found = Vec::new();
+        find(place.path(), 0, &mut BTreeSet::new(), &mut found).expect("looked through");
+        let names = found.iter().map(|found| name_below(place.path(), &found.path)).collect::<Vec<_>>();
+        assert_eq!(names, ["a/one", "b/two"]);
+        assert!(found.iter().all(|found| found.recording));
     }
 
     #[test]
