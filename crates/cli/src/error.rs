@@ -5,13 +5,16 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+use fairlab_event::Shown;
 use fairlab_lab::LabError;
+
+use crate::progress::code_of_signal;
 
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum CliError {
-    /// Bad use or input: what is wrong and where; what to do.
-    Bad { problem: String, hint: String },
+    /// Bad use or input: what is wrong and where; what to do; lines that show it.
+    Bad { problem: String, hint: String, lines: Vec<String> },
     /// The answer has been printed, and it is "no".
     No,
     /// Stopped by the user; what was finished has been printed.
@@ -24,7 +27,7 @@ pub enum CliError {
 
 impl CliError {
     pub fn bad(problem: impl Into<String>, hint: impl Into<String>) -> CliError {
-        CliError::Bad { problem: problem.into(), hint: hint.into() }
+        CliError::Bad { problem: problem.into(), hint: hint.into(), lines: Vec::new() }
     }
 
     /// Bad use, as the command-line parser words it: its first sentence is kept.
@@ -65,7 +68,7 @@ impl CliError {
                 ExitCode::from(2)
             }
             CliError::No => ExitCode::from(1),
-            CliError::Interrupted => ExitCode::from(130),
+            CliError::Interrupted => ExitCode::from(code_of_signal()),
             CliError::OutputClosed => ExitCode::SUCCESS,
         }
     }
@@ -74,7 +77,10 @@ impl CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CliError::Bad { problem, hint } => write!(f, "{problem}; {hint}"),
+            CliError::Bad { problem, hint, lines } => {
+                write!(f, "{}; {}", Shown(problem), Shown(hint))?;
+                lines.iter().try_for_each(|line| write!(f, "\n{}", Shown(line)))
+            }
             CliError::No => f.write_str("no"),
             CliError::Interrupted => f.write_str("interrupted"),
             CliError::OutputClosed => f.write_str("output closed"),
@@ -85,7 +91,7 @@ impl fmt::Display for CliError {
 
 impl From<LabError> for CliError {
     fn from(error: LabError) -> CliError {
-        CliError::Bad { problem: error.problem, hint: error.hint }
+        CliError::Bad { problem: error.problem, hint: error.hint, lines: error.lines }
     }
 }
 

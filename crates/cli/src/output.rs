@@ -1,7 +1,11 @@
-//! Standard output: whole answers, JSON, tables.
+//! Standard output and standard error: whole answers, JSON, tables, remarks.
+//!
+//! Everything that is printed passes here, and nothing in it that a terminal would obey gets through: names of tasks and files,
+//! and what guests print, are the text of others.
 
 use std::io::{self, Write};
 
+use fairlab_event::{Shown, ShownLines, shown};
 use fairlab_lab::provenance::Provenance;
 use serde_json::Value;
 
@@ -14,7 +18,12 @@ pub fn answer(provenance: &Provenance, text: &str) -> Result<(), CliError> {
 
 /// Prints an answer for programs, which says how it came about.
 pub fn answer_json(provenance: &Provenance, value: Value) -> Result<(), CliError> {
-    print(&format!("{:#}\n", with_provenance(provenance, value)))
+    print_json(&with_provenance(provenance, value))
+}
+
+/// Prints what is for programs.
+pub fn print_json(value: &Value) -> Result<(), CliError> {
+    write(&shown::json(&format!("{value:#}\n")))
 }
 
 /// An answer for programs with how it came about, behind the name of its schema.
@@ -28,7 +37,7 @@ pub fn with_provenance(provenance: &Provenance, value: Value) -> Value {
 /// How an answer came about, as the first paragraph of a page of Markdown.
 pub fn markdown_line(provenance: &Provenance) -> String {
     let mut text = String::new();
-    for character in provenance.line().chars() {
+    for character in Shown(&provenance.line()).to_string().chars() {
         if "\\`*_{}[]<>#|".contains(character) {
             text.push('\\');
         }
@@ -37,17 +46,40 @@ pub fn markdown_line(provenance: &Provenance) -> String {
     text + "\n\n"
 }
 
-/// Prints text as it is: help, and what a program prints that runs here.
+/// Prints text: help, and what a program prints that runs here.
 pub fn print(text: &str) -> Result<(), CliError> {
+    write(&ShownLines(text).to_string())
+}
+
+/// Tells the user a line beside the answer.
+pub fn tell(line: &str) {
+    eprintln!("fairlab: {}", Shown(line));
+}
+
+/// Tells the user a line beside the answer, written as for `format!`.
+#[macro_export]
+macro_rules! tell {
+    ($($words:tt)*) => { $crate::output::tell(&format!($($words)*)) };
+}
+
+fn write(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
 }
 
+/// The words of a command or a workload on one line.
+pub fn words(words: &[String]) -> String {
+    Shown(&words.join(" ")).to_string()
+}
+
 /// Rows under a header, columns as wide as their widest cell; the first column is aligned to the left, the others to
 /// the right.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let header = header.iter().map(|cell| Shown(cell).to_string()).collect::<Vec<_>>();
+    let shown = |row: &Vec<String>| row.iter().map(|cell| Shown(cell).to_string()).collect::<Vec<_>>();
+    let rows = rows.iter().map(shown).collect::<Vec<_>>();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([header[column].chars().count()]).max().unwrap_or(0)
@@ -61,8 +93,8 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
         }
         format!("{}\n", line.trim_end())
     };
-    let mut text = line(&mut header.iter().copied());
-    for row in rows {
+    let mut text = line(&mut header.iter().map(String::as_str));
+    for row in &rows {
         text += &line(&mut row.iter().map(String::as_str));
     }
     text
@@ -71,6 +103,13 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_are_as_wide_as_what_is_shown() {
+        let rows =
+            vec![vec!["a\nb".to_string(), "\u{202e}".to_string()], vec!["c".to_string(), "1".to_string()]];
+        assert_eq!(table(&["name", "n"], &rows), "name         n\na\\nb  \\u{202e}\nc            1\n");
+    }
 
     #[test]
     fn columns_fit_their_cells() {

@@ -5,6 +5,7 @@
 //!
 //! Must not know: where the text came from, where it goes.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::path::Path;
 
@@ -65,6 +66,55 @@ pub fn bytes(bytes: &[u8]) -> String {
     text
 }
 
+/// JSON with what a terminal would obey written as `\u…`: in JSON that JSON makes, such characters stand in strings only.
+pub fn json(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|char| char != '\n' && is_obeyed(char)) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    for char in text.chars() {
+        if char == '\n' || !is_obeyed(char) {
+            safe.push(char);
+            continue;
+        }
+        for unit in char.encode_utf16(&mut [0; 2]) {
+            let _ = write!(safe, "\\u{unit:04x}");
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// Text as a part of a line of Markdown: no character of it begins markup, nor a cell of a table.
+pub fn markdown(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len() + 8);
+    for char in Shown(text).to_string().chars() {
+        match char {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '\\' | '`' | '*' | '[' | ']' | '|' => safe.extend(['\\', char]),
+            _ => safe.push(char),
+        }
+    }
+    safe
+}
+
+/// Text as it stands in XML, between tags or in an attribute's quotes.
+pub fn xml(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len() + 8);
+    for char in Shown(text).to_string().chars() {
+        match char {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&apos;"),
+            _ => safe.push(char),
+        }
+    }
+    safe
+}
+
 fn escape(from: &str, keeps: impl Fn(char) -> bool, to: &mut String) {
     for char in from.chars() {
         match char {
@@ -109,6 +159,24 @@ mod tests {
         assert_eq!(ShownLines("one\r\ntwo\t\x07\r3\n").to_string(), "one\ntwo\t\\x07\\r3\n");
         assert_eq!(ShownPath(Path::new(OsStr::from_bytes(b"a\xff\x1b/b"))).to_string(), "a\\xff\\x1b/b");
         assert_eq!(bytes(b"x\0\xc3"), "x\\x00\\xc3");
+    }
+
+    #[test]
+    fn json_stays_the_same_value() {
+        let every = (0x80..=0x10_ffff).filter_map(char::from_u32).collect::<String>();
+        let text = format!("{{\n  \"name\": \"{every}\"\n}}");
+        let safe = json(&text);
+        assert!(!safe.chars().any(|char| char != '\n' && is_obeyed(char)));
+        assert!(safe.contains("\\u009b") && safe.contains("\\u202e") && safe.contains("\\udb40\\udc01"));
+        assert!(matches!(json("{\n}"), Cow::Borrowed("{\n}")));
+    }
+
+    #[test]
+    fn names_are_no_markup() {
+        let name = "a|b\n<script>`x`[y](z)*&\"'\\";
+        assert_eq!(markdown(name), "a\\|b\\\\n&lt;script&gt;\\`x\\`\\[y\\](z)\\*&amp;\"'\\\\");
+        assert_eq!(xml(name), "a|b\\n&lt;script&gt;`x`[y](z)*&amp;&quot;&apos;\\");
+        assert_eq!(markdown("v6.6,base_slice_ns=1"), "v6.6,base_slice_ns=1");
     }
 
     #[test]

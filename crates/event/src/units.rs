@@ -219,9 +219,15 @@ impl fmt::Debug for Comm {
     }
 }
 
+/// As a person may see it: what a terminal would obey is escaped ([`shown`](crate::shown)). [`to_str`](Comm::to_str) gives it as
+/// it is.
 impl fmt::Display for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.to_str())
+        let name = self.as_bytes();
+        match std::str::from_utf8(name) {
+            Ok(name) if name.bytes().all(|byte| matches!(byte, b' '..=b'~')) => f.pad(name),
+            _ => f.pad(&crate::shown::bytes(name)),
+        }
     }
 }
 
@@ -244,6 +250,13 @@ mod tests {
             assert_eq!(Comm::from_padded(bytes), Comm::new(&bytes[..length]));
         }
         assert_eq!(Comm::swapper(Cpu(191)).to_str(), "swapper/191");
+    }
+
+    #[test]
+    fn names_are_escaped_where_they_are_shown() {
+        let name = Comm::new(b"a\n\x1b[1m\xff\xc2\x9b");
+        assert_eq!(name.to_string(), "a\\n\\x1b[1m\\xff\\u{9b}");
+        assert_eq!(format!("[{:>6}]", Comm::from("b c")), "[   b c]");
     }
 
     #[test]

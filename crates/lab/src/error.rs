@@ -2,25 +2,36 @@
 
 use std::fmt;
 
-/// Bad use or input: one line that says what is wrong and where, and one clause that says what to do.
+use fairlab_event::Shown;
+
+/// Bad use or input: one line that says what is wrong and where, and one clause that says what to do. Whoever shows it escapes what
+/// a terminal would obey, as its `Display` does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabError {
     /// What is wrong, and where.
     pub problem: String,
     /// What to do.
     pub hint: String,
+    /// Lines that show it, such as the last of a console.
+    pub lines: Vec<String>,
 }
 
 impl LabError {
     /// An error from its two parts.
     pub fn new(problem: impl Into<String>, hint: impl Into<String>) -> LabError {
-        LabError { problem: problem.into(), hint: hint.into() }
+        LabError { problem: problem.into(), hint: hint.into(), lines: Vec::new() }
+    }
+
+    /// The same, with lines below it that show more.
+    pub fn with_lines(self, lines: Vec<String>) -> LabError {
+        LabError { lines, ..self }
     }
 }
 
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.problem, self.hint)
+        write!(f, "{}; {}", Shown(&self.problem), Shown(&self.hint))?;
+        self.lines.iter().try_for_each(|line| write!(f, "\n{}", Shown(line)))
     }
 }
 
@@ -28,6 +39,6 @@ impl std::error::Error for LabError {}
 
 impl From<fairlab_kernel::generation::NameError> for LabError {
     fn from(error: fairlab_kernel::generation::NameError) -> LabError {
-        LabError { problem: error.problem, hint: error.hint }
+        LabError::new(error.problem, error.hint)
     }
 }

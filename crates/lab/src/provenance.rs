@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use fairlab_event::System;
+use fairlab_event::{Shown, System};
 use serde_json::{Value, json};
 
 use crate::shell::{line_of, quoted};
@@ -192,7 +192,7 @@ impl Provenance {
 
     /// The same as a comment: it stands before tables and lists, `# ` first.
     pub fn comment(&self) -> String {
-        format!("# {}\n", self.line())
+        format!("# {}\n", Shown(&self.line()))
     }
 
     /// The same for programs.

@@ -24,7 +24,7 @@ impl fmt::Display for Who {
         match self.pid.is_idle() {
             true => f.write_str("the idle task"),
             false if self.comm.is_empty() => write!(f, "task {}", self.pid),
-            false => write!(f, "{}:{}", self.comm.to_str(), self.pid),
+            false => write!(f, "{}:{}", self.comm, self.pid),
         }
     }
 }

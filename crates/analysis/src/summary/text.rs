@@ -88,8 +88,8 @@ impl Text<'_> {
                 [vec![spread.total().to_string()], ranks.to_vec(), vec![value(spread.max())]].concat()
             };
             let who = match row.pid {
-                Some(pid) => format!("{}:{pid}", row.comm.to_str()),
-                None => format!("{}:({})", row.comm.to_str(), row.tasks),
+                Some(pid) => format!("{}:{pid}", row.comm),
+                None => format!("{}:({})", row.comm, row.tasks),
             };
             let counts = [row.switches.voluntary(), row.switches.involuntary(), row.migrations];
             [
@@ -245,8 +245,7 @@ impl Text<'_> {
         }
         writeln!(f, "Most frequent switches from task to task")?;
         let row = |pair: &super::SwitchPair| {
-            let name =
-                |(comm, pid): (fairlab_event::Comm, fairlab_event::Pid)| format!("{}:{pid}", comm.to_str());
+            let name = |(comm, pid): (fairlab_event::Comm, fairlab_event::Pid)| format!("{comm}:{pid}");
             vec![name(pair.prev), name(pair.next), pair.count.to_string()]
         };
         let rows: Vec<Vec<String>> = self.report.pairs.iter().take(self.rows).map(row).collect();
@@ -272,7 +271,7 @@ impl Text<'_> {
         writeln!(f, "Still waiting when the trace ends: {}", report.censored.len())?;
         let row = |wait: &super::Censored| {
             vec![
-                format!("{}:{}", wait.comm.to_str(), wait.pid),
+                format!("{}:{}", wait.comm, wait.pid),
                 wait.cpu.map_or_else(|| "not queued".to_string(), |cpu| format!("CPU {cpu}")),
                 if wait.of_wakeup { "woken" } else { "left runnable" }.to_string(),
                 us(wait.so_far.0),

@@ -100,7 +100,7 @@ impl Layout {
         }
         let width = self.name_width;
         if self.columns.next {
-            let next = format!("next: {}[{}]", row.next_comm.to_str(), row.next_pid);
+            let next = format!("next: {}[{}]", row.next_comm, row.next_pid);
             write!(text, " {next:<width$}")?;
         } else if self.columns.wakeups {
             write!(text, "  {:<width$}", "")?;

@@ -36,11 +36,11 @@ impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Label { comm, tid, tgid } = self;
         if tgid.is_idle() {
-            write!(f, "{}", comm.to_str())
+            write!(f, "{comm}")
         } else if tid == tgid {
-            write!(f, "{}[{tid}]", comm.to_str())
+            write!(f, "{comm}[{tid}]")
         } else {
-            write!(f, "{}[{tid}/{tgid}]", comm.to_str())
+            write!(f, "{comm}[{tid}/{tgid}]")
         }
     }
 }

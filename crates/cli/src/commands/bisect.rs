@@ -66,7 +66,7 @@ fn to_text(spec: &BisectSpec, found: &Bisection) -> String {
     let setting = &spec.setting;
     let mut text = format!(
         "{} on {}: {} from {} to {}, {} changes between\n\n",
-        setting.workload.join(" "),
+        output::words(&setting.workload),
         setting.machine.name,
         found.metric,
         found.from,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fairlab_event::ShownPath;
 use fairlab_lab::boot::{Board, BootOptions, Booted, Hardware, Image, Mode, TURNS_CPUS_MAX, boot};
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::{RunFolder, machines};
@@ -10,9 +11,9 @@ use serde_json::json;
 use super::trace;
 use crate::args::{BootArgs, Format};
 use crate::error::CliError;
-use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
+use crate::{output, tell};
 
 pub fn execute(args: &BootArgs) -> Result<(), CliError> {
     let hardware = match &args.machine {
@@ -53,16 +54,13 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
     let shown = args.out.clone().unwrap_or_else(|| "the trace".into());
     trace::warn(&shown, &booted.import, &[]);
     if !booted.has_schedstats() {
-        eprintln!(
-            "fairlab: {}: this kernel was built without schedstats: no event says how long a task waited or slept",
-            shown.display()
+        tell!(
+            "{}: this kernel was built without schedstats: no event says how long a task waited or slept",
+            ShownPath(&shown)
         );
     }
     if booted.dropped > 0 {
-        eprintln!(
-            "fairlab: {} events were dropped for want of room; let the workload run for less",
-            booted.dropped
-        );
+        tell!("{} events were dropped for want of room; let the workload run for less", booted.dropped);
     }
     answer(args, &options, &booted)
 }
@@ -118,7 +116,7 @@ fn text(args: &BootArgs, options: &BootOptions, booted: &Booted) -> String {
     text += &format!("\n{} ended with status {}", args.workload[0], booted.status);
     text += &format!("; {events} events, digest {}; {seconds:.1} s of the host\n", booted.digest);
     if let Some(out) = &args.out {
-        text += &format!("{}: the recording; 'fairlab verify' takes it\n", out.display());
+        text += &format!("{}: the recording; 'fairlab verify' takes it\n", ShownPath(&out));
     }
     text
 }

@@ -1,7 +1,6 @@
 //! `fairlab calibrate`: what kernel work costs on this host.
 
-use std::fs;
-
+use fairlab_event::ShownPath;
 use fairlab_lab::machines::{self, calibrated_toml};
 use fairlab_lab::provenance::Origin;
 use fairlab_live::calibrate::{Calibration, Settings, calibrate};
@@ -29,9 +28,9 @@ pub fn execute(args: &CalibrateArgs) -> Result<(), CliError> {
     let calibration = calibrate(&settings)
         .map_err(|problem| CliError::bad(problem, "name CPUs that may be used with --cpus"))?;
     if let Some(path) = &args.output {
-        fs::write(path, calibrated_toml(&machine, &calibration)).map_err(|error| {
+        fairlab_lab::write_whole(path, calibrated_toml(&machine, &calibration)).map_err(|error| {
             CliError::bad(
-                format!("cannot write {}: {error}", path.display()),
+                format!("cannot write {}: {error}", ShownPath(path)),
                 "check the place that -o names",
             )
         })?;

@@ -6,19 +6,20 @@ mod layouts;
 mod schedstat;
 mod table;
 
+use fairlab_event::{Shown, ShownPath};
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{
     CompareOptions, Comparison, Experiment, RunFolder, RunResult, Side, compare, compare_sides, live_sides,
-    read_side,
+    partial_runs, read_side,
 };
 
 use super::experiment::{self, Runs};
 use super::workloads;
 use crate::args::{CompareArgs, Format, Layout};
 use crate::error::CliError;
-use crate::output;
 use crate::progress::{ProgressLine, put_back_on_interrupt};
 use crate::provenance::{self, this_release};
+use crate::{output, tell};
 use export::Exports;
 
 pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
@@ -70,7 +71,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     }
     exports.write(&comparison, &provenance)?;
     match args.experiment.setting.format {
-        Format::Json => output::print(&format!("{answer:#}\n"))?,
+        Format::Json => output::print_json(&answer)?,
         Format::Text => {
             output::answer(
                 &provenance,
@@ -86,9 +87,12 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), C
     let exports = Exports::create(&args.exports)?;
     let mut sides: Vec<Side> = Vec::new();
     for folder in &args.folders {
+        if let Some((runs, wanted)) = partial_runs(folder) {
+            tell!("{}: stopped before its end: {runs} of {wanted} runs are compared", ShownPath(folder));
+        }
         for side in read_side(folder)? {
             let twice = sides.iter().any(|other| other.name == side.name);
-            let name = if twice { format!("{} ({})", side.name, folder.display()) } else { side.name };
+            let name = if twice { format!("{} ({})", side.name, ShownPath(&folder)) } else { side.name };
             sides.push(Side { name, ..side });
         }
     }
@@ -152,9 +156,22 @@ fn outputs(experiment: &Experiment, kernels: &[String], results: &[RunResult]) -
 }
 
 fn to_text(comparison: &Comparison, layout: Layout) -> String {
+    let comparison = &with_names_shown(comparison.clone());
     match layout {
         Layout::Fairlab => table::to_text(comparison),
         Layout::Mmtests => layouts::mmtests(comparison),
         Layout::Lkp => layouts::lkp(comparison),
     }
+}
+
+/// Names of sides and metrics may come from folders and commands: on one line, with nothing that a terminal would obey.
+fn with_names_shown(mut comparison: Comparison) -> Comparison {
+    let show = |name: &mut String| *name = Shown(name).to_string();
+    show(&mut comparison.baseline);
+    comparison.notices.iter_mut().for_each(show);
+    for row in &mut comparison.rows {
+        show(&mut row.name);
+        show(&mut row.kernel);
+    }
+    comparison
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 
-use fairlab_event::System;
+use fairlab_event::{ShownPath, System};
 use fairlab_lab::TraceFile;
 use fairlab_lab::verify::trace_of;
 use fairlab_trace::{ImportStats, Losses, ReadOptions};
@@ -21,12 +21,12 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
     let place = |path: &Path| fs::canonicalize(path).ok();
     if place(&trace_of(&args.input)).is_some_and(|input| place(&args.output) == Some(input)) {
         return Err(CliError::bad(
-            format!("{} would be written over itself", args.output.display()),
+            format!("{} would be written over itself", ShownPath(&args.output)),
             "name another file: a copy does not carry everything",
         ));
     }
-    remove_on_interrupt(TraceFile::building(&args.output))?;
     let mut file = TraceFile::create(&args.output, args.to)?;
+    remove_on_interrupt(file.building())?;
     let options = ReadOptions {
         clock_hz: args.clock_hz,
         instance: args.instance.clone(),
@@ -45,7 +45,7 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
             &provenance,
             &format!(
                 "{}: {} events as {format}, {} of them not exactly as they were\n",
-                args.output.display(),
+                ShownPath(&args.output),
                 stats.events,
                 losses.events()
             ),

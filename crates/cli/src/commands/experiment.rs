@@ -17,6 +17,7 @@ use fairlab_sim::workload::Workload;
 use crate::args::{DEFAULT_MACHINE, ExperimentArgs, SettingArgs};
 use crate::error::CliError;
 use crate::progress::{put_back_on_interrupt, stop_on_interrupt};
+use crate::{output, tell};
 
 /// How long a workload runs that does not end by itself, when the user does not say.
 const DEFAULT_DURATION: Ns = Ns::from_secs(30);
@@ -161,6 +162,11 @@ pub struct Runs {
 }
 
 impl Runs {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.modelled.len() + self.on_host.len() + self.booted.len()
+    }
+
     /// All runs of an experiment.
     pub fn of(experiment: &Experiment) -> Result<Runs, CliError> {
         let program = std::env::current_exe().map_err(|error| {
@@ -255,7 +261,7 @@ impl Runs {
         if !self.on_host.is_empty() {
             let observation = Observation::of_this_host();
             if let Some(lacks) = observation.lacks() {
-                eprintln!("fairlab: host: {lacks}");
+                tell!("host: {lacks}");
             }
             for (done, spec) in self.on_host.iter().enumerate() {
                 show(self.modelled.len() + done);
@@ -305,7 +311,7 @@ pub fn describe(experiment: &Experiment) -> String {
     };
     let mut text = format!(
         "{} on {}: {seeds} run{plural} a kernel of up to {} s {time}\n",
-        experiment.workload.join(" "),
+        output::words(&experiment.workload),
         experiment.machine.name,
         experiment.duration.as_secs_f64()
     );

@@ -5,7 +5,7 @@ use fairlab_analysis::explain::story::{
     VirtualTime, WaitCause, Waker, Who,
 };
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation, Placement, StillWaiting, TaskFilter};
-use fairlab_event::{Comm, Pid};
+use fairlab_event::{Comm, Pid, ShownPath};
 use fairlab_trace::ImportStats;
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
 const NAMES_SHOWN: usize = 12;
 
 fn no_such_task(args: &ExplainArgs, task: &str, comms: &[Comm]) -> CliError {
-    let file = args.trace.file.display();
+    let file = ShownPath(&args.trace.file);
     let names = comms.iter().take(NAMES_SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let more = match comms.len().saturating_sub(NAMES_SHOWN) {
         0 => String::new(),

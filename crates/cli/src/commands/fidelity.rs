@@ -6,6 +6,7 @@ mod contrast;
 use std::fs;
 use std::path::Path;
 
+use fairlab_event::ShownPath;
 use fairlab_lab::LabError;
 use fairlab_lab::fidelity::{Counts, Fidelity, Figures, measure, page};
 use fairlab_lab::provenance::Origin;
@@ -13,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::args::{FidelityArgs, Format};
 use crate::error::CliError;
-use crate::output;
 use crate::progress::ProgressLine;
 use crate::provenance;
+use crate::{output, tell};
 
 pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     let Some(folder) = &args.folder else { return beside::execute(args) };
@@ -49,7 +50,7 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
         }
         all => {
             for line in all {
-                eprintln!("fairlab: {line}");
+                tell!("{line}");
             }
             Err(CliError::bad(format!("{} recordings could not be read", all.len()), "the others are above"))
         }
@@ -58,16 +59,16 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
 
 fn read_page(path: &Path, part: &str) -> Result<String, CliError> {
     let text = fs::read_to_string(path).map_err(|error| {
-        CliError::bad(format!("{}: {error}", path.display()), "name a page that is there")
+        CliError::bad(format!("{}: {error}", ShownPath(&path)), "name a page that is there")
     })?;
     page::replace(&text, part, "")
-        .map_err(|error| LabError::new(format!("{}: {}", path.display(), error.problem), error.hint))?;
+        .map_err(|error| LabError::new(format!("{}: {}", ShownPath(&path), error.problem), error.hint))?;
     Ok(text)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    fs::write(path, text).map_err(|error| {
-        CliError::bad(format!("cannot write {}: {error}", path.display()), "name another place")
+    fairlab_lab::write_whole(path, text).map_err(|error| {
+        CliError::bad(format!("cannot write {}: {error}", ShownPath(&path)), "name another place")
     })
 }
 

@@ -1,10 +1,10 @@
 //! `fairlab live` and `fairlab schbench`: workloads carried out for real, on this host.
 
+use std::env;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{env, fs};
 
-use fairlab_event::Ns;
+use fairlab_event::{Ns, ShownPath};
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{LabError, workloads};
 use fairlab_live::{Conditions, MARKER_VARIABLE, Report, carry_out};
@@ -42,15 +42,15 @@ pub fn execute(args: &LiveArgs) -> Result<(), CliError> {
     let report = carry_out_here(&args.workload, limits, &stop, prints, untold)?;
     let answer = output::with_provenance(&provenance, report.to_json());
     if let Some(path) = &args.report {
-        fs::write(path, answer.to_string()).map_err(|error| {
+        fairlab_lab::write_whole(path, answer.to_string()).map_err(|error| {
             CliError::bad(
-                format!("cannot write {}: {error}", path.display()),
+                format!("cannot write {}: {error}", ShownPath(&path)),
                 "check the place and its free space",
             )
         })?;
     }
     if !prints {
-        output::print(&format!("{answer:#}\n"))?;
+        output::print_json(&answer)?;
     }
     if stop.load(Ordering::Relaxed) { Err(CliError::Interrupted) } else { Ok(()) }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use fairlab_analysis::counts::Counts;
+use fairlab_event::ShownPath;
 use fairlab_lab::merge::{Group, Merged};
 use fairlab_lab::provenance::{Origin, Provenance};
 use serde_json::{Map, Value, json};
@@ -39,8 +40,8 @@ fn provenance_of(merged: &Merged) -> Provenance {
 
 /// Writes counts into the file that `option` names.
 pub fn write(merged: &Merged, path: &Path, option: &str) -> Result<(), CliError> {
-    std::fs::write(path, format!("{}\n", merged.to_json())).map_err(|error| {
-        let problem = format!("cannot write {}: {error}", path.display());
+    fairlab_lab::write_whole(path, format!("{}\n", merged.to_json())).map_err(|error| {
+        let problem = format!("cannot write {}: {error}", ShownPath(path));
         CliError::bad(problem, format!("check the place that {option} names"))
     })
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use fairlab_event::ShownPath;
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::record::{RecordOptions, Recorded, record};
 use serde_json::json;
@@ -9,9 +10,9 @@ use serde_json::json;
 use super::trace;
 use crate::args::{Format, RecordArgs};
 use crate::error::CliError;
-use crate::output;
 use crate::progress::hand_on_and_put_back;
 use crate::provenance::{self, this_release};
+use crate::{output, tell};
 
 pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
     let (stop, signals) = hand_on_and_put_back()?;
@@ -25,36 +26,36 @@ pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
     };
     let recorded = match record(&options, &args.command, &stop) {
         Err(error) if stop.load(Ordering::Relaxed) => {
-            eprintln!("fairlab: {error}");
+            tell!("{error}");
             return Err(CliError::Interrupted);
         }
         outcome => outcome?,
     };
-    let path = args.output.display();
+    let path = ShownPath(&args.output);
     if !recorded.missing.is_empty() {
-        eprintln!("fairlab: {path}: this kernel has no {}", recorded.missing.join(", "));
+        tell!("{path}: this kernel has no {}", recorded.missing.join(", "));
     }
     if recorded.schedstats == Some(false) {
-        eprintln!(
-            "fairlab: {path}: schedstats are off, so no event says how long a task waited or slept; \
+        tell!(
+            "{path}: schedstats are off, so no event says how long a task waited or slept; \
              'sysctl kernel.sched_schedstats=1' switches them on"
         );
     }
     if recorded.dropped > 0 {
         let hint = "take a larger --buffer-kb";
-        eprintln!("fairlab: {path}: {} events were dropped for want of room; {hint}", recorded.dropped);
+        tell!("{path}: {} events were dropped for want of room; {hint}", recorded.dropped);
     }
     trace::warn(&args.output, &recorded.import, &[]);
     trace::warn_of_losses(&args.output, &recorded.losses);
     if recorded.left_behind > 0 {
-        eprintln!("fairlab: {path}: {} processes that the command left behind were ended", recorded.left_behind);
+        tell!("{path}: {} processes that the command left behind were ended", recorded.left_behind);
     }
     answer(args, &recorded)?;
     if stop.load(Ordering::Relaxed) { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
 fn answer(args: &RecordArgs, recorded: &Recorded) -> Result<(), CliError> {
-    let (path, events) = (args.output.display(), recorded.import.events);
+    let (path, events) = (ShownPath(&args.output), recorded.import.events);
     let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host");
     match args.format {
         Format::Text => {

@@ -8,9 +8,9 @@ use super::{experiment, trace, workloads};
 use crate::args::{Format, RunArgs};
 use crate::error::CliError;
 use crate::numbers::{duration, metric};
-use crate::output;
 use crate::progress::ProgressLine;
 use crate::provenance;
+use crate::{output, tell};
 
 pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if workloads::helped(&args.experiment.setting.workload)? {
@@ -30,6 +30,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let stop = experiment::stop_for(&experiment)?;
     let progress = ProgressLine::new("run");
     let jobs = experiment::jobs(&args.experiment.setting);
+    let wanted = runs.count();
     let (results, stopped) =
         runs.run(&experiment::names(&args.experiment)?, jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
@@ -38,13 +39,20 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     }
     let names = experiment::names(&args.experiment)?;
     let provenance = provenance::of_experiment("run", &args.experiment.setting, &experiment, &names);
-    let answer = output::with_provenance(&provenance, to_json(&results));
+    let mut answer = output::with_provenance(&provenance, to_json(&results));
+    if stopped.0 {
+        answer["partial"] = json!({ "runs": results.len(), "wanted": wanted });
+        tell!("stopped: {} of {wanted} runs are done; the answer is of these alone", results.len());
+    }
     if let Some(folder) = folder {
         folder.write(&experiment, &results, &answer)?;
+        if stopped.0 {
+            folder.mark_partial(results.len(), wanted)?;
+        }
         folder.finish()?;
     }
     match args.experiment.setting.format {
-        Format::Json => output::print(&format!("{answer:#}\n"))?,
+        Format::Json => output::print_json(&answer)?,
         Format::Text => output::answer(&provenance, &to_text(&experiment, &results))?,
     }
     if stopped.0 { Err(CliError::Interrupted) } else { Ok(()) }

@@ -1,9 +1,9 @@
 //! `fairlab scenario`: published reports, each reproduced by one command.
 
-use std::fs;
 use std::path::Path;
 
 use clap::{CommandFactory, Parser};
+use fairlab_event::ShownPath;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario, Small};
 use fairlab_lab::{RunFolder, Setting, workloads};
@@ -91,7 +91,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     };
     if let Some(pages) = args.pages.as_deref().filter(|pages| !pages.is_dir()) {
         return Err(CliError::bad(
-            format!("{} is no folder", pages.display()),
+            format!("{} is no folder", ShownPath(&pages)),
             "name one for --pages that is there",
         ));
     }
@@ -128,7 +128,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
             output::with_provenance(&provenance::here().by(Origin::Modelled), all)
         };
         let answer = if one { answers.pop().unwrap_or(Value::Null) } else { all() };
-        output::print(&format!("{answer:#}\n"))?;
+        output::print_json(&answer)?;
     }
     if all_hold { Ok(()) } else { Err(CliError::No) }
 }
@@ -202,12 +202,12 @@ fn keep(
     }
     let Some(pages) = &args.pages else { return Ok(()) };
     let quick = if args.quick { " --quick" } else { "" };
-    let command = format!("fairlab scenario run {}{quick} --pages {}", report.name, pages.display());
+    let command = format!("fairlab scenario run {}{quick} --pages {}", report.name, ShownPath(&pages));
     let write = |name: String, text: String| {
         let path = pages.join(name);
-        fs::write(&path, text).map_err(|error| {
+        fairlab_lab::write_whole(&path, text).map_err(|error| {
             CliError::bad(
-                format!("cannot write {}: {error}", path.display()),
+                format!("cannot write {}: {error}", ShownPath(&path)),
                 "name a folder for --pages that is there",
             )
         })

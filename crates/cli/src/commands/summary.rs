@@ -8,7 +8,7 @@ use fairlab_analysis::summary::{
     Censored, Migrations, Spread, Summary, SummaryOptions, SummaryReport, SwitchPair, Switches, TaskWaits,
     Unconserved,
 };
-use fairlab_event::{Comm, Cpu, Pid};
+use fairlab_event::{Comm, Cpu, Pid, ShownPath};
 use fairlab_kernel::topology::CpuPlace;
 use fairlab_lab::merge::Merged;
 use fairlab_lab::{count_trace, machines};
@@ -19,7 +19,7 @@ use super::trace;
 use crate::args::{Format, SummaryArgs};
 use crate::error::CliError;
 use crate::numbers::CpuSets;
-use crate::output;
+use crate::{output, tell};
 
 pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
     let options = options(args)?;
@@ -52,10 +52,8 @@ fn warn_of_cpus(args: &SummaryArgs, report: &SummaryReport) {
         machine.map(|machine| machine.topology.nr_cpus()).or(sets(&args.llc)).or(sets(&args.node));
     let recorded = report.system.cpus.map_or(0, |cpus| cpus as usize);
     if let Some(described) = described.filter(|&described| recorded > 0 && described != recorded) {
-        let file = args.trace.file.display();
-        eprintln!(
-            "fairlab: {file}: the recorded machine has {recorded} CPUs, and the one that is described {described}"
-        );
+        let file = ShownPath(&args.trace.file);
+        tell!("{file}: the recorded machine has {recorded} CPUs, and the one that is described {described}");
     }
 }
 

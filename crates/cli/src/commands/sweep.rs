@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use fairlab_analysis::statistics::{mean, median, standard_deviation};
-use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_event::ShownPath;
+use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::sweep::{Answer, Plan, Query, query, sweep};
 
 use crate::args::{Format, QueryArgs, SweepArgs};

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use fairlab_analysis::timehist::text::{Columns, Layout};
 use fairlab_analysis::timehist::{Label, OffCpu, Row, SwitchRow, Timehist, TimehistOptions, TimehistSummary};
-use fairlab_event::{Pid, System};
+use fairlab_event::{Pid, ShownPath, System, shown};
 use fairlab_lab::provenance::Provenance;
 use fairlab_trace::ImportStats;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ fn list(
         return Err(CliError::bad(
             format!(
                 "{}: no switch is what --pid, --tid, --cpu and --time ask for",
-                args.trace.file.display()
+                ShownPath(&args.trace.file)
             ),
             "ask for more; 'fairlab latency -p' lists tasks, 'fairlab timehist' without options what there is",
         ));
@@ -110,7 +110,7 @@ fn print_text(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> 
 fn print_json(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let system = RefCell::<System>::default();
     let head = || {
-        let provenance = came_about(&system).to_json();
+        let provenance = shown::json(&came_about(&system).to_json().to_string()).into_owned();
         format!("{{\"schema\":\"fairlab/timehist/1\",\"provenance\":{provenance},\"events\":[\n")
     };
     let mut rows = 0_u64;
@@ -120,12 +120,12 @@ fn print_json(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> 
         }
         let before = if rows == 0 { head() } else { ",\n".to_string() };
         rows += 1;
-        write!(out, "{before}{}", row_json(row))
+        write!(out, "{before}{}", shown::json(&row_json(row).to_string()))
     })?;
     // Without rows the list has not been opened.
     let opened = if rows == 0 { head() } else { "\n".to_string() };
-    let summary = summary_json(&summary);
-    let import = trace::import_json(&stats, &[]);
+    let summary = shown::json(&summary_json(&summary).to_string()).into_owned();
+    let import = shown::json(&trace::import_json(&stats, &[]).to_string()).into_owned();
     Ok(writeln!(out, "{opened}],\"summary\":{summary},\"import\":{import}}}")?)
 }
 

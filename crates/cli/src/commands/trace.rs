@@ -7,7 +7,7 @@ use std::path::Path;
 
 use clap::Args;
 use fairlab_analysis::MissingEvents;
-use fairlab_event::{Event, Sink, System};
+use fairlab_event::{Event, ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::verify::trace_of;
 use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, Unreadable, read_path};
@@ -17,6 +17,7 @@ use crate::args::Format;
 use crate::error::CliError;
 use crate::progress::ReadingLine;
 use crate::provenance;
+use crate::tell;
 
 /// Which trace, and how the answer is printed.
 #[derive(Debug, Args)]
@@ -99,31 +100,31 @@ pub fn read(
             }
             _ => error.hint(),
         };
-        CliError::bad(format!("{}: {error}", file.display()), hint)
+        CliError::bad(format!("{}: {error}", ShownPath(&file)), hint)
     })
 }
 
 /// The error for a trace without the events that are needed.
 pub fn lacking(file: &Path, missing: &MissingEvents) -> CliError {
     let hint = "record the sched events, as 'perf sched record' does";
-    CliError::bad(format!("{}: {missing}", file.display()), hint)
+    CliError::bad(format!("{}: {missing}", ShownPath(&file)), hint)
 }
 
 /// Says on standard error what the reader should know before trusting an answer.
 pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
-    let file = file.display();
+    let file = ShownPath(&file);
     if stats.instances.len() > 1 {
         let names = stats.instances.join(", ");
-        eprintln!("fairlab: {file}: its trace instances are merged: {names}; choose one with --instance");
+        tell!("{file}: its trace instances are merged: {names}; choose one with --instance");
     }
     for count in stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info) {
-        eprintln!("fairlab: {file}: {count}");
+        tell!("{file}: {count}");
     }
     for unreadable in stats.unreadable() {
-        eprintln!("fairlab: {file}: {unreadable}");
+        tell!("{file}: {unreadable}");
     }
     for notice in notices {
-        eprintln!("fairlab: {file}: {notice}");
+        tell!("{file}: {notice}");
     }
 }
 
@@ -142,7 +143,7 @@ pub fn system_json(system: &System) -> Value {
 /// Says on standard error what a trace that was written does not carry.
 pub fn warn_of_losses(file: &Path, losses: &Losses) {
     for line in losses.to_string().lines() {
-        eprintln!("fairlab: {}: {line}", file.display());
+        tell!("{}: {line}", ShownPath(&file));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use fairlab_event::ShownPath;
 use fairlab_kernel::Generation;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::verify::{
@@ -14,9 +15,9 @@ use serde_json::{Value, json};
 
 use crate::args::{Format, VerifyArgs};
 use crate::error::CliError;
-use crate::output;
 use crate::progress::ReadingLine;
 use crate::provenance;
+use crate::{output, tell};
 
 pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     let machine = args.machine.as_deref().map(machines::find).transpose()?;
@@ -35,17 +36,17 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     };
     let agreement =
         watched("verify", args, &options, |options| verify(&args.recording, &kernel.generation, options))?;
-    let shown = agreement.trace.display();
+    let shown = ShownPath(&agreement.trace);
     for count in
         agreement.import.troubles().iter().filter(|count| count.trouble.severity() > Severity::Warning)
     {
-        eprintln!("fairlab: {shown}: {count}");
+        tell!("{shown}: {count}");
     }
     for unreadable in agreement.import.unreadable() {
-        eprintln!("fairlab: {shown}: {unreadable}");
+        tell!("{shown}: {unreadable}");
     }
     for note in agreement.notes.iter().chain(&kernel.left_out) {
-        eprintln!("fairlab: {shown}: {note}");
+        tell!("{shown}: {note}");
     }
     let provenance = provenance::here().by(Origin::Recorded).by(Origin::Modelled).kernel(&agreement.kernel);
     let provenance = agreement.release.iter().fold(provenance, Provenance::kernel);
@@ -72,7 +73,7 @@ fn asked_for(name: &str) -> Result<Generation, CliError> {
 }
 
 fn text(agreement: &Agreement) -> String {
-    let mut text = format!("{} by the rules of {}", agreement.trace.display(), agreement.kernel);
+    let mut text = format!("{} by the rules of {}", ShownPath(&agreement.trace), agreement.kernel);
     if let Some(release) = &agreement.release {
         let _ = write!(text, " (recorded: {release})");
     }
@@ -178,7 +179,7 @@ fn to_json(agreement: &Agreement) -> Value {
     json!({
         "schema": "fairlab/verify/1",
         "kernel": agreement.kernel,
-        "trace": agreement.trace.display().to_string(),
+        "trace": ShownPath(&agreement.trace).to_string(),
         "release": agreement.release,
         "warm_up": agreement.warm_up,
         "events": agreement.events,

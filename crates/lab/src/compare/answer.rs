@@ -3,6 +3,7 @@
 //! Must not know: what people read.
 
 use fairlab_analysis::statistics::{Method, Modes, MoreRuns, mean, standard_deviation};
+use fairlab_event::Shown;
 use serde_json::{Value, json};
 
 use super::{Comparison, ComparisonRow};
@@ -53,11 +54,10 @@ impl Comparison {
 
 /// Names of kernels have commas in them where they set tunables.
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_string()
-    }
+    let text = Shown(text).to_string();
+    // A spreadsheet would take it for a formula.
+    let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 fn row_json(row: &ComparisonRow) -> Value {

@@ -3,6 +3,7 @@
 //! Must not know: what the report's workload does.
 
 use fairlab_analysis::statistics::mean;
+use fairlab_event::Shown;
 
 use super::passes::Witness;
 use super::render::number;
@@ -32,7 +33,7 @@ impl Scenario {
             return Ok(None);
         };
         let mut report = Report::new(self, bench.quick);
-        report.heading(format!("{} on {}", setting.workload.join(" "), setting.machine.name));
+        report.heading(format!("{} on {}", Shown(&setting.workload.join(" ")), setting.machine.name));
         report.text(format!(
             "Another workload than the report's: {seeds} runs on each of the report's kernels, paired by seed. Means, change \
              with its interval, and whether it is real and beyond {:.0} %.",

@@ -4,6 +4,8 @@
 
 use std::fmt::Write as _;
 
+use fairlab_event::shown;
+
 use super::render::number;
 
 /// Bars of values, one row a name; the published value above the measured one.
@@ -54,7 +56,7 @@ impl Picture {
              height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
              <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
              <text x=\"10\" y=\"20\" font-size=\"14\" font-weight=\"bold\">{}</text>\n",
-            escaped(&self.title)
+            shown::xml(&self.title)
         );
         for (index, (colour, text)) in [(PUBLISHED, "published"), (MEASURED, "measured")].iter().enumerate() {
             let x = NAMES + 110 * index;
@@ -73,7 +75,7 @@ impl Picture {
                 "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
                 NAMES - 10,
                 y + 18,
-                escaped(&bar.name)
+                shown::xml(&bar.name)
             );
             svg += &scale.bar(bar.published, PUBLISHED, y);
             svg += &scale.bar(bar.measured, MEASURED, y + 14);
@@ -120,10 +122,6 @@ impl Scale {
             number(value)
         )
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

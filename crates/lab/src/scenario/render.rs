@@ -2,6 +2,8 @@
 //!
 //! Must not know: what any scenario measures.
 
+use fairlab_event::{Shown, ShownLines};
+
 use super::report::{Claim, Part, Published, Report};
 
 /// The greatest width of a paragraph.
@@ -57,10 +59,10 @@ impl Report {
                     let file = pictures.next().map_or(String::new(), |(file, _)| file);
                     text += &format!("![{}]({file})\n", picture.title);
                 }
-                Part::Heading(heading) => text += &format!("## {heading}\n"),
-                Part::Text(paragraph) => text += &format!("{paragraph}\n"),
+                Part::Heading(heading) => text += &format!("## {}\n", Shown(heading)),
+                Part::Text(paragraph) => text += &format!("{}\n", ShownLines(paragraph)),
                 Part::Table { header, rows } => text += &pipes(header, rows),
-                Part::Verbatim(lines) => text += &format!("```text\n{}\n```\n", lines.trim_end()),
+                Part::Verbatim(lines) => text += &fenced(lines.trim_end()),
             }
         }
         if !self.claims.is_empty() {
@@ -73,6 +75,13 @@ impl Report {
         }
         text + &format!("\nCommit: {}.\n", self.commit)
     }
+}
+
+/// Lines as they are, in a fence that none of them can end.
+fn fenced(lines: &str) -> String {
+    let runs = lines.split(|char| char != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(runs + 1));
+    format!("{fence}text\n{}\n{fence}\n", ShownLines(lines))
 }
 
 const fn verdict(claim: &Claim) -> &'static str {
@@ -141,7 +150,11 @@ fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
 
 fn pipes(header: &[String], rows: &[Vec<String>]) -> String {
     // A star is a mark of the tables that are copied, never emphasis.
-    let line = |row: &[String]| format!("| {} |\n", row.join(" | ").replace('\n', " ").replace('*', "\\*"));
+    let cell = |cell: &String| {
+        let shown = Shown(&cell.replace('\n', " ")).to_string();
+        shown.replace('*', "\\*").replace('|', "\\|").replace('<', "&lt;")
+    };
+    let line = |row: &[String]| format!("| {} |\n", row.iter().map(cell).collect::<Vec<_>>().join(" | "));
     let rule = format!("|---|{}\n", "---:|".repeat(header.len().saturating_sub(1)));
     rows.iter().fold(line(header) + &rule, |text, row| text + &line(row))
 }

@@ -59,7 +59,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
             }),
         ),
         Format::Text => {
-            let setting = format!("{} on {}\n", setting.workload.join(" "), setting.machine.name);
+            let setting = format!("{} on {}\n", output::words(&setting.workload), setting.machine.name);
             output::answer(&provenance, &(setting + &answers.iter().map(to_text).collect::<String>()))
         }
     }

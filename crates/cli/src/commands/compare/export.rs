@@ -1,10 +1,12 @@
 //! Files that a comparison goes into: opened before the first run, so that a wrong path costs nothing.
 
-use std::fs::{self, OpenOptions};
+use std::cell::RefCell;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fairlab_lab::Comparison;
+use fairlab_event::{ShownPath, shown};
 use fairlab_lab::provenance::Provenance;
+use fairlab_lab::{Comparison, OutputFile};
 
 use super::table;
 use crate::error::CliError;
@@ -17,9 +19,9 @@ enum Kind {
     Markdown,
 }
 
-/// Files that can be written to.
+/// Files that can be written to, and are, once.
 #[derive(Debug)]
-pub struct Exports(Vec<(PathBuf, Kind)>);
+pub struct Exports(RefCell<Vec<(PathBuf, Kind, OutputFile)>>);
 
 impl Exports {
     /// Opens every file; the end of its name says what goes into it.
@@ -30,33 +32,37 @@ impl Exports {
                 Some("csv") => Kind::Csv,
                 Some("md") => Kind::Markdown,
                 _ => {
-                    let problem = format!("{} is no name for an export", path.display());
+                    let problem = format!("{} is no name for an export", ShownPath(&path));
                     return Err(CliError::bad(problem, "end it in .json, .csv or .md"));
                 }
             };
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            file.map_err(|error| failed(path, &error))?;
-            Ok((path.clone(), kind))
+            let file = OutputFile::create(path).map_err(|error| failed(path, &error))?;
+            Ok((path.clone(), kind, file))
         };
-        paths.iter().map(open).collect::<Result<_, _>>().map(Exports)
+        paths.iter().map(open).collect::<Result<_, _>>().map(|files| Exports(RefCell::new(files)))
     }
 
     /// Writes the comparison into every file.
     pub fn write(&self, comparison: &Comparison, provenance: &Provenance) -> Result<(), CliError> {
-        for (path, kind) in &self.0 {
+        for (path, kind, mut file) in self.0.take() {
             let content = match kind {
                 Kind::Json => {
-                    format!("{:#}\n", output::with_provenance(provenance, comparison.to_json()))
+                    let answer = output::with_provenance(provenance, comparison.to_json());
+                    shown::json(&format!("{answer:#}\n")).into_owned()
                 }
                 Kind::Csv => provenance.comment() + &comparison.to_csv(),
                 Kind::Markdown => output::markdown_line(provenance) + &table::to_markdown(comparison),
             };
-            fs::write(path, content).map_err(|error| failed(path, &error))?;
+            let written = file.write_all(content.as_bytes()).and_then(|()| file.finish());
+            written.map_err(|error| failed(&path, &error))?;
         }
         Ok(())
     }
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> CliError {
-    CliError::bad(format!("cannot write {}: {error}", path.display()), "check the place that --export names")
+    CliError::bad(
+        format!("cannot write {}: {error}", ShownPath(&path)),
+        "check the place that --export names",
+    )
 }

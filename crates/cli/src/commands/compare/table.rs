@@ -1,6 +1,7 @@
 //! A comparison in our own words: ratio, interval, verdict, and what would decide.
 
 use fairlab_analysis::statistics::{Modes, MoreRuns, Verdict, mean};
+use fairlab_event::shown;
 use fairlab_lab::{Comparison, ComparisonRow, Pairing};
 
 use crate::numbers::{metric, significant};
@@ -34,14 +35,16 @@ pub fn to_markdown(comparison: &Comparison) -> String {
     let mut text = String::new();
     for of_kernel in comparison.rows.chunk_by(|one, other| one.kernel == other.kernel) {
         let header = header(comparison, &of_kernel[0]);
+        let header = header.map(|name| shown::markdown(&name));
         text += &format!("| {} |\n|---|{}\n", header.join(" | "), "---:|".repeat(header.len() - 1));
         for row in of_kernel {
-            text += &format!("| {} |\n", cells(row).join(" | "));
+            let cells = cells(row).iter().map(|cell| shown::markdown(cell)).collect::<Vec<_>>();
+            text += &format!("| {} |\n", cells.join(" | "));
         }
         text.push('\n');
     }
     for notice in &comparison.notices {
-        text += &format!("* {notice}\n");
+        text += &format!("* {}\n", shown::markdown(notice));
     }
     text
 }
