@@ -31,6 +31,10 @@ const LINE_BYTES_MAX: u64 = 64 << 20;
 /// How much of the work may be lost when the machine itself fails: lines reach the disk this often. What is lost is done again.
 const BETWEEN_SYNCS: Duration = Duration::from_millis(250);
 
+/// How often the lock is tried, and how long is waited between.
+const LOOKS: u32 = 50;
+const LOOK: Duration = Duration::from_millis(10);
+
 /// What takes a record.
 pub(crate) type Each<'e> = &'e mut dyn FnMut(Value) -> Result<(), LabError>;
 
@@ -85,13 +89,9 @@ impl Journal {
         let mut options = OpenOptions::new();
         let mut file =
             options.create(true).truncate(false).read(true).write(true).open(path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let problem = format!("{}: another process writes to this journal", ShownPath(path));
-                return Err(LabError::new(problem, "wait until it has ended, or name another folder"));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        if !lock(&file).map_err(failed)? {
+            let problem = format!("{}: another process writes to this journal", ShownPath(path));
+            return Err(LabError::new(problem, "wait until it has ended, or name another folder"));
         }
         let sound = walk(path, &file, Some(head), each)?;
         file.set_len(sound.end).and_then(|()| file.seek(SeekFrom::Start(sound.end))).map_err(failed)?;
@@ -143,6 +143,19 @@ impl Drop for Journal {
         // What an error here concerns is in the file all the same.
         let _ = self.file.sync_data();
     }
+}
+
+/// Takes the lock; `false` if somebody else keeps it. A process that was just started holds all that is open, until it is the other
+/// program.
+fn lock(file: &File) -> io::Result<bool> {
+    for _ in 0..LOOKS {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+        }
+    }
+    Ok(false)
 }
 
 /// Feeds each record of the journal at `path`, the head first, to `each`. Somebody may be writing to it: a last line that is not
