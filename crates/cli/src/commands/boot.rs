@@ -116,7 +116,7 @@ fn text(args: &BootArgs, options: &BootOptions, booted: &Booted) -> String {
     text += &format!("\n{} ended with status {}", args.workload[0], booted.status);
     text += &format!("; {events} events, digest {}; {seconds:.1} s of the host\n", booted.digest);
     if let Some(out) = &args.out {
-        text += &format!("{}: the recording; 'fairlab verify' takes it\n", ShownPath(&out));
+        text += &format!("{}: the recording; 'fairlab verify' takes it\n", ShownPath(out));
     }
     text
 }

@@ -92,7 +92,7 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), C
         }
         for side in read_side(folder)? {
             let twice = sides.iter().any(|other| other.name == side.name);
-            let name = if twice { format!("{} ({})", side.name, ShownPath(&folder)) } else { side.name };
+            let name = if twice { format!("{} ({})", side.name, ShownPath(folder)) } else { side.name };
             sides.push(Side { name, ..side });
         }
     }

@@ -59,16 +59,16 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
 
 fn read_page(path: &Path, part: &str) -> Result<String, CliError> {
     let text = fs::read_to_string(path).map_err(|error| {
-        CliError::bad(format!("{}: {error}", ShownPath(&path)), "name a page that is there")
+        CliError::bad(format!("{}: {error}", ShownPath(path)), "name a page that is there")
     })?;
     page::replace(&text, part, "")
-        .map_err(|error| LabError::new(format!("{}: {}", ShownPath(&path), error.problem), error.hint))?;
+        .map_err(|error| LabError::new(format!("{}: {}", ShownPath(path), error.problem), error.hint))?;
     Ok(text)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {
     fairlab_lab::write_whole(path, text).map_err(|error| {
-        CliError::bad(format!("cannot write {}: {error}", ShownPath(&path)), "name another place")
+        CliError::bad(format!("cannot write {}: {error}", ShownPath(path)), "name another place")
     })
 }
 

@@ -44,7 +44,7 @@ pub fn execute(args: &LiveArgs) -> Result<(), CliError> {
     if let Some(path) = &args.report {
         fairlab_lab::write_whole(path, answer.to_string()).map_err(|error| {
             CliError::bad(
-                format!("cannot write {}: {error}", ShownPath(&path)),
+                format!("cannot write {}: {error}", ShownPath(path)),
                 "check the place and its free space",
             )
         })?;

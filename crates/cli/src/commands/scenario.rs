@@ -91,7 +91,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     };
     if let Some(pages) = args.pages.as_deref().filter(|pages| !pages.is_dir()) {
         return Err(CliError::bad(
-            format!("{} is no folder", ShownPath(&pages)),
+            format!("{} is no folder", ShownPath(pages)),
             "name one for --pages that is there",
         ));
     }
@@ -202,7 +202,7 @@ fn keep(
     }
     let Some(pages) = &args.pages else { return Ok(()) };
     let quick = if args.quick { " --quick" } else { "" };
-    let command = format!("fairlab scenario run {}{quick} --pages {}", report.name, ShownPath(&pages));
+    let command = format!("fairlab scenario run {}{quick} --pages {}", report.name, ShownPath(pages));
     let write = |name: String, text: String| {
         let path = pages.join(name);
         fairlab_lab::write_whole(&path, text).map_err(|error| {

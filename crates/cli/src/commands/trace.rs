@@ -100,19 +100,19 @@ pub fn read(
             }
             _ => error.hint(),
         };
-        CliError::bad(format!("{}: {error}", ShownPath(&file)), hint)
+        CliError::bad(format!("{}: {error}", ShownPath(file)), hint)
     })
 }
 
 /// The error for a trace without the events that are needed.
 pub fn lacking(file: &Path, missing: &MissingEvents) -> CliError {
     let hint = "record the sched events, as 'perf sched record' does";
-    CliError::bad(format!("{}: {missing}", ShownPath(&file)), hint)
+    CliError::bad(format!("{}: {missing}", ShownPath(file)), hint)
 }
 
 /// Says on standard error what the reader should know before trusting an answer.
 pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
-    let file = ShownPath(&file);
+    let file = ShownPath(file);
     if stats.instances.len() > 1 {
         let names = stats.instances.join(", ");
         tell!("{file}: its trace instances are merged: {names}; choose one with --instance");
@@ -143,7 +143,7 @@ pub fn system_json(system: &System) -> Value {
 /// Says on standard error what a trace that was written does not carry.
 pub fn warn_of_losses(file: &Path, losses: &Losses) {
     for line in losses.to_string().lines() {
-        tell!("{}: {line}", ShownPath(&file));
+        tell!("{}: {line}", ShownPath(file));
     }
 }
 

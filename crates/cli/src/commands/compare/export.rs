@@ -32,7 +32,7 @@ impl Exports {
                 Some("csv") => Kind::Csv,
                 Some("md") => Kind::Markdown,
                 _ => {
-                    let problem = format!("{} is no name for an export", ShownPath(&path));
+                    let problem = format!("{} is no name for an export", ShownPath(path));
                     return Err(CliError::bad(problem, "end it in .json, .csv or .md"));
                 }
             };
@@ -61,8 +61,5 @@ impl Exports {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> CliError {
-    CliError::bad(
-        format!("cannot write {}: {error}", ShownPath(&path)),
-        "check the place that --export names",
-    )
+    CliError::bad(format!("cannot write {}: {error}", ShownPath(path)), "check the place that --export names")
 }
