@@ -63,8 +63,9 @@ impl Drop for Folder {
     }
 }
 
-fn lines(path: &str) -> usize {
-    std::fs::read_to_string(Path::new(path)).map_or(0, |text| text.matches('\n').count())
+/// Whole lines of a journal behind its head, each a cell.
+fn cells(path: &str) -> usize {
+    std::fs::read_to_string(Path::new(path)).map_or(0, |text| text.matches('\n').count().saturating_sub(1))
 }
 
 #[test]
@@ -75,7 +76,7 @@ fn an_interrupted_sweep_is_gone_on_with() {
     let child =
         program().args(["sweep", &file, "--jobs", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.expect("the program starts");
-    while lines(&journal) < 3 {
+    while cells(&journal) < 3 {
         std::thread::sleep(Duration::from_millis(5));
     }
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
@@ -84,11 +85,11 @@ fn an_interrupted_sweep_is_gone_on_with() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(130), true), "{errors}");
     assert!(errors.contains(" of 600 cells are done and kept"), "{errors}");
-    let kept = lines(&journal);
+    let kept = cells(&journal);
     assert!((3..600).contains(&kept), "{kept}");
     let text = answer::body(&stdout(&["sweep", &file]));
     assert!(text.starts_with(&format!("600 cells, {kept} of them done before; ")), "{text}");
-    assert_eq!(lines(&journal), 600);
+    assert_eq!(cells(&journal), 600);
 }
 
 #[test]
@@ -184,4 +185,33 @@ fn bad_input_is_refused_in_one_line() {
     assert_refused(&["merge", &folder.path("")], "no counts.json in it");
     assert_refused(&["merge", &file], "sweep.toml");
     assert_refused(&["merge"], "FILE");
+}
+
+/// A journal is refused whose figures were changed, one by one bit in a digit, and one from before its lines had checks.
+#[test]
+fn a_changed_journal_is_refused() {
+    let folder = Folder::new("changed");
+    let file = folder.sweep(2);
+    let out = folder.path("out");
+    stdout(&["sweep", &file, "--out", &out]);
+    let path = folder.path("out/cells.jsonl");
+    let journal = std::fs::read_to_string(&path).expect("a journal");
+    // '9' and '1' differ by a bit.
+    let at = journal.find("\"simulated_ns\":").expect("a figure") + "\"simulated_ns\":".len();
+    let digit = journal.as_bytes()[at];
+    let mut changed = journal.clone().into_bytes();
+    changed[at] ^= 1;
+    assert!(digit.is_ascii_digit() && changed[at].is_ascii_digit());
+    std::fs::write(&path, &changed).expect("written");
+    for command in [vec!["query", &out], vec!["sweep", &file, "--out", &out]] {
+        assert_refused(&command, "line 2 is not what was written");
+    }
+    let old = journal
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.strip_prefix("{\"record\":")?.split_once(",\"check\"").map(|(cell, _)| cell));
+    std::fs::write(&path, old.map(|cell| format!("{cell}\n")).collect::<String>()).expect("written");
+    for command in [vec!["query", &out], vec!["sweep", &file, "--out", &out]] {
+        assert_refused(&command, "line 1 is no head of a journal");
+    }
 }
