@@ -305,8 +305,22 @@ fn a_full_disk_is_an_error_and_leaves_nothing_half_written() {
         "-l",
         "50",
     ];
-    let run =
-        vec!["run", "--seeds", "2", "--duration", "50ms", "--out", &out, "hackbench", "-g", "1", "-l", "50"];
+    let run = vec![
+        "run",
+        "--kernel",
+        "v6.6",
+        "--seeds",
+        "2",
+        "--duration",
+        "50ms",
+        "--out",
+        &out,
+        "hackbench",
+        "-g",
+        "1",
+        "-l",
+        "50",
+    ];
     let sweep = vec!["sweep", &file, "--out", &swept, "--jobs", "2"];
     let begin = Instant::now();
     let mut refused = 0;
@@ -336,7 +350,7 @@ fn a_full_disk_is_an_error_and_leaves_nothing_half_written() {
     // Where every write fails at once.
     for command in [
         vec!["convert", "--to", "ftrace", &input, "/dev/full"],
-        vec!["run", "--trace", "/dev/full", "hackbench", "-l", "5"],
+        vec!["run", "--kernel", "v6.6", "--trace", "/dev/full", "hackbench", "-l", "5"],
     ] {
         let output = fairlab(&command);
         assert_eq!(output.status.code(), Some(2), "{command:?}: {}", errors(&output));
