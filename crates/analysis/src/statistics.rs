@@ -3,10 +3,11 @@
 //! Every number that goes in here is one run's: its p99, its maximum, its throughput. Samples within a run depend on each
 //! other, so they are never pooled. Runs of the model that share a seed are compared in pairs ([`paired`]); runs of real
 //! kernels are not ([`unpaired`]). No method here resamples: with three runs a percentile bootstrap cries wolf in one
-//! comparison of four.
+//! comparison of four. Where a side's runs are one course of events, nothing is concluded ([`is_one_course`]).
 //!
 //! Must not know: what the metrics mean, where the runs come from, how tables look.
 
+mod course;
 mod describe;
 mod estimate;
 mod family;
@@ -19,8 +20,9 @@ pub mod rivals;
 pub mod sequential;
 mod student;
 
+pub use course::is_one_course;
 pub use describe::{harmonic_mean, mean, median, standard_deviation};
-pub use estimate::{Better, Estimate, Method, Verdict, judge};
+pub use estimate::{Better, Estimate, Method, PER_WORK, Verdict, judge};
 pub use family::{FALSE_DISCOVERY_RATE, adjusted};
 pub use modes::{Mode, Modes, two_modes};
 pub use planning::{MoreRuns, more_runs};

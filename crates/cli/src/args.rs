@@ -123,6 +123,9 @@ pub struct ExperimentArgs {
     /// A new folder for everything: effective spec, metrics, outputs, traces.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Goes on with the folder of --out where it was stopped; everything else must be as it was.
+    #[arg(long, requires = "out")]
+    pub resume: bool,
 }
 
 #[derive(Debug, Args)]

@@ -134,6 +134,8 @@ pub fn metric(name: &str, value: f64) -> String {
         duration(value * 1e3)
     } else if name.ends_with("_share") {
         format!("{} %", significant(value * 100.0))
+    } else if name.ends_with("_per_work") {
+        format!("{} each", significant(value))
     } else if name.ends_with("_per_s") {
         format!("{} /s", significant(value))
     } else {

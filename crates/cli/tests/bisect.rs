@@ -53,26 +53,41 @@ fn the_commit_that_cured_it_is_found() {
 /// The report on EEVDF and vhost: what streams between two guests falls with the commit that places by lag.
 #[test]
 fn the_placement_that_starves_kworkers_is_found() {
-    let report = "bisect uperf --run-ms 40 --duration 40ms --machine s390-lpar24 --runs 40 --metric throughput --format json";
+    let report = "bisect uperf --run-ms 40 --duration 40ms --machine s390-lpar24 --runs 40 --format json";
     let ends = ["--good", "e0c2ff903c32", "--bad", "76cae9dbe185"];
     let output = fairlab(&report.split(' ').chain(ends).collect::<Vec<_>>());
     let found = serde_json::from_slice::<Value>(&output.stdout).expect("JSON");
     assert_eq!(found["first_bad"]["commit"], "86bfbb7ce4f6", "{found:#}");
     assert_eq!(found["first_bad"]["release"], "v6.6");
+    // The workload is run for its throughput, of which less is worse.
+    assert_eq!((found["metric"].as_str(), found["verdict"].as_str()), (Some("throughput"), Some("found")));
+    assert_eq!((&found["ends"]["verdict"], &found["partial"]), (&Value::from("worse"), &Value::from(false)));
 }
 
 #[test]
 fn there_and_back_is_said() {
-    let (code, text) = bisect(&["--good", "v5.4", "--bad", "v5.10"]);
-    assert_eq!(code, Some(0));
+    let (code, text) = bisect(&["--good", "v5.4", "--bad", "v5.10", "--margin", "20%"]);
+    assert_eq!(code, Some(1));
     for fragment in [
-        "first bad commit: 0b0695f2b34a sched/fair: Rework load_balance()\n  in v5.5, not in v5.4\n",
-        "first good commit: 16b0a7a1a0af sched/fair: Ensure tasks spreading in LLC during LB\n",
+        "nothing to find, the two kernels are equivalent",
         "alike on v5.4 and v5.10, but not between them",
-        "not monotone: 2 changes of state",
+        "is worse; --good v5.4 --bad ",
     ] {
         assert!(text.contains(fragment), "{fragment}: {text}");
     }
+}
+
+/// What is better on the bad kernel is no regression: the search says which way round it is, and names no commit.
+#[test]
+fn a_bad_kernel_that_is_better_is_said() {
+    let (code, found) = json(&["--good", "v5.9", "--bad", "v5.4"]);
+    assert_eq!((code, found["verdict"].as_str()), (Some(1), Some("nothing")), "{found:#}");
+    assert_eq!((&found["ends"]["verdict"], &found["first_good"]), (&Value::from("better"), &Value::Null));
+    let notice = found["notices"][0].as_str().expect("a notice");
+    assert!(
+        notice.contains("v5.4 is the better one") && notice.contains("--good v5.4 --bad v5.9"),
+        "{notice}"
+    );
 }
 
 #[test]
@@ -103,5 +118,6 @@ fn bad_use_is_refused_in_one_line() {
     );
     refused(&["--bad", "v5.5", "--runs", "2"], "give --runs 4 or more");
     refused(&["--bad", "v5.5", "--error", "2"], "a share lies between 0 and 1");
+    refused(&["--bad", "v5.5", "--margin", "2"], "a share lies between 0 and 1");
     refused(&["--bad", "v5.5", "--kernel", "v5.6"], "--kernel");
 }

@@ -126,7 +126,92 @@ fn what_is_missing_is_said_in_a_line() {
     );
     assert_refused(&["compare", "--folder", "/nonexistent"], "/nonexistent");
     let one = stdout(&command(&["--runs", "1", "--metric", "throughput"]));
-    assert!(one.contains("1 run decides nothing") && one.contains("undecided"), "{one}");
+    assert!(one.contains("one course of events") && !one.contains("undecided"), "{one}");
+}
+
+/// What is refused leaves nothing: no file of another export, no folder, no run.
+#[test]
+fn refused_exports_and_folders_leave_nothing() {
+    let folder = temporary("refused");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let inside = |name: &str| folder.join(name).to_str().expect("a path in UTF-8").to_string();
+    let (good, bad, there, missing) = (inside("z.md"), inside("z.html"), inside("there"), inside("no/z.csv"));
+    let refused = |more: &[&str], fragment: &str| {
+        let arguments = command(&[]).into_iter().chain(more.iter().copied()).collect::<Vec<_>>();
+        assert_refused(&arguments, fragment);
+        let left = std::fs::read_dir(&folder).expect("a folder").flatten();
+        left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(refused(&["--export", &good, "--export", &bad], "is no name for an export"), [""; 0]);
+    assert_eq!(refused(&["--export", &good, "--export", &missing], "cannot write"), [""; 0]);
+    std::fs::create_dir(&there).expect("a folder");
+    assert_eq!(refused(&["--export", &good, "--out", &there], "exists already"), ["there"]);
+    assert_eq!(refused(&["--export", &good, "--out", &there, "--resume"], "spec.json"), ["there"]);
+    std::fs::write(&good, "before").expect("a file");
+    assert_eq!(refused(&["--export", &good, "--export", &bad], "is no name").len(), 2);
+    assert_eq!(text(&folder.join("z.md")), "before", "what was there stays");
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+/// A comparison that is interrupted answers with what is done, says that it is partial wherever it says anything, and goes
+/// on: in the end it is the one that was never interrupted.
+#[test]
+fn an_interrupted_comparison_answers_and_goes_on() {
+    let folder = temporary("partial");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let inside = |name: &str| folder.join(name).to_str().expect("a path in UTF-8").to_string();
+    let (out, whole, csv, md) = (inside("out"), inside("whole"), inside("a.csv"), inside("a.md"));
+    let long = |more: &[&str]| {
+        let what = "compare schbench -m 2 -t 8 -c 3000 -s 1000 --duration 500ms --kernel v6.5 --kernel v6.6 --runs 120 --jobs 2";
+        what.split(' ').chain(more.iter().copied()).map(String::from).collect::<Vec<_>>()
+    };
+    let exports = ["--export", &csv, "--export", &md, "--out", &out, "--format", "json"];
+    let child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        .args(long(&exports))
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("a signal");
+    let output = child.wait_with_output().expect("an end");
+    assert_eq!(output.status.code(), Some(130), "the machine is too fast for this test, or too slow");
+    let answer = serde_json::from_slice::<Value>(&output.stdout).expect("JSON");
+    let (runs, of) = (answer["partial"]["runs"].as_u64(), answer["partial"]["of"].as_u64());
+    assert!(runs.is_some_and(|runs| runs >= 4 && runs < 240) && of == Some(240), "{answer:#}");
+    // Both sides have runs, about as many.
+    let pairs = answer["metrics"][0]["pairs"].as_u64().expect("pairs");
+    assert!(runs.is_some_and(|runs| 2 * pairs + 2 >= runs), "{pairs} pairs of {runs:?} runs");
+    let csv = text(Path::new(&csv));
+    let rows = csv.lines().filter(|line| !line.starts_with('#')).skip(1).collect::<Vec<_>>();
+    assert!(!rows.is_empty() && rows.iter().all(|line| line.ends_with(",true")), "{csv}");
+    assert!(text(Path::new(&md)).contains("* partial: stopped after"));
+    for name in ["metrics.json", "runs.json"] {
+        let file = serde_json::from_str::<Value>(&text(&folder.join("out").join(name))).expect("JSON");
+        assert_eq!(file["partial"], answer["partial"], "{name}");
+    }
+    let run = |more: &[&str]| fairlab(&long(more).iter().map(String::as_str).collect::<Vec<_>>());
+    let other = run(&["--out", &out, "--resume", "--seed", "5"]);
+    let errors = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert!(other.status.code() == Some(2) && errors.contains("seeds is [1,2,3"), "{errors}");
+    let resumed = run(&["--out", &out, "--resume"]);
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+    let at_once = run(&["--out", &whole]);
+    // The first line has the command.
+    let answer = |output: &Output| {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.split_once('\n').map(|(_, rest)| rest.to_string()).expect("lines")
+    };
+    assert_eq!(answer(&resumed), answer(&at_once));
+    let metrics = |name: &str| {
+        let text = text(&folder.join(name).join("metrics.json"));
+        let answer = serde_json::from_str::<Value>(&text).expect("JSON");
+        assert!(answer["partial"].is_null(), "{name}");
+        answer["metrics"].clone()
+    };
+    assert_eq!(metrics("out"), metrics("whole"));
+    let counts = |name: &str| text(&folder.join(name).join("v6.6/seed-2/counts.json"));
+    assert_eq!(counts("out"), counts("whole"));
+    std::fs::remove_dir_all(folder).expect("removed");
 }
 
 /// The report on the balancer of v5.5, small: one commit made it, another one cured it.

@@ -8,7 +8,7 @@ mod answer;
 
 pub use answer::{Attribution, Contribution, Interaction};
 
-use fairlab_analysis::statistics::{Estimate, FALSE_DISCOVERY_RATE, adjusted, paired};
+use fairlab_analysis::statistics::{Better, Estimate, FALSE_DISCOVERY_RATE, adjusted, judge, paired};
 use fairlab_kernel::Generation;
 
 use crate::bisect::values_of;
@@ -147,7 +147,9 @@ impl Study<'_, '_> {
         }
         tried.truncate(PAIRED_MAX);
         let interactions = self.interactions(&tried, metric)?;
+        let is_real = whole.p.is_some_and(|p| p <= FALSE_DISCOVERY_RATE);
         Ok(Attribution {
+            verdict: judge(&whole, Better::of_metric(metric), self.spec.margin, is_real),
             metric: metric.to_string(),
             baseline: ends.0.name().to_string(),
             other: ends.1.name().to_string(),

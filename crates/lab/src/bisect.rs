@@ -1,16 +1,19 @@
 //! Bisection: which commit of the log changed a metric.
 //!
-//! It walks the log as `git bisect` walks commits, but each kernel is judged by as many runs as it takes to be sure, and
-//! some kernels on the way are judged first, so that a metric that goes there and back is noticed.
+//! It compares the two kernels first, as a comparison does: where that finds no difference, there is nothing to find. Then
+//! it walks the log as `git bisect` walks commits, but each kernel is judged by as many runs as it takes to be sure, and
+//! some kernels on the way are judged first, so that a metric that goes there and back is noticed. Only a commit that makes
+//! most of the difference is named.
 //!
 //! Must not know: how an answer looks.
 
 mod answer;
+mod ends;
 mod judge;
 mod question;
 mod walk;
 
-pub use answer::{Bisection, Crossing, Judged, State};
+pub use answer::{Bisection, Crossing, Finding, Judged, State};
 pub use question::{Claim, Question};
 pub use walk::bisect;
 
@@ -31,6 +34,8 @@ pub struct BisectSpec {
     pub question: Question,
     /// Machine, workload, duration, first seed.
     pub setting: Setting,
+    /// The share of the good kernel's value below which a difference is of no interest.
+    pub margin: f64,
     /// How often the answer may be wrong.
     pub error: f64,
     /// The most runs that one kernel gets.

@@ -15,7 +15,7 @@ use fairlab_analysis::statistics::{
     paired, rivals, two_modes, unpaired,
 };
 
-use crate::{LabError, RunResult};
+use crate::{LabError, Progress, RunResult, workloads};
 
 /// How runs of two sides belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +87,12 @@ pub struct Comparison {
     pub baseline: String,
     /// The margin that *equivalent* refers to.
     pub margin: f64,
+    /// The metric that the workload is run for.
+    pub headline: String,
     /// One row a kernel and metric, kernel by kernel.
     pub rows: Vec<ComparisonRow>,
+    /// How far the runs were when they were stopped; `None`: all were made.
+    pub partial: Option<Progress>,
     /// What the reader should know: metrics that some runs lack, runs without a partner.
     pub notices: Vec<String>,
 }
@@ -118,11 +122,15 @@ pub fn compare_sides(sides: &[Side], options: &CompareOptions) -> Result<Compari
         return Err(LabError::new("nothing to compare", "name two kernels or two folders of runs"));
     };
     records::check_alike(sides)?;
+    let first = sides.iter().flat_map(|side| &side.records).next();
+    let headline = workloads::headline(first.map_or("", |record| &record.workload));
     check_metrics(sides, &options.metrics)?;
     let mut comparison = Comparison {
         baseline: baseline.name.clone(),
         margin: options.margin,
+        headline: headline.to_string(),
         rows: Vec::new(),
+        partial: None,
         notices: Vec::new(),
     };
     comparison.notices.extend(sides.iter().filter_map(seedless));
@@ -134,13 +142,13 @@ pub fn compare_sides(sides: &[Side], options: &CompareOptions) -> Result<Compari
     Ok(comparison)
 }
 
-/// Runs that are all the same tell no more than one does: intervals have nothing to go by.
+/// Runs that are all the same tell no more than one does.
 fn seedless(side: &Side) -> Option<String> {
     let (first, others) = side.records.split_first()?;
     let alike = !others.is_empty() && others.iter().all(|other| other.metrics == first.metrics);
     alike.then(|| {
         format!(
-            "all {} runs of {} are the same: chance plays no part in them, and intervals tell nothing",
+            "all {} runs of {} are one course of events: chance plays no part in them, and they decide no more than one",
             side.records.len(),
             side.name
         )
@@ -164,6 +172,10 @@ fn check_metrics(sides: &[Side], wanted: &[String]) -> Result<(), LabError> {
 
 fn against(baseline: &Side, other: &Side, options: &CompareOptions) -> (Vec<ComparisonRow>, Vec<String>) {
     let mut notices = Vec::new();
+    if let Some(empty) = [baseline, other].into_iter().find(|side| side.records.is_empty()) {
+        notices.push(format!("there is no run of {}: nothing can be compared with it", empty.name));
+        return (Vec::new(), notices);
+    }
     let pairs = baseline.pairs_with(other);
     let pairing = if pairs.is_some() { Pairing::Paired } else { Pairing::Unpaired };
     let (base, new) = match &pairs {
@@ -245,20 +257,21 @@ fn decide(rows: &mut [ComparisonRow], margin: f64) {
 }
 
 impl ComparisonRow {
+    /// Whether nothing can be concluded, for a side's runs never differ.
+    pub fn is_one_course(&self) -> bool {
+        self.verdict == Verdict::OneCourse
+    }
+
     /// Whether mmtests' rule and ours say different things: `Some(what theirs says)` if so.
     pub fn mmtests_differs(&self) -> Option<bool> {
         let theirs = rivals::mmtests_marks(&self.baseline, &self.values, self.better);
-        (theirs != self.is_different()).then_some(theirs)
+        (theirs != self.verdict.is_difference()).then_some(theirs)
     }
 
     /// Whether LKP's rule and ours say different things: `Some(what theirs says)` if so.
     pub fn lkp_differs(&self) -> Option<bool> {
         let theirs = rivals::lkp_shows(&self.baseline, &self.values)?;
-        (theirs != self.is_different()).then_some(theirs)
-    }
-
-    fn is_different(&self) -> bool {
-        matches!(self.verdict, Verdict::Better | Verdict::Worse)
+        (theirs != self.verdict.is_difference()).then_some(theirs)
     }
 }
 
@@ -325,10 +338,28 @@ mod tests {
         let comparison = compared(&same, &side("b", "m", Some(&[1, 2, 3]), &[5.0, 6.0, 5.0]));
         assert_eq!(comparison.notices.len(), 1);
         assert!(
-            comparison.notices[0].starts_with("all 3 runs of a are the same"),
+            comparison.notices[0].starts_with("all 3 runs of a are one course of events"),
             "{:?}",
             comparison.notices
         );
+    }
+
+    /// Whatever a metric's values are, a side that never differs gets no verdict, no interval, no probability.
+    #[test]
+    fn one_course_of_events_gets_no_verdict() {
+        let varied = [5.0, 6.0, 5.5];
+        for (base, other) in
+            [([5.0; 3], [9.0; 3]), ([5.0; 3], [5.0; 3]), ([0.0; 3], varied), (varied, [7.0; 3])]
+        {
+            for seeds in [Some(&[1, 2, 3][..]), None] {
+                let comparison = compared(&side("a", "m", seeds, &base), &side("b", "m", seeds, &other));
+                let row = &comparison.to_json()["metrics"][0];
+                assert_eq!(row["verdict"], "one_course", "{row}");
+                for part in ["low", "high", "p", "q", "more_runs", "method"] {
+                    assert!(row[part].is_null(), "{part}: {row}");
+                }
+            }
+        }
     }
 
     /// Twenty metrics without a difference: one of them looks like one alone, and does not stand among the others.
@@ -365,7 +396,8 @@ mod tests {
             (Some("fairlab/compare/1"), Some("a"))
         );
         let row = &json["metrics"][0];
-        assert_eq!((row["kernel"].as_str(), row["verdict"].as_str()), (Some("b"), Some("undecided")));
+        assert_eq!((row["kernel"].as_str(), row["verdict"].as_str()), (Some("b"), Some("one_course")));
         assert!(row["low"].is_null() && row["ratio"].is_number());
+        assert_eq!(json["headline"], "wakeup_latency_ns_p99");
     }
 }

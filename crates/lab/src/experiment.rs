@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
+use serde_json::{Value, json};
 
 use crate::boot::QemuKernel;
 use crate::{LabError, RunResult, RunSpec, host, run, workers};
@@ -76,19 +77,27 @@ pub struct Progress {
     pub total: usize,
 }
 
+impl Progress {
+    /// What answers in JSON say of work that was stopped.
+    pub fn to_json(self) -> Value {
+        json!({ "runs": self.done, "wanted": self.total })
+    }
+}
+
 /// The experiment was stopped before its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stopped(pub bool);
 
 impl Experiment {
-    /// The runs of modelled kernels, kernel by kernel, each with every seed in turn.
+    /// The runs of modelled kernels: with each seed in turn every kernel, so that all kernels have as many runs whenever
+    /// it is stopped.
     pub fn specs(&self) -> Vec<RunSpec> {
         let spec = |kernel: &Generation, seed: u64| {
             RunSpec::new(kernel.clone(), self.machine.clone(), self.workload.clone(), seed, self.duration)
         };
-        self.kernels
+        self.seeds
             .iter()
-            .flat_map(|kernel| self.seeds.iter().map(move |&seed| spec(kernel, seed)))
+            .flat_map(|&seed| self.kernels.iter().map(move |kernel| spec(kernel, seed)))
             .collect()
     }
 }

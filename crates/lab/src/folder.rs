@@ -1,4 +1,7 @@
-//! A folder of results: what was run, what came of it. Written beside and renamed, so that it is whole or not there.
+//! A folder of results: what was run, what came of it. Written beside and renamed, so that it is whole or not there. One that
+//! was left before all runs were made is gone on with (`folder/resume.rs`).
+
+mod resume;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +25,8 @@ const PARTIAL_FILE: &str = "partial.json";
 pub struct RunFolder {
     wanted: PathBuf,
     building: PathBuf,
+    /// Runs whose files are there already, by kernel and seed.
+    kept: Vec<(String, u64)>,
 }
 
 impl RunFolder {
@@ -35,13 +40,19 @@ impl RunFolder {
             let problem = format!("{} exists already", path.display());
             return Err(LabError::new(problem, "name another folder for --out, or remove it"));
         }
+        RunFolder::beside(path)
+    }
+
+    /// A folder that is made beside `path`.
+    fn beside(path: &Path) -> Result<RunFolder, LabError> {
         if path.file_name().is_none() {
             return Err(LabError::new(
                 format!("{} is no name for a folder", path.display()),
                 "name a new folder for --out",
             ));
         }
-        let folder = RunFolder { wanted: path.to_path_buf(), building: temporary::beside(path) };
+        let building = temporary::beside(path);
+        let folder = RunFolder { wanted: path.to_path_buf(), building, kept: Vec::new() };
         let parent = path.parent().map_or(Ok(()), fs::create_dir_all);
         parent.and_then(|()| fs::create_dir(&folder.building)).map_err(|error| folder.failed(&error))?;
         Ok(folder)
@@ -60,9 +71,14 @@ impl RunFolder {
     ) -> Result<(), LabError> {
         self.file("spec.json", &pretty(&spec(experiment)))?;
         self.file("metrics.json", &pretty(answer))?;
-        self.file("runs.json", &pretty(&json!({ "schema": "fairlab/run/1", "runs": results })))?;
+        let partial = answer.get("partial").unwrap_or(&Value::Null);
+        let runs = json!({ "schema": "fairlab/run/1", "partial": partial, "runs": results });
+        self.file("runs.json", &pretty(&runs))?;
         for run in results {
-            let folder = format!("{}/seed-{}", run.kernel, run.seed);
+            if self.kept.iter().any(|(kernel, seed)| *kernel == run.kernel && *seed == run.seed) {
+                continue;
+            }
+            let folder = folder_of(&run.kernel, run.seed);
             let release = release_of(&run.kernel);
             let machine = &experiment.machine;
             self.file(&format!("{folder}/sched_info.txt"), &verify::list(&machine.topology, release))?;
@@ -114,17 +130,27 @@ impl RunFolder {
     /// # Errors
     /// The folder cannot be made.
     pub fn trace_path(&self, kernel: &str, seed: u64) -> Result<PathBuf, LabError> {
-        let folder = self.building.join(kernel).join(format!("seed-{seed}"));
+        let folder = self.building.join(folder_of(kernel, seed));
         fs::create_dir_all(&folder).map_err(|error| self.failed(&error))?;
         Ok(folder.join("trace.txt.zst"))
     }
 
-    /// Gives the folder its name.
+    /// Gives the folder its name. One that it goes on with is replaced.
     ///
     /// # Errors
     /// It cannot be renamed.
     pub fn finish(self) -> Result<(), LabError> {
-        fs::rename(&self.building, &self.wanted).map_err(|error| self.failed(&error))
+        if !self.wanted.exists() {
+            return fs::rename(&self.building, &self.wanted).map_err(|error| self.failed(&error));
+        }
+        let old = self.building.with_extension("old");
+        fs::rename(&self.wanted, &old).map_err(|error| self.failed(&error))?;
+        if let Err(error) = fs::rename(&self.building, &self.wanted) {
+            // What was there is better than nothing.
+            let _ = fs::rename(&old, &self.wanted);
+            return Err(self.failed(&error));
+        }
+        fs::remove_dir_all(&old).map_err(|error| self.failed(&error))
     }
 
     fn file(&self, name: &str, content: &str) -> Result<(), LabError> {
@@ -177,6 +203,11 @@ pub fn partial_runs(folder: &Path) -> Option<(u64, u64)> {
     let text = fs::read_to_string(folder.join(PARTIAL_FILE)).ok()?;
     let partial = serde_json::from_str::<Value>(&text).ok()?;
     Some((partial["runs"].as_u64()?, partial["wanted"].as_u64()?))
+}
+
+/// Where a run's files are in its folder.
+fn folder_of(kernel: &str, seed: u64) -> String {
+    format!("{kernel}/seed-{seed}")
 }
 
 fn counts(run: &RunResult) -> Value {

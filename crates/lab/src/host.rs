@@ -17,6 +17,7 @@ use fairlab_trace::{Losses, ReadOptions, read_path};
 use crate::beginning::Beginning;
 use crate::compare::count_tasks;
 use crate::record::{self, RecordOptions};
+use crate::run::add_work;
 use crate::temporary::PrivateFolder;
 use crate::{LabError, RunResult, workloads};
 
@@ -130,8 +131,8 @@ pub fn run(
     let report = command.report(&folder)?;
     let mut metrics = observed.metrics;
     let seconds = report.elapsed.as_secs_f64();
-    if let Some((_, count)) = report.progress.filter(|_| seconds > 0.0) {
-        metrics.push(("throughput".to_string(), count as f64 / seconds));
+    if let Some((_, count)) = report.progress {
+        add_work(&mut metrics, &observed.counts, count, seconds);
     }
     metrics.extend(report.metrics);
     Ok(Some(RunResult {

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
+use fairlab_analysis::statistics::PER_WORK;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Sink, System};
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::select::IdleMaskNote;
@@ -240,6 +241,25 @@ fn is_typed(event: &Event<'_>) -> bool {
     !matches!(event.kind, EventKind::Kprobe { .. } | EventKind::Other { .. })
 }
 
+/// Adds how much work was done a second, and what each piece of it cost of the events whose rates are known: fewer switches
+/// a second may be less work.
+pub(crate) fn add_work(metrics: &mut Vec<(String, f64)>, counts: &Counts, work: u64, seconds: f64) {
+    if seconds <= 0.0 {
+        return;
+    }
+    let costs = [
+        ("involuntary_switches", counts.involuntary_switches),
+        ("switches", counts.switches),
+        ("migrations", counts.migrations),
+    ];
+    let is_known = |event: &str| metrics.iter().any(|(name, _)| *name == format!("{event}_per_s"));
+    let costs = costs.into_iter().filter(|(event, _)| work > 0 && is_known(event));
+    let costs = costs.map(|(event, count)| (format!("{event}{PER_WORK}"), count as f64 / work as f64));
+    let costs = costs.collect::<Vec<_>>();
+    metrics.push(("throughput".to_string(), work as f64 / seconds));
+    metrics.extend(costs);
+}
+
 fn finish(
     spec: &RunSpec,
     engine: &Engine,
@@ -255,8 +275,8 @@ fn finish(
     let counts = metrics.into_counts(engine.now());
     let mut metrics: Vec<(String, f64)> =
         counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-    if let Some((_, count)) = workload.progress().filter(|_| seconds > 0.0) {
-        metrics.push(("throughput".to_string(), count as f64 / seconds));
+    if let Some((_, count)) = workload.progress() {
+        add_work(&mut metrics, &counts, count, seconds);
     }
     metrics.extend(workload.metrics());
     Ok(RunResult {

@@ -113,25 +113,28 @@ impl<'e> Trials<'e> {
             let (kernel, done) = &self.known[place];
             let missing = done.len()..runs.max(done.len());
             specs.extend(missing.map(|number| {
-                RunSpec::new(
+                let spec = RunSpec::new(
                     kernel.clone(),
                     self.setting.machine.clone(),
                     self.setting.workload.clone(),
                     self.setting.first_seed.wrapping_add(number as u64),
                     self.setting.duration,
-                )
+                );
+                (number, spec)
             }));
         }
+        // Kernels take turns: whenever it is stopped, each has about as many runs.
+        specs.sort_by_key(|(number, _)| *number);
+        let specs = specs.into_iter().map(|(_, spec)| spec).collect::<Vec<_>>();
         if specs.is_empty() {
             return Ok(Stopped(false));
         }
         let (results, stopped) = run_all(&specs, self.jobs, self.on_progress, self.stop)?;
-        if stopped.0 {
-            return Ok(stopped);
-        }
         for result in results {
             let place = self.known.iter_mut().find(|(kernel, _)| kernel.name() == result.kernel);
-            if let Some((_, runs)) = place {
+            let Some((_, runs)) = place else { continue };
+            // Where it was stopped, runs before this one may be missing.
+            if result.seed == self.setting.first_seed.wrapping_add(runs.len() as u64) {
                 runs.push(result);
             }
         }

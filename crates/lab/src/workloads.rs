@@ -25,6 +25,12 @@ pub fn build(command: &[String]) -> Result<Box<dyn Workload>, LabError> {
     catalogue::build(command, &HostFiles).map_err(|error| told(&error))
 }
 
+/// The metric that a workload is run for, by its command line; where nobody knows, how long who was woken waits.
+pub fn headline(line: &str) -> &'static str {
+    let command = line.split(' ').map(String::from).collect::<Vec<_>>();
+    catalogue::headline(&command).unwrap_or("wakeup_latency_ns_p99")
+}
+
 /// What may be meant by a name that no workload has.
 fn instead(name: &str) -> String {
     let first = name.split_whitespace().next().unwrap_or_default();

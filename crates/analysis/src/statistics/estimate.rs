@@ -5,16 +5,38 @@
 /// Which way a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Latencies, switches, idleness.
+    /// Waits, latencies, costs of a piece of work.
     Lower,
-    /// Throughput.
+    /// Work done.
     Higher,
+    /// Neither is better by itself: fewer switches a second may be less work done.
+    Neither,
 }
+
+/// Parts of the names of metrics of which less is better.
+const LOWER: [&str; 8] =
+    ["latency", "lateness", "wait", "waits", "missed", "throttled", "unconserved", "delay"];
+
+/// Metrics of work done.
+const HIGHER: [&str; 3] = ["throughput", "megabytes_per_s", "gigabits_per_s"];
+
+/// The time that a program took as a whole.
+const TIME_NS: &str = "time_ns";
+
+/// How the names of costs of a piece of work end.
+pub const PER_WORK: &str = "_per_work";
 
 impl Better {
     /// The direction of the metric called `name`.
     pub fn of_metric(name: &str) -> Better {
-        if name == "throughput" { Better::Higher } else { Better::Lower }
+        let is_cost = name == TIME_NS || name.ends_with(PER_WORK);
+        if HIGHER.contains(&name) {
+            Better::Higher
+        } else if is_cost || name.split('_').any(|part| LOWER.contains(&part)) {
+            Better::Lower
+        } else {
+            Better::Neither
+        }
     }
 }
 
@@ -25,21 +47,40 @@ pub enum Verdict {
     Better,
     /// The whole interval lies on the worse side.
     Worse,
+    /// The whole interval lies on one side, and neither side is better.
+    Changed,
     /// The whole interval lies within the margin.
     Equivalent,
     /// The interval allows more than one of these.
     Undecided,
+    /// A side's runs all have the same value: one course of events, of which nothing follows.
+    OneCourse,
 }
 
 impl Verdict {
-    /// The word in tables and JSON.
+    /// The word in JSON and CSV.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Better => "better",
             Verdict::Worse => "worse",
             Verdict::Equivalent => "equivalent",
+            Verdict::Changed => "changed",
             Verdict::Undecided => "undecided",
+            Verdict::OneCourse => "one_course",
         }
+    }
+
+    /// The words for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Verdict::OneCourse => "one course of events",
+            other => other.name(),
+        }
+    }
+
+    /// Whether it says that there is a difference.
+    pub const fn is_difference(self) -> bool {
+        matches!(self, Verdict::Better | Verdict::Worse | Verdict::Changed)
     }
 }
 
@@ -48,6 +89,8 @@ impl Verdict {
 pub enum Method {
     /// Every pair has twice the same value: nothing to estimate.
     Identical,
+    /// All pairs differ by the same factor: how often chance gives them all the same sign.
+    Signs,
     /// Student's t of the differences within pairs.
     PairedT,
     /// Student's t of two samples that spread alike.
@@ -64,6 +107,7 @@ impl Method {
     pub const fn name(self) -> &'static str {
         match self {
             Method::Identical => "identical",
+            Method::Signs => "signs",
             Method::PairedT => "paired t",
             Method::StudentT => "Student's t",
             Method::WelchT => "Welch's t",
@@ -86,6 +130,8 @@ pub struct Estimate {
     pub p: Option<f64>,
     /// Where the interval comes from; `None` when there is none.
     pub method: Option<Method>,
+    /// A side's runs are one course of events: there is no more than the ratio, and there will be no verdict.
+    pub one_course: bool,
     /// What planning needs to know.
     pub(super) noise: Option<Noise>,
 }
@@ -106,17 +152,21 @@ pub(super) struct Noise {
 impl Estimate {
     /// Nothing can be said beyond the ratio.
     pub(super) fn only(ratio: Option<f64>) -> Estimate {
-        Estimate { ratio, low: None, high: None, p: None, method: None, noise: None }
+        Estimate { ratio, low: None, high: None, p: None, method: None, one_course: false, noise: None }
     }
 }
 
 /// What an estimate comes to. `is_real` is what correction for the number of metrics leaves of a difference
 /// ([`adjusted`](super::adjusted)); `margin` is the share of the baseline below which differences are of no interest.
 pub fn judge(estimate: &Estimate, better: Better, margin: f64, is_real: bool) -> Verdict {
+    if estimate.one_course {
+        return Verdict::OneCourse;
+    }
     let (Some(low), Some(high)) = (estimate.low, estimate.high) else { return Verdict::Undecided };
     let (falls, rises) = match better {
         Better::Lower => (Verdict::Better, Verdict::Worse),
         Better::Higher => (Verdict::Worse, Verdict::Better),
+        Better::Neither => (Verdict::Changed, Verdict::Changed),
     };
     if low >= 1.0 - margin && high <= 1.0 + margin {
         Verdict::Equivalent
@@ -131,22 +181,62 @@ pub fn judge(estimate: &Estimate, better: Better, margin: f64, is_real: bool) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MARGIN, paired};
+    use super::super::{MARGIN, paired, unpaired};
     use super::*;
 
     #[test]
     fn verdicts_follow_the_interval() {
         let base = [100.0, 102.0, 98.0, 101.0];
-        let scaled = |factor: f64| base.map(|value| value * factor + value / 1e4);
+        let noise = [1.0001, 0.9999, 1.0002, 1.0];
+        let scaled = |factor: f64| std::array::from_fn::<_, 4, _>(|at| base[at] * factor * noise[at]);
         let verdict = |other: &[f64], better: Better| judge(&paired(&base, other), better, MARGIN, true);
         assert_eq!(verdict(&scaled(0.5), Better::Lower), Verdict::Better);
         assert_eq!(verdict(&scaled(0.5), Better::Higher), Verdict::Worse);
         assert_eq!(verdict(&scaled(2.0), Better::Lower), Verdict::Worse);
+        assert_eq!(verdict(&scaled(2.0), Better::Neither), Verdict::Changed);
         assert_eq!(verdict(&scaled(1.002), Better::Lower), Verdict::Equivalent);
         assert_eq!(verdict(&[80.0, 140.0, 90.0, 101.0], Better::Lower), Verdict::Undecided);
         assert_eq!(verdict(&base, Better::Lower), Verdict::Equivalent);
         let wide = |margin| judge(&paired(&base, &scaled(1.08)), Better::Lower, margin, true);
         assert_eq!((wide(0.01), wide(0.1)), (Verdict::Worse, Verdict::Equivalent));
         assert_eq!(judge(&paired(&base, &scaled(2.0)), Better::Lower, MARGIN, false), Verdict::Undecided);
+    }
+
+    #[test]
+    fn which_way_is_better_goes_by_the_name() {
+        let of = Better::of_metric;
+        for name in ["wakeup_latency_ns_p99", "schbench_latency_us_p50", "time_ns", "switches_per_work"] {
+            assert_eq!(of(name), Better::Lower, "{name}");
+        }
+        for name in ["kworker_wait_ns_p99.9", "periodic_missed_share", "unconserved_share"] {
+            assert_eq!(of(name), Better::Lower, "{name}");
+        }
+        for name in ["throughput", "gigabits_per_s"] {
+            assert_eq!(of(name), Better::Higher, "{name}");
+        }
+        for name in ["switches_per_s", "migrations_per_s", "idle_share", "nice0_share", "frames"] {
+            assert_eq!(of(name), Better::Neither, "{name}");
+        }
+    }
+
+    /// One run of each, or runs that never differ on one side or on both: no verdict, whatever the values are.
+    #[test]
+    fn one_course_of_events_has_no_verdict() {
+        let varied = [1.0, 2.0, 3.0];
+        for (base, other) in [
+            (&[5.0, 5.0, 5.0][..], &[9.0, 9.0, 9.0][..]),
+            (&[5.0, 5.0, 5.0], &[5.0, 5.0, 5.0]),
+            (&[0.0, 0.0, 0.0], &[0.0, 0.0, 0.0]),
+            (&[0.0, 0.0, 0.0], &varied),
+            (&[5.0, 5.0, 5.0], &varied),
+            (&varied, &[5.0, 5.0, 5.0]),
+            (&[1.0], &[2.0]),
+        ] {
+            for estimate in [paired(base, other), unpaired(base, other)] {
+                assert!(estimate.one_course, "{base:?} {other:?}");
+                assert_eq!((estimate.low, estimate.high, estimate.p), (None, None, None));
+                assert_eq!(judge(&estimate, Better::Lower, MARGIN, true), Verdict::OneCourse);
+            }
+        }
     }
 }

@@ -12,8 +12,8 @@ const RUNS_MAX: usize = 10_000;
 /// The chance that the runs asked for will decide, if the difference is what it looks like.
 const POWER: f64 = 0.8;
 
-/// So many runs a side that do not scatter are no matter of chance at 5 %.
-const COUNTED: usize = 4;
+/// So many pairs that differ alike have the same sign by chance in less than 5 % of all cases.
+const COUNTED: usize = 6;
 
 /// What it would take to decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub fn more_runs(estimate: &Estimate, margin: f64, level: f64) -> Option<MoreRun
     let room = (1.0 + margin).ln() - noise.shift.abs();
     let wanted = noise.shift.abs().max(room);
     if noise.deviation == 0.0 {
-        // Nothing scatters: as many runs as it takes until counting is sure of a single metric.
+        // All pairs differ alike: as many as it takes until counting is sure of a single metric.
         return Some(MoreRuns::About(COUNTED.saturating_sub(noise.runs).max(1)));
     }
     if wanted <= 0.0 {
@@ -91,7 +91,11 @@ mod tests {
         };
         assert!(wide < narrow && narrow > 20, "{wide} {narrow}");
         assert_eq!(more_runs(&paired(&[1.0], &[2.0]), 0.01, 0.05), None);
-        assert_eq!(more_runs(&unpaired(&[1.0; 3], &[2.0; 3]), 0.01, 0.05), Some(MoreRuns::About(1)));
+        assert_eq!(more_runs(&unpaired(&[1.0; 3], &[2.0; 3]), 0.01, 0.05), None);
+        assert_eq!(
+            more_runs(&paired(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]), 0.01, 0.05),
+            Some(MoreRuns::About(3))
+        );
         assert_eq!(more_runs(&unpaired(&[1.0, 9.0], &[9.0, 1.01]), 1e-9, 0.05), Some(MoreRuns::TooMany));
     }
 }

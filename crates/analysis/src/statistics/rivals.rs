@@ -10,7 +10,7 @@ use super::estimate::Better;
 pub fn mmtests_mean(values: &[f64], better: Better) -> f64 {
     match better {
         Better::Higher => harmonic_mean(values),
-        Better::Lower => mean(values),
+        Better::Lower | Better::Neither => mean(values),
     }
 }
 
@@ -19,7 +19,7 @@ pub fn mmtests_change(baseline: f64, other: f64, better: Better) -> f64 {
     match better {
         _ if baseline == other => 0.0,
         Better::Higher => other * 100.0 / baseline - 100.0,
-        Better::Lower => 100.0 - other * 100.0 / baseline,
+        Better::Lower | Better::Neither => 100.0 - other * 100.0 / baseline,
     }
 }
 
@@ -28,7 +28,7 @@ pub fn mmtests_change(baseline: f64, other: f64, better: Better) -> f64 {
 pub fn mmtests_marks(baseline: &[f64], other: &[f64], better: Better) -> bool {
     const QUANTILE: f64 = 1.959_964;
     let spread = |values: &[f64]| match better {
-        Better::Lower => standard_deviation(values).unwrap_or(0.0),
+        Better::Lower | Better::Neither => standard_deviation(values).unwrap_or(0.0),
         Better::Higher => harmonic_deviation(values),
     };
     let difference = mmtests_mean(other, better) - mmtests_mean(baseline, better);

@@ -5,6 +5,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use super::course::is_one_course;
 use super::describe::{mean, standard_deviation};
 
 /// Which side of a dividing line some runs lie on.
@@ -32,9 +33,12 @@ impl SignTest {
         SignTest { error, looks: 0 }
     }
 
-    /// The side on which all values so far lie, if that is sure by now.
+    /// The side on which all values so far lie, if that is sure by now. Values that never differ make nothing sure.
     pub fn look(&mut self, values: &[f64]) -> Option<Side> {
         let deviation = standard_deviation(values).filter(|_| values.len() >= LOOK_MIN)?;
+        if is_one_course(values) {
+            return None;
+        }
         self.looks += 1;
         let spent = self.error / f64::from(self.looks * (self.looks + 1));
         let centre = mean(values);
@@ -89,7 +93,8 @@ mod tests {
         let mut test = SignTest::new(0.001);
         assert_eq!(test.look(&[1.0, 1.01]), None);
         assert_eq!(test.look(&[1.0, 1.01, 0.99]), Some(Side::Above));
-        assert_eq!(SignTest::new(0.001).look(&[-1.0, -1.0, -1.0]), Some(Side::Below));
+        assert_eq!(SignTest::new(0.001).look(&[-1.0, -1.01, -0.99]), Some(Side::Below));
+        assert_eq!(SignTest::new(0.5).look(&[-1.0; 40]), None, "one course of events");
         assert_eq!(SignTest::new(0.001).look(&[0.0, 0.0, 0.0]), None);
         assert_eq!(SignTest::new(0.01).look(&[-1.0, 1.2, 0.3]), None);
     }

@@ -7,6 +7,7 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
+use super::course::is_one_course;
 use super::describe::{mean, standard_deviation};
 use super::estimate::{Estimate, Method, Noise};
 use super::modes::two_modes;
@@ -14,6 +15,9 @@ use super::rank::{rank_sum_p, shift_of_ranks};
 
 /// Intervals hold in this share of all cases.
 const CONFIDENCE: f64 = 0.95;
+
+/// Differences that scatter by less than this are the same: arithmetic alone leaves as much.
+const ROUNDING: f64 = 1e-12;
 
 /// Two samples count as spread alike unless an F test at this level says otherwise.
 const SPREADS_DIFFER: f64 = 0.05;
@@ -56,16 +60,13 @@ impl Scale {
 /// The two are not equally long.
 pub fn paired(baseline: &[f64], other: &[f64]) -> Estimate {
     assert_eq!(baseline.len(), other.len(), "paired runs come in pairs");
-    if baseline == other && !baseline.is_empty() {
-        let known = baseline.len() > 1;
-        return Estimate {
-            ratio: Some(1.0),
-            low: known.then_some(1.0),
-            high: known.then_some(1.0),
-            p: known.then_some(1.0),
-            method: known.then_some(Method::Identical),
-            noise: None,
-        };
+    if is_one_course(baseline) || is_one_course(other) {
+        return one_course(baseline, other);
+    }
+    if baseline == other {
+        let one = Some(1.0);
+        let method = Some(Method::Identical);
+        return Estimate { low: one, high: one, p: one, method, ..Estimate::only(one) };
     }
     let scale = Scale::of(baseline, other);
     let (base, new) = (scale.map(baseline), scale.map(other));
@@ -79,6 +80,9 @@ pub fn paired(baseline: &[f64], other: &[f64]) -> Estimate {
     };
     let runs = differences.len();
     let noise = Noise { shift, deviation, freedom_per_run: 1, runs };
+    if deviation <= ROUNDING * (1.0 + shift.abs()) {
+        return by_signs(scale, Noise { deviation: 0.0, ..noise });
+    }
     let error = deviation / (runs as f64).sqrt();
     by_t(scale, Method::PairedT, noise, error, (runs - 1) as f64)
 }
@@ -89,6 +93,9 @@ pub fn paired(baseline: &[f64], other: &[f64]) -> Estimate {
 /// three runs a side, where Welch's is too cautious; others by Welch's. Where the runs of a side fall into two modes, both
 /// means say little: then ranks decide.
 pub fn unpaired(baseline: &[f64], other: &[f64]) -> Estimate {
+    if is_one_course(baseline) || is_one_course(other) {
+        return one_course(baseline, other);
+    }
     let scale = Scale::of(baseline, other);
     let (base, new) = (scale.map(baseline), scale.map(other));
     let shift = mean(&new) - mean(&base);
@@ -105,11 +112,6 @@ pub fn unpaired(baseline: &[f64], other: &[f64]) -> Estimate {
     {
         return estimate;
     }
-    if base_spread == 0.0 && new_spread == 0.0 {
-        // Values that do not scatter may be few possible ones: how often chance alone parts them so is a matter of counting.
-        let known = by_t(scale, Method::RankSum, noise, 0.0, 1.0);
-        return Estimate { p: Some(rank_sum_p(&base, &new)), ..known };
-    }
     if spread_alike((base_spread, base.len()), (new_spread, new.len())) {
         let freedom = base_count + new_count - 2.0;
         let squares = (base_count - 1.0) * base_spread.powi(2) + (new_count - 1.0) * new_spread.powi(2);
@@ -120,6 +122,32 @@ pub fn unpaired(baseline: &[f64], other: &[f64]) -> Estimate {
     let freedom = (base_error + new_error).powi(2)
         / (base_error.powi(2) / (base_count - 1.0) + new_error.powi(2) / (new_count - 1.0));
     by_t(scale, Method::WelchT, noise, (base_error + new_error).sqrt(), freedom)
+}
+
+/// What is left where a side's runs are one course of events: how the values relate.
+fn one_course(baseline: &[f64], other: &[f64]) -> Estimate {
+    let scale = Scale::of(baseline, other);
+    let shift = mean(&scale.map(other)) - mean(&scale.map(baseline));
+    // Nothing on both sides is as much on both sides.
+    let none = !baseline.is_empty() && baseline.iter().chain(other).all(|&value| value == 0.0);
+    let ratio = if none { Some(1.0) } else { shift.is_finite().then(|| scale.ratio(shift)) };
+    Estimate { one_course: true, ..Estimate::only(ratio) }
+}
+
+/// Runs scatter, and all pairs differ alike: then only their sign is counted. An interval from the least to the greatest
+/// difference holds unless chance gave all of them the same sign.
+fn by_signs(scale: Scale, noise: Noise) -> Estimate {
+    let p = 0.5_f64.powf((noise.runs - 1) as f64);
+    let ratio = Some(scale.ratio(noise.shift));
+    let end = ratio.filter(|_| p <= 1.0 - CONFIDENCE);
+    Estimate {
+        low: end,
+        high: end,
+        p: Some(p),
+        method: Some(Method::Signs),
+        noise: Some(noise),
+        ..Estimate::only(ratio)
+    }
 }
 
 /// Whether an F test finds nothing against equal spreads; each is a standard deviation and how many runs it is of.
@@ -141,11 +169,6 @@ fn by_t(scale: Scale, method: Method, noise: Noise, error: f64, freedom: f64) ->
     let shift = noise.shift;
     let known =
         Estimate { method: Some(method), noise: Some(noise), ..Estimate::only(Some(scale.ratio(shift))) };
-    if error == 0.0 {
-        // Every run says the same.
-        let ratio = Some(scale.ratio(shift));
-        return Estimate { low: ratio, high: ratio, p: Some(f64::from(u8::from(shift == 0.0))), ..known };
-    }
     let Ok(distribution) = StudentsT::new(0.0, 1.0, freedom) else { return known };
     let half = distribution.inverse_cdf(f64::midpoint(1.0, CONFIDENCE)) * error;
     Estimate {
@@ -166,6 +189,7 @@ fn by_ranks(scale: Scale, base: &[f64], new: &[f64], noise: Noise) -> Option<Est
         p: Some(rank_sum_p(base, new)),
         method: Some(Method::RankSum),
         noise: Some(Noise { shift, ..noise }),
+        one_course: false,
     })
 }
 
@@ -218,12 +242,19 @@ mod tests {
         assert!(close(estimate.ratio, 1.0) && close(estimate.p, 1.0), "{estimate:?}");
     }
 
-    /// Two or three runs a side that do not scatter at all may do so by chance: counting says how often.
+    /// Runs that scatter, and pairs that all differ by the same factor: chance gives n of them one sign in 2 of 2^n cases.
     #[test]
-    fn values_that_do_not_scatter_are_counted() {
-        let p = |runs: usize| unpaired(&vec![5.0; runs], &vec![10.0; runs]).p;
-        assert!(close(p(2), 1.0 / 3.0) && close(p(3), 0.1) && close(p(4), 2.0 / 70.0));
-        assert!(close(unpaired(&[5.0; 3], &[5.0; 3]).p, 1.0));
+    fn pairs_that_differ_alike_are_counted() {
+        let base = [4.0, 8.0, 2.0, 3.0, 7.0, 5.0, 9.0];
+        let estimate = |runs: usize| {
+            paired(&base[..runs], &base[..runs].iter().map(|value| value * 2.1).collect::<Vec<_>>())
+        };
+        for runs in 2..=7 {
+            let estimate = estimate(runs);
+            assert!(close(estimate.p, 2.0 / 2.0_f64.powi(runs as i32)), "{runs}: {estimate:?}");
+            assert!(close(estimate.ratio, 2.1) && estimate.method == Some(Method::Signs));
+            assert_eq!(estimate.low.is_some(), runs >= 6, "{runs}: {estimate:?}");
+        }
     }
 
     #[test]
@@ -234,10 +265,10 @@ mod tests {
         assert_eq!(paired(&[0.0, 0.0], &[1.0, 2.0]).ratio, None);
         assert_eq!(unpaired(&[0.0, 0.0], &[1.0, 2.0]).ratio, None);
         let zeros = paired(&[0.0, 0.0], &[0.0, 0.0]);
-        assert_eq!((zeros.ratio, zeros.low, zeros.high), (Some(1.0), Some(1.0), Some(1.0)));
+        assert_eq!((zeros.ratio, zeros.low, zeros.one_course), (Some(1.0), None, true));
         assert_eq!(paired(&[0.0, 2.0], &[0.0, 1.0]).ratio, Some(0.5));
         assert_eq!(unpaired(&[], &[]).ratio, None);
-        let exact = paired(&[4.0, 8.0, 2.0], &[8.0, 16.0, 4.0]);
-        assert!(close(exact.low, 2.0) && close(exact.p, 0.0), "{exact:?}");
+        let alike = paired(&[3.0, 0.0, 1.0], &[3.0, 0.0, 1.0]);
+        assert_eq!((alike.low, alike.high, alike.p), (Some(1.0), Some(1.0), Some(1.0)));
     }
 }

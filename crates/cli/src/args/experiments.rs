@@ -42,7 +42,7 @@ pub struct CompareArgs {
     #[arg(long = "export", value_name = "FILE")]
     pub exports: Vec<PathBuf>,
     /// Says which changes between the two kernels make the difference: each in turn, and those that matter alone, last,
-    /// and in pairs. Of p99 wakeup latency, or of each --metric.
+    /// and in pairs. Of what the workload is run for, or of each --metric.
     #[arg(long, conflicts_with_all = ["folders", "live", "schedstat", "layout", "exports", "out"])]
     pub attribute: bool,
 }
@@ -70,9 +70,12 @@ pub struct BisectArgs {
     #[arg(long, value_name = "K")]
     pub bad: String,
     /// What is looked at: a metric, or a claim that holds on the bad kernel: 'p99 > 2ms'. p50 to max are those of wakeup
-    /// latency.
-    #[arg(long, value_name = "METRIC", default_value = "wakeup_latency_ns_p99")]
-    pub metric: String,
+    /// latency. By default that which the workload is run for.
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<String>,
+    /// Differences below this share of the good kernel's value are of no interest: 1%, 0.01.
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "1%")]
+    pub margin: f64,
     /// How often the answer may be wrong.
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "1%")]
     pub error: f64,

@@ -1,8 +1,9 @@
 //! `fairlab bisect`: which commit changed a metric.
 
+use fairlab_analysis::statistics::Verdict;
 use fairlab_kernel::generation::Step;
-use fairlab_lab::bisect::{BisectSpec, Bisection, Crossing, Question, State, bisect};
-use fairlab_lab::{RealKernel, Trials};
+use fairlab_lab::bisect::{BisectSpec, Bisection, Crossing, Finding, Question, State, bisect};
+use fairlab_lab::{ComparisonRow, RealKernel, Trials};
 
 use super::kernels::own_tree_note;
 use super::{experiment, workloads};
@@ -31,11 +32,13 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         return Err(refused.into());
     }
     let setting = experiment::setting(&args.setting, args.seed)?;
+    let headline = fairlab_lab::workloads::headline(&setting.workload.join(" "));
     let spec = BisectSpec {
         good: experiment::kernel(&args.good)?,
         bad: experiment::kernel(&args.bad)?,
-        question: Question::parse(&args.metric)?,
+        question: Question::parse(args.metric.as_deref().unwrap_or(headline))?,
         setting: setting.clone(),
+        margin: args.margin,
         error: args.error,
         runs_max: usize::try_from(args.runs).unwrap_or(usize::MAX),
     };
@@ -55,10 +58,10 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         Format::Json => output::answer_json(&provenance, found.to_json())?,
         Format::Text => output::answer(&provenance, &to_text(&spec, &found))?,
     }
-    match (found.stopped, found.crossings.is_empty()) {
+    match (found.stopped, found.finding) {
         (true, _) => Err(CliError::Interrupted),
-        (false, true) => Err(CliError::No),
-        (false, false) => Ok(()),
+        (false, Finding::Found) => Ok(()),
+        (false, _) => Err(CliError::No),
     }
 }
 
@@ -76,7 +79,7 @@ fn to_text(spec: &BisectSpec, found: &Bisection) -> String {
     let rows = found.steps.iter().map(|step| {
         vec![
             step.kernel.clone(),
-            step.state.name().to_string(),
+            step.state.words().to_string(),
             step.runs.to_string(),
             metric(&found.metric, step.mean),
         ]
@@ -88,27 +91,71 @@ fn to_text(spec: &BisectSpec, found: &Bisection) -> String {
     for crossing in &found.crossings {
         text += &story(found, crossing);
     }
+    text += &found.ends.as_ref().map(|ends| beside(ends, found)).unwrap_or_default();
     for notice in &found.notices {
         text += &format!("note: {notice}\n");
     }
     if found.stopped {
-        return text + "stopped before the end\n";
+        return text + &format!("partial: stopped before the end; {} runs\n", found.runs);
     }
-    if found.crossings.is_empty() {
-        return text + &format!("nothing to find; {} runs\n", found.runs);
+    text + &conclusion(found)
+}
+
+/// The two kernels as a comparison has them.
+fn beside(ends: &ComparisonRow, found: &Bisection) -> String {
+    let good = if ends.kernel == found.to { &found.from } else { &found.to };
+    let Some(ratio) = ends.estimate.ratio else { return String::new() };
+    let estimate = &ends.estimate;
+    let spread = match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => format!(" ({} to {})", significant(low), significant(high)),
+        _ => String::new(),
+    };
+    let (kernel, ratio, runs) = (&ends.kernel, significant(ratio), ends.values.len());
+    let (metric, verdict) = (&found.metric, ends.verdict.words());
+    let mut text =
+        format!("{kernel} has {ratio}{spread} of {good}'s {metric}: {verdict}, {runs} paired runs\n");
+    if let Some(command) = &found.ends_command {
+        text += &format!("  {command}\n");
     }
-    let share = significant(found.error * 100.0);
-    text + &format!("{} runs; wrong in at most {share} % of such searches\n", found.runs)
+    text
+}
+
+/// What the search comes to, in a line.
+fn conclusion(found: &Bisection) -> String {
+    let runs = found.runs;
+    match found.finding {
+        Finding::Found => {
+            let error = found.error.map_or(String::new(), |error| {
+                format!("; wrong in at most {} % of such searches", significant(error * 100.0))
+            });
+            format!("{runs} runs{error}\n")
+        }
+        Finding::Several => {
+            format!("several commits: no single one makes most of the difference; {runs} runs\n")
+        }
+        Finding::Nothing => {
+            let equivalent = found.ends.as_ref().is_some_and(|ends| ends.verdict == Verdict::Equivalent);
+            let why = if equivalent { ", the two kernels are equivalent" } else { "" };
+            format!("nothing to find{why}; {runs} runs\n")
+        }
+        Finding::Undecided => format!("undecided; {runs} runs\n"),
+        Finding::OneCourse => format!("one course of events: no verdict; {runs} runs\n"),
+    }
 }
 
 fn story(found: &Bisection, crossing: &Crossing) -> String {
-    let becomes = if crossing.becomes == State::Bad { "first bad" } else { "first good" };
+    let becomes = match (found.finding, crossing.becomes) {
+        (Finding::Found, State::Bad) => "first bad commit",
+        (Finding::Found, _) => "first good commit",
+        // Not sure, or not the only one.
+        _ => "perhaps a part of it",
+    };
     let mut text = match crossing.steps.as_slice() {
-        [step] => format!("{becomes} commit: {} {}\n", step.id(), step.subject()),
+        [step] => format!("{becomes}: {} {}\n", step.id(), step.subject()),
         steps => {
             let lines = steps.iter().map(|step| format!("  {} {}\n", step.id(), step.subject()));
             format!(
-                "the {becomes} commit is one of {}, which could not be told apart:\n{}",
+                "{becomes}: one of {}, which could not be told apart:\n{}",
                 steps.len(),
                 lines.collect::<String>()
             )

@@ -9,7 +9,7 @@ mod table;
 use fairlab_event::{Shown, ShownPath};
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{
-    CompareOptions, Comparison, Experiment, RunFolder, RunResult, Side, compare, compare_sides, live_sides,
+    CompareOptions, Comparison, Experiment, Progress, RunResult, Side, compare, compare_sides, live_sides,
     partial_runs, read_side,
 };
 
@@ -47,12 +47,13 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     }
     let experiment = experiment::from_args(&args.experiment, args.seed, args.runs)?;
     let exports = Exports::create(&args.exports)?;
-    let folder = args.experiment.out.as_deref().map(RunFolder::create).transpose()?;
+    let (folder, kept) = experiment::folder(&args.experiment, &experiment)?;
     let stop = experiment::stop_for(&experiment)?;
     let progress = ProgressLine::new("compare");
     let jobs = experiment::jobs(&args.experiment.setting);
     let names = experiment::names(&args.experiment)?;
-    let runs = Runs::of(&experiment)?;
+    let mut runs = Runs::of(&experiment)?;
+    runs.leave_out(&kept);
     // What no run has is noticed before all of them are done.
     let asked_for =
         |results: &[RunResult]| compare(&names, results, &options).map(drop).map_err(CliError::from);
@@ -62,11 +63,16 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         false => runs.run_if(&names, jobs, &show, &stop, asked_for)?,
     };
     drop(progress);
-    let comparison = compare(&names, &results, &options)?;
+    let results = experiment::with_kept(kept, results, &names);
+    let partial = experiment::partial(&experiment, &results, stopped);
+    let comparison = Comparison { partial, ..compare(&names, &results, &options)? };
     let provenance = provenance::of_experiment("compare", &args.experiment.setting, &experiment, &names);
     let answer = output::with_provenance(&provenance, comparison.to_json());
     if let Some(folder) = folder {
         folder.write(&experiment, &results, &answer)?;
+        if let Some(Progress { done, total }) = partial {
+            folder.mark_partial(done, total)?;
+        }
         folder.finish()?;
     }
     exports.write(&comparison, &provenance)?;
@@ -102,7 +108,7 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), C
             "give --folder twice; the first is the baseline",
         ));
     }
-    answer(args, &sides_provenance(Origin::Recorded, &sides), &compare_sides(&sides, options)?, &exports)
+    answer(args, &sides_provenance(Origin::Recorded, &sides), &compare_sides(&sides, options)?, exports)
 }
 
 /// Runs that are there, or commands of this host.
@@ -124,18 +130,20 @@ fn compare_live(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliE
     let exports = Exports::create(&args.exports)?;
     let stop = put_back_on_interrupt()?;
     let progress = ProgressLine::new("compare");
-    let sides = live_sides(&args.live, args.runs, &|done| progress.show(done), &stop)?;
+    let (sides, made) = live_sides(&args.live, args.runs, &|done| progress.show(done), &stop)?;
     drop(progress);
-    let Some(sides) = sides else { return Err(CliError::Interrupted) };
+    let partial = (made.done < made.total).then_some(made);
     let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host");
-    answer(args, &provenance, &compare_sides(&sides, options)?, &exports)
+    let comparison = Comparison { partial, ..compare_sides(&sides, options)? };
+    answer(args, &provenance, &comparison, exports)?;
+    if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
 fn answer(
     args: &CompareArgs,
     provenance: &Provenance,
     comparison: &Comparison,
-    exports: &Exports,
+    exports: Exports,
 ) -> Result<(), CliError> {
     exports.write(comparison, provenance)?;
     match args.experiment.setting.format {
@@ -159,8 +167,8 @@ fn to_text(comparison: &Comparison, layout: Layout) -> String {
     let comparison = &with_names_shown(comparison.clone());
     match layout {
         Layout::Fairlab => table::to_text(comparison),
-        Layout::Mmtests => layouts::mmtests(comparison),
-        Layout::Lkp => layouts::lkp(comparison),
+        Layout::Mmtests => layouts::mmtests(comparison) + &table::partial(comparison),
+        Layout::Lkp => layouts::lkp(comparison) + &table::partial(comparison),
     }
 }
 

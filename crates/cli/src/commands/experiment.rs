@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_lab::boot::{self, Mode, QemuKernel, QemuSpec};
 use fairlab_lab::host::{self, HostSpec, Observation};
 use fairlab_lab::{
-    Experiment, LabError, Progress, RealKernel, RunResult, RunSpec, Setting, Stopped, machines, run_all,
-    workloads,
+    Experiment, LabError, Progress, RealKernel, RunFolder, RunResult, RunSpec, Setting, Stopped, machines,
+    run_all, workloads,
 };
 use fairlab_sim::workload::Workload;
 
@@ -148,6 +148,38 @@ pub fn stop_for(experiment: &Experiment) -> Result<Arc<AtomicBool>, CliError> {
     if experiment.real_kernels.is_empty() { stop_on_interrupt() } else { put_back_on_interrupt() }
 }
 
+/// The folder of an experiment, if one is wanted, and the runs that are in it already.
+pub fn folder(
+    args: &ExperimentArgs,
+    experiment: &Experiment,
+) -> Result<(Option<RunFolder>, Vec<RunResult>), CliError> {
+    match &args.out {
+        None => Ok((None, Vec::new())),
+        Some(path) if args.resume => {
+            let (folder, kept) = RunFolder::resume(path, experiment)?;
+            Ok((Some(folder), kept))
+        }
+        Some(path) => Ok((Some(RunFolder::create(path)?), Vec::new())),
+    }
+}
+
+/// The runs that were there and those that were made now, in the order in which `kernels` names their kernels, by seed.
+pub fn with_kept(kept: Vec<RunResult>, made: Vec<RunResult>, kernels: &[String]) -> Vec<RunResult> {
+    if kept.is_empty() {
+        return made;
+    }
+    let mut all = [kept, made].concat();
+    all.sort_by_key(|run| (kernels.iter().position(|name| *name == run.kernel), run.seed));
+    all
+}
+
+/// How far an experiment was when it was stopped.
+pub fn partial(experiment: &Experiment, results: &[RunResult], stopped: Stopped) -> Option<Progress> {
+    let kernels = experiment.kernels.len() + experiment.real_kernels.len();
+    let total = kernels * experiment.seeds.len();
+    stopped.0.then_some(Progress { done: results.len(), total })
+}
+
 /// How many runs go on at once.
 pub fn jobs(args: &SettingArgs) -> usize {
     args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
@@ -191,18 +223,43 @@ impl Runs {
 
     /// The first run of each kernel, and the others.
     fn split(&self) -> (Runs, Runs) {
+        let first = self.seeds().next();
+        (self.with_seeds(|seed| Some(seed) == first), self.with_seeds(|seed| Some(seed) != first))
+    }
+
+    /// Leaves out what has been done.
+    pub fn leave_out(&mut self, done: &[RunResult]) {
+        let is_left =
+            |kernel: &str, seed: u64| !done.iter().any(|run| run.kernel == kernel && run.seed == seed);
+        self.modelled.retain(|spec| is_left(spec.kernel.name(), spec.seed));
+        self.on_host.retain(|spec| is_left(host::NAME, spec.seed));
+        self.booted.retain(|spec| is_left(spec.kernel.name(), spec.seed));
+    }
+
+    /// What is done at once: runs of the model all together. Where others are among them, one seed after the other, so that
+    /// kernels take turns.
+    fn rounds(&self) -> Vec<Runs> {
+        if self.on_host.is_empty() && self.booted.is_empty() {
+            return vec![self.with_seeds(|_| true)];
+        }
+        let mut seeds = self.seeds().collect::<Vec<_>>();
+        seeds.sort_unstable();
+        seeds.dedup();
+        seeds.into_iter().map(|wanted| self.with_seeds(|seed| seed == wanted)).collect()
+    }
+
+    fn seeds(&self) -> impl Iterator<Item = u64> {
         let seeds = self.modelled.iter().map(|spec| spec.seed);
         let seeds = seeds.chain(self.on_host.iter().map(|spec| spec.seed));
-        let first = seeds.chain(self.booted.iter().map(|spec| spec.seed)).next();
-        let of = |wanted: bool| {
-            let is_wanted = |seed: u64| (Some(seed) == first) == wanted;
-            Runs {
-                modelled: self.modelled.iter().filter(|spec| is_wanted(spec.seed)).cloned().collect(),
-                on_host: self.on_host.iter().filter(|spec| is_wanted(spec.seed)).cloned().collect(),
-                booted: self.booted.iter().filter(|spec| is_wanted(spec.seed)).cloned().collect(),
-            }
-        };
-        (of(true), of(false))
+        seeds.chain(self.booted.iter().map(|spec| spec.seed))
+    }
+
+    fn with_seeds(&self, is_wanted: impl Fn(u64) -> bool) -> Runs {
+        Runs {
+            modelled: self.modelled.iter().filter(|spec| is_wanted(spec.seed)).cloned().collect(),
+            on_host: self.on_host.iter().filter(|spec| is_wanted(spec.seed)).cloned().collect(),
+            booted: self.booted.iter().filter(|spec| is_wanted(spec.seed)).cloned().collect(),
+        }
     }
 
     fn total(&self) -> usize {
@@ -245,8 +302,8 @@ impl Runs {
         modelled.chain(on_host).chain(booted).collect()
     }
 
-    /// Does all of them, those on this host one by one, while nothing else runs; in the order in which `kernels` names
-    /// their kernels.
+    /// Does all of them, those on this host one by one, while nothing else runs; kernels take turns. Results come in the
+    /// order in which `kernels` names their kernels.
     pub fn run(
         &self,
         kernels: &[String],
@@ -255,26 +312,29 @@ impl Runs {
         stop: &AtomicBool,
     ) -> Result<(Vec<RunResult>, Stopped), CliError> {
         let total = self.total();
-        let show = |done: usize| on_progress(Progress { done, total });
-        let (mut results, mut stopped) =
-            run_all(&self.modelled, jobs, &|progress: Progress| show(progress.done), stop)?;
-        if !self.on_host.is_empty() {
-            let observation = Observation::of_this_host();
-            if let Some(lacks) = observation.lacks() {
-                tell!("host: {lacks}");
+        let observation = (!self.on_host.is_empty()).then(Observation::of_this_host);
+        if let Some(lacks) = observation.as_ref().and_then(Observation::lacks) {
+            tell!("host: {lacks}");
+        }
+        let mut results = Vec::new();
+        for round in self.rounds() {
+            if stop.load(Ordering::Relaxed) {
+                break;
             }
-            for (done, spec) in self.on_host.iter().enumerate() {
-                show(self.modelled.len() + done);
-                results.extend(host::run(spec, &observation, stop)?);
+            let before = results.len();
+            let show = |done: usize| on_progress(Progress { done, total });
+            let after = |progress: Progress| show(before + progress.done);
+            results.extend(run_all(&round.modelled, jobs, &after, stop)?.0);
+            for (spec, observation) in round.on_host.iter().zip(observation.iter().cycle()) {
+                show(results.len());
+                results.extend(host::run(spec, observation, stop)?);
+            }
+            for spec in &round.booted {
+                show(results.len());
+                results.extend(boot::run(spec, stop)?);
             }
         }
-        for spec in &self.booted {
-            show(results.len());
-            results.extend(boot::run(spec, stop)?);
-        }
-        if !(self.on_host.is_empty() && self.booted.is_empty()) {
-            stopped = Stopped(results.len() < total);
-        }
+        let stopped = Stopped(results.len() < total);
         let place = |run: &RunResult| kernels.iter().position(|name| *name == run.kernel);
         results.sort_by_key(place);
         Ok((results, stopped))

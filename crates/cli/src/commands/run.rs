@@ -1,6 +1,6 @@
 //! `fairlab run`: a workload on one kernel or several.
 
-use fairlab_lab::{Experiment, RunFolder, RunResult};
+use fairlab_lab::{Experiment, Progress, RunFolder, RunResult};
 use serde_json::{Value, json};
 
 use super::experiment::Runs;
@@ -24,36 +24,36 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     }
     let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds)?;
     let mut runs = Runs::of(&experiment)?;
-    let folder = args.experiment.out.as_deref().map(RunFolder::create).transpose()?;
+    let (folder, kept) = experiment::folder(&args.experiment, &experiment)?;
+    runs.leave_out(&kept);
     runs.modelled.iter_mut().for_each(|spec| spec.probes = args.probes);
     place_traces(args, &mut runs, folder.as_ref())?;
     let stop = experiment::stop_for(&experiment)?;
     let progress = ProgressLine::new("run");
     let jobs = experiment::jobs(&args.experiment.setting);
-    let wanted = runs.count();
-    let (results, stopped) =
-        runs.run(&experiment::names(&args.experiment)?, jobs, &|done| progress.show(done), &stop)?;
+    let names = experiment::names(&args.experiment)?;
+    let (results, stopped) = runs.run(&names, jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
+    let results = experiment::with_kept(kept, results, &names);
+    let partial = experiment::partial(&experiment, &results, stopped);
     if let (Some(path), [run]) = (&args.trace, results.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
     }
-    let names = experiment::names(&args.experiment)?;
     let provenance = provenance::of_experiment("run", &args.experiment.setting, &experiment, &names);
-    let mut answer = output::with_provenance(&provenance, to_json(&results));
-    if stopped.0 {
-        answer["partial"] = json!({ "runs": results.len(), "wanted": wanted });
-        tell!("stopped: {} of {wanted} runs are done; the answer is of these alone", results.len());
+    let answer = output::with_provenance(&provenance, to_json(&results, partial));
+    if let Some(Progress { done, total }) = partial {
+        tell!("stopped: {done} of {total} runs are done; the answer is of these alone");
     }
     if let Some(folder) = folder {
         folder.write(&experiment, &results, &answer)?;
-        if stopped.0 {
-            folder.mark_partial(results.len(), wanted)?;
+        if let Some(Progress { done, total }) = partial {
+            folder.mark_partial(done, total)?;
         }
         folder.finish()?;
     }
     match args.experiment.setting.format {
         Format::Json => output::print_json(&answer)?,
-        Format::Text => output::answer(&provenance, &to_text(&experiment, &results))?,
+        Format::Text => output::answer(&provenance, &to_text(&experiment, &results, partial))?,
     }
     if stopped.0 { Err(CliError::Interrupted) } else { Ok(()) }
 }
@@ -79,11 +79,11 @@ fn place_traces(args: &RunArgs, runs: &mut Runs, folder: Option<&RunFolder>) -> 
     }
 }
 
-fn to_json(results: &[RunResult]) -> Value {
-    json!({ "schema": "fairlab/run/1", "runs": results })
+fn to_json(results: &[RunResult], partial: Option<Progress>) -> Value {
+    json!({ "schema": "fairlab/run/1", "partial": partial.map(Progress::to_json), "runs": results })
 }
 
-fn to_text(experiment: &Experiment, results: &[RunResult]) -> String {
+fn to_text(experiment: &Experiment, results: &[RunResult], partial: Option<Progress>) -> String {
     let mut text = experiment::describe(experiment);
     for run in results {
         text += &format!("\n{} seed {}\n{}", run.kernel, run.seed, run.output);
@@ -103,6 +103,11 @@ fn to_text(experiment: &Experiment, results: &[RunResult]) -> String {
         let speed = run.simulated_ns as f64 / run.wall_ns.max(1) as f64;
         let (simulated, wall) = (duration(run.simulated_ns as f64), duration(run.wall_ns as f64));
         text += &format!("  digest {}: {simulated} in {wall}, {speed:.0} x real time\n", run.digest);
+    }
+    if let Some(Progress { done, total }) = partial {
+        text += &format!(
+            "\npartial: stopped after {done} of {total} runs; into a folder (--out), --resume goes on\n"
+        );
     }
     text
 }

@@ -84,11 +84,15 @@ fn to_text(answer: &Answer) -> String {
             row.metric.clone(),
             row.values.len().to_string(),
             value(mean(&row.values)),
-            standard_deviation(&row.values).map_or(String::new(), value),
+            standard_deviation(&row.values).filter(|_| !row.is_one_course()).map_or(String::new(), value),
             value(median(&row.values)),
             ends(f64::min),
             ends(f64::max),
-            if row.modes().is_some() { "two modes".to_string() } else { String::new() },
+            match (row.is_one_course(), row.modes()) {
+                (true, _) => "one course of events".to_string(),
+                (false, Some(_)) => "two modes".to_string(),
+                (false, None) => String::new(),
+            },
         ]);
         cells
     });

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what people read.
 
-use fairlab_analysis::statistics::Estimate;
+use fairlab_analysis::statistics::{Estimate, Verdict};
 use fairlab_kernel::generation::Step;
 use serde_json::{Value, json};
 
@@ -47,6 +47,8 @@ pub struct Attribution {
     pub other: String,
     /// The whole difference.
     pub whole: Estimate,
+    /// What it comes to.
+    pub verdict: Verdict,
     /// How many changes of the model lie between.
     pub changes: usize,
     /// Those that are felt at all, in the order of history.
@@ -55,7 +57,7 @@ pub struct Attribution {
     pub interactions: Vec<Interaction>,
     /// All runs that were made.
     pub runs: usize,
-    /// Whether the baseline's runs are all the same, whatever their seed: then intervals tell nothing.
+    /// Whether the baseline's runs are all the same, whatever their seed.
     pub seedless: bool,
 }
 
@@ -89,6 +91,7 @@ impl Attribution {
             "metric": self.metric,
             "baseline": self.baseline,
             "kernel": self.other,
+            "verdict": self.verdict.name(),
             "whole": estimate(&self.whole),
             "changes": self.changes,
             "contributions": rows.collect::<Vec<_>>(),
@@ -101,5 +104,11 @@ impl Attribution {
 }
 
 fn estimate(estimate: &Estimate) -> Value {
-    json!({ "ratio": estimate.ratio, "low": estimate.low, "high": estimate.high, "p": estimate.p })
+    json!({
+        "ratio": estimate.ratio,
+        "low": estimate.low,
+        "high": estimate.high,
+        "p": estimate.p,
+        "one_course": estimate.one_course,
+    })
 }

@@ -16,6 +16,8 @@ pub enum State {
     Bad,
     /// All runs that were granted did not tell.
     Undecided,
+    /// Its runs never differ: one course of events, of which nothing follows.
+    OneCourse,
 }
 
 impl State {
@@ -25,6 +27,43 @@ impl State {
             State::Good => "good",
             State::Bad => "bad",
             State::Undecided => "undecided",
+            State::OneCourse => "one_course",
+        }
+    }
+
+    /// The words for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            State::OneCourse => "one course of events",
+            other => other.name(),
+        }
+    }
+}
+
+/// What a search comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// One commit makes most of the difference, for sure.
+    Found,
+    /// There is a difference, and no single commit makes most of it.
+    Several,
+    /// There is nothing to find between the two kernels.
+    Nothing,
+    /// The runs that were granted do not tell.
+    Undecided,
+    /// Runs never differ: one course of events, of which nothing follows.
+    OneCourse,
+}
+
+impl Finding {
+    /// The word in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Finding::Found => "found",
+            Finding::Several => "several",
+            Finding::Nothing => "nothing",
+            Finding::Undecided => "undecided",
+            Finding::OneCourse => "one_course",
         }
     }
 }
@@ -63,6 +102,8 @@ pub struct Crossing {
     pub first_with: Option<Release>,
     /// A command that shows the effect.
     pub command: String,
+    /// Kernels between were judged, and could not be told apart from those before and after.
+    pub undecided_between: bool,
 }
 
 /// What was found.
@@ -74,14 +115,20 @@ pub struct Bisection {
     pub to: String,
     /// The metric that was looked at.
     pub metric: String,
+    /// What the search comes to.
+    pub finding: Finding,
+    /// The bad kernel beside the good one, as a comparison has it.
+    pub ends: Option<ComparisonRow>,
+    /// The command of that comparison.
+    pub ends_command: Option<String>,
     /// How many changes of the model lie between.
     pub changes: usize,
     /// Every kernel that was judged, in the order of judgements.
     pub steps: Vec<Judged>,
     /// Where it crosses, in the order of the walk.
     pub crossings: Vec<Crossing>,
-    /// How often an answer like this is wrong, at most.
-    pub error: f64,
+    /// How often an answer like this is wrong, at most; only where a commit was found.
+    pub error: Option<f64>,
     /// All runs that were made.
     pub runs: usize,
     /// What the reader should know.
@@ -91,14 +138,18 @@ pub struct Bisection {
 }
 
 impl Bisection {
-    /// The first place where good turns to bad.
+    /// Where good turns to bad, if one place makes the difference.
     pub fn first_bad(&self) -> Option<&Crossing> {
-        self.crossings.iter().find(|crossing| crossing.becomes == State::Bad)
+        self.the_one().filter(|crossing| crossing.becomes == State::Bad)
     }
 
-    /// The first place where bad turns to good.
+    /// Where bad turns to good, if one place makes the difference.
     pub fn first_good(&self) -> Option<&Crossing> {
-        self.crossings.iter().find(|crossing| crossing.becomes == State::Good)
+        self.the_one().filter(|crossing| crossing.becomes == State::Good)
+    }
+
+    fn the_one(&self) -> Option<&Crossing> {
+        self.crossings.first().filter(|_| self.finding == Finding::Found)
     }
 
     /// The machine-readable answer, schema `fairlab/bisect/1`.
@@ -111,6 +162,17 @@ impl Bisection {
             "metric": self.metric,
             "from": self.from,
             "to": self.to,
+            "verdict": self.finding.name(),
+            "partial": self.stopped,
+            "ends": self.ends.as_ref().map(|ends| json!({
+                "kernel": ends.kernel,
+                "ratio": ends.estimate.ratio,
+                "low": ends.estimate.low,
+                "high": ends.estimate.high,
+                "verdict": ends.verdict.name(),
+                "pairs": ends.values.len(),
+                "command": self.ends_command,
+            })),
             "first_bad": self.first_bad().map(crossing_json),
             "first_good": self.first_good().map(crossing_json),
             "crossings": self.crossings.iter().map(crossing_json).collect::<Vec<_>>(),
@@ -146,6 +208,7 @@ fn crossing_json(crossing: &Crossing) -> Value {
         "ratio": crossing.effect.estimate.ratio,
         "low": crossing.effect.estimate.low,
         "high": crossing.effect.estimate.high,
+        "verdict": crossing.effect.verdict.name(),
         "share": crossing.share,
         "command": crossing.command,
     })

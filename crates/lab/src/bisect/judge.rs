@@ -3,7 +3,7 @@
 //! Must not know: the order of kernels.
 
 use fairlab_analysis::statistics::sequential::{Side, SignTest, most_hold};
-use fairlab_analysis::statistics::{mean, paired};
+use fairlab_analysis::statistics::{is_one_course, mean};
 use fairlab_kernel::Generation;
 
 use super::answer::{Judged, State};
@@ -47,9 +47,17 @@ impl Yardstick {
         let middle = f64::midpoint(good, bad);
         differ.then_some(Yardstick::Line { metric, floor, middle, bad_above: bad > good })
     }
+
+    fn metric(&self) -> &str {
+        match self {
+            Yardstick::Line { metric, .. } => metric,
+            Yardstick::Claim(claim) => &claim.metric,
+        }
+    }
 }
 
-fn scaled(values: &[f64], floor: Option<f64>) -> Vec<f64> {
+/// The values on the scale on which they are compared: logarithms of no less than `floor`, or as they are.
+pub(super) fn scaled(values: &[f64], floor: Option<f64>) -> Vec<f64> {
     values.iter().map(|&value| floor.map_or(value, |floor| value.max(floor).ln())).collect()
 }
 
@@ -86,14 +94,25 @@ pub(super) fn judge(
         if trials.ensure(std::slice::from_ref(kernel), runs)?.0 {
             return Err(Halt::Stopped);
         }
+        let values = values(trials, kernel, yardstick.metric())?;
+        // A claim is counted: there it is enough that events differ. Otherwise values have to, and may do so yet.
+        let alike = match yardstick {
+            Yardstick::Claim(_) => trials.are_seedless(kernel),
+            Yardstick::Line { .. } => is_one_course(&values),
+        };
+        if alike {
+            if !trials.are_seedless(kernel) && runs < runs_max {
+                continue;
+            }
+            return judged(trials, kernel, yardstick, State::OneCourse).map_err(Halt::Failed);
+        }
         let state = match yardstick {
-            Yardstick::Line { metric, floor, middle, bad_above } => {
-                let values = scaled(&values(trials, kernel, metric)?, *floor);
-                let distances = values.iter().map(|value| value - middle).collect::<Vec<_>>();
+            Yardstick::Line { floor, middle, bad_above, .. } => {
+                let distances =
+                    scaled(&values, *floor).iter().map(|value| value - middle).collect::<Vec<_>>();
                 test.look(&distances).map(|side| (side == Side::Above) == *bad_above)
             }
             Yardstick::Claim(claim) => {
-                let values = values(trials, kernel, &claim.metric)?;
                 most_hold(&values.iter().map(|&value| claim.holds(value)).collect::<Vec<_>>(), error)
             }
         };
@@ -110,42 +129,12 @@ fn judged(
     yardstick: &Yardstick,
     state: State,
 ) -> Result<Judged, LabError> {
-    let metric = match yardstick {
-        Yardstick::Line { metric, .. } => metric,
-        Yardstick::Claim(claim) => &claim.metric,
-    };
-    let values = values(trials, kernel, metric)?;
+    let values = values(trials, kernel, yardstick.metric())?;
     Ok(Judged { kernel: kernel.name().to_string(), state, runs: values.len(), mean: mean(&values) })
 }
 
-/// Whether two kernels differ in a metric: as many runs on both as it takes, wrong at most with a probability of `error`.
-/// `None` when that cannot be said.
-pub(super) fn differ(
-    trials: &mut Trials<'_>,
-    (one, other): (&Generation, &Generation),
-    metric: &str,
-    (error, runs_max): (f64, usize),
-) -> Result<Option<bool>, Halt> {
-    for (look, runs) in looks(runs_max).into_iter().enumerate() {
-        if trials.ensure(&[one.clone(), other.clone()], runs)?.0 {
-            return Err(Halt::Stopped);
-        }
-        let (base, new) = (values(trials, one, metric)?, values(trials, other, metric)?);
-        let shared = base.len().min(new.len());
-        if base[..shared] == new[..shared] {
-            // The same numbers from the same seeds: nothing that differs is felt.
-            return Ok(Some(false));
-        }
-        let spent = error / ((look + 1) * (look + 2)) as f64;
-        let estimate = paired(&base[..shared], &new[..shared]);
-        if estimate.p.is_some_and(|p| p <= spent) {
-            return Ok(Some(true));
-        }
-    }
-    Ok(None)
-}
-
-fn looks(runs_max: usize) -> Vec<usize> {
+/// Numbers of runs after which is looked.
+pub(super) fn looks(runs_max: usize) -> Vec<usize> {
     let doubled = std::iter::successors(Some(60_usize), |runs| runs.checked_mul(2));
     let mut looks = LOOKS.into_iter().chain(doubled).take_while(|&runs| runs < runs_max).collect::<Vec<_>>();
     looks.push(runs_max);

@@ -1,17 +1,19 @@
-//! The walk from one kernel to the other: some kernels on the way first, then halves.
+//! The walk from one kernel to the other: some kernels on the way first, then halves, then what the commit makes of it all.
 //!
 //! Must not know: how a kernel is judged.
 
-use fairlab_analysis::statistics::{Better, Verdict, paired};
+use fairlab_analysis::statistics::sequential::{Side, SignTest};
+use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, MARGIN, Verdict, adjusted, mean, paired};
 use fairlab_kernel::Generation;
 use fairlab_kernel::generation::{Release, Step};
 
-use super::answer::{Bisection, Crossing, State};
-use super::judge::{Yardstick, differ, judge, values};
+use super::answer::{Bisection, Crossing, Finding, Judged, State};
+use super::ends::{Ends, compare_ends, compared};
+use super::judge::{Yardstick, judge, looks, scaled, values};
 use super::{BisectSpec, Question};
 use crate::trials::{Halt, Trials};
 use crate::way::Way;
-use crate::{ComparisonRow, LabError, Pairing};
+use crate::{ComparisonRow, LabError};
 
 /// Kernels on the way that are judged before halving begins.
 const SURVEYED: usize = 6;
@@ -43,16 +45,19 @@ pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, L
     let begins_good = added >= removed;
     let (from, to) = if begins_good { (&spec.good, &spec.bad) } else { (&spec.bad, &spec.good) };
     let way = Way::new(from, to);
-    // Both ends, the survey, and twice the halving: there may be two crossings.
+    // Both ends and their difference, the survey, twice the halving, for there may be two crossings, and the share.
     let judgements = 4 + SURVEYED + 2 * (way.end().max(2).ilog2() as usize + 1);
     let found = Bisection {
         from: from.name().to_string(),
         to: to.name().to_string(),
         metric: spec.question.metric().to_string(),
+        finding: Finding::Undecided,
+        ends: None,
+        ends_command: None,
         changes: way.end(),
         steps: Vec::new(),
         crossings: Vec::new(),
-        error: 0.0,
+        error: None,
         runs: 0,
         notices: Vec::new(),
         stopped: false,
@@ -64,8 +69,10 @@ pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, L
         Err(Halt::Stopped) => walk.found.stopped = true,
         Err(Halt::Failed(error)) => return Err(error),
     }
-    // The two ends are compared before they are judged.
-    walk.found.error = walk.error_each * (walk.found.steps.len() + 2) as f64;
+    if walk.found.finding == Finding::Found {
+        // Beside the kernels on the way, the ends were compared, and the share was judged.
+        walk.found.error = Some(walk.error_each * (walk.found.steps.len() + 2) as f64);
+    }
     walk.found.runs = walk.trials.made();
     Ok(walk.found)
 }
@@ -73,70 +80,166 @@ pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, L
 impl Walk<'_, '_> {
     fn go(&mut self) -> Result<(), Halt> {
         if self.way.end() == 0 {
+            self.found.finding = Finding::Nothing;
             self.found.notices.push("no change of the model lies between the two kernels".to_string());
             return Ok(());
         }
-        let ends = [0, self.way.end()];
-        let positions =
-            ends[..1].iter().copied().chain(surveyed(&self.way)).chain([ends[1]]).collect::<Vec<_>>();
-        let Some(yardstick) = self.yardstick(&positions)? else { return Ok(()) };
-        let mut judged = Vec::new();
-        for position in positions {
+        let Some(yardstick) = self.yardstick()? else { return Ok(()) };
+        let mut judged = vec![self.end_state(0, &yardstick)?];
+        for position in surveyed(&self.way) {
             let Some(state) = self.judge(position, &yardstick)? else { continue };
             judged.push((position, state));
         }
-        judged.retain(|(_, state)| *state != State::Undecided);
+        judged.push(self.end_state(self.way.end(), &yardstick)?);
+        judged.retain(|(_, state)| matches!(state, State::Good | State::Bad));
         for pair in judged.windows(2) {
             let [(low, before), (high, after)] = [pair[0], pair[1]];
             if before != after {
                 self.halve(low, high, after, &yardstick)?;
             }
         }
-        self.remark(&judged);
+        self.found.finding = self.conclude(&yardstick)?;
+        self.remark();
         Ok(())
     }
 
-    /// How kernels are told apart. A metric that is alike at both ends may be different between: then the kernel that
-    /// stands out most is the bad one.
-    fn yardstick(&mut self, positions: &[usize]) -> Result<Option<Yardstick>, Halt> {
-        let Question::Metric(metric) = &self.spec.question else {
-            return Ok(Yardstick::between(&self.spec.question, &[], &[]));
-        };
+    /// How kernels are told apart, where the two ends give reason to search between them.
+    fn yardstick(&mut self) -> Result<Option<Yardstick>, Halt> {
         let (good, bad) = (self.spec.good.clone(), self.spec.bad.clone());
         let granted = (self.error_each, self.spec.runs_max);
-        let mut other = bad.clone();
-        if differ(self.trials, (&good, &bad), metric, granted)? != Some(true) {
-            let between =
-                positions.iter().filter_map(|&position| self.way.kernel(position)).collect::<Vec<_>>();
-            if self.trials.ensure(&between, 4)?.0 {
-                return Err(Halt::Stopped);
-            }
-            let mut most: Option<(f64, Generation)> = None;
-            for kernel in between {
-                let (base, new) =
-                    (values(self.trials, &good, metric)?, values(self.trials, &kernel, metric)?);
-                let shared = base.len().min(new.len());
-                let ratio = paired(&base[..shared], &new[..shared]).ratio.unwrap_or(1.0).ln().abs();
-                if most.as_ref().is_none_or(|(greatest, _)| ratio > *greatest) {
-                    most = Some((ratio, kernel));
+        let Question::Metric(metric) = &self.spec.question else { return self.claim_at_the_ends() };
+        let mut row = None;
+        let ends = compare_ends(self.trials, (&good, &bad), (metric, self.spec.margin), granted, &mut row);
+        let verdict = row.as_ref().map(|row| row.verdict);
+        self.tell_ends(row);
+        match ends? {
+            Ends::Differ => {}
+            Ends::Over(finding) => {
+                self.found.finding = finding;
+                let why = self.over(finding);
+                self.found.notices.extend(why);
+                if verdict == Some(Verdict::Equivalent) {
+                    self.look_between(metric)?;
                 }
-            }
-            let Some((_, kernel)) = most else { return Ok(None) };
-            if differ(self.trials, (&good, &kernel), metric, granted)? != Some(true) {
-                let (good, bad) = (good.name(), bad.name());
-                let runs = self.spec.runs_max;
-                let notice = format!(
-                    "no difference in {metric} was seen between {good}, {bad} and kernels between them in up to {runs} runs each"
-                );
-                self.found.notices.push(notice);
                 return Ok(None);
             }
-            let (good, bad) = (good.name(), bad.name());
-            self.found.notices.push(format!("{metric} is alike on {good} and {bad}, but not between them"));
-            other = kernel;
         }
-        let (good, other) = (values(self.trials, &good, metric)?, values(self.trials, &other, metric)?);
-        Ok(Yardstick::between(&self.spec.question, &good, &other))
+        let (good, bad) = (values(self.trials, &good, metric)?, values(self.trials, &bad, metric)?);
+        Ok(Yardstick::between(&self.spec.question, &good, &bad))
+    }
+
+    fn tell_ends(&mut self, row: Option<ComparisonRow>) {
+        let (good, bad) = (self.spec.good.name(), self.spec.bad.name());
+        self.found.ends_command = row.as_ref().map(|row| self.command(good, bad, row.values.len()));
+        self.found.ends = row;
+    }
+
+    /// The command that repeats a comparison of two kernels.
+    fn command(&self, before: &str, after: &str, runs: usize) -> String {
+        let (metric, margin) = (self.spec.question.metric(), self.spec.margin);
+        let command = self.spec.setting.compare_command(before, after, runs);
+        let margin = if margin == MARGIN { String::new() } else { format!(" --margin {margin}") };
+        format!("{command} --metric {metric}{margin}")
+    }
+
+    /// Why the search is over, where the comparison of the ends does not say it.
+    fn over(&self, finding: Finding) -> Option<String> {
+        let (good, bad) = (self.spec.good.name(), self.spec.bad.name());
+        let metric = self.spec.question.metric();
+        let verdict = self.found.ends.as_ref().map(|ends| ends.verdict);
+        match finding {
+            Finding::Nothing if verdict == Some(Verdict::Better) => Some(format!(
+                "{bad} is the better one in {metric}: what made it better, --good {bad} --bad {good} finds"
+            )),
+            Finding::OneCourse => Some(format!(
+                "runs never differ in {metric}: a little chance may give other values, and nothing follows from these"
+            )),
+            Finding::Undecided if verdict.is_some_and(Verdict::is_difference) => Some(format!(
+                "a difference is there at 5 %, but it is not sure enough for a search that is wrong in {} % at most: give more --runs",
+                self.spec.error * 100.0
+            )),
+            _ => None,
+        }
+    }
+
+    /// The ends are alike; kernels between them may differ. The one that stands out most is named, not searched for.
+    fn look_between(&mut self, metric: &str) -> Result<(), Halt> {
+        let positions = surveyed(&self.way);
+        let between = positions.iter().filter_map(|&position| self.way.kernel(position)).collect::<Vec<_>>();
+        let base = self.way.from.clone();
+        let runs = EFFECT_RUNS.min(self.spec.runs_max);
+        if self.trials.ensure(&[&[base.clone()], &between[..]].concat(), runs)?.0 {
+            return Err(Halt::Stopped);
+        }
+        let rows =
+            between.iter().map(|kernel| compared(self.trials, (&base, kernel), metric, self.spec.margin));
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
+        let family = adjusted(&rows.iter().map(|row| row.estimate.p).collect::<Vec<_>>());
+        let real = rows
+            .iter()
+            .zip(family)
+            .filter(|(row, q)| row.verdict.is_difference() && q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE));
+        let size = |row: &ComparisonRow| row.estimate.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+        let most = real.map(|(row, _)| row).max_by(|one, other| size(one).total_cmp(&size(other)));
+        if let Some(row) = most {
+            let (from, to) = (&self.found.from, &self.found.to);
+            let (good, bad) = match row.verdict {
+                Verdict::Better => (row.kernel.as_str(), base.name()),
+                _ => (base.name(), row.kernel.as_str()),
+            };
+            self.found.notices.push(format!(
+                "{metric} is alike on {from} and {to}, but not between them: {} is {}; --good {good} --bad {bad} finds why",
+                row.kernel,
+                row.verdict.words()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a claim holds on the bad kernel and not on the good one.
+    fn claim_at_the_ends(&mut self) -> Result<Option<Yardstick>, Halt> {
+        let Some(yardstick) = Yardstick::between(&self.spec.question, &[], &[]) else { return Ok(None) };
+        let (good, bad) = (self.spec.good.clone(), self.spec.bad.clone());
+        let granted = (self.error_each, self.spec.runs_max);
+        let one = judge(self.trials, &good, &yardstick, granted)?;
+        let other = judge(self.trials, &bad, &yardstick, granted)?;
+        let states = [one.state, other.state];
+        self.found.steps.extend([one, other]);
+        let ends = compared(self.trials, (&good, &bad), self.spec.question.metric(), self.spec.margin)?;
+        self.tell_ends(Some(ends));
+        self.found.finding = match states {
+            [State::Good, State::Bad] => {
+                self.found.steps.clear();
+                return Ok(Some(yardstick));
+            }
+            _ if states.contains(&State::OneCourse) => {
+                self.found.notices.extend(self.over(Finding::OneCourse));
+                Finding::OneCourse
+            }
+            _ if states.contains(&State::Undecided) => Finding::Undecided,
+            [State::Bad, State::Good] => {
+                self.found.notices.push(
+                    "the ends are not as they were called: the claim holds on the good one".to_string(),
+                );
+                Finding::Nothing
+            }
+            _ => Finding::Nothing,
+        };
+        Ok(None)
+    }
+
+    /// What an end is, which is known by now.
+    fn end_state(&mut self, position: usize, yardstick: &Yardstick) -> Result<(usize, State), Halt> {
+        if matches!(yardstick, Yardstick::Claim(_)) {
+            return Ok((position, self.judge(position, yardstick)?.unwrap_or(State::Undecided)));
+        }
+        let at_good = (position == 0) == self.begins_good;
+        let (kernel, state) =
+            if at_good { (&self.spec.good, State::Good) } else { (&self.spec.bad, State::Bad) };
+        let values = values(self.trials, kernel, self.spec.question.metric())?;
+        let kernel = kernel.name().to_string();
+        self.found.steps.push(Judged { kernel, state, runs: values.len(), mean: mean(&values) });
+        Ok((position, state))
     }
 
     /// `None` where there is no kernel at that position.
@@ -165,7 +268,7 @@ impl Walk<'_, '_> {
                 match self.judge(position, yardstick)? {
                     Some(state) if state == becomes => high = position,
                     Some(State::Good | State::Bad) => low = position,
-                    Some(State::Undecided) | None => continue,
+                    Some(State::Undecided | State::OneCourse) | None => continue,
                 }
                 continue 'narrow;
             }
@@ -184,17 +287,15 @@ impl Walk<'_, '_> {
         if self.trials.ensure(&[before.clone(), after.clone()], runs)?.0 {
             return Err(Halt::Stopped);
         }
-        let metric = self.spec.question.metric();
-        let (base, new) = (values(self.trials, &before, metric)?, values(self.trials, &after, metric)?);
-        let shared = base.len().min(new.len());
-        let effect = effect(metric, after.name(), base[..shared].to_vec(), new[..shared].to_vec());
+        let effect = compared(self.trials, (&before, &after), self.spec.question.metric(), self.spec.margin)?;
         let steps = (low + 1..=high).filter_map(|position| self.way.step(position)).collect::<Vec<_>>();
         let first_with = steps.last().and_then(|step| step.change()?.release);
         let share = self.share(&effect)?;
         Ok(Some(Crossing {
             first_with,
             last_without: first_with.and_then(release_before),
-            command: self.spec.setting.compare_command(before.name(), after.name(), shared),
+            command: self.command(before.name(), after.name(), effect.values.len()),
+            undecided_between: self.undecided_between(low, high),
             before: before.name().to_string(),
             after: after.name().to_string(),
             steps,
@@ -220,43 +321,93 @@ impl Walk<'_, '_> {
         Ok(logs.map(|(whole, own)| own.ln() / whole.ln()).filter(|share| share.is_finite()))
     }
 
-    fn remark(&mut self, judged: &[(usize, State)]) {
-        let expected = if self.begins_good { [State::Good, State::Bad] } else { [State::Bad, State::Good] };
-        let states = [judged.first(), judged.last()].map(|end| end.map(|(_, state)| *state));
+    /// Whether a kernel strictly between two positions was judged, and could not be told apart from them.
+    fn undecided_between(&self, low: usize, high: usize) -> bool {
+        let between = (low + 1..high).filter_map(|position| self.way.kernel(position));
+        let names = between.map(|kernel| kernel.name().to_string()).collect::<Vec<_>>();
+        self.found.steps.iter().any(|step| step.state == State::Undecided && names.contains(&step.kernel))
+    }
+
+    /// What the crossings come to. One commit is named only where there is a single crossing, and its own step makes more than
+    /// half of the whole difference for sure: then no other one can.
+    fn conclude(&mut self, yardstick: &Yardstick) -> Result<Finding, Halt> {
+        let [crossing] = self.found.crossings.as_slice() else {
+            let none = self.found.crossings.is_empty();
+            return Ok(if none { Finding::Undecided } else { Finding::Several });
+        };
+        if crossing.undecided_between {
+            return Ok(Finding::Several);
+        }
+        let (before, after) = (crossing.before.clone(), crossing.after.clone());
+        let Yardstick::Line { metric, floor, .. } = yardstick else {
+            return Ok(Finding::Found);
+        };
+        let most = self.makes_most((&before, &after), metric, *floor)?;
+        Ok(match most {
+            Some(true) => Finding::Found,
+            Some(false) => Finding::Several,
+            None => Finding::Undecided,
+        })
+    }
+
+    /// Whether one step makes more than half of the whole difference, seed by seed; `None` where that is not sure.
+    fn makes_most(
+        &mut self,
+        (before, after): (&str, &str),
+        metric: &str,
+        floor: Option<f64>,
+    ) -> Result<Option<bool>, Halt> {
+        let kernel = |name: &str| {
+            (0..=self.way.end()).filter_map(|at| self.way.kernel(at)).find(|kernel| kernel.name() == name)
+        };
+        let whole = (self.way.from.clone(), self.way.kernel(self.way.end()));
+        let (Some(before), Some(after), (from, Some(to))) = (kernel(before), kernel(after), whole) else {
+            return Ok(None);
+        };
+        let four = [before, after, from, to];
+        let mut test = SignTest::new(self.error_each);
+        for runs in looks(self.spec.runs_max) {
+            if self.trials.ensure(&four, runs)?.0 {
+                return Err(Halt::Stopped);
+            }
+            let values = four.iter().map(|kernel| Ok(scaled(&values(self.trials, kernel, metric)?, floor)));
+            let values = values.collect::<Result<Vec<_>, LabError>>()?;
+            let difference =
+                |one: usize, other: usize| values[other].iter().zip(&values[one]).map(|(new, old)| new - old);
+            let all = difference(2, 3).collect::<Vec<_>>();
+            let sign = mean(&all).signum();
+            let beyond = difference(0, 1).zip(&all).map(|(own, all)| sign * (own - all / 2.0));
+            match test.look(&beyond.collect::<Vec<_>>()) {
+                Some(side) => return Ok(Some(side == Side::Above)),
+                None => continue,
+            }
+        }
+        Ok(None)
+    }
+
+    fn remark(&mut self) {
         let notices = &mut self.found.notices;
-        if self.found.crossings.len() > 1 {
-            let count = self.found.crossings.len();
-            notices.push(format!(
-                "not monotone: {count} changes of state lie between the kernels, each is shown"
-            ));
-        } else if self.found.crossings.is_empty() {
-            let state = states[0].map_or("undecided", State::name);
-            notices.push(format!("nothing to find: every kernel that was judged is {state}"));
-        } else if states != expected.map(Some) {
-            notices.push("the ends are not as they were called".to_string());
+        let count = self.found.crossings.len();
+        if count > 1 {
+            notices.push(format!("not monotone: {count} changes of state lie between the kernels"));
         }
-        if self.trials.are_seedless(&self.way.from) {
-            notices.push(
-                "runs do not depend on their seed here: the error holds for this one course of events"
-                    .to_string(),
-            );
-        }
-        let undecided = self.found.steps.iter().filter(|step| step.state == State::Undecided).count();
-        if undecided > 0 {
-            let runs = self.spec.runs_max;
+        let of = |state: State| self.found.steps.iter().filter(|step| step.state == state).count();
+        if of(State::Undecided) > 0 {
+            let (undecided, runs) = (of(State::Undecided), self.spec.runs_max);
             notices.push(format!(
                 "{undecided} kernels stayed undecided after {runs} runs and were stepped over"
             ));
         }
-        for crossing in &self.found.crossings {
-            if crossing.share.is_some_and(|share| (0.0..0.8).contains(&share))
-                && self.found.crossings.len() == 1
-            {
-                notices.push(
-                    "this change makes a part of the difference only: compare --attribute shows the others"
-                        .to_string(),
-                );
-            }
+        if of(State::OneCourse) > 0 {
+            let alike = of(State::OneCourse);
+            notices.push(format!("{alike} kernels have one course of events and were stepped over"));
+        }
+        let is_part = |crossing: &Crossing| crossing.share.is_some_and(|share| (0.0..0.8).contains(&share));
+        if count == 1 && self.found.crossings.iter().any(is_part) {
+            notices.push(
+                "this change makes a part of the difference only: compare --attribute shows the others"
+                    .to_string(),
+            );
         }
     }
 }
@@ -280,23 +431,6 @@ fn release_before(release: Release) -> Option<Release> {
     Generation::releases().into_iter().take_while(|&earlier| earlier < release).last()
 }
 
-fn effect(metric: &str, kernel: &str, baseline: Vec<f64>, values: Vec<f64>) -> ComparisonRow {
-    ComparisonRow {
-        name: metric.to_string(),
-        kernel: kernel.to_string(),
-        estimate: paired(&baseline, &values),
-        baseline,
-        values,
-        pairing: Pairing::Paired,
-        better: Better::of_metric(metric),
-        q: None,
-        verdict: Verdict::Undecided,
-        more: None,
-        baseline_modes: None,
-        modes: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,6 +450,7 @@ mod tests {
                 duration,
                 first_seed: 1,
             },
+            margin: MARGIN,
             error: 0.01,
             runs_max: 30,
         };
@@ -347,7 +482,7 @@ mod tests {
         assert_eq!(found.notices, ["no change of the model lies between the two kernels"]);
         let claim = search("v6.5", "v6.6", "p99 > 900s", BUSY, Ns::from_ms(200));
         assert!(claim.crossings.is_empty());
-        assert_eq!(claim.notices, ["nothing to find: every kernel that was judged is good"]);
+        assert_eq!((claim.finding, claim.error), (Finding::Nothing, None));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
 
 use super::{BootOptions, Booted, Hardware, Image, Mode, SUITES, TURNS_CPUS_MAX, boot};
 use crate::beginning::Beginning;
+use crate::run::add_work;
 use crate::{LabError, RunFolder, RunResult, TraceFile};
 
 /// What names of booted kernels begin with.
@@ -156,8 +157,8 @@ fn result(
         counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
     if let Some(report) = &booted.report {
         let seconds = report.elapsed.as_secs_f64();
-        if let Some((_, count)) = report.progress.as_ref().filter(|_| seconds > 0.0) {
-            metrics.push(("throughput".to_string(), *count as f64 / seconds));
+        if let Some((_, count)) = &report.progress {
+            add_work(&mut metrics, &counts, *count, seconds);
         }
         metrics.extend(report.metrics.iter().cloned());
     }

@@ -7,6 +7,7 @@ use fairlab_event::Shown;
 use serde_json::{Value, json};
 
 use super::{Comparison, ComparisonRow};
+use crate::Progress;
 
 impl Comparison {
     /// The machine-readable answer, schema `fairlab/compare/1`.
@@ -15,6 +16,8 @@ impl Comparison {
             "schema": "fairlab/compare/1",
             "baseline": self.baseline,
             "margin": self.margin,
+            "headline": self.headline,
+            "partial": self.partial.map(Progress::to_json),
             "metrics": self.rows.iter().map(row_json).collect::<Vec<_>>(),
             "notices": self.notices,
         })
@@ -24,7 +27,7 @@ impl Comparison {
     pub fn to_csv(&self) -> String {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         let mut text =
-            "metric,baseline,kernel,baseline_mean,mean,runs,ratio,low,high,p,q,verdict,more_runs\n"
+            "metric,baseline,kernel,baseline_mean,mean,runs,ratio,low,high,p,q,verdict,more_runs,partial\n"
                 .to_string();
         for row in &self.rows {
             let more = match row.more {
@@ -45,6 +48,7 @@ impl Comparison {
                 number(row.q),
                 row.verdict.name().to_string(),
                 more,
+                self.partial.is_some().to_string(),
             ];
             text += &format!("{}\n", cells.join(","));
         }

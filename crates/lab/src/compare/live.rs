@@ -14,8 +14,8 @@ use crate::{LabError, Progress};
 const BUFFER_KB: u32 = 16_384;
 
 /// Runs each command (by `sh -c`) so many times, and records the scheduler meanwhile. What drifts on the host in the
-/// course of time meets all sides alike: they run in the order A B B A A B …. Gives `None` when `stop` was set before the
-/// end.
+/// course of time meets all sides alike: they run in the order A B B A A B …. When `stop` is set, what is finished by then
+/// is given.
 ///
 /// # Errors
 /// This host cannot be recorded, or a command fails.
@@ -24,7 +24,7 @@ pub fn live_sides(
     runs: u64,
     on_progress: &dyn Fn(Progress),
     stop: &AtomicBool,
-) -> Result<Option<Vec<Side>>, LabError> {
+) -> Result<(Vec<Side>, Progress), LabError> {
     let mut sides =
         commands.iter().map(|name| Side { name: name.clone(), records: Vec::new() }).collect::<Vec<_>>();
     let order = in_turn_and_back(commands.len(), runs);
@@ -37,10 +37,12 @@ pub fn live_sides(
     let trace = folder.path().join("live.dat");
     for (done, &side) in order.iter().enumerate() {
         on_progress(Progress { done, total: order.len() });
-        let Some(run) = live_run(&commands[side], &trace, stop)? else { return Ok(None) };
+        let Some(run) = live_run(&commands[side], &trace, stop)? else {
+            return Ok((sides, Progress { done, total: order.len() }));
+        };
         sides[side].records.push(run);
     }
-    Ok(Some(sides))
+    Ok((sides, Progress { done: order.len(), total: order.len() }))
 }
 
 /// The order of the sides, by their number.
@@ -96,7 +98,8 @@ mod tests {
             assert!(error.hint.contains("root") || error.hint.contains("allowed"), "{error}");
             return;
         }
-        let sides = outcome.expect("recordings").expect("not stopped");
+        let (sides, progress) = outcome.expect("recordings");
+        assert_eq!((progress.done, progress.total), (4, 4));
         assert!(sides.iter().all(|side| side.records.len() == 2), "{sides:?}");
         assert!(sides[1].records[0].metric("switches_per_s").is_some_and(|rate| rate > 1.0));
         let error = live_sides(&["false".to_string()], 1, &|_| {}, &stop).expect_err("it fails");

@@ -172,7 +172,7 @@ fn tbench(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError
             format!("{published_other:.2} *{published:.2}%*"),
             format!("{:.2} (0.00%)", means[0]),
             format!("{:.2} {open}{change:.2}%{close}", means[1]),
-            judge(&estimate, better, MARGIN, real).name().to_string(),
+            judge(&estimate, better, MARGIN, real).words().to_string(),
         ]);
     }
     report.heading("tbench4");

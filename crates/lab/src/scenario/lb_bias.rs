@@ -200,7 +200,7 @@ fn row(test: &Test, Outcome { row, balanced }: &Outcome) -> Vec<String> {
         balanced[0].moved.to_string(),
         balanced[1].moved.to_string(),
         balanced[0].suppressed.to_string(),
-        row.verdict.name().to_string(),
+        row.verdict.words().to_string(),
         published.collect::<Vec<_>>().join("; "),
         test.seen.abstraction().split([':', ';', ',']).next().unwrap_or_default().to_string(),
     ]
@@ -223,7 +223,7 @@ fn printed((metric, before, after): &Figures) -> String {
 fn claims(report: &mut Report, outcomes: &Outcomes) {
     let changed = |test: &&Test| {
         let verdict = outcome_of(outcomes, test).map(|outcome| outcome.row.verdict);
-        matches!(verdict, Some(Verdict::Better | Verdict::Worse))
+        verdict.is_some_and(Verdict::is_difference)
     };
     report.claim(
         "almost no test changes significantly: at most 5 of 104",

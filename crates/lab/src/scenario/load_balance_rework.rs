@@ -16,6 +16,8 @@ use super::render::number;
 use super::schbench_table::{SchbenchTable, side_by_side};
 use super::waits::TaskWaits;
 use super::{Bar, Bench, Plan, Published, Report, Scenario, Small};
+use fairlab_analysis::statistics::MARGIN;
+
 use crate::bisect::{BisectSpec, Question, bisect};
 use crate::{LabError, Onlooker, RunResult, Setting, Trials};
 
@@ -305,6 +307,7 @@ fn bisected(bench: &Bench<'_>, plan: &Plan) -> Result<Option<(String, String)>, 
             duration: spec.duration,
             first_seed: spec.seed,
         },
+        margin: MARGIN,
         error: 0.01,
         runs_max: 40,
     };

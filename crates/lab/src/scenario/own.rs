@@ -50,8 +50,11 @@ impl Scenario {
                 number(mean(&row.baseline)),
                 number(mean(&row.values)),
                 percent(estimate.ratio),
-                format!("{} to {}", percent(estimate.low), percent(estimate.high)),
-                row.verdict.name().to_string(),
+                match (estimate.low, estimate.high) {
+                    (Some(low), Some(high)) => format!("{} to {}", percent(Some(low)), percent(Some(high))),
+                    _ => "-".to_string(),
+                },
+                row.verdict.words().to_string(),
             ]
         });
         let header = ["metric", self.pair[0], self.pair[1], "change", "interval", "verdict"];

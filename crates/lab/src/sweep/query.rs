@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use fairlab_analysis::statistics::{Modes, mean, median, standard_deviation, two_modes};
+use fairlab_analysis::statistics::{Modes, is_one_course, mean, median, standard_deviation, two_modes};
 use serde_json::{Value, json};
 
 use super::journal;
@@ -138,6 +138,11 @@ impl AnswerRow {
     pub fn modes(&self) -> Option<Modes> {
         two_modes(&self.values)
     }
+
+    /// Whether the cells never differ: one course of events, whose spread tells nothing.
+    pub fn is_one_course(&self) -> bool {
+        is_one_course(&self.values)
+    }
 }
 
 impl Answer {
@@ -151,7 +156,8 @@ impl Answer {
                 "metric": row.metric,
                 "cells": row.values.len(),
                 "mean": mean(&row.values),
-                "deviation": standard_deviation(&row.values),
+                "deviation": standard_deviation(&row.values).filter(|_| !row.is_one_course()),
+                "one_course": row.is_one_course(),
                 "median": median(&row.values),
                 "min": ends(f64::min),
                 "max": ends(f64::max),

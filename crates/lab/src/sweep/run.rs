@@ -46,7 +46,9 @@ pub fn sweep(
     let (journal, note) = SweepJournal::open(folder, plan)?;
     let before = journal.count();
     let names = plan.option_names().map(String::from).collect::<Vec<_>>();
-    let todo = (0..plan.cells()).filter(|&number| !journal.has(number)).collect::<Vec<_>>();
+    let mut todo = (0..plan.cells()).filter(|&number| !journal.has(number)).collect::<Vec<_>>();
+    // With each seed in turn every group: whenever it is stopped, all groups have about as many cells.
+    todo.sort_by_key(|number| number % plan.seeds());
     let journal = Mutex::new(journal);
     let lock = || journal.lock().unwrap_or_else(PoisonError::into_inner);
     workers::for_each(&todo, jobs, on_progress, stop, |&number| {

@@ -54,11 +54,19 @@ pub struct WorkloadKind {
     pub about: &'static str,
     /// Its options, as text for people.
     pub usage: fn() -> &'static str,
+    /// The metric that it is run for; `None`: that of the workload inside.
+    pub headline: Option<&'static str>,
     build: Build,
 }
 
 /// From a program's own arguments to the workload, or one line that says what is wrong with them.
 type Build = fn(&[String], &dyn Files) -> Result<Box<dyn Workload>, String>;
+
+/// How long who was woken waits.
+const WAKEUPS: &str = "wakeup_latency_ns_p99";
+
+/// How much work is done.
+const WORK: &str = "throughput";
 
 /// Every workload.
 pub const WORKLOADS: &[WorkloadKind] = &[
@@ -66,84 +74,98 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         name: "schbench",
         about: "message threads wake workers that think; measures wakeup latency (the program of October 2020)",
         usage: schbench_usage,
+        headline: Some(WAKEUPS),
         build: |args, _| Ok(Box::new(Schbench::parse(args)?)),
     },
     WorkloadKind {
         name: "hackbench",
         about: "groups of senders and receivers that all talk to each other (perf bench sched messaging)",
         usage: || HACKBENCH_USAGE,
+        headline: Some(WORK),
         build: |args, _| Ok(Box::new(Hackbench::parse(args)?)),
     },
     WorkloadKind {
         name: "pipe",
         about: "two tasks pass a byte to and fro (perf bench sched pipe)",
         usage: || PIPE_USAGE,
+        headline: Some(WORK),
         build: |args, _| Ok(Box::new(Pipe::parse(args)?)),
     },
     WorkloadKind {
         name: "vhost",
         about: "vhost threads that poll in the kernel until kworkers have run, beside guests' CPUs, in nested groups",
         usage: || VHOST_USAGE,
+        headline: Some(WORK),
         build: |args, _| Ok(Box::new(Vhost::parse(args)?)),
     },
     WorkloadKind {
         name: "tbench",
         about: "clients and servers that answer each other in turn over sockets (tbench, netperf's TCP_RR, context switches)",
         usage: || TBENCH_USAGE,
+        headline: Some(WORK),
         build: |args, _| Ok(Box::new(Tbench::parse(args)?)),
     },
     WorkloadKind {
         name: "uperf",
         about: "chunks streamed between two guests through vhost threads that poll and kworkers (uperf str-readx30k)",
         usage: || UPERF_USAGE,
+        headline: Some(WORK),
         build: |args, _| Ok(Box::new(Uperf::parse(args)?)),
     },
     WorkloadKind {
         name: "jobs",
         about: "jobs that compute, wait for devices, for each other or for their children",
         usage: || JOBS_USAGE,
+        headline: Some(WORK),
         build: |args, _| Ok(Box::new(Jobs::parse(args)?)),
     },
     WorkloadKind {
         name: "sessions",
         about: "users' programs in control groups of their own, with few tasks or many",
         usage: || SESSIONS_USAGE,
+        headline: Some(WORK),
         build: |args, _| Ok(Box::new(Sessions::parse(args)?)),
     },
     WorkloadKind {
         name: "rt-app",
         about: "threads that run, sleep and wait for each other as a JSON file says",
         usage: || RT_APP_USAGE,
+        headline: Some(WAKEUPS),
         build: |args, files| Ok(Box::new(rt_app(args, files)?)),
     },
     WorkloadKind {
         name: "replay",
         about: "what the tasks of a recording did, each again: computing, sleeping, waking others",
         usage: || REPLAY_USAGE,
+        headline: Some(WAKEUPS),
         build: |args, files| Ok(Box::new(Replay::parse(args, files)?)),
     },
     WorkloadKind {
         name: "periodic",
         about: "tasks that compute at the start of each period; measures how late they begin",
         usage: || PERIODIC_USAGE,
+        headline: Some("periodic_lateness_us_p99"),
         build: |args, _| Ok(Box::new(Periodic::parse(args)?)),
     },
     WorkloadKind {
         name: "spinners",
         about: "tasks that compute, and may sleep, at nice levels and in control groups of given weights; measures who gets how much",
         usage: || SPINNERS_USAGE,
+        headline: Some(WORK),
         build: |args, _| Ok(Box::new(Spinners::parse(args)?)),
     },
     WorkloadKind {
         name: "cgroup",
         about: "another workload in control groups with a weight, a quota, or idle",
         usage: || CGROUP_USAGE,
+        headline: None,
         build: in_groups,
     },
     WorkloadKind {
         name: "daemons",
         about: "another workload beside control groups whose tasks rarely run",
         usage: || DAEMONS_USAGE,
+        headline: None,
         build: beside_daemons,
     },
 ];
@@ -200,6 +222,16 @@ pub fn find(name: &str) -> Option<&'static WorkloadKind> {
     WORKLOADS.iter().find(|kind| kind.name == name)
 }
 
+/// The metric that the workload of a command line is run for; `None` where there is no such workload.
+pub fn headline(command: &[String]) -> Option<&'static str> {
+    let (name, args) = command.split_first()?;
+    let inside = || match find(name)?.name {
+        "cgroup" => headline(InGroups::parse(args).ok()?.1),
+        _ => headline(DaemonOptions::parse(args).ok()?.1),
+    };
+    find(name)?.headline.or_else(inside)
+}
+
 /// Builds the workload that a command line names: its name, then its own options.
 ///
 /// # Errors
@@ -208,4 +240,21 @@ pub fn build(command: &[String], files: &dyn Files) -> Result<Box<dyn Workload>,
     let (name, args) = command.split_first().ok_or(BuildError::Nothing)?;
     let kind = find(name).ok_or_else(|| BuildError::Unknown(name.clone()))?;
     (kind.build)(args, files).map_err(|problem| BuildError::Wrong { name: name.clone(), problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_workload_is_run_for_something() {
+        let of = |line: &str| headline(&line.split(' ').map(String::from).collect::<Vec<_>>());
+        for kind in WORKLOADS {
+            let inside = ["cgroup", "daemons"].contains(&kind.name);
+            assert_eq!(of(kind.name).is_none(), inside, "{}", kind.name);
+        }
+        assert_eq!(of("schbench -t 4"), Some("wakeup_latency_ns_p99"));
+        assert_eq!(of("pipe"), Some("throughput"));
+        assert_eq!((of("frames"), of("")), (None, None));
+    }
 }

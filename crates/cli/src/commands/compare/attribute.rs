@@ -1,8 +1,8 @@
 //! `fairlab compare --attribute`: which changes make the difference.
 
-use fairlab_analysis::statistics::Estimate;
-use fairlab_lab::Trials;
+use fairlab_analysis::statistics::{Estimate, Verdict};
 use fairlab_lab::attribute::{AttributeSpec, Attribution, Contribution, attribute};
+use fairlab_lab::{Trials, workloads};
 use serde_json::json;
 
 use crate::args::{CompareArgs, Format};
@@ -16,9 +16,6 @@ use crate::provenance;
 /// Fewer runs tell nothing of how they scatter.
 const RUNS_MIN: u64 = 3;
 
-/// The metric, if none is named.
-const METRIC: &str = "wakeup_latency_ns_p99";
-
 pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let [baseline, other] = args.experiment.kernels.as_slice() else {
         let count = args.experiment.kernels.len();
@@ -30,7 +27,8 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
     }
     let setting = experiment::setting(&args.experiment.setting, args.seed)?;
-    let metrics = if args.metrics.is_empty() { vec![METRIC.to_string()] } else { args.metrics.clone() };
+    let headline = || workloads::headline(&setting.workload.join(" ")).to_string();
+    let metrics = if args.metrics.is_empty() { vec![headline()] } else { args.metrics.clone() };
     let spec = AttributeSpec {
         baseline: experiment::kernel(baseline)?,
         other: experiment::kernel(other)?,
@@ -75,6 +73,9 @@ fn to_text(answer: &Attribution) -> String {
         answer.changes,
         answer.rows.len()
     );
+    if answer.verdict == Verdict::OneCourse {
+        return text + "one course of events: runs never differ, and nothing can be attributed\n";
+    }
     let that_matter = answer.rows.iter().filter(|row| row.matters).collect::<Vec<_>>();
     if that_matter.is_empty() {
         return text + "no change makes a difference beyond the margin\n";
@@ -99,7 +100,7 @@ fn to_text(answer: &Attribution) -> String {
         text += "no two of them interact\n";
     }
     if answer.seedless {
-        text += "note: runs do not depend on their seed here: chance plays no part in them, and intervals tell nothing\n";
+        text += "note: one course of events: runs do not depend on their seed here, and one more decides nothing\n";
     }
     text + &legend(answer)
 }

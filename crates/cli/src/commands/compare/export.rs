@@ -26,24 +26,18 @@ pub struct Exports(RefCell<Vec<(PathBuf, Kind, OutputFile)>>);
 impl Exports {
     /// Opens every file; the end of its name says what goes into it.
     pub fn create(paths: &[PathBuf]) -> Result<Exports, CliError> {
-        let open = |path: &PathBuf| {
-            let kind = match path.extension().and_then(|end| end.to_str()) {
-                Some("json") => Kind::Json,
-                Some("csv") => Kind::Csv,
-                Some("md") => Kind::Markdown,
-                _ => {
-                    let problem = format!("{} is no name for an export", ShownPath(path));
-                    return Err(CliError::bad(problem, "end it in .json, .csv or .md"));
-                }
-            };
+        // Names first: where one is refused, no file has been begun.
+        let kinds = paths.iter().map(|path| kind_of(path)).collect::<Result<Vec<_>, _>>()?;
+        let open = |(path, kind): (&PathBuf, Kind)| {
             let file = OutputFile::create(path).map_err(|error| failed(path, &error))?;
             Ok((path.clone(), kind, file))
         };
-        paths.iter().map(open).collect::<Result<_, _>>().map(|files| Exports(RefCell::new(files)))
+        let files = paths.iter().zip(kinds).map(open).collect::<Result<_, _>>();
+        files.map(|files| Exports(RefCell::new(files)))
     }
 
     /// Writes the comparison into every file.
-    pub fn write(&self, comparison: &Comparison, provenance: &Provenance) -> Result<(), CliError> {
+    pub fn write(self, comparison: &Comparison, provenance: &Provenance) -> Result<(), CliError> {
         for (path, kind, mut file) in self.0.take() {
             let content = match kind {
                 Kind::Json => {
@@ -57,6 +51,18 @@ impl Exports {
             written.map_err(|error| failed(&path, &error))?;
         }
         Ok(())
+    }
+}
+
+fn kind_of(path: &Path) -> Result<Kind, CliError> {
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("json") => Ok(Kind::Json),
+        Some("csv") => Ok(Kind::Csv),
+        Some("md") => Ok(Kind::Markdown),
+        _ => {
+            let problem = format!("{} is no name for an export", ShownPath(path));
+            Err(CliError::bad(problem, "end it in .json, .csv or .md"))
+        }
     }
 }
 

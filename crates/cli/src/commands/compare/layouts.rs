@@ -49,7 +49,8 @@ pub fn mmtests(comparison: &Comparison) -> String {
             for row in kernels.iter().filter_map(|of_kernel| of_kernel.get(index)) {
                 let new = value(&row.values, row.better);
                 let change = rivals::mmtests_change(old, new, fixed.unwrap_or(row.better));
-                let marked = name == "mean" && rivals::mmtests_marks(&row.baseline, &row.values, row.better);
+                let stars = rivals::mmtests_marks(&row.baseline, &row.values, row.better);
+                let marked = name == "mean" && stars && !row.is_one_course();
                 let (open, close) = if marked { ('*', '*') } else { ('(', ')') };
                 text += &format!(" {new:>14.2} {open}{}{close}", percent(change));
             }

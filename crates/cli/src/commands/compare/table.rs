@@ -2,13 +2,10 @@
 
 use fairlab_analysis::statistics::{Modes, MoreRuns, Verdict, mean};
 use fairlab_event::shown;
-use fairlab_lab::{Comparison, ComparisonRow, Pairing};
+use fairlab_lab::{Comparison, ComparisonRow, Pairing, Progress};
 
 use crate::numbers::{metric, significant};
 use crate::output;
-
-/// The metric of the closing sentence.
-const SUMMARY_METRIC: &str = "wakeup_latency_ns_p99";
 
 pub fn to_text(comparison: &Comparison) -> String {
     let mut text = String::new();
@@ -24,10 +21,26 @@ pub fn to_text(comparison: &Comparison) -> String {
     for notice in &comparison.notices {
         text += &format!("note: {notice}\n");
     }
-    for row in comparison.rows.iter().filter(|row| row.name == SUMMARY_METRIC) {
+    text += &partial(comparison);
+    for row in summed_up(comparison) {
         text += &summary(row, &comparison.baseline);
     }
     text
+}
+
+/// What a comparison that was stopped says of itself.
+pub fn partial(comparison: &Comparison) -> String {
+    let Some(Progress { done, total }) = comparison.partial else { return String::new() };
+    format!("partial: stopped after {done} of {total} runs; into a folder (--out), --resume goes on\n")
+}
+
+/// The rows of the closing sentences: of the metric that the workload is run for; of the only one there is otherwise.
+fn summed_up(comparison: &Comparison) -> impl Iterator<Item = &ComparisonRow> {
+    let has = |name: &str| comparison.rows.iter().any(|row| row.name == name);
+    let first = comparison.rows.first().map(|row| row.name.as_str());
+    let only = first.filter(|first| comparison.rows.iter().all(|row| row.name == *first));
+    let name = if has(&comparison.headline) { Some(comparison.headline.as_str()) } else { only };
+    comparison.rows.iter().filter(move |row| Some(row.name.as_str()) == name)
 }
 
 /// The same as a table of Markdown.
@@ -43,8 +56,11 @@ pub fn to_markdown(comparison: &Comparison) -> String {
         }
         text.push('\n');
     }
-    for notice in &comparison.notices {
-        text += &format!("* {}\n", shown::markdown(notice));
+    let partial = partial(comparison);
+    for notice in std::iter::once(partial.trim_end()).chain(comparison.notices.iter().map(String::as_str)) {
+        if !notice.is_empty() {
+            text += &format!("* {}\n", shown::markdown(notice));
+        }
     }
     text
 }
@@ -67,6 +83,7 @@ fn cells(row: &ComparisonRow) -> Vec<String> {
 fn interval(row: &ComparisonRow) -> String {
     match (row.estimate.low, row.estimate.high) {
         (Some(low), Some(high)) => format!("{} .. {}", significant(low), significant(high)),
+        _ if row.is_one_course() => "-".to_string(),
         _ if row.estimate.ratio.is_none() => "no ratio to 0".to_string(),
         _ => format!("{} run decides nothing", row.baseline.len().min(row.values.len())),
     }
@@ -77,7 +94,7 @@ pub fn verdict(row: &ComparisonRow) -> String {
     match (row.verdict, row.more) {
         (Verdict::Undecided, Some(MoreRuns::About(more))) => format!("undecided, +{more} runs"),
         (Verdict::Undecided, Some(MoreRuns::TooMany)) => "undecided, > 10000 runs".to_string(),
-        (verdict, _) => verdict.name().to_string(),
+        (verdict, _) => verdict.words().to_string(),
     }
 }
 
@@ -107,10 +124,20 @@ fn summary(row: &ComparisonRow, baseline: &str) -> String {
         Pairing::Paired => format!("{new} paired runs"),
         Pairing::Unpaired => format!("{base} and {new} runs"),
     };
-    format!(
-        "{} has {}{spread} of {baseline}'s p99 wakeup latency: {}, {runs}\n",
-        row.kernel,
-        significant(ratio),
-        verdict(row)
-    )
+    let (ratio, metric) = (significant(ratio), spoken(&row.name));
+    let kernel = &row.kernel;
+    if row.is_one_course() {
+        return format!(
+            "{kernel} has {ratio} of {baseline}'s {metric} in one course of events, which decides nothing: {runs}\n"
+        );
+    }
+    format!("{kernel} has {ratio}{spread} of {baseline}'s {metric}: {}, {runs}\n", verdict(row))
+}
+
+/// A metric's name in a sentence.
+fn spoken(name: &str) -> String {
+    match name.strip_prefix("wakeup_latency_ns_") {
+        Some(part) => format!("{part} wakeup latency"),
+        None => name.to_string(),
+    }
 }

@@ -43,7 +43,7 @@ impl Direction {
             Verdict::Better => Direction::Falls,
             Verdict::Worse => Direction::Rises,
             Verdict::Equivalent => Direction::Stays,
-            Verdict::Undecided => Direction::Unsure,
+            Verdict::Changed | Verdict::Undecided | Verdict::OneCourse => Direction::Unsure,
         }
     }
 }

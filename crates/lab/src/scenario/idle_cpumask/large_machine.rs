@@ -98,7 +98,7 @@ pub(super) fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<(
         worst = worst.min(gain);
         let estimate = paired(&base, &other);
         let real = estimate.p.is_some_and(|p| p < 0.05);
-        let verdict = judge(&estimate, large.better, 0.05, real).name();
+        let verdict = judge(&estimate, large.better, 0.05, real).words();
         rows.push(vec![
             format!("{} ({})", large.name, large.workload),
             format!("{} {}", number(means[0]), large.unit),

@@ -1,0 +1,107 @@
+//! The two kernels between which is searched, compared as `compare` compares them, and whether that gives reason to search.
+//!
+//! Must not know: what lies between them.
+
+use fairlab_analysis::statistics::{Better, FALSE_DISCOVERY_RATE, Verdict, adjusted, judge, paired};
+use fairlab_kernel::Generation;
+
+use super::answer::Finding;
+use super::judge::values;
+use crate::trials::{Halt, Trials};
+use crate::{ComparisonRow, LabError, Pairing};
+
+/// Runs after which the ends are looked at: as many as a comparison makes unless it is told otherwise; beyond, at every
+/// doubling.
+const FIRST_LOOK: usize = 10;
+
+/// What a comparison of the two ends comes to.
+pub(super) enum Ends {
+    /// They differ, the bad one is the worse one: there is something to find.
+    Differ,
+    /// The search is over before it began.
+    Over(Finding),
+}
+
+/// Compares `bad` with `good`, with more and more runs until it is sure whether there is something to find. A wrong yes has
+/// a probability of at most `error`. The comparison goes into `row`.
+pub(super) fn compare_ends(
+    trials: &mut Trials<'_>,
+    (good, bad): (&Generation, &Generation),
+    (metric, margin): (&str, f64),
+    (error, runs_max): (f64, usize),
+    row: &mut Option<ComparisonRow>,
+) -> Result<Ends, Halt> {
+    let looks = looks(runs_max);
+    let last = looks.len() - 1;
+    for (look, runs) in looks.into_iter().enumerate() {
+        if trials.ensure(&[good.clone(), bad.clone()], runs)?.0 {
+            let some = [good, bad].iter().all(|kernel| !trials.runs(kernel).is_empty());
+            *row = if some { Some(compared(trials, (good, bad), metric, margin)?) } else { None };
+            return Err(Halt::Stopped);
+        }
+        let compared = row.insert(compared(trials, (good, bad), metric, margin)?);
+        let spent = error / ((look + 1) * (look + 2)) as f64;
+        let sure = compared.estimate.p.is_some_and(|p| p <= spent);
+        match compared.verdict {
+            Verdict::OneCourse if look == last || trials.are_seedless(good) || trials.are_seedless(bad) => {
+                return Ok(Ends::Over(Finding::OneCourse));
+            }
+            Verdict::Equivalent => return Ok(Ends::Over(Finding::Nothing)),
+            Verdict::Better if sure => return Ok(Ends::Over(Finding::Nothing)),
+            Verdict::Worse | Verdict::Changed if sure => return Ok(Ends::Differ),
+            _ => {}
+        }
+    }
+    Ok(Ends::Over(Finding::Undecided))
+}
+
+fn looks(runs_max: usize) -> Vec<usize> {
+    let doubled = std::iter::successors(Some(FIRST_LOOK), |runs| runs.checked_mul(2));
+    let mut looks = doubled.take_while(|&runs| runs < runs_max).collect::<Vec<_>>();
+    looks.push(runs_max);
+    looks
+}
+
+/// `other` beside `base` in one metric, by all runs that both have: what a comparison of this metric alone says.
+///
+/// # Errors
+/// A run lacks the metric.
+pub(super) fn compared(
+    trials: &Trials<'_>,
+    (base, other): (&Generation, &Generation),
+    metric: &str,
+    margin: f64,
+) -> Result<ComparisonRow, LabError> {
+    let (mut baseline, mut new) = (values(trials, base, metric)?, values(trials, other, metric)?);
+    let shared = baseline.len().min(new.len());
+    baseline.truncate(shared);
+    new.truncate(shared);
+    let estimate = paired(&baseline, &new);
+    let q = adjusted(&[estimate.p])[0];
+    let better = Better::of_metric(metric);
+    Ok(ComparisonRow {
+        name: metric.to_string(),
+        kernel: other.name().to_string(),
+        verdict: judge(&estimate, better, margin, q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE)),
+        estimate,
+        baseline,
+        values: new,
+        pairing: Pairing::Paired,
+        better,
+        q,
+        more: None,
+        baseline_modes: None,
+        modes: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_look_is_a_comparison() {
+        assert_eq!(looks(40), [10, 20, 40]);
+        assert_eq!((looks(10), looks(4)), (vec![10], vec![4]));
+    }
+}

@@ -1,0 +1,142 @@
+//! A comparison and a bisection that are asked the same question agree, and neighbouring sizes of a workload do not name
+//! different commits.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use fairlab_analysis::statistics::{MARGIN, Verdict};
+use fairlab_event::Ns;
+use fairlab_lab::bisect::{BisectSpec, Bisection, Finding, Question, bisect};
+use fairlab_lab::{CompareOptions, Experiment, Setting, Trials, compare, machines, run_all};
+
+const JOBS: usize = 2;
+
+fn setting(workload: &str, duration: Ns) -> Setting {
+    Setting {
+        machine: machines::find("laptop8").expect("a machine"),
+        workload: workload.split(' ').map(String::from).collect(),
+        duration,
+        first_seed: 1,
+    }
+}
+
+fn search(setting: &Setting, (good, bad): (&str, &str), metric: &str, runs_max: usize) -> Bisection {
+    let spec = BisectSpec {
+        good: good.parse().expect("a kernel"),
+        bad: bad.parse().expect("a kernel"),
+        question: Question::parse(metric).expect("a metric"),
+        setting: setting.clone(),
+        margin: MARGIN,
+        error: 0.01,
+        runs_max,
+    };
+    let stop = AtomicBool::new(false);
+    bisect(&spec, &mut Trials::new(setting, JOBS, &|_| {}, &stop)).expect("an answer")
+}
+
+/// What `compare --metric` says with so many runs.
+fn verdict(setting: &Setting, (good, bad): (&str, &str), metric: &str, runs: usize) -> Verdict {
+    let experiment = Experiment {
+        kernels: [good, bad].map(|name| name.parse().expect("a kernel")).to_vec(),
+        real_kernels: Vec::new(),
+        machine: setting.machine.clone(),
+        workload: setting.workload.clone(),
+        seeds: (1..=runs as u64).collect(),
+        duration: setting.duration,
+    };
+    let stop = AtomicBool::new(false);
+    let (results, _) = run_all(&experiment.specs(), JOBS, &|_| {}, &stop).expect("runs");
+    let names = experiment.kernels.iter().map(|kernel| kernel.name().to_string()).collect::<Vec<_>>();
+    let options = CompareOptions { metrics: vec![metric.to_string()], ..CompareOptions::default() };
+    let comparison = compare(&names, &results, &options).expect("a comparison");
+    comparison.rows[0].verdict
+}
+
+/// Workloads, kernels and metrics of every kind: with a difference and without, better and worse, with a better side and
+/// without one.
+#[test]
+fn a_comparison_and_a_bisection_agree() {
+    let ms = Ns::from_ms;
+    let mut seen = BTreeSet::new();
+    for (workload, duration, ends, metric) in [
+        ("hackbench -g 1 -l 20", ms(500), ("v6.5", "v6.12"), "throughput"),
+        ("hackbench -g 1 -l 20", ms(500), ("v6.12", "v6.5"), "throughput"),
+        ("hackbench -g 1 -l 20", ms(500), ("v6.5", "v6.6"), "switches_per_s"),
+        ("pipe -l 300", ms(500), ("v6.5", "v6.6"), "throughput"),
+        ("pipe -l 300", ms(500), ("v5.4", "v5.5"), "wakeup_latency_ns_p99"),
+        (
+            "schbench -m 2 -t 12 -c 20000 -s 1000",
+            ms(300),
+            ("v6.6", "v6.6,base_slice_ns=20000000"),
+            "wakeup_latency_ns_p99",
+        ),
+        (
+            "schbench -m 2 -t 12 -c 20000 -s 1000",
+            ms(300),
+            ("v6.6,base_slice_ns=20000000", "v6.6"),
+            "wakeup_latency_ns_p99",
+        ),
+        ("spinners -n 0,0,5 -r 1", ms(300), ("v6.5", "v6.12"), "throughput"),
+    ] {
+        let setting = setting(workload, duration);
+        let found = search(&setting, ends, metric, 20);
+        let row = found.ends.as_ref().expect("the ends are compared");
+        let said = verdict(&setting, ends, metric, row.values.len());
+        assert_eq!(row.verdict, said, "{workload} {ends:?} {metric}");
+        let agrees = match found.finding {
+            Finding::Nothing => matches!(said, Verdict::Equivalent | Verdict::Better),
+            Finding::Found | Finding::Several => matches!(said, Verdict::Worse | Verdict::Changed),
+            Finding::OneCourse => said == Verdict::OneCourse,
+            Finding::Undecided => said != Verdict::Equivalent && said != Verdict::OneCourse,
+        };
+        assert!(agrees, "{workload} {ends:?} {metric}: {:?} {said:?}", found.finding);
+        assert_eq!(found.error.is_some(), found.finding == Finding::Found, "{workload} {ends:?} {metric}");
+        assert_eq!(found.first_bad().or(found.first_good()).is_some(), found.finding == Finding::Found);
+        seen.insert(said.name());
+    }
+    assert!(seen.len() >= 3, "the questions are of several kinds: {seen:?}");
+}
+
+/// Nothing left to chance, and a workload that draws nothing: one course of events, and no commit, whatever the numbers are.
+#[test]
+fn one_course_of_events_names_no_commit() {
+    let exact = |workload: &str| {
+        let setting = setting(workload, Ns::from_ms(500));
+        Setting { machine: setting.machine.exact(), ..setting }
+    };
+    for size in [18, 19, 20] {
+        let setting = exact(&format!("hackbench -g 1 -l {size}"));
+        for metric in ["throughput", "wakeup_latency_ns_p99", "wakeup_latency_ns_p99 > 1"] {
+            let found = search(&setting, ("v6.5", "v6.12"), metric, 10);
+            assert_eq!((found.finding, found.error), (Finding::OneCourse, None), "{size} {metric}");
+            assert!(found.first_bad().is_none() && found.crossings.is_empty());
+            assert_eq!(found.to_json()["verdict"], "one_course");
+        }
+    }
+}
+
+/// Neighbouring sizes of a workload meet the same changes: a search that names a commit for one of them names no other for
+/// another. It may be undecided, or find several commits or nothing.
+#[test]
+fn neighbours_name_one_commit() {
+    let hackbench = [98, 99, 100, 101, 102].map(|size| format!("hackbench -g 1 -l {size}"));
+    let schbench = [6, 7, 8, 9, 10].map(|threads| format!("schbench -m 1 -t {threads} -c 10000 -s 500"));
+    let pipe = [280, 290, 300, 310, 320].map(|loops| format!("pipe -l {loops}"));
+    let tbench = [4, 5, 6, 7, 8].map(|clients| format!("tbench -c {clients}"));
+    for (sizes, ends, metric) in [
+        (&hackbench, ("v6.5", "v6.12"), "throughput"),
+        (&hackbench, ("v6.5", "v6.12"), "wakeup_latency_ns_p99"),
+        (&schbench, ("v6.5", "v6.6"), "wakeup_latency_ns_p99"),
+        (&pipe, ("v6.5", "v6.12"), "throughput"),
+        (&tbench, ("v5.4", "v5.10"), "throughput"),
+    ] {
+        let mut named = BTreeSet::new();
+        for workload in sizes {
+            let found = search(&setting(workload, Ns::from_ms(200)), ends, metric, 20);
+            let places = found.first_bad().into_iter().chain(found.first_good());
+            named.extend(places.flat_map(|place| place.steps.last()).map(|step| step.id()));
+            eprintln!("{workload} {metric}: {:?} {named:?}, {} runs", found.finding, found.runs);
+        }
+        assert!(named.len() <= 1, "{sizes:?} {metric}: {named:?}");
+    }
+}
