@@ -624,7 +624,7 @@ const OWN_OPTIONS: &[&str] = &[
 ];
 
 /// Their own options that take none.
-const OWN_FLAGS: &[&str] = &["--attribute", "--probes"];
+const OWN_FLAGS: &[&str] = &["--attribute", "--probes", "--exact", "--resume"];
 
 /// Moves the options that are ours before the workload's own, so that both may stand in any order:
 /// `run schbench -t 20 --kernel v6.6` becomes `run --kernel v6.6 -- schbench -t 20`.
@@ -668,6 +668,24 @@ mod tests {
     fn split(line: &str) -> String {
         let words = split_workload_options(line.split(' ').map(OsString::from).collect());
         words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn every_option_of_ours_may_stand_behind_the_workload() {
+        use clap::CommandFactory;
+
+        let program = Cli::command();
+        for name in TAKE_WORKLOAD {
+            let command = program.find_subcommand(name).expect("a command");
+            for option in command.get_arguments() {
+                let names =
+                    option.get_long().into_iter().chain(option.get_visible_aliases().unwrap_or_default());
+                let list = if option.get_action().takes_values() { OWN_OPTIONS } else { OWN_FLAGS };
+                for long in names.filter(|long| *long != "help") {
+                    assert!(list.contains(&format!("--{long}").as_str()), "{name} --{long}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -162,7 +162,7 @@ fn an_interrupted_comparison_answers_and_goes_on() {
     let inside = |name: &str| folder.join(name).to_str().expect("a path in UTF-8").to_string();
     let (out, whole, csv, md) = (inside("out"), inside("whole"), inside("a.csv"), inside("a.md"));
     let long = |more: &[&str]| {
-        let what = "compare schbench -m 2 -t 8 -c 3000 -s 1000 --duration 500ms --kernel v6.5 --kernel v6.6 --runs 120 --jobs 2";
+        let what = "compare schbench -m 2 -t 8 -c 3000 -s 1000 --duration 10s --kernel v6.5 --kernel v6.6 --runs 120 --jobs 2";
         what.split(' ').chain(more.iter().copied()).map(String::from).collect::<Vec<_>>()
     };
     let exports = ["--export", &csv, "--export", &md, "--out", &out, "--format", "json"];
@@ -171,7 +171,7 @@ fn an_interrupted_comparison_answers_and_goes_on() {
         .stdout(std::process::Stdio::piped())
         .spawn()
         .expect("the program starts");
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    std::thread::sleep(std::time::Duration::from_millis(1200));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("a signal");
     let output = child.wait_with_output().expect("an end");
     assert_eq!(output.status.code(), Some(130), "the machine is too fast for this test, or too slow");
