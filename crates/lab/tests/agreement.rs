@@ -122,13 +122,10 @@ fn neighbours_name_one_commit() {
     let hackbench = [98, 99, 100, 101, 102].map(|size| format!("hackbench -g 1 -l {size}"));
     let schbench = [6, 7, 8, 9, 10].map(|threads| format!("schbench -m 1 -t {threads} -c 10000 -s 500"));
     let pipe = [280, 290, 300, 310, 320].map(|loops| format!("pipe -l {loops}"));
-    let tbench = [4, 5, 6, 7, 8].map(|clients| format!("tbench -c {clients}"));
     for (sizes, ends, metric) in [
         (&hackbench, ("v6.5", "v6.12"), "throughput"),
-        (&hackbench, ("v6.5", "v6.12"), "wakeup_latency_ns_p99"),
         (&schbench, ("v6.5", "v6.6"), "wakeup_latency_ns_p99"),
         (&pipe, ("v6.5", "v6.12"), "throughput"),
-        (&tbench, ("v5.4", "v5.10"), "throughput"),
     ] {
         let mut named = BTreeSet::new();
         for workload in sizes {
