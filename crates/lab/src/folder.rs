@@ -27,6 +27,8 @@ pub struct RunFolder {
     building: PathBuf,
     /// Runs whose files are there already, by kernel and seed.
     kept: Vec<(String, u64)>,
+    /// Whether a folder that is there is gone on with, and replaced.
+    replaces: bool,
 }
 
 impl RunFolder {
@@ -52,7 +54,7 @@ impl RunFolder {
             ));
         }
         let building = temporary::beside(path);
-        let folder = RunFolder { wanted: path.to_path_buf(), building, kept: Vec::new() };
+        let folder = RunFolder { wanted: path.to_path_buf(), building, kept: Vec::new(), replaces: false };
         let parent = path.parent().map_or(Ok(()), fs::create_dir_all);
         parent.and_then(|()| fs::create_dir(&folder.building)).map_err(|error| folder.failed(&error))?;
         Ok(folder)
@@ -140,7 +142,7 @@ impl RunFolder {
     /// # Errors
     /// It cannot be renamed.
     pub fn finish(self) -> Result<(), LabError> {
-        if !self.wanted.exists() {
+        if !self.replaces {
             return fs::rename(&self.building, &self.wanted).map_err(|error| self.failed(&error));
         }
         let old = self.building.with_extension("old");

@@ -262,10 +262,6 @@ impl Runs {
         }
     }
 
-    fn total(&self) -> usize {
-        self.modelled.len() + self.on_host.len() + self.booted.len()
-    }
-
     /// The same as `run()`, but what came of the first run of each kernel is shown to `accept`, which may refuse to go on.
     pub fn run_if(
         &self,
@@ -276,7 +272,7 @@ impl Runs {
         accept: impl FnOnce(&[RunResult]) -> Result<(), CliError>,
     ) -> Result<(Vec<RunResult>, Stopped), CliError> {
         let (first, others) = self.split();
-        let total = self.total();
+        let total = self.count();
         let after =
             |before: usize| move |now: Progress| on_progress(Progress { done: before + now.done, total });
         let (mut results, stopped) = first.run(kernels, jobs, &after(0), stop)?;
@@ -284,7 +280,7 @@ impl Runs {
             return Ok((results, stopped));
         }
         accept(&results)?;
-        let (more, stopped) = others.run(kernels, jobs, &after(first.total()), stop)?;
+        let (more, stopped) = others.run(kernels, jobs, &after(first.count()), stop)?;
         results.extend(more);
         let place = |run: &RunResult| kernels.iter().position(|name| *name == run.kernel);
         results.sort_by_key(place);
@@ -311,7 +307,7 @@ impl Runs {
         on_progress: &(dyn Fn(Progress) + Sync),
         stop: &AtomicBool,
     ) -> Result<(Vec<RunResult>, Stopped), CliError> {
-        let total = self.total();
+        let total = self.count();
         let observation = (!self.on_host.is_empty()).then(Observation::of_this_host);
         if let Some(lacks) = observation.as_ref().and_then(Observation::lacks) {
             tell!("host: {lacks}");

@@ -44,6 +44,7 @@ impl RunFolder {
         let answer = read(&path.join("runs.json"))?;
         let runs = answer["runs"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut folder = RunFolder::beside(path)?;
+        folder.replaces = true;
         let mut kept = Vec::new();
         for (index, run) in runs.iter().enumerate() {
             let run = result(run, path).ok_or_else(|| {
