@@ -155,8 +155,8 @@ fn names_of_files_and_arguments_are_escaped_in_errors() {
 fn what_files_of_these_names_give_is_escaped_too() {
     let folder = Folder::new("files");
     // A converter keeps the names where a format can carry them, and shows the file's own.
-    let text: Vec<u8> = HOSTILE.utf8_chunks().flat_map(|chunk| chunk.valid().bytes()).collect();
-    let trace = folder.at([&text, &b".dat"[..]].concat().as_slice().to_os());
+    let name: Vec<u8> = HOSTILE.utf8_chunks().flat_map(|chunk| chunk.valid().bytes()).collect();
+    let trace = folder.at([&name, &b".dat"[..]].concat().as_slice().to_os());
     let (output, text) = assert_harmless(
         &[words("convert").as_slice(), &[testdata("hostile/names.data.zst").into(), trace.clone().into()]]
             .concat(),
@@ -166,7 +166,7 @@ fn what_files_of_these_names_give_is_escaped_too() {
     assert!(kept.windows(6).any(|window| window == b"A\n\x1b[2J"), "the name is kept as it is");
     assert_harmless(&[words("latency").as_slice(), &[trace.clone().into()]].concat());
     let json = r#"{ "tasks": { "a\u001b[31m\u009b\u202e\n": { "loop": 2, "run": 1000, "sleep": 1000 } }, "global": { "duration": 1 } }"#;
-    let rtapp = folder.at([&text, &b".json"[..]].concat().as_slice().to_os());
+    let rtapp = folder.at([&name, &b".json"[..]].concat().as_slice().to_os());
     fs::write(&rtapp, json).expect("written");
     for line in
         ["run rt-app", "compare --kernel v6.5 --kernel v6.6 --runs 2 rt-app", "run --format json rt-app"]
