@@ -18,6 +18,7 @@ mod sched_debug;
 mod sched_info;
 mod tally;
 mod unreported;
+mod verdict;
 mod walker;
 mod window;
 
@@ -41,7 +42,8 @@ pub use kernel::Known as KnownKernel;
 pub use recording::trace_of;
 pub(crate) use recording::{CgroupLine, Recording, TaskLine, holds_trace};
 pub(crate) use sched_info::list;
-pub use tally::{Baseline, Kind, KindTally, Miss, Share};
+pub use tally::{Baseline, Decision, Kind, KindTally, Miss, Share};
+pub use verdict::{Answers, Ground, Near, Outcome};
 
 /// What to verify, and how.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +52,8 @@ pub struct VerifyOptions {
     pub machine: Option<Machine>,
     /// How many misses are kept with their circumstances.
     pub misses: usize,
+    /// Whether every decision is kept with what it was judged by.
+    pub decisions: bool,
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     pub clock_hz: Option<u64>,
     /// Walk on where too many of the scheduler's events cannot be read.
@@ -86,6 +90,8 @@ pub struct Agreement {
     pub kinds: Vec<(Kind, KindTally)>,
     /// The first misses.
     pub misses: Vec<Miss>,
+    /// Every decision, where they were to be kept, in the order in which they were judged.
+    pub decisions: Vec<Decision>,
     /// What is not judged at the beginning.
     pub warm_up: String,
     /// Events walked.
@@ -160,6 +166,9 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let walker = caught(start)
         .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;
     let mut feed = Feed::new(walker);
+    if options.decisions {
+        feed.walker.tally.keep_decisions();
+    }
     let read_options = options.for_reader();
     let walk = || {
         let import = read_path(&trace, &read_options, &mut feed);
@@ -195,7 +204,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
         ),
     };
     let (events, state_set_right) = (walker.events(), walker.lost());
-    let (kinds, misses) = walker.tally.into_kinds();
+    let (kinds, misses, decisions) = walker.tally.into_kinds();
     let kernel = generation.name().to_string();
     Ok(Agreement {
         kernel,
@@ -205,6 +214,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
         notes,
         kinds,
         misses,
+        decisions,
         warm_up,
         events,
         state_set_right,

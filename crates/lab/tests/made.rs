@@ -95,7 +95,7 @@ fn agreement(made: &Path, by: &str) -> Agreement {
 /// How many decisions of a kind are judged, and how many of them missed: neither shared nor admissible.
 fn missed(agreement: &Agreement, kind: Kind) -> (u64, u64) {
     let tally = agreement.kind(kind).expect("every kind is there");
-    (tally.all.judged, tally.all.judged - tally.all.agree - tally.admissible)
+    (tally.all.judged, tally.all.missed())
 }
 
 /// What was judged of each kind is enough to mean something.
@@ -115,7 +115,7 @@ fn forks_go_by_the_idle_states_that_a_trace_shows() {
     std::fs::remove_dir_all(&path).expect("removed");
     let forks = &agreement.kind(Kind::WakeupCpu).expect("every kind is there").cases["fork"];
     assert!(forks.judged >= 20, "{forks:?}");
-    assert_eq!(forks.agree, forks.judged, "{:#?}", agreement.misses);
+    assert_eq!(forks.missed(), 0, "{:#?}", agreement.misses);
 }
 
 /// Kernels whose traces show all that their decisions rest on.
@@ -275,7 +275,11 @@ const PERIODIC: &str = r#"{"tasks": {
     "hog": {"instance": 8, "loop": -1, "run": 100000},
     "nice": {"instance": 2, "loop": -1, "priority": 5, "run": 3000, "sleep": 4000}}, "global": {"duration": 1}}"#;
 
-/// Whatever a trace with probes shows is decided by its own rules as it was: no miss, and nothing left open.
+/// Of so many decisions even probes leave one open at most: to v6.5 a task that is woken on another CPU is placed by a minimum that is
+/// read without a lock, and how far a search goes is not known before a probe has shown it.
+const LEFT_OPEN: u64 = 20;
+
+/// Whatever a trace with probes shows is decided by its own rules as it was: no miss, and next to nothing left open.
 fn check_probed(topology: &Topology, label: &str, workload: &[&str], judged: &mut BTreeMap<&str, u64>) {
     for own in ["v5.2", "v5.10", "v6.1", "v6.5", "v6.6", "v6.12", "v7.2"] {
         let path = std::env::temp_dir().join(format!("fairlab-{}-probed-{label}-{own}", std::process::id()));
@@ -285,7 +289,8 @@ fn check_probed(topology: &Topology, label: &str, workload: &[&str], judged: &mu
         for kind in Kind::ALL {
             let all = agreement.kind(kind).expect("every kind is there").all;
             let shown = (label, own, kind.name(), &agreement.misses);
-            assert_eq!(all.agree, all.judged, "{shown:#?}");
+            assert_eq!(all.missed(), 0, "{shown:#?}");
+            assert!(LEFT_OPEN * all.admissible <= all.judged, "{all:?} {shown:#?}");
             *judged.entry(kind.name()).or_default() += all.judged;
         }
         std::fs::remove_dir_all(&path).expect("removed");

@@ -118,8 +118,9 @@ fn cells(first: String, second: String, decision: String, counts: Counts, case: 
         counts.agree.to_string(),
         page::share(counts),
     ];
+    cells.extend([counts.admissible, counts.missed()].map(|count| count.to_string()));
     if case.is_empty() {
-        cells.extend([counts.admissible, counts.missed(), counts.not_judged].map(|count| count.to_string()));
+        cells.push(counts.not_judged.to_string());
     }
     cells
 }

@@ -85,7 +85,11 @@ fn text(agreement: &Agreement) -> String {
             rows.push(row(format!("  {case}"), *share, None));
         }
     }
-    text += &output::table(&["decision", "judged", "agree", "share", "admissible", "not judged"], &rows);
+    let header = ["decision", "judged", "agree", "share", "admissible", "missed", "not judged"];
+    text += &output::table(&header, &rows);
+    if let Some(known) = what_is_known(agreement) {
+        let _ = writeln!(text, "{known}");
+    }
     for (kind, tally) in &agreement.kinds {
         reasons(&mut text, kind.name(), tally);
     }
@@ -109,11 +113,24 @@ fn row(name: String, share: Share, tally: Option<&KindTally>) -> Vec<String> {
         judged => format!("{:.2} %", share.agree as f64 * 100.0 / judged as f64),
     };
     let mut cells = vec![name, share.judged.to_string(), share.agree.to_string(), percent];
-    if let Some(tally) = tally {
-        cells.push(tally.admissible.to_string());
-        cells.push(tally.not_judged_total().to_string());
-    }
+    cells.extend([share.admissible, share.missed()].map(|count| count.to_string()));
+    cells.extend(tally.map(|tally| tally.not_judged_total().to_string()));
     cells
+}
+
+/// A word on the kinds of which most is admissible: the trace leaves open what decides them.
+fn what_is_known(agreement: &Agreement) -> Option<String> {
+    let open = agreement.kinds.iter().filter(|(_, tally)| tally.all.admissible * 2 > tally.all.judged);
+    let open = open.map(|(kind, tally)| {
+        let percent = tally.all.admissible as f64 * 100.0 / tally.all.judged as f64;
+        format!("{} ({percent:.0} %)", kind.name())
+    });
+    let open = open.collect::<Vec<_>>();
+    let told = format!(
+        "most is admissible, not known: {}; the trace leaves open what decides, and probes would tell",
+        open.join(", ")
+    );
+    (!open.is_empty()).then_some(told)
 }
 
 fn reasons(text: &mut String, kind: &str, tally: &KindTally) {
@@ -149,13 +166,20 @@ fn miss_text(miss: &Miss) -> String {
 fn to_json(agreement: &Agreement) -> Value {
     let decisions = agreement.kinds.iter().map(|(kind, tally)| {
         let cases = tally.cases.iter().map(|(case, share)| {
-            ((*case).to_string(), json!({ "judged": share.judged, "agree": share.agree }))
+            let counts = json!({
+                "judged": share.judged,
+                "agree": share.agree,
+                "admissible": share.admissible,
+                "missed": share.missed(),
+            });
+            ((*case).to_string(), counts)
         });
         json!({
             "kind": kind.name(),
             "judged": tally.all.judged,
             "agree": tally.all.agree,
-            "admissible": tally.admissible,
+            "admissible": tally.all.admissible,
+            "missed": tally.all.missed(),
             "not_judged": tally.not_judged_total(),
             "misses": tally.misses,
             "not_judged_reasons": tally.not_judged,

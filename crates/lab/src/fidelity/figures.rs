@@ -13,16 +13,16 @@ use crate::verify::{Agreement, Kind, KindTally, Share};
 pub struct Counts {
     /// Judged.
     pub judged: u64,
-    /// Of these, the model decides exactly as the kernel did.
+    /// Of these, every state that the unknowns allow gives what the kernel did.
     pub agree: u64,
-    /// Of these, no exact agreement, but one of several values that the kernel could have come to.
+    /// Of these, some of the states that the unknowns allow give what the kernel did, and others not.
     pub admissible: u64,
     /// Not judged: what they rest on was not shown.
     pub not_judged: u64,
 }
 
 impl Counts {
-    /// Judged, and neither exact nor admissible.
+    /// Judged, and no state that the unknowns allow gives what the kernel did.
     pub fn missed(self) -> u64 {
         self.judged.saturating_sub(self.agree + self.admissible)
     }
@@ -48,7 +48,7 @@ pub struct Figure {
     pub kind: Kind,
     /// `yes` or `no`, what the kernel did, for the kinds that are told apart so; empty for all together.
     pub case: String,
-    /// The counts. Of a case, only what was judged is counted, and what is admissible is not told apart.
+    /// The counts. Of a case, only what was judged is counted.
     pub counts: Counts,
 }
 
@@ -136,23 +136,23 @@ impl Figures {
             case: case.to_string(),
             counts,
         };
-        let of = |share: Share, admissible, not_judged| Counts {
+        let of = |share: Share, not_judged| Counts {
             judged: share.judged,
             agree: share.agree,
-            admissible,
+            admissible: share.admissible,
             not_judged,
         };
         let not_judged = tally.not_judged_total();
         if tally.all.judged + not_judged == 0 {
             return;
         }
-        self.rows.push(row("", of(tally.all, tally.admissible, not_judged)));
+        self.rows.push(row("", of(tally.all, not_judged)));
         let apart = |case: &str| match case {
             "yes" | "no" => APART.contains(&kind),
             _ => BY_RULE.contains(&kind),
         };
         let cases = tally.cases.iter().filter(|(case, _)| apart(case));
-        self.rows.extend(cases.map(|(case, share)| row(case, of(*share, 0, 0))));
+        self.rows.extend(cases.map(|(case, share)| row(case, of(*share, 0))));
     }
 
     /// Sums by generation, probed or not, kind and case, in order of kernels' names.

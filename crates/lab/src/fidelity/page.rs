@@ -87,7 +87,10 @@ fn sums(figures: &Figures) -> String {
                 "| {kernel} | {probes} | {decision} | {judged} | {agree} | {share} | {admissible} | {missed} | {not_judged} |"
             ),
             false => {
-                writeln!(text, "| {kernel} | {probes} | {decision} | {judged} | {agree} | {share} | | | |")
+                writeln!(
+                    text,
+                    "| {kernel} | {probes} | {decision} | {judged} | {agree} | {share} | {admissible} | {missed} | |"
+                )
             }
         };
     }
@@ -99,7 +102,7 @@ pub fn decision(kind: Kind, case: &str) -> String {
     if case.is_empty() { kind.name().to_string() } else { format!("{}: {case}", kind.name()) }
 }
 
-/// The share of exact agreement, in percent, rounded down so that only all is 100; `-` where nothing was judged.
+/// The share that agrees, in percent, rounded down so that only all is 100; `-` where nothing was judged.
 pub fn share(counts: Counts) -> String {
     match counts.judged {
         0 => "-".to_string(),

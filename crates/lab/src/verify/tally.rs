@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Ns};
 
+use super::verdict::{Ground, Outcome, Verdict};
+
 /// A kind of decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -71,35 +73,29 @@ impl Kind {
     }
 }
 
-/// What the comparison of one decision found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// The model decides what the kernel did.
-    Hit,
-    /// The kernel could do one of several things, depending on what no trace shows, and did one of them.
-    Admissible,
-    /// The model decides otherwise; the reason says of which class.
-    Miss(&'static str),
-    /// The trace does not show enough.
-    NotJudged(&'static str),
-}
-
 /// Decisions of one kind (or of one case of a kind) that were judged, and how many the model shares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// Judged.
     pub judged: u64,
-    /// Of these, the model decides exactly as the kernel did.
+    /// Of these, every state that the unknowns allow gives what the kernel did.
     pub agree: u64,
+    /// Of these, some of the states that the unknowns allow give what the kernel did, and others not.
+    pub admissible: u64,
+}
+
+impl Share {
+    /// Judged, and no state that the unknowns allow gives what the kernel did.
+    pub fn missed(self) -> u64 {
+        self.judged.saturating_sub(self.agree + self.admissible)
+    }
 }
 
 /// Counts of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KindTally {
-    /// Judged decisions, and exact agreement.
+    /// Judged decisions.
     pub all: Share,
-    /// Judged, no exact agreement, but one of the values that the kernel could have come to.
-    pub admissible: u64,
     /// Misses by reason.
     pub misses: BTreeMap<&'static str, u64>,
     /// Decisions not judged, by reason.
@@ -149,12 +145,27 @@ pub struct Miss {
     pub state: Vec<String>,
 }
 
+/// One decision, and what it was judged by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The kind of decision.
+    pub kind: Kind,
+    /// The case of it.
+    pub case: &'static str,
+    /// What was found.
+    pub outcome: Outcome,
+    /// The allowed answers and the kernel's; `None` where it was not judged.
+    pub ground: Option<Ground>,
+}
+
 /// Counts of all kinds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     kinds: BTreeMap<Kind, KindTally>,
     pub misses: Vec<Miss>,
     misses_max: usize,
+    /// Every decision, where they are kept.
+    decisions: Option<Vec<Decision>>,
 }
 
 impl Tally {
@@ -163,27 +174,30 @@ impl Tally {
         Tally { misses_max, ..Tally::default() }
     }
 
+    /// Keeps every decision from now on.
+    pub fn keep_decisions(&mut self) {
+        self.decisions = Some(Vec::new());
+    }
+
     /// Counts one verdict. `case` is counted where the decision is judged.
     pub fn count(&mut self, kind: Kind, case: &'static str, verdict: Verdict) {
         let tally = self.kinds.entry(kind).or_default();
-        let agrees = match verdict {
-            Verdict::NotJudged(reason) => {
+        let outcome = verdict.outcome();
+        if let Some(decisions) = &mut self.decisions {
+            decisions.push(Decision { kind, case, outcome, ground: verdict.into_ground() });
+        }
+        match outcome {
+            Outcome::NotJudged(reason) => {
                 *tally.not_judged.entry(reason).or_default() += 1;
                 return;
             }
-            Verdict::Hit => true,
-            Verdict::Admissible => {
-                tally.admissible += 1;
-                false
-            }
-            Verdict::Miss(reason) => {
-                *tally.misses.entry(reason).or_default() += 1;
-                false
-            }
-        };
+            Outcome::Missed(reason) => *tally.misses.entry(reason).or_default() += 1,
+            Outcome::Agree | Outcome::Admissible => {}
+        }
         for share in [&mut tally.all, tally.cases.entry(case).or_default()] {
             share.judged += 1;
-            share.agree += u64::from(agrees);
+            share.agree += u64::from(outcome == Outcome::Agree);
+            share.admissible += u64::from(outcome == Outcome::Admissible);
         }
     }
 
@@ -205,6 +219,12 @@ impl Tally {
             *tally = KindTally { not_judged, ..KindTally::default() };
         }
         self.misses.retain(|miss| !kinds.contains(&miss.kind));
+        for decision in self.decisions.iter_mut().flatten().filter(|decision| kinds.contains(&decision.kind))
+        {
+            if decision.ground.take().is_some() {
+                decision.outcome = Outcome::NotJudged(reason);
+            }
+        }
     }
 
     /// Whether another miss would be kept.
@@ -212,26 +232,31 @@ impl Tally {
         self.misses.len() < self.misses_max
     }
 
-    /// The counts, every kind named.
-    pub fn into_kinds(mut self) -> (Vec<(Kind, KindTally)>, Vec<Miss>) {
+    /// The counts, every kind named, the first misses, and the decisions that were kept.
+    pub fn into_kinds(mut self) -> (Vec<(Kind, KindTally)>, Vec<Miss>, Vec<Decision>) {
         let kinds = Kind::ALL.map(|kind| (kind, self.kinds.remove(&kind).unwrap_or_default()));
-        (kinds.into(), self.misses)
+        (kinds.into(), self.misses, self.decisions.unwrap_or_default())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::verdict::Answers;
     use super::*;
+
+    fn verdict(answers: &[bool], kernel: bool) -> Verdict {
+        Verdict::of(Answers::of(answers.iter().copied()), kernel, "leftmost")
+    }
 
     #[test]
     fn what_is_taken_back_counts_as_not_judged() {
         let mut tally = Tally::default();
-        for verdict in [Verdict::Hit, Verdict::Miss("leftmost"), Verdict::NotJudged("unknown")] {
-            tally.count(Kind::Pick, "two", verdict);
+        for verdict in [verdict(&[true], true), verdict(&[true], false), Verdict::not_judged("unknown")] {
+            tally.count(Kind::Pick, "two", verdict.clone());
             tally.count(Kind::Lag, "two", verdict);
         }
         tally.withdraw(&[Kind::Pick, Kind::Balance], "not shown");
-        let (kinds, _) = tally.into_kinds();
+        let (kinds, ..) = tally.into_kinds();
         let of = |wanted: Kind| kinds.iter().find(|(kind, _)| *kind == wanted).map(|(_, tally)| tally);
         let pick = of(Kind::Pick).expect("every kind is named");
         assert_eq!((pick.all, pick.misses.len(), pick.cases.len()), (Share::default(), 0, 0));
@@ -243,14 +268,14 @@ mod tests {
     #[test]
     fn what_is_not_judged_is_no_agreement() {
         let mut tally = Tally::default();
-        tally.count(Kind::Pick, "two", Verdict::Hit);
-        tally.count(Kind::Pick, "two", Verdict::Miss("leftmost"));
-        tally.count(Kind::Pick, "two", Verdict::Admissible);
-        tally.count(Kind::Pick, "two", Verdict::NotJudged("unknown"));
-        let (kinds, _) = tally.into_kinds();
+        tally.count(Kind::Pick, "two", verdict(&[true], true));
+        tally.count(Kind::Pick, "two", verdict(&[false], true));
+        tally.count(Kind::Pick, "two", verdict(&[false, true], true));
+        tally.count(Kind::Pick, "two", Verdict::not_judged("unknown"));
+        let (kinds, ..) = tally.into_kinds();
         let pick = &kinds[2].1;
-        assert_eq!(pick.all, Share { judged: 3, agree: 1 });
-        assert_eq!((pick.admissible, pick.not_judged_total()), (1, 1));
+        assert_eq!(pick.all, Share { judged: 3, agree: 1, admissible: 1 });
+        assert_eq!((pick.all.missed(), pick.not_judged_total()), (1, 1));
         assert_eq!(pick.cases["two"], pick.all);
         assert_eq!(kinds[0].1, KindTally::default());
     }

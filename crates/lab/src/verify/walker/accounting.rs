@@ -6,7 +6,8 @@ use fairlab_kernel::{Policy, TaskId, Vruntime};
 
 use super::super::probe::At;
 use super::super::record::{Record, What};
-use super::super::tally::{Kind, Verdict};
+use super::super::tally::Kind;
+use super::super::verdict::{Answers, Outcome, Verdict};
 use super::judging::yes_no;
 use super::truth::in_interrupt;
 use super::{Judged, Walker};
@@ -77,14 +78,10 @@ impl Walker {
         let Some(kernel) = printed.map(Vruntime) else { return };
         let judged =
             Judged { record, kind: Kind::Vruntime, case: "accounting", queue: self.sched.queue_of(entity) };
-        let verdict = match (self.is_known(task), model == kernel) {
-            (false, _) => Verdict::NotJudged("vruntime not known before"),
-            (true, true) => Verdict::Hit,
-            (true, false) if self.unseen_change(task, before.vruntime, runtime, kernel) => {
-                Verdict::NotJudged("nice level or policy changed unseen")
-            }
-            (true, false) => Verdict::Miss("vruntime"),
-        };
+        let verdict = Verdict::of(Answers::one(model), kernel, "vruntime")
+            .unless((!self.is_known(task)).then_some("vruntime not known before"));
+        let changed = verdict.is_miss() && self.unseen_change(task, before.vruntime, runtime, kernel);
+        let verdict = verdict.unless(changed.then_some("nice level or policy changed unseen"));
         self.judge(judged, verdict, |walker| {
             [
                 format!("{} at {} after {} ns", walker.name_of_entity(&before), model.0, runtime.0),
@@ -127,7 +124,7 @@ impl Walker {
             self.cpus[cpu.index()].in_group_timer || self.cpus[cpu.index()].returning.is_some();
         let is_tick = record.flags.in_hardirq() && !in_group_timer && !self.queues_woken_next(cpu);
         if (is_tick || in_tick) && in_hrtick {
-            self.count(Kind::TickPreempt, "hrtick", Verdict::NotJudged("the timer at the end of a slice"));
+            self.count(Kind::TickPreempt, "hrtick", Verdict::not_judged("the timer at the end of a slice"));
             self.tick_levels(cpu);
             // That timer asks without looking.
             self.sched.force_need_resched(cpu, true, false);
@@ -227,28 +224,27 @@ impl Walker {
         let model = self.sched.need_resched(cpu);
         let pick_seen = self.by_lag || self.cpus[cpu.index()].pick_seen;
         let verdict = match truth {
-            _ if was_pending => Verdict::NotJudged("a reschedule is already pending"),
+            _ if was_pending => Verdict::not_judged("a reschedule is already pending"),
             _ if self.groups.is_limited(self.sched.group_of(task)) => {
-                Verdict::NotJudged("its group may have used its runtime")
+                Verdict::not_judged("its group may have used its runtime")
             }
-            None => Verdict::NotJudged("the trace does not show it"),
-            Some(_) if !known => Verdict::NotJudged("queue not known"),
+            None => Verdict::not_judged("the trace does not show it"),
+            Some(_) if !known => Verdict::not_judged("queue not known"),
             Some(_) if !pick_seen && depends_on_pick(decision.reason) => {
-                Verdict::NotJudged("since when it runs is not known")
+                Verdict::not_judged("since when it runs is not known")
             }
-            Some(truth) if truth == model => Verdict::Hit,
-            Some(_) => Verdict::Miss(decision.reason.describe()),
+            Some(truth) => Verdict::of(Answers::one(model), truth, decision.reason.describe()),
         };
         let case = yes_no(truth.unwrap_or(model));
         let queue = queues.last().copied().unwrap_or_else(|| self.root_queue(cpu));
         let doubted = queues.first().is_some_and(|&queue| self.doubts_weights(Kind::TickPreempt, queue));
-        let verdict =
-            if doubted { Verdict::NotJudged("a group's weight was changed unseen") } else { verdict };
+        let verdict = verdict.unless(doubted.then_some("a group's weight was changed unseen"));
+        let outcome = verdict.outcome();
         let judged = Judged { record, kind: Kind::TickPreempt, case, queue };
         self.judge(judged, verdict, |_| {
             [format!("{}: {}", yes_no(model), decision.reason.describe()), case.to_string()]
         });
-        if verdict == Verdict::Miss(TickReason::SliceUsed.describe()) && self.by_lag {
+        if outcome == Outcome::Missed(TickReason::SliceUsed.describe()) && self.by_lag {
             self.leave_unseen(task);
         }
         if truth == Some(true) && !was_pending {

@@ -20,7 +20,8 @@ use fairlab_kernel::schedstat::CpuIdleType;
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
-use super::super::tally::{Kind, Verdict};
+use super::super::tally::Kind;
+use super::super::verdict::{Answer, Answers, Verdict};
 use super::judging::yes_no;
 use super::{CPUS_CHANGE, Judged, Walker};
 use looking::{Found, mode_of};
@@ -131,10 +132,8 @@ impl Walker {
         let case = if mask != 0 { "something to take" } else { "nothing to take" };
         let kernel = format!("CPUs {mask:#x}");
         let look = shown.looks;
-        let likely = shown.found.likely();
-        self.judge_try(record, &shown, likely, case, &kernel, |decision| {
-            decision.found_at(look).is_some() == (mask != 0)
-        });
+        let finds = |decision: &BalanceDecision| decision.found_at(look).is_some();
+        self.judge_try(record, &shown, (case, &kernel), finds, mask != 0);
         shown.imbalance = shown_imbalance(probe).filter(|_| mask != 0);
         if let Some(imbalance) = shown.imbalance
             && shown.found.any(|decision| decision.found_at(look).is_some())
@@ -156,8 +155,7 @@ impl Walker {
         shown.found = self.has_found(record, shown.cpu, shown.idle, Some(shown.level));
         let imbalance = shown.imbalance.unwrap_or_default();
         let kernel = format!("{imbalance:?} from {source}");
-        let likely = shown.found.likely_that(takes);
-        self.judge_try(record, &shown, likely, "source", &kernel, |decision| decision.source == Some(source));
+        self.judge_try(record, &shown, ("source", &kernel), |decision| decision.source, Some(source));
         if probe.get(Key::ShortMigrationType).is_some() {
             self.judge_measure(record, &shown, imbalance, &kernel);
         }
@@ -170,13 +168,10 @@ impl Walker {
         let balancing = std::mem::take(&mut self.cpus[record.cpu.index()].balancing);
         let Some((shown, moved)) = balancing.shown.zip(probe.get(Key::Count)) else { return };
         let case = if moved > 0 { "moves a task" } else { "moves none" };
-        let Some((&likely, others)) = shown.moves.split_first() else { return };
-        let verdict = match self.cannot_balance(record, shown.cpu, shown.level) {
-            Some(why) => Verdict::NotJudged(why),
-            None if likely == (moved > 0) => Verdict::Hit,
-            None if others.contains(&(moved > 0)) => Verdict::Admissible,
-            None => Verdict::Miss(case),
-        };
+        let Some(&likely) = shown.moves.first() else { return };
+        let answers = Answers::of(shown.moves.iter().copied());
+        let verdict =
+            Verdict::of(answers, moved > 0, case).unless(self.cannot_balance(record, shown.cpu, shown.level));
         let judged = Judged { record, kind: Kind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
         self.judge(judged, verdict, |_| [yes_no(likely).to_string(), format!("{moved}")]);
         if moved == 0 {
@@ -196,12 +191,9 @@ impl Walker {
         let asks_as_well = |other: &Record| other.cpu != record.cpu && wakes_stopper(other) == Some(source);
         let races = model && self.window.all().take(ASKED_WITHIN).any(asks_as_well);
         let case = if kernel { "pushes" } else { "does not push" };
-        let verdict = match self.cannot_balance(record, shown.cpu, shown.level) {
-            Some(why) => Verdict::NotJudged(why),
-            None if model == kernel => Verdict::Hit,
-            None if races => Verdict::Admissible,
-            None => Verdict::Miss(case),
-        };
+        let answers = Answers::one(model).and(races.then_some(!model));
+        let verdict =
+            Verdict::of(answers, kernel, case).unless(self.cannot_balance(record, shown.cpu, shown.level));
         let judged = Judged { record, kind: Kind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
         self.judge(judged, verdict, |_| [yes_no(model).to_string(), yes_no(kernel).to_string()]);
         if kernel {
@@ -222,8 +214,8 @@ impl Walker {
         self.sched.force_push(cpu, None);
     }
 
-    /// Whether something is moved by what the model does: the likely, and then all that it may do. The queue that it takes
-    /// from is locked when it takes, so it is as it is now.
+    /// Whether something is moved by what the model does, in each state that it may find. The queue that it takes from is locked
+    /// when it takes, so it is as it is now.
     fn moves_now(&self, record: &Record, shown: &Try) -> Vec<bool> {
         let finds = self.as_balancing_finds(record.time, mode_of(record), shown.cpu);
         let moves = |decision: &BalanceDecision| {
@@ -258,32 +250,25 @@ impl Walker {
     }
 
     fn judge_measure(&mut self, record: &Record, shown: &Try, imbalance: Imbalance, kernel: &str) {
-        let finds = |decision: &BalanceDecision| decision.found_at(shown.looks);
-        let likely = shown.found.likely_that(|decision| finds(decision).is_some());
-        self.judge_try(record, shown, likely, "measure", kernel, |decision| {
-            finds(decision).is_some_and(|found| found.migration == imbalance.migration)
-        });
+        let finds = |decision: &BalanceDecision| decision.found_at(shown.looks).map(|found| found.migration);
+        self.judge_try(record, shown, ("measure", kernel), finds, Some(imbalance.migration));
     }
 
-    fn judge_try(
+    /// Holds what the kernel did in a try against what the model does in each state that it may find.
+    fn judge_try<A: Answer>(
         &mut self,
         record: &Record,
         shown: &Try,
-        likely: Option<&BalanceDecision>,
-        case: &'static str,
-        kernel: &str,
-        agrees: impl Fn(&BalanceDecision) -> bool,
+        (case, told): (&'static str, &str),
+        answer: impl Fn(&BalanceDecision) -> A,
+        kernel: A,
     ) {
-        let Some(likely) = likely else { return };
-        let verdict = match self.cannot_balance(record, shown.cpu, shown.level) {
-            Some(why) => Verdict::NotJudged(why),
-            None if agrees(likely) => Verdict::Hit,
-            None if shown.found.any(agrees) => Verdict::Admissible,
-            None => Verdict::Miss(case),
-        };
+        let Some(likely) = shown.found.likely() else { return };
+        let verdict = Verdict::of(Answers::of(shown.found.all().map(answer)), kernel, case)
+            .unless(self.cannot_balance(record, shown.cpu, shown.level));
         let judged = Judged { record, kind: Kind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
         let model = describe(likely);
-        self.judge(judged, verdict, |_| [model, kernel.to_string()]);
+        self.judge(judged, verdict, |_| [model, told.to_string()]);
     }
 
     /// Why what a CPU does at a level cannot be judged.

@@ -11,7 +11,8 @@ use fairlab_kernel::TaskId;
 
 use super::super::probe::{At, Key};
 use super::super::record::{Record, What};
-use super::super::tally::{Kind, Verdict};
+use super::super::tally::Kind;
+use super::super::verdict::{Answers, Verdict};
 use super::judging::yes_no;
 use super::{Judged, Walker};
 
@@ -75,11 +76,8 @@ impl Walker {
     /// Compares whether a task that goes to sleep stays on its queue. `known`: the state that this rests on is.
     pub(super) fn judge_stay(&mut self, record: &Record, task: TaskId, kernel: bool, known: bool) {
         let model = self.sched.is_delayed(task);
-        let verdict = match (known, model == kernel) {
-            (false, _) => Verdict::NotJudged("state before not known"),
-            (true, true) => Verdict::Hit,
-            (true, false) => Verdict::Miss("eligibility"),
-        };
+        let verdict = Verdict::of(Answers::one(model), kernel, "eligibility")
+            .unless((!known).then_some("state before not known"));
         let case = yes_no(kernel);
         let judged = Judged { record, kind: Kind::DelayedDequeue, case, queue: self.queue_of(task) };
         self.judge(judged, verdict, |walker| {

@@ -6,7 +6,8 @@ use fairlab_kernel::open_loop::{EntityId, EntityView, QueueId};
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::record::Record;
-use super::super::tally::{Kind, Miss, Verdict};
+use super::super::tally::{Kind, Miss};
+use super::super::verdict::{Answers, Outcome, Verdict};
 use super::{GROUPS_HIDDEN, Walker};
 
 /// Where a decision is judged.
@@ -37,16 +38,13 @@ pub(super) struct Joining {
 impl Walker {
     /// Counts a verdict; during the warm-up nothing is judged. Returns whether it was judged.
     pub(super) fn count(&mut self, kind: Kind, case: &'static str, verdict: Verdict) -> bool {
-        let verdict = match verdict {
-            Verdict::NotJudged(_) => verdict,
-            _ if !self.warm => Verdict::NotJudged("warm-up"),
-            _ if self.groups_hidden && !matches!(kind, Kind::Vruntime | Kind::WakeupCpu | Kind::Balance) => {
-                Verdict::NotJudged(GROUPS_HIDDEN)
-            }
-            verdict => verdict,
-        };
+        let hangs_on_groups = !matches!(kind, Kind::Vruntime | Kind::WakeupCpu | Kind::Balance);
+        let verdict = verdict
+            .unless((!self.warm).then_some("warm-up"))
+            .unless((self.groups_hidden && hangs_on_groups).then_some(GROUPS_HIDDEN));
+        let is_judged = verdict.is_judged();
         self.tally.count(kind, case, verdict);
-        !matches!(verdict, Verdict::NotJudged(_))
+        is_judged
     }
 
     /// Counts a verdict, and keeps its circumstances if it is one of the first misses: what the model said, what the kernel
@@ -57,18 +55,19 @@ impl Walker {
         verdict: Verdict,
         circumstances: impl FnOnce(&Walker) -> [String; 2],
     ) {
-        let verdict = match verdict {
-            Verdict::NotJudged(_) => verdict,
-            _ if self.hides_throttling(judged.kind, judged.queue) => {
-                Verdict::NotJudged("a group may be throttled")
-            }
-            _ if self.doubts_weights(judged.kind, judged.queue) => {
-                Verdict::NotJudged("a group's weight was changed unseen")
-            }
-            verdict => verdict,
+        let (throttled, weighed) = match verdict.is_judged() {
+            true => (
+                self.hides_throttling(judged.kind, judged.queue),
+                self.doubts_weights(judged.kind, judged.queue),
+            ),
+            false => (false, false),
         };
+        let verdict = verdict
+            .unless(throttled.then_some("a group may be throttled"))
+            .unless(weighed.then_some("a group's weight was changed unseen"));
+        let outcome = verdict.outcome();
         let counted = self.count(judged.kind, judged.case, verdict);
-        let Verdict::Miss(reason) = verdict else { return };
+        let Outcome::Missed(reason) = outcome else { return };
         if !counted || !self.tally.keeps_misses() {
             return;
         }
@@ -100,12 +99,8 @@ impl Walker {
         tolerance: u64,
         what: &str,
     ) {
-        let verdict = match (known, kernel.minus(model).unsigned_abs()) {
-            (false, _) => Verdict::NotJudged("not known before"),
-            (true, 0) => Verdict::Hit,
-            (true, off) if off <= tolerance => Verdict::Admissible,
-            (true, _) => Verdict::Miss(judged.case),
-        };
+        let verdict = Verdict::of(Answers::within(model, [tolerance, 0]), kernel, judged.case)
+            .unless((!known).then_some("not known before"));
         self.judge(judged, verdict, |_| {
             [format!("{what} {}", model.0), format!("{} ({:+})", kernel.0, kernel.minus(model))]
         });
@@ -215,21 +210,13 @@ impl Walker {
         });
         let deadline = placed.and_then(|placed| placed.deadline).filter(|_| self.by_lag);
         self.note_request(joined, &view);
-        let tolerance = 2 * self.queue_tolerance(self.sched.queue_of(joined.entity));
         let verdict = match shown {
-            None => Verdict::NotJudged("vruntime not shown"),
-            Some(_) if !joined.known => Verdict::NotJudged("state before not known"),
+            None => Verdict::not_judged("vruntime not shown"),
+            Some(_) if !joined.known => Verdict::not_judged("state before not known"),
             Some(_) if self.hangs_on_simulated_weights(joined) => {
-                Verdict::NotJudged("weights of groups are not shown")
+                Verdict::not_judged("weights of groups are not shown")
             }
-            Some(kernel) if kernel == model => match deadline {
-                Some(deadline) if deadline != view.deadline => Verdict::Miss("deadline"),
-                _ => Verdict::Hit,
-            },
-            Some(kernel) if joined.others.contains(&kernel) => Verdict::Admissible,
-            Some(kernel) if kernel.minus(model).unsigned_abs() <= tolerance => Verdict::Admissible,
-            Some(kernel) if self.is_unseen_rounding(&view, kernel) => Verdict::Admissible,
-            Some(_) => Verdict::Miss(joined.case),
+            Some(kernel) => self.placement_verdict(joined, &view, kernel, deadline),
         };
         let queue = self.sched.queue_of(joined.entity);
         let judged = Judged { record, kind: Kind::Placement, case: joined.case, queue };
@@ -245,6 +232,26 @@ impl Walker {
                 self.force_vruntime(joined.entity, kernel);
             }
             None => self.knowledge.entity_mut(joined.entity).known = joined.known,
+        }
+    }
+
+    /// Holds a place against those that the entity can have come to; the deadline, where it is shown, counts where the place
+    /// leaves no choice.
+    fn placement_verdict(
+        &self,
+        joined: &Joining,
+        view: &EntityView,
+        kernel: Vruntime,
+        deadline: Option<Vruntime>,
+    ) -> Verdict {
+        let of_queue = 2 * self.queue_tolerance(self.sched.queue_of(joined.entity));
+        let tolerance = self.unseen_rounding(view).max(of_queue);
+        let answers = Answers::within(view.vruntime, [tolerance, 0]).and(joined.others.iter().copied());
+        match deadline.filter(|_| kernel == view.vruntime) {
+            Some(deadline) if deadline != view.deadline => {
+                Verdict::of(Answers::one((view.vruntime, view.deadline)), (kernel, deadline), "deadline")
+            }
+            _ => Verdict::of(answers, kernel, joined.case),
         }
     }
 
@@ -310,16 +317,19 @@ impl Walker {
         let pick_known = compared
             .is_none_or(|(one, _)| self.protection_known(&self.sched.queue_view(self.sched.queue_of(one))));
         let verdict = match truth {
-            _ if compared.is_none() => Verdict::NotJudged("another class is concerned"),
-            _ if !curr_queued => Verdict::NotJudged("the running task has left its queue"),
-            _ if pending => Verdict::NotJudged("a reschedule is already pending"),
-            None => Verdict::NotJudged("the trace does not show it"),
-            Some(_) if !known => Verdict::NotJudged("vruntime not known"),
-            Some(_) if !pick_known => Verdict::NotJudged("since when it runs is not known"),
-            Some(truth) if truth == decision.preempt => Verdict::Hit,
-            Some(_) if compared.is_some_and(|(_, woken)| self.is_close(woken)) => Verdict::Admissible,
-            Some(_) => Verdict::Miss(decision.reason.describe()),
+            _ if compared.is_none() => Verdict::not_judged("another class is concerned"),
+            _ if !curr_queued => Verdict::not_judged("the running task has left its queue"),
+            _ if pending => Verdict::not_judged("a reschedule is already pending"),
+            None => Verdict::not_judged("the trace does not show it"),
+            Some(_) if !known => Verdict::not_judged("vruntime not known"),
+            Some(_) if !pick_known => Verdict::not_judged("since when it runs is not known"),
+            Some(truth) => {
+                let close = compared.is_some_and(|(_, woken)| self.is_close(woken));
+                let answers = Answers::one(decision.preempt).and(close.then_some(!decision.preempt));
+                Verdict::of(answers, truth, decision.reason.describe())
+            }
         };
+        let is_judged = verdict.is_judged();
         let preempts = truth.unwrap_or(decision.preempt);
         let case = yes_no(preempts);
         let queue = compared.map_or_else(|| self.queue_of(task), |(_, woken)| self.sched.queue_of(woken));
@@ -328,11 +338,9 @@ impl Walker {
             let said = yes_no(decision.preempt);
             [format!("{said} for {}: {}", walker.name_of(task), decision.reason.describe()), case.to_string()]
         });
-        let forced = match verdict {
-            Verdict::Miss(_) | Verdict::Admissible => {
-                PreemptDecision { preempt: preempts, ..super::wakeups::decision_for(preempts) }
-            }
-            _ => decision,
+        let forced = match is_judged && preempts != decision.preempt {
+            true => PreemptDecision { preempt: preempts, ..super::wakeups::decision_for(preempts) },
+            false => decision,
         };
         self.sched.apply_preempt(task, forced);
     }

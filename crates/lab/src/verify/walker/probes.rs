@@ -6,7 +6,8 @@ use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Caller, Key, Probe};
 use super::super::record::{Record, What};
-use super::super::tally::{Kind, Verdict};
+use super::super::tally::Kind;
+use super::super::verdict::{Answers, Verdict};
 use super::selections::promises_sleep;
 use super::state::{Enqueued, Tested};
 use super::{Judged, Placed, Walker};
@@ -298,12 +299,8 @@ impl Walker {
         let known = self.knowledge.entity(entity).lag_known;
         let queue = self.sched.queue_of(entity);
         let tolerance = self.queue_tolerance(queue).max(self.tolerance(entity)) * 2;
-        let verdict = match (known, kernel.wrapping_sub(model).unsigned_abs()) {
-            (false, _) => Verdict::NotJudged("state before not known"),
-            (true, 0) => Verdict::Hit,
-            (true, off) if off <= tolerance => Verdict::Admissible,
-            (true, _) => Verdict::Miss(case),
-        };
+        let verdict = Verdict::of(Answers::within(model, [tolerance, 0]), kernel, case)
+            .unless((!known).then_some("state before not known"));
         let judged = Judged { record, kind: Kind::Lag, case, queue };
         self.judge(judged, verdict, |walker| {
             let name = walker.name_of_entity(&view);

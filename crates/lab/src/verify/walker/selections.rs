@@ -19,7 +19,8 @@ use fairlab_kernel::{CpuMask, TaskId};
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
-use super::super::tally::{Kind, Verdict};
+use super::super::tally::Kind;
+use super::super::verdict::{Answers, Verdict};
 use super::{AFFINITY_HIDDEN, CPUS_CHANGE, GROUPS_HIDDEN, Judged, Walker};
 use nearby::Elsewhere;
 pub(super) use nearby::{BEYOND_ANY_LOAD, Doubt};
@@ -472,7 +473,7 @@ impl Walker {
             self.count(
                 Kind::WakeupCpu,
                 open.case(Cpu(0)),
-                Verdict::NotJudged("what was chosen is not shown"),
+                Verdict::not_judged("what was chosen is not shown"),
             );
             return;
         };
@@ -542,29 +543,25 @@ impl Walker {
         }
         let Some(answer) = open.answer else { return };
         let case = open.case(prev);
-        let admissible = open.answers.iter().chain([&open.by_flips]).any(|cpus| cpus.contains(kernel));
         let doubts_affinity = self.doubts_affinity(open.task, answer.cpu, kernel);
-        let verdict = match (open.why_not, answer.reason) {
-            (Some(why), _) => Verdict::NotJudged(why),
-            _ if self.seen.hotplug => Verdict::NotJudged(CPUS_CHANGE),
-            (None, SelectReason::OnlyAllowed) => Verdict::NotJudged("it may run on one CPU only"),
-            _ if doubts_affinity => Verdict::NotJudged(AFFINITY_HIDDEN),
-            _ if open.kind == Asked::Fork && !open.shown && self.admits_all(open.task, &open.answers) => {
-                Verdict::NotJudged("any CPU may be chosen, as far as the trace tells")
+        let allowed = open.allowed(answer);
+        let why_not = match (open.why_not, answer.reason) {
+            (Some(why), _) => Some(why),
+            _ if self.seen.hotplug => Some(CPUS_CHANGE),
+            (None, SelectReason::OnlyAllowed) => Some("it may run on one CPU only"),
+            _ if doubts_affinity => Some(AFFINITY_HIDDEN),
+            _ if open.kind == Asked::Fork && !open.shown && self.admits_all(open.task, &allowed) => {
+                Some("any CPU may be chosen, as far as the trace tells")
             }
-            _ if open.by_load.weight() > 1 => Verdict::NotJudged(GROUPS_HIDDEN),
-            _ if open.by_idle_time.weight() > 1 && open.by_idle_time.contains(kernel) => {
-                Verdict::NotJudged("since when CPUs idle is not shown")
-            }
-            _ if answer.cpu == kernel => Verdict::Hit,
-            _ if admissible => Verdict::Admissible,
-            _ => Verdict::Miss(case),
+            _ if open.by_load.weight() > 1 => Some(GROUPS_HIDDEN),
+            _ => None,
         };
+        let verdict = Verdict::of(Answers::of(allowed.iter()), kernel, case).unless(why_not);
         self.vote_on_sync(&open, kernel);
         self.learn_reach(&open, kernel);
         self.learn_world(record.time, &open, kernel);
         let judged = Judged { record, kind: Kind::WakeupCpu, case, queue: self.root_queue(prev) };
-        if !matches!(verdict, Verdict::NotJudged(_)) && self.warm {
+        if verdict.is_judged() && self.warm {
             self.tally.count_baseline(Kind::WakeupCpu, "it stays on the CPU it last ran on", kernel == prev);
         }
         let (here, pid) = (open.here, open.pid);
@@ -682,6 +679,12 @@ impl Selection {
                 cpus.iter().for_each(|&cpu| answers.set(cpu));
             }
         }
+    }
+
+    /// The CPUs that are chosen in the states that the unknowns allow.
+    fn allowed(&self, answer: CpuDecision) -> CpuMask {
+        let sets = [&self.by_flips, &self.by_idle_time, &self.answers[0], &self.answers[1]];
+        sets.into_iter().fold(CpuMask::single(answer.cpu), |all, cpus| all.or(cpus))
     }
 
     fn is_leaving(&self) -> bool {

@@ -6,7 +6,8 @@ use fairlab_kernel::{Policy, TaskId};
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
-use super::super::tally::{Kind, Verdict};
+use super::super::tally::Kind;
+use super::super::verdict::{Answers, Verdict};
 use super::accounting::ends_dequeue;
 use super::{Judged, Walker};
 
@@ -204,25 +205,25 @@ impl Walker {
     fn judge_level(&mut self, record: &Record, level: &LevelPick, view: &QueueView) {
         let reason = level.model.map_or("nothing is queued", |(_, reason)| reason.describe());
         let picked = level.model.map(|(entity, _)| entity);
-        let verdict = if !self.all_known(level.queue) {
-            Verdict::NotJudged("queue not known")
+        let why_not = if !self.all_known(level.queue) {
+            Some("queue not known")
         } else if !self.protection_known(view) {
-            Verdict::NotJudged("since when it runs is not known")
-        } else if picked == Some(level.picked) {
-            Verdict::Hit
+            Some("since when it runs is not known")
         } else {
-            Verdict::Miss(reason)
+            None
         };
+        let verdict = Verdict::of(Answers::one(picked), Some(level.picked), reason).unless(why_not);
+        let (misses, is_judged) = (verdict.is_miss(), verdict.is_judged());
         let judged = Judged { record, kind: Kind::Pick, case: reason, queue: level.queue };
         self.judge(judged, verdict, |walker| {
             let name = |entity| walker.name_of_entity(&walker.sched.entity_view(entity));
             let model = picked.map_or("nothing".to_string(), name);
             [format!("{model}: {reason}"), name(level.picked)]
         });
-        if matches!(verdict, Verdict::Miss(_)) {
+        if misses {
             self.place_before(level.picked, picked);
         }
-        if self.warm && !matches!(verdict, Verdict::NotJudged(_)) {
+        if self.warm && is_judged {
             let least = view
                 .entities()
                 .reduce(|least, view| if view.vruntime.is_before(least.vruntime) { view } else { least });

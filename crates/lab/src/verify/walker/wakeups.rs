@@ -7,7 +7,8 @@ use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Caller, Probe};
 use super::super::record::{Record, What};
-use super::super::tally::{Kind, Verdict};
+use super::super::tally::Kind;
+use super::super::verdict::{Answers, Verdict};
 use super::judging::{Joining, yes_no};
 use super::{Judged, MovedWhileWaking, Walker};
 
@@ -344,8 +345,8 @@ impl Walker {
             self.sched.force_woken_sync(task, sync == Some(true));
             // What rests on a promise that is not shown is not judged.
             let truth = truth.filter(|_| sync.is_some() || !self.sched.heeds_promises(task));
-            // What shows nothing is no evidence against the model.
-            let truth = truth.filter(|&asks| asks || certain || !self.sched.wakeup_preempt(task).preempt);
+            // What shows nothing is no evidence, neither against the model nor for it.
+            let truth = truth.filter(|&asks| asks || certain);
             self.judge_preempt(record, task, pending, truth);
             if charge_asks && !self.sched.need_resched(target) {
                 self.sched.force_need_resched(target, at_once, !at_once);
@@ -368,12 +369,13 @@ impl Walker {
         if may_stay && !self.seen.dequeue_probe && !judged_then {
             let model = self.sched.is_delayed(task);
             let known = self.lag_known(task);
-            let verdict = match (known, model == shown) {
-                _ if !self.seen.sleeps_end => Verdict::NotJudged("the trace does not show it"),
-                _ if self.sched.is_on_queue(task) && !model => Verdict::NotJudged("it had not gone to sleep"),
-                (false, _) => Verdict::NotJudged("state before not known"),
-                (true, true) => Verdict::Hit,
-                (true, false) => Verdict::Miss("at wakeup"),
+            let verdict = match known {
+                _ if !self.seen.sleeps_end => Verdict::not_judged("the trace does not show it"),
+                _ if self.sched.is_on_queue(task) && !model => {
+                    Verdict::not_judged("it had not gone to sleep")
+                }
+                false => Verdict::not_judged("state before not known"),
+                true => Verdict::of(Answers::one(model), shown, "at wakeup"),
             };
             let judged = Judged {
                 record,
@@ -486,7 +488,9 @@ impl Walker {
                 self.is_known(task) && self.min_known(queue) && moved.is_none_or(|moved| moved.orig_known)
             }
         };
-        let others = moved.map_or_else(Vec::new, |moved| self.racing_places(queue, moved));
+        // A place by lag hangs on no minimum.
+        let raced = moved.filter(|_| !self.by_lag);
+        let others = raced.map_or_else(Vec::new, |moved| self.racing_places(queue, moved));
         let since = self.tasks.get(&self.pid_of(task)).map_or(0, |info| info.waking_since);
         let case = if moved.is_some() { "wakeup on another CPU" } else { "wakeup" };
         let stood = moved.is_none().then(|| self.sched.entity_view(entity).vruntime);

@@ -10,7 +10,8 @@ use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{Scheduler, TaskId};
 
 use super::super::super::record::{Record, What};
-use super::super::super::tally::{Kind, Verdict};
+use super::super::super::tally::Kind;
+use super::super::super::verdict::{Answers, Verdict};
 use super::super::truth::in_interrupt;
 use super::super::{AFFINITY_HIDDEN, Judged, Walker};
 use super::looking::{Found, mode_of};
@@ -41,9 +42,13 @@ impl Batch {
         Batch { source, dest, model, taken, otherwise, by_load: false, why_not: None }
     }
 
-    /// Whether `task` is the next one in one of these cases.
-    fn admits(&self, task: TaskId) -> bool {
-        self.otherwise.iter().any(|tasks| tasks.moved.get(self.taken.len()) == Some(&task))
+    /// The next task in each of these cases that took what has been taken so far; in all, where none did.
+    fn next_tasks(&self) -> Answers {
+        let cases = || std::iter::once(&self.model).chain(&self.otherwise);
+        let fits = |case: &Taking| case.moved.starts_with(&self.taken);
+        let some_fit = cases().any(fits);
+        let left = cases().filter(|case| !some_fit || fits(case));
+        Answers::of(left.map(|case| case.moved.get(self.taken.len()).copied()))
     }
 
     /// Which tasks the pass has looked at after the last one that it took. One that never has enough looks at as many tasks
@@ -101,7 +106,7 @@ impl Walker {
     pub(in super::super) fn judge_move(&mut self, record: &Record, task: TaskId, source: Cpu, dest: Cpu) {
         let Some(occasion) = self.occasion(record, dest) else {
             let why = "it is not balancing, as far as the trace shows";
-            self.count(Kind::Balance, "move", Verdict::NotJudged(why));
+            self.count(Kind::Balance, "move", Verdict::not_judged(why));
             return;
         };
         let here = record.cpu.index();
@@ -231,21 +236,13 @@ impl Walker {
         let why_not = self.cannot_balance(record, cpu, common);
         let looked_at = shown.map(|shown| shown.level).or(by_chance);
         let hidden = decision.as_ref().and_then(|decision| self.hides_source(&finds, decision, looked_at));
-        let agrees = decision.as_ref().is_some_and(|decision| decision.source == Some(source));
-        let verdict = match (why_not.or(hidden), &decision) {
-            (Some(why), _) => Verdict::NotJudged(why),
-            _ if agrees => Verdict::Hit,
-            _ if found.any(|decision| decision.source == Some(source)) => Verdict::Admissible,
-            // That level was left out, and a higher one looked at.
-            _ if by_chance.is_some()
-                && (common + 1..finds.nr_domains(cpu))
-                    .any(|level| finds.decide_balance(cpu, level, idle).source == Some(source)) =>
-            {
-                Verdict::Admissible
-            }
-            (None, Some(BalanceDecision { source: Some(_), .. })) => Verdict::Miss("another queue"),
-            _ => Verdict::Miss("nothing to take"),
-        };
+        // That level may have been left out, and a higher one looked at.
+        let higher = if by_chance.is_some() { common + 1..finds.nr_domains(cpu) } else { 0..0 };
+        let higher = higher.map(|level| finds.decide_balance(cpu, level, idle).source);
+        let answers = Answers::of(found.all().map(|decision| decision.source)).and(higher);
+        let takes = decision.as_ref().is_some_and(takes);
+        let missed = if takes { "another queue" } else { "nothing to take" };
+        let verdict = Verdict::of(answers, Some(source), missed).unless(why_not.or(hidden));
         let judged = Judged {
             record,
             kind: Kind::Balance,
@@ -281,8 +278,10 @@ impl Walker {
         let imbalance = shown.flatten().or(likely).unwrap_or_else(|| pass.measure(&finds));
         let model = Taking::from(pass.pull(&finds, imbalance));
         let mut otherwise = Vec::new();
-        if shown.is_none() {
+        if shown.flatten().is_none() {
             otherwise.extend(measures.into_iter().map(|measure| Taking::from(pass.pull(&finds, measure))));
+        }
+        if shown.is_none() {
             for failures in 1..=FAILURES_MAX {
                 finds.force_balance_failures(dest, pass.level, failures);
                 otherwise.push(Taking::from(pass.pull(&finds, imbalance)));
@@ -307,15 +306,15 @@ impl Walker {
     /// Compares which task is taken, given the queue.
     fn judge_taken(&mut self, record: &Record, occasion: Occasion, task: TaskId, batch: &Batch) {
         let model = batch.model.moved.get(batch.taken.len()).copied();
-        let verdict = match (batch.why_not, model) {
-            (Some(why), _) => Verdict::NotJudged(why),
-            (None, Some(model)) if self.doubts_move(model, batch.dest) => Verdict::NotJudged(AFFINITY_HIDDEN),
-            (None, Some(model)) if model == task => Verdict::Hit,
-            _ if batch.admits(task) => Verdict::Admissible,
-            (None, Some(_)) => Verdict::Miss("another task"),
-            (None, None) if !batch.taken.is_empty() => Verdict::Miss("enough was taken"),
-            (None, None) => Verdict::Miss("none"),
+        let missed = match model {
+            Some(_) => "another task",
+            None if !batch.taken.is_empty() => "enough was taken",
+            None => "none",
         };
+        let doubted = model.is_some_and(|model| self.doubts_move(model, batch.dest));
+        let verdict = Verdict::of(batch.next_tasks(), Some(task), missed)
+            .unless(batch.why_not)
+            .unless(doubted.then_some(AFFINITY_HIDDEN));
         let queue = self.root_queue(batch.source);
         let judged = Judged { record, kind: Kind::Balance, case: occasion.case(true), queue };
         self.judge(judged, verdict, |walker| {

@@ -266,10 +266,10 @@ impl Walker {
     }
 
     /// Whether no CPU that a task may use is ruled out.
-    pub(super) fn admits_all(&self, task: TaskId, answers: &[CpuMask]) -> bool {
+    pub(super) fn admits_all(&self, task: TaskId, answers: &CpuMask) -> bool {
         let allowed = self.sched.task(task).allowed();
         let mut cpus = (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32)).filter(|&cpu| allowed.contains(cpu));
-        cpus.all(|cpu| answers.iter().any(|answers| answers.contains(cpu)))
+        cpus.all(|cpu| answers.contains(cpu))
     }
 }
 

@@ -6,7 +6,8 @@ use fairlab_kernel::open_loop::{EntityId, EntityView, QueueId};
 
 use super::super::super::probe::{Key, Probe};
 use super::super::super::record::Record;
-use super::super::super::tally::{Kind, Verdict};
+use super::super::super::tally::Kind;
+use super::super::super::verdict::{Answers, Verdict};
 use super::super::{Judged, Placed, Walker};
 use super::{UNSEEN_ROUNDING, printed};
 
@@ -33,7 +34,8 @@ impl Walker {
         match (self.average_known(queue), model == kernel) {
             (true, true) if tells_clock => {}
             (true, false) if is_near && (tells_clock || is_empty) => {
-                self.judge(judged, Verdict::Admissible, |_| [String::new(), String::new()]);
+                let verdict = Verdict::of(Answers::within(model, [UNSEEN_ROUNDING, 0]), kernel, "average");
+                self.judge(judged, verdict, |_| [String::new(), String::new()]);
                 self.take_average_of_one(queue, kernel);
             }
             (known, _) => {
@@ -55,11 +57,8 @@ impl Walker {
     pub(super) fn compare_traced_lag(&mut self, entity: EntityId, kernel: i64) {
         let view = self.sched.entity_view(entity);
         let info = self.knowledge.entity(entity);
-        let verdict = match (info.lag_known, view.vlag.abs_diff(kernel) <= info.lag_slack) {
-            (false, _) => Verdict::NotJudged("state before not known"),
-            (true, true) => Verdict::Hit,
-            (true, false) => Verdict::Miss("kept"),
-        };
+        let verdict = Verdict::of(Answers::within(view.vlag, [info.lag_slack, 0]), kernel, "kept")
+            .unless((!info.lag_known).then_some("state before not known"));
         let queue = self.sched.queue_of(entity);
         let Some(record) = self.record_now(self.sched.cpu_of(queue)) else { return };
         let judged = Judged { record: &record, kind: Kind::Lag, case: "kept", queue };
@@ -80,14 +79,11 @@ impl Walker {
     pub(in super::super) fn judge_place_of_current(&mut self, entity: EntityId, kernel: Placed) {
         let queue = self.sched.queue_of(entity);
         let (vruntime, deadline) = self.sched.placement_of(entity);
-        let verdict =
-            match (self.place_known(entity, queue), vruntime == kernel.vruntime, deadline == kernel.deadline)
-            {
-                (false, ..) => Verdict::NotJudged("state before not known"),
-                (true, true, true) => Verdict::Hit,
-                (true, true, false) => Verdict::Miss("deadline"),
-                (true, false, _) => Verdict::Miss("still current"),
-            };
+        let missed = if vruntime == kernel.vruntime { "deadline" } else { "still current" };
+        let answers = Answers::one((vruntime, deadline.unwrap_or_default()));
+        let placed = (kernel.vruntime, kernel.deadline.unwrap_or_default());
+        let verdict = Verdict::of(answers, placed, missed)
+            .unless((!self.place_known(entity, queue)).then_some("state before not known"));
         let view = self.sched.entity_view(entity);
         let Some(record) = self.record_now(self.sched.cpu_of(queue)) else { return };
         let judged =
@@ -116,10 +112,10 @@ impl Walker {
         }
     }
 
-    /// Whether a group's entity is off by no more than what accounting at moments that nothing shows may have truncated.
-    pub(in super::super) fn is_unseen_rounding(&self, view: &EntityView, kernel: Vruntime) -> bool {
-        let near = kernel.minus(view.vruntime).unsigned_abs() <= UNSEEN_ROUNDING;
-        self.recording.traces_places && view.task.is_none() && near
+    /// How far a group's entity may be off by what accounting at moments that nothing shows has truncated.
+    pub(in super::super) fn unseen_rounding(&self, view: &EntityView) -> u64 {
+        let unseen = self.recording.traces_places && view.task.is_none();
+        if unseen { UNSEEN_ROUNDING } else { 0 }
     }
 
     fn judge_reweight(&mut self, record: &Record, entity: EntityId, placed: bool, probe: &Probe) {
@@ -138,9 +134,9 @@ impl Walker {
         };
         let queue = self.sched.queue_of(entity);
         let verdict = match self.all_known(queue) || (placed && self.is_entity_known(entity)) {
-            false => Verdict::NotJudged("queue not known"),
+            false => Verdict::not_judged("queue not known"),
             true if !is_shown(old) && probe.get(Key::OnRq) == Some(1) => {
-                Verdict::NotJudged("weight not shown")
+                Verdict::not_judged("weight not shown")
             }
             true => self.reweight_verdict(&view, vruntime, deadline, probe),
         };
@@ -180,15 +176,16 @@ impl Walker {
         let queued = probe.get(Key::OnRq) == Some(1);
         let pivot = self.sched.reweight_pivot(view.id, before(Key::OldVruntime), queued);
         let slack = |key| pivot.map_or(0, |pivot| slack(before(key).minus(pivot), old, new));
-        let off =
-            |one: Vruntime, other: Vruntime, key| one.minus(other).unsigned_abs().saturating_sub(slack(key));
-        let vruntime_off = off(view.vruntime, vruntime, Key::OldVruntime);
-        let deadline_off = if self.by_lag { off(view.deadline, deadline, Key::OldDeadline) } else { 0 };
-        match vruntime_off.max(deadline_off) {
-            0 => Verdict::Hit,
-            near if near <= UNSEEN_ROUNDING => Verdict::Admissible,
-            _ if vruntime_off > UNSEEN_ROUNDING => Verdict::Miss("vruntime"),
-            _ => Verdict::Miss("deadline"),
+        let within = [Key::OldVruntime, Key::OldDeadline].map(|key| slack(key) + UNSEEN_ROUNDING);
+        let is_off = view.vruntime.minus(vruntime).unsigned_abs() > within[0];
+        let missed = if is_off { "vruntime" } else { "deadline" };
+        match self.by_lag {
+            true => Verdict::of(
+                Answers::within((view.vruntime, view.deadline), within),
+                (vruntime, deadline),
+                missed,
+            ),
+            false => Verdict::of(Answers::within(view.vruntime, [within[0], 0]), vruntime, missed),
         }
     }
 
