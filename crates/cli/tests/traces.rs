@@ -1,6 +1,6 @@
-//! Traces as users have them: what cannot be read is said and refused by every command.
+//! Traces as users have them: each form gives the right value, and what cannot be read is said and refused by every command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn fairlab(arguments: &[&str]) -> Output {
@@ -37,6 +37,130 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+fn testdata(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
+    path.to_str().expect("a path in UTF-8").to_string()
+}
+
+/// The answer as JSON.
+fn answer(arguments: &[&str]) -> serde_json::Value {
+    let output = fairlab(&[arguments, &["--format", "json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// How often a task waited, and how long at most, ns.
+fn waits(file: &str, options: &[&str], pid: i64) -> Option<(u64, u64)> {
+    let answer = answer(&[&["latency", "-p", file][..], options].concat());
+    let rows = answer["tasks"].as_array().expect("rows").clone();
+    let row = rows.into_iter().find(|row| row["pid"] == pid)?;
+    Some((row["count"].as_u64()?, row["max_delay_ns"].as_u64()?))
+}
+
+#[test]
+fn every_form_has_the_wait_that_its_text_tells() {
+    for (name, wait) in [
+        ("html-escaped.txt", 800_000),
+        ("js-string.html", 800_000),
+        ("raw-report.txt", 800_000),
+        ("report-w.txt", 800_000),
+        ("instance-prefix.report.txt", 800_000),
+        ("success0.txt", 100_000),
+        ("mmap-line-time0.txt", 50_000),
+        ("no-comm-column.txt", 50_000),
+    ] {
+        let file = testdata(&format!("wrapped/{name}"));
+        assert_eq!(waits(&file, &[], 200), Some((1, wait)), "{name}");
+        let read = answer(&["latency", &file]);
+        assert_eq!(read["import"]["unreadable"], serde_json::json!([]), "{name}");
+    }
+    let story = text(&fairlab(&["explain", &testdata("wrapped/instance-prefix.report.txt")]).stdout);
+    assert!(story.contains("feed:100") && !story.contains("lab"), "{story}");
+    let all = answer(&["latency", &testdata("wrapped/no-comm-column.txt")]);
+    assert_eq!(all["import"]["events"], 4);
+}
+
+#[test]
+fn two_files_in_one_report_are_not_merged() {
+    let file = testdata("wrapped/host-and-guest.report.txt");
+    let output = fairlab(&["latency", &file]);
+    let stderr = text(&output.stderr);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""), "{stderr}");
+    assert!(stderr.contains("host.dat") && stderr.contains("guest.dat"), "{stderr}");
+    assert_eq!(waits(&file, &["--instance", "host.dat"], 200), Some((1, 30_800_000)));
+    let missing = fairlab(&["latency", &file, "--instance", "other.dat"]);
+    assert!(text(&missing.stderr).contains("there are host.dat, guest.dat"), "{}", text(&missing.stderr));
+}
+
+#[test]
+fn a_record_that_is_no_event_does_not_begin_the_trace() {
+    let answer = answer(&["summary", &testdata("wrapped/mmap-line-time0.txt")]);
+    let span = answer["end_ns"].as_u64().zip(answer["start_ns"].as_u64()).map(|(end, start)| end - start);
+    assert_eq!(span, Some(9_900_000), "{answer}");
+}
+
+#[test]
+fn times_that_are_none_are_said() {
+    for (name, line) in
+        [("negative-times.txt", "line 2: a-1 [000] d..2. -5.000001"), ("large-times.txt", "99999")]
+    {
+        let output = fairlab(&["summary", &testdata(&format!("wrapped/{name}"))]);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{name}: {stderr}");
+        assert!(
+            stderr.contains("cannot be read, the first in line") && stderr.contains(line),
+            "{name}: {stderr}"
+        );
+    }
+}
+
+/// A copy of the folder of pages in a folder of a test.
+fn pages(folder: &Folder) -> String {
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir_all(to).expect("a folder");
+        for entry in std::fs::read_dir(from).expect("a folder").flatten() {
+            let (from, to) = (entry.path(), to.join(entry.file_name()));
+            if from.is_dir() { copy(&from, &to) } else { drop(std::fs::copy(from, to).expect("copied")) }
+        }
+    }
+    let to = folder.path("pages");
+    copy(Path::new(&testdata("pages")), Path::new(&to));
+    to
+}
+
+#[test]
+fn a_folder_of_pages_is_a_trace_for_every_command() {
+    let folder = Folder::new("pages");
+    let pages = pages(&folder);
+    assert_eq!(waits(&pages, &[], 200), Some((60, 800_000)));
+    for command in ["timehist", "summary", "explain"] {
+        assert_eq!(fairlab(&[command, &pages]).status.code(), Some(0), "{command}");
+    }
+    let verified = answer(&["verify", &pages, "--kernel", "v6.6", "--machine", "vm4"]);
+    assert_eq!(verified["events"], 361);
+    let compared = ["compare", "replay", &pages, "--kernel", "v6.6", "--kernel", "v6.12", "--runs", "3"];
+    let output = fairlab(&compared);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn pages_need_neither_a_table_of_states_nor_a_clock_of_nanoseconds() {
+    let folder = Folder::new("tsc");
+    let pages = pages(&folder);
+    let format = format!("{pages}/events/sched/sched_switch/format");
+    let described = std::fs::read_to_string(&format).expect("a format");
+    let (fields, _) = described.split_once("print fmt:").expect("what is printed");
+    std::fs::write(&format, format!("{fields}print fmt: \"%s\", REC->prev_comm\n")).expect("written");
+    assert_eq!(waits(&pages, &[], 200), Some((60, 800_000)));
+    std::fs::write(format!("{pages}/trace_clock"), "local global counter [x86-tsc]\n").expect("written");
+    assert_eq!(waits(&pages, &["--clock-hz", "2000000000"], 200), Some((60, 400_000)));
+    // Fields that the event must have, and has not.
+    std::fs::write(&format, described.replace("prev_pid;", "was_pid;")).expect("written");
+    let output = fairlab(&["latency", &pages]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("sched_switch events cannot be read"), "{}", text(&output.stderr));
 }
 
 /// A task that is woken and runs, `count` times; the switches' fields are `unknown` ones if so.

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fairlab_analysis::behaviour::{Behaviour, Behaviours, Deed};
-use fairlab_event::Pid;
+use fairlab_event::{Ns, Pid};
 use fairlab_kernel::{CpuMask, Policy};
 use fairlab_sim::workload::catalogue::Files;
 use fairlab_sim::workload::cgroup::GroupSpec;
@@ -39,6 +39,11 @@ impl Files for HostFiles {
     }
 }
 
+const DAY: Ns = Ns::from_secs(24 * 60 * 60);
+
+/// Nobody traces every switch for longer.
+const LENGTH_MAX: Ns = Ns(30 * DAY.0);
+
 /// What the tasks of a recording did, with what lists beside it tell of them; a script's text is taken as it is.
 pub(crate) fn script_of(path: &str) -> Result<Script, String> {
     if begins_as_script(path) {
@@ -49,9 +54,18 @@ pub(crate) fn script_of(path: &str) -> Result<Script, String> {
     let stats = read_path(&recording.trace, &ReadOptions::default(), &mut behaviours)
         .map_err(|error| format!("{path}: {error}"))?;
     let recorded = behaviours.finish().map_err(|missing| format!("{path}: {missing}"))?;
+    if recorded.length > LENGTH_MAX {
+        return Err(format!(
+            "{path}: its events lie {} days apart, more than in any recording: their times cannot be right",
+            recorded.length.0 / DAY.0
+        ));
+    }
     let balance = recorded.balance().map_err(|problem| format!("{path}: {problem}"))?;
     let troubles = stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info);
-    let notices = troubles.map(ToString::to_string).chain(recorded.notices).chain([balance]).collect();
+    let unreadable = stats.unreadable().iter().map(ToString::to_string);
+    let notices =
+        troubles.map(ToString::to_string).chain(unreadable).chain(recorded.notices).chain([balance]);
+    let notices = notices.collect();
     let lists = Lists::of(&recording);
     let tasks = recorded.tasks.into_iter().map(|behaviour| lists.task(behaviour)).collect();
     Ok(Script { length: recorded.length, notices, groups: lists.groups, tasks })

@@ -11,16 +11,20 @@
 
 mod body;
 mod cursor;
+mod early;
 mod layout;
 mod lines;
 mod machine;
 mod name;
 mod plugin;
 mod prefix;
+mod raw_fields;
 mod reader;
 mod record;
+mod sources;
 mod stamp;
 mod swar;
+mod wrapping;
 mod writer;
 
 pub use reader::read;

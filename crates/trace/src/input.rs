@@ -24,7 +24,7 @@ use crate::{
 pub struct ReadOptions {
     /// Ticks per second of the trace clock, for traces whose stamps are integers (`trace_clock` x86-tsc, counter).
     pub clock_hz: Option<u64>,
-    /// Read only this trace instance of a trace.dat: its name, or "top" for the one without; all of them if not given.
+    /// Read only this trace instance of a trace.dat, or the lines that a text says are of this file or instance: its name, or "top" for the one without; all of them if not given.
     pub instance: Option<String>,
     /// Read on where too many of the scheduler's events cannot be read; the account tells which.
     pub allow_unreadable: bool,
@@ -51,9 +51,12 @@ impl ReadOptions {
     /// Refuses what only a trace.dat has, for a trace that is none.
     fn check_for(&self, format: Option<Format>) -> Result<(), ImportError> {
         match &self.instance {
-            Some(name) if format != Some(Format::TraceDat) => Err(ImportError::NoSuchInstance(format!(
-                "there is no trace instance {name}: this is no trace.dat"
-            ))),
+            // A text's lines may say whose they are.
+            Some(name) if !matches!(format, Some(Format::TraceDat | Format::FtraceText)) => {
+                Err(ImportError::NoSuchInstance(format!(
+                    "there is no trace instance {name}: this is no trace.dat"
+                )))
+            }
             _ => Ok(()),
         }
     }
@@ -82,6 +85,9 @@ impl Format {
                 return Err(ImportError::Unsupported((*fact).to_string()));
             }
         }
+        if is_perfetto(start) {
+            return Err(ImportError::Unsupported(PERFETTO_FACT.to_string()));
+        }
         if start.starts_with(b"PERFILE2") || start.starts_with(b"2ELIFREP") {
             return Ok(Format::PerfData);
         }
@@ -92,10 +98,55 @@ impl Format {
     }
 }
 
+/// How streams and descriptions of the Common Trace Format begin, in either byte order, or as text.
+const CTF: [&[u8]; 5] =
+    [b"\xc1\x1f\xfc\xc1", b"\xc1\xfc\x1f\xc1", b"\x57\x1d\xd1\x75", b"\x75\xd1\x1d\x57", b"/* CTF"];
+
+const CTF_FACT: &str =
+    "this is a trace of LTTng (CTF), which is not read; record the scheduler's events with trace-cmd or perf";
+
+const PERFETTO_FACT: &str = "this looks like a trace of Perfetto, which is not read; turn it into text: traceconv systrace IN OUT.txt";
+
+/// Whether content begins as Perfetto's does: with a packet, whose first bytes are no text.
+fn is_perfetto(start: &[u8]) -> bool {
+    let is_binary = |byte: &u8| *byte < b' ' && !b"\t\n\r\x1b".contains(byte);
+    start.first() == Some(&b'\n') && start.iter().any(is_binary)
+}
+
+/// Whether a folder holds a trace in the Common Trace Format, its own or its kernel's.
+fn is_ctf_folder(folder: &Path) -> bool {
+    ["metadata", "kernel/metadata"].iter().any(|name| {
+        let start = File::open(folder.join(name)).and_then(|mut file| first_bytes(&mut file));
+        start.is_ok_and(|start| CTF.iter().any(|mark| start.starts_with(mark)))
+    })
+}
+
+/// Whether a folder is itself a trace: a copy of tracefs with each CPU's pages, or what `perf record --threads` makes.
+pub fn is_trace_folder(folder: &Path) -> bool {
+    perfdata::is_folder(folder) || ringbuffer::is_raw_folder(folder)
+}
+
 /// Formats that people have and that must be turned into another first.
 const UNSUPPORTED: &[(&[u8], &str)] = &[
     (b"PAR1", "this is a Parquet file, no trace that can be read"),
     (b"SQLite format 3\0", "this is an SQLite database, no trace that can be read"),
+    (CTF[0], CTF_FACT),
+    (CTF[1], CTF_FACT),
+    (CTF[2], CTF_FACT),
+    (CTF[3], CTF_FACT),
+    (CTF[4], CTF_FACT),
+    (
+        b"\x07tae",
+        "this is a trace of blktrace, of block devices; record the scheduler's events with trace-cmd or perf",
+    ),
+    (
+        b"eat\x07",
+        "this is a trace of blktrace, of block devices; record the scheduler's events with trace-cmd or perf",
+    ),
+    (b"TRACE:\n", "this is a packed trace of atrace; run atrace without -z, or unpack it with systrace"),
+    (b"SIMPLEPERF", "this is a report of simpleperf; record the scheduler's events with perf or trace-cmd"),
+    (b"\x7fELF", "this is a program, no trace"),
+    (b"7z\xbc\xaf\x27\x1c", "this is a 7z archive; unpack it first"),
     (b"BZh", "this is compressed with bzip2; decompress it first, or use zstd, gzip or xz"),
     (b"\x04\"M\x18", "this is compressed with lz4; decompress it first, or use zstd, gzip or xz"),
     (b"PK\x03\x04", "this is a ZIP archive; unpack it first"),
@@ -132,6 +183,9 @@ fn read_path_as_it_is(
         options.check_for(None)?;
         if perfdata::is_folder(path) {
             return perfdata::read_folder(path, sink);
+        }
+        if is_ctf_folder(path) {
+            return Err(ImportError::Unsupported(CTF_FACT.to_string()));
         }
         return ringbuffer::read_raw_folder(path, options, sink);
     }
@@ -531,6 +585,9 @@ mod tests {
         for (mark, expected) in UNSUPPORTED {
             assert_eq!(fact(mark), *expected);
         }
+        assert_eq!(fact(b"\x0a\x8a\x01\x50\x01\x0a"), PERFETTO_FACT);
+        assert_eq!(Format::detect(b"\n\n  a-1 [000] 1.").expect("a format"), Format::FtraceText);
+        assert!(fact(b"{\"traceEvents\":[").contains("JSON") && fact(b" [\n{\"ph\":").contains("JSON"));
         assert_eq!(Format::detect(b"PERFILE2\x68").expect("a format"), Format::PerfData);
         assert_eq!(Format::detect(b"\x17\x08Dtracing7\0\0").expect("a format"), Format::TraceDat);
         assert_eq!(Format::detect(b"anything").expect("a format"), Format::FtraceText);

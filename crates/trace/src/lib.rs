@@ -26,7 +26,7 @@ mod tracepoint;
 mod unreadable;
 
 pub use error::ImportError;
-pub use input::{BytesRead, Format, ReadOptions, read, read_path};
+pub use input::{BytesRead, Format, ReadOptions, is_trace_folder, read, read_path};
 pub use losses::{Loss, Losses};
 pub use output::{COMPRESSED, OutputFormat, TraceWriter};
 pub use stats::{ImportStats, Severity, Trouble, TroubleCount};

@@ -15,4 +15,5 @@ pub(crate) mod stored;
 pub(crate) mod stream;
 pub(crate) mod tasks;
 
+pub(crate) use folder::is_raw_folder;
 pub use folder::read_raw_folder;

@@ -15,7 +15,7 @@ pub(crate) mod format;
 mod layout;
 mod printk;
 mod render;
-mod state_table;
+pub(crate) mod state_table;
 pub(crate) mod tracing_data;
 mod value;
 

@@ -1,5 +1,7 @@
 //! ftrace text against real recordings, against its own writer, and against damage.
 
+#[path = "ftrace_text/dialects.rs"]
+mod dialects;
 #[path = "ftrace_text/fuzz.rs"]
 mod fuzz;
 #[path = "ftrace_text/kept.rs"]

@@ -11,6 +11,7 @@ use fairlab_event::{Ns, Pid};
 use fairlab_kernel::generation::Settings;
 use fairlab_kernel::open_loop::RecordedAverages;
 use fairlab_kernel::{Bandwidth, CpuMask, Topology};
+use fairlab_trace::is_trace_folder;
 
 use super::hierarchy::Hierarchy;
 use super::power::{self, Power};
@@ -297,9 +298,17 @@ impl Recording {
 fn located(path: &Path) -> Result<(Option<PathBuf>, PathBuf), LabError> {
     let hint = "give a recording's folder, or the trace in it";
     if path.is_dir() {
-        let Some(trace) = trace_in(path) else {
+        // Pages of a copy of tracefs are a trace themselves; what describes the recording may lie beside them.
+        let own = || is_trace_folder(path).then(|| path.to_path_buf());
+        let Some(trace) = trace_in(path).or_else(own) else {
             let names = TRACE_NAMES.join(", ");
-            return Err(LabError::new(format!("{} holds no trace (none of {names})", path.display()), hint));
+            return Err(LabError::new(
+                format!(
+                    "{} holds no trace (none of {names}, and no copy of tracefs with per_cpu/cpuN/trace_pipe_raw)",
+                    path.display()
+                ),
+                hint,
+            ));
         };
         Ok((Some(path.to_path_buf()), trace))
     } else if path == Path::new("-") {

@@ -346,7 +346,8 @@ impl Workload for Replay {
     /// As long as was recorded, with what comes before, and half as much again for a kernel that is slower.
     fn runtime(&self) -> Option<Ns> {
         let length = self.script.length;
-        Some(self.settling() + TICK_MAX + length + Ns(length.0 / 2))
+        let beside = self.settling() + TICK_MAX;
+        Some(beside.saturating_add(length).saturating_add(Ns(length.0 / 2)))
     }
 }
 

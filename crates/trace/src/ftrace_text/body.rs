@@ -4,13 +4,14 @@
 //!
 //! A task's name stands unquoted among the fields and may hold blanks, `=` and whole landmarks. Fields are therefore
 //! read strictly from left to right, each candidate for a name's end being tried until everything after it reads as the
-//! kernel prints it (see [`Cursor::comm_before`]). What cannot be read strictly is tried in the plugin form of
-//! trace-cmd and perf, then leniently (longer names, unknown words behind the known fields).
+//! kernel prints it (see [`Cursor::comm_before`]). What cannot be read strictly is tried in the forms of old kernels, of
+//! the plugins of trace-cmd and perf and of `trace-cmd report -R`, then leniently (longer names, unknown words behind the
+//! known fields).
 
-use fairlab_event::{Cpu, EventKind, Pid, Place, StatDelay, Switch, TaskState, Wakeup};
+use fairlab_event::{Comm, Cpu, EventKind, Pid, Place, StatDelay, Switch, TaskState, Wakeup};
 
 use super::cursor::Cursor;
-use super::plugin;
+use super::{early, plugin, raw_fields};
 
 /// An event's text, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,18 @@ pub(super) enum Body<'l> {
     Other(&'l [u8], &'l [u8]),
     /// A known event whose fields could not be read: name and fields.
     Malformed(&'l [u8], &'l [u8]),
+}
+
+impl<'l> Body<'l> {
+    /// The event's name.
+    pub(super) fn name(&self) -> &'l [u8] {
+        match self {
+            Body::Known(kind) => kind.name().as_bytes(),
+            Body::Exec { .. } => b"sched_process_exec",
+            Body::Marker(_) => b"print",
+            Body::Kprobe(name, _) | Body::Other(name, _) | Body::Malformed(name, _) => name,
+        }
+    }
 }
 
 /// The tracepoints that have a type and no text of any length.
@@ -125,21 +138,33 @@ impl Tracepoint {
     /// Reads its fields in any form. Of a line that is not whole, nothing is read leniently: a number at its end may be
     /// the beginning of a larger one.
     #[inline(never)]
-    fn any_form(self, cursor: Cursor<'_>, whole: bool) -> Option<EventKind<'static>> {
-        self.print_fmt(cursor, |kind| kind)
-            .or_else(|| self.plugin_form(cursor))
-            .or_else(|| if whole { self.print_fmt(cursor.lenient(), |kind| kind) } else { None })
+    fn any_form(self, cursor: Cursor<'_>, reporter: Comm, whole: bool) -> Option<EventKind<'static>> {
+        let strictly = self
+            .print_fmt(cursor, |kind| kind)
+            .or_else(|| early::event(self, cursor, reporter))
+            .or_else(|| self.plugin_form(cursor));
+        if strictly.is_some() || !whole {
+            return strictly;
+        }
+        raw_fields::event(self, cursor).or_else(|| self.print_fmt(cursor.lenient(), |kind| kind))
+    }
+
+    /// Whether a wakeup's fields say that it woke nobody, which kernels before v4.3 report too.
+    fn woke_nobody(self, fields: &[u8]) -> bool {
+        matches!(self, Tracepoint::Waking | Tracepoint::Wakeup | Tracepoint::WakeupNew)
+            && memchr::memmem::find(fields, b" success=0 ").is_some()
     }
 }
 
-/// Takes apart the name and the fields behind it, of a line that is whole or one that the end of the file cut off.
-pub(super) fn body<'l>(name: &'l [u8], cursor: Cursor<'l>, whole: bool) -> Body<'l> {
+/// Takes apart the name and the fields behind it, which the task called `reporter` reported, of a line that is whole or one
+/// that the end of the file cut off. A wakeup that woke nobody is no wakeup.
+pub(super) fn body<'l>(name: &'l [u8], cursor: Cursor<'l>, reporter: Comm, whole: bool) -> Body<'l> {
     let fields = cursor.rest();
-    match Tracepoint::by_name(name) {
-        Some(tracepoint) => {
-            tracepoint.any_form(cursor, whole).map_or(Body::Malformed(name, fields), Body::Known)
-        }
-        None => text(name, fields, cursor),
+    let Some(tracepoint) = Tracepoint::by_name(name) else { return text(name, fields, cursor) };
+    match tracepoint.any_form(cursor, reporter, whole) {
+        Some(kind) => Body::Known(kind),
+        None if tracepoint.woke_nobody(fields) => Body::Other(name, fields),
+        None => Body::Malformed(name, fields),
     }
 }
 
@@ -174,7 +199,7 @@ fn wakeup(mut cursor: Cursor<'_>) -> Option<Wakeup> {
         cursor.literal(b" prio=")?;
         let prio = cursor.prio()?;
         if cursor.literal(b" target_cpu=").is_none() {
-            success(&mut cursor);
+            success(&mut cursor)?;
             cursor.literal(b" target_cpu=")?;
         }
         let target_cpu = cursor.cpu()?;
@@ -184,14 +209,19 @@ fn wakeup(mut cursor: Cursor<'_>) -> Option<Wakeup> {
     Some(Wakeup { comm, pid, prio, target_cpu })
 }
 
-/// Passes ` success=1`, which kernels before v4.3 print, or what trace-cmd prints where that field is gone.
-pub(super) fn success(cursor: &mut Cursor<'_>) {
+/// Passes ` success=1`, which kernels before v4.3 print, or what trace-cmd prints where that field is gone; `None` when it
+/// says that nobody was woken.
+pub(super) fn success(cursor: &mut Cursor<'_>) -> Option<()> {
     let mut ahead = *cursor;
     ahead.blanks();
     let _ = ahead.literal(b"success=");
-    if ahead.signed().is_some() || ahead.literal(b"<CANT FIND FIELD success>").is_some() {
-        *cursor = ahead;
+    match ahead.signed() {
+        Some(0) => return None,
+        Some(_) => *cursor = ahead,
+        None if ahead.literal(b"<CANT FIND FIELD success>").is_some() => *cursor = ahead,
+        None => {}
     }
+    Some(())
 }
 
 #[inline(always)]
@@ -353,7 +383,7 @@ mod tests {
 
     fn read(name: &str, fields: &str) -> String {
         let long_names = Cell::new(0);
-        match body(name.as_bytes(), Cursor::new(fields.as_bytes(), &long_names), true) {
+        match body(name.as_bytes(), Cursor::new(fields.as_bytes(), &long_names), Comm::default(), true) {
             Body::Known(kind) => format!("{kind:?}"),
             Body::Exec { filename, pid, old_pid } => {
                 format!("{} {pid} {old_pid}", String::from_utf8_lossy(filename))

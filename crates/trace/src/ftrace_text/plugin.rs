@@ -19,12 +19,16 @@ const ARROW: &[u8] = b" ==> ";
 /// both sides a task with a name of possible length stands.
 pub(super) fn switch(cursor: Cursor<'_>) -> Option<Switch> {
     let text = cursor.rest().trim_ascii();
+    switch_before(text, task).or_else(|| switch_before(text, task_before_words))
+}
+
+fn switch_before(text: &[u8], next_task: impl Fn(&[u8]) -> Option<Task>) -> Option<Switch> {
     memchr::memmem::find_iter(text, ARROW).find_map(|arrow| {
         let before = &text[..arrow];
         let blank = memchr::memrchr(b' ', before)?;
         let prev_state = TaskState::parse(&before[blank + 1..])?;
         let prev = task(&before[..blank])?;
-        let next = task(&text[arrow + ARROW.len()..])?;
+        let next = next_task(&text[arrow + ARROW.len()..])?;
         Some(Switch {
             prev_comm: prev.comm,
             prev_pid: prev.pid,
@@ -37,6 +41,11 @@ pub(super) fn switch(cursor: Cursor<'_>) -> Option<Switch> {
     })
 }
 
+/// Reads `comm:pid [prio]`, behind which words may stand: `trace-cmd report -w` says ` Latency: 798.000 usecs` there.
+fn task_before_words(text: &[u8]) -> Option<Task> {
+    memchr::memmem::find_iter(text, b"] ").find_map(|end| task(&text[..=end]))
+}
+
 /// Reads `comm:pid [prio] CPU:001`, with or without `success=1` or a note of its absence between.
 pub(super) fn wakeup(cursor: Cursor<'_>) -> Option<Wakeup> {
     let text = cursor.rest();
@@ -44,21 +53,21 @@ pub(super) fn wakeup(cursor: Cursor<'_>) -> Option<Wakeup> {
     let task = task(&text[..=bracket])?;
     let mut after = cursor;
     after.skip(bracket + 1);
-    success(&mut after);
+    success(&mut after)?;
     after.literal(b" CPU:")?;
     let target_cpu = after.cpu()?;
     after.end()?;
     Some(Wakeup { comm: task.comm, pid: task.pid, prio: task.prio, target_cpu })
 }
 
-struct Task {
-    comm: Comm,
-    pid: Pid,
-    prio: Prio,
+pub(super) struct Task {
+    pub(super) comm: Comm,
+    pub(super) pid: Pid,
+    pub(super) prio: Prio,
 }
 
 /// Reads `comm:pid [prio]` from its end.
-fn task(text: &[u8]) -> Option<Task> {
+pub(super) fn task(text: &[u8]) -> Option<Task> {
     let (text, prio) = split_at_last(text.strip_suffix(b"]")?, b'[')?;
     let (comm, pid) = split_at_last(text.strip_suffix(b" ")?, b':')?;
     if comm.len() >= Comm::LEN {

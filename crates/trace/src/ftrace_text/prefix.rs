@@ -6,8 +6,9 @@
 //! tracefs              bash-15487   (  15487) [000] d..2.  1555.069808: …    TGID and flags may be missing
 //! trace-cmd report     bash-15487 [000]  1555.069808: …                      3.3 has flags
 //! trace-cmd report -l  bash-15487   0d..2.  1555.069808: …
-//! latency-format       bash-15487   0d..2. 1555069808us+: …                  verbose lines are not read
-//! perf script          perf 10924 [000]  1356.932346: …                      or 10924/10924
+//! latency-format       bash-15487   0d..2. 1555069808us+: …
+//! with verbose         bash 15487 0 1 00000002 00000045 [5cb0ab70] 1555069.808ms (+0.012ms): …
+//! perf script          perf 10924 [000]  1356.932346: …                      or 10924/10924; with -F fewer of these
 //! ```
 //! A task's name may hold blanks, brackets and dashes, so nothing is found by splitting at blanks: tracefs and trace-cmd
 //! print names in a column of 16, so that the dash stands at a known place (the quick way); elsewhere the bracketed CPU
@@ -20,6 +21,7 @@ use fairlab_event::{Comm, Context, Cpu, Flags, Ns, Pid};
 use super::cursor::Cursor;
 use super::layout::Layout;
 use super::stamp::{Stamp, stamp};
+use crate::tracepoint::flags;
 
 /// What stands before an event's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +156,42 @@ fn anywhere<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l
         }
     }
     latency_format(line, cursor)
+        .or_else(|| verbose_format(line, cursor))
+        .or_else(|| without_task(line, cursor))
+}
+
+/// perf's line where neither name nor id were asked for: `[001]  1356.932346: …`.
+fn without_task<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
+    let (cpu, flags, stamp, after) = of_perf(line, cursor, |left| left.is_empty())?;
+    Some((Prefix { context: Context { flags, ..Context::default() }, cpu, stamp }, after))
+}
+
+/// perf's line where no id was asked for: `swapper [001]  1356.932346: …`. Prose may look like it: what follows must be an
+/// event that is known.
+pub(super) fn without_id<'l>(line: &'l [u8], long_names: &'l Cell<u64>) -> Option<(Prefix, Cursor<'l>)> {
+    let cursor = Cursor::new(line, long_names);
+    let mut name = &b""[..];
+    let (cpu, flags, stamp, after) = of_perf(line, cursor, |left| {
+        name = left;
+        !left.is_empty()
+    })?;
+    let context = Context { comm: perf_comm(&cursor, name, Pid::UNKNOWN), flags, ..Context::default() };
+    Some((Prefix { context, cpu, stamp }, after))
+}
+
+/// The first bracket with a CPU's three digits that has a stamp behind it, and before it what `is_front` takes.
+fn of_perf<'l>(
+    line: &'l [u8],
+    cursor: Cursor<'l>,
+    mut is_front: impl FnMut(&'l [u8]) -> bool,
+) -> Option<(Cpu, Flags, Stamp, Cursor<'l>)> {
+    memchr::memchr_iter(b'[', line).find_map(|bracket| {
+        let mut after = cursor;
+        after.skip(bracket + 1);
+        let (cpu, flags, stamp) = behind_bracket(&mut after)?;
+        let padded = line.get(bracket + 1..bracket + 4)?.iter().all(u8::is_ascii_digit);
+        (padded && is_front(line[..bracket].trim_ascii())).then_some((cpu, flags, stamp, after))
+    })
 }
 
 fn behind_bracket(after: &mut Cursor<'_>) -> Option<(Cpu, Flags, Stamp)> {
@@ -163,12 +201,16 @@ fn behind_bracket(after: &mut Cursor<'_>) -> Option<(Cpu, Flags, Stamp)> {
     Some((cpu, flags, stamp))
 }
 
-/// The task that `left` names: `name-id`, `name-id (tgid)`, `name id` or `name pid/tid`.
+/// The task that `left` names: `name-id`, `name-id (tgid)`, `name id` or `name pid/tid`; perf leaves the name out on demand.
 fn task(cursor: &Cursor<'_>, left: &[u8], flags: Flags) -> Option<Context> {
     let (left, tgid) = split_tgid(without_quote_marks(left.trim_ascii()))?;
     let (front, digits) = split_digits(left)?;
     let pid = id(digits)?;
     let of = |comm, pid, tgid| Some(Context { comm, pid, tgid, flags });
+    if matches!(front, b"" | b"-" | b"-1/-") {
+        let pid = if front.is_empty() { pid } else { Pid::UNKNOWN };
+        return of(Comm::default(), pid, Pid::UNKNOWN);
+    }
     match front.split_last()? {
         (b'-', b"<...>-") => of(Comm::default(), Pid(pid.0.checked_neg()?), tgid),
         (b'-', name) if digits == b"1" && is_before_unknown(name) => {
@@ -179,6 +221,9 @@ fn task(cursor: &Cursor<'_>, left: &[u8], flags: Flags) -> Option<Context> {
         (b' ' | b'\t', name) => of(perf_comm(cursor, name, pid), pid, tgid),
         (b'/', process) => {
             let (name, digits) = split_digits(process)?;
+            if name.is_empty() {
+                return of(Comm::default(), pid, id(digits)?);
+            }
             let (b' ' | b'\t', name) = name.split_last()? else { return None };
             of(perf_comm(cursor, name, pid), pid, id(digits)?)
         }
@@ -244,7 +289,10 @@ fn latency_format<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cur
     columns.skip(line.len() - line.trim_ascii_start().len() + flags_at);
     let cpu = columns.cpu()?;
     let flags = columns.word()?;
-    if !(3..=FLAG_COLUMNS_MAX).contains(&flags.len()) || !flags.iter().all(|&byte| is_flag(byte)) {
+    let plausible = (3..=FLAG_COLUMNS_MAX).contains(&flags.len())
+        && flags.iter().all(|&byte| is_flag(byte))
+        && matches!(flags[0], b'.' | b'd' | b'D' | b'b' | b'X');
+    if !plausible {
         return None;
     }
     let mut context = task(&cursor, &left[..flags_at], Flags::new(flags))?;
@@ -253,6 +301,50 @@ fn latency_format<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cur
         context.comm = Comm::default();
     }
     Some((Prefix { context, cpu, stamp }, after))
+}
+
+/// tracefs with `options/latency-format` and `options/verbose`: name, id, CPU, the flags and the preemption depth as numbers,
+/// the line's number, the stamp in microseconds (hexadecimal), and how long it is since the buffer began and to the next
+/// line. With a clock of ticks the stamp counts these, and the times have no unit.
+fn verbose_format<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
+    let (open, since) = memchr::memmem::find_iter(line, b" (+").find_map(|since| {
+        let open = memchr::memrchr(b'[', &line[..since])?;
+        Some((open, since))
+    })?;
+    let close = open + memchr::memchr(b']', &line[open..since])?;
+    let end = since + memchr::memmem::find(&line[since..], b"): ")?;
+    let hexadecimal = std::str::from_utf8(&line[open + 1..close]).ok()?;
+    let value = u64::from_str_radix(hexadecimal, 16).ok()?;
+    let stamp = match line[..end].ends_with(b"ms") {
+        true => Stamp::Time(Ns(value.checked_mul(1000)?)),
+        false => Stamp::Ticks(value),
+    };
+    // Padded columns are cut from behind: a name may hold anything.
+    let (rest, number) = last_word(&line[..open])?;
+    let (rest, depth) = last_word(rest)?;
+    let (rest, flags) = last_word(rest)?;
+    let (rest, cpu) = last_word(rest)?;
+    let (name, pid) = last_word(rest)?;
+    let hexadecimal = |word| u64::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok();
+    let (_, depth) = (hexadecimal(number)?, u8::try_from(hexadecimal(depth)?).ok()?);
+    let flags = u8::try_from(id(flags)?.0).ok()?;
+    let mut after = cursor;
+    after.skip(end + b"):".len());
+    let context = Context {
+        comm: known_comm(&cursor, name.trim_ascii()),
+        pid: id(pid)?,
+        tgid: Pid::UNKNOWN,
+        flags: flags::columns(flags, depth),
+    };
+    Some((Prefix { context, cpu: Cpu(u32::try_from(id(cpu)?.0).ok()?), stamp }, after))
+}
+
+/// `text` without its last word, and that.
+fn last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.trim_ascii_end();
+    let start = text.iter().rposition(|&byte| byte == b' ').map_or(0, |blank| blank + 1);
+    let (rest, word) = text.split_at_checked(start)?;
+    (!word.is_empty()).then_some((rest, word))
 }
 
 /// How much of a name latency format has.
@@ -264,7 +356,7 @@ fn bare_stamp<'l>(line: &[u8], cursor: Cursor<'l>) -> Option<(usize, Stamp, Curs
     let start = line[..colon].iter().rposition(|&byte| byte == b' ')? + 1;
     let mut after = cursor;
     after.skip(start);
-    let stamp @ Stamp::Time(_) = stamp(&mut after)? else { return None };
+    let stamp = stamp(&mut after)?;
     after.byte(b':')?;
     Some((start, stamp, after))
 }
@@ -436,6 +528,48 @@ mod tests {
     }
 
     #[test]
+    fn verbose_lines() {
+        let t = us(0x5cb0_ab70);
+        let behind = "[5cb0ab70] 1555069.808ms (+0.012ms): x: y";
+        check(
+            &format!("            bash   17696   0 1 00000002 00000045 {behind}"),
+            ("bash", 17696, -1),
+            0,
+            "d..2.",
+            t,
+        );
+        check(
+            &format!("     Web Content     181  13 17 00000000 00000045 {behind}"),
+            ("Web Content", 181, -1),
+            13,
+            "d.s..",
+            t,
+        );
+        let ticks = "[0000000116300000] 14940 (+12): x: y";
+        check(
+            &format!("            bash 17696 0 1 00000002 00000045 {ticks}"),
+            ("bash", 17696, -1),
+            0,
+            "d..2.",
+            Stamp::Ticks(0x1_1630_0000),
+        );
+    }
+
+    #[test]
+    fn perf_leaves_out_what_is_not_asked_for() {
+        let t = us(1_356_932_346);
+        check("  10924 [000]  1356.932346: x: y", ("", 10924, -1), 0, "", t);
+        check("  10924/10925 [000]  1356.932346: x: y", ("", 10925, 10924), 0, "", t);
+        check("     -1 [000]  1356.932346: x: y", ("", -1, -1), 0, "", t);
+        check("     -1/-1  [000]  1356.932346: x: y", ("", -1, -1), 0, "", t);
+        check("[000]  1356.932346: x: y", ("", -1, -1), 0, "", t);
+        let long_names = Cell::new(0);
+        let (prefix, _) = without_id(b"     Web Content [001] 1.5: x: y", &long_names).expect("a front");
+        assert_eq!((prefix.context.comm.to_string().as_str(), prefix.cpu), ("Web Content", Cpu(1)));
+        assert!(without_id(b"see [1] 2.5: x: y", &long_names).is_none());
+    }
+
+    #[test]
     fn ids_beyond_the_signed_range_are_negative() {
         let t = us(1_000_000);
         check(
@@ -461,6 +595,8 @@ mod tests {
             "bash-15487 [000] d..2. 1555.",
             "bash [000] d..2. 1555.069808: x: y",
             "swapper/0 [000] 1555.069808: x: y",
+            "bash 17696 0 1 00000002 00000045 [5cb0ab70] 1555069.808ms: x: y",
+            "bash 17696 0 1 [5cb0ab70] 1555069.808ms (+0.012ms): x: y",
             "see [1] 2.5: foo: bar",
             "bash-15487 [99999999999] d..2. 1555.069808: x: y",
             "bash-4294967296 [000] d..2. 1555.069808: x: y",

@@ -7,17 +7,20 @@ use std::cell::Cell;
 use std::io::BufRead;
 use std::ops::ControlFlow;
 
-use fairlab_event::{Context, Cpu, Event, EventKind, Fields, Ns, Sink, System};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Fields, Ns, Sink, System};
 
 use super::body::{Body, Tracepoint, body};
 use super::cursor::Cursor;
+use super::early;
 use super::layout::Layout;
 use super::lines::{Line, each_line};
 use super::machine;
 use super::name::{Printer, name};
-use super::prefix::{Prefix, prefix};
+use super::prefix::{Prefix, prefix, without_id};
 use super::record;
+use super::sources::Sources;
 use super::stamp::{Stamp, ticks_to_ns};
+use super::wrapping::{self, Peeled};
 use crate::{ImportError, ImportStats, ReadOptions, Trouble};
 
 /// Reads text of tracefs, `trace-cmd report` or `perf script` and hands its events to `sink`, in the order of the lines.
@@ -49,6 +52,9 @@ pub fn read(
         is_trace: false,
         system: Some(System::default()),
         first_foreign: None,
+        markup: Markup::Unknown,
+        sources: Sources::new(options.instance.as_deref()),
+        is_page: false,
     };
     each_line(source, |line| reader.take(line))?;
     reader.finish()
@@ -78,16 +84,29 @@ struct Reader<'s> {
     system: Option<System>,
     /// The first line that was not understood, while there was no trace line.
     first_foreign: Option<String>,
+    markup: Markup,
+    sources: Sources,
+    /// The text is a page of HTML, whose lines may be of any length before the trace begins.
+    is_page: bool,
 }
 
-impl Reader<'_> {
+/// Whether a text's lines are escaped as HTML's are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Markup {
+    /// No line has shown it yet.
+    Unknown,
+    Plain,
+    Escaped,
+}
+
+impl<'s> Reader<'s> {
     fn take(&mut self, line: Line<'_>) -> ControlFlow<()> {
         self.line_number += 1;
         match line {
             Line::Whole(line) => self.line(line, true),
             Line::Unended(line) => self.unended_line(line),
             Line::TooLong(start) => {
-                if !self.is_trace {
+                if !self.is_trace && !self.is_page {
                     // No text at all, most likely; it need not be read to its end to know that.
                     self.foreign(start);
                     return ControlFlow::Break(());
@@ -103,9 +122,23 @@ impl Reader<'_> {
 
     #[inline]
     fn line(&mut self, line: &[u8], ended: bool) {
-        if self.plain_line(line).is_none() {
-            self.any_line(line, ended);
+        let escaped = self.markup != Markup::Plain && self.is_escaped(line);
+        if escaped || self.sources.matter() || self.plain_line(line).is_none() {
+            self.any_line(line, escaped, ended);
         }
+    }
+
+    /// Whether a line is escaped; the first that has what would be, or an escape of it, decides.
+    fn is_escaped(&mut self, line: &[u8]) -> bool {
+        if self.markup == Markup::Unknown && wrapping::is_unescaped(line) {
+            self.markup = Markup::Plain;
+            return false;
+        }
+        let escaped = wrapping::has_entity(line);
+        if escaped && [&b"&lt;"[..], b"&gt;"].iter().any(|mark| memchr::memmem::find(line, mark).is_some()) {
+            self.markup = Markup::Escaped;
+        }
+        escaped
     }
 
     /// A line that may be cut off. Tools end every line, so theirs surely is; text from elsewhere may end anyhow.
@@ -127,32 +160,123 @@ impl Reader<'_> {
         tracepoint.print_fmt(cursor, |kind| self.emit(&prefix, kind))
     }
 
+    /// A line in whatever it is wrapped.
     #[inline(never)]
-    fn any_line(&mut self, line: &[u8], ended: bool) {
-        if line.starts_with(b"#") {
-            return self.comment(line);
+    fn any_line(&mut self, line: &[u8], escaped: bool, ended: bool) {
+        self.is_page |= self.line_number == 1 && line.trim_ascii_start().starts_with(b"<");
+        let mut plain = Cow::Borrowed(line);
+        if escaped {
+            plain = Cow::Owned(wrapping::without_markup(&plain));
+        } else if line.ends_with(b">") || line.starts_with(b"<") {
+            plain = Cow::Borrowed(wrapping::without_tags(line));
+        }
+        if let Some(held) = wrapping::of_string(&plain) {
+            plain = Cow::Owned(held);
+        }
+        if let Some(held) = wrapping::without_colours(&plain) {
+            plain = Cow::Owned(held);
+        }
+        let peeled = wrapping::peeled(&plain);
+        if peeled.line.starts_with(b"#") {
+            return self.comment(peeled.line);
         }
         self.say_system();
-        // The cell is copied out so that the lines' text does not borrow the reader.
-        let long_names = self.long_names;
-        let Some((prefix, cursor)) = prefix(line, long_names, &mut self.layout) else {
-            return self.without_prefix(line, ended);
+        // What is no longer wrapped is most likely laid out as the line before.
+        let is_plain = peeled.line.len() < line.len() && peeled.source.is_none() && !self.sources.matter();
+        if !is_plain || self.plain_line(peeled.line).is_none() {
+            self.bare_line(line, &peeled, ended);
+        }
+    }
+
+    /// What is left of the line `whole` without its wrapping.
+    fn bare_line(&mut self, whole: &[u8], peeled: &Peeled<'_>, ended: bool) {
+        let Some((prefix, cursor, source)) = self.front(peeled) else {
+            return self.without_prefix(whole, peeled, ended);
         };
         self.is_trace = true;
-        let (name, cursor) = name(cursor, self.printer);
-        if let Some(kind) = record::perf_record(name, cursor) {
-            return self.emit_record(&prefix, kind);
+        let (name, text) = name(cursor, self.printer);
+        if let Some(kind) = record::perf_record(name, text) {
+            return self.emit_record(source, &prefix, kind);
         }
-        // perf's other records (MMAP, SWITCH, …) are no events, and many have no time.
-        if name.starts_with(record::PERF_RECORD) {
+        if record::is_perf_record(name, cursor) {
             self.last_trace_line = self.line_number;
-            return;
+            return self.stats.add(Trouble::SkippedRecord, 1, self.line_number);
         }
-        self.event(line, &prefix, body(name, cursor, ended), ended);
+        let body = self.body(&prefix, (name, text), cursor, ended);
+        self.event((whole, source), &prefix, body, ended);
+    }
+
+    /// What stands behind the front: `name` with its `text`, or, from `cursor` on, what has no name.
+    fn body<'l>(
+        &self,
+        prefix: &Prefix,
+        (name, text): (&'l [u8], Cursor<'l>),
+        cursor: Cursor<'l>,
+        ended: bool,
+    ) -> Body<'l> {
+        let Context { comm, pid, .. } = prefix.context;
+        if name.iter().all(u8::is_ascii_digit) {
+            if let Some(kind) = early::entry(cursor, (comm, pid)) {
+                return Body::Known(kind);
+            }
+            // Fields that only one event has.
+            if text.rest().trim_ascii_start().starts_with(b"prev_comm=") {
+                return body(b"sched_switch", text, comm, ended);
+            }
+        }
+        body(name, text, comm, ended)
+    }
+
+    /// A line's front, wherever it begins, and what it is said to be of. A name that no kernel's task can have is a name and
+    /// what was put before the line.
+    fn front<'l>(&mut self, peeled: &Peeled<'l>) -> Option<(Prefix, Cursor<'l>, Option<&'l [u8]>)>
+    where
+        's: 'l,
+    {
+        // The cell is copied out so that the lines' text does not borrow the reader.
+        let (line, long_names): (_, &'s Cell<u64>) = (peeled.line, self.long_names);
+        let before = long_names.get();
+        let direct = prefix(line, long_names, &mut self.layout);
+        let with_direct = long_names.get();
+        if with_direct == before
+            && !peeled.logged
+            && direct.as_ref().is_some_and(|(prefix, _)| !is_prefixed(line, prefix.context.comm))
+        {
+            return direct.map(|(prefix, cursor)| (prefix, cursor, peeled.source));
+        }
+        for beginning in wrapping::beginnings(line) {
+            let (put_before, rest) = line.split_at(beginning.at);
+            // Behind blanks alone an id may stand, whose name is what was passed.
+            if !beginning.marked && (peeled.logged || !rest[0].is_ascii_alphabetic() && rest[0] != b'<') {
+                continue;
+            }
+            let inner = wrapping::peeled(rest);
+            long_names.set(before);
+            let Some((prefix, cursor)) = prefix(inner.line, long_names, &mut self.layout) else { continue };
+            let is_same = direct
+                .as_ref()
+                .is_none_or(|(direct, _)| (direct.stamp, direct.cpu) == (prefix.stamp, prefix.cpu));
+            let is_bare = long_names.get() == before && !is_prefixed(inner.line, prefix.context.comm);
+            if is_same && is_bare {
+                let named = if beginning.marked { wrapping::source(put_before) } else { None };
+                return Some((prefix, cursor, peeled.source.or(inner.source).or(named)));
+            }
+        }
+        long_names.set(with_direct);
+        direct.map(|(prefix, cursor)| (prefix, cursor, peeled.source))
     }
 
     /// Hands on the event of a line, in whatever way its fields could be read.
-    fn event(&mut self, line: &[u8], prefix: &Prefix, body: Body<'_>, ended: bool) {
+    fn event(
+        &mut self,
+        (line, source): (&[u8], Option<&[u8]>),
+        prefix: &Prefix,
+        body: Body<'_>,
+        ended: bool,
+    ) {
+        if !self.sources.admit(source, &text(body.name())) {
+            return;
+        }
         match body {
             Body::Known(kind) => self.emit(prefix, kind),
             Body::Exec { filename, pid, old_pid } => {
@@ -194,7 +318,10 @@ impl Reader<'_> {
     }
 
     /// Hands on a record that is no tracepoint. Recorders write these out of order, so their stamps prove nothing.
-    fn emit_record(&mut self, prefix: &Prefix, kind: EventKind<'_>) {
+    fn emit_record(&mut self, source: Option<&[u8]>, prefix: &Prefix, kind: EventKind<'_>) {
+        if !self.sources.admit(source, kind.name()) {
+            return;
+        }
         let time = self.time(prefix.stamp);
         self.emit_at(time, prefix.cpu, prefix.context, kind);
     }
@@ -258,13 +385,15 @@ impl Reader<'_> {
     }
 
     /// Lost events, trace-cmd's header, and what is none of these.
-    fn without_prefix(&mut self, line: &[u8], ended: bool) {
-        let trimmed = line.trim_ascii();
+    fn without_prefix(&mut self, whole: &[u8], peeled: &Peeled<'_>, ended: bool) {
+        let (line, trimmed) = (peeled.line, peeled.line.trim_ascii());
         if trimmed.is_empty() {
             return;
         }
         let long_names = self.long_names;
-        if let Some((cpu, count)) = record::lost(Cursor::new(trimmed, long_names)) {
+        let marked = wrapping::beginnings(line).filter(|beginning| beginning.marked);
+        let mut lines = [line].into_iter().chain(marked.map(|beginning| &line[beginning.at..]));
+        if let Some((cpu, count)) = lines.find_map(|line| record::lost(Cursor::new(line, long_names))) {
             return self.lose(cpu, count);
         }
         let cpus = trimmed.strip_prefix(b"cpus=");
@@ -277,13 +406,43 @@ impl Reader<'_> {
         // Behind a trace line, the beginning of one is what an unended line most likely is.
         if !ended && self.is_trace && self.last_trace_line + 1 == self.line_number {
             self.stats.add(Trouble::TruncatedFile, 1, self.line_number);
-        } else if let Some(name) = event_in(line, long_names) {
+        } else if let Some(event) = event_in(line, long_names) {
             self.is_trace = true;
-            self.stats.cannot_read(name, self.line_number, line);
-            self.stats.add(Trouble::MalformedEvent, 1, self.line_number);
+            self.event_of_nobody(whole, peeled, event);
         } else {
             self.foreign(trimmed);
         }
+    }
+
+    /// A known event whose front lacks something: the task's id, which a switch has again, or more.
+    #[cold]
+    fn event_of_nobody(&mut self, whole: &[u8], peeled: &Peeled<'_>, event: &str) {
+        let Some((mut prefix, cursor)) = self.front_without_id(peeled.line) else {
+            self.stats.cannot_read(event, self.line_number, whole);
+            return self.stats.add(Trouble::MalformedEvent, 1, self.line_number);
+        };
+        let (name, text) = name(cursor, self.printer);
+        let body = body(name, text, prefix.context.comm, true);
+        if let Body::Known(EventKind::SchedSwitch(switch)) = body {
+            prefix.context.pid = switch.prev_pid;
+        }
+        self.event((whole, peeled.source), &prefix, body, true);
+    }
+
+    /// The front of a line whose task has a name only, wherever it begins.
+    fn front_without_id<'l>(&self, line: &'l [u8]) -> Option<(Prefix, Cursor<'l>)>
+    where
+        's: 'l,
+    {
+        let long_names: &'s Cell<u64> = self.long_names;
+        let before = long_names.get();
+        let marked = wrapping::beginnings(line).filter(|beginning| beginning.marked);
+        [0].into_iter().chain(marked.map(|beginning| beginning.at)).find_map(|at| {
+            long_names.set(before);
+            let rest = wrapping::peeled(&line[at..]).line;
+            without_id(rest, long_names)
+                .filter(|(prefix, _)| long_names.get() == before && !is_prefixed(rest, prefix.context.comm))
+        })
     }
 
     /// tracefs's header, or one of Fairlab's own lines. Other comments say nothing.
@@ -310,7 +469,7 @@ impl Reader<'_> {
         if let Some(kind) = record::comment(name, cursor) {
             self.is_trace = true;
             self.say_system();
-            self.emit_record(&prefix, kind);
+            self.emit_record(None, &prefix, kind);
         }
     }
 
@@ -333,7 +492,14 @@ impl Reader<'_> {
     fn finish(mut self) -> Result<ImportStats, ImportError> {
         self.hand_on_held(self.last_time);
         if self.is_trace {
+            self.sources.account(&mut self.stats)?;
             return Ok(self.stats);
+        }
+        if self.first_foreign.as_ref().is_some_and(|first| first.starts_with(['{', '['])) {
+            return Err(ImportError::Unsupported(
+                "this is JSON, as Chrome's and Perfetto's viewers keep traces, no trace that can be read"
+                    .to_string(),
+            ));
         }
         let fact = match (self.line_number, self.first_foreign) {
             (0, _) => "the input is empty".to_string(),
@@ -341,6 +507,10 @@ impl Reader<'_> {
             (_, Some(first)) if first.is_empty() => {
                 "it is neither text nor a binary trace of a known kind".to_string()
             }
+            (lines, Some(_)) if self.is_page => format!(
+                "no line among {} of this page is a trace line; what it shows may be packed in it",
+                grouped(lines)
+            ),
             (lines, Some(first)) => format!(
                 "no line among {} is an ftrace, trace-cmd or perf script line; the first is: {first}",
                 grouped(lines)
@@ -348,6 +518,13 @@ impl Reader<'_> {
         };
         Err(ImportError::NotATrace(fact))
     }
+}
+
+/// Whether what was read as the name at the beginning of `line` is more likely a mark that another program put there, with or
+/// without the name. Tools put blanks before a name, which may hold anything.
+fn is_prefixed(line: &[u8], comm: Comm) -> bool {
+    let comm = comm.as_bytes();
+    line.first() != Some(&b' ') && (comm.ends_with(b":") || memchr::memmem::find(comm, b": ").is_some())
 }
 
 /// The event that a line of another layout holds: its name and fields stand there, who reported it, where or when does not.
@@ -358,7 +535,7 @@ fn event_in<'l>(line: &'l [u8], long_names: &'l Cell<u64>) -> Option<&'l str> {
         cursor.skip(start);
         let name = cursor.identifier();
         cursor.byte(b':')?;
-        match body(name, cursor, true) {
+        match body(name, cursor, Comm::default(), true) {
             Body::Known(kind) => Some(kind.name()),
             Body::Exec { .. } => std::str::from_utf8(name).ok(),
             _ => None,
@@ -407,7 +584,7 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use fairlab_event::{Comm, Flags, Pid, Prio, StatDelay, Switch, TaskState, Wakeup, sink_fn};
+    use fairlab_event::{Flags, Pid, Prio, StatDelay, Switch, TaskState, Wakeup, sink_fn};
 
     use super::*;
 

@@ -73,6 +73,12 @@ pub(super) fn lost(mut cursor: Cursor<'_>) -> Option<(Cpu, Option<u64>)> {
     Some((cpu, count))
 }
 
+/// Whether perf printed a record of its own: behind the name stands no colon, as behind an event's.
+pub(super) fn is_perf_record(name: &[u8], mut cursor: Cursor<'_>) -> bool {
+    cursor.blanks();
+    name.starts_with(PERF_RECORD) && cursor.rest().get(name.len()) != Some(&b':')
+}
+
 /// Reads what perf prints after the name of one of its own records. `None` for records that hold no event.
 pub(super) fn perf_record(name: &[u8], mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
     match name {

@@ -472,7 +472,7 @@ fn reads_back(name: &[u8], fields: &[u8], probe: bool) -> bool {
     if whole.identifier() != name || record::perf_record(name, cursor).is_some() {
         return false;
     }
-    match body(name, cursor, true) {
+    match body(name, cursor, Comm::default(), true) {
         Body::Kprobe(..) => probe,
         Body::Other(..) | Body::Malformed(..) => !probe,
         Body::Known(_) | Body::Exec { .. } | Body::Marker(_) => false,

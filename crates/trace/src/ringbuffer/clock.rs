@@ -56,7 +56,8 @@ impl Clock {
         const SHIFT_MAX: u32 = 64;
         let scale = match (facts.measured, options.clock_hz) {
             (Some((mult @ 1.., shift @ ..SHIFT_MAX)), _) => Scale::Measured { mult, shift },
-            (_, Some(hz @ 1..)) if facts.counts_ticks() => Scale::Rate { hz },
+            // Where nothing names the clock, whoever gives its rate knows it.
+            (_, Some(hz @ 1..)) if facts.counts_ticks() || facts.name.is_empty() => Scale::Rate { hz },
             _ => {
                 if facts.counts_ticks() {
                     stats.add(Trouble::ClockRateGuessed, 1, 0);
@@ -99,6 +100,7 @@ mod tests {
         let ns = |(clock, guessed): (Clock, u64), stamp| (clock.ns(stamp).0, guessed);
         assert_eq!(ns(clock("local", None, 5, Some(1000)), 7), (12, 0));
         assert_eq!(ns(clock("", None, -9, None), 7), (0, 0));
+        assert_eq!(ns(clock("", None, 0, Some(2_000_000_000)), 8), (4, 0));
         assert_eq!(ns(clock("x86-tsc", None, 0, None), 7), (7, 1));
         assert_eq!(ns(clock("x86-tsc", None, 1, Some(2_000_000_000)), 8), (5, 0));
         assert_eq!(ns(clock("x86-tsc", Some((3 << 20, 21)), 1, Some(7)), 8), (13, 0));

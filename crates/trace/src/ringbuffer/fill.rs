@@ -2,7 +2,7 @@
 //!
 //! Must not know: what records mean, where full pages go.
 
-use super::page::{DELTA_BITS, MISSED, MISSED_COUNTED, TIME_EXTEND, TYPE_BITS};
+use super::page::{ABSOLUTE_BITS, DELTA_BITS, MISSED, MISSED_COUNTED, TIME_EXTEND, TIME_STAMP, TYPE_BITS};
 
 /// Bytes of a page, the same as most kernels'.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -51,14 +51,19 @@ impl Fill {
         let told = extends.min((RECORD_BYTES_MAX - record.len()) / EXTEND_BYTES);
         let bytes = record.len() + (told + 2) * EXTEND_BYTES;
         let ranks_loss = self.bare && told > 0;
-        if !self.begun
-            || ranks_loss
-            || self.room() < bytes
-            || time.checked_sub(self.time).is_none_or(|delta| delta > EXTEND_MAX)
-        {
+        let bridged = time.checked_sub(self.time).is_some_and(|delta| delta <= EXTEND_MAX);
+        // A time that lies before or too far behind is told as it is, where it can be: a page for each such record would
+        // make a long file of a short trace that is out of order.
+        let absolute = !bridged && (time | self.time) >> ABSOLUTE_BITS == 0;
+        if !self.begun || ranks_loss || self.room() < bytes || !(bridged || absolute) {
             self.begin(time);
         }
         let mut delta = time.saturating_sub(self.time);
+        if self.time != time && absolute {
+            self.word(TIME_STAMP | (time as u32) << TYPE_BITS);
+            self.word((time >> DELTA_BITS) as u32);
+            delta = 0;
+        }
         if delta >> DELTA_BITS != 0 || (told > 0 && delta > 0) {
             self.word(TIME_EXTEND | (delta as u32) << TYPE_BITS);
             self.word((delta >> DELTA_BITS) as u32);

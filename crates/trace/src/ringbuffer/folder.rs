@@ -70,6 +70,11 @@ pub fn read_raw_folder(
     Ok(stats)
 }
 
+/// Whether a folder is laid out so: it describes its pages, and has a place for each CPU's.
+pub(crate) fn is_raw_folder(folder: &Path) -> bool {
+    folder.join("events/header_page").is_file() && folder.join("per_cpu").is_dir()
+}
+
 /// The text of a file; `None` where there is none.
 fn text(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {

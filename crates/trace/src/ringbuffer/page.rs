@@ -31,12 +31,12 @@ pub(super) const MISSED_COUNTED: u64 = 1 << 30;
 /// `type_len` of what is no data.
 pub(super) const PADDING: u32 = 29;
 pub(super) const TIME_EXTEND: u32 = 30;
-const TIME_STAMP: u32 = 31;
+pub(super) const TIME_STAMP: u32 = 31;
 /// Bits of `time_delta` and of `type_len`.
 pub(super) const DELTA_BITS: u32 = 27;
 pub(super) const TYPE_BITS: u32 = 5;
 /// Absolute times have 59 bits; the others are those of the time before.
-const ABSOLUTE_BITS: u32 = 59;
+pub(super) const ABSOLUTE_BITS: u32 = 59;
 
 /// Pages of other sizes are garbage: the smallest page of any machine, the largest sub-buffer that a kernel gives.
 const SIZE_MIN: usize = 1 << 10;

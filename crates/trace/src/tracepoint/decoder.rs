@@ -389,7 +389,7 @@ impl SwitchFields {
             prev: TaskFields::of(format, "prev_")?,
             prev_prio: integer("prev_prio")?,
             prev_state: integer("prev_state")?,
-            states: StateTable::parse(&format.print_format)?,
+            states: StateTable::parse(&format.print_format).unwrap_or_else(StateTable::in_use),
             next: TaskFields::of(format, "next_")?,
             next_prio: integer("next_prio")?,
         })
