@@ -39,6 +39,8 @@ pub(crate) struct Fill {
     bare: bool,
     time: u64,
     rank: u32,
+    /// Pages that were begun since nothing else can tell their time.
+    torn: u32,
 }
 
 impl Fill {
@@ -55,6 +57,7 @@ impl Fill {
         // A time that lies before or too far behind is told as it is, where it can be: a page for each such record would
         // make a long file of a short trace that is out of order.
         let absolute = !bridged && (time | self.time) >> ABSOLUTE_BITS == 0;
+        self.torn += u32::from(self.begun && !bridged && !absolute);
         if !self.begun || ranks_loss || self.room() < bytes || !(bridged || absolute) {
             self.begin(time);
         }
@@ -81,6 +84,12 @@ impl Fill {
         (self.time, self.rank) = (time, rank);
         self.bare = false;
         told == extends
+    }
+
+    /// How many pages were begun for one record that lies before, or too far behind, the one before: at times of more than
+    /// eighteen years, which nothing but a page's head can tell.
+    pub(crate) fn torn(&self) -> u32 {
+        self.torn
     }
 
     /// Says that events were missed before `time`, and how many if that is known; `rank` as for records.
@@ -167,6 +176,25 @@ mod tests {
     use super::super::page::{Cursor, PageFormat, PageHead};
     use super::*;
     use crate::endian::Endian;
+
+    #[test]
+    fn records_out_of_order_take_some_bytes_and_no_page_each() {
+        let mut fill = Fill::default();
+        let times = (0..1000_u64).map(|turn| (turn * 7919) % 1000 * 300_000_000_000);
+        let expected: Vec<Found> = times.clone().map(|time| Found::Record(time, 0, 12)).collect();
+        for time in times {
+            assert!(fill.push(time, 0, &[time as u8; 12]));
+        }
+        assert_eq!(fill.torn(), 0);
+        let bytes = fill.finish();
+        assert_eq!(read(&bytes), expected);
+        assert!(bytes.len() <= 1000 * (12 + 4 + 8) + 2 * PAGE_BYTES, "{}", bytes.len());
+        let mut late = Fill::default();
+        for turn in 0..10 {
+            late.push((1 << 60) + u64::from(turn % 2 == 0), 0, &[0; 12]);
+        }
+        assert_eq!(late.torn(), 5);
+    }
 
     #[derive(Debug, PartialEq, Eq)]
     enum Found {

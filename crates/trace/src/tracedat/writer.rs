@@ -96,6 +96,9 @@ const CPUS_MAX: u32 = 8192;
 /// More knowledge from before the first event is written as events: as much as all threads that a kernel can have.
 const EARLY_MAX: usize = 1 << 22;
 
+/// More pages with one event each would make a long file of a short trace.
+const TORN_MAX: u32 = 1024;
+
 /// Pages that are stored, and compressed, together; as many as trace-cmd does.
 const PIECE_PAGES: usize = 10;
 
@@ -185,6 +188,12 @@ impl<W: Write> TraceDatWriter<W> {
             _ => fill.push(event.time.0, rank, &self.record),
         };
         losses.unless(in_place, Loss::Order);
+        if fill.torn() > TORN_MAX {
+            return Err(io::Error::other(format!(
+                "more than {TORN_MAX} events of CPU {} are out of order at times that only pages can tell; sort the trace first",
+                event.cpu
+            )));
+        }
         self.losses.add(event.kind.name(), losses);
         match fill.take_full(PIECE_PAGES) {
             Some(pages) => self.pieces.store(&pages, stored),
