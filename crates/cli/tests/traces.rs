@@ -122,7 +122,11 @@ fn pages(folder: &Folder) -> String {
         std::fs::create_dir_all(to).expect("a folder");
         for entry in std::fs::read_dir(from).expect("a folder").flatten() {
             let (from, to) = (entry.path(), to.join(entry.file_name()));
-            if from.is_dir() { copy(&from, &to) } else { drop(std::fs::copy(from, to).expect("copied")) }
+            if from.is_dir() {
+                copy(&from, &to);
+            } else {
+                std::fs::copy(from, to).expect("copied");
+            }
         }
     }
     let to = folder.path("pages");
@@ -208,7 +212,7 @@ fn no_command_answers_when_the_switches_cannot_be_read() {
             "40 of 40 sched_switch events cannot be read, the first in line 4: <idle>-0       [001] d..2.";
         assert!(stderr.contains(says), "{command:?}: {stderr}");
     }
-    assert!(!std::path::Path::new(&copy).exists());
+    assert!(!Path::new(&copy).exists());
     std::fs::remove_file(meta).expect("removed");
 }
 

@@ -82,7 +82,7 @@ fn switch(text: &str, reporter: Comm) -> Option<Switch> {
         if inside.is_none() && is_later {
             return None;
         }
-        let next = task(text[arrow + landmark.len()..].as_bytes())?;
+        let next = task(&text.as_bytes()[arrow + landmark.len()..])?;
         Some(Switch {
             prev_comm: prev.comm,
             prev_pid: prev.pid,

@@ -162,7 +162,7 @@ fn anywhere<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l
 
 /// perf's line where neither name nor id were asked for: `[001]  1356.932346: …`.
 fn without_task<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
-    let (cpu, flags, stamp, after) = of_perf(line, cursor, |left| left.is_empty())?;
+    let (cpu, flags, stamp, after) = of_perf(line, cursor, <[u8]>::is_empty)?;
     Some((Prefix { context: Context { flags, ..Context::default() }, cpu, stamp }, after))
 }
 

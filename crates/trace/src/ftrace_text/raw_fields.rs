@@ -116,8 +116,8 @@ fn delay(text: &[u8]) -> Option<StatDelay> {
 fn fields<'t, const N: usize>(text: &'t [u8], landmarks: [&str; N]) -> Option<[&'t [u8]; N]> {
     let mut found = [&b""[..]; N];
     let mut rest = text.trim_ascii_start().strip_prefix(landmarks.first()?.as_bytes())?;
-    for place in 1..N {
-        let landmark = landmarks[place].as_bytes();
+    for (place, landmark) in landmarks.iter().enumerate().skip(1) {
+        let landmark = landmark.as_bytes();
         let end = memchr::memmem::find_iter(rest, landmark).find(|at| {
             landmark.ends_with(b"comm=") || number(first_word(&rest[at + landmark.len()..])).is_some()
         })?;

@@ -63,7 +63,8 @@ pub(super) fn without_markup(line: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(line.len());
     let mut at = 0;
     while let Some(&byte) = line.get(at) {
-        match if byte == b'&' { entity(&line[at..]) } else { None } {
+        let entity = if byte == b'&' { entity(&line[at..]) } else { None };
+        match entity {
             Some((char, length)) => {
                 text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes());
                 at += length;
