@@ -313,7 +313,11 @@ const FRONTS: [Front; 11] = [
         print: |kept| {
             let Context { comm, pid, .. } = kept.event.context;
             let (cpu, us) = (kept.event.cpu.0, kept.event.time.0 / 1000);
-            let depth = flags(kept).bytes().nth(3).filter(u8::is_ascii_digit).map_or(0, |digit| digit - b'0');
+            let depth = flags(kept)
+                .as_bytes()
+                .get(3)
+                .filter(|depth| depth.is_ascii_digit())
+                .map_or(0, |digit| digit - b'0');
             let bits = flags(kept).bytes().take(3).fold(0, |bits, flag| {
                 bits | match flag {
                     b'd' => 0x01,
@@ -362,8 +366,11 @@ const BODIES: [(&str, Fields); 7] = [
     ("2.6", early),
 ];
 
+/// Puts something around a line, whose number it is told.
+type Wrap = fn(&str, usize) -> String;
+
 /// What other programs make of the lines: the name of the form, and the text.
-const WRAPPINGS: [(&str, fn(&str, usize) -> String); 26] = [
+const WRAPPINGS: [(&str, Wrap); 26] = [
     ("nothing", |line, _| line.to_string()),
     ("carriage returns", |line, _| format!("{line}\r")),
     ("HTML", |line, _| {
@@ -409,12 +416,7 @@ const WRAPPINGS: [(&str, fn(&str, usize) -> String); 26] = [
 ];
 
 /// The text of `events` in one form, and what is to be read from it.
-fn form(
-    events: &[Kept],
-    front: &Front,
-    body: Fields,
-    wrap: fn(&str, usize) -> String,
-) -> (String, Vec<Kept>) {
+fn form(events: &[Kept], front: &Front, body: Fields, wrap: Wrap) -> (String, Vec<Kept>) {
     let (mut text, mut expected) = (String::new(), Vec::new());
     for kept in events {
         let Some(fields) = body(kept) else { continue };
@@ -427,7 +429,7 @@ fn form(
     (text, expected)
 }
 
-fn each_form(mut check: impl FnMut(&str, &Front, Fields, fn(&str, usize) -> String)) {
+fn each_form(mut check: impl FnMut(&str, &Front, Fields, Wrap)) {
     for front in &FRONTS {
         for (body_name, body) in BODIES {
             for (wrapping, wrap) in WRAPPINGS {
