@@ -7,6 +7,7 @@
 //!
 //! Must not know: formats, what an analysis computes.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use fairlab_event::{Event, EventKind, Sink, System};
@@ -136,7 +137,7 @@ impl ImportStats {
             kind.read = slot.map_or(self.events, |slot| read[slot]);
         }
         let too_much = self.unreadable.iter().filter(|kind| kind.is_too_much());
-        match too_much.max_by_key(|kind| kind.count) {
+        match too_much.max_by_key(|kind| (kind.count, Reverse(kind.first_at))) {
             Some(worst) if !allowed => Err(ImportError::Unreadable(worst.to_string())),
             _ => Ok(self),
         }
