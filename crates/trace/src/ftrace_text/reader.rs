@@ -200,7 +200,7 @@ impl<'s> Reader<'s> {
         }
         if record::is_perf_record(name, cursor) {
             self.last_trace_line = self.line_number;
-            return self.stats.add(Trouble::SkippedRecord, 1, self.line_number);
+            return;
         }
         let body = self.body(&prefix, (name, text), cursor, ended);
         self.event((whole, source), &prefix, body, ended);
