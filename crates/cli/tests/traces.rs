@@ -77,7 +77,7 @@ fn every_form_has_the_wait_that_its_text_tells() {
         assert_eq!(read["import"]["unreadable"], serde_json::json!([]), "{name}");
     }
     let story = text(&fairlab(&["explain", &testdata("wrapped/instance-prefix.report.txt")]).stdout);
-    assert!(story.contains("feed:100") && !story.contains("lab"), "{story}");
+    assert!(story.contains("Woken by feed:100 "), "{story}");
     let all = answer(&["latency", &testdata("wrapped/no-comm-column.txt")]);
     assert_eq!(all["import"]["events"], 4);
 }
