@@ -329,9 +329,10 @@ impl<'s> Reader<'s> {
     /// Events of a CPU are missing between the line before and the line after; the text has no time of its own.
     fn lose(&mut self, cpu: Cpu, count: Option<u64>) {
         self.is_trace = true;
-        match self.last_time {
-            Ns::ZERO => self.held.push((cpu, count)),
-            time => self.emit_at(time, cpu, Context::default(), EventKind::Lost { count }),
+        // An event of time 0 is one, too.
+        match self.last_time_on.is_empty() {
+            true => self.held.push((cpu, count)),
+            false => self.emit_at(self.last_time, cpu, Context::default(), EventKind::Lost { count }),
         }
     }
 
@@ -380,6 +381,8 @@ impl<'s> Reader<'s> {
                 self.last_time_on.resize(cpu.index() + 1, Ns::ZERO);
                 self.last_time_on[cpu.index()] = time;
             }
+            // That there was an event shows all the same.
+            None if self.last_time_on.is_empty() => self.last_time_on.push(Ns::ZERO),
             None => {}
         }
     }
