@@ -349,7 +349,7 @@ fn a_full_disk_is_an_error_and_leaves_nothing_half_written() {
     assert!(refused > 0);
     // Where every write fails at once.
     for command in [
-        vec!["convert", "--to", "ftrace", &input, "/dev/full"],
+        vec!["convert", "--to", "text", &input, "/dev/full"],
         vec!["run", "--kernel", "v6.6", "--trace", "/dev/full", "hackbench", "-l", "5"],
     ] {
         let output = fairlab(&command);
