@@ -368,6 +368,10 @@ impl Metrics {
             self.involuntary += u64::from(stays && self.counts(switch.prev_pid));
             self.becomes(switch.prev_pid, if stays { Doing::Waiting(cpu) } else { Doing::Sleeping });
             self.task(switch.prev_pid).left_runnable = stays.then_some(time);
+            if switch.prev_state == fairlab_event::TaskState::DEAD {
+                // What is not known sleeps: one that is called so again begins as any other.
+                self.tasks.remove(&switch.prev_pid);
+            }
         }
         let busy = !switch.next_pid.is_idle();
         self.change_cpu(cpu, |state| (state.current, state.since) = (Some(switch.next_pid), time));

@@ -143,6 +143,8 @@ pub struct Scheduler {
     pub(crate) hrticks_moved: Vec<Cpu>,
     /// Open loop: groups' entities have the weights that a real kernel gave them.
     pub(crate) given_weights: Option<GivenWeights>,
+    /// Places of ended tasks, if they are given away again; the next one last.
+    pub(crate) ended: Option<Vec<TaskId>>,
 }
 
 impl Scheduler {
@@ -184,6 +186,7 @@ impl Scheduler {
             rt_period: RtPeriod::default(),
             hrticks_moved: Vec::new(),
             given_weights: None,
+            ended: None,
             topology,
         };
         for cpu in scheduler.topology.cpus() {
@@ -211,15 +214,29 @@ impl Scheduler {
         idle
     }
 
+    /// From now on a new task may have the number of one that has ended and left its CPU: memory goes by how many there are.
+    pub fn reuse_tasks(&mut self) {
+        self.ended = Some(Vec::new());
+    }
+
     /// Creates a task that is not queued yet; its CPU is `cpu` (its parent's).
     pub fn new_task(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId {
+        if let Some(id) = self.ended.as_mut().and_then(Vec::pop) {
+            let se = self.tasks[id.index()].se;
+            self.tasks[id.index()] = Task::new(spec, se, cpu);
+            self.entities[se.0 as usize] = SchedEntity::for_task(id, self.first_load(id), CfsRqId(cpu.0));
+            return id;
+        }
         let id = TaskId(self.tasks.len() as u32);
         let se = SeId(self.entities.len() as u32);
-        let task = Task::new(spec, se, cpu);
-        let load = if task.policy.is_fair() { task.load_weight() } else { LoadWeight::of_nice(0) };
-        self.entities.push(SchedEntity::for_task(id, load, CfsRqId(cpu.0)));
-        self.tasks.push(task);
+        self.tasks.push(Task::new(spec, se, cpu));
+        self.entities.push(SchedEntity::for_task(id, self.first_load(id), CfsRqId(cpu.0)));
         id
+    }
+
+    fn first_load(&self, task: TaskId) -> LoadWeight {
+        let task = &self.tasks[task.index()];
+        if task.policy.is_fair() { task.load_weight() } else { LoadWeight::of_nice(0) }
     }
 
     /// The rules in force.
@@ -249,7 +266,7 @@ impl Scheduler {
         &self.tasks[task.index()]
     }
 
-    /// Every task, in order of creation; those that have ended, too.
+    /// Every task, in order of creation; those that have ended, too, unless their numbers are given away again.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
         self.tasks.iter()
     }

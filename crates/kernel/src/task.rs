@@ -134,7 +134,7 @@ pub struct Task {
     pub(crate) preferred_node: Option<u32>,
     /// How often it wakes another task than last time, halved every second (`record_wakee()`).
     pub(crate) wakee_flips: u32,
-    pub(crate) last_wakee: Option<TaskId>,
+    pub(crate) last_wakee: Option<Pid>,
     pub(crate) wakee_flip_decay: Ns,
     pub(crate) stats: TaskStats,
     pub(crate) info: SchedInfo,

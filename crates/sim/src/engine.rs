@@ -13,6 +13,7 @@ mod frequency;
 mod group;
 mod idle;
 mod interrupt;
+mod numbers;
 mod occurrence;
 mod program;
 mod schedule;
@@ -36,12 +37,16 @@ use balance::Newidle;
 use cpu::CpuState;
 use frequency::Governor;
 use idle::CpuIdle;
+use numbers::Numbers;
 use occurrence::{Occurrence, Queue};
 use turns::Turns;
 
 /// The timer slack of ordinary tasks: a sleep may end this much late so that interrupts coalesce
 /// (`init_task.timer_slack_ns`, kernel default 50 us).
 const TIMER_SLACK: Ns = Ns(50_000);
+
+/// After so many occurrences, which take about a millisecond, a run asks whether it is to go on.
+const OCCURRENCES_BETWEEN_QUESTIONS: u64 = 4096;
 
 /// Thread ids given to simulated threads count from here.
 const FIRST_PID: i32 = 1000;
@@ -74,6 +79,8 @@ pub struct Engine {
     threads: Vec<Thread>,
     /// Threads that have not ended.
     alive: usize,
+    /// How many threads have been created.
+    created: usize,
     seed: u64,
     /// What the variation of kernel work is drawn from.
     jitter: Stream,
@@ -96,10 +103,12 @@ pub struct Engine {
     unthrottle_calls: Vec<Cpu>,
 }
 
-/// A workload and its threads in order of their numbers; a number is given before its thread is created.
+/// A workload and its threads by their numbers; a number is given before its thread is created.
 struct Program {
     workload: Box<dyn Workload>,
-    threads: Vec<Option<usize>>,
+    threads: Numbers,
+    /// Its process: the id of its main thread.
+    process: Option<Pid>,
     groups: Vec<GroupId>,
     /// The groups' paths, if one of them has a quota: then the trace tells who is in which.
     paths: Vec<String>,
@@ -189,6 +198,7 @@ impl Engine {
             programs: Vec::new(),
             threads: Vec::new(),
             alive: 0,
+            created: 0,
             seed,
             jitter: Stream::new(seed, "jitter"),
             background: Vec::new(),
@@ -211,6 +221,7 @@ impl Engine {
         engine.create_stoppers();
         engine.create_governors();
         engine.create_background();
+        engine.kernel.reuse_tasks();
         engine.note_speeds();
         // The machine has been up for a while, and every CPU idles.
         for cpu in (0..engine.cpus.len() as u32).map(Cpu) {
@@ -268,7 +279,9 @@ impl Engine {
         let spec = workload.main_thread();
         self.kernel.set_here(boot_cpu, Mode::Task, self.now);
         let (groups, paths) = self.create_groups(number, &*workload);
-        self.programs.push(Program { workload, threads: vec![None], groups, paths });
+        let mut threads = Numbers::default();
+        threads.reserve();
+        self.programs.push(Program { workload, threads, process: None, groups, paths });
         let task = self.create_thread(number, ThreadId::MAIN, &spec, boot_cpu);
         self.report_group_of(number, task);
         self.queue_new_task(task, boot_cpu);
@@ -278,6 +291,11 @@ impl Engine {
 
     /// Lets time pass until `end`, or until every thread has ended. Events go to `sink` in order of time.
     pub fn run_until(&mut self, end: Ns, sink: &mut dyn Sink) {
+        self.run_while(end, sink, &|| true);
+    }
+
+    /// The same, as long as `goes_on` says so, which is asked now and then; then time stands where it came to.
+    pub fn run_while(&mut self, end: Ns, sink: &mut dyn Sink, goes_on: &dyn Fn() -> bool) {
         self.kernel.drain_events(sink);
         while let Some((time, occurrence)) = self.queue.pop_until(end) {
             self.now = time;
@@ -286,7 +304,8 @@ impl Engine {
                 self.carry_on(occurrence);
             }
             self.kernel.drain_events(sink);
-            if self.alive == 0 {
+            let asks = self.counters.occurrences.is_multiple_of(OCCURRENCES_BETWEEN_QUESTIONS);
+            if self.alive == 0 || (asks && !goes_on()) {
                 return;
             }
         }
@@ -340,7 +359,7 @@ impl Engine {
         self.thread_of(self.kernel.curr(cpu))
     }
 
-    /// Tasks are the CPUs' idle tasks, their stoppers, the governors' threads, the background's kworkers, and then the workloads', in order of creation.
+    /// Tasks are the CPUs' idle tasks, their stoppers, the governors' threads, the background's kworkers, and then the workloads'.
     fn thread_of(&self, task: TaskId) -> Option<usize> {
         task.index().checked_sub(2 * self.cpus.len() + self.governors.len() + self.nr_kworkers())
     }
@@ -349,6 +368,6 @@ impl Engine {
 /// A task that leaves its CPU but stays runnable, at a return to user mode.
 const PREEMPTED_AT_USER_RETURN: TaskState = TaskState::RUNNABLE;
 
-fn pid_of_thread(index: usize) -> Pid {
-    Pid(FIRST_PID + index as i32)
+fn pid_of_thread(created: usize) -> Pid {
+    Pid(FIRST_PID + created as i32)
 }

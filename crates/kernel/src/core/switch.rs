@@ -142,6 +142,11 @@ impl Scheduler {
         if prev_task.on_rq == OnRq::Dead && prev_task.policy.is_fair() {
             self.remove_entity_load_avg(prev);
         }
+        if self.tasks[prev.index()].on_rq == OnRq::Dead
+            && let Some(ended) = &mut self.ended
+        {
+            ended.push(prev);
+        }
     }
 
     /// The periodic tick of `cpu`: accounts, and takes the CPU away where the rules say so.

@@ -229,14 +229,14 @@ impl Scheduler {
         if !woken.policy.is_fair() || woken.allowed.only_one_in_both(self.topology.online()) {
             return;
         }
-        let now = self.trace.now;
+        let (now, woken) = (self.trace.now, woken.pid);
         let task = &mut self.tasks[waker.index()];
         if now > task.wakee_flip_decay + SECOND {
             task.wakee_flips >>= 1;
             task.wakee_flip_decay = now;
         }
-        if task.last_wakee != Some(wakee) {
-            task.last_wakee = Some(wakee);
+        if task.last_wakee != Some(woken) {
+            task.last_wakee = Some(woken);
             task.wakee_flips += 1;
         }
     }

@@ -67,9 +67,7 @@ impl Engine {
             Action::Io(time) => self.enter_system_call(cpu, index, SystemCall::Io(time)),
             Action::Await(time) => self.enter_system_call(cpu, index, SystemCall::Await(time)),
             Action::Spawn(spec) => {
-                let numbers = &mut self.programs[thread.program].threads;
-                let id = ThreadId(numbers.len() as u32);
-                numbers.push(None);
+                let id = self.programs[thread.program].threads.reserve();
                 self.enter_system_call(cpu, index, SystemCall::Clone(Box::new(spec), id));
             }
             Action::Yield => self.enter_system_call(cpu, index, SystemCall::SchedYield),
@@ -133,7 +131,7 @@ impl Engine {
             SystemCall::Wake { target, sync } => {
                 let threads = &self.programs[self.threads[index].program].threads;
                 // A thread that is not created yet waits on nothing.
-                let target = threads.get(target.index()).copied().flatten();
+                let target = threads.get(target);
                 let cost = target.map_or(Ns::ZERO, |target| self.wake(cpu, target, sync));
                 if self.machine.costs.activate > Ns::ZERO {
                     self.hold_marked(cpu);
@@ -175,6 +173,8 @@ impl Engine {
             }
             SystemCall::Exit => {
                 self.threads[index].wait = Wait::Dead;
+                let (program, id) = (self.threads[index].program, self.threads[index].id);
+                self.programs[program].threads.remove(id);
                 self.alive -= 1;
                 self.kernel.exit(cpu);
                 self.pick_next(cpu, TaskState::DEAD);
@@ -244,14 +244,15 @@ impl Engine {
         spec: &ThreadSpec,
         cpu: Cpu,
     ) -> TaskId {
-        let index = self.threads.len();
+        let pid = pid_of_thread(self.created);
+        self.created += 1;
         self.alive += 1;
-        let process = self.programs[program].threads[ThreadId::MAIN.index()].unwrap_or(index);
+        let process = *self.programs[program].process.get_or_insert(pid);
         let task = self.kernel.new_task(
             &TaskSpec {
                 comm: spec.comm,
-                pid: pid_of_thread(index),
-                tgid: pid_of_thread(process),
+                pid,
+                tgid: process,
                 policy: Policy::Normal,
                 nice: spec.nice,
                 allowed: spec.allowed.and(self.machine.topology.online()),
@@ -265,7 +266,6 @@ impl Engine {
             None => self.kernel.task(self.kernel.curr(cpu)).group(),
         };
         self.kernel.set_task_group(task, group);
-        self.programs[program].threads[id.index()] = Some(index);
         let random = Stream::new(self.seed, &format!("{program}/{}", spec.stream));
         let mut chance = Stream::new(self.seed, &format!("chance/{program}/{}", spec.stream));
         let segment = match self.machine.chance.start_ns {
@@ -273,7 +273,13 @@ impl Engine {
             most => Segment::Work(Ns(chance.below(most))),
         };
         let wait = Wait::No;
-        self.threads.push(Thread { task, program, id, random, chance, segment, pending: None, wait });
+        let thread = Thread { task, program, id, random, chance, segment, pending: None, wait };
+        let index = self.thread_of(task).expect("it is a workload's");
+        self.programs[program].threads.set(id, index);
+        match self.threads.get_mut(index) {
+            Some(ended) => *ended = thread,
+            None => self.threads.push(thread),
+        }
         task
     }
 

@@ -613,3 +613,23 @@ fn what_is_wanted_beside_events_is_reported() {
     };
     assert!(noted(true) > 0 && noted(false) == 0);
 }
+
+/// Runs that create tasks without end keep no more than those that there are at a time.
+#[test]
+fn ended_tasks_leave_nothing_behind() {
+    let args = ["spawn", "-n", "3", "-r", "100", "-k", "4"].map(String::from);
+    let jobs = crate::workload::jobs::Jobs::parse(&args).expect("jobs");
+    let mut engine =
+        Engine::new("v6.12".parse().expect("a kernel"), Machine::preset("vm4").expect("a machine"), 1);
+    engine.start(Box::new(jobs));
+    let mut kept = Vec::new();
+    for ms in [200, 1_000] {
+        engine.run_until(Ns::from_ms(ms), &mut ());
+        let created = engine.created;
+        assert!(created > 20 * ms as usize, "{created} tasks by {ms} ms");
+        kept.push((engine.threads.len(), engine.kernel.tasks().count(), engine.programs[0].threads.pages()));
+    }
+    let [(threads, tasks, pages), later] = kept[..] else { panic!("two looks") };
+    assert!(threads < 50 && tasks < 70 && pages <= 3, "{kept:?}");
+    assert!(later.0 <= threads + 4 && later.1 <= tasks + 4 && later.2 <= 3, "{kept:?}");
+}

@@ -5,6 +5,8 @@
 
 mod options;
 
+use std::collections::BTreeMap;
+
 use fairlab_event::Ns;
 
 use crate::rng::Stream;
@@ -47,7 +49,10 @@ struct Shared {
 #[derive(Debug)]
 pub struct Jobs {
     options: Options,
-    threads: Vec<Thread>,
+    /// The threads that have not ended.
+    threads: BTreeMap<ThreadId, Thread>,
+    /// How many threads there have been.
+    created: u32,
     shared: Vec<Shared>,
     operations: u64,
 }
@@ -64,7 +69,8 @@ impl Jobs {
     /// The workload with these options.
     pub fn new(options: Options) -> Jobs {
         Jobs {
-            threads: vec![Thread { role: Role::Main, step: 0 }],
+            threads: BTreeMap::from([(ThreadId::MAIN, Thread { role: Role::Main, step: 0 })]),
+            created: 1,
             shared: Vec::new(),
             operations: 0,
             options,
@@ -72,15 +78,16 @@ impl Jobs {
     }
 
     fn spawn(&mut self, role: Role, name: &str) -> Action {
-        let stream = format!("{name} {}", self.threads.len());
-        self.threads.push(Thread { role, step: 0 });
+        let stream = format!("{name} {}", self.created);
+        self.threads.insert(ThreadId(self.created), Thread { role, step: 0 });
+        self.created += 1;
         Action::Spawn(ThreadSpec::new(name, stream))
     }
 
     /// Creates the jobs, each with its server if it has one, and sleeps for good.
     fn main(&mut self) -> Action {
         let lacks_server = self.options.kind == Kind::Pairs
-            && matches!(self.threads.last(), Some(Thread { role: Role::Job(_), .. }));
+            && matches!(self.threads.last_key_value(), Some((_, Thread { role: Role::Job(_), .. })));
         let number = self.shared.len();
         if lacks_server {
             return self.spawn(Role::Server(number - 1), "server");
@@ -88,19 +95,18 @@ impl Jobs {
         if number == self.options.jobs as usize {
             return Action::Wait;
         }
-        self.shared.push(Shared { thread: ThreadId(self.threads.len() as u32), ..Shared::default() });
+        self.shared.push(Shared { thread: ThreadId(self.created), ..Shared::default() });
         self.spawn(Role::Job(number), "job")
     }
 
     /// An operation is done, and the next begins.
     fn finish(&mut self, thread: ThreadId) {
         self.operations += 1;
-        self.threads[thread.index()].step = 0;
+        self.set_step(thread, 0);
     }
 
     fn job(&mut self, thread: ThreadId, job: usize, random: &mut Stream) -> Action {
-        let step = self.threads[thread.index()].step;
-        self.threads[thread.index()].step += 1;
+        let step = self.next_step(thread);
         match (self.options.kind, step) {
             (Kind::Spawn, step) if step < self.options.children => {
                 self.shared[job].children += 1;
@@ -126,34 +132,54 @@ impl Jobs {
     }
 
     fn server(&mut self, thread: ThreadId, job: usize, random: &mut Stream) -> Action {
-        let is_done = self.threads[thread.index()].step > 0;
-        if is_done {
-            self.threads[thread.index()].step = 0;
+        if self.next_step(thread) > 0 {
+            self.set_step(thread, 0);
             self.shared[job].answered = true;
             return Action::WakeSync(self.shared[job].thread);
         }
         if !std::mem::take(&mut self.shared[job].asked) {
+            self.set_step(thread, 0);
             return Action::Wait;
         }
-        self.threads[thread.index()].step = 1;
         Action::Run(about(self.options.answer, 4, random))
     }
 
     /// Computes, and the last child of all wakes the job.
     fn child(&mut self, thread: ThreadId, job: usize, random: &mut Stream) -> Action {
-        let step = self.threads[thread.index()].step;
-        self.threads[thread.index()].step += 1;
-        match step {
+        match self.next_step(thread) {
             0 => Action::Run(about(self.options.run, 4, random)),
             1 => {
                 self.shared[job].children -= 1;
                 match self.shared[job].children {
                     0 => Action::Wake(self.shared[job].thread),
-                    _ => Action::Exit,
+                    _ => self.end(thread),
                 }
             }
-            _ => Action::Exit,
+            _ => self.end(thread),
         }
+    }
+
+    fn end(&mut self, thread: ThreadId) -> Action {
+        self.threads.remove(&thread);
+        Action::Exit
+    }
+
+    /// The step that a thread is to take; it goes on from there.
+    fn next_step(&mut self, thread: ThreadId) -> u32 {
+        let Some(thread) = self.threads.get_mut(&thread) else { return 0 };
+        thread.step += 1;
+        thread.step - 1
+    }
+
+    fn set_step(&mut self, thread: ThreadId, step: u32) {
+        if let Some(thread) = self.threads.get_mut(&thread) {
+            thread.step = step;
+        }
+    }
+
+    /// A thread that has ended is asked nothing more.
+    fn role(&self, thread: ThreadId) -> Option<Role> {
+        self.threads.get(&thread).map(|thread| thread.role)
     }
 }
 
@@ -168,21 +194,22 @@ impl Workload for Jobs {
     }
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
-        match self.threads[thread.index()].role {
-            Role::Main => self.main(),
-            Role::Job(job) => self.job(thread, job, view.random),
-            Role::Server(job) => self.server(thread, job, view.random),
-            Role::Child(job) => self.child(thread, job, view.random),
+        match self.role(thread) {
+            Some(Role::Main) => self.main(),
+            Some(Role::Job(job)) => self.job(thread, job, view.random),
+            Some(Role::Server(job)) => self.server(thread, job, view.random),
+            Some(Role::Child(job)) => self.child(thread, job, view.random),
+            None => Action::Exit,
         }
     }
 
     fn must_wait(&self, thread: ThreadId) -> bool {
-        match self.threads[thread.index()].role {
-            Role::Main => true,
-            Role::Job(job) if self.options.kind == Kind::Spawn => self.shared[job].children > 0,
-            Role::Job(job) => !self.shared[job].answered,
-            Role::Server(job) => !self.shared[job].asked,
-            Role::Child(_) => false,
+        match self.role(thread) {
+            Some(Role::Main) => true,
+            Some(Role::Job(job)) if self.options.kind == Kind::Spawn => self.shared[job].children > 0,
+            Some(Role::Job(job)) => !self.shared[job].answered,
+            Some(Role::Server(job)) => !self.shared[job].asked,
+            Some(Role::Child(_)) | None => false,
         }
     }
 
