@@ -40,6 +40,14 @@ pub fn find(name: &str) -> Result<Machine, LabError> {
     ))
 }
 
+/// The machine that the text of a TOML file describes.
+///
+/// # Errors
+/// It is no such text, or describes an impossible machine.
+pub fn parse(text: &str) -> Result<Machine, LabError> {
+    file::parse(text)
+}
+
 /// A machine as the TOML file that describes it; [`find`] reads it back unchanged.
 pub fn to_toml(machine: &Machine) -> String {
     file::to_toml(machine)

@@ -210,8 +210,14 @@ pub fn run_watched(
         }
         until = (until + SLICE).min(end);
         let mut looked_on = fairlab_event::sink_fn(|event: &Event<'_>| onlooker.event(event));
-        engine.run_until(until, &mut (&mut sinks, &mut looked_on));
+        engine.run_while(until, &mut (&mut sinks, &mut looked_on), &|| !stop.load(Ordering::Relaxed));
         drop(looked_on);
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        if let Some(problem) = engine.workload(number).problem() {
+            return Err(LabError::new(problem, "correct the workload"));
+        }
         for note in engine.take_balance_notes() {
             onlooker.balanced(&note, engine.kernel());
         }

@@ -185,7 +185,7 @@ impl Shared {
         }
         while !self.is_stopping() {
             match self.next(id, &mut random) {
-                Next::Do(Action::Exit) => break,
+                Next::Do(Action::Exit) => return self.program().workload.problem().map_or(Ok(()), Err),
                 Next::Do(action) => self.act(&action, &mut scheduling)?,
                 Next::Wait(word, seen) => {
                     let _ = wait(&word, Flags::PRIVATE, seen, None);

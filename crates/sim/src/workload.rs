@@ -174,6 +174,11 @@ pub trait Workload: Send {
         true
     }
 
+    /// Why the program cannot go on, in one line, if it cannot: whoever runs it ends the run with that.
+    fn problem(&self) -> Option<String> {
+        None
+    }
+
     /// What the real program would have printed until `now`.
     fn output(&self, now: Ns) -> String;
 

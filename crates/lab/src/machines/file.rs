@@ -133,6 +133,12 @@ fn millisecond() -> u64 {
     1000
 }
 
+/// The longest piece of kernel work.
+const COST_MAX_NS: u64 = 1_000_000_000;
+
+/// The longest wait of a governor between two frequencies, us.
+const RATE_LIMIT_MAX_US: u64 = 60_000_000;
+
 /// Reads a machine file.
 ///
 /// # Errors
@@ -145,7 +151,11 @@ pub(super) fn read(path: &Path) -> Result<Machine, LabError> {
         .map_err(|error| LabError::new(format!("machine file {shown}: {}", error.problem), error.hint))
 }
 
-fn parse(text: &str) -> Result<Machine, LabError> {
+/// Reads the text of a machine file.
+///
+/// # Errors
+/// It is none, or describes an impossible machine.
+pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
     let file: MachineFile = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         LabError::new(
@@ -170,6 +180,12 @@ fn parse(text: &str) -> Result<Machine, LabError> {
     let chance = file.chance()?;
     let mut costs = Costs::default();
     for (name, value) in file.costs {
+        if value > COST_MAX_NS {
+            return Err(LabError::new(
+                format!("cost '{name}' of {value} ns is longer than a second"),
+                "give what a piece of kernel work takes, in ns",
+            ));
+        }
         if !costs.set(&name, Ns(value)) {
             let names = costs.table().iter().map(|cost| cost.name).collect::<Vec<_>>().join(", ");
             return Err(LabError::new(format!("unknown cost '{name}'"), format!("known are {names}")));
@@ -258,6 +274,9 @@ impl MachineFile {
             seen = seen.or(&cpus);
             if clock.khz.is_empty() || clock.khz[0] == 0 || !clock.khz.is_sorted() {
                 return Err(format!("the clock of CPUs {cpus} needs frequencies in kHz that rise"));
+            }
+            if clock.rate_limit_us > RATE_LIMIT_MAX_US {
+                return Err(format!("the clock of CPUs {cpus} waits longer than a minute (rate_limit_us)"));
             }
             Ok(FrequencyDomain {
                 cpus,
@@ -376,6 +395,13 @@ mod tests {
             ("hz = 250", "hz = 0", "no tick rate"),
             ("hz = 250", "hz = 300", "no tick rate"),
             ("ipi_ns", "ipi", "unknown cost 'ipi'"),
+            ("ipi_ns = 3000", "ipi_ns = 18446744073709551615", "line 8"),
+            (
+                "ipi_ns = 3000",
+                "ipi_ns = 9000000000000000000",
+                "cost 'ipi_ns' of 9000000000000000000 ns is longer",
+            ),
+            ("ipi_ns = 3000", "ipi_ns = 1000000001", "longer than a second"),
             ("hz = 250", "hz = 'fast'", "line 2"),
             ("nodes = 2", "sockets = 2", "line 4"),
             ("name = 'box'", "", "missing field `name`"),
@@ -397,6 +423,11 @@ mod tests {
             ("'0-1' = 512", "'0-1' = 5120", "CPU 0 cannot have capacity 5120"),
             ("cpus = '0-1'", "cpus = '0-7'", "clock: '0-7' names CPU 4"),
             ("[500000, 1000000]", "[2, 1]", "needs frequencies in kHz that rise"),
+            (
+                "fast_switch = true",
+                "rate_limit_us = 9000000000000000000",
+                "the clock of CPUs 0-1 waits longer than a minute",
+            ),
             (
                 "fast_switch = true",
                 "milliwatts = [1]",

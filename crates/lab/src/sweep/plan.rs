@@ -94,8 +94,14 @@ pub struct Cell {
     pub spec: RunSpec,
 }
 
+/// A year.
+const DURATION_MAX_MS: u64 = 365 * 86_400_000;
+
 /// More cells than these are a slip of the pen.
 const CELLS_MAX: usize = 10_000_000;
+
+/// More groups than these: each holds its kernel and its command line.
+const GROUPS_MAX: usize = 100_000;
 
 impl Plan {
     /// Reads a sweep's file.
@@ -135,12 +141,23 @@ impl Plan {
         });
         let lines = lines.collect::<Vec<_>>();
         check_options(&options, file.kernels.iter().chain(lines.iter().flatten()))?;
+        if !(1..=DURATION_MAX_MS).contains(&file.duration_ms) {
+            return Err(LabError::new(
+                "duration_ms lies between 1 and a year",
+                "give the virtual time of each run",
+            ));
+        }
         let seeds = match &file.seeds {
             Seeds::Count(count) => {
                 (0..*count).take(CELLS_MAX + 1).map(|offset| file.first_seed.wrapping_add(offset)).collect()
             }
             Seeds::List(seeds) => seeds.clone(),
         };
+        // Before anything is built for each of them.
+        check_numbers(
+            [file.kernels.len(), file.machines.len(), lines.len(), combinations(&options)],
+            &seeds,
+        )?;
         let plan = Plan {
             machines: file.machines.iter().map(|name| find(name, file.exact)).collect::<Result<_, _>>()?,
             kernels: file.kernels.iter().map(|name| kernels(name, &options)).collect::<Result<_, _>>()?,
@@ -172,23 +189,6 @@ impl Plan {
                 format!("a sweep without {name} has no cells"),
                 format!("give {name}"),
             ));
-        }
-        if !(1..=365 * 86_400_000).contains(&(self.duration.0 / 1_000_000)) {
-            return Err(LabError::new(
-                "duration_ms lies between 1 and a year",
-                "give the virtual time of each run",
-            ));
-        }
-        let factors = [
-            self.kernels.len(),
-            self.machines.len(),
-            self.workloads.len(),
-            self.combinations(),
-            self.seeds.len(),
-        ];
-        let cells = factors.iter().try_fold(1_usize, |cells, factor| cells.checked_mul(*factor));
-        if cells.is_none_or(|cells| cells > CELLS_MAX) {
-            return Err(LabError::new(format!("more than {CELLS_MAX} cells"), "give fewer of something"));
         }
         Ok(())
     }
@@ -255,6 +255,20 @@ impl Plan {
 fn find(machine: &str, exact: bool) -> Result<Machine, LabError> {
     let machine = machines::find(machine)?;
     Ok(if exact { machine.exact() } else { machine })
+}
+
+/// No more groups and cells than a sweep may have: kernels, machines, workloads, combinations of options.
+fn check_numbers(factors: [usize; 4], seeds: &[u64]) -> Result<(), LabError> {
+    let groups = factors.iter().try_fold(1_usize, |groups, &factor| groups.checked_mul(factor));
+    let cells = groups.and_then(|groups| groups.checked_mul(seeds.len()));
+    if cells.is_none_or(|cells| cells > CELLS_MAX) {
+        return Err(LabError::new(format!("more than {CELLS_MAX} cells"), "give fewer of something"));
+    }
+    if groups.is_none_or(|groups| groups > GROUPS_MAX) {
+        let problem = format!("more than {GROUPS_MAX} groups of cells that differ in more than their seed");
+        return Err(LabError::new(problem, "give fewer kernels, machines, workloads or values of options"));
+    }
+    Ok(())
 }
 
 fn combinations(options: &[(String, Vec<String>)]) -> usize {
@@ -381,7 +395,9 @@ think = [500, "1000", 2000]
             ("seeds = 3", "seeds = []", "a sweep without seeds"),
             ("seeds = 3", "seeds = 99999999999", "more than 10000000 cells"),
             ("seeds = 3", "seed = 3", "line 5: unknown field `seed`"),
+            ("[2, 4]", &format!("[{}]", vec!["2"; 9_000].join(",")), "more than 100000 groups of cells"),
             ("duration_ms = 100", "duration_ms = 0", "duration_ms lies"),
+            ("duration_ms = 100", "duration_ms = 18446744073710", "duration_ms lies"),
             ("kernels = [", "kernels = ", "line 2"),
         ] {
             let problem = without(what, by);

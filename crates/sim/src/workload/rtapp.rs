@@ -18,6 +18,8 @@ mod plan;
 mod resources;
 mod thread;
 
+use std::collections::VecDeque;
+
 use fairlab_event::Ns;
 use fairlab_kernel::CpuMask;
 
@@ -54,11 +56,16 @@ pub struct RtApp {
     /// When the threads start together: their common time zero.
     start: Option<Ns>,
     /// Per thread, the main thread first: whom it has still to wake, the next one last.
-    to_wake: Vec<Vec<ThreadId>>,
+    to_wake: Vec<VecDeque<ThreadId>>,
     ended: usize,
     /// The duration has slept away, and all are told to stop.
     stopped: bool,
+    /// Why it cannot go on.
+    problem: Option<String>,
 }
+
+/// So many steps without time at one instant are a loop that never ends.
+const FREE_STEPS_MAX: u32 = 1_000_000;
 
 impl RtApp {
     /// An rt-app file's text.
@@ -78,9 +85,10 @@ impl RtApp {
             to_create,
             forked: vec![0; plan.tasks.len()],
             start: None,
-            to_wake: vec![Vec::new()],
+            to_wake: vec![VecDeque::new()],
             ended: 0,
             stopped: false,
+            problem: None,
             plan,
         })
     }
@@ -100,7 +108,7 @@ impl RtApp {
             self.start = Some(now);
             self.to_wake[0] = self.everybody().rev().collect();
         }
-        if let Some(next) = self.to_wake[0].pop() {
+        if let Some(next) = self.to_wake[0].pop_back() {
             return Action::Wake(next);
         }
         if let Some(left) = self.time_left(now).filter(|_| !self.stopped) {
@@ -127,7 +135,7 @@ impl RtApp {
     fn create(&mut self, task: usize, name: String, stream: &str) -> Action {
         let spec = ThreadSpec::new(&name, format!("rt-app {stream}"));
         self.threads.push(Thread::new(task, name, self.plan.timers));
-        self.to_wake.push(Vec::new());
+        self.to_wake.push(VecDeque::new());
         Action::Spawn(spec)
     }
 
@@ -135,11 +143,11 @@ impl RtApp {
     fn thread(&mut self, id: ThreadId, now: Ns) -> Action {
         let index = id.index() - 1;
         let Some(start) = self.start else { return Action::Wait };
-        if self.stopped {
+        if self.stopped || self.problem.is_some() {
             return self.end(index);
         }
-        loop {
-            if let Some(next) = self.to_wake[id.index()].pop() {
+        for _ in 0..FREE_STEPS_MAX {
+            if let Some(next) = self.to_wake[id.index()].pop_back() {
                 return Action::Wake(next);
             }
             let thread = &mut self.threads[index];
@@ -179,6 +187,11 @@ impl RtApp {
                 }
             }
         }
+        let name = &self.threads[index].name;
+        self.problem = Some(format!(
+            "rt-app: {name} took {FREE_STEPS_MAX} steps at one instant: its loop costs no time; let it run, sleep or wait"
+        ));
+        self.end(index)
     }
 
     /// Ends; the last one wakes the main thread first.
@@ -259,7 +272,7 @@ impl RtApp {
         *next = Some(due);
         let slack = due.0 as i64 - now.0 as i64;
         let before = thread.current.slack.filter(|_| self.plan.cumulative_slack).unwrap_or(0);
-        thread.current.slack = Some(before + slack);
+        thread.current.slack = Some(before.saturating_add(slack));
         if due > now {
             thread.timer_due = Some(due);
             return Some(Action::Sleep(due.since(now)));
@@ -286,6 +299,10 @@ impl RtApp {
     }
 
     fn fork(&mut self, task: usize) -> Action {
+        if self.threads.len() >= file::THREADS_MAX {
+            self.problem = Some(format!("rt-app: forks have made more than {} threads", file::THREADS_MAX));
+            return Action::Exit;
+        }
         let fork = self.forked[task];
         self.forked[task] += 1;
         let name = format!("{}-{}-{fork}", self.plan.tasks[task].name, self.threads.len());
@@ -295,14 +312,14 @@ impl RtApp {
     fn wake_later(&mut self, id: ThreadId, whom: Option<ThreadId>) {
         if let Some(whom) = whom {
             self.threads[whom.index() - 1].waits = false;
-            self.to_wake[id.index()].insert(0, whom);
+            self.to_wake[id.index()].push_front(whom);
         }
     }
 
     fn wake_all(&mut self, id: ThreadId, condition: usize) {
         for whom in self.resources.broadcast(condition) {
             self.threads[whom.index() - 1].waits = false;
-            self.to_wake[id.index()].insert(0, whom);
+            self.to_wake[id.index()].push_front(whom);
         }
     }
 }
@@ -338,6 +355,10 @@ impl Workload for RtApp {
             None => self.ended < self.threads.len(),
             Some(index) => self.start.is_none() || (self.threads[index].waits && !self.stopped),
         }
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.problem.clone()
     }
 
     fn output(&self, _: Ns) -> String {
@@ -538,11 +559,68 @@ mod tests {
             (r#"{"tasks":{"a":{"fork":"b","run":5}}}"#, "a/fork: there is no task 'b'"),
             (r#"{"tasks":{"a":{"cpus":[99999],"run":5}}}"#, "a: 99999 is no CPU"),
             (r#"{"tasks":{"a":{"instance":0,"barrier":"b"}}}"#, "nobody comes to barrier 'b'"),
+            (r#"{"tasks":{"a":{"instance":4294967295,"run":1}}}"#, "a: 'instance' must be from 0 to 100000"),
+            (
+                r#"{"tasks":{"a":{"instance":90000,"run":1},"b":{"instance":90000,"run":1}}}"#,
+                "180000 threads",
+            ),
+            (r#"{"tasks":{"a":{"run":9223372036854775807}}}"#, "a/run: it: 9223372036854775807 is no number"),
+            (r#"{"tasks":{"a":{"run":1,"delay":1000000000001}}}"#, "a: 1000000000001 is no number of micro"),
+            (r#"{"tasks":{"a":{"mem":9223372036854775807}}}"#, "take longer than 1000000000000 us"),
+            (r#"{"global":{"duration":9223372036854775807},"tasks":{"a":{"run":1}}}"#, "global/duration"),
+            (
+                r#"{"tasks":{"a":{"timer":{"ref":"t","period":9223372036854775807}}}}"#,
+                "'period': 9223372036854775807",
+            ),
             ("{\n\"tasks\" 5", "line 2 column 9"),
         ] {
             let error = RtApp::parse(text).expect_err(problem);
             assert!(error.contains(problem) && !error.contains('\n'), "{error}");
         }
+    }
+
+    /// What a run of so many milliseconds ends with.
+    fn problem_of(text: &str, milliseconds: u64) -> Option<String> {
+        let machine = Machine::preset("vm4").expect("a machine");
+        let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+        let app = engine.start(Box::new(RtApp::parse(text).expect("a file")));
+        engine.run_until(Ns::from_ms(milliseconds), &mut ());
+        engine.workload(app).problem()
+    }
+
+    #[test]
+    fn a_loop_that_costs_no_time_ends_with_a_problem() {
+        for events in [
+            r#""lock":"m","unlock":"m""#,
+            r#""unlock":"m""#,
+            r#""timer":{"ref":"u","period":0}"#,
+            r#""timer":{"ref":"unique","period":0,"mode":"absolute"}"#,
+            r#""sem_post":"s","sem_wait":"s""#,
+            r#""signal":"c""#,
+            r#""broad":"c""#,
+            r#""resume":"nobody""#,
+            r#""barrier":"alone""#,
+        ] {
+            for repeat in [-1, 2_000_000_000] {
+                let text = format!(r#"{{"tasks":{{"t":{{{events},"loop":{repeat}}}}}}}"#);
+                let problem = problem_of(&text, 5).unwrap_or_else(|| panic!("{text}"));
+                assert!(problem.contains("t-0 took 1000000 steps at one instant"), "{problem}");
+                assert!(!problem.contains('\n'));
+            }
+        }
+        let phases = r#"{"tasks":{"t":{"phases":{"one":{"signal":"c"},"two":{"loop":3,"broad":"c"}}}}}"#;
+        assert!(problem_of(phases, 5).is_some(), "over several phases");
+        let pair = r#"{"tasks":{"a":{"sem_post":"x","sem_wait":"y"},"b":{"sem_wait":"x","sem_post":"y"}}}"#;
+        assert_eq!(problem_of(pair, 5), None, "waiting and waking take time");
+        let slow = r#"{"tasks":{"a":{"lock":"m","unlock":"m","run":0}}}"#;
+        assert_eq!(problem_of(slow, 5), None, "even the shortest run takes time");
+    }
+
+    #[test]
+    fn forks_without_end_end_with_a_problem() {
+        let text = r#"{"tasks":{"a":{"fork":"b"},"b":{"instance":0,"loop":1,"run":1}}}"#;
+        let problem = problem_of(text, 60_000).expect("too many");
+        assert_eq!(problem, "rt-app: forks have made more than 100000 threads");
     }
 
     #[test]

@@ -38,6 +38,15 @@ const PROPERTIES: &[&str] = &[
 /// Time that a byte of memory takes where nothing says more: 10 GB/s.
 const BYTES_PER_NS: i64 = 10;
 
+/// More threads than these no machine is loaded with.
+pub(super) const THREADS_MAX: usize = 100_000;
+
+/// The longest time that a file may give, in µs: with what passes before, its sums stay far below what a clock can count.
+const MICROS_MAX: i64 = 1_000_000_000_000;
+
+/// How many timers of their own all threads may have together.
+const TIMERS_MAX: usize = 10_000_000;
+
 /// Reads a file.
 ///
 /// # Errors
@@ -87,7 +96,8 @@ impl Reader {
     /// Returns the name of the policy of tasks that name none.
     fn global(&mut self, global: &[(String, Node)]) -> Result<String, String> {
         if let Some(seconds) = integer(global, "duration", "global")?.filter(|&seconds| seconds >= 0) {
-            self.plan.duration = Some(Ns::from_secs(seconds as u64));
+            let micros_of = seconds.saturating_mul(1_000_000);
+            self.plan.duration = Some(micros(micros_of, "global/duration")?);
         }
         if let Some(Node::Bool(cumulative)) = find(global, "cumulative_slack") {
             self.plan.cumulative_slack = *cumulative;
@@ -103,7 +113,9 @@ impl Reader {
         let task = members(node, name)?;
         let number = |key, otherwise| Ok::<i64, String>(integer(task, key, name)?.unwrap_or(otherwise));
         let instances = u32::try_from(number("instance", 1)?)
-            .map_err(|_| format!("{name}: 'instance' must be from 0 to {}", u32::MAX))?;
+            .ok()
+            .filter(|&instances| instances as usize <= THREADS_MAX)
+            .ok_or_else(|| format!("{name}: 'instance' must be from 0 to {THREADS_MAX}"))?;
         let attributes = self.attributes(task, name, Some(default_policy))?;
         let mut repeat = number("loop", -1)?;
         let mut phases = Vec::new();
@@ -257,9 +269,12 @@ impl Reader {
             (_, Node::Integer(bytes)) => *bytes,
             (_, other) => return Err(format!("a number of bytes is needed, not {}", other.kind())),
         };
-        u64::try_from(bytes / BYTES_PER_NS)
-            .map(|ns| Step::Run(Ns(ns)))
-            .map_err(|_| "it is negative".to_string())
+        u64::try_from(bytes / BYTES_PER_NS).map_err(|_| "it is negative".to_string()).and_then(|ns| {
+            match ns / 1_000 <= MICROS_MAX as u64 {
+                true => Ok(Step::Run(Ns(ns))),
+                false => Err(format!("{bytes} bytes take longer than {MICROS_MAX} us")),
+            }
+        })
     }
 
     fn attributes(
@@ -309,6 +324,16 @@ impl Reader {
         self.plan.conditions = self.conditions.len();
         self.plan.semaphores = self.semaphores.len();
         self.plan.timers = self.timers.len();
+        let threads = self.plan.tasks.iter().map(|task| task.instances as usize).sum::<usize>();
+        if threads > THREADS_MAX {
+            return Err(format!("{threads} threads are more than {THREADS_MAX}"));
+        }
+        if threads.saturating_mul(self.plan.timers) > TIMERS_MAX {
+            let timers = self.plan.timers;
+            return Err(format!(
+                "{threads} threads with {timers} timers each are more than {TIMERS_MAX} timers"
+            ));
+        }
         Ok(self.plan)
     }
 }
@@ -367,8 +392,10 @@ fn duration(value: &Node) -> Result<Ns, String> {
 }
 
 fn micros(value: i64, at: &str) -> Result<Ns, String> {
-    let ns = u64::try_from(value).ok().and_then(|value| value.checked_mul(1_000));
-    ns.map(Ns).ok_or_else(|| format!("{at}: {value} is no number of microseconds"))
+    let known = u64::try_from(value).ok().filter(|_| value <= MICROS_MAX);
+    known
+        .map(Ns::from_us)
+        .ok_or_else(|| format!("{at}: {value} is no number of microseconds from 0 to {MICROS_MAX}"))
 }
 
 fn policy(name: &str, priority: Option<i64>, at: &str) -> Result<Policy, String> {

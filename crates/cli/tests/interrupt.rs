@@ -1,0 +1,73 @@
+//! The first signal ends a command, whatever it is at: within a moment, with 128 + the signal's number or 130.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+/// A machine so large, and a load so heavy, that a few milliseconds of it take long.
+const HEAVY: [&str; 8] = ["jobs", "pairs", "-n", "3000", "-r", "20", "--machine", "emulated:8x16x1"];
+
+fn begin(arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts")
+}
+
+/// Sends one signal after a while; the command must end soon.
+fn ends_by(signal: &str, arguments: &[&str]) {
+    let mut child = begin(arguments);
+    thread::sleep(Duration::from_millis(700));
+    assert!(child.try_wait().expect("its state").is_none(), "{arguments:?} ended by itself");
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success(), "{arguments:?}");
+    let asked = Instant::now();
+    while asked.elapsed() < Duration::from_secs(20) {
+        if let Some(status) = child.try_wait().expect("its state") {
+            assert!(!status.success(), "{arguments:?} says that all is well");
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().expect("it is there");
+    child.wait().expect("it ends");
+    panic!("{arguments:?} goes on after {signal}");
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = env::temp_dir().join(format!("fairlab-interrupt-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn heavy<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<&'a str> {
+    [before, &HEAVY, after].concat()
+}
+
+#[test]
+fn one_signal_ends_any_experiment() {
+    let long = ["--duration", "1000s"];
+    let kernels = ["--kernel", "v6.5", "--kernel", "v6.6"];
+    for signal in ["-INT", "-TERM"] {
+        ends_by(signal, &heavy(&["run"], &[&long[..], &kernels[..2]].concat()));
+        ends_by(signal, &heavy(&["compare"], &[&long[..], &kernels].concat()));
+        ends_by(signal, &heavy(&["bisect"], &[&long[..], &["--good", "v6.5", "--bad", "v6.6"]].concat()));
+    }
+}
+
+#[test]
+fn one_signal_ends_a_sweep() {
+    let folder = folder("sweep");
+    let plan = folder.join("sweep.toml");
+    let text = "kernels = ['v6.6']\nmachines = ['emulated:8x16x1']\nworkloads = ['jobs pairs -n 3000 -r 20']\n\
+                seeds = 9\nduration_ms = 1000000\n";
+    fs::write(&plan, text).expect("written");
+    let out = folder.join("out");
+    let words = |path: &Path| path.to_str().expect("text").to_string();
+    ends_by("-INT", &["sweep", &words(&plan), "--out", &words(&out)]);
+    fs::remove_dir_all(folder).expect("removed");
+}
