@@ -395,7 +395,7 @@ mod tests {
             ("hz = 250", "hz = 0", "no tick rate"),
             ("hz = 250", "hz = 300", "no tick rate"),
             ("ipi_ns", "ipi", "unknown cost 'ipi'"),
-            ("ipi_ns = 3000", "ipi_ns = 18446744073709551615", "line 8"),
+            ("ipi_ns = 3000", "ipi_ns = 18446744073709551615", "longer than a second"),
             (
                 "ipi_ns = 3000",
                 "ipi_ns = 9000000000000000000",
