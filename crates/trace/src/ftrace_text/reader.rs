@@ -330,7 +330,7 @@ impl<'s> Reader<'s> {
     fn lose(&mut self, cpu: Cpu, count: Option<u64>) {
         self.is_trace = true;
         // An event of time 0 is one, too.
-        match self.last_time_on.is_empty() {
+        match self.last_time_on.is_empty() && self.last_time == Ns::ZERO {
             true => self.held.push((cpu, count)),
             false => self.emit_at(self.last_time, cpu, Context::default(), EventKind::Lost { count }),
         }
@@ -381,8 +381,6 @@ impl<'s> Reader<'s> {
                 self.last_time_on.resize(cpu.index() + 1, Ns::ZERO);
                 self.last_time_on[cpu.index()] = time;
             }
-            // That there was an event shows all the same.
-            None if self.last_time_on.is_empty() => self.last_time_on.push(Ns::ZERO),
             None => {}
         }
     }
