@@ -337,7 +337,8 @@ impl Metrics {
     }
 
     fn queued(&mut self, pid: Pid, cpu: Cpu) {
-        let guessed = self.contexts.is_some() && !self.has_wakeup;
+        // In a recording a wakeup tells where a task is queued, whatever was known before.
+        let guessed = self.contexts.is_some();
         let doing = self.task(pid).doing;
         let is_news =
             matches!(doing, Doing::Sleeping | Doing::Waking) || guessed && matches!(doing, Doing::Waiting(_));

@@ -303,9 +303,11 @@ impl<F: FnMut(&Row)> Timehist<F> {
             self.cpus.resize(cpu + 1, CpuHistory::default());
         }
         let next = self.moment(now, switch.next_pid, event.cpu);
-        let began = self.cpus[cpu].switched_at.replace(next).filter(|_| stay.since.is_some());
+        let before = self.cpus[cpu].switched_at.replace(next);
         self.cpus[cpu].switches += 1;
-        let cut = self.cut(began, now);
+        // Whether a stay lies in the window is told by the switch before, also where the stay did not begin with it.
+        let is_whole = stay.since.is_some();
+        let cut = self.cut(before, now).map(|(began, left_at)| (began.filter(|_| is_whole), left_at));
         let left_at = if switch.prev_pid.is_idle() {
             self.idle_leaves(switch, event, cut, stay.after_hole)
         } else {

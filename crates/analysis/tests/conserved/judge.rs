@@ -244,17 +244,16 @@ impl Judged {
         }
     }
 
-    /// Metrics know no more CPU time than there was, and no longer wait than the summary.
+    /// Metrics know no more CPU time than there was.
     fn check_counts(&self, name: &str) {
         let counts = &self.counts;
         assert!(counts.idle_ns <= counts.cpu_ns, "{name}: {} of {}", counts.idle_ns, counts.cpu_ns);
-        let longest = self.summary.all.wakeups.max().unwrap_or(0);
-        if self.in_order {
-            assert!(
-                counts.wakeup_latency.max().unwrap_or(0) <= longest,
-                "{name}: {:?}, longest {longest}",
-                counts.wakeup_latency.max()
-            );
-        }
+    }
+
+    /// Metrics know no longer wait than the summary. Departs: they see fewer signs of a hole, so that this holds where switches
+    /// are missing, and not where everything is for a while and no recorder says so.
+    pub fn check_longest(&self, name: &str) {
+        let (found, longest) = (self.counts.wakeup_latency.max(), self.summary.all.wakeups.max());
+        assert!(!self.in_order || found <= longest, "{name}: {found:?}, longest {longest:?}");
     }
 }
