@@ -234,6 +234,7 @@ mod tests {
         let report = "schbench -m 2 -t 4 -c 200000 -s 1000 -i 30 -z 120";
         let setting = Setting {
             machine: machines::find("laptop8").expect("a machine"),
+            machine_name: "laptop8".to_string(),
             workload: report.split(' ').map(String::from).collect(),
             duration: Ns::from_secs(4),
             first_seed: 1,

@@ -4,13 +4,13 @@
 
 use std::fmt::Write;
 
-use fairlab_kernel::{GroupId, Policy, Task};
+use fairlab_kernel::{Bandwidth, GroupId, Policy, Task};
 use fairlab_sim::Engine;
 
 /// The lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beginning {
-    /// `cgroups-start.txt`: path, inode, weight, limit, idle; the groups were made just now.
+    /// `cgroups-start.txt`: path, inode, weight, limit, idle, burst; the groups were made just now.
     pub cgroups: String,
     /// `tasks-start.txt`: every task that is there before the workload has made others.
     pub tasks: String,
@@ -32,19 +32,22 @@ impl Beginning {
     /// The lists of a machine on which workload `number` has just been started.
     pub(crate) fn of(engine: &Engine, number: usize, probes: bool) -> Beginning {
         let specs = engine.workload(number).groups();
-        let mut cgroups =
-            String::from("#path\tinode\tcpu.weight\tcpu.max\tcpu.idle\tthreads\tsubtree_control\tcpu.stat\n");
+        let mut cgroups = String::from(
+            "#path\tinode\tcpu.weight\tcpu.max\tcpu.idle\tthreads\tsubtree_control\tcpu.stat\tcpu.max.burst\n",
+        );
         let _ = writeln!(cgroups, "/\t{}\t-\t-\t-\t-\tcpu\tusage_usec 0 ", GroupId::ROOT.inode());
         let mut paths = vec![(GroupId::ROOT, "/".to_string())];
         for (spec, &group) in specs.iter().zip(engine.groups(number)) {
             let above =
                 spec.parent.and_then(|parent| paths.get(parent + 1)).map_or("", |(_, path)| path.as_str());
-            let path = format!("{above}/{}", spec.name);
+            let path = format!("{above}/{}", spec.folder(&specs));
             let (inode, idle) = (group.inode(), u8::from(spec.idle));
             let _ = writeln!(
                 cgroups,
-                "{path}\t{inode}\t{}\tmax 100000\t{idle}\t-\tcpu\tusage_usec 0 ",
-                spec.weight
+                "{path}\t{inode}\t{}\t{}\t{idle}\t-\tcpu\tusage_usec 0 \t{}",
+                spec.weight,
+                limit_of(&spec.max),
+                spec.max.burst().0 / 1_000
             );
             paths.push((group, path));
         }
@@ -59,6 +62,12 @@ impl Beginning {
         let probes = if probes { "ok p:lab/rew reweight_entity\n" } else { "" };
         Beginning { cgroups, tasks, probes: probes.to_string() }
     }
+}
+
+/// Quota and period in us, as `cpu.max` prints them.
+fn limit_of(max: &Bandwidth) -> String {
+    let quota = max.quota().map_or_else(|| "max".to_string(), |quota| (quota.0 / 1_000).to_string());
+    format!("{quota} {}", max.period().0 / 1_000)
 }
 
 fn line_of(task: &Task, path: &str) -> String {

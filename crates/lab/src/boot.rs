@@ -190,6 +190,7 @@ pub fn boot(
         "seed": options.seed,
         "probed": options.probes,
         "trace_clock": job.trace_clock,
+        "clock_hz": 1_000_000_000,
         "slice_ns": slice_ns(options),
         "image": options.image.to_string(),
         "image_digest": of_bytes(&kernel_bytes),

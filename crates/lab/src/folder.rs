@@ -73,8 +73,9 @@ impl RunFolder {
     ) -> Result<(), LabError> {
         self.file("spec.json", &pretty(&spec(experiment)))?;
         self.file("metrics.json", &pretty(answer))?;
+        let provenance = &answer["provenance"];
         let partial = answer.get("partial").unwrap_or(&Value::Null);
-        let runs = json!({ "schema": "fairlab/run/1", "partial": partial, "runs": results });
+        let runs = json!({ "schema": "fairlab/run/1", "provenance": provenance, "partial": partial, "runs": results });
         self.file("runs.json", &pretty(&runs))?;
         for run in results {
             if self.kept.iter().any(|(kernel, seed)| *kernel == run.kernel && *seed == run.seed) {
@@ -84,7 +85,14 @@ impl RunFolder {
             let release = release_of(&run.kernel);
             let machine = &experiment.machine;
             self.file(&format!("{folder}/sched_info.txt"), &verify::list(&machine.topology, release))?;
-            let meta = json!({ "release": release, "HZ": machine.hz, "kernel": run.kernel, "workload": run.workload });
+            let meta = json!({
+                "release": release,
+                "HZ": machine.hz,
+                "kernel": run.kernel,
+                "machine": run.machine,
+                "workload": run.workload,
+                "seed": run.seed,
+            });
             self.file(&format!("{folder}/meta.json"), &pretty(&meta))?;
             for (name, list) in run.beginning.files() {
                 self.file(&format!("{folder}/{name}"), list)?;

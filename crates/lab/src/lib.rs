@@ -7,6 +7,7 @@
 
 pub mod attribute;
 pub mod beginning;
+mod beside;
 pub mod bisect;
 pub mod boot;
 mod compare;
@@ -36,6 +37,7 @@ mod way;
 mod workers;
 pub mod workloads;
 
+pub use beside::{read_recorded, topology_beside};
 pub use compare::{
     CompareOptions, Comparison, ComparisonRow, Pairing, Record, Side, compare, compare_sides, count_trace,
     live_sides, read_side,

@@ -14,6 +14,9 @@ use crate::LabError;
 
 const SCHEMA: &str = "fairlab/counts/1";
 
+/// How names of kernels begin that nothing tells.
+pub(crate) const UNKNOWN: &str = "unknown";
+
 /// How a file of counts is called, in a folder of a run or of many.
 pub const COUNTS_FILE: &str = "counts.json";
 
@@ -101,7 +104,11 @@ impl Merged {
         let groups = value["groups"].as_array().ok_or_else(|| bad("no groups in it".to_string()))?;
         for (index, group) in groups.iter().enumerate() {
             let read = read_group(group);
-            let (group, counts) = read.ok_or_else(|| bad(format!("group {} is damaged", index + 1)))?;
+            let (mut group, counts) = read.ok_or_else(|| bad(format!("group {} is damaged", index + 1)))?;
+            // What is unknown of two files need not be one kernel.
+            if group.kernel == UNKNOWN || group.kernel.is_empty() {
+                group.kernel = format!("{UNKNOWN} ({})", path.display());
+            }
             self.add(group, &counts);
         }
         self.files += 1;

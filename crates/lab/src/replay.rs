@@ -13,8 +13,9 @@ use fairlab_kernel::{CpuMask, Policy};
 use fairlab_sim::workload::catalogue::Files;
 use fairlab_sim::workload::cgroup::GroupSpec;
 use fairlab_sim::workload::replay::{Deed as Act, Origin, Script, Task};
-use fairlab_trace::{ReadOptions, Severity, read_path};
+use fairlab_trace::{ReadOptions, Severity};
 
+use crate::beside::read_recorded;
 use crate::verify::{CgroupLine, Recording, TaskLine};
 
 /// Files of this host. What a recording's tasks did is kept: each run of a comparison asks for it.
@@ -51,7 +52,7 @@ pub(crate) fn script_of(path: &str) -> Result<Script, String> {
     }
     let recording = Recording::open(path.as_ref()).map_err(|error| error.problem)?;
     let mut behaviours = Behaviours::default();
-    let stats = read_path(&recording.trace, &ReadOptions::default(), &mut behaviours)
+    let stats = read_recorded(path.as_ref(), &ReadOptions::default(), &mut behaviours)
         .map_err(|error| format!("{path}: {error}"))?;
     let recorded = behaviours.finish().map_err(|missing| format!("{path}: {missing}"))?;
     if recorded.length > LENGTH_MAX {

@@ -8,6 +8,7 @@ use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
+use crate::shell::{line_of, quoted};
 use crate::{LabError, Progress, RunResult, RunSpec, Stopped, run_all};
 
 /// What every run of a search has in common.
@@ -15,6 +16,8 @@ use crate::{LabError, Progress, RunResult, RunSpec, Stopped, run_all};
 pub struct Setting {
     /// The machine.
     pub machine: Machine,
+    /// What the machine is called on a command line: a file by its path.
+    pub machine_name: String,
     /// The workload's name and its own options.
     pub workload: Vec<String>,
     /// When to stop each run, in virtual time.
@@ -26,16 +29,11 @@ pub struct Setting {
 impl Setting {
     /// The command line of `fairlab compare` that repeats what was found between two kernels.
     pub fn compare_command(&self, before: &str, after: &str, runs: usize) -> String {
-        let quoted = |word: &str| {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_+=.,/:".contains(&byte);
-            let is_plain = !word.is_empty() && word.bytes().all(plain);
-            if is_plain { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-        };
-        let workload = self.workload.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        let workload = line_of(&self.workload);
         let exact = if self.machine.chance.is_none() { " --exact" } else { "" };
         format!(
             "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}{exact}",
-            quoted(&self.machine.name),
+            quoted(&self.machine_name),
             quoted(before),
             quoted(after),
             self.first_seed,
@@ -170,6 +168,7 @@ mod tests {
     fn each_is_run_once() {
         let setting = Setting {
             machine: machines::find("laptop8").expect("a machine"),
+            machine_name: "laptop8".to_string(),
             workload: ["schbench", "-t", "2", "-c", "500"].map(String::from).to_vec(),
             duration: Ns::from_ms(50),
             first_seed: 7,
@@ -190,6 +189,7 @@ mod tests {
     fn commands_can_be_pasted() {
         let setting = Setting {
             machine: machines::find("laptop8").expect("a machine"),
+            machine_name: "laptop8".to_string(),
             workload: ["rt-app", "my file.json"].map(String::from).to_vec(),
             duration: Ns::from_ms(50),
             first_seed: 1,

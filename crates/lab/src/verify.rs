@@ -40,7 +40,7 @@ use walker::Walker;
 
 pub use kernel::Known as KnownKernel;
 pub use recording::trace_of;
-pub(crate) use recording::{CgroupLine, Recording, TaskLine, holds_trace};
+pub(crate) use recording::{CgroupLine, Recording, TaskLine, Told, holds_trace, told_beside};
 pub(crate) use sched_info::list;
 pub use tally::{Baseline, Decision, Kind, KindTally, Miss, Share};
 pub use verdict::{Answers, Ground, Near, Outcome};
@@ -63,9 +63,10 @@ pub struct VerifyOptions {
 }
 
 impl VerifyOptions {
-    fn for_reader(&self) -> ReadOptions {
+    fn for_reader(&self, trace: &Path) -> ReadOptions {
+        let beside = || told_beside(trace)?.clock_hz;
         ReadOptions {
-            clock_hz: self.clock_hz,
+            clock_hz: self.clock_hz.or_else(beside),
             allow_unreadable: self.allow_unreadable,
             read: self.read.clone(),
             ..ReadOptions::default()
@@ -169,7 +170,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     if options.decisions {
         feed.walker.tally.keep_decisions();
     }
-    let read_options = options.for_reader();
+    let read_options = options.for_reader(&trace);
     let walk = || {
         let import = read_path(&trace, &read_options, &mut feed);
         feed.finish();
@@ -254,7 +255,7 @@ fn hierarchy(trace: &Path, options: &VerifyOptions) -> Result<Hierarchy, LabErro
 }
 
 fn read_trace(trace: &Path, options: &VerifyOptions, sink: &mut dyn Sink) -> Result<(), LabError> {
-    let read_options = options.for_reader();
+    let read_options = options.for_reader(trace);
     read_path(trace, &read_options, sink).map(drop).map_err(|error| unreadable(trace, &error))
 }
 

@@ -76,7 +76,9 @@ impl Groups {
                 continue;
             }
             match Groups::begin(version, &top, &home, place, marker) {
-                Ok(mut groups) => return specs.iter().try_for_each(|spec| groups.add(spec)).map(|()| groups),
+                Ok(mut groups) => {
+                    return specs.iter().try_for_each(|spec| groups.add(spec, specs)).map(|()| groups);
+                }
                 // What the group that we are in says tells most.
                 Err(error) => refused = refused.or(Some(error)),
             }
@@ -127,10 +129,9 @@ impl Groups {
         self.allow_cpu(&self.place)
     }
 
-    fn add(&mut self, spec: &GroupSpec) -> Result<(), String> {
+    fn add(&mut self, spec: &GroupSpec, specs: &[GroupSpec]) -> Result<(), String> {
         let parent = spec.parent.and_then(|parent| self.folders.get(parent)).unwrap_or(&self.base).clone();
-        // The model's may be named after several levels that count as one.
-        let folder = parent.join(spec.name.replace('/', "-"));
+        let folder = parent.join(spec.folder(specs));
         make(&folder)?;
         self.folders.push(folder.clone());
         let set = |file: &str, value: String| write(&folder.join(file), &value);

@@ -58,7 +58,7 @@ pub fn from_args(args: &ExperimentArgs, seed: u64, seeds: u64) -> Result<Experim
             "compare each with modelled kernels, or run them one by one",
         ));
     }
-    let Setting { machine, workload, duration, first_seed } = exactly(&args.setting, setting);
+    let Setting { machine, workload, duration, first_seed, .. } = exactly(&args.setting, setting);
     let seeds = (0..seeds).map(|offset| first_seed.wrapping_add(offset)).collect();
     Ok(Experiment { kernels, real_kernels, machine, workload, seeds, duration })
 }
@@ -82,14 +82,14 @@ fn real_setting(args: &SettingArgs, first_seed: u64, only_real: bool) -> Result<
     }
     host::check(&args.workload)?;
     let name = if args.machine == DEFAULT_MACHINE { host::NAME } else { &args.machine };
-    let mut machine = machines::find(name)?;
+    let (machine_name, mut machine) = (name.to_string(), machines::find(name)?);
     machine.name = host::NAME.to_string();
     if only_real && workloads::find(&args.workload[0]).is_err() {
         let duration = args.duration.unwrap_or(COMMAND_DURATION);
-        return Ok(Setting { machine, workload: args.workload.clone(), duration, first_seed });
+        return Ok(Setting { machine, machine_name, workload: args.workload.clone(), duration, first_seed });
     }
     let duration = time_for(args.duration, &*workloads::build(&args.workload)?);
-    Ok(Setting { machine, workload: args.workload.clone(), duration, first_seed })
+    Ok(Setting { machine, machine_name, workload: args.workload.clone(), duration, first_seed })
 }
 
 /// What runs of booted kernels have in common, and runs of the model beside them.
@@ -102,9 +102,9 @@ fn booted_setting(args: &SettingArgs, first_seed: u64, only_real: bool) -> Resul
         ));
     }
     if only_real && args.workload.first().is_some_and(|name| workloads::find(name).is_err()) {
-        let machine = machines::find(name)?;
+        let (machine_name, machine) = (name.to_string(), machines::find(name)?);
         let duration = args.duration.unwrap_or(COMMAND_DURATION);
-        return Ok(Setting { machine, workload: args.workload.clone(), duration, first_seed });
+        return Ok(Setting { machine, machine_name, workload: args.workload.clone(), duration, first_seed });
     }
     setting_of(name, &args.workload, args.duration, first_seed)
 }
@@ -137,10 +137,10 @@ pub fn setting_of(
     duration: Option<Ns>,
     first_seed: u64,
 ) -> Result<Setting, CliError> {
-    let machine = machines::find(machine)?;
+    let (machine_name, machine) = (machine.to_string(), machines::find(machine)?);
     let workload = workloads::build(words)?;
     let duration = time_for(duration, &*workload);
-    Ok(Setting { machine, workload: words.to_vec(), duration, first_seed })
+    Ok(Setting { machine, machine_name, workload: words.to_vec(), duration, first_seed })
 }
 
 /// What stops an experiment early: on this host everything is put back before the program ends.

@@ -220,7 +220,7 @@ fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError
         return output::answer_json(
             &described(),
             json!({
-                "schema": "fairlab/kernels/1",
+                "schema": "fairlab/kernel/1",
                 "name": kernel.name(),
                 "own_tree_lacks": kernel.base_commit().map(own_tree_lacks),
                 "changes": kernel.changes().map(change_json).collect::<Vec<_>>(),
@@ -297,7 +297,7 @@ fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliE
         return output::answer_json(
             &described(),
             json!({
-                "schema": "fairlab/kernels/1",
+                "schema": "fairlab/kernel-diff/1",
                 "a": one.name(),
                 "b": other.name(),
                 "differences": fields.collect::<Vec<_>>(),

@@ -102,7 +102,7 @@ fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Va
     let costs = machine.costs.table();
     let costs = costs.iter().map(|cost| (cost.name.to_string(), json!(cost.value.0)));
     json!({
-        "schema": "fairlab/machines/1",
+        "schema": "fairlab/machine/1",
         "name": machine.name,
         "description": machine.description,
         "platform": topology.platform().name(),

@@ -11,7 +11,7 @@ use fairlab_analysis::summary::{
 use fairlab_event::{Comm, Cpu, Pid, ShownPath};
 use fairlab_kernel::topology::CpuPlace;
 use fairlab_lab::merge::Merged;
-use fairlab_lab::{count_trace, machines};
+use fairlab_lab::{count_trace, machines, topology_beside};
 use fairlab_trace::ImportStats;
 use serde_json::{Map, Value, json};
 
@@ -58,11 +58,13 @@ fn warn_of_cpus(args: &SummaryArgs, report: &SummaryReport) {
 }
 
 fn options(args: &SummaryArgs) -> Result<SummaryOptions, CliError> {
-    let Some(name) = &args.machine else {
+    let described = args.llc.is_some() || args.node.is_some();
+    let beside = if described { None } else { topology_beside(&args.trace.file) };
+    let named = args.machine.as_deref().map(machines::find).transpose()?.map(|machine| machine.topology);
+    let Some(topology) = named.or(beside) else {
         let sets = |list: &Option<CpuSets>| list.as_ref().map(|sets| sets.0.clone()).unwrap_or_default();
         return Ok(SummaryOptions { llcs: sets(&args.llc), nodes: sets(&args.node) });
     };
-    let topology = machines::find(name)?.topology;
     let sets = |number: fn(CpuPlace) -> u32| {
         let mut sets: BTreeMap<u32, Vec<Cpu>> = BTreeMap::new();
         for cpu in topology.cpus() {

@@ -9,6 +9,7 @@ use clap::Args;
 use fairlab_analysis::MissingEvents;
 use fairlab_event::{Event, ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
+use fairlab_lab::read_recorded;
 use fairlab_lab::verify::trace_of;
 use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, Unreadable, read_path};
 use serde_json::{Map, Value, json};
@@ -93,7 +94,7 @@ pub fn read(
     sink: &mut dyn Sink,
     system: &RefCell<System>,
 ) -> Result<ImportStats, CliError> {
-    read_path(&trace_of(file), options, &mut Told { sink, system }).map_err(|error| {
+    read_recorded(file, options, &mut Told { sink, system }).map_err(|error| {
         let hint = match error {
             ImportError::NotATrace(_) if file.is_dir() => {
                 "give a trace, a recording's folder, or a copy of tracefs"

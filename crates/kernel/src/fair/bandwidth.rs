@@ -80,6 +80,11 @@ impl Bandwidth {
         self.quota
     }
 
+    /// Run time that may be saved from earlier periods.
+    pub fn burst(&self) -> Ns {
+        self.burst
+    }
+
     /// Length of a period.
     pub fn period(&self) -> Ns {
         self.period

@@ -446,6 +446,7 @@ mod tests {
             question: Question::parse(question).expect("a question"),
             setting: Setting {
                 machine: machines::find("laptop8").expect("a machine"),
+                machine_name: "laptop8".to_string(),
                 workload: workload.split(' ').map(String::from).collect(),
                 duration,
                 first_seed: 1,

@@ -9,11 +9,12 @@ use std::path::Path;
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Event, EventKind, Ns, Pid, Sink, System};
-use fairlab_trace::{ReadOptions, read_path};
+use fairlab_trace::ReadOptions;
 use serde_json::Value;
 
-use crate::merge::Group;
-use crate::verify::trace_of;
+use crate::beside::read_recorded;
+use crate::merge::{self, Group};
+use crate::verify::{holds_trace, told_beside};
 use crate::{LabError, RunResult};
 
 /// One run's numbers.
@@ -151,6 +152,10 @@ fn read_traces(folder: &Path) -> Result<Side, LabError> {
             "give a folder that 'fairlab run --out' wrote, or one of traces",
         )
     };
+    // A recording's folder is one run, whatever other files of it lie there.
+    if holds_trace(folder) && told_beside(folder).is_some_and(|told| !told.system.is_unknown()) {
+        return Ok(Side { name: folder.display().to_string(), records: vec![read_trace(folder)?] });
+    }
     let entries = fs::read_dir(folder).map_err(|error| failed(error.to_string()))?;
     let mut paths =
         entries.flatten().map(|entry| entry.path()).filter(|path| is_trace(path)).collect::<Vec<_>>();
@@ -201,6 +206,13 @@ impl Sink for Extent {
     }
 }
 
+/// The kernel of a trace that nothing tells it of: a name of its own, by which counts of two such traces are never added up.
+fn unknown_kernel(path: &Path, extent: &Extent) -> String {
+    let host = if extent.system.node.is_empty() { String::new() } else { format!("{}:", extent.system.node) };
+    let span = extent.start.unwrap_or_default().0;
+    format!("{} ({host}{}, from {span} ns to {} ns)", merge::UNKNOWN, path.display(), extent.end.0)
+}
+
 /// What happened in a recorded trace, as counts: read once for how far it reaches, once for what happened.
 ///
 /// # Errors
@@ -213,7 +225,7 @@ pub fn count_trace(path: &Path) -> Result<(Group, Counts), LabError> {
 pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<(Group, Counts), LabError> {
     let hint = "give a trace in a file";
     let read = |sink: &mut dyn Sink| {
-        read_path(&trace_of(path), &ReadOptions::default(), sink)
+        read_recorded(path, &ReadOptions::default(), sink)
             .map_err(|error| LabError::new(format!("{}: {error}", path.display()), error.hint()))
     };
     let mut extent = Extent { family: root.into_iter().collect(), ..Extent::default() };
@@ -228,9 +240,12 @@ pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<(Group, Coun
     }
     read(&mut metrics)?;
     let group = Group {
-        kernel: if extent.system.release.is_empty() { "unknown".to_string() } else { extent.system.release },
+        kernel: match extent.system.release.as_str() {
+            "" => unknown_kernel(path, &extent),
+            release => release.to_string(),
+        },
         machine: format!("{cpus} CPUs"),
-        workload: "recorded".to_string(),
+        workload: told_beside(path).and_then(|told| told.workload).unwrap_or_else(|| "recorded".to_string()),
     };
     Ok((group, metrics.into_counts(extent.end)))
 }

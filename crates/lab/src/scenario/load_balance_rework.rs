@@ -302,6 +302,7 @@ fn bisected(bench: &Bench<'_>, plan: &Plan) -> Result<Option<(String, String)>, 
         bad: "v5.5".parse()?,
         question: Question::parse("schbench_latency_us_p99 > 5ms")?,
         setting: Setting {
+            machine_name: spec.machine.name.clone(),
             machine: spec.machine,
             workload: spec.workload,
             duration: spec.duration,

@@ -93,6 +93,7 @@ mod tests {
         let verdict = |workload: &str, metric: &str| {
             let setting = Setting {
                 machine: crate::machines::find("qemu16").expect("a machine"),
+                machine_name: "qemu16".to_string(),
                 workload: workload.split_whitespace().map(String::from).collect(),
                 duration: Ns::from_secs(5),
                 first_seed: 1,

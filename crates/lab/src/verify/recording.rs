@@ -3,15 +3,17 @@
 //! Must not know: what the model decides.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use fairlab_event::{Ns, Pid};
+use fairlab_event::{Ns, Pid, System};
 use fairlab_kernel::generation::Settings;
 use fairlab_kernel::open_loop::RecordedAverages;
 use fairlab_kernel::{Bandwidth, CpuMask, Topology};
 use fairlab_trace::is_trace_folder;
+use serde_json::Value;
 
 use super::hierarchy::Hierarchy;
 use super::power::{self, Power};
@@ -348,10 +350,66 @@ fn read_beside(folder: &Path, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// What meta.json and sched_info.txt beside a trace tell of its kernel, machine, clock and workload.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    pub system: System,
+    pub topology: Option<Topology>,
+    /// Ticks per second of the trace's clock, where its stamps are numbers of them.
+    pub clock_hz: Option<u64>,
+    pub workload: Option<String>,
+}
+
+/// An emulated clock ticks once in a nanosecond of the guest.
+const EMULATED_HZ: u64 = 1_000_000_000;
+
+/// What lies beside the trace of a recording; `None` for a trace that is not a recording's by its name.
+pub(crate) fn told_beside(path: &Path) -> Option<Told> {
+    let is_recordings = |name: &OsStr| TRACE_NAMES.iter().any(|known| name == *known);
+    if !path.is_dir() && !path.file_name().is_some_and(is_recordings) {
+        return None;
+    }
+    let (folder, _) = located(path).ok()?;
+    let folder = folder?;
+    let info = read_beside(&folder, "sched_info.txt").unwrap_or_default();
+    let meta = read_beside(&folder, "meta.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let meta = meta.unwrap_or_default();
+    let topology = sched_info::topology(&info);
+    let text = |name: &str| meta[name].as_str().filter(|text| !text.is_empty()).map(str::to_string);
+    let word = |place: usize| word_of_uname(&info, place);
+    let cpus = meta["vcpus"].as_u64().and_then(|cpus| u32::try_from(cpus).ok());
+    let described = topology.as_ref().and_then(|topology| u32::try_from(topology.nr_cpus()).ok());
+    // Recordings of the lab's emulated machines say how these kept time, and not how fast.
+    let is_emulated = ["icount", "deterministic"].contains(&meta["mode"].as_str().unwrap_or_default());
+    let clock_hz = meta["clock_hz"].as_u64().filter(|&hz| hz > 0);
+    Some(Told {
+        system: System {
+            release: text("release").or_else(|| release_of(&info)).unwrap_or_default(),
+            node: text("machine").or_else(|| word(1).filter(|name| name != "(none)")).unwrap_or_default(),
+            architecture: text("architecture").or_else(|| architecture_of(&info)).unwrap_or_default(),
+            cpus: cpus.or(described),
+        },
+        topology,
+        clock_hz: clock_hz.or(is_emulated.then_some(EMULATED_HZ)),
+        workload: text("workload"),
+    })
+}
+
 /// `uname: Linux NAME RELEASE …`.
 fn release_of(info: &str) -> Option<String> {
+    word_of_uname(info, 2)
+}
+
+fn word_of_uname(info: &str, place: usize) -> Option<String> {
     let line = info.lines().find_map(|line| line.strip_prefix("uname: "))?;
-    line.split_whitespace().nth(2).map(str::to_string)
+    line.split_whitespace().nth(place).map(str::to_string)
+}
+
+/// The last word of `uname -a`, or the one before the system's name.
+fn architecture_of(info: &str) -> Option<String> {
+    let line = info.lines().find_map(|line| line.strip_prefix("uname: "))?;
+    let words = line.split_whitespace().skip(3).filter(|word| *word != "GNU/Linux");
+    words.last().filter(|word| !word.starts_with('#')).map(str::to_string)
 }
 
 /// Tab-separated: tid pid ppid state policy nice prio rtprio last_cpu allowed cgroup comm.
@@ -433,7 +491,8 @@ fn cgroups(text: &str) -> Vec<CgroupLine> {
 }
 
 impl CgroupLine {
-    /// A line of the list: path, inode, `cpu.weight`, `cpu.max`, `cpu.idle`, and what is not needed.
+    /// A line of the list: path, inode, `cpu.weight`, `cpu.max`, `cpu.idle`, three that are not needed, `cpu.max.burst`, which may be
+    /// missing.
     pub fn parse(line: &str) -> Option<CgroupLine> {
         let columns = line.split('\t').collect::<Vec<_>>();
         let column = |index: usize| columns.get(index).copied();
@@ -442,7 +501,7 @@ impl CgroupLine {
             inode: column(1)?.parse().ok()?,
             weight: column(2).and_then(|weight| weight.parse().ok()),
             idle: column(4) == Some("1"),
-            max: column(3).and_then(bandwidth_of).unwrap_or(Bandwidth::UNLIMITED),
+            max: column(3).and_then(|limit| bandwidth_of(limit, column(8))).unwrap_or(Bandwidth::UNLIMITED),
             limited: column(3).is_some_and(|limit| limit.starts_with(|first: char| first.is_ascii_digit())),
             periods: column(7).and_then(periods_of).unwrap_or(0),
             unused: columns.iter().any(|column| column.starts_with("usage_usec 0 ")),
@@ -450,11 +509,12 @@ impl CgroupLine {
     }
 }
 
-/// Quota and period in us, as `cpu.max` has them.
-fn bandwidth_of(limit: &str) -> Option<Bandwidth> {
+/// Quota and period in us, as `cpu.max` has them, and `cpu.max.burst`.
+fn bandwidth_of(limit: &str, burst: Option<&str>) -> Option<Bandwidth> {
     let (quota, period) = limit.split_once(' ')?;
     let us = |text: &str| text.parse::<u64>().ok()?.checked_mul(1_000).map(Ns);
-    Bandwidth::new(us(quota)?, us(period)?, Ns::ZERO).ok()
+    let burst = burst.and_then(us).unwrap_or(Ns::ZERO);
+    Bandwidth::new(us(quota)?, us(period)?, burst).ok()
 }
 
 /// `… nr_periods 3 …`

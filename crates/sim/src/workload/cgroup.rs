@@ -33,6 +33,13 @@ pub struct GroupSpec {
 }
 
 impl GroupSpec {
+    /// The name of its folder in that of the group above it: a name may be the whole path, or hold several levels.
+    pub fn folder(&self, groups: &[GroupSpec]) -> String {
+        let above = self.parent.and_then(|parent| groups.get(parent));
+        let within = above.and_then(|above| self.name.strip_prefix(above.name.as_str())?.strip_prefix('/'));
+        within.unwrap_or(&self.name).trim_matches('/').replace('/', "-")
+    }
+
     /// A group below the root as it is made: weight 100, no limit.
     pub fn new(name: impl Into<String>) -> GroupSpec {
         GroupSpec { name: name.into(), parent: None, weight: 100, max: Bandwidth::UNLIMITED, idle: false }

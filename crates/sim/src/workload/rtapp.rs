@@ -26,6 +26,7 @@ use fairlab_kernel::CpuMask;
 use self::plan::{Attributes, Plan, Step};
 use self::resources::Resources;
 use self::thread::{Loop, Stage, Thread};
+use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -162,15 +163,27 @@ impl RtApp {
                     }
                 }
                 Stage::Task => {
-                    thread.stage = Stage::Phase;
+                    thread.stage = Stage::TaskGroup;
                     if let Some(action) = ask(task.attributes) {
                         return action;
                     }
                 }
+                Stage::TaskGroup => {
+                    thread.stage = Stage::Phase;
+                    if let Some(action) = thread.enter(task.attributes.group) {
+                        return action;
+                    }
+                }
                 Stage::Phase => {
-                    thread.stage = Stage::Steps;
+                    thread.stage = Stage::PhaseGroup;
                     thread.current = Loop { start: now, ..Loop::default() };
                     if let Some(action) = ask(thread.phase(task).attributes) {
+                        return action;
+                    }
+                }
+                Stage::PhaseGroup => {
+                    thread.stage = Stage::Steps;
+                    if let Some(action) = thread.enter(thread.phase(task).attributes.group) {
                         return action;
                     }
                 }
@@ -326,12 +339,9 @@ impl RtApp {
 
 /// The system call that asks for what a task or phase says of its scheduling.
 fn ask(attributes: Attributes) -> Option<Action> {
-    (attributes != Attributes::default()).then_some(Action::SetScheduler {
-        policy: attributes.policy,
-        nice: attributes.nice,
-        request: attributes.request,
-        allowed: attributes.cpus,
-    })
+    let Attributes { policy, nice, request, cpus, group: _ } = attributes;
+    let says = policy.is_some() || nice.is_some() || request.is_some() || cpus.is_some();
+    says.then_some(Action::SetScheduler { policy, nice, request, allowed: cpus })
 }
 
 impl Workload for RtApp {
@@ -340,6 +350,10 @@ impl Workload for RtApp {
         let of_phase = self.plan.tasks.iter().flat_map(|task| &task.phases).map(|phase| phase.attributes);
         let named = of_task.chain(of_phase).filter_map(|attributes| attributes.cpus);
         named.fold(CpuMask::EMPTY, |named, cpus| named.or(&cpus))
+    }
+
+    fn groups(&self) -> Vec<GroupSpec> {
+        self.plan.groups.clone()
     }
 
     fn main_thread(&self) -> ThreadSpec {
@@ -625,9 +639,68 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_said() {
-        let text =
-            r#"{"tasks":{"a":{"util_min":100,"taskgroup":"/x","phases":{"p":{"util_max":5,"run":1}}}}}"#;
+        let text = r#"{"tasks":{"a":{"util_min":100,"dl-period":9,"run":3,"phases":{"p":{"util_max":5,"run":1}}}},"global":{"logdir":"."}}"#;
         let app = RtApp::parse(text).expect("a file");
-        assert_eq!(app.left_out().len(), 2, "{:?}", app.left_out());
+        let left_out = app.left_out().join("\n");
+        for what in ["util_min", "'dl-period'", "event 'run' of task 'a'", "'logdir' of 'global'"] {
+            assert!(left_out.contains(what), "{what}: {left_out}");
+        }
+        assert_eq!(app.left_out().len(), 4, "{left_out}");
+    }
+
+    #[test]
+    fn tasks_of_groups_share_by_group_whatever_their_nice_levels() {
+        let of = |first: &str, second: &str| {
+            format!(
+                r#"{{"tasks":{{"ant":{{{first}"priority":19,"cpus":[0],"run":900}},
+                    "bee":{{{second}"priority":0,"cpus":[0],"run":900}}}}}}"#
+            )
+        };
+        // How much the two get, the one that gets less first.
+        let share = |text: &str| {
+            let drawn = picture(text, 1, 400);
+            let of = |letter: char| drawn.chars().filter(|&other| other == letter).count() as f64;
+            let mut counts = ('A'..='Z').map(of).collect::<Vec<_>>();
+            counts.sort_by(f64::total_cmp);
+            (counts[24], counts[25])
+        };
+        let (less, more) = share(&of(r#""taskgroup":"/one","#, r#""taskgroup":"/two/below","#));
+        assert!(less > 0.9 * more, "{less} : {more}");
+        // In one group, and in none, nice levels decide.
+        for group in [r#""taskgroup":"/one","#, ""] {
+            let (less, more) = share(&of(group, group));
+            assert!(more > 20.0 * less, "{less} : {more}");
+        }
+    }
+
+    #[test]
+    fn task_groups_that_cannot_be_are_refused() {
+        let refused =
+            |task: &str| RtApp::parse(&format!(r#"{{"tasks":{{"a":{{{task}}}}}}}"#)).expect_err("refused");
+        assert!(refused(r#""taskgroup":"x","run":1"#).contains("begin with '/'"));
+        assert!(refused(r#""taskgroup":"/../x","run":1"#).contains("'..' is no name"));
+        assert!(refused(r#""taskgroup":"/x","policy":"SCHED_FIFO","run":1"#).contains("real-time"));
+        let back = r#""phases":{"p":{"taskgroup":"/x","run":1},"q":{"taskgroup":"/","run":1}}"#;
+        assert!(refused(back).contains("going back"), "{}", refused(back));
+        let groups =
+            RtApp::parse(r#"{"tasks":{"a":{"taskgroup":"/x/y","run":1},"b":{"taskgroup":"/x","run":1}}}"#);
+        let groups = groups.expect("a file").groups();
+        let names = groups.iter().map(|group| (group.name.as_str(), group.parent, group.folder(&groups)));
+        let expected = [("/x", None, "x".to_string()), ("/x/y", Some(0), "y".to_string())];
+        assert_eq!(names.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_nobody_knows_is_refused() {
+        for (text, problem) in [
+            (r#"{"tasks":{"a":{"run":1}},"globl":{}}"#, "'globl' is nothing"),
+            (r#"{"tasks":{"a":{"run":1}},"global":{"durations":1}}"#, "'durations' is no property"),
+            (r#"{"tasks":{"a":{"run":1}},"global":{"pi_enabled":1}}"#, "must be true or false"),
+            (r#"{"tasks":{"a":{"dance":1,"phases":{"p":{"run":1}}}}}"#, "'dance' is no event"),
+            (r#"{"tasks":{"a":{"timer":{"ref":"t","period":5,"slack":1}}}}"#, "'slack' is none of"),
+        ] {
+            let error = RtApp::parse(text).expect_err(problem);
+            assert!(error.contains(problem), "{error}");
+        }
     }
 }

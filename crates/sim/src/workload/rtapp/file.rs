@@ -8,6 +8,7 @@ use fairlab_kernel::{CpuMask, Policy};
 
 use super::json::{self, Node};
 use super::plan::{Attributes, Barrier, Phase, Plan, Resource, Step, Task};
+use crate::workload::cgroup::GroupSpec;
 
 /// Events in the order in which names are tried: the longer of two that begin alike comes first.
 const EVENTS: &[&str] = &[
@@ -35,6 +36,27 @@ const PROPERTIES: &[&str] = &[
     "taskgroup",
 ];
 
+/// Members of `global` that have an effect here.
+const GLOBAL: &[&str] = &["duration", "default_policy", "cumulative_slack", "pi_enabled"];
+
+/// Members of `global` that rt-app knows and the model has no use for: where it logs, and how it measures and prepares itself.
+const GLOBAL_WITHOUT_EFFECT: &[&str] = &[
+    "calibration",
+    "frag",
+    "ftrace",
+    "gnuplot",
+    "io_device",
+    "lock_pages",
+    "log_basename",
+    "log_size",
+    "logdir",
+    "mem_buffer_size",
+    "per_thread_calibration",
+];
+
+/// What only tasks with deadlines have.
+const OF_DEADLINES: &[&str] = &["dl-period", "dl-deadline", "period", "deadline"];
+
 /// Time that a byte of memory takes where nothing says more: 10 GB/s.
 const BYTES_PER_NS: i64 = 10;
 
@@ -55,6 +77,17 @@ pub(super) fn parse(text: &str) -> Result<Plan, String> {
     let root = json::parse(text)?;
     let root = members(&root, "the file")?;
     let mut reader = Reader::default();
+    for (name, _) in root.iter().filter(|(name, _)| !is_comment(name)) {
+        match name.as_str() {
+            "tasks" | "global" => {}
+            "resources" => reader.leave_out("the list 'resources': resources are those that events name"),
+            _ => {
+                return Err(format!(
+                    "'{name}' is nothing that a file of rt-app has beside 'tasks' and 'global'"
+                ));
+            }
+        }
+    }
     let mut default_policy = "SCHED_OTHER".to_string();
     if let Some(global) = find(root, "global") {
         default_policy = reader.global(members(global, "global")?)?;
@@ -82,6 +115,8 @@ struct Reader {
     semaphores: Vec<String>,
     barriers: Vec<String>,
     timers: Vec<String>,
+    /// The task that is read names the root as a task group.
+    says_root: bool,
 }
 
 /// Where in the file something stands: `task/phase`.
@@ -95,14 +130,19 @@ struct Place<'a> {
 impl Reader {
     /// Returns the name of the policy of tasks that name none.
     fn global(&mut self, global: &[(String, Node)]) -> Result<String, String> {
+        for (name, _) in global.iter().filter(|(name, _)| !is_comment(name)) {
+            if GLOBAL_WITHOUT_EFFECT.contains(&name.as_str()) {
+                self.leave_out(&format!("'{name}' of 'global'"));
+            } else if !GLOBAL.contains(&name.as_str()) {
+                return Err(format!("global: '{name}' is no property"));
+            }
+        }
         if let Some(seconds) = integer(global, "duration", "global")?.filter(|&seconds| seconds >= 0) {
             let micros_of = seconds.saturating_mul(1_000_000);
             self.plan.duration = Some(micros(micros_of, "global/duration")?);
         }
-        if let Some(Node::Bool(cumulative)) = find(global, "cumulative_slack") {
-            self.plan.cumulative_slack = *cumulative;
-        }
-        if let Some(Node::Bool(true)) = find(global, "pi_enabled") {
+        self.plan.cumulative_slack = boolean(global, "cumulative_slack", "global")?;
+        if boolean(global, "pi_enabled", "global")? {
             self.leave_out("priority inheritance of mutexes (pi_enabled)");
         }
         let name = text(global, "default_policy", "global")?.unwrap_or("SCHED_OTHER");
@@ -116,11 +156,13 @@ impl Reader {
             .ok()
             .filter(|&instances| instances as usize <= THREADS_MAX)
             .ok_or_else(|| format!("{name}: 'instance' must be from 0 to {THREADS_MAX}"))?;
+        self.says_root = false;
         let attributes = self.attributes(task, name, Some(default_policy))?;
         let mut repeat = number("loop", -1)?;
         let mut phases = Vec::new();
         match find(task, "phases") {
             Some(list) => {
+                self.beside_phases(task, name)?;
                 for (phase, node) in members(list, &format!("{name}/phases"))? {
                     let at = format!("{name}/{phase}");
                     phases.push(self.phase(members(node, &at)?, Place { task: name, at: &at, instances })?);
@@ -138,7 +180,65 @@ impl Reader {
             return Err(format!("{name}: 'phases' is empty"));
         }
         let delay = micros(number("delay", 0)?, name)?;
+        self.check_groups(name, &attributes, &phases)?;
         Ok(Task { name: name.to_string(), instances, delay, repeat, attributes, phases })
+    }
+
+    /// What stands beside the phases of a task: events there are not carried out.
+    fn beside_phases(&mut self, task: &[(String, Node)], at: &str) -> Result<(), String> {
+        for (name, _) in task.iter().filter(|(name, _)| !is_comment(name)) {
+            if PROPERTIES.contains(&name.as_str()) {
+                continue;
+            }
+            if !EVENTS.iter().any(|event| name.starts_with(event)) {
+                return Err(format!("{at}: '{name}' is no event and no property"));
+            }
+            self.leave_out(&format!("event '{name}' of task '{at}': beside phases rt-app passes it over"));
+        }
+        Ok(())
+    }
+
+    /// rt-app has task groups for the fair class only; the model has no way back from a group to the root.
+    fn check_groups(&self, name: &str, attributes: &Attributes, phases: &[Phase]) -> Result<(), String> {
+        let (mut policy, mut group) = (None, None);
+        let all = std::iter::once(attributes).chain(phases.iter().map(|phase| &phase.attributes));
+        for said in all {
+            policy = said.policy.or(policy);
+            group = said.group.or(group);
+            if group.is_some() && policy.is_some_and(|policy| !policy.is_fair()) {
+                return Err(format!("{name}: a task with a real-time policy has no 'taskgroup'"));
+            }
+        }
+        match self.says_root && group.is_some() {
+            true => {
+                Err(format!("{name}: going back to taskgroup '/' is not modelled; name a group of its own"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// The task group that an object names: it and those above it are made where they are named first.
+    fn group(&mut self, object: &[(String, Node)], at: &str) -> Result<Option<usize>, String> {
+        let Some(path) = text(object, "taskgroup", at)?.filter(|path| !path.is_empty()) else {
+            return Ok(None);
+        };
+        if !path.starts_with('/') {
+            return Err(format!("{at}: taskgroup '{path}' has to begin with '/'"));
+        }
+        let (mut above, mut name) = (None, String::new());
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            if [".", ".."].contains(&part) {
+                return Err(format!("{at}: taskgroup '{path}': '{part}' is no name"));
+            }
+            name += &format!("/{part}");
+            let known = self.plan.groups.iter().position(|group| group.name == name);
+            above = Some(known.unwrap_or_else(|| {
+                self.plan.groups.push(GroupSpec { parent: above, ..GroupSpec::new(name.as_str()) });
+                self.plan.groups.len() - 1
+            }));
+        }
+        self.says_root |= above.is_none();
+        Ok(above)
     }
 
     fn phase(&mut self, phase: &[(String, Node)], place: Place<'_>) -> Result<Phase, String> {
@@ -149,7 +249,7 @@ impl Reader {
                 events += 1;
                 self.event(event, value, place, &mut steps)
                     .map_err(|what| format!("{}/{name}: {what}", place.at))?;
-            } else if !PROPERTIES.contains(&name.as_str()) && !name.starts_with('#') {
+            } else if !PROPERTIES.contains(&name.as_str()) && !is_comment(name) {
                 return Err(format!("{}: '{name}' is no event and no property", place.at));
             }
         }
@@ -208,6 +308,7 @@ impl Reader {
 
     fn timer(&mut self, value: &Node, place: Place<'_>) -> Result<Step, String> {
         let timer = members(value, "it")?;
+        only(timer, &["ref", "period", "mode"])?;
         let reference = text(timer, "ref", "it")?.unwrap_or("unknown");
         let unique = reference.starts_with("unique");
         let key = if unique { format!("{}\0{reference}", place.task) } else { reference.to_string() };
@@ -223,6 +324,7 @@ impl Reader {
 
     fn condition_and_mutex(&mut self, value: &Node) -> Result<(Resource, Resource), String> {
         let both = members(value, "it")?;
+        only(both, &["ref", "mutex"])?;
         let condition = text(both, "ref", "it")?.unwrap_or("unknown");
         let mutex = text(both, "mutex", "it")?.unwrap_or("unknown");
         Ok((number_of(&mut self.conditions, condition), number_of(&mut self.mutexes, mutex)))
@@ -287,20 +389,25 @@ impl Reader {
             ("nodes_membind", "memory binding (nodes_membind)"),
             ("util_min", "utilization clamps (util_min, util_max)"),
             ("util_max", "utilization clamps (util_min, util_max)"),
-            ("taskgroup", "task groups (taskgroup)"),
         ] {
             if find(object, key).is_some_and(|value| *value != Node::Text(String::new())) {
                 self.leave_out(what);
             }
         }
         let priority = integer(object, "priority", at)?;
-        let mut attributes = Attributes { cpus: cpus(object, at)?, ..Attributes::default() };
+        let group = self.group(object, at)?;
+        let mut attributes = Attributes { cpus: cpus(object, at)?, group, ..Attributes::default() };
         if let Some(name) = text(object, "policy", at)?.or(default_policy) {
             let policy = policy(name, priority, at)?;
             attributes.policy = Some(policy);
             attributes.nice = policy.is_fair().then(|| nice(priority.unwrap_or(0), at)).transpose()?;
         } else if let Some(priority) = priority {
             attributes.nice = Some(nice(priority, at)?);
+        }
+        for key in OF_DEADLINES {
+            if integer(object, key, at)?.is_some_and(|value| value > 0) {
+                self.leave_out(&format!("'{key}': fair and real-time tasks have none"));
+            }
         }
         if let Some(request) = integer(object, "dl-runtime", at)?.filter(|&request| request > 0) {
             attributes.request = Some(micros(request, at)?);
@@ -335,6 +442,27 @@ impl Reader {
             ));
         }
         Ok(self.plan)
+    }
+}
+
+/// rt-app's script makes `#` before a name a comment.
+fn is_comment(name: &str) -> bool {
+    name.starts_with('#')
+}
+
+/// Nothing else is a member of an event.
+fn only(members: &[(String, Node)], known: &[&str]) -> Result<(), String> {
+    match members.iter().find(|(name, _)| !known.contains(&name.as_str()) && !is_comment(name)) {
+        None => Ok(()),
+        Some((name, _)) => Err(format!("'{name}' is none of {}", known.join(", "))),
+    }
+}
+
+fn boolean(members: &[(String, Node)], name: &str, at: &str) -> Result<bool, String> {
+    match find(members, name) {
+        None => Ok(false),
+        Some(Node::Bool(value)) => Ok(*value),
+        Some(other) => Err(format!("{at}: '{name}' must be true or false, not {}", other.kind())),
     }
 }
 

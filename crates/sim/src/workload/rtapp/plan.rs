@@ -5,6 +5,8 @@
 use fairlab_event::Ns;
 use fairlab_kernel::{CpuMask, Policy};
 
+use crate::workload::cgroup::GroupSpec;
+
 /// A mutex, a condition variable, a semaphore, a barrier or a timer, each numbered among its kind.
 pub(super) type Resource = usize;
 
@@ -52,6 +54,8 @@ pub(super) struct Attributes {
     /// A slice of its own.
     pub request: Option<Ns>,
     pub cpus: Option<CpuMask>,
+    /// The task group that it enters, by its index among the plan's.
+    pub group: Option<usize>,
 }
 
 /// A sequence of events that is repeated.
@@ -88,6 +92,8 @@ pub(super) struct Plan {
     /// Per barrier: its mutex, its condition variable, and how many others must come before the last.
     pub barriers: Vec<Barrier>,
     pub timers: usize,
+    /// Task groups by their paths, each behind the one that it is below.
+    pub groups: Vec<GroupSpec>,
     /// What the file says and the model leaves out, one line each.
     pub left_out: Vec<String>,
 }

@@ -5,6 +5,7 @@
 use fairlab_event::Ns;
 
 use super::plan::{Phase, Task};
+use crate::workload::Action;
 
 /// Sums of one run through a phase (`log_data_t`).
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +39,8 @@ pub(super) struct Thread {
     pub name: String,
     /// How far it has come before its first phase.
     pub stage: Stage,
+    /// The task group that it has entered last.
+    pub group: Option<usize>,
     phase: usize,
     phase_loops: i64,
     task_loops: i64,
@@ -59,8 +62,12 @@ pub(super) enum Stage {
     Begin,
     /// Asks for its task's scheduling.
     Task,
+    /// Enters its task's group.
+    TaskGroup,
     /// Asks for its phase's scheduling.
     Phase,
+    /// Enters its phase's group.
+    PhaseGroup,
     /// Does its steps.
     Steps,
     /// Has ended, but for saying so.
@@ -73,6 +80,7 @@ impl Thread {
             task,
             name,
             stage: Stage::Begin,
+            group: None,
             phase: 0,
             phase_loops: 0,
             task_loops: 0,
@@ -83,6 +91,13 @@ impl Thread {
             current: Loop::default(),
             measured: Measured { slack_min: i64::MAX, ..Measured::default() },
         }
+    }
+
+    /// Enters a task group, unless it is in there or none is named.
+    pub fn enter(&mut self, group: Option<usize>) -> Option<Action> {
+        let group = group.filter(|_| self.group != group)?;
+        self.group = Some(group);
+        Some(Action::EnterGroup(group))
     }
 
     /// The phase that it is in.
