@@ -11,7 +11,7 @@ use fairlab_event::{Event, ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::read_recorded;
 use fairlab_lab::verify::trace_of;
-use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, Unreadable, read_path};
+use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, Unreadable};
 use serde_json::{Map, Value, json};
 
 use crate::args::Format;

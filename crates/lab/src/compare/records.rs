@@ -236,7 +236,7 @@ pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<(Group, Coun
     let cpus = extent.cpus.max(known);
     let mut metrics = Metrics::new(cpus, start).recorded();
     if root.is_some() {
-        metrics = metrics.of_tasks(extent.family);
+        metrics = metrics.of_tasks(std::mem::take(&mut extent.family));
     }
     read(&mut metrics)?;
     let group = Group {

@@ -133,7 +133,7 @@ impl Recording {
     pub fn open(path: &Path) -> Result<Recording, LabError> {
         let (folder, trace) = located(path)?;
         let beside = |name: &str| folder.as_ref().and_then(|folder| read_beside(folder, name));
-        let meta = beside("meta.json").and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+        let meta = beside("meta.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let meta = meta.unwrap_or_default();
         let info = beside("sched_info.txt").unwrap_or_default();
         if let Some(line) = sched_info::impossible_setting(&info) {
@@ -151,7 +151,7 @@ impl Recording {
         let says = |word: &str| info.lines().any(|line| line.starts_with("uname:") && line.contains(word));
         let modelled = meta["kernel"].as_str().filter(|_| says(" modelled ")).map(str::to_string);
         let provenance = &meta["provenance"];
-        let texts = |list: &serde_json::Value| {
+        let texts = |list: &Value| {
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
             list.iter().filter_map(|text| text.as_str().map(str::to_string)).collect()
         };
@@ -171,7 +171,7 @@ impl Recording {
                 line.starts_with("sched events:") && line.split(' ').any(|event| event == "sched_place")
             }),
             moves: BTreeMap::new(),
-            hz: meta.get("HZ").and_then(serde_json::Value::as_u64),
+            hz: meta.get("HZ").and_then(Value::as_u64),
             preemptible: says(" PREEMPT"),
             topology: sched_info::topology(&info),
             settings: sched_info::settings(&info),
