@@ -22,6 +22,7 @@ fn latency(recording: &str, options: LatencyOptions) -> LatencyTable {
 /// The table is perf's but for rows of tasks that waited across holes, which perf measures: `holes` lists these rows, as ours
 /// has them, with how many waits are not measured. Rows of waits that were all of that kind are not there.
 #[track_caller]
+#[expect(clippy::disallowed_methods, reason = "BLESS says that the list is to be written")]
 fn check(recording: &str, by_pid: bool, expected: &str, holes: Option<&str>) {
     let table = latency(recording, LatencyOptions { by_pid, ..LatencyOptions::default() });
     let expected = std::fs::read_to_string(testdata(expected)).expect("perf's answer");

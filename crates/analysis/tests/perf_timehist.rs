@@ -26,6 +26,7 @@ fn list(recording: &str, options: TimehistOptions, columns: Columns) -> (String,
 /// The list is perf's but for what lies across holes: a switch away from another task than had come, of which perf measures
 /// the stay from the switch before. There ours has dashes; `holes` lists these rows, as ours has them.
 #[track_caller]
+#[expect(clippy::disallowed_methods, reason = "BLESS says that the list is to be written")]
 fn check(recording: &str, options: TimehistOptions, columns: Columns, perfs: &str, holes: &str) {
     let (text, _) = list(recording, options, columns);
     let perfs = zstd::decode_all(File::open(testdata(perfs)).expect("perf's answer")).expect("zstd");

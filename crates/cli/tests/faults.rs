@@ -277,55 +277,22 @@ fn a_full_disk_is_an_error_and_leaves_nothing_half_written() {
     let (folder, mut chance) = (Folder::new("full"), Chance::new(5));
     let file = folder.sweep();
     let input = testdata("perf-hackbench.data");
-    let (dat, json, csv, out, swept) = (
-        folder.at("out.dat"),
-        folder.at("out.json"),
-        folder.at("out.csv"),
-        folder.at("out"),
-        folder.at("swept"),
-    );
-    let convert = vec!["convert", &input, &dat];
-    let compare = vec![
-        "compare",
-        "--kernel",
-        "v6.5",
-        "--kernel",
-        "v6.6",
-        "--runs",
-        "2",
-        "--duration",
-        "50ms",
-        "--export",
-        &json,
-        "--export",
-        &csv,
-        "hackbench",
-        "-g",
-        "1",
-        "-l",
-        "50",
+    let [dat, json, csv, out, swept] =
+        ["out.dat", "out.json", "out.csv", "out", "swept"].map(|name| folder.at(name));
+    let hackbench = "hackbench -g 1 -l 50";
+    let commands = [
+        format!("convert {input} {dat}"),
+        format!(
+            "compare --kernel v6.5 --kernel v6.6 --runs 2 --duration 50ms --export {json} --export {csv} {hackbench}"
+        ),
+        format!("run --kernel v6.6 --seeds 2 --duration 50ms --out {out} {hackbench}"),
+        format!("sweep {file} --out {swept} --jobs 2"),
     ];
-    let run = vec![
-        "run",
-        "--kernel",
-        "v6.6",
-        "--seeds",
-        "2",
-        "--duration",
-        "50ms",
-        "--out",
-        &out,
-        "hackbench",
-        "-g",
-        "1",
-        "-l",
-        "50",
-    ];
-    let sweep = vec!["sweep", &file, "--out", &swept, "--jobs", "2"];
     let begin = Instant::now();
     let mut refused = 0;
     while begin.elapsed() < BUDGET {
-        for command in [&convert, &compare, &run, &sweep] {
+        for command in &commands {
+            let command = &command.split(' ').collect::<Vec<_>>();
             let limit = 1 << chance.below(20);
             let limit = limit + chance.below(limit);
             let context = format!("{limit} bytes: {command:?}");

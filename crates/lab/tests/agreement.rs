@@ -14,6 +14,7 @@ const JOBS: usize = 2;
 fn setting(workload: &str, duration: Ns) -> Setting {
     Setting {
         machine: machines::find("laptop8").expect("a machine"),
+        machine_name: "laptop8".to_string(),
         workload: workload.split(' ').map(String::from).collect(),
         duration,
         first_seed: 1,
@@ -131,7 +132,11 @@ fn neighbours_name_one_commit() {
         for workload in sizes {
             let found = search(&setting(workload, Ns::from_ms(200)), ends, metric, 20);
             let places = found.first_bad().into_iter().chain(found.first_good());
-            named.extend(places.flat_map(|place| place.steps.last()).map(|step| step.id()));
+            named.extend(
+                places
+                    .flat_map(|place| place.steps.last())
+                    .map(fairlab_kernel::generation::between::Step::id),
+            );
             eprintln!("{workload} {metric}: {:?} {named:?}, {} runs", found.finding, found.runs);
         }
         assert!(named.len() <= 1, "{sizes:?} {metric}: {named:?}");

@@ -92,7 +92,6 @@ const BLESSED: usize = 260;
 const SAMPLED: usize = 40;
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "whether to write the page is asked for by the environment")]
 fn a_kernel_is_found_to_differ_from_itself_in_one_case_of_twenty() {
     let bless = std::env::var_os("BLESS").is_some();
     let comparisons = if bless { BLESSED } else { SAMPLED };

@@ -168,7 +168,7 @@ impl Walk<'_, '_> {
         let between = positions.iter().filter_map(|&position| self.way.kernel(position)).collect::<Vec<_>>();
         let base = self.way.from.clone();
         let runs = EFFECT_RUNS.min(self.spec.runs_max);
-        if self.trials.ensure(&[&[base.clone()], &between[..]].concat(), runs)?.0 {
+        if self.trials.ensure(&[std::slice::from_ref(&base), &between[..]].concat(), runs)?.0 {
             return Err(Halt::Stopped);
         }
         let rows =
