@@ -43,6 +43,8 @@ struct CpuState {
     /// Since when.
     since: Ns,
     waiting: u32,
+    /// That is a task of the background, behind which nobody is said to wait.
+    runs_background: bool,
 }
 
 impl CpuState {
@@ -51,7 +53,7 @@ impl CpuState {
     }
 
     fn is_crowded(&self) -> bool {
-        !self.is_idle() && self.current.is_some() && self.waiting > 0
+        !self.is_idle() && self.current.is_some() && self.waiting > 0 && !self.runs_background
     }
 }
 
@@ -86,6 +88,8 @@ pub struct Metrics {
     /// Whether it has `sched_wakeup`, which tells where a task is queued.
     has_wakeup: bool,
     throttling: Throttling,
+    /// How often groups were throttled before counting began, and for how long.
+    throttled_before: (u64, Ns),
     throttled_wait: Histogram,
     preemption_wait: Histogram,
     /// Whose latencies, switches and migrations count; everybody's without.
@@ -100,7 +104,10 @@ impl Metrics {
         Metrics {
             start,
             now: start,
-            cpus: vec![CpuState { current: Some(Pid::IDLE), since: start, waiting: 0 }; nr_cpus],
+            cpus: vec![
+                CpuState { current: Some(Pid::IDLE), since: start, waiting: 0, runs_background: false };
+                nr_cpus
+            ],
             tasks: BTreeMap::new(),
             latency: Histogram::default(),
             switches: 0,
@@ -115,6 +122,7 @@ impl Metrics {
             contexts: None,
             has_wakeup: false,
             throttling: Throttling::default(),
+            throttled_before: (0, Ns::ZERO),
             throttled_wait: Histogram::default(),
             preemption_wait: Histogram::default(),
             only: None,
@@ -164,22 +172,35 @@ impl Metrics {
         Metrics { only: Some(tasks), ..self }
     }
 
-    /// Takes these tasks for the background of what is measured: their latencies, waits and migrations do not count, nor
-    /// switches between them and idle tasks. CPUs are busy while they run.
+    /// Takes these tasks for the background of what is measured: their latencies, waits and migrations do not count, nor do
+    /// switches to and from them and waits behind them. CPUs are busy while they run.
     #[must_use]
     pub fn beside(self, background: BTreeSet<Pid>) -> Metrics {
         Metrics { background, ..self }
+    }
+
+    /// Counts from `time` on, and nothing of what was before: a wait that began before does not count, time is cut there.
+    pub fn begin(&mut self, time: Ns) {
+        self.pass_time(time);
+        (self.start, self.now) = (time, time);
+        (self.switches, self.involuntary, self.migrations) = (0, 0, 0);
+        (self.idle_ns, self.unconserved_ns, self.unknown_ns) = (0, 0, 0);
+        self.throttled_before = self.throttling.totals(time);
+        for histogram in [&mut self.latency, &mut self.throttled_wait, &mut self.preemption_wait] {
+            *histogram = Histogram::default();
+        }
+        for task in self.tasks.values_mut() {
+            (task.woken, task.left_runnable, task.held) = (None, None, Ns::ZERO);
+        }
     }
 
     fn counts(&self, pid: Pid) -> bool {
         self.only.as_ref().is_none_or(|tasks| tasks.contains(&pid)) && !self.background.contains(&pid)
     }
 
-    /// Whether a task of the background takes turns with an idle one.
+    /// Whether a task of the background comes or goes.
     fn is_background(&self, switch: &Switch) -> bool {
-        let is_ours = |pid: Pid| self.background.contains(&pid);
-        (is_ours(switch.prev_pid) || is_ours(switch.next_pid))
-            && [switch.prev_pid, switch.next_pid].iter().all(|&pid| pid.is_idle() || is_ours(pid))
+        [switch.prev_pid, switch.next_pid].iter().any(|pid| self.background.contains(pid))
     }
 
     /// Every metric by name, counted up to `end`. Rates are per second of the trace's time, shares lie in 0…1.
@@ -194,9 +215,10 @@ impl Metrics {
         let observed = end.since(self.start).0;
         let throttles = self.throttling.is_known().then(|| {
             let (nr_throttled, time) = self.throttling.totals(end);
+            let (nr_before, time_before) = self.throttled_before;
             Throttles {
-                nr_throttled,
-                throttled_ns: time.0,
+                nr_throttled: nr_throttled.saturating_sub(nr_before),
+                throttled_ns: time.since(time_before).0,
                 throttled_wait: self.throttled_wait,
                 preemption_wait: self.preemption_wait,
             }
@@ -366,16 +388,21 @@ impl Metrics {
             let task = self.task(switch.prev_pid);
             (task.woken, task.left_runnable) = (None, None);
             let stays = switch.prev_state.is_runnable();
-            self.involuntary += u64::from(stays && self.counts(switch.prev_pid));
+            let to_background = self.background.contains(&switch.next_pid);
+            self.involuntary += u64::from(stays && !to_background && self.counts(switch.prev_pid));
             self.becomes(switch.prev_pid, if stays { Doing::Waiting(cpu) } else { Doing::Sleeping });
-            self.task(switch.prev_pid).left_runnable = stays.then_some(time);
+            self.task(switch.prev_pid).left_runnable = (stays && !to_background).then_some(time);
             if switch.prev_state == fairlab_event::TaskState::DEAD {
                 // What is not known sleeps: one that is called so again begins as any other.
                 self.tasks.remove(&switch.prev_pid);
             }
         }
         let busy = !switch.next_pid.is_idle();
-        self.change_cpu(cpu, |state| (state.current, state.since) = (Some(switch.next_pid), time));
+        let runs_background = self.background.contains(&switch.next_pid);
+        self.change_cpu(cpu, |state| {
+            (state.current, state.since) = (Some(switch.next_pid), time);
+            state.runs_background = runs_background;
+        });
         if busy {
             if let Doing::Running(elsewhere) = self.task(switch.next_pid).doing
                 && elsewhere != cpu
@@ -465,6 +492,30 @@ mod tests {
     }
 
     #[test]
+    fn what_was_before_the_beginning_does_not_count() {
+        let mut metrics = Metrics::new(2, Ns::ZERO);
+        let events = [
+            switch(0, 0, 0, State::RUNNABLE, 7),
+            // It waits from 100 to 500 us.
+            wake(100, 8, 0, EventKind::SchedWaking),
+            wake(100, 8, 0, EventKind::SchedWakeup),
+            switch(500, 0, 7, State::RUNNABLE, 8),
+            switch(600, 0, 8, State::INTERRUPTIBLE, 7),
+            wake(700, 8, 0, EventKind::SchedWaking),
+            wake(700, 8, 0, EventKind::SchedWakeup),
+            switch(750, 0, 7, State::RUNNABLE, 8),
+        ];
+        events[..3].iter().for_each(|event| metrics.event(event));
+        metrics.begin(Ns::from_us(400));
+        events[3..].iter().for_each(|event| metrics.event(event));
+        let counts = metrics.into_counts(Ns::from_us(1_000));
+        assert_eq!(counts.wakeup_latency.total(), 1, "the wait that began before is none");
+        assert_eq!((counts.observed_ns, counts.switches, counts.involuntary_switches), (600_000, 3, 2));
+        // CPU 1 idles; a task waits from 400 to 600 and from 700 us on.
+        assert_eq!((counts.idle_ns, counts.unconserved_ns), (600_000, 500_000));
+    }
+
+    #[test]
     fn the_background_keeps_cpus_busy_and_counts_for_nothing_else() {
         let mut metrics = Metrics::new(2, Ns::ZERO).beside([Pid(9)].into());
         for event in [
@@ -481,9 +532,8 @@ mod tests {
         }
         assert_eq!(metrics.wakeup_latency().total(), 0);
         let counts = metrics.into_counts(Ns::from_us(1_000));
-        assert_eq!((counts.switches, counts.involuntary_switches, counts.migrations), (3, 1, 0));
-        // 7 waits from 200 to 250 us.
-        assert_eq!((counts.idle_ns, counts.unconserved_ns), (900_000, 50_000));
+        assert_eq!((counts.switches, counts.involuntary_switches, counts.migrations), (1, 0, 0));
+        assert_eq!((counts.idle_ns, counts.unconserved_ns), (900_000, 0));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use family::{FALSE_DISCOVERY_RATE, adjusted};
 pub use modes::{Mode, Modes, two_modes};
 pub use planning::{MoreRuns, more_runs};
 pub use rank::{rank_sum_p, shift_of_ranks};
-pub use student::{paired, unpaired};
+pub use student::{mean_interval, paired, unpaired};
 
 /// Differences smaller than this share of the baseline are of no interest, unless the user says otherwise.
 pub const MARGIN: f64 = 0.01;

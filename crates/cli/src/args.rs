@@ -15,7 +15,9 @@ use fairlab_event::Ns;
 use fairlab_trace::OutputFormat;
 
 use crate::commands::trace::TraceArgs;
-use crate::numbers::{CpuList, CpuSets, Window, parse_cpu_sets, parse_cpus, parse_duration, parse_window};
+use crate::numbers::{
+    CpuList, CpuSets, Window, parse_cpu_sets, parse_cpus, parse_duration, parse_warmup, parse_window,
+};
 use crate::provenance::VERSION;
 
 /// A laboratory for the Linux fair scheduler: what a scheduler change does to a workload on a machine, and why.
@@ -96,7 +98,11 @@ pub struct SettingArgs {
     /// A machine: a preset, host, a TOML file, or emulated:1x4x2, which is what booted kernels run on.
     #[arg(long, value_name = "M", default_value = DEFAULT_MACHINE)]
     pub machine: String,
-    /// How long each run lasts, in virtual time; by default as long as the workload does, and 30s if that does not end.
+    /// How long each run of a modelled kernel settles before anything is measured, in virtual time, from when all threads are
+    /// at work; 0: nothing. By default as long as the machine's load averages and balancing take.
+    #[arg(long, value_name = "TIME", value_parser = parse_warmup)]
+    pub warmup: Option<Ns>,
+    /// How long each run lasts from then on, in virtual time; by default as long as the workload does, and 30s if that does not end.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Ns>,
     /// Leaves nothing to chance: no phases, no jitter, nothing in the background. Runs then differ from seed to seed only by
@@ -473,6 +479,10 @@ pub struct ScenarioRunArgs {
     /// Leaves nothing to chance.
     #[arg(long, conflicts_with = "kernels")]
     pub exact: bool,
+    /// How long each run settles before anything is measured; by default the report's own are measured from their start, and
+    /// those of --workload settle as long as the machine takes.
+    #[arg(long, value_name = "TIME", value_parser = parse_warmup, conflicts_with = "kernels")]
+    pub warmup: Option<Ns>,
     /// When to stop each of its runs, in virtual time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "workload")]
     pub duration: Option<Ns>,
@@ -603,6 +613,7 @@ const OWN_OPTIONS: &[&str] = &[
     "--kernel",
     "--machine",
     "--duration",
+    "--warmup",
     "--out",
     "--jobs",
     "--format",
@@ -664,6 +675,21 @@ pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whatever option these commands have, it is found behind a workload's words.
+    #[test]
+    fn every_option_of_a_command_that_takes_a_workload_is_known() {
+        let program = Cli::command();
+        for name in TAKE_WORKLOAD {
+            let command = program.find_subcommand(name).expect(name);
+            for argument in command.get_arguments() {
+                let Some(long) = argument.get_long() else { continue };
+                let long = format!("--{long}");
+                let known = if argument.get_action().takes_values() { OWN_OPTIONS } else { OWN_FLAGS };
+                assert!(long == "--help" || known.contains(&long.as_str()), "{name} {long}");
+            }
+        }
+    }
 
     fn split(line: &str) -> String {
         let words = split_workload_options(line.split(' ').map(OsString::from).collect());

@@ -2,6 +2,18 @@
 
 use fairlab_event::{Cpu, Ns};
 
+/// Reads a time to settle: a duration of up to an hour, or 0.
+pub fn parse_warmup(text: &str) -> Result<Ns, String> {
+    const LONGEST: Ns = Ns::from_secs(3600);
+    if text.trim_end_matches(|character: char| character.is_ascii_alphabetic()) == "0" {
+        return Ok(Ns::ZERO);
+    }
+    match parse_duration(text)? {
+        time if time <= LONGEST => Ok(time),
+        _ => Err("no machine takes longer than an hour to settle".to_string()),
+    }
+}
+
 /// Reads a duration: a number with `ns`, `us`, `ms`, `s`, `m` or `h`.
 pub fn parse_duration(text: &str) -> Result<Ns, String> {
     let digits =
@@ -159,6 +171,14 @@ pub fn significant(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_to_settle_may_be_none() {
+        assert_eq!((parse_warmup("0"), parse_warmup("0ms")), (Ok(Ns::ZERO), Ok(Ns::ZERO)));
+        assert_eq!(parse_warmup("250ms"), Ok(Ns::from_ms(250)));
+        assert!(parse_warmup("2h").is_err_and(|problem| problem.contains("an hour")));
+        assert!(parse_warmup("5").is_err() && parse_warmup("soon").is_err());
+    }
 
     #[test]
     fn durations_are_read_with_their_unit() {

@@ -236,6 +236,7 @@ mod tests {
             machine: machines::find("laptop8").expect("a machine"),
             machine_name: "laptop8".to_string(),
             workload: report.split(' ').map(String::from).collect(),
+            warmup: None,
             duration: Ns::from_secs(4),
             first_seed: 1,
         };

@@ -15,7 +15,7 @@ use fairlab_analysis::statistics::{
     paired, rivals, two_modes, unpaired,
 };
 
-use crate::{LabError, Progress, RunResult, workloads};
+use crate::{LabError, Progress, RunResult, settling, workloads};
 
 /// How runs of two sides belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,9 @@ pub fn compare(
         name: kernel.clone(),
         records: results.iter().filter(|run| &run.kernel == kernel).map(Record::of_run).collect(),
     };
-    compare_sides(&kernels.iter().map(side).collect::<Vec<_>>(), options)
+    let mut comparison = compare_sides(&kernels.iter().map(side).collect::<Vec<_>>(), options)?;
+    comparison.notices.extend(settling::notices(results));
+    Ok(comparison)
 }
 
 /// Compares each side with the first. Runs pair by seed where all have one; otherwise nothing pairs.

@@ -64,7 +64,9 @@ pub struct Experiment {
     pub workload: Vec<String>,
     /// The seeds; each kernel runs with each.
     pub seeds: Vec<u64>,
-    /// When to stop each run, in virtual time.
+    /// How long each run of a modelled kernel settles; without, as long as the machine takes.
+    pub warmup: Option<Ns>,
+    /// When to stop each run, in virtual time from when it has settled.
     pub duration: Ns,
 }
 
@@ -92,8 +94,9 @@ impl Experiment {
     /// The runs of modelled kernels: with each seed in turn every kernel, so that all kernels have as many runs whenever
     /// it is stopped.
     pub fn specs(&self) -> Vec<RunSpec> {
-        let spec = |kernel: &Generation, seed: u64| {
-            RunSpec::new(kernel.clone(), self.machine.clone(), self.workload.clone(), seed, self.duration)
+        let spec = |kernel: &Generation, seed: u64| RunSpec {
+            warmup: self.warmup,
+            ..RunSpec::new(kernel.clone(), self.machine.clone(), self.workload.clone(), seed, self.duration)
         };
         self.seeds
             .iter()

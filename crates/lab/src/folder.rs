@@ -92,6 +92,8 @@ impl RunFolder {
                 "machine": run.machine,
                 "workload": run.workload,
                 "seed": run.seed,
+                "begin_ns": run.begin_ns,
+                "settled_ns": run.settled_ns,
             });
             self.file(&format!("{folder}/meta.json"), &pretty(&meta))?;
             for (name, list) in run.beginning.files() {
@@ -250,6 +252,7 @@ fn spec(experiment: &Experiment) -> Value {
         "machine": machine_spec(&experiment.machine),
         "workload": experiment.workload,
         "seeds": experiment.seeds,
+        "warmup_ns": experiment.warmup.map(|warmup| warmup.0),
         "duration_ns": experiment.duration.0,
     })
 }

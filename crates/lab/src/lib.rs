@@ -26,6 +26,7 @@ mod replay;
 mod run;
 pub mod scenario;
 pub mod schedstat;
+pub mod settling;
 pub mod shell;
 pub mod sweep;
 mod temporary;

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::beginning::Beginning;
 use crate::boot::QemuKernel;
+use crate::settling::{Pace, settling};
 use crate::trace_file::TraceFile;
 use crate::{LabError, workloads};
 use fairlab_trace::Losses;
@@ -34,7 +35,10 @@ pub struct RunSpec {
     /// The CPU on which the workload's first thread starts; without, and where the machine has no such CPU, the one that the
     /// machine's chance gives.
     pub first_cpu: Option<Cpu>,
-    /// When to stop, in virtual time.
+    /// How long the workload settles from when all its threads are at work; without, as long as the machine takes
+    /// ([`settling`]); zero: all is measured from the start.
+    pub warmup: Option<Ns>,
+    /// When to stop, in virtual time from when it has settled.
     pub duration: Ns,
     /// Where the trace goes, if it is wanted; the name's end tells the format.
     pub trace: Option<PathBuf>,
@@ -51,7 +55,17 @@ impl RunSpec {
         seed: u64,
         duration: Ns,
     ) -> RunSpec {
-        RunSpec { kernel, machine, workload, seed, first_cpu: None, duration, trace: None, probes: false }
+        RunSpec {
+            kernel,
+            machine,
+            workload,
+            seed,
+            first_cpu: None,
+            warmup: None,
+            duration,
+            trace: None,
+            probes: false,
+        }
     }
 }
 
@@ -68,7 +82,14 @@ pub struct RunResult {
     pub seed: u64,
     /// Digest of every event: equal for equal runs on any machine.
     pub digest: String,
-    /// Virtual time that passed.
+    /// When the workload started, on the trace's clock; nobody knows it of real kernels.
+    pub begin_ns: Option<u64>,
+    /// When it had settled, on the trace's clock: all that is told was measured from then on.
+    pub settled_ns: Option<u64>,
+    /// By what part of it the rate of work in the first fifth of that lies above the rate after it.
+    #[serde(skip)]
+    pub early_excess: Option<f64>,
+    /// Virtual time that was measured.
     pub simulated_ns: u64,
     /// Real time that it took.
     pub wall_ns: u64,
@@ -181,7 +202,7 @@ pub fn run_watched(
     onlooker: &mut dyn Onlooker,
 ) -> Result<Option<RunResult>, LabError> {
     let started = Instant::now();
-    let workload = workloads::build(&spec.workload)?;
+    let mut workload = workloads::build(&spec.workload)?;
     let mut engine = Engine::new(spec.kernel.clone(), spec.machine.clone(), spec.seed);
     engine.set_tracing(true);
     engine.set_probes(spec.probes);
@@ -189,6 +210,8 @@ pub fn run_watched(
         return Err(LabError::new(problem, hint));
     }
     let begin = begin_of(spec);
+    let warmup = spec.warmup.unwrap_or_else(|| settling(engine.kernel()));
+    workload.settle(warmup);
     while engine.now() < begin {
         engine.run_until(begin, &mut ());
     }
@@ -203,12 +226,17 @@ pub fn run_watched(
     );
     let mut sinks = (measures, trace);
     sinks.system(&system_of(spec));
-    let (mut until, end) = (begin, begin + spec.duration);
-    while until < end && engine.now() == until {
+    let mut course = Course::new(begin, warmup, spec.duration);
+    let mut until = begin;
+    while engine.now() == until {
+        course.look(&engine, number, &mut sinks.0.1);
+        if course.is_over(until) {
+            break;
+        }
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        until = (until + SLICE).min(end);
+        until = course.next_look(until);
         let mut looked_on = fairlab_event::sink_fn(|event: &Event<'_>| onlooker.event(event));
         engine.run_while(until, &mut (&mut sinks, &mut looked_on), &|| !stop.load(Ordering::Relaxed));
         drop(looked_on);
@@ -226,7 +254,94 @@ pub fn run_watched(
         }
     }
     onlooker.ended(&engine);
-    Ok(Some(RunResult { beginning, ..finish(spec, &engine, (number, begin), sinks, started)? }))
+    let measured = course.measured(&engine, number)?;
+    Ok(Some(RunResult { beginning, ..finish(spec, &engine, (number, &measured), sinks, started)? }))
+}
+
+/// The time between two looks at a workload whose threads are not all at work: at least so long.
+const SHORTEST: Ns = Ns(10_000);
+
+/// A workload whose threads are not all at work by then never is, in virtual time.
+const PATIENCE: Ns = Ns::from_secs(600);
+
+/// How far a run is: the workload begins, settles, and is measured.
+struct Course {
+    begin: Ns,
+    warmup: Ns,
+    duration: Ns,
+    /// When it will have settled.
+    settled: Option<Ns>,
+    measured: Option<Measured>,
+}
+
+/// What is measured of a run, beside what events tell.
+struct Measured {
+    begin: Ns,
+    settled: Ns,
+    pace: Pace,
+    /// Context switches before.
+    switches: u64,
+}
+
+impl Course {
+    fn new(begin: Ns, warmup: Ns, duration: Ns) -> Course {
+        let settled = (warmup == Ns::ZERO).then_some(begin);
+        Course { begin, warmup, duration, settled, measured: None }
+    }
+
+    /// When to look again: at the instant from which on it is measured, and whenever its pace is to be noted.
+    fn next_look(&self, now: Ns) -> Ns {
+        match (&self.measured, self.settled) {
+            (Some(measured), _) => {
+                (now + SLICE).min(measured.pace.next()).min(measured.settled + self.duration)
+            }
+            (None, Some(settled)) => (now + SLICE).min(settled),
+            (None, None) => now + self.warmup.min(SLICE).max(SHORTEST),
+        }
+    }
+
+    fn is_over(&self, now: Ns) -> bool {
+        match &self.measured {
+            Some(measured) => now >= measured.settled + self.duration,
+            None => now.since(self.begin) > PATIENCE + self.duration,
+        }
+    }
+
+    /// Looks at the workload: measuring begins as soon as it has settled.
+    fn look(&mut self, engine: &Engine, number: usize, metrics: &mut Metrics) {
+        let (now, workload) = (engine.now(), engine.workload(number));
+        if self.settled.is_none() {
+            self.settled = workload.settled().map(|settled| settled.max(now));
+        }
+        match &mut self.measured {
+            None if self.settled.is_some_and(|settled| now >= settled) => {
+                metrics.begin(now);
+                let switches = engine.counters().switches;
+                self.measured =
+                    Some(Measured { begin: self.begin, settled: now, pace: Pace::new(now), switches });
+            }
+            Some(measured) if now >= measured.pace.next() => {
+                let switches = engine.counters().switches - measured.switches;
+                measured.pace.mark(now, workload.progress().map_or(switches, |(_, work)| work));
+            }
+            _ => {}
+        }
+    }
+
+    /// What was measured until the end.
+    fn measured(self, engine: &Engine, number: usize) -> Result<Measured, LabError> {
+        let lasted = engine.now().since(self.begin).as_secs_f64();
+        let Some(mut measured) = self.measured else {
+            return Err(LabError::new(
+                format!("the workload has not settled within {lasted} s, so nothing of it was measured"),
+                "--warmup 0 measures from its start; a shorter --warmup may do",
+            ));
+        };
+        let switches = engine.counters().switches - measured.switches;
+        let work = engine.workload(number).progress().map_or(switches, |(_, work)| work);
+        measured.pace.mark(engine.now(), work);
+        Ok(measured)
+    }
 }
 
 /// When the workload starts. A real one starts at some instant between two ticks, which is chance: here it is the seed's.
@@ -269,14 +384,14 @@ pub(crate) fn add_work(metrics: &mut Vec<(String, f64)>, counts: &Counts, work: 
 fn finish(
     spec: &RunSpec,
     engine: &Engine,
-    (number, begin): (usize, Ns),
+    (number, measured): (usize, &Measured),
     sinks: Sinks,
     started: Instant,
 ) -> Result<RunResult, LabError> {
     let ((digest, metrics), trace) = sinks;
     let trace_losses = trace.map(TraceFile::finish).transpose()?.unwrap_or_default();
     let workload = engine.workload(number);
-    let simulated = engine.now().since(begin);
+    let simulated = engine.now().since(measured.settled);
     let seconds = simulated.as_secs_f64();
     let counts = metrics.into_counts(engine.now());
     let mut metrics: Vec<(String, f64)> =
@@ -291,9 +406,12 @@ fn finish(
         workload: spec.workload.join(" "),
         seed: spec.seed,
         digest: digest.sink.digest().to_string(),
+        begin_ns: Some(measured.begin.0),
+        settled_ns: Some(measured.settled.0),
+        early_excess: measured.pace.excess(),
         simulated_ns: simulated.0,
         wall_ns: started.elapsed().as_nanos() as u64,
-        switches: engine.counters().switches,
+        switches: engine.counters().switches - measured.switches,
         metrics,
         counts,
         output: workload.output(engine.now()),

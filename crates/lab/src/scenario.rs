@@ -98,6 +98,9 @@ pub struct Bench<'a> {
     pub quick: bool,
     /// Nothing is left to chance.
     pub exact: bool,
+    /// How long each run settles; without, a report's own runs are measured from their start, and another workload's settle as
+    /// long as the machine takes.
+    pub warmup: Option<Ns>,
     /// How many runs go on at once; results do not depend on it.
     pub jobs: usize,
     /// Called after each run of a batch, from any thread.
@@ -153,13 +156,15 @@ pub(crate) struct Plan {
 impl Plan {
     /// The plan with everything looked up.
     fn spec(&self) -> Result<RunSpec, LabError> {
-        Ok(RunSpec::new(
+        let spec = RunSpec::new(
             self.kernel.parse().map_err(LabError::from)?,
             machines::find(self.machine)?,
             self.workload.split_whitespace().map(String::from).collect(),
             self.seed,
             self.duration,
-        ))
+        );
+        // Reports tell of programs from their start, which warm up by themselves or not.
+        Ok(RunSpec { warmup: Some(Ns::ZERO), ..spec })
     }
 }
 
@@ -171,11 +176,12 @@ impl Bench<'_> {
 
     /// The run that a plan means.
     pub(crate) fn spec(&self, plan: &Plan) -> Result<RunSpec, LabError> {
-        Ok(self.exactly(plan.spec()?))
+        Ok(self.as_told(plan.spec()?))
     }
 
-    /// The run, with nothing left to chance if that is wanted.
-    pub(crate) fn exactly(&self, spec: RunSpec) -> RunSpec {
+    /// The run, with nothing left to chance if that is wanted, and with the time to settle that is.
+    pub(crate) fn as_told(&self, spec: RunSpec) -> RunSpec {
+        let spec = RunSpec { warmup: self.warmup.or(spec.warmup), ..spec };
         if self.exact { RunSpec { machine: spec.machine.exact(), ..spec } } else { spec }
     }
 

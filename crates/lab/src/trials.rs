@@ -20,7 +20,9 @@ pub struct Setting {
     pub machine_name: String,
     /// The workload's name and its own options.
     pub workload: Vec<String>,
-    /// When to stop each run, in virtual time.
+    /// How long each run settles; without, as long as the machine takes.
+    pub warmup: Option<Ns>,
+    /// When to stop each run, in virtual time from when it has settled.
     pub duration: Ns,
     /// The first seed; further runs have those that follow.
     pub first_seed: u64,
@@ -30,9 +32,10 @@ impl Setting {
     /// The command line of `fairlab compare` that repeats what was found between two kernels.
     pub fn compare_command(&self, before: &str, after: &str, runs: usize) -> String {
         let workload = line_of(&self.workload);
+        let warmup = self.warmup.map_or(String::new(), |warmup| format!(" --warmup {}", duration(warmup)));
         let exact = if self.machine.chance.is_none() { " --exact" } else { "" };
         format!(
-            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}{exact}",
+            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}{warmup}{exact}",
             quoted(&self.machine_name),
             quoted(before),
             quoted(after),
@@ -118,6 +121,7 @@ impl<'e> Trials<'e> {
                     self.setting.first_seed.wrapping_add(number as u64),
                     self.setting.duration,
                 );
+                let spec = RunSpec { warmup: self.setting.warmup, ..spec };
                 (number, spec)
             }));
         }
@@ -170,6 +174,7 @@ mod tests {
             machine: machines::find("laptop8").expect("a machine"),
             machine_name: "laptop8".to_string(),
             workload: ["schbench", "-t", "2", "-c", "500"].map(String::from).to_vec(),
+            warmup: None,
             duration: Ns::from_ms(50),
             first_seed: 7,
         };
@@ -191,6 +196,7 @@ mod tests {
             machine: machines::find("laptop8").expect("a machine"),
             machine_name: "laptop8".to_string(),
             workload: ["rt-app", "my file.json"].map(String::from).to_vec(),
+            warmup: None,
             duration: Ns::from_ms(50),
             first_seed: 1,
         };

@@ -58,6 +58,7 @@ fn make_with(
         machine,
         workload: workload.iter().map(ToString::to_string).collect(),
         seeds: vec![1],
+        warmup: Some(Ns::ZERO),
         duration,
     };
     let folder = RunFolder::create(path).expect("a folder");

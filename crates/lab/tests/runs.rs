@@ -20,6 +20,7 @@ fn experiment(kernels: &[&str], machine: &str, workload: &str, seeds: u64, durat
         machine: machines::find(machine).expect("a machine"),
         workload: words(workload),
         seeds: (1..=seeds).collect(),
+        warmup: None,
         duration,
     }
 }

@@ -17,6 +17,7 @@ fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {
         workload: workload.split(' ').map(ToString::to_string).collect(),
         seed: 1,
         first_cpu: Some(Cpu(0)),
+        warmup: Some(Ns::ZERO),
         duration: Ns::from_secs(1),
         trace: Some(trace.to_path_buf()),
         probes: false,

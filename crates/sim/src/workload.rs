@@ -14,6 +14,7 @@ pub mod replay;
 pub mod rtapp;
 pub mod schbench;
 pub mod sessions;
+pub mod settling;
 pub mod spinners;
 pub mod tbench;
 pub mod uperf;
@@ -179,10 +180,22 @@ pub trait Workload: Send {
         None
     }
 
+    /// It settles first: nothing that it does counts before all of its threads have been at work for `length`, and what ends it
+    /// by a time or a count begins there. Said before its start; unsaid, and with a length of zero, all counts.
+    fn settle(&mut self, length: Ns) {
+        let _ = length;
+    }
+
+    /// From when on what it does counts; `None` while not all of its threads are at work. One that has nothing to settle
+    /// counts from its start.
+    fn settled(&self) -> Option<Ns> {
+        Some(Ns::ZERO)
+    }
+
     /// What the real program would have printed until `now`.
     fn output(&self, now: Ns) -> String;
 
-    /// What the workload itself counts, in its own unit: (name of the unit, how many until now). `None` if nothing.
+    /// What the workload itself counts, in its own unit: (name of the unit, how many until now, since it has settled). `None` if nothing.
     fn progress(&self) -> Option<(&'static str, u64)>;
 
     /// Numbers of the program's own, beside those of the scheduler: (name with its unit last, value).

@@ -54,6 +54,15 @@ impl Scale {
     }
 }
 
+/// The mean of independent values, and how far it may be from the truth either way with this confidence, by Student's t.
+/// `None` of fewer than two values, and where all are the same: then nothing is known of how they scatter.
+pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    let deviation = standard_deviation(values).filter(|&deviation| deviation > 0.0)?;
+    let count = values.len() as f64;
+    let t = StudentsT::new(0.0, 1.0, count - 1.0).ok()?.inverse_cdf(f64::midpoint(1.0, confidence));
+    Some((mean(values), t * deviation / count.sqrt()))
+}
+
 /// Compares runs in pairs: `baseline[i]` and `other[i]` had the same seed.
 ///
 /// # Panics

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use fairlab_event::Ns;
 
 use super::{ExperimentArgs, Format, SettingArgs, parse_count};
-use crate::numbers::parse_share;
+use crate::numbers::{parse_share, parse_warmup};
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
@@ -96,6 +97,9 @@ pub struct SweepArgs {
     /// Its folder; by default the file's name without its end. What is done there is not done again.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// How long each run settles before anything is measured, as 'warmup_ms' in the file.
+    #[arg(long, value_name = "TIME", value_parser = parse_warmup)]
+    pub warmup: Option<Ns>,
     /// Leaves nothing to chance, as 'exact = true' in the file does.
     #[arg(long)]
     pub exact: bool,

@@ -58,9 +58,20 @@ pub fn from_args(args: &ExperimentArgs, seed: u64, seeds: u64) -> Result<Experim
             "compare each with modelled kernels, or run them one by one",
         ));
     }
-    let Setting { machine, workload, duration, first_seed, .. } = exactly(&args.setting, setting);
+    let mut setting = as_told(&args.setting, setting);
+    if !real_kernels.is_empty() {
+        // Real kernels are measured from the start of a workload, and modelled ones beside them likewise.
+        if setting.warmup.is_some_and(|warmup| warmup > Ns::ZERO) {
+            return Err(CliError::bad(
+                "--warmup is for modelled kernels: real ones are measured from the start",
+                "leave it out, or name modelled kernels only",
+            ));
+        }
+        setting.warmup = Some(Ns::ZERO);
+    }
+    let Setting { machine, workload, warmup, duration, first_seed, .. } = setting;
     let seeds = (0..seeds).map(|offset| first_seed.wrapping_add(offset)).collect();
-    Ok(Experiment { kernels, real_kernels, machine, workload, seeds, duration })
+    Ok(Experiment { kernels, real_kernels, machine, workload, seeds, warmup, duration })
 }
 
 /// The kernels' own names, in the order in which the command line has them; the first is the baseline.
@@ -86,10 +97,17 @@ fn real_setting(args: &SettingArgs, first_seed: u64, only_real: bool) -> Result<
     machine.name = host::NAME.to_string();
     if only_real && workloads::find(&args.workload[0]).is_err() {
         let duration = args.duration.unwrap_or(COMMAND_DURATION);
-        return Ok(Setting { machine, machine_name, workload: args.workload.clone(), duration, first_seed });
+        return Ok(Setting {
+            machine,
+            machine_name,
+            workload: args.workload.clone(),
+            warmup: None,
+            duration,
+            first_seed,
+        });
     }
     let duration = time_for(args.duration, &*workloads::build(&args.workload)?);
-    Ok(Setting { machine, machine_name, workload: args.workload.clone(), duration, first_seed })
+    Ok(Setting { machine, machine_name, workload: args.workload.clone(), warmup: None, duration, first_seed })
 }
 
 /// What runs of booted kernels have in common, and runs of the model beside them.
@@ -104,7 +122,14 @@ fn booted_setting(args: &SettingArgs, first_seed: u64, only_real: bool) -> Resul
     if only_real && args.workload.first().is_some_and(|name| workloads::find(name).is_err()) {
         let (machine_name, machine) = (name.to_string(), machines::find(name)?);
         let duration = args.duration.unwrap_or(COMMAND_DURATION);
-        return Ok(Setting { machine, machine_name, workload: args.workload.clone(), duration, first_seed });
+        return Ok(Setting {
+            machine,
+            machine_name,
+            workload: args.workload.clone(),
+            warmup: None,
+            duration,
+            first_seed,
+        });
     }
     setting_of(name, &args.workload, args.duration, first_seed)
 }
@@ -122,11 +147,12 @@ pub fn kernel(name: &str) -> Result<Generation, CliError> {
 
 /// What all runs have in common.
 pub fn setting(args: &SettingArgs, first_seed: u64) -> Result<Setting, CliError> {
-    Ok(exactly(args, setting_of(&args.machine, &args.workload, args.duration, first_seed)?))
+    Ok(as_told(args, setting_of(&args.machine, &args.workload, args.duration, first_seed)?))
 }
 
-/// The setting, with nothing left to chance if that is wanted.
-fn exactly(args: &SettingArgs, setting: Setting) -> Setting {
+/// The setting, with nothing left to chance if that is wanted, and with the time to settle that is.
+fn as_told(args: &SettingArgs, setting: Setting) -> Setting {
+    let setting = Setting { warmup: args.warmup, ..setting };
     if args.exact { Setting { machine: setting.machine.exact(), ..setting } } else { setting }
 }
 
@@ -140,7 +166,7 @@ pub fn setting_of(
     let (machine_name, machine) = (machine.to_string(), machines::find(machine)?);
     let workload = workloads::build(words)?;
     let duration = time_for(duration, &*workload);
-    Ok(Setting { machine, machine_name, workload: words.to_vec(), duration, first_seed })
+    Ok(Setting { machine, machine_name, workload: words.to_vec(), warmup: None, duration, first_seed })
 }
 
 /// What stops an experiment early: on this host everything is put back before the program ends.
@@ -395,6 +421,7 @@ mod tests {
             machine: machines::find("vm4").expect("a preset"),
             workload: ["hackbench", "-g", "1", "-l", "2"].map(str::to_string).to_vec(),
             seeds: vec![3, 4, 5],
+            warmup: None,
             duration: Ns::from_ms(20),
         };
         let names = ["v6.5", "v6.6"].map(str::to_string);

@@ -1,5 +1,6 @@
 //! `fairlab run`: a workload on one kernel or several.
 
+use fairlab_lab::settling::notices;
 use fairlab_lab::{Experiment, Progress, RunFolder, RunResult};
 use serde_json::{Value, json};
 
@@ -80,7 +81,7 @@ fn place_traces(args: &RunArgs, runs: &mut Runs, folder: Option<&RunFolder>) -> 
 }
 
 fn to_json(results: &[RunResult], partial: Option<Progress>) -> Value {
-    json!({ "schema": "fairlab/run/1", "partial": partial.map(Progress::to_json), "runs": results })
+    json!({ "schema": "fairlab/run/1", "partial": partial.map(Progress::to_json), "runs": results, "notices": notices(results) })
 }
 
 fn to_text(experiment: &Experiment, results: &[RunResult], partial: Option<Progress>) -> String {
@@ -100,9 +101,19 @@ fn to_text(experiment: &Experiment, results: &[RunResult], partial: Option<Progr
             );
             continue;
         }
-        let speed = run.simulated_ns as f64 / run.wall_ns.max(1) as f64;
+        let before =
+            run.settled_ns.zip(run.begin_ns).map_or(0, |(settled, begin)| settled.saturating_sub(begin));
+        let speed = (run.simulated_ns + before) as f64 / run.wall_ns.max(1) as f64;
+        let settled = if before > 0 {
+            format!(" after {} of settling", duration(before as f64))
+        } else {
+            String::new()
+        };
         let (simulated, wall) = (duration(run.simulated_ns as f64), duration(run.wall_ns as f64));
-        text += &format!("  digest {}: {simulated} in {wall}, {speed:.0} x real time\n", run.digest);
+        text += &format!("  digest {}: {simulated}{settled} in {wall}, {speed:.0} x real time\n", run.digest);
+    }
+    for notice in notices(results) {
+        text += &format!("\nnote: {notice}\n");
     }
     if let Some(Progress { done, total }) = partial {
         text += &format!(

@@ -102,7 +102,14 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     for scenario in chosen {
         let progress = ProgressLine::new(scenario.name);
         let show = |done| progress.show(done);
-        let bench = Bench { quick: args.quick, exact: args.exact, jobs, on_progress: &show, stop: &stop };
+        let bench = Bench {
+            quick: args.quick,
+            exact: args.exact,
+            warmup: args.warmup,
+            jobs,
+            on_progress: &show,
+            stop: &stop,
+        };
         let report = match own_setting(args, scenario)? {
             Some(setting) => scenario.run_own(&bench, &setting)?,
             None if args.booted => scenario.run_booted(&bench)?,

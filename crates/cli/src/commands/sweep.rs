@@ -17,6 +17,10 @@ use crate::{output, tell};
 pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let plan = Plan::read(&args.file)?;
     let plan = if args.exact { plan.exact() } else { plan };
+    let plan = match args.warmup {
+        Some(warmup) => plan.with_warmup(warmup),
+        None => plan,
+    };
     let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::of("sweep", "cells");

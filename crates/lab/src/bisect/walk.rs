@@ -448,6 +448,7 @@ mod tests {
                 machine: machines::find("laptop8").expect("a machine"),
                 machine_name: "laptop8".to_string(),
                 workload: workload.split(' ').map(String::from).collect(),
+                warmup: None,
                 duration,
                 first_seed: 1,
             },

@@ -280,6 +280,8 @@ fn one(
     for (seed, &first_cpu) in (1..=SEEDS).zip(first_cpus.iter().cycle()) {
         let spec = RunSpec {
             first_cpu: Some(first_cpu),
+            // A booted one is measured from its start.
+            warmup: Some(Ns::ZERO),
             ..RunSpec::new(generation.clone(), machine.clone(), spec.workload.clone(), seed, DURATION)
         };
         let Some(result) = run(&spec, stop)? else { return Ok(None) };

@@ -69,13 +69,16 @@ impl UbuntuKernel {
         let mut machine = emulated_machine(&hardware(situation.machine)?, self.kernel)?;
         machine.hz = self.hz;
         let words = situation.around.split_whitespace().chain(situation.workload.split_whitespace());
-        Ok(RunSpec::new(
-            self.kernel.parse()?,
-            machine,
-            words.map(str::to_string).collect(),
-            seed,
-            situation.duration,
-        ))
+        Ok(RunSpec {
+            warmup: Some(Ns::ZERO),
+            ..RunSpec::new(
+                self.kernel.parse()?,
+                machine,
+                words.map(str::to_string).collect(),
+                seed,
+                situation.duration,
+            )
+        })
     }
 
     /// Boots it. `onlooker` sees what happens while the workload runs, counted from its beginning.
@@ -110,7 +113,7 @@ pub(super) fn run_modelled<W: Onlooker + Send>(
     watch: impl Fn() -> W + Sync,
 ) -> Result<Option<Vec<(RunResult, W)>>, LabError> {
     let each = |&kernel: &UbuntuKernel| {
-        (1..=seeds).map(move |seed| Ok(bench.exactly(kernel.modelled(situation, seed)?)))
+        (1..=seeds).map(move |seed| Ok(bench.as_told(kernel.modelled(situation, seed)?)))
     };
     let specs = kernels.iter().flat_map(each).collect::<Result<Vec<_>, LabError>>()?;
     bench.each(&specs, |spec| {

@@ -536,7 +536,8 @@ mod tests {
     #[test]
     fn only_a_deadline_left_behind_makes_kworkers_wait_many_ticks() {
         let stop = AtomicBool::new(false);
-        let bench = Bench { quick: true, exact: false, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench =
+            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let plans = ["v6.5", "v6.6", "v6.6+scale-deadline-off-rq"].map(|kernel| plan(kernel, "", 500, 1));
         let results = bench.watch(&plans, |_| KworkerWatch::new(TICK)).expect("runs").expect("not stopped");
         let waits = results.iter().map(|(_, watch)| watch.longest_ms().expect("waits")).collect::<Vec<_>>();

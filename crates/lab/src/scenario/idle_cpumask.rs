@@ -419,7 +419,8 @@ mod tests {
     #[test]
     fn a_mask_saves_scans_where_no_cpu_idles_and_none_where_all_idle_for_a_moment() {
         let stop = AtomicBool::new(false);
-        let bench = Bench { quick: true, exact: false, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench =
+            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let looked = |machine: &'static str, workload: &str| {
             let plans = [BASE, PATCHED].map(|kernel| plan(kernel, machine, workload.to_string(), 300, 1));
             let results = bench.watch(&plans, |_| Counted::default()).expect("runs").expect("not stopped");

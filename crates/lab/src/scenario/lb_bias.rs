@@ -307,7 +307,8 @@ mod tests {
     /// Runs of sleepers on each side of a change.
     fn balanced(kernels: [&'static str; 2]) -> Vec<(String, Balanced)> {
         let stop = AtomicBool::new(false);
-        let bench = Bench { quick: true, exact: false, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench =
+            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let plan = |kernel| Plan {
             kernel,
             machine: "lkp-bdw-ep3",

@@ -305,6 +305,7 @@ fn bisected(bench: &Bench<'_>, plan: &Plan) -> Result<Option<(String, String)>, 
             machine_name: spec.machine.name.clone(),
             machine: spec.machine,
             workload: spec.workload,
+            warmup: spec.warmup,
             duration: spec.duration,
             first_seed: spec.seed,
         },
@@ -332,7 +333,8 @@ mod tests {
     #[test]
     fn workers_wait_for_a_slice_only_where_utilization_is_balanced_within_a_cache() {
         let stop = AtomicBool::new(false);
-        let bench = Bench { quick: true, exact: false, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench =
+            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let plan = |kernel: &'static str| Plan {
             kernel,
             machine: "qemu16",

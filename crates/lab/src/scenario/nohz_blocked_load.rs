@@ -545,7 +545,8 @@ mod tests {
     #[test]
     fn going_idle_is_dear_only_where_others_load_is_aged_on_the_way() {
         let stop = AtomicBool::new(false);
-        let bench = Bench { quick: true, exact: false, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench =
+            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let cells = [(0, GROUPS), (1, GROUPS), (2, GROUPS), (0, 0)];
         let all = cells.iter().flat_map(|&(run, groups)| plans(&RUNS[run], groups, 2)).collect::<Vec<_>>();
         let results = bench.watch(&all, |_| Counted::default()).expect("runs").expect("not stopped");

@@ -19,13 +19,16 @@ impl Scenario {
     pub fn run_own(&self, bench: &Bench<'_>, setting: &Setting) -> Result<Option<Report>, LabError> {
         let seeds = bench.choose(15_u64, 5);
         let spec = |kernel: &str, seed: u64| {
-            Ok(bench.exactly(RunSpec::new(
-                kernel.parse()?,
-                setting.machine.clone(),
-                setting.workload.clone(),
-                setting.first_seed + seed,
-                setting.duration,
-            )))
+            Ok(bench.as_told(RunSpec {
+                warmup: setting.warmup,
+                ..RunSpec::new(
+                    kernel.parse()?,
+                    setting.machine.clone(),
+                    setting.workload.clone(),
+                    setting.first_seed + seed,
+                    setting.duration,
+                )
+            }))
         };
         let each = self.pair.iter().flat_map(|kernel| (0..seeds).map(move |seed| spec(kernel, seed)));
         let specs = each.collect::<Result<Vec<_>, LabError>>()?;
@@ -89,12 +92,14 @@ mod tests {
     #[test]
     fn another_workload_meets_the_effect_or_does_not() {
         let stop = AtomicBool::new(false);
-        let bench = Bench { quick: true, exact: false, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench =
+            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let verdict = |workload: &str, metric: &str| {
             let setting = Setting {
                 machine: crate::machines::find("qemu16").expect("a machine"),
                 machine_name: "qemu16".to_string(),
                 workload: workload.split_whitespace().map(String::from).collect(),
+                warmup: None,
                 duration: Ns::from_secs(5),
                 first_seed: 1,
             };

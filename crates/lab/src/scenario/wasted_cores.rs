@@ -135,7 +135,8 @@ mod tests {
     #[test]
     fn cores_are_wasted_by_two_users_on_kernels_that_balance_by_load() {
         let stop = AtomicBool::new(false);
-        let bench = Bench { quick: true, exact: true, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench =
+            Bench { quick: true, exact: true, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
         let plan = |(kernel, workload): (&'static str, &str)| Plan {
             kernel,
             machine: "xeon-2s80",

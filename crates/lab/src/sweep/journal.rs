@@ -121,6 +121,7 @@ fn line(cell: &Cell, names: &[String], run: &RunResult) -> Value {
         "options": options.collect::<serde_json::Map<_, _>>(),
         "seed": run.seed,
         "digest": run.digest,
+        "settled_ns": run.settled_ns,
         "simulated_ns": run.simulated_ns,
         "wall_ns": run.wall_ns,
         "metrics": metrics.collect::<serde_json::Map<_, _>>(),

@@ -26,6 +26,8 @@ struct SweepFile {
     #[serde(default = "one")]
     first_seed: u64,
     duration_ms: u64,
+    /// How long each run settles; without, as long as the machine takes.
+    warmup_ms: Option<u64>,
     /// Nothing is left to chance.
     #[serde(default)]
     exact: bool,
@@ -78,6 +80,7 @@ pub struct Plan {
     /// Names of options, each with its values.
     options: Vec<(String, Vec<String>)>,
     seeds: Vec<u64>,
+    warmup: Option<Ns>,
     duration: Ns,
 }
 
@@ -96,6 +99,9 @@ pub struct Cell {
 
 /// A year.
 const DURATION_MAX_MS: u64 = 365 * 86_400_000;
+
+/// No machine takes longer to settle than an hour, ms.
+const WARMUP_MS_MAX: u64 = 3_600_000;
 
 /// More cells than these are a slip of the pen.
 const CELLS_MAX: usize = 10_000_000;
@@ -125,7 +131,7 @@ impl Plan {
             let message = error.message().lines().next().unwrap_or_default().to_string();
             LabError::new(
                 format!("line {line}: {message}"),
-                "a sweep has kernels, machines, workloads, seeds, duration_ms, and may have [options], first_seed and exact",
+                "a sweep has kernels, machines, workloads, seeds, duration_ms, and may have [options], first_seed, warmup_ms and exact",
             )
         })?;
         Plan::of_file(&file)
@@ -164,6 +170,7 @@ impl Plan {
             workloads: lines.iter().map(|line| commands(line, &options)).collect::<Result<_, _>>()?,
             options,
             seeds,
+            warmup: file.warmup_ms.map(|ms| Ns(ms.min(WARMUP_MS_MAX) * 1_000_000)),
             duration: Ns::from_ms(file.duration_ms),
         };
         plan.check()?;
@@ -175,6 +182,12 @@ impl Plan {
     pub fn exact(mut self) -> Plan {
         self.machines = self.machines.into_iter().map(Machine::exact).collect();
         self
+    }
+
+    /// The sweep with another time to settle.
+    #[must_use]
+    pub fn with_warmup(self, warmup: Ns) -> Plan {
+        Plan { warmup: Some(warmup), ..self }
     }
 
     fn check(&self) -> Result<(), LabError> {
@@ -227,13 +240,16 @@ impl Plan {
             number,
             group,
             options: values(&self.options, combination),
-            spec: RunSpec::new(
-                self.kernels[kernel][combination].clone(),
-                self.machines[machine].clone(),
-                self.workloads[workload][combination].clone(),
-                self.seeds[seed],
-                self.duration,
-            ),
+            spec: RunSpec {
+                warmup: self.warmup,
+                ..RunSpec::new(
+                    self.kernels[kernel][combination].clone(),
+                    self.machines[machine].clone(),
+                    self.workloads[workload][combination].clone(),
+                    self.seeds[seed],
+                    self.duration,
+                )
+            },
         }
     }
 
@@ -247,6 +263,7 @@ impl Plan {
             "workloads": self.workloads,
             "options": self.options,
             "seeds": self.seeds,
+            "warmup_ns": self.warmup.map(|warmup| warmup.0),
             "duration_ns": self.duration.0,
         })
     }

@@ -157,6 +157,14 @@ impl Workload for InGroups {
         self.inner.needs_kernel_threads()
     }
 
+    fn settle(&mut self, length: Ns) {
+        self.inner.settle(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.inner.settled()
+    }
+
     fn output(&self, now: Ns) -> String {
         self.inner.output(now)
     }

@@ -178,6 +178,14 @@ impl Workload for Daemons {
         self.inner.needs_kernel_threads()
     }
 
+    fn settle(&mut self, length: Ns) {
+        self.inner.settle(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.inner.settled()
+    }
+
     fn output(&self, now: Ns) -> String {
         self.inner.output(now)
     }

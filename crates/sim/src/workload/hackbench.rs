@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 use fairlab_event::{Comm, Ns};
 
 use super::arguments::Arguments;
+use crate::workload::settling::{Counted, Settling};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// The true size of a buffer for a message of 100 bytes: `SKB_TRUESIZE()` of the smallest slab that holds message and
@@ -146,6 +147,8 @@ struct Task {
     stage: Stage,
     /// Messages sent or received so far.
     messages: u64,
+    /// At how many it is done; a sender knows when it has settled, a receiver when all who write to it have.
+    all: Option<u64>,
     /// Sleeps until it is woken: in `poll()`, `read()` or `write()`.
     waits: bool,
     /// The channel with which it copies a message, as long as that system call lasts.
@@ -163,6 +166,12 @@ pub struct Hackbench {
     writable: u32,
     ready: u32,
     ended: u32,
+    settling: Settling,
+    /// What is done now counts.
+    counts: bool,
+    /// By group: senders that have not settled.
+    unsettled: Vec<u32>,
+    received: Counted,
     started: Option<Ns>,
     finished: Option<Ns>,
     main_waits: bool,
@@ -189,6 +198,10 @@ impl Hackbench {
             writable: if options.pipe { capacity - 1 } else { capacity / 4 },
             ready: 0,
             ended: 0,
+            settling: Settling::default(),
+            counts: false,
+            unsettled: vec![options.fds; options.groups as usize],
+            received: Counted::default(),
             started: None,
             finished: None,
             main_waits: false,
@@ -207,7 +220,7 @@ impl Hackbench {
             return Action::Wake(next);
         }
         if self.started.is_none() && self.ready == created {
-            self.started = Some(now);
+            self.started = Some(self.settling.begin(now));
             self.to_wake[0] = (1..=created).rev().map(ThreadId).collect();
             self.tasks.iter_mut().for_each(|task| task.waits = false);
             return self.options.send();
@@ -231,6 +244,7 @@ impl Hackbench {
             sends,
             stage: Stage::Ready,
             messages: 0,
+            all: None,
             waits: false,
             copies: None,
         });
@@ -248,14 +262,15 @@ impl Hackbench {
         if let Some(next) = self.to_wake[id.index()].pop() {
             return Action::WakeSync(next);
         }
-        match self.tasks[index].stage {
+        let stage = self.tasks[index].stage;
+        match stage {
             Stage::Ready => {
                 self.tasks[index].stage = Stage::Message;
                 self.tasks[index].waits = true;
                 self.ready += 1;
                 if self.ready == self.options.tasks() { self.wake_main() } else { self.options.send() }
             }
-            Stage::Message if self.messages_left(index) == 0 => {
+            Stage::Message if self.is_done(index) => {
                 self.tasks[index].stage = Stage::Done;
                 self.ended += 1;
                 if self.ended == self.options.tasks() { self.wake_main() } else { Action::Exit }
@@ -271,8 +286,31 @@ impl Hackbench {
         Action::Wake(ThreadId::MAIN)
     }
 
-    fn messages_left(&self, index: usize) -> u64 {
-        u64::from(self.options.loops) * u64::from(self.options.fds) - self.tasks[index].messages
+    fn is_done(&mut self, index: usize) -> bool {
+        let task = &mut self.tasks[index];
+        if task.sends && task.all.is_none() && self.counts {
+            task.all = Some(task.messages + u64::from(self.options.loops) * u64::from(self.options.fds));
+            let group = task.group;
+            self.unsettled[group as usize] -= 1;
+            if self.unsettled[group as usize] == 0 {
+                self.tell_receivers(group);
+            }
+        }
+        let task = &self.tasks[index];
+        task.all.is_some_and(|all| task.messages >= all)
+    }
+
+    /// All senders of a group know how many messages they will have sent: so do its receivers. A sender's messages go to
+    /// them in turn.
+    fn tell_receivers(&mut self, group: u32) {
+        let fds = self.options.fds as usize;
+        let first = group as usize * 2 * fds;
+        let sent = self.tasks[first + fds..first + 2 * fds].iter().filter_map(|sender| sender.all);
+        let sent = sent.collect::<Vec<_>>();
+        for (number, receiver) in self.tasks[first..first + fds].iter_mut().enumerate() {
+            let to_it = |all: &u64| (all + (fds - 1 - number) as u64) / fds as u64;
+            receiver.all = Some(sent.iter().map(to_it).sum());
+        }
     }
 
     /// Writes one message to the next receiver of its group.
@@ -314,6 +352,7 @@ impl Hackbench {
             return Action::Wait;
         }
         task.messages += 1;
+        self.received.add(1, self.counts);
         task.copies = Some(index);
         channel.readable -= 1;
         self.options.receive()
@@ -340,6 +379,7 @@ impl Workload for Hackbench {
     }
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        self.counts = self.settling.is_over(view.now);
         if thread == ThreadId::MAIN { self.main(view.now) } else { self.task(thread) }
     }
 
@@ -354,6 +394,14 @@ impl Workload for Hackbench {
             None => self.main_waits,
             Some(index) => self.tasks[index].waits,
         }
+    }
+
+    fn settle(&mut self, length: Ns) {
+        self.settling.set(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
     }
 
     fn output(&self, now: Ns) -> String {
@@ -371,8 +419,7 @@ impl Workload for Hackbench {
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {
-        let received = self.tasks.iter().filter(|task| !task.sends).map(|task| task.messages);
-        Some(("messages", received.sum()))
+        Some(("messages", self.received.count()))
     }
 
     fn metrics(&self) -> Vec<(String, f64)> {

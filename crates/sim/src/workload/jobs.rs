@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use fairlab_event::Ns;
 
 use crate::rng::Stream;
+use crate::workload::settling::{Counted, Settling};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 pub use options::{Kind, Options, USAGE};
 
@@ -54,7 +55,10 @@ pub struct Jobs {
     /// How many threads there have been.
     created: u32,
     shared: Vec<Shared>,
-    operations: u64,
+    settling: Settling,
+    /// What is done now counts.
+    counts: bool,
+    operations: Counted,
 }
 
 impl Jobs {
@@ -72,7 +76,9 @@ impl Jobs {
             threads: BTreeMap::from([(ThreadId::MAIN, Thread { role: Role::Main, step: 0 })]),
             created: 1,
             shared: Vec::new(),
-            operations: 0,
+            settling: Settling::default(),
+            counts: false,
+            operations: Counted::default(),
             options,
         }
     }
@@ -85,7 +91,7 @@ impl Jobs {
     }
 
     /// Creates the jobs, each with its server if it has one, and sleeps for good.
-    fn main(&mut self) -> Action {
+    fn main(&mut self, now: Ns) -> Action {
         let lacks_server = self.options.kind == Kind::Pairs
             && matches!(self.threads.last_key_value(), Some((_, Thread { role: Role::Job(_), .. })));
         let number = self.shared.len();
@@ -93,6 +99,7 @@ impl Jobs {
             return self.spawn(Role::Server(number - 1), "server");
         }
         if number == self.options.jobs as usize {
+            self.settling.begin(now);
             return Action::Wait;
         }
         self.shared.push(Shared { thread: ThreadId(self.created), ..Shared::default() });
@@ -101,7 +108,7 @@ impl Jobs {
 
     /// An operation is done, and the next begins.
     fn finish(&mut self, thread: ThreadId) {
-        self.operations += 1;
+        self.operations.add(1, self.counts);
         self.set_step(thread, 0);
     }
 
@@ -194,8 +201,9 @@ impl Workload for Jobs {
     }
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        self.counts = self.settling.is_over(view.now);
         match self.role(thread) {
-            Some(Role::Main) => self.main(),
+            Some(Role::Main) => self.main(view.now),
             Some(Role::Job(job)) => self.job(thread, job, view.random),
             Some(Role::Server(job)) => self.server(thread, job, view.random),
             Some(Role::Child(job)) => self.child(thread, job, view.random),
@@ -213,12 +221,20 @@ impl Workload for Jobs {
         }
     }
 
+    fn settle(&mut self, length: Ns) {
+        self.settling.set(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
+    }
+
     fn output(&self, _: Ns) -> String {
-        format!("{} operations\n", self.operations)
+        format!("{} operations\n", self.operations.count())
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {
-        Some(("operations", self.operations))
+        Some(("operations", self.operations.count()))
     }
 }
 

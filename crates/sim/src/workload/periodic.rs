@@ -7,6 +7,7 @@ use fairlab_event::Ns;
 
 use super::arguments::Arguments;
 use super::schbench::histogram::{Extremes, Histogram};
+use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -41,6 +42,7 @@ pub struct Periodic {
     created: usize,
     slept: bool,
     over: bool,
+    settling: Settling,
     periods: u64,
     /// Periods that had passed before their task was done with the one before.
     missed: u64,
@@ -76,6 +78,7 @@ impl Periodic {
             created: 0,
             slept: false,
             over: false,
+            settling: Settling::default(),
             periods: 0,
             missed: 0,
             lateness: Histogram::default(),
@@ -90,7 +93,8 @@ impl Periodic {
             return Action::Spawn(ThreadSpec::new("periodic", format!("periodic {}", self.created)));
         }
         if !std::mem::replace(&mut self.slept, true) {
-            return Action::Sleep(self.runtime);
+            let settled = self.settling.begin(now);
+            return Action::Sleep(self.runtime + settled.since(now));
         }
         self.over = true;
         Action::Exit
@@ -99,6 +103,7 @@ impl Periodic {
     fn task(&mut self, index: usize, now: Ns) -> Action {
         let period = Ns(self.period.0 + self.longer.0 * index as u64);
         let began = self.began.unwrap_or(now);
+        let counts = self.settling.is_over(now);
         let task = &mut self.tasks[index];
         let next_period = || began + Ns(now.since(began).0.next_multiple_of(period.0));
         let due = *task.due.get_or_insert_with(next_period);
@@ -106,15 +111,16 @@ impl Periodic {
             task.sleeps = true;
             return Action::Sleep(due.since(now));
         }
-        if std::mem::take(&mut task.sleeps) {
+        let slept = std::mem::take(&mut task.sleeps);
+        if slept && counts {
             let late_us = (now.since(due).0 / 1_000) as u32;
             self.lateness.add(late_us);
             self.extremes.add(late_us);
-        } else {
+        } else if counts {
             self.missed += u64::from(due < now);
         }
         task.due = Some(due + period);
-        self.periods += 1;
+        self.periods += u64::from(counts);
         Action::Run(self.run)
     }
 }
@@ -130,6 +136,14 @@ impl Workload for Periodic {
             Some(_) if self.over => Action::Exit,
             Some(index) => self.task(index, view.now),
         }
+    }
+
+    fn settle(&mut self, length: Ns) {
+        self.settling.set(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
     }
 
     fn output(&self, _: Ns) -> String {

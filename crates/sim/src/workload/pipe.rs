@@ -8,6 +8,7 @@
 use fairlab_event::Ns;
 
 use super::arguments::Arguments;
+use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -75,7 +76,7 @@ enum Stage {
 pub struct Pipe {
     options: Options,
     /// Round trips done, per task.
-    done: [u32; 2],
+    done: [u64; 2],
     stage: [Stage; 2],
     /// Whether a byte waits for the task.
     filled: [bool; 2],
@@ -83,6 +84,9 @@ pub struct Pipe {
     ended: u32,
     spawned: u32,
     started: Option<Ns>,
+    settling: Settling,
+    /// How many round trips were done when it had settled.
+    before: Option<u64>,
     finished: Option<Ns>,
     main_waits: bool,
 }
@@ -103,6 +107,8 @@ impl Pipe {
             ended: 0,
             spawned: 0,
             started: None,
+            settling: Settling::default(),
+            before: None,
             finished: None,
             main_waits: false,
         })
@@ -114,6 +120,7 @@ impl Pipe {
             self.spawned += 1;
             return Action::Spawn(ThreadSpec::new("sched-pipe", format!("pipe {}", self.spawned)));
         }
+        self.settling.begin(now);
         if self.ended == 2 {
             self.finished = Some(now);
             return Action::Exit;
@@ -126,7 +133,7 @@ impl Pipe {
         let other = 1 - me;
         match self.stage[me] {
             _ if self.waits[me] => Action::Wait,
-            Stage::Write | Stage::Read if self.done[me] == self.options.loops => self.end(me),
+            Stage::Write | Stage::Read if self.is_done(me) => self.end(me),
             Stage::Done => Action::Exit,
             Stage::Write => {
                 self.filled[other] = true;
@@ -141,7 +148,7 @@ impl Pipe {
             Stage::Read if std::mem::take(&mut self.filled[me]) => {
                 self.stage[me] = Stage::Write;
                 // The second task's round ends with its write, the first one's with its read.
-                self.done[me] += u32::from(me == 0);
+                self.done[me] += u64::from(me == 0);
                 Action::SystemCall(self.options.io)
             }
             Stage::Read => {
@@ -151,8 +158,18 @@ impl Pipe {
         }
     }
 
+    /// Whether a task has done all round trips that count; the second is ahead of the first or even with it.
+    fn is_done(&self, me: usize) -> bool {
+        self.before.is_some_and(|before| self.done[me] == before + u64::from(self.options.loops))
+    }
+
+    /// Round trips that count.
+    fn counted(&self) -> u64 {
+        self.before.map_or(0, |before| self.done[0].saturating_sub(before))
+    }
+
     fn after_write(&mut self, me: usize) -> Stage {
-        self.done[me] += u32::from(me == 1);
+        self.done[me] += u64::from(me == 1);
         Stage::Read
     }
 
@@ -169,9 +186,10 @@ impl Pipe {
         Action::Wake(ThreadId::MAIN)
     }
 
-    /// Time since the tasks were created, until the end or `now`.
+    /// Time since the tasks were created, or had settled, until the end or `now`.
     fn elapsed(&self, now: Ns) -> Ns {
-        self.started.map_or(Ns::ZERO, |started| self.finished.unwrap_or(now).since(started))
+        let settled = self.settling.end().filter(|_| self.settling.length() > Ns::ZERO);
+        settled.or(self.started).map_or(Ns::ZERO, |started| self.finished.unwrap_or(now).since(started))
     }
 }
 
@@ -181,6 +199,9 @@ impl Workload for Pipe {
     }
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        if self.before.is_none() && self.settling.is_over(view.now) {
+            self.before = Some(self.done[1]);
+        }
         match thread.index().checked_sub(1) {
             None => self.main(view.now),
             Some(me) => self.task(me),
@@ -194,12 +215,20 @@ impl Workload for Pipe {
         }
     }
 
+    fn settle(&mut self, length: Ns) {
+        self.settling.set(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
+    }
+
     fn output(&self, now: Ns) -> String {
-        self.options.output(self.done[0], self.elapsed(now))
+        self.options.output(self.counted() as u32, self.elapsed(now))
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {
-        Some(("operations", u64::from(self.done[0])))
+        Some(("operations", self.counted()))
     }
 }
 

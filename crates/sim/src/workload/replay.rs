@@ -26,6 +26,7 @@ pub use self::script::{Deed, Origin, Script, Task};
 use super::arguments::Arguments;
 use super::catalogue::Files;
 use super::cgroup::GroupSpec;
+use crate::workload::settling::Counted;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -49,6 +50,9 @@ const SETTLE_EACH: Ns = Ns::from_us(100);
 
 /// The longest tick that a kernel has: the recording's time begins at any point of it.
 const TICK_MAX: Ns = Ns::from_ms(10);
+
+/// A recording of fewer times what a machine takes to settle counts as a whole.
+const SHORTEST: u64 = 5;
 
 /// How far a thread is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,8 +101,12 @@ pub struct Replay {
     to_create: usize,
     /// The recording's time zero.
     start: Option<Ns>,
+    /// From the recording's time zero to when what is replayed counts.
+    settles: Ns,
+    /// What is done now counts.
+    counts: bool,
     /// Sleeps that are over.
-    slept: u64,
+    slept: Counted,
     ended: usize,
     /// When the last thread ended.
     end: Ns,
@@ -134,7 +142,9 @@ impl Replay {
             tasks: Vec::new(),
             to_create: 0,
             start: None,
-            slept: 0,
+            settles: Ns::ZERO,
+            counts: false,
+            slept: Counted::default(),
             ended: 0,
             end: Ns::ZERO,
             script,
@@ -236,7 +246,7 @@ impl Replay {
                 return Some(Action::Wait);
             }
             course.posts -= 1;
-            self.slept += 1;
+            self.slept.add(1, self.counts);
         }
         course.next += 1;
         match deed {
@@ -260,7 +270,7 @@ impl Replay {
 
     /// An interrupt comes after `left`; none if that is over.
     fn sleep(&mut self, left: Ns, uninterruptible: bool) -> Option<Action> {
-        self.slept += 1;
+        self.slept.add(1, self.counts);
         let sleep = if uninterruptible { Action::Io } else { Action::Await };
         (left > Ns::ZERO).then(|| sleep(left))
     }
@@ -301,6 +311,7 @@ impl Workload for Replay {
     }
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        self.counts = self.settles == Ns::ZERO || self.settled().is_some_and(|settled| view.now >= settled);
         match thread.index().checked_sub(1).and_then(|index| self.tasks.get(index).copied()) {
             None => self.main(view),
             Some(task) => self.task(task, view.now),
@@ -314,6 +325,15 @@ impl Workload for Replay {
 
     fn needs_kernel_threads(&self) -> bool {
         false
+    }
+
+    /// What is recorded is as long as it is: of a short recording all counts, from its time zero.
+    fn settle(&mut self, length: Ns) {
+        self.settles = if self.script.length.0 / SHORTEST >= length.0 { length } else { Ns::ZERO };
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.start.map(|start| start + self.settles)
     }
 
     fn output(&self, now: Ns) -> String {
@@ -335,12 +355,12 @@ impl Workload for Replay {
             tasks.len(),
             length.as_secs_f64(),
             self.script.work().as_secs_f64(),
-            self.slept,
+            self.slept.all(),
         )
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {
-        Some(("sleeps", self.slept))
+        Some(("sleeps", self.slept.count()))
     }
 
     /// As long as was recorded, with what comes before, and half as much again for a kernel that is slower.

@@ -27,6 +27,7 @@ use self::plan::{Attributes, Plan, Step};
 use self::resources::Resources;
 use self::thread::{Loop, Stage, Thread};
 use crate::workload::cgroup::GroupSpec;
+use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -56,6 +57,7 @@ pub struct RtApp {
     forked: Vec<u32>,
     /// When the threads start together: their common time zero.
     start: Option<Ns>,
+    settling: Settling,
     /// Per thread, the main thread first: whom it has still to wake, the next one last.
     to_wake: Vec<VecDeque<ThreadId>>,
     ended: usize,
@@ -86,6 +88,7 @@ impl RtApp {
             to_create,
             forked: vec![0; plan.tasks.len()],
             start: None,
+            settling: Settling::default(),
             to_wake: vec![VecDeque::new()],
             ended: 0,
             stopped: false,
@@ -107,6 +110,7 @@ impl RtApp {
         }
         if self.start.is_none() {
             self.start = Some(now);
+            self.settling.begin(now);
             self.to_wake[0] = self.everybody().rev().collect();
         }
         if let Some(next) = self.to_wake[0].pop_back() {
@@ -126,7 +130,7 @@ impl RtApp {
 
     /// Time until the end of the duration, if there is one.
     fn time_left(&self, now: Ns) -> Option<Ns> {
-        Some((self.start? + self.plan.duration?).since(now))
+        Some((self.start? + self.settling.length() + self.plan.duration?).since(now))
     }
 
     fn everybody(&self) -> impl DoubleEndedIterator<Item = ThreadId> + use<> {
@@ -144,6 +148,7 @@ impl RtApp {
     fn thread(&mut self, id: ThreadId, now: Ns) -> Action {
         let index = id.index() - 1;
         let Some(start) = self.start else { return Action::Wait };
+        let counts = self.settling.is_over(now);
         if self.stopped || self.problem.is_some() {
             return self.end(index);
         }
@@ -189,7 +194,7 @@ impl RtApp {
                 }
                 Stage::Steps => {
                     let Some(step) = thread.phase(task).steps.get(thread.step).cloned() else {
-                        if thread.end_loop(task, now) {
+                        if thread.end_loop(task, now, counts) {
                             continue;
                         }
                         return self.end(index);
@@ -373,6 +378,16 @@ impl Workload for RtApp {
 
     fn problem(&self) -> Option<String> {
         self.problem.clone()
+    }
+
+    /// A program all of whose threads end by themselves counts from their start: nobody knows how long it lasts.
+    fn settle(&mut self, length: Ns) {
+        let is_endless = self.plan.tasks.iter().any(|task| task.repeat < 0);
+        self.settling.set(if is_endless { length } else { Ns::ZERO });
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
     }
 
     fn output(&self, _: Ns) -> String {

@@ -32,6 +32,7 @@ pub use options::{Options, Revision, usage};
 
 use self::main_thread::MainThread;
 use self::memory::{Memory, Role};
+use crate::workload::settling::{Counted, Settling};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// All threads of the program are called this.
@@ -42,6 +43,9 @@ const COMM: &str = "schbench";
 pub struct Schbench {
     memory: Memory,
     main: MainThread,
+    settling: Settling,
+    /// Loops that workers completed.
+    loops: Counted,
 }
 
 impl Schbench {
@@ -55,7 +59,12 @@ impl Schbench {
 
     /// schbench with these options.
     pub fn new(options: Options) -> Schbench {
-        Schbench { main: MainThread::new(&options), memory: Memory::new(options) }
+        Schbench {
+            main: MainThread::new(&options),
+            memory: Memory::new(options),
+            settling: Settling::default(),
+            loops: Counted::default(),
+        }
     }
 
     /// The options that it was started with.
@@ -88,12 +97,17 @@ impl Workload for Schbench {
     }
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
-        match self.memory.roles.get(thread.index()).copied() {
+        let action = match self.memory.roles.get(thread.index()).copied() {
             Some(Role::Main) => self.main.next(&mut self.memory, view.now),
             Some(Role::Message(index)) => message::next(&mut self.memory, index, view.now, view.random),
             Some(Role::Worker(index)) => worker::next(&mut self.memory, index, view.now),
             Some(Role::Ended) | None => Action::Exit,
+        };
+        if thread == ThreadId::MAIN && self.main.has_created_all() {
+            self.settling.begin(view.now);
         }
+        self.loops.add(self.memory.loops - self.loops.all(), self.settling.is_over(view.now));
+        action
     }
 
     fn must_wait(&self, thread: ThreadId) -> bool {
@@ -110,9 +124,18 @@ impl Workload for Schbench {
         self.main.output(&self.memory, now)
     }
 
-    /// Loops that workers completed, warm-up included.
+    /// The program's own tables keep to its own warm-up.
+    fn settle(&mut self, length: Ns) {
+        self.settling.set(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
+    }
+
+    /// Loops that workers completed, the program's own warm-up included.
     fn progress(&self) -> Option<(&'static str, u64)> {
-        Some(("requests", self.memory.loops))
+        Some(("requests", self.loops.count()))
     }
 
     /// The table's percentiles and maximum.

@@ -11,6 +11,7 @@ use fairlab_event::Ns;
 use super::cgroup::GroupSpec;
 use super::jobs::about;
 use crate::rng::Stream;
+use crate::workload::settling::{Counted, Settling};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -38,7 +39,8 @@ pub struct Sessions {
     sessions: Vec<Session>,
     /// Of each thread but the first: its session, and whether it has computed and is to wait.
     threads: Vec<(usize, bool)>,
-    operations: u64,
+    settling: Settling,
+    operations: Counted,
 }
 
 impl Sessions {
@@ -57,7 +59,12 @@ impl Sessions {
         if sessions.iter().map(|session| u64::from(session.tasks)).sum::<u64>() > u64::from(TASKS_MAX) {
             return Err(format!("these are more than {TASKS_MAX} tasks"));
         }
-        Ok(Sessions { sessions, threads: Vec::new(), operations: 0 })
+        Ok(Sessions {
+            sessions,
+            threads: Vec::new(),
+            settling: Settling::default(),
+            operations: Counted::default(),
+        })
     }
 
     /// The next task, session by session.
@@ -73,14 +80,15 @@ impl Sessions {
         Some(ThreadSpec { group: Some(session), ..spec })
     }
 
-    fn task(&mut self, thread: ThreadId, random: &mut Stream) -> Action {
+    fn task(&mut self, thread: ThreadId, now: Ns, random: &mut Stream) -> Action {
+        let counts = self.settling.is_over(now);
         let (session, computed) = &mut self.threads[thread.index() - 1];
         let Session { run, sleep, .. } = self.sessions[*session];
         *computed = !*computed && sleep > Ns::ZERO;
         if *computed {
             return Action::Sleep(about(sleep, 2, random));
         }
-        self.operations += 1;
+        self.operations.add(1, counts);
         Action::Run(about(run, 4, random))
     }
 }
@@ -111,21 +119,33 @@ impl Workload for Sessions {
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
         if thread == ThreadId::MAIN {
-            return self.create().map_or(Action::Wait, Action::Spawn);
+            if let Some(spec) = self.create() {
+                return Action::Spawn(spec);
+            }
+            self.settling.begin(view.now);
+            return Action::Wait;
         }
-        self.task(thread, view.random)
+        self.task(thread, view.now, view.random)
     }
 
     fn must_wait(&self, _: ThreadId) -> bool {
         true
     }
 
+    fn settle(&mut self, length: Ns) {
+        self.settling.set(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
+    }
+
     fn output(&self, _: Ns) -> String {
-        format!("{} operations\n", self.operations)
+        format!("{} operations\n", self.operations.count())
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {
-        Some(("operations", self.operations))
+        Some(("operations", self.operations.count()))
     }
 }
 

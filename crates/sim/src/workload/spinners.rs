@@ -9,6 +9,7 @@ use fairlab_event::Ns;
 
 use super::arguments::Arguments;
 use super::cgroup::GroupSpec;
+use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -56,6 +57,7 @@ pub struct Spinners {
     created: usize,
     /// The tasks are there, and the main thread sleeps.
     settles: bool,
+    settling: Settling,
     /// How many tasks have been woken to begin; with the first, all may.
     woken: usize,
     slept: bool,
@@ -100,13 +102,14 @@ impl Spinners {
             sleep: Ns::from_us(sleep.into()),
             created: 0,
             settles: false,
+            settling: Settling::default(),
             woken: 0,
             slept: false,
             over: false,
         })
     }
 
-    fn main(&mut self) -> Action {
+    fn main(&mut self, now: Ns) -> Action {
         if self.created < self.spinners.len() {
             self.created += 1;
             return Action::Spawn(ThreadSpec::new("spinner", format!("spinner {}", self.created)));
@@ -119,7 +122,8 @@ impl Spinners {
             return Action::Wake(ThreadId(self.woken as u32));
         }
         if !std::mem::replace(&mut self.slept, true) {
-            return Action::Sleep(self.runtime);
+            let settled = self.settling.begin(now);
+            return Action::Sleep(self.runtime + settled.since(now));
         }
         self.over = true;
         Action::Exit
@@ -147,9 +151,9 @@ impl Workload for Spinners {
         ThreadSpec::new("spinners", "spinners main")
     }
 
-    fn next(&mut self, thread: ThreadId, _: &mut View<'_>) -> Action {
-        let Some(index) = thread.index().checked_sub(1) else { return self.main() };
-        let (over, run, sleep) = (self.over, self.run, self.sleep);
+    fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
+        let Some(index) = thread.index().checked_sub(1) else { return self.main(view.now) };
+        let (over, run, sleep, counts) = (self.over, self.run, self.sleep, self.settling.is_over(view.now));
         let Some(spinner) = self.spinners.get_mut(index).filter(|_| !over) else { return Action::Exit };
         if spinner.stage == Stage::Created {
             spinner.stage = Stage::InGroup;
@@ -167,7 +171,7 @@ impl Workload for Spinners {
         if self.woken == 0 {
             return Action::Wait;
         }
-        spinner.loops += u64::from(std::mem::take(&mut spinner.computes));
+        spinner.loops += u64::from(std::mem::take(&mut spinner.computes) && counts);
         spinner.slept = !spinner.slept && sleep > Ns::ZERO;
         if spinner.slept {
             return Action::Sleep(sleep);
@@ -178,6 +182,14 @@ impl Workload for Spinners {
 
     fn must_wait(&self, _: ThreadId) -> bool {
         self.woken == 0
+    }
+
+    fn settle(&mut self, length: Ns) {
+        self.settling.set(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
     }
 
     fn output(&self, _: Ns) -> String {

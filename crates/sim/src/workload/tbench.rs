@@ -16,6 +16,7 @@ use fairlab_event::{Comm, Ns};
 
 use super::arguments::Arguments;
 use crate::rng::Stream;
+use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -85,7 +86,7 @@ pub struct Tbench {
     options: Options,
     /// Servers at even places, each before its client.
     peers: Vec<Peer>,
-    started: Option<Ns>,
+    settling: Settling,
     ends: Option<Ns>,
     operations: u64,
     pausing: bool,
@@ -155,7 +156,14 @@ impl Tbench {
     /// As [`Options::parse`].
     pub fn parse(args: &[String]) -> Result<Tbench, String> {
         let options = Options::parse(args)?;
-        Ok(Tbench { options, peers: Vec::new(), started: None, ends: None, operations: 0, pausing: false })
+        Ok(Tbench {
+            options,
+            peers: Vec::new(),
+            settling: Settling::default(),
+            ends: None,
+            operations: 0,
+            pausing: false,
+        })
     }
 
     /// Creates all pairs, waits until they are done, rests.
@@ -178,8 +186,9 @@ impl Tbench {
             let comm = if is_server { "tbench_srv" } else { "tbench" };
             return Action::Spawn(ThreadSpec::new(comm, format!("{comm} {}", number / 2)));
         }
-        self.started.get_or_insert(now);
-        let ends = *self.ends.get_or_insert(now + Ns::from_ms(u64::from(self.options.run_ms)));
+        let counts_from = self.settling.begin(now);
+        let ends = counts_from + Ns::from_ms(u64::from(self.options.run_ms));
+        self.ends = Some(ends);
         let rests = ends + Ns::from_ms(u64::from(self.options.rest_ms));
         if now < rests { Action::Sleep(rests.since(now)) } else { Action::Exit }
     }
@@ -199,7 +208,7 @@ impl Tbench {
             }
             Stage::Receive => {
                 peer.stage = Stage::Compute;
-                self.operations += u64::from(is_client && !over);
+                self.operations += u64::from(is_client && !over && self.settling.is_over(now));
                 if self.peers[other].ended || (is_client && over) {
                     self.end(me, other)
                 } else {
@@ -239,10 +248,10 @@ impl Tbench {
         Action::Wake(ThreadId(1 + (me ^ 1) as u32))
     }
 
-    /// From when all clients are there until the end or `now`, s.
+    /// From when it has settled until the end or `now`, s.
     fn seconds(&self, now: Ns) -> f64 {
         let end = self.ends.map_or(now, |ends| ends.min(now));
-        self.started.map_or(0.0, |started| end.since(started).as_secs_f64())
+        self.settling.end().map_or(0.0, |settled| end.since(settled).as_secs_f64())
     }
 
     fn megabytes_per_s(&self, now: Ns) -> f64 {
@@ -267,6 +276,14 @@ impl Workload for Tbench {
             None => true,
             Some(me) => self.peers[me].waits,
         }
+    }
+
+    fn settle(&mut self, length: Ns) {
+        self.settling.set(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
     }
 
     fn output(&self, now: Ns) -> String {

@@ -26,6 +26,7 @@ use fairlab_kernel::CpuMask;
 use super::cgroup::GroupSpec;
 use super::vhost::{groups_a_guest, guest_groups};
 use crate::rng::Stream;
+use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 pub use options::{Options, USAGE};
 
@@ -146,7 +147,7 @@ pub struct Uperf {
     vhosts: [Vec<VhostThread>; 2],
     /// Chunks that the client has read.
     chunks: u64,
-    started: Option<Ns>,
+    settling: Settling,
     ends: Option<Ns>,
     closing: u32,
 }
@@ -170,7 +171,7 @@ impl Uperf {
             cpus: [cpus(), cpus()],
             vhosts: [vhosts(), vhosts()],
             chunks: 0,
-            started: None,
+            settling: Settling::default(),
             ends: None,
             closing: 0,
             options,
@@ -225,8 +226,9 @@ impl Uperf {
         if let Some(action) = self.create() {
             return action;
         }
-        self.started.get_or_insert(now);
-        let ends = *self.ends.get_or_insert(now + Ns::from_ms(u64::from(self.options.run_ms)));
+        let counts_from = self.settling.begin(now);
+        let ends = counts_from + Ns::from_ms(u64::from(self.options.run_ms));
+        self.ends = Some(ends);
         if now < ends {
             return Action::Sleep(ends.since(now));
         }
@@ -246,13 +248,13 @@ impl Uperf {
         Ns(ns - spread + if spread > 0 { random.below(2 * spread + 1) } else { 0 })
     }
 
-    fn guest_cpu(&mut self, guest: usize, cpu: usize, random: &mut Stream) -> Action {
+    fn guest_cpu(&mut self, guest: usize, cpu: usize, view: &mut View<'_>) -> Action {
         let Options { queues, send_us, receive_us, .. } = self.options;
         let me = &mut self.cpus[guest][cpu];
         me.sleeps = false;
         if let Some(packet) = me.current.take() {
             // The server answers an acknowledgement with a chunk, the client a chunk with an acknowledgement.
-            self.chunks += u64::from(packet.data);
+            self.chunks += u64::from(packet.data && self.settling.is_over(view.now));
             let vhost = &mut self.vhosts[guest][(packet.connection % queues) as usize];
             vhost.from_guest.push_back(Packet { data: !packet.data, ..packet });
             if std::mem::take(&mut vhost.sleeps) {
@@ -263,7 +265,7 @@ impl Uperf {
         match me.ring.pop_front() {
             Some(packet) => {
                 me.current = Some(packet);
-                Action::Run(self.about(if packet.data { receive_us } else { send_us }, random))
+                Action::Run(self.about(if packet.data { receive_us } else { send_us }, view.random))
             }
             None => {
                 me.sleeps = true;
@@ -355,7 +357,7 @@ impl Uperf {
 
     fn gigabits_per_s(&self, now: Ns) -> f64 {
         let end = self.ends.map_or(now, |ends| ends.min(now));
-        let seconds = end.since(self.started.unwrap_or(end)).as_secs_f64();
+        let seconds = end.since(self.settling.end().unwrap_or(end)).as_secs_f64();
         if seconds > 0.0 { (self.chunks * CHUNK * 8) as f64 / seconds / 1e9 } else { 0.0 }
     }
 }
@@ -380,7 +382,7 @@ impl Workload for Uperf {
         match self.roles.get(thread.index()).copied() {
             Some(Role::Main) => self.main(view.now),
             Some(Role::Kworker(cpu)) => self.kworker(cpu, view.random),
-            Some(Role::GuestCpu(guest, cpu)) => self.guest_cpu(guest, cpu, view.random),
+            Some(Role::GuestCpu(guest, cpu)) => self.guest_cpu(guest, cpu, view),
             Some(Role::Vhost(guest, queue)) => self.vhost(guest, queue, view),
             None => Action::Exit,
         }
@@ -394,6 +396,14 @@ impl Workload for Uperf {
             _ => true,
         };
         nothing && self.closing < thread.0.max(1)
+    }
+
+    fn settle(&mut self, length: Ns) {
+        self.settling.set(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
     }
 
     fn output(&self, now: Ns) -> String {

@@ -20,6 +20,7 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::CpuMask;
 
 use super::cgroup::GroupSpec;
+use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 pub use options::{Options, USAGE};
 
@@ -93,6 +94,9 @@ pub struct Vhost {
     guest_rounds: Vec<bool>,
     /// How long each piece of work waited for its kworker, ns.
     waits: Vec<u64>,
+    settling: Settling,
+    /// Rounds of all vhost threads.
+    rounds: u64,
     ends: Option<Ns>,
     /// At the end: how many kworkers have been told.
     told: u32,
@@ -116,6 +120,8 @@ impl Vhost {
             vhosts: vec![vhost; (options.guests * options.vhosts) as usize],
             guest_rounds: Vec::new(),
             waits: Vec::new(),
+            settling: Settling::default(),
+            rounds: 0,
             ends: None,
             told: 0,
             options,
@@ -163,7 +169,9 @@ impl Vhost {
         if let Some(action) = self.create() {
             return action;
         }
-        let ends = *self.ends.get_or_insert(now + Ns::from_ms(u64::from(self.options.run_ms)));
+        let counts_from = self.settling.begin(now);
+        let ends = counts_from + Ns::from_ms(u64::from(self.options.run_ms));
+        self.ends = Some(ends);
         if now < ends {
             return Action::Sleep(ends.since(now));
         }
@@ -184,7 +192,9 @@ impl Vhost {
             }
         }
         let Some(&(queued, _)) = pool.queue.front() else { return Action::Wait };
-        self.waits.push(now.since(queued).0);
+        if self.settling.is_over(queued) {
+            self.waits.push(now.since(queued).0);
+        }
         pool.busy = true;
         let long = options.long_every > 0 && (pool.done + 1).is_multiple_of(u64::from(options.long_every));
         Action::SystemCall(Ns::from_us(u64::from(if long { options.long_work_us } else { options.work_us })))
@@ -202,6 +212,7 @@ impl Vhost {
 
     fn vhost(&mut self, index: usize, view: &View<'_>) -> Action {
         let Options { gap_us, batch, pause_us, .. } = self.options;
+        let counts = self.settling.is_over(view.now);
         let vhost = &mut self.vhosts[index];
         match vhost.stage {
             Stage::Queue => {
@@ -221,6 +232,7 @@ impl Vhost {
             Stage::Poll => {
                 vhost.stage = Stage::Queue;
                 vhost.rounds += 1;
+                self.rounds += u64::from(counts);
                 if vhost.rounds.is_multiple_of(u64::from(batch)) {
                     Action::Sleep(Ns::from_us(u64::from(pause_us)))
                 } else {
@@ -231,7 +243,7 @@ impl Vhost {
     }
 
     fn rounds(&self) -> u64 {
-        self.vhosts.iter().map(|vhost| vhost.rounds).sum()
+        self.rounds
     }
 
     /// A percentile of the waits, in thousandths, ns.
@@ -279,6 +291,14 @@ impl Workload for Vhost {
     /// A thread of user space that is pinned to its CPU and outside of the guests' groups waits for the same reasons.
     fn needs_kernel_threads(&self) -> bool {
         false
+    }
+
+    fn settle(&mut self, length: Ns) {
+        self.settling.set(length);
+    }
+
+    fn settled(&self) -> Option<Ns> {
+        self.settling.end()
     }
 
     fn output(&self, _: Ns) -> String {

@@ -106,8 +106,10 @@ impl Thread {
     }
 
     /// The phase's steps are done. Returns whether there is anything left to do.
-    pub fn end_loop(&mut self, task: &Task, now: Ns) -> bool {
-        self.measure(now);
+    pub fn end_loop(&mut self, task: &Task, now: Ns, counts: bool) -> bool {
+        if counts {
+            self.measure(now);
+        }
         self.step = 0;
         self.stage = Stage::Phase;
         self.phase_loops = self.phase_loops.wrapping_add(1);

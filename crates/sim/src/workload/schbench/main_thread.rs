@@ -53,6 +53,11 @@ impl MainThread {
         MainThread { stage, printed, start_us: 0, table_us: 0, zeroed_us: 0, is_warm: false }
     }
 
+    /// Whether all message threads are there.
+    pub(super) fn has_created_all(&self) -> bool {
+        !matches!(self.stage, Stage::Create { .. })
+    }
+
     /// What the main thread does next.
     pub(super) fn next(&mut self, memory: &mut Memory, now: Ns) -> Action {
         loop {
