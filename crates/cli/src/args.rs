@@ -679,7 +679,7 @@ mod tests {
     /// Whatever option these commands have, it is found behind a workload's words.
     #[test]
     fn every_option_of_a_command_that_takes_a_workload_is_known() {
-        let program = Cli::command();
+        let program = <Cli as clap::CommandFactory>::command();
         for name in TAKE_WORKLOAD {
             let command = program.find_subcommand(name).expect(name);
             for argument in command.get_arguments() {
@@ -698,9 +698,7 @@ mod tests {
 
     #[test]
     fn every_option_of_ours_may_stand_behind_the_workload() {
-        use clap::CommandFactory;
-
-        let program = Cli::command();
+        let program = <Cli as clap::CommandFactory>::command();
         for name in TAKE_WORKLOAD {
             let command = program.find_subcommand(name).expect("a command");
             for option in command.get_arguments() {

@@ -87,7 +87,6 @@ pub struct RunResult {
     /// When it had settled, on the trace's clock: all that is told was measured from then on.
     pub settled_ns: Option<u64>,
     /// By what part of it the rate of work in the first fifth of that lies above the rate after it.
-    #[serde(skip)]
     pub early_excess: Option<f64>,
     /// Virtual time that was measured.
     pub simulated_ns: u64,

@@ -16,6 +16,7 @@ fn setting(workload: &str, duration: Ns) -> Setting {
         machine: machines::find("laptop8").expect("a machine"),
         machine_name: "laptop8".to_string(),
         workload: workload.split(' ').map(String::from).collect(),
+        warmup: Some(Ns::ZERO),
         duration,
         first_seed: 1,
     }
@@ -43,6 +44,7 @@ fn verdict(setting: &Setting, (good, bad): (&str, &str), metric: &str, runs: usi
         machine: setting.machine.clone(),
         workload: setting.workload.clone(),
         seeds: (1..=runs as u64).collect(),
+        warmup: Some(Ns::ZERO),
         duration: setting.duration,
     };
     let stop = AtomicBool::new(false);
@@ -133,9 +135,7 @@ fn neighbours_name_one_commit() {
             let found = search(&setting(workload, Ns::from_ms(200)), ends, metric, 20);
             let places = found.first_bad().into_iter().chain(found.first_good());
             named.extend(
-                places
-                    .flat_map(|place| place.steps.last())
-                    .map(fairlab_kernel::generation::between::Step::id),
+                places.flat_map(|place| place.steps.last()).map(fairlab_kernel::generation::Step::id),
             );
             eprintln!("{workload} {metric}: {:?} {named:?}, {} runs", found.finding, found.runs);
         }

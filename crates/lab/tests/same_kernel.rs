@@ -43,6 +43,7 @@ fn pool(workload: &str, duration: Ns, runs: usize) -> Vec<RunResult> {
         machine: machines::find("laptop8").expect("a machine"),
         workload: workload.split(' ').map(String::from).collect(),
         seeds: (1..=runs as u64).collect(),
+        warmup: Some(Ns::ZERO),
         duration,
     };
     run_all(&experiment.specs(), 2, &|_| {}, &AtomicBool::new(false)).expect("runs").0
