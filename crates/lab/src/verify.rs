@@ -259,6 +259,9 @@ fn read_trace(trace: &Path, options: &VerifyOptions, sink: &mut dyn Sink) -> Res
     read_path(trace, &read_options, sink).map(drop).map_err(|error| unreadable(trace, &error))
 }
 
+/// More ticks a second than any kernel is built with.
+const HZ_MAX: u64 = 10_000;
+
 /// What is to be said where the recording describes another machine than the one that is used.
 fn unlike(recording: &Recording, nr_cpus: usize) -> Option<String> {
     let described = recording.topology.as_ref()?.nr_cpus();
@@ -279,6 +282,12 @@ fn machine(recording: &Recording, options: &VerifyOptions) -> Result<(Topology, 
             hint,
         ));
     };
+    if let Some(hz) = recording.hz.filter(|&hz| recording.tick().is_none_or(|_| hz > HZ_MAX)) {
+        return Err(LabError::new(
+            format!("{}: HZ of {hz} is no tick rate", recording.trace.with_file_name("meta.json").display()),
+            "mend it: kernels are built with a CONFIG_HZ of 100, 250, 300 or 1000",
+        ));
+    }
     let Some(tick) = recording.tick() else {
         return Err(LabError::new(
             format!("{shown}: nothing beside the trace says the tick rate (meta.json)"),
