@@ -366,7 +366,9 @@ impl Behaviours {
         }
         course.slept_since = None;
         if let Some(doer) = doer {
-            self.count_until(doer, event.time);
+            if self.tracker.task(doer).doing == Doing::Running(event.cpu) {
+                self.count_until(doer, event.time);
+            }
             self.course(doer).does(Deed::Wake(wakee));
         }
         self.course(wakee).has_prio(wakeup.prio);

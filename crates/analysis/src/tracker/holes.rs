@@ -122,6 +122,13 @@ impl Tracker {
         if known {
             self.hole_on(cpu, running);
         }
+        if let Some(task) = running
+            && let Doing::Running(elsewhere) = self.tasks[task as usize].doing
+            && elsewhere != cpu
+        {
+            // It has left there unseen.
+            self.hole_on(elsewhere, None);
+        }
         let state = &mut self.cpus[cpu.index()];
         let now = event.time.max(state.seen_until);
         (state.known, state.running, state.since, state.seen_since) = (true, running, None, now);
