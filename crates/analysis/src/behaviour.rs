@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, TaskState, Wakeup};
 
 use crate::statistics::standard_deviation;
-use crate::tracker::{Change, Departure, Doing, Entered, Left, StayOnCpu, Tracker, Vanished};
+use crate::tracker::{Change, Departure, Entered, Left, OpenStay, StayOnCpu, Tracker};
 use crate::{Census, MissingEvents, Needs};
 
 static NEEDS: Needs = Needs {
@@ -263,8 +263,10 @@ impl Behaviours {
         let mut notices = NEEDS.check(&self.census)?;
         notices.extend(self.tracker.notices(self.census.total()));
         let (start, end) = self.tracker.span().unwrap_or_default();
+        for stay in self.tracker.last_stays().collect::<Vec<_>>() {
+            self.count(stay);
+        }
         for task in 0..self.courses.len() as u32 {
-            self.count_until(task, end);
             let course = &mut self.courses[task as usize];
             course.has_computed();
             course.tell_sleeps();
@@ -316,13 +318,15 @@ impl Behaviours {
         self.tracker.span().map_or(now, |(start, _)| start)
     }
 
-    /// Counts the CPU time of a task that runs, as far as events show it.
-    fn count_until(&mut self, task: u32, now: Ns) {
-        let Doing::Running(cpu) = self.tracker.task(task).doing else { return };
-        let Some(state) = self.tracker.cpu(cpu) else { return };
-        let (stay, so_far) = ((cpu, state.number()), state.known_stay(now));
-        if let Some(so_far) = so_far {
-            self.course(task).ran(stay, so_far);
+    fn count(&mut self, stay: OpenStay) {
+        let OpenStay { task, cpu, number, ran } = stay;
+        self.course(task).ran((cpu, number), ran);
+    }
+
+    /// Counts the CPU time of a task that runs, as far as events show it by now.
+    fn count_shown(&mut self, task: u32) {
+        if let Some(stay) = self.tracker.shown_stay(task) {
+            self.count(stay);
         }
     }
 
@@ -345,17 +349,9 @@ impl Behaviours {
     }
 
     /// A task is woken, whether it sleeps already or is about to.
-    fn woken(&mut self, wakeup: &Wakeup, event: &Event<'_>) {
-        let wakee = self.tracker.index_or_new(wakeup.pid, wakeup.comm);
+    fn woken(&mut self, wakee: u32, wakeup: &Wakeup, event: &Event<'_>) {
         let doer = self.doer(event, wakee);
-        // Its own CPU may show that it does not run there any more.
-        let reporter = event.context.pid;
-        let is_gone = self.tracker.task(wakee).doing == Doing::Running(event.cpu)
-            && reporter != Pid::UNKNOWN
-            && reporter != wakeup.pid;
-        if !is_gone {
-            self.count_until(wakee, event.time);
-        }
+        self.count_shown(wakee);
         let time = event.time.since(self.start(event.time));
         let course = self.course(wakee);
         course.is_on(wakeup.target_cpu);
@@ -366,9 +362,7 @@ impl Behaviours {
         }
         course.slept_since = None;
         if let Some(doer) = doer {
-            if self.tracker.task(doer).doing == Doing::Running(event.cpu) {
-                self.count_until(doer, event.time);
-            }
+            self.count_shown(doer);
             self.course(doer).does(Deed::Wake(wakee));
         }
         self.course(wakee).has_prio(wakeup.prio);
@@ -383,7 +377,7 @@ impl Behaviours {
         if let Some(parent) = parent.filter(|_| !course.behaviour.forked) {
             course.behaviour.forked = true;
             course.behaviour.cpu = None;
-            self.count_until(parent, event.time);
+            self.count_shown(parent);
             self.course(parent).does(Deed::Fork(child));
         }
     }
@@ -422,13 +416,10 @@ impl Behaviours {
 impl Sink for Behaviours {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
-        if event.kind.is_task_record() {
-            self.tracker.event(event);
-            return;
-        }
+        let mut woken = None;
         match &event.kind {
-            EventKind::SchedWaking(wakeup) => self.woken(wakeup, event),
-            EventKind::SchedWakeup(wakeup) if !self.tracker.has_waking() => self.woken(wakeup, event),
+            EventKind::SchedWaking(wakeup) => woken = Some(wakeup),
+            EventKind::SchedWakeup(wakeup) if !self.tracker.has_waking() => woken = Some(wakeup),
             EventKind::SchedStatRuntime { pid, comm, runtime, .. } => {
                 // What was charged may begin before the trace.
                 let runtime = (*runtime).min(event.time.since(self.start(event.time)));
@@ -438,10 +429,14 @@ impl Sink for Behaviours {
             }
             _ => {}
         }
+        // The woken task is heard of first, the one that wakes it after it.
+        let woken = woken.map(|wakeup| (self.tracker.index_or_new(wakeup.pid, wakeup.comm), wakeup));
         let change = self.tracker.event(event);
         for place in 0..self.tracker.vanished().len() {
-            let Vanished { task, cpu, number, ran } = self.tracker.vanished()[place];
-            self.course(task).ran((cpu, number), ran);
+            self.count(self.tracker.vanished()[place]);
+        }
+        if let Some((wakee, wakeup)) = woken {
+            self.woken(wakee, wakeup, event);
         }
         if let Change::Switched { cpu, stay, left, entered } = change {
             self.switched(cpu, stay, left, entered, event.time);

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System};
 
 use crate::tracker::{
-    CPUS_MAX, Change, CpuState, Departure, EndedWait, Left, MoveCause, Oddities, StayOnCpu, Tracker, Vanished,
+    CPUS_MAX, Change, Departure, EndedWait, Left, MoveCause, Oddities, OpenStay, StayOnCpu, Tracker,
 };
 use crate::{Census, MissingEvents, Needs};
 use pairs::Pairs;
@@ -135,7 +135,7 @@ impl Summary {
         notices.extend(self.assumptions());
         let (start, end) = self.tracker.span().unwrap_or_default();
         let censored = self.censored(end);
-        self.count_running(end);
+        self.count_running();
         let machine = self.system.cpus.map_or(0, |cpus| (cpus as usize).min(CPUS_MAX));
         let silent = self.queues.silent(machine.max(self.tracker.cpus().len()));
         let idle = if self.shows_ticks(end.since(start)) { &silent[..] } else { &[] };
@@ -216,10 +216,9 @@ impl Summary {
     }
 
     /// Tasks that run when the trace ends have run until then.
-    fn count_running(&mut self, end: Ns) {
-        let running = |cpu: &CpuState| Some((cpu.running?, cpu.known_stay(end)?));
-        for (task, time) in self.tracker.cpus().iter().filter_map(running).collect::<Vec<_>>() {
-            self.sums(task).ran(time, true);
+    fn count_running(&mut self) {
+        for OpenStay { task, ran, .. } in self.tracker.last_stays().collect::<Vec<_>>() {
+            self.sums(task).ran(ran, true);
         }
     }
 
@@ -362,7 +361,7 @@ impl Sink for Summary {
         let now = event.time;
         let change = self.tracker.event(event);
         for place in 0..self.tracker.vanished().len() {
-            let Vanished { task, ran, .. } = self.tracker.vanished()[place];
+            let OpenStay { task, ran, .. } = self.tracker.vanished()[place];
             self.sums(task).ran(ran, true);
         }
         for cpu in self.tracker.touched() {

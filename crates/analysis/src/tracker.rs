@@ -23,7 +23,7 @@ use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, System, TaskSt
 
 use crate::pid_map::PidMap;
 use crate::throttling::{Throttled, Throttling};
-pub(crate) use change::{Change, EndedWait, Entered, Left, StayOnCpu, Vanished};
+pub(crate) use change::{Change, EndedWait, Entered, Left, OpenStay, StayOnCpu};
 pub use departure::Departure;
 use departure::LastWords;
 pub(crate) use departure::{Resched, ReschedBy};
@@ -49,8 +49,8 @@ pub(crate) struct Tracker {
     has_waking: bool,
     has_wakeup: bool,
     throttled: Throttled,
-    /// Tasks that the latest event lost sight of.
-    vanished: Vec<Vanished>,
+    /// The stays of tasks that the latest event lost sight of.
+    vanished: Vec<OpenStay>,
     /// The time of the first event and the latest.
     span: Option<(Ns, Ns)>,
     oddities: Oddities,
@@ -125,17 +125,22 @@ impl CpuState {
         self.stays.wrapping_add(self.broken_stays)
     }
 
-    /// How long what runs there has run at `now`, as far as events show it; none where nothing is known to run.
+    /// How long what runs there has run at `now`, if no event is missing; none where nothing is known to run.
     pub(crate) fn known_stay(&self, now: Ns) -> Option<Ns> {
         self.known.then(|| now.since(self.seen_since))
     }
 
+    /// How long events show that it has run: so much stays true whatever turns out to be missing.
+    const fn shown_stay(&self) -> Ns {
+        self.confirmed.since(self.seen_since)
+    }
+
     /// What runs here is unknown from now on, and since its latest event. Returns for how long a task was seen to run.
-    fn break_stay(&mut self, cpu: Cpu) -> Option<Vanished> {
-        let ran = self.confirmed.since(self.seen_since);
+    fn break_stay(&mut self, cpu: Cpu) -> Option<OpenStay> {
+        let ran = self.shown_stay();
         // What follows did not run before that.
         self.seen_until = self.seen_until.max(self.confirmed);
-        let vanished = self.running.filter(|_| self.known).map(|task| Vanished {
+        let vanished = self.running.filter(|_| self.known).map(|task| OpenStay {
             task,
             cpu,
             number: self.number(),
@@ -198,9 +203,26 @@ impl Tracker {
         cpus.into_iter().take(count)
     }
 
-    /// Tasks that the latest event lost sight of: they have left their CPU, nobody knows when.
-    pub(crate) fn vanished(&self) -> &[Vanished] {
+    /// The stays of tasks that the latest event lost sight of: they have left their CPU, nobody knows when.
+    pub(crate) fn vanished(&self) -> &[OpenStay] {
         &self.vanished
+    }
+
+    /// The stay of a task that runs, as far as events show it by now.
+    pub(crate) fn shown_stay(&self, task: u32) -> Option<OpenStay> {
+        let Doing::Running(cpu) = self.tasks[task as usize].doing else { return None };
+        let state = &self.cpus[cpu.index()];
+        Some(OpenStay { task, cpu, number: state.number(), ran: state.shown_stay() })
+    }
+
+    /// The stays of the tasks that run when the trace ends: they last until then.
+    pub(crate) fn last_stays(&self) -> impl Iterator<Item = OpenStay> {
+        let (_, end) = self.span.unwrap_or_default();
+        let stay = move |(cpu, state): (u32, &CpuState)| {
+            let (task, ran) = (state.running?, state.known_stay(end)?);
+            Some(OpenStay { task, cpu: Cpu(cpu), number: state.number(), ran })
+        };
+        (0..).zip(&self.cpus).filter_map(stay)
     }
 
     pub(crate) fn oddities(&self) -> Oddities {
@@ -478,8 +500,12 @@ impl Tracker {
                 state.misses_waking = has_waking;
                 true
             }
-            Doing::Running(_) => {
+            Doing::Running(cpu) => {
                 state.waking_while_running = false;
+                if !has_waking {
+                    let confirmed = &mut self.cpus[cpu.index()].confirmed;
+                    *confirmed = event.time.max(*confirmed);
+                }
                 return Change::None;
             }
             // It was queued by what could be known before.
@@ -522,6 +548,10 @@ impl Tracker {
 
     /// A task's id is another task's from now on.
     fn forget(&mut self, task: u32) {
+        if let Doing::Running(cpu) = self.tasks[task as usize].doing {
+            // It has exited unseen.
+            self.hole_on(cpu, None);
+        }
         self.becomes(task, Doing::Gone);
         self.tasks[task as usize].wait = None;
     }
@@ -610,12 +640,7 @@ impl Tracker {
     }
 
     fn enters(&mut self, task: u32, cpu: Cpu, now: Ns) -> Option<EndedWait> {
-        if let Doing::Running(elsewhere) = self.tasks[task as usize].doing
-            && elsewhere != cpu
-        {
-            // It was switched out there unseen.
-            self.hole_on(elsewhere, None);
-        }
+        self.shows_up(task, cpu);
         let (holes, throttled) = (self.holes_of(task), self.throttled_so_far(task));
         let state = &mut self.tasks[task as usize];
         state.is_seen_on(cpu);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use conserved::judge::{Judged, judge};
 use conserved::made::{Cut, made};
-use fairlab_event::{Event, EventKind, Sink};
+use fairlab_event::{Context, Event, EventKind, Sink};
 use fairlab_trace::{ReadOptions, read_path};
 
 fn testdata() -> PathBuf {
@@ -108,20 +108,34 @@ fn one_event_is_missing() {
     }
 }
 
+/// Cuts of many kinds at every place.
+fn judge_all_cuts(whole: &[Event<'static>]) {
+    for place in 0..whole.len() {
+        for length in [2, 5, 17, 60] {
+            judge_cut(whole, Cut::Range(place, (place + length).min(whole.len())));
+            judge_cut(whole, Cut::Lost(place, (place + length).min(whole.len())));
+        }
+        for cpu in 0..3 {
+            judge_cut(whole, Cut::Head(cpu, place));
+            judge_cut(whole, Cut::MarkedHead(cpu, place));
+            judge_cut(whole, Cut::OnCpu(cpu, place, (place + 25).min(whole.len())));
+        }
+    }
+}
+
 #[test]
 fn a_stretch_or_a_head_is_missing() {
-    for seed in 0..3 {
-        let whole = made(seed, 100);
-        for place in 0..whole.len() {
-            for length in [2, 5, 17, 60] {
-                judge_cut(&whole, Cut::Range(place, (place + length).min(whole.len())));
-                judge_cut(&whole, Cut::Lost(place, (place + length).min(whole.len())));
-            }
-            for cpu in 0..3 {
-                judge_cut(&whole, Cut::Head(cpu, place));
-                judge_cut(&whole, Cut::MarkedHead(cpu, place));
-                judge_cut(&whole, Cut::OnCpu(cpu, place, (place + 25).min(whole.len())));
-            }
-        }
+    for seed in 0..12 {
+        judge_all_cuts(&made(seed, 100));
+    }
+}
+
+/// The same where no event tells in whose context it was reported.
+#[test]
+fn contexts_are_missing_too() {
+    for seed in 0..6 {
+        let mut whole = made(seed, 100);
+        whole.iter_mut().for_each(|event| event.context = Context::default());
+        judge_all_cuts(&whole);
     }
 }

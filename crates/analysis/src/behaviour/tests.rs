@@ -184,6 +184,26 @@ fn lost_events_add_nothing() {
     assert_eq!(told(story), ["a 120 cpu 0: run 100"]);
 }
 
+/// A task that turns up elsewhere has run until its last event where it was: that time is there once, and at its place.
+#[test]
+fn a_stay_that_ends_unseen_is_counted_once() {
+    let begins = "
+        <idle>-0  0 d..2. 100 switch swapper/0:0 R ==> a:65
+        a-65      0 d..2. 130 waking b:66 on 2
+        a-65      0 d..2. 150 wakeup b:66 on 2";
+    let leaves = "
+        a-65      1 d..2. 800 switch a:65 S ==> swapper/1:0
+        <idle>-0  0 d..2. 900 switch swapper/0:0 R ==> c:67
+        c-67      0 d..2. 910 switch c:67 S ==> swapper/0:0";
+    let told_of =
+        |story: &str| told(&format!("{begins}{story}")).into_iter().find(|line| line.starts_with("a "));
+    assert_eq!(told_of(leaves).as_deref(), Some("a 120 cpu 0: run 30, wake b, run 20"));
+    let is_woken = "
+        <idle>-0  0 d.h2. 700 waking a:65 on 0
+        a-65      1 d..2. 800 switch a:65 S ==> swapper/1:0";
+    assert_eq!(told_of(is_woken).as_deref(), Some("a 120 cpu 0: run 30, wake b, run 20, until 600"));
+}
+
 #[test]
 fn a_trace_without_switches_is_refused() {
     assert!(Behaviours::default().finish().is_err());

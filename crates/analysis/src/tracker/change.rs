@@ -45,14 +45,14 @@ impl StayOnCpu {
     }
 }
 
-/// A task that turned out to have left its CPU unseen.
+/// A task's stay on a CPU that no switch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Vanished {
+pub(crate) struct OpenStay {
     pub(crate) task: u32,
     pub(crate) cpu: Cpu,
-    /// The number of its stay there.
+    /// Its number there.
     pub(crate) number: u32,
-    /// For how long it was seen there.
+    /// For how long the task was seen there.
     pub(crate) ran: Ns,
 }
 

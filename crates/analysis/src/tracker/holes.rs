@@ -107,7 +107,7 @@ impl Tracker {
             return self.holes.hear_switch(switch, pid);
         }
         if pid == Pid::UNKNOWN {
-            return;
+            return self.learn_from_wakeup(event);
         }
         let running = (!pid.is_idle()).then(|| self.find(pid, event.context.comm));
         let known = self.cpus[cpu.index()].known;
@@ -122,12 +122,8 @@ impl Tracker {
         if known {
             self.hole_on(cpu, running);
         }
-        if let Some(task) = running
-            && let Doing::Running(elsewhere) = self.tasks[task as usize].doing
-            && elsewhere != cpu
-        {
-            // It has left there unseen.
-            self.hole_on(elsewhere, None);
+        if let Some(task) = running {
+            self.shows_up(task, cpu);
         }
         let state = &mut self.cpus[cpu.index()];
         let now = event.time.max(state.seen_until);
@@ -138,6 +134,27 @@ impl Tracker {
             self.tasks[task as usize].wait = None;
         }
         self.touch(cpu);
+    }
+
+    /// Where contexts are not told, what is thought to run is taken to do the wakeups that its CPU reports.
+    fn learn_from_wakeup(&mut self, event: &Event<'_>) {
+        let is_wakeup = matches!(
+            event.kind,
+            EventKind::SchedWaking(_) | EventKind::SchedWakeup(_) | EventKind::SchedWakeupNew(_)
+        );
+        let state = self.cpu_mut(event.cpu);
+        if is_wakeup && state.known {
+            state.confirmed = state.confirmed.max(event.time);
+        }
+    }
+
+    /// A task is on `cpu`: if it was thought to run on another, it has left that unseen. No task has two stays at a time.
+    pub(super) fn shows_up(&mut self, task: u32, cpu: Cpu) {
+        if let Doing::Running(elsewhere) = self.tasks[task as usize].doing
+            && elsewhere != cpu
+        {
+            self.hole_on(elsewhere, None);
+        }
     }
 
     /// A task whose beginning on a CPU is not in the trace has run there for as long as it is charged, but not before the
@@ -173,11 +190,15 @@ impl Tracker {
         self.touch(cpu);
     }
 
-    /// The task that was thought to run here may not be the one that leaves: then events are missing.
+    /// The task that was thought to run here may not be the one that leaves, or that one was thought to run elsewhere: then
+    /// events are missing.
     pub(super) fn check_gap(&mut self, cpu: Cpu, prev: Option<u32>) {
         let state = self.cpu_mut(cpu);
         if state.known && state.running != prev {
             self.hole_on(cpu, prev);
+        }
+        if let Some(task) = prev {
+            self.shows_up(task, cpu);
         }
     }
 

@@ -12,11 +12,25 @@ fn changes(story: &str) -> (Vec<String>, Tracker) {
         story,
         &mut sink_fn(|event: &Event<'_>| {
             let change = tracker.event(event);
+            check_places(&tracker);
             let line = describe(&tracker, &change);
             lines.extend((!line.is_empty()).then(|| format!("{} {line}", event.time.0 / 1000)));
         }),
     );
     (lines, tracker)
+}
+
+/// A task runs where a CPU runs it, and nowhere else.
+fn check_places(tracker: &Tracker) {
+    let on_cpus = (0..).zip(tracker.cpus()).filter(|(_, state)| state.known);
+    let mut by_cpu: Vec<(u32, Cpu)> =
+        on_cpus.filter_map(|(cpu, state)| Some((state.running?, Cpu(cpu)))).collect();
+    by_cpu.sort();
+    let place = |(task, known): (u32, &Task)| match known.doing {
+        Doing::Running(cpu) => Some((task, cpu)),
+        _ => None,
+    };
+    assert_eq!((0..).zip(&tracker.tasks).filter_map(place).collect::<Vec<_>>(), by_cpu);
 }
 
 fn describe(tracker: &Tracker, change: &Change) -> String {
@@ -249,6 +263,24 @@ fn what_does_not_fit_is_counted_and_forgotten() {
         ],
     );
     assert_eq!(tracker.oddities(), Oddities { late_events: 2, switch_gaps: 1, unseen_runs: 0 });
+}
+
+/// Whatever shows a task elsewhere than it was thought to run ends its stay there, for as long as events showed it.
+#[test]
+fn nobody_runs_in_two_places() {
+    let begins = "a-65 0 d..2. 10 switch swapper/0:0 R ==> a:65
+                  a-65 0 d..2. 30 waking b:66 on 2\n";
+    for shows in [
+        "a-65 1 d..2. 90 switch a:65 S ==> c:67",
+        "c-67 1 d..2. 90 switch c:67 S ==> a:65",
+        "a-65 1 d..2. 90 waking c:67 on 2",
+        "p-7 1 ..... 90 sched_process_fork comm=p pid=7 child_comm=p child_pid=65",
+    ] {
+        let (_, tracker) = changes(&format!("{begins}{shows}"));
+        let left = OpenStay { task: 0, cpu: Cpu(0), number: 1, ran: Ns::from_us(20) };
+        assert_eq!(tracker.vanished(), [left], "{shows}");
+        assert!(tracker.cpu(Cpu(0)).is_some_and(|cpu| !cpu.known && cpu.running.is_none()), "{shows}");
+    }
 }
 
 #[test]
