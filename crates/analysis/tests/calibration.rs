@@ -215,6 +215,8 @@ fn the_page_is_fresh() {
     // What the runs of the model give, which another test makes and writes.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     page += &std::fs::read_to_string(folder.join("tests/calibration/same_kernel.md")).unwrap_or_default();
+    page += "\n";
+    page += include_str!("calibration/tail.md");
     let path = folder.join("../../docs/statistics.md");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &page).expect("written");

@@ -1,5 +1,6 @@
 //! `fairlab compare` as its users meet it: layouts, exports, folders of runs, refusals.
 
+#[path = "answer/body.rs"]
 mod answer;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! Every answer for programs is as docs/schemas says.
 
+#[path = "schema/checker.rs"]
 mod schema;
 
 use std::collections::BTreeSet;

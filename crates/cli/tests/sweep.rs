@@ -1,5 +1,6 @@
 //! `fairlab sweep`, `query` and `merge` as their users meet them: interrupted, gone on with, asked, added up.
 
+#[path = "answer/body.rs"]
 mod answer;
 
 use std::path::{Path, PathBuf};

@@ -140,8 +140,10 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // What an error here concerns is in the file all the same.
+        // What an error here concerns is in the file all the same. A child that was forked meanwhile has the file open, too: the
+        // lock ends here, not with the child.
         let _ = self.file.sync_data();
+        let _ = self.file.unlock();
     }
 }
 

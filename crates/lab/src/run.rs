@@ -295,7 +295,10 @@ impl Course {
                 (now + SLICE).min(measured.pace.next()).min(measured.settled + self.duration)
             }
             (None, Some(settled)) => (now + SLICE).min(settled),
-            (None, None) => now + self.warmup.min(SLICE).max(SHORTEST),
+            // Soon at first, for a workload may be short: the delay is an eighth of what has passed.
+            (None, None) => {
+                now + Ns(now.since(self.begin).0 / 8).clamp(SHORTEST, self.warmup.min(SLICE).max(SHORTEST))
+            }
         }
     }
 

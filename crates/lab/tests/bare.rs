@@ -52,8 +52,8 @@ fn what_a_bare_trace_cannot_show_is_not_judged_and_the_rest_agrees() {
     for (kind, least) in [(Kind::Vruntime, 1000), (Kind::WakeupCpu, 300), (Kind::Balance, 80)] {
         let tally = tally(&agreement, kind);
         assert!(tally.all.judged >= least, "{}: {} judged", kind.name(), tally.all.judged);
-        let share = 100 * tally.all.agree / tally.all.judged;
-        assert!(share >= 97, "{}: {} of {}", kind.name(), tally.all.agree, tally.all.judged);
+        assert!(100 * tally.all.missed() <= 3 * tally.all.judged, "{}: {:?}", kind.name(), tally.all);
+        assert!(10 * tally.all.agree >= 9 * tally.all.judged, "{}: {:?}", kind.name(), tally.all);
     }
 }
 
@@ -87,7 +87,11 @@ fn what_a_file_knows_of_tasks_is_not_the_beginning() {
     let reasons = balance.not_judged.keys().copied().collect::<BTreeSet<_>>();
     assert_eq!((balance.all.judged, reasons), (0, BTreeSet::from(["averages of before the trace"])));
     let wakeups = tally(&agreement, Kind::WakeupCpu);
-    assert!(wakeups.all.judged > 1000 && 100 * wakeups.all.agree > 98 * wakeups.all.judged);
+    assert!(
+        wakeups.all.judged > 1000 && 100 * wakeups.all.missed() < 2 * wakeups.all.judged,
+        "{:?}",
+        wakeups.all
+    );
 }
 
 /// Without the calls that change it, the first charge by another weight tells.

@@ -279,6 +279,10 @@ const PERIODIC: &str = r#"{"tasks": {
 /// Of so many decisions even probes leave one open at most: to v6.5 a task that is woken on another CPU is placed by a minimum that is
 /// read without a lock, and how far a search goes is not known before a probe has shown it.
 const LEFT_OPEN: u64 = 20;
+/// Of placements more: they go by a queue's minimum, which other CPUs advance between the probe and the placement.
+const LEFT_OPEN_PLACES: u64 = 4;
+/// So many decisions come before probes have shown what they hang on, however short a trace is.
+const FIRST: u64 = 5;
 
 /// Whatever a trace with probes shows is decided by its own rules as it was: no miss, and next to nothing left open.
 fn check_probed(topology: &Topology, label: &str, workload: &[&str], judged: &mut BTreeMap<&str, u64>) {
@@ -291,7 +295,8 @@ fn check_probed(topology: &Topology, label: &str, workload: &[&str], judged: &mu
             let all = agreement.kind(kind).expect("every kind is there").all;
             let shown = (label, own, kind.name(), &agreement.misses);
             assert_eq!(all.missed(), 0, "{shown:#?}");
-            assert!(LEFT_OPEN * all.admissible <= all.judged, "{all:?} {shown:#?}");
+            let left_open = if kind == Kind::Placement { LEFT_OPEN_PLACES } else { LEFT_OPEN };
+            assert!(left_open * all.admissible <= all.judged + left_open * FIRST, "{all:?} {shown:#?}");
             *judged.entry(kind.name()).or_default() += all.judged;
         }
         std::fs::remove_dir_all(&path).expect("removed");

@@ -220,11 +220,19 @@ mod tests {
     unsafe impl ForkedTask for Guarded {
         fn run(self) -> i32 {
             let Ok(guard) = Guard::new() else { return 1 };
-            // SAFETY: it waits, in a session of its own.
+            // A command, as whoever is guarded: it does not have the guard's pipe.
+            // SAFETY: it becomes another program, in a session of its own.
             let child = unsafe {
                 fork(|| {
                     let _ = setsid();
-                    Waits.run()
+                    let (path, name, time) = (c"/bin/sleep", c"sleep", c"600");
+                    libc::execl(
+                        path.as_ptr(),
+                        name.as_ptr(),
+                        time.as_ptr(),
+                        std::ptr::null::<libc::c_char>(),
+                    );
+                    1
                 })
             };
             let Ok(child) = child else { return 1 };

@@ -191,7 +191,7 @@ mod tests {
         ];
         let text = markdown(&Figures { rows });
         assert!(text.contains("| v6.6 | yes | pick | 8 | 7 | 87.50 % | 1 | 0 | 6 |"), "{text}");
-        assert!(text.contains("| v6.6 | yes | tick_preempt: no | 2 | 1 | 50.00 % | | | |"), "{text}");
+        assert!(text.contains("| v6.6 | yes | tick_preempt: no | 2 | 1 | 50.00 % | 0 | 1 | |"), "{text}");
         assert!(text.contains("| a | v6.6 | 3+1/4 | - |\n| b | v6.6 | 4 | 1/2 |\n"), "{text}");
     }
 
