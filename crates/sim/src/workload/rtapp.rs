@@ -382,7 +382,8 @@ impl Workload for RtApp {
 
     /// A program all of whose threads end by themselves counts from their start: nobody knows how long it lasts.
     fn settle(&mut self, length: Ns) {
-        let is_endless = self.plan.tasks.iter().any(|task| task.repeat < 0);
+        let endless = |task: &plan::Task| task.repeat < 0 || task.phases.iter().any(|phase| phase.repeat < 0);
+        let is_endless = self.plan.tasks.iter().any(endless);
         self.settling.set(if is_endless { length } else { Ns::ZERO });
     }
 
