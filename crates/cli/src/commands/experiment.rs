@@ -12,6 +12,7 @@ use fairlab_lab::{
     Experiment, LabError, Progress, RealKernel, RunFolder, RunResult, RunSpec, Setting, Stopped, machines,
     run_all, workloads,
 };
+use fairlab_sim::Machine;
 use fairlab_sim::workload::Workload;
 
 use crate::args::{DEFAULT_MACHINE, ExperimentArgs, SettingArgs};
@@ -96,18 +97,20 @@ fn real_setting(args: &SettingArgs, first_seed: u64, only_real: bool) -> Result<
     let (machine_name, mut machine) = (name.to_string(), machines::find(name)?);
     machine.name = host::NAME.to_string();
     if only_real && workloads::find(&args.workload[0]).is_err() {
-        let duration = args.duration.unwrap_or(COMMAND_DURATION);
-        return Ok(Setting {
-            machine,
-            machine_name,
-            workload: args.workload.clone(),
-            warmup: None,
-            duration,
-            first_seed,
-        });
+        return Ok(setting_of_command(args, (machine_name, machine), first_seed));
     }
     let duration = time_for(args.duration, &*workloads::build(&args.workload)?);
     Ok(Setting { machine, machine_name, workload: args.workload.clone(), warmup: None, duration, first_seed })
+}
+
+/// What runs of a command have in common that is none of Fairlab's workloads, on a machine and by its name as it was given.
+fn setting_of_command(
+    args: &SettingArgs,
+    (machine_name, machine): (String, Machine),
+    first_seed: u64,
+) -> Setting {
+    let duration = args.duration.unwrap_or(COMMAND_DURATION);
+    Setting { machine, machine_name, workload: args.workload.clone(), warmup: None, duration, first_seed }
 }
 
 /// What runs of booted kernels have in common, and runs of the model beside them.
@@ -121,15 +124,7 @@ fn booted_setting(args: &SettingArgs, first_seed: u64, only_real: bool) -> Resul
     }
     if only_real && args.workload.first().is_some_and(|name| workloads::find(name).is_err()) {
         let (machine_name, machine) = (name.to_string(), machines::find(name)?);
-        let duration = args.duration.unwrap_or(COMMAND_DURATION);
-        return Ok(Setting {
-            machine,
-            machine_name,
-            workload: args.workload.clone(),
-            warmup: None,
-            duration,
-            first_seed,
-        });
+        return Ok(setting_of_command(args, (machine_name, machine), first_seed));
     }
     setting_of(name, &args.workload, args.duration, first_seed)
 }
