@@ -1,6 +1,6 @@
 //! Where events go. Sinks compose: a pair of sinks is a sink, an optional sink is a sink.
 
-use crate::{Event, System};
+use crate::{Cpu, Event, Pid, System};
 
 /// Takes events one by one, in the order in which they happened.
 pub trait Sink {
@@ -9,6 +9,10 @@ pub trait Sink {
 
     /// Takes what is known of the kernel and the machine; said at most once, before the first event.
     fn system(&mut self, _: &System) {}
+
+    /// Takes which CPUs a task may run on from now on; none: all of them. No trace has it as an event: who makes or reads one says
+    /// it, as far as it is known.
+    fn allowed(&mut self, _: Pid, _: &[Cpu]) {}
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
@@ -19,6 +23,10 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     fn system(&mut self, system: &System) {
         (**self).system(system);
     }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        (**self).allowed(pid, cpus);
+    }
 }
 
 impl<S: Sink + ?Sized> Sink for Box<S> {
@@ -28,6 +36,10 @@ impl<S: Sink + ?Sized> Sink for Box<S> {
 
     fn system(&mut self, system: &System) {
         (**self).system(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        (**self).allowed(pid, cpus);
     }
 }
 
@@ -47,6 +59,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.0.system(system);
         self.1.system(system);
     }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.0.allowed(pid, cpus);
+        self.1.allowed(pid, cpus);
+    }
 }
 
 /// Feeds the sink if there is one.
@@ -62,6 +79,12 @@ impl<S: Sink> Sink for Option<S> {
             sink.system(system);
         }
     }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        if let Some(sink) = self {
+            sink.allowed(pid, cpus);
+        }
+    }
 }
 
 /// Feeds each.
@@ -75,6 +98,12 @@ impl<S: Sink> Sink for [S] {
     fn system(&mut self, system: &System) {
         for sink in self {
             sink.system(system);
+        }
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        for sink in self {
+            sink.allowed(pid, cpus);
         }
     }
 }
@@ -109,6 +138,10 @@ impl<S: Sink, F: FnMut(&Event<'_>) -> bool> Sink for Filter<S, F> {
     fn system(&mut self, system: &System) {
         self.sink.system(system);
     }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.sink.allowed(pid, cpus);
+    }
 }
 
 /// Counts events.
@@ -127,7 +160,7 @@ impl Sink for Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cpu, EventKind, Ns};
+    use crate::{EventKind, Ns};
 
     #[test]
     fn sinks_compose() {

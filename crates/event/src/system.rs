@@ -1,6 +1,6 @@
-//! Where it happened: the kernel and the machine that events come from.
+//! Which kernel ran on which machine, and how that came about.
 
-/// What is known of the kernel and the machine, from `uname` or its like. What is not known is empty.
+/// What is known of the kernel and the machine whose events these are; empty or `None` where nothing is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct System {
     /// The kernel's release (`uname -r`); of a modelled kernel, its name without the `v`.
@@ -11,11 +11,84 @@ pub struct System {
     pub architecture: String,
     /// How many CPUs there are.
     pub cpus: Option<u32>,
+    /// How the events came about, where Fairlab made them: `modelled`, `booted`, `run here`.
+    pub origin: String,
+    /// The name by which Fairlab knows the kernel, where it made the events.
+    pub kernel: String,
+    /// The seed of a run that has one.
+    pub seed: Option<u64>,
+    /// Ticks a second.
+    pub hz: Option<u64>,
+    /// Which CPUs share what: a line each CPU and node, as recorders list them in `sched_info.txt`
+    /// (`cpu0: threads 0-1 core 0-7 package 0 node 0`).
+    pub topology: Vec<String>,
+    /// The control groups that there were, a line each as recorders list them in `cgroups-start.txt`, a tab between two columns:
+    /// path, inode, `cpu.weight`, `cpu.max`, `cpu.idle`, threads, `subtree_control`, `cpu.stat`, `cpu.max.burst`.
+    pub groups: Vec<String>,
+    /// Events that were recorded, by subsystem and name (`sched/*`), as `events.txt` lists them.
+    pub recorded: Vec<String>,
 }
 
 impl System {
     /// Whether nothing is known.
     pub fn is_unknown(&self) -> bool {
         *self == System::default()
+    }
+
+    /// What is known here, and of `other` what is not.
+    #[must_use]
+    pub fn or(&self, other: &System) -> System {
+        let text = |own: &String, other: &String| if own.is_empty() { other } else { own }.clone();
+        let list = |own: &Vec<String>, other: &Vec<String>| if own.is_empty() { other } else { own }.clone();
+        System {
+            release: text(&self.release, &other.release),
+            node: text(&self.node, &other.node),
+            architecture: text(&self.architecture, &other.architecture),
+            cpus: self.cpus.or(other.cpus),
+            origin: text(&self.origin, &other.origin),
+            kernel: text(&self.kernel, &other.kernel),
+            seed: self.seed.or(other.seed),
+            hz: self.hz.or(other.hz),
+            topology: list(&self.topology, &other.topology),
+            groups: list(&self.groups, &other.groups),
+            recorded: list(&self.recorded, &other.recorded),
+        }
+    }
+
+    /// Whether an event of the scheduler was recorded, whether or not it happened.
+    pub fn records(&self, event: &str) -> bool {
+        let is_it =
+            |name: &String| name.strip_prefix("sched/").is_some_and(|name| name == "*" || name == event);
+        self.recorded.iter().any(is_it)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_place_does_not_tell_another_does() {
+        let own = System { release: "6.6".to_string(), seed: Some(3), ..System::default() };
+        let other = System {
+            release: "6.1".to_string(),
+            node: "box".to_string(),
+            seed: Some(4),
+            topology: vec!["cpu0: threads 0".to_string()],
+            ..System::default()
+        };
+        assert_eq!(own.or(&other), System { release: "6.6".to_string(), seed: Some(3), ..other.clone() });
+        assert_eq!(System::default().or(&other), other);
+    }
+
+    #[test]
+    fn events_of_the_scheduler_are_recorded_one_by_one_or_all() {
+        let recorded = |names: &[&str]| System {
+            recorded: names.iter().map(ToString::to_string).collect(),
+            ..System::default()
+        };
+        assert!(recorded(&["irq/*", "sched/*"]).records("sched_waking"));
+        assert!(recorded(&["sched/sched_switch"]).records("sched_switch"));
+        assert!(!recorded(&["sched/sched_switch", "irq/*"]).records("sched_waking"));
     }
 }

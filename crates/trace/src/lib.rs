@@ -7,6 +7,7 @@
 //! Must not know: how a scheduler decides, what an analysis computes.
 
 mod comm_word;
+mod described;
 mod endian;
 mod error;
 pub mod ftrace_text;

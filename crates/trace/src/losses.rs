@@ -53,6 +53,8 @@ impl Loss {
 pub struct Losses {
     events: u64,
     counts: BTreeMap<(Loss, String), u64>,
+    /// What is left out of what was known of the run and its machine, in words.
+    system: Vec<String>,
 }
 
 /// More names of events are counted as one: traces choose them.
@@ -73,6 +75,16 @@ impl Losses {
     /// How many events lose `loss`.
     pub fn count(&self, loss: Loss) -> u64 {
         self.counts().filter(|&(known, ..)| known == loss).map(|(.., count)| count).sum()
+    }
+
+    /// What is left out of what was known of the run and its machine, in words.
+    pub fn of_system(&self) -> &[String] {
+        &self.system
+    }
+
+    /// The format has no place for this of the run and its machine.
+    pub(crate) fn leave_out(&mut self, words: Vec<String>) {
+        self.system = words;
     }
 
     /// Counts one event called `name` that has `losses`, which may be none.
@@ -117,7 +129,7 @@ impl EventLosses {
     }
 }
 
-/// One line for each kind of loss: how many events, and which.
+/// One line for each kind of loss: how many events, and which; one for what was known of the run and its machine.
 impl fmt::Display for Losses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
@@ -139,6 +151,9 @@ impl fmt::Display for Losses {
                 shown.join(", ")
             )?;
             separator = "\n";
+        }
+        if !self.system.is_empty() {
+            write!(f, "{separator}left out, for the format has no place for it: {}", self.system.join(", "))?;
         }
         Ok(())
     }

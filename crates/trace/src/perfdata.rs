@@ -118,8 +118,10 @@ fn read_records(
     } else {
         store
     };
-    if !header.system.is_unknown() {
-        sink.system(&header.system);
+    let described = header.own.as_ref().map(|own| own.system.clone()).unwrap_or_default();
+    let system = header.system.or(&described);
+    if !system.is_unknown() {
+        sink.system(&system);
     }
     let mut delivery = Delivery::new(&header, &mut stats, sink);
     let mut runs = Runs::new(store, header.endian);

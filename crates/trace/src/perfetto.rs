@@ -15,6 +15,7 @@ use std::io::{self, Write};
 
 use fairlab_event::{Event, EventKind, Ns, Sink, System};
 
+use crate::described;
 use crate::losses::{EventLosses, Loss, Losses};
 use packet::Packet;
 use proto::Message;
@@ -222,5 +223,6 @@ impl<W: Write> Sink for PerfettoWriter<W> {
 
     fn system(&mut self, system: &System) {
         self.system.clone_from(system);
+        self.losses.leave_out(described::left_out(system));
     }
 }

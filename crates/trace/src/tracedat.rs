@@ -93,8 +93,10 @@ fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
     check(&contents, store.length(), &mut stats)?;
     choose_instances(&mut contents, options, &mut stats)?;
     let streams = open_streams(store, cursor.endian(), &contents, codec, &mut stats);
-    if !contents.system.is_unknown() {
-        sink.system(&contents.system);
+    let described = contents.own.as_ref().map(|own| own.system.clone()).unwrap_or_default();
+    let system = contents.system.or(&described);
+    if !system.is_unknown() {
+        sink.system(&system);
     }
     let (knowledge, named) = knowledge(contents, options, &mut stats);
     for event in named {

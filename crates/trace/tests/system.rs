@@ -43,6 +43,7 @@ fn system(release: &str, node: &str, architecture: &str, cpus: u32) -> System {
         node: node.to_string(),
         architecture: architecture.to_string(),
         cpus: Some(cpus),
+        ..System::default()
     }
 }
 
@@ -82,8 +83,19 @@ fn recordings_tell_their_kernel_and_machine() {
 fn what_is_written_is_read_back() {
     let all = system("6.6.9", "lab", "x86_64", 4);
     let modelled = System { architecture: String::new(), ..system("6.6+NO_RUN_TO_PARITY", "epyc", "", 192) };
+    let described = System {
+        origin: "modelled".to_string(),
+        kernel: "v6.6+NO_RUN_TO_PARITY".to_string(),
+        seed: Some(3),
+        hz: Some(250),
+        topology: (0..192)
+            .map(|cpu| format!("cpu{cpu}: threads {cpu} core 0-191 package 0 node 0"))
+            .collect(),
+        groups: vec!["/a b\t1024\t100\t50000 100000\t0\t-\tcpu\tusage_usec 0 \t0".to_string()],
+        ..modelled.clone()
+    };
     for format in [OutputFormat::FtraceText, OutputFormat::TraceDat, OutputFormat::PerfData] {
-        for system in [&all, &modelled] {
+        for system in [&all, &modelled, &described] {
             let back = read_back(&written(format, system));
             assert_eq!(back, std::slice::from_ref(system), "{}", format.name());
         }
@@ -93,6 +105,33 @@ fn what_is_written_is_read_back() {
     feed(&mut writer, &all);
     assert_eq!(read_back(&writer.finish().expect("memory takes everything")), [all]);
     assert_eq!(read_back(&written(OutputFormat::FtraceText, &System::default())), []);
+}
+
+/// A format without a place for what is known of a run and its machine says so, once.
+#[test]
+fn what_a_format_has_no_place_for_is_said() {
+    let described = System {
+        origin: "modelled".to_string(),
+        seed: Some(3),
+        topology: ["cpu0: threads 0", "cpu1: threads 1", "node0: cpus 0-1"].map(str::to_string).to_vec(),
+        groups: vec!["/a".to_string()],
+        ..system("6.6", "lab", "", 2)
+    };
+    let losses = |format, system: &System| {
+        let mut writer = TraceWriter::new(format, Vec::new());
+        feed(&mut writer, system);
+        writer.losses().clone()
+    };
+    let lost = losses(OutputFormat::Perfetto, &described);
+    assert_eq!(
+        lost.of_system(),
+        ["how the events came about", "the seed", "what 2 CPUs share", "1 control groups with their quotas"]
+    );
+    assert!(lost.to_string().lines().any(|line| line.contains("what 2 CPUs share")), "{lost}");
+    for format in OutputFormat::ALL.into_iter().filter(|&format| format != OutputFormat::Perfetto) {
+        assert!(losses(format, &described).of_system().is_empty(), "{}", format.name());
+    }
+    assert!(losses(OutputFormat::Perfetto, &system("6.6", "lab", "", 2)).of_system().is_empty());
 }
 
 #[test]

@@ -10,16 +10,20 @@
 //! # nrcpus avail : 2
 //! # entries-in-buffer/entries-written: 205/548666   #P:2               tracefs: of 2 CPUs
 //! # nop latency trace v1.1.5 on 6.18.44                                 tracefs, options/latency-format
+//! # fairlab : seed 3                                                    Fairlab's own, see `described`
 //! ```
 
 use std::fmt::Write;
 
 use fairlab_event::System;
 
+use crate::described;
+
 const NODE: &str = "hostname";
 const RELEASE: &str = "os release";
 const ARCHITECTURE: &str = "arch";
 const CPUS: &str = "nrcpus avail";
+const OWN: &str = "fairlab";
 
 /// Takes a comment into account.
 pub(super) fn take(system: &mut System, comment: &[u8]) {
@@ -44,6 +48,8 @@ pub(super) fn take(system: &mut System, comment: &[u8]) {
         RELEASE => system.release = value.trim().to_string(),
         ARCHITECTURE => system.architecture = value.trim().to_string(),
         CPUS => system.cpus = value.trim().parse().ok().filter(|&cpus| cpus > 0),
+        // What is not understood says nothing.
+        OWN => drop(described::take(system, value.trim_end())),
         _ => {}
     }
 }
@@ -61,6 +67,9 @@ pub(super) fn comments(system: &System) -> String {
     for (key, value) in all.into_iter().filter(|(_, value)| !value.is_empty()) {
         // Text takes everything.
         let _ = writeln!(comments, "# {key} : {}", value.replace(char::is_control, "?"));
+    }
+    for line in described::lines(system) {
+        let _ = writeln!(comments, "# {OWN} : {line}");
     }
     comments
 }
@@ -84,6 +93,7 @@ mod tests {
             node: node.to_string(),
             architecture: architecture.to_string(),
             cpus,
+            ..System::default()
         };
         for system in [
             words("6.6.9", "vm", "x86_64", Some(2)),

@@ -6,6 +6,8 @@ use std::io::{self, Write};
 
 use fairlab_event::System;
 
+use crate::described;
+
 use super::column::{Encoding, Kind, Page};
 use super::thrift::Struct;
 
@@ -53,10 +55,14 @@ impl<W: Write> File<W> {
 
     /// Notes what is known of the kernel and the machine.
     pub(super) fn system(&mut self, system: &System) {
-        let System { release, node, architecture, cpus } = system.clone();
+        let System { release, node, architecture, cpus, .. } = system.clone();
         let cpus = cpus.map(|cpus| cpus.to_string()).unwrap_or_default();
         let all = [("release", release), ("node", node), ("architecture", architecture), ("cpus", cpus)];
         self.notes = all.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+        let described = described::lines(system);
+        if !described.is_empty() {
+            self.notes.push(("fairlab", described.join("\n")));
+        }
     }
 
     /// Writes `rows` rows, whose columns became `pages`.

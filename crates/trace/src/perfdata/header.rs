@@ -28,7 +28,7 @@ const FEATURE_COMPRESSED: u32 = 27;
 const ATTRS_BYTES_MAX: u64 = 16 << 20;
 pub(super) const IDS_MAX: usize = 1 << 21;
 pub(super) const FORMATS_BYTES_MAX: u64 = 64 << 20;
-const NOTES_BYTES_MAX: u64 = 1 << 20;
+const NOTES_BYTES_MAX: u64 = 1 << 24;
 
 /// What is needed to read the records.
 #[derive(Debug)]

@@ -75,8 +75,13 @@ mod tests {
     fn what_is_known_comes_back_and_the_rest_stays_unknown() {
         let release =
             "6.6.9+NO_RUN_TO_PARITY,base_slice_ns=1500000,and=more,than=sixty-four,bytes".to_string();
-        let all =
-            System { release, node: "lab".to_string(), architecture: "riscv64".to_string(), cpus: Some(40) };
+        let all = System {
+            release,
+            node: "lab".to_string(),
+            architecture: "riscv64".to_string(),
+            cpus: Some(40),
+            ..System::default()
+        };
         assert_eq!(read(&sections(&all, 3)), all);
         assert_eq!(read(&sections(&all, 48)).cpus, Some(48));
         assert_eq!(read(&sections(&System::default(), 2)), System { cpus: Some(2), ..System::default() });

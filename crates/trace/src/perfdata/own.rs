@@ -9,9 +9,10 @@
 
 use std::fmt::Write;
 
-use fairlab_event::Comm;
+use fairlab_event::{Comm, System};
 
 use crate::comm_word::{escape, unescape};
+use crate::described;
 
 /// The feature's bit, the last one that there is room for.
 pub(super) const FEATURE: u32 = 255;
@@ -37,6 +38,8 @@ pub(super) struct Own {
     pub(super) flag_columns: Option<usize>,
     /// What the idle task of each CPU is called, from CPU 0 on.
     pub(super) idle: Vec<Option<Comm>>,
+    /// What the format has no place for of a run and its machine.
+    pub(super) system: System,
 }
 
 const FIRST_LINE: &str = "fairlab 1";
@@ -54,7 +57,7 @@ impl Own {
         let mut own = Own::default();
         for line in lines {
             // What is not understood says nothing.
-            let _ = own.line(&mut line.split(' '));
+            let _ = described::take(&mut own.system, line).or_else(|| own.line(&mut line.split(' ')));
         }
         Some(own)
     }
@@ -96,6 +99,9 @@ impl Own {
         if let Some(columns) = self.flag_columns {
             let _ = write!(text, "\nflags {columns}");
         }
+        for line in described::lines(&self.system) {
+            let _ = write!(text, "\n{line}");
+        }
         for (cpu, name) in self.idle.iter().enumerate() {
             if let Some(name) = name {
                 let _ = write!(text, "\nidle {cpu} {}", escape(name));
@@ -112,7 +118,8 @@ mod tests {
     #[test]
     fn notes_come_back() {
         let idle = vec![Some(Comm::from("<idle>")), None, Some(Comm::from("swapper/2 x"))];
-        let own = Own { flag_columns: Some(4), idle };
+        let system = System { seed: Some(7), hz: Some(250), ..System::default() };
+        let own = Own { flag_columns: Some(4), idle, system };
         assert_eq!(Own::parse(own.text().as_bytes()), Some(own.clone()));
         assert_eq!((own.idle(1), own.idle(2), own.idle(9)), (None, Some(Comm::from("swapper/2 x")), None));
         assert_eq!(Own::parse(Own::default().text().as_bytes()), Some(Own::default()));

@@ -397,5 +397,6 @@ impl<W: Write> Sink for PerfDataWriter<W> {
 
     fn system(&mut self, system: &System) {
         self.system.clone_from(system);
+        self.own.system.clone_from(system);
     }
 }

@@ -9,9 +9,10 @@
 
 use std::fmt::Write;
 
-use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Ns, Pid};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Ns, Pid, System};
 
 use crate::comm_word::{escape, unescape};
+use crate::described;
 
 /// The notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(super) struct Own {
     pub(super) comms: Vec<(Pid, Comm)>,
     /// What was known of tasks before the first event.
     pub(super) early: Vec<Event<'static>>,
+    /// What the format has no place for of a run and its machine.
+    pub(super) system: System,
 }
 
 const FIRST_LINE: &str = "fairlab 1";
@@ -38,7 +41,7 @@ impl Own {
         let mut own = Own::default();
         for line in lines {
             // What is not understood says nothing.
-            let _ = own.line(&mut line.split(' '));
+            let _ = described::take(&mut own.system, line).or_else(|| own.line(&mut line.split(' ')));
         }
         Some(own)
     }
@@ -72,6 +75,9 @@ impl Own {
         // Text takes everything.
         if let Some(columns) = self.flag_columns {
             let _ = write!(text, "\nflags {columns}");
+        }
+        for line in described::lines(&self.system) {
+            let _ = write!(text, "\n{line}");
         }
         for (pid, tgid) in &self.tgids {
             let _ = write!(text, "\ntgid {pid} {tgid}");
@@ -124,6 +130,7 @@ mod tests {
             flag_columns: Some(4),
             tgids: vec![(Pid(2), Pid(1)), (Pid(-1), Pid(-1))],
             comms: names.iter().map(|&name| (Pid(7), name)).collect(),
+            system: System { seed: Some(7), hz: Some(250), ..System::default() },
             early: early
                 .map(|(kind, &comm)| Event { time: Ns(u64::MAX), cpu: Cpu(9), context: context(comm), kind })
                 .collect(),

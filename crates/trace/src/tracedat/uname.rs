@@ -23,7 +23,7 @@ pub(super) fn take(system: &mut System, line: &str) {
 
 /// The line for `system`; `None` when nothing is known of it. Blanks within words become `_`.
 pub(super) fn line(system: &System) -> Option<String> {
-    let System { release, node, architecture, cpus: _ } = system;
+    let System { release, node, architecture, .. } = system;
     if [release, node, architecture].iter().all(|word| word.is_empty()) {
         return None;
     }
@@ -60,7 +60,7 @@ mod tests {
             node: node.to_string(),
             release: release.to_string(),
             architecture: architecture.to_string(),
-            cpus: None,
+            ..System::default()
         };
         for system in [words("lab", "6.6", "x86_64"), words("", "6.6+NO_X", ""), words("lab", "", "")] {
             assert_eq!(read(&line(&system).expect("something is known")), system);

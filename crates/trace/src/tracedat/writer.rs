@@ -146,8 +146,13 @@ impl<W: Write> TraceDatWriter<W> {
             }
         }
         let (cmdlines, comms) = self.tasks.names();
-        let own =
-            Own { flag_columns: self.flag_columns, tgids: self.tasks.tgids(), comms, early: self.early };
+        let own = Own {
+            flag_columns: self.flag_columns,
+            tgids: self.tasks.tgids(),
+            comms,
+            early: self.early,
+            system: self.system.clone(),
+        };
         let mut cpus: Vec<CpuPages> = self.cpus.into_iter().map(|cpu| cpu.stored).collect();
         let count = self.system.cpus.unwrap_or(0).min(CPUS_MAX) as usize;
         cpus.resize(count.max(cpus.len()), CpuPages::default());
