@@ -18,7 +18,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, TaskState, Wakeup};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, System, TaskState, Wakeup};
 
 use crate::statistics::standard_deviation;
 use crate::tracker::{Change, Departure, Entered, Left, OpenStay, StayOnCpu, Tracker};
@@ -444,6 +444,11 @@ impl Sink for Behaviours {
         if let EventKind::SchedWakeupNew(wakeup) = &event.kind {
             self.begins(wakeup, event);
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.census.system(system);
+        self.tracker.system(system);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Event, EventKind, Sink};
+use fairlab_event::{Event, EventKind, Sink, System};
 
 /// Counts events by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub struct Census {
     known: [u64; KNOWN.len()],
     others: BTreeMap<String, u64>,
     unnamed: u64,
+    /// What is known of the recording.
+    system: System,
 }
 
 /// The kinds with a fixed name; [`slot`] gives a kind's place here.
@@ -80,6 +82,10 @@ impl Sink for Census {
             None => self.count_other(event.kind.name()),
         }
     }
+
+    fn system(&mut self, system: &System) {
+        self.system.clone_from(system);
+    }
 }
 
 impl Census {
@@ -97,6 +103,11 @@ impl Census {
     pub fn count(&self, name: &str) -> u64 {
         let others = self.others.get(name).copied().unwrap_or(0);
         others + KNOWN.iter().zip(self.known).find(|(known, _)| **known == name).map_or(0, |(_, count)| count)
+    }
+
+    /// Whether an event of the scheduler was recorded, by what is known beside the trace, whether or not it happened.
+    pub fn is_recorded(&self, name: &str) -> bool {
+        self.system.records(name)
     }
 
     /// How many events there are.

@@ -465,7 +465,12 @@ impl Sink for Explain {
     }
 
     fn system(&mut self, system: &System) {
+        self.census.system(system);
         self.tracker.system(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.tracker.allowed(pid, cpus);
     }
 }
 

@@ -8,7 +8,7 @@ mod sort;
 mod table;
 mod tasks;
 
-use fairlab_event::{Event, EventKind, Ns, Pid, Sink, Switch, Wakeup};
+use fairlab_event::{Event, EventKind, Ns, Pid, Sink, Switch, System, Wakeup};
 
 use crate::tracker::{Change, Doing, Tracker};
 use crate::{Census, MissingEvents, Needs};
@@ -213,6 +213,11 @@ impl Sink for Latency {
             }
             _ => {}
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.census.system(system);
+        self.tracker.system(system);
     }
 }
 

@@ -34,6 +34,8 @@ struct TaskState {
     is_held: bool,
     held: Ns,
     held_before: Ns,
+    /// Where it may run, by number among the masks; `None`: everywhere.
+    mask: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +54,46 @@ impl CpuState {
         self.current == Some(Pid::IDLE)
     }
 
+    /// Whether who waits there waits behind a task.
+    fn keeps_waiting(&self) -> bool {
+        !self.is_idle() && self.current.is_some() && !self.runs_background
+    }
+
     fn is_crowded(&self) -> bool {
-        !self.is_idle() && self.current.is_some() && self.waiting > 0 && !self.runs_background
+        self.keeps_waiting() && self.waiting > 0
+    }
+}
+
+/// Tasks that may not run everywhere.
+#[derive(Clone, Debug, Default)]
+struct Bound {
+    /// Sets of CPUs that some task is bound to.
+    masks: Vec<Vec<Cpu>>,
+    numbers: BTreeMap<Vec<Cpu>, u32>,
+    /// How many wait where, by the number of their mask. Who may run nowhere else is left out.
+    waiting: BTreeMap<(u32, Cpu), u32>,
+}
+
+impl Bound {
+    fn number(&mut self, cpus: &[Cpu]) -> u32 {
+        if let Some(&number) = self.numbers.get(cpus) {
+            return number;
+        }
+        let number = u32::try_from(self.masks.len()).unwrap_or(u32::MAX);
+        self.masks.push(cpus.to_vec());
+        self.numbers.insert(cpus.to_vec(), number);
+        number
+    }
+
+    fn count(&mut self, mask: u32, cpu: Cpu, begins: bool) {
+        if self.masks.get(mask as usize).is_some_and(|cpus| cpus == &[cpu]) {
+            return;
+        }
+        let count = self.waiting.entry((mask, cpu)).or_default();
+        *count = if begins { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            self.waiting.remove(&(mask, cpu));
+        }
     }
 }
 
@@ -62,7 +102,8 @@ impl CpuState {
 /// * *wakeup latency*: from `sched_waking` of a sleeping task to the switch that lets it run.
 /// * *involuntary switch*: the task that leaves stays runnable.
 /// * *migration*: `sched_migrate_task`.
-/// * *unconserved*: a CPU idles while on another one a task waits behind a running one, and its group is not throttled.
+/// * *unconserved*: a CPU idles while on another one a task waits behind a running one that may run there, as far as it is known
+///   where tasks may run, and its group is not throttled.
 ///
 /// Where events are missing, what a CPU did since its switch before counts as nothing, and so do the waits there.
 #[derive(Clone, Debug)]
@@ -96,6 +137,7 @@ pub struct Metrics {
     only: Option<BTreeSet<Pid>>,
     /// Tasks of the background, of which nothing counts but that they keep a CPU busy.
     background: BTreeSet<Pid>,
+    bound: Bound,
 }
 
 impl Metrics {
@@ -127,6 +169,7 @@ impl Metrics {
             preemption_wait: Histogram::default(),
             only: None,
             background: BTreeSet::new(),
+            bound: Bound::default(),
         }
     }
 
@@ -248,10 +291,33 @@ impl Metrics {
         let passed = u128::from(to.since(self.now).0);
         self.idle_ns += passed * u128::from(self.idle_cpus);
         self.unknown_ns += passed * u128::from(self.unknown_cpus);
-        if self.idle_cpus > 0 && self.crowded_cpus > 0 {
+        if passed > 0 && self.idle_cpus > 0 && (self.crowded_cpus > 0 || self.could_move()) {
             self.unconserved_ns += passed;
         }
         self.now = self.now.max(to);
+    }
+
+    /// Whether one that waits, and may not run everywhere, may run on a CPU that idles.
+    fn could_move(&self) -> bool {
+        let is_behind = |cpu: Cpu| self.cpus.get(cpu.index()).is_some_and(CpuState::keeps_waiting);
+        let is_idle = |cpu: &Cpu| self.cpus.get(cpu.index()).is_some_and(CpuState::is_idle);
+        self.bound.waiting.keys().any(|&(mask, cpu)| {
+            is_behind(cpu) && self.bound.masks.get(mask as usize).is_some_and(|mask| mask.iter().any(is_idle))
+        })
+    }
+
+    /// A task begins or ends to wait on a CPU.
+    fn count_waiting(&mut self, pid: Pid, cpu: Cpu, begins: bool) {
+        let task = self.tasks.get(&pid).copied().unwrap_or_default();
+        if task.is_held {
+            return;
+        }
+        match task.mask {
+            Some(mask) => self.bound.count(mask, cpu, begins),
+            None => self.change_cpu(cpu, |state| {
+                state.waiting = if begins { state.waiting + 1 } else { state.waiting.saturating_sub(1) };
+            }),
+        }
     }
 
     fn task(&mut self, pid: Pid) -> &mut TaskState {
@@ -298,7 +364,7 @@ impl Metrics {
         }
         let task = *self.task(pid);
         if let Doing::Waiting(cpu) = task.doing {
-            self.change_cpu(cpu, |state| state.waiting -= u32::from(!task.is_held));
+            self.count_waiting(pid, cpu, false);
             let held = self.throttling.time_of(pid, cpu, self.now).since(task.held_before);
             self.task(pid).held = task.held.saturating_add(held);
         }
@@ -308,7 +374,7 @@ impl Metrics {
             let held_before = self.throttling.time_of(pid, cpu, self.now);
             let task = self.task(pid);
             (task.is_held, task.held_before) = (is_held, held_before);
-            self.change_cpu(cpu, |state| state.waiting += u32::from(!is_held));
+            self.count_waiting(pid, cpu, true);
         }
     }
 
@@ -441,6 +507,17 @@ impl Sink for Metrics {
     fn system(&mut self, system: &System) {
         self.throttling.system(system);
     }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        let mask = (!cpus.is_empty()).then(|| self.bound.number(cpus));
+        let waits = match self.task(pid).doing {
+            Doing::Waiting(cpu) => Some(cpu),
+            _ => None,
+        };
+        waits.into_iter().for_each(|cpu| self.count_waiting(pid, cpu, false));
+        self.task(pid).mask = mask;
+        waits.into_iter().for_each(|cpu| self.count_waiting(pid, cpu, true));
+    }
 }
 
 #[cfg(test)]
@@ -469,6 +546,27 @@ mod tests {
 
     fn metric(metrics: &[(&'static str, f64)], name: &str) -> f64 {
         metrics.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no {name}")).1
+    }
+
+    /// Who waits beside idle CPUs that it may not use waits for its own: nothing is left undone there.
+    #[test]
+    fn a_wait_of_a_bound_task_is_unconserved_only_beside_a_cpu_that_it_may_use() {
+        let share = |masks: &[&[u32]]| {
+            let mut metrics = Metrics::new(3, Ns::ZERO);
+            for cpus in masks {
+                metrics.allowed(Pid(8), &cpus.iter().copied().map(Cpu).collect::<Vec<_>>());
+            }
+            metrics.event(&switch(100, 0, 0, State::RUNNABLE, 7));
+            metrics.event(&wake(200, 8, 0, EventKind::SchedWaking));
+            metrics.event(&wake(200, 8, 0, EventKind::SchedWakeup));
+            metrics.event(&switch(600, 0, 7, State::INTERRUPTIBLE, 8));
+            metric(&metrics.finish(Ns::from_us(1_000)), "unconserved_share")
+        };
+        let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value} {expected}");
+        near(share(&[]), 0.4);
+        near(share(&[&[0]]), 0.0);
+        near(share(&[&[0, 2]]), 0.4);
+        near(share(&[&[0], &[]]), 0.4);
     }
 
     #[test]

@@ -26,7 +26,12 @@ pub struct MissingEvents {
     pub missing: Vec<&'static str>,
     /// What the trace has instead, the most frequent first.
     pub has: Vec<(String, u64)>,
+    /// Whether they were recorded, by what is known beside the trace.
+    pub recorded: bool,
 }
+
+/// What is said of events that a list beside the trace names, and that are not there.
+const RECORDED: &str = ", though events.txt beside it says that they were recorded (none happened, or this is not the whole trace)";
 
 impl Needs {
     /// Holds `census` against the needs. Gives one clause for each thing that the answer will lack.
@@ -38,16 +43,21 @@ impl Needs {
         let missing: Vec<_> = self.required.iter().copied().filter(is_missing).collect();
         if !missing.is_empty() {
             let has = census.by_count().into_iter().map(|(name, count)| (name.to_string(), count)).collect();
-            return Err(MissingEvents { needs: self, missing, has });
+            let recorded = missing.iter().all(|name| census.is_recorded(name));
+            return Err(MissingEvents { needs: self, missing, has, recorded });
         }
         let mut notices = Vec::new();
         let (one_of, without) = self.one_of;
+        let notice = |names: &[&str], without: &str| {
+            let recorded = if names.iter().any(|name| census.is_recorded(name)) { RECORDED } else { "" };
+            format!("the trace has no {} events{recorded}: {without}", names.join(" or "))
+        };
         if one_of.iter().all(is_missing) {
-            notices.push(format!("the trace has no {} events: {without}", one_of.join(" or ")));
+            notices.push(notice(one_of, without));
         }
         for (name, without) in self.useful {
             if is_missing(name) {
-                notices.push(format!("the trace has no {name} events: {without}"));
+                notices.push(notice(&[name], without));
             }
         }
         Ok(notices)
@@ -57,7 +67,8 @@ impl Needs {
 impl fmt::Display for MissingEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Needs { analysis, required, one_of: (one_of, _), .. } = self.needs;
-        write!(f, "this trace has no {} events; ", self.missing.join(" and no "))?;
+        let recorded = if self.recorded { RECORDED } else { "" };
+        write!(f, "this trace has no {} events{recorded}; ", self.missing.join(" and no "))?;
         write!(f, "{analysis} needs {} and {}; ", required.join(" and "), one_of.join(" or "))?;
         if self.has.is_empty() {
             return f.write_str("the trace has no events at all");
@@ -80,7 +91,7 @@ impl std::error::Error for MissingEvents {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, Switch, TaskState};
+    use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, Switch, System, TaskState};
 
     const NEEDS: Needs = Needs {
         analysis: "latency",
@@ -106,10 +117,21 @@ mod tests {
         assert!(missing.to_string().ends_with("the trace has: tracing_mark_write (3), lost_events (1)"));
     }
 
+    /// Events that were switched on and did not happen are not events that nobody recorded.
     #[test]
-    fn what_the_answer_lacks_is_a_notice() {
+    fn what_was_recorded_beside_the_trace_is_told_apart() {
         let mut census = Census::default();
-        let switch = Switch {
+        census.system(&System { recorded: vec!["sched/*".to_string()], ..System::default() });
+        let missing = NEEDS.check(&census).expect_err("nothing there").to_string();
+        assert!(missing.contains("no sched_switch events, though events.txt beside it says"), "{missing}");
+        let switch = Event::new(Ns(0), Cpu(0), EventKind::SchedSwitch(switch()));
+        census.event(&switch);
+        let notices = NEEDS.check(&census).expect("a switch");
+        assert!(notices.iter().all(|notice| notice.contains("none happened")), "{notices:?}");
+    }
+
+    fn switch() -> Switch {
+        Switch {
             prev_comm: Comm::default(),
             prev_pid: Pid(1),
             prev_prio: Prio::DEFAULT,
@@ -117,8 +139,13 @@ mod tests {
             next_comm: Comm::default(),
             next_pid: Pid(2),
             next_prio: Prio::DEFAULT,
-        };
-        census.event(&Event::new(Ns(0), Cpu(0), EventKind::SchedSwitch(switch)));
+        }
+    }
+
+    #[test]
+    fn what_the_answer_lacks_is_a_notice() {
+        let mut census = Census::default();
+        census.event(&Event::new(Ns(0), Cpu(0), EventKind::SchedSwitch(switch())));
         assert_eq!(
             NEEDS.check(&census).expect("a switch"),
             [

@@ -399,8 +399,13 @@ impl Sink for Summary {
     }
 
     fn system(&mut self, system: &System) {
+        self.census.system(system);
         self.tracker.system(system);
         self.system.clone_from(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.tracker.allowed(pid, cpus);
     }
 }
 

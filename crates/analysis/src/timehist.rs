@@ -11,7 +11,7 @@ pub mod text;
 mod threads;
 mod totals;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, Switch, TaskState, Wakeup};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, Switch, System, TaskState, Wakeup};
 
 use crate::tracker::{Change, StayOnCpu, Tracker};
 use crate::{Census, MissingEvents, Needs};
@@ -547,6 +547,11 @@ impl<F: FnMut(&Row)> Sink for Timehist<F> {
             }
             _ => {}
         }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.census.system(system);
+        self.tracker.system(system);
     }
 }
 

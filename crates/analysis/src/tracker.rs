@@ -19,6 +19,8 @@ mod movement;
 mod quota;
 mod task;
 
+use std::collections::BTreeMap;
+
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, System, TaskState, Wakeup};
 
 use crate::pid_map::PidMap;
@@ -54,6 +56,8 @@ pub(crate) struct Tracker {
     /// The time of the first event and the latest.
     span: Option<(Ns, Ns)>,
     oddities: Oddities,
+    /// Where tasks may run that have not been seen yet.
+    allowed: BTreeMap<Pid, Vec<Cpu>>,
 }
 
 /// What does not fit together.
@@ -342,6 +346,15 @@ impl Tracker {
         self.throttling.system(system);
     }
 
+    /// Takes where a task may run, which no event tells.
+    pub(crate) fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        match self.by_pid.get(&pid) {
+            Some(&task) => self.tasks[task as usize].may_run_on(cpus),
+            // It has no part in the story yet.
+            None => drop(self.allowed.insert(pid, cpus.to_vec())),
+        }
+    }
+
     /// Which groups are throttled.
     pub(crate) const fn throttling(&self) -> &Throttling {
         &self.throttling
@@ -393,6 +406,9 @@ impl Tracker {
     fn begin_life(&mut self, pid: Pid) -> u32 {
         let index = self.tasks.len() as u32;
         self.tasks.push(Task::new(pid));
+        if let Some(cpus) = self.allowed.remove(&pid) {
+            self.tasks[index as usize].may_run_on(&cpus);
+        }
         self.by_pid.insert(pid, index);
         index
     }

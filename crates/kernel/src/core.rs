@@ -221,6 +221,7 @@ impl Scheduler {
 
     /// Creates a task that is not queued yet; its CPU is `cpu` (its parent's).
     pub fn new_task(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId {
+        self.report_allowed(spec.pid, &spec.allowed);
         if let Some(id) = self.ended.as_mut().and_then(Vec::pop) {
             let se = self.tasks[id.index()].se;
             self.tasks[id.index()] = Task::new(spec, se, cpu);

@@ -1,8 +1,9 @@
 //! What the core reports: the kernel's tracepoints, buffered until the driver takes them.
 
-use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Sink, StatDelay, Wakeup};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink, StatDelay, Wakeup};
 
 use crate::core::Scheduler;
+use crate::cpumask::CpuMask;
 use crate::probe::Printed;
 use crate::task::TaskId;
 
@@ -35,6 +36,8 @@ pub(crate) struct TraceBuffer {
     events: Vec<Event<'static>>,
     /// What probes have printed, each with the number of events that were reported before it.
     printed: Vec<(usize, Place, Printed)>,
+    /// Which tasks may run where from now on; `None`: everywhere.
+    allowed: Vec<(Pid, Option<CpuMask>)>,
 }
 
 /// Where and when something was reported.
@@ -81,6 +84,9 @@ impl Scheduler {
     /// Hands over the events reported since the last call, in order.
     #[inline]
     pub fn drain_events(&mut self, sink: &mut dyn Sink) {
+        if !self.trace.allowed.is_empty() {
+            self.drain_allowed(sink);
+        }
         if !self.trace.printed.is_empty() {
             return self.drain_printed(sink);
         }
@@ -89,6 +95,24 @@ impl Scheduler {
         }
         for event in self.trace.events.drain(..) {
             sink.event(&event);
+        }
+    }
+
+    /// Tells before the events of an instant where tasks may run from then on.
+    #[cold]
+    fn drain_allowed(&mut self, sink: &mut dyn Sink) {
+        for (pid, mask) in self.trace.allowed.drain(..) {
+            let cpus = mask.map_or_else(Vec::new, |mask| mask.iter().collect::<Vec<_>>());
+            sink.allowed(pid, &cpus);
+        }
+    }
+
+    /// Reports where a task may run from now on.
+    pub(crate) fn report_allowed(&mut self, pid: Pid, allowed: &CpuMask) {
+        if self.trace.enabled {
+            let online = self.topology.online();
+            let mask = allowed.and(online);
+            self.trace.allowed.push((pid, (mask != *online).then_some(mask)));
         }
     }
 

@@ -96,6 +96,8 @@ pub(crate) struct Task {
     named_for: Option<Cpu>,
     /// It was seen on another CPU than that.
     strayed: bool,
+    /// The only CPU that it may run on, where that is said.
+    bound_to: Option<Cpu>,
 }
 
 impl Task {
@@ -118,7 +120,13 @@ impl Task {
             counted_movable: false,
             named_for: None,
             strayed: false,
+            bound_to: None,
         }
+    }
+
+    /// It may run on these CPUs only; none: on all.
+    pub(super) fn may_run_on(&mut self, cpus: &[Cpu]) {
+        self.bound_to = if let [cpu] = cpus { Some(*cpu) } else { None };
     }
 
     /// Whether it waits since it was woken or begun, and not since it left a CPU.
@@ -143,12 +151,13 @@ impl Task {
 
     pub(super) fn is_seen_on(&mut self, cpu: Cpu) {
         self.strayed |= self.named_for.is_some_and(|named| named != cpu);
+        self.bound_to = self.bound_to.filter(|&bound| bound == cpu);
     }
 
-    /// The only CPU that it may run on, by its name: a kernel thread called after a CPU and never seen elsewhere. Any
-    /// other task counts as allowed everywhere, since traces do not tell affinities.
+    /// The only CPU that it may run on, by what lies beside the trace, or by its name: a kernel thread called after a CPU and
+    /// never seen elsewhere. Any other task counts as allowed everywhere, since traces do not tell affinities.
     pub(crate) fn pinned_to(&self) -> Option<Cpu> {
-        self.named_for.filter(|_| !self.strayed)
+        self.bound_to.or(self.named_for.filter(|_| !self.strayed))
     }
 }
 
@@ -195,5 +204,12 @@ mod tests {
         assert_eq!(task.pinned_to(), Some(Cpu(14)));
         task.is_seen_on(Cpu(3));
         assert_eq!(task.pinned_to(), None);
+        task.may_run_on(&[Cpu(3)]);
+        assert_eq!(task.pinned_to(), Some(Cpu(3)));
+        task.may_run_on(&[Cpu(3), Cpu(4)]);
+        assert_eq!(task.pinned_to(), None);
+        task.may_run_on(&[Cpu(3)]);
+        task.is_seen_on(Cpu(4));
+        assert_eq!(task.pinned_to(), None, "who is seen elsewhere may run there");
     }
 }

@@ -302,6 +302,7 @@ impl Scheduler {
         self.probe_affinity(task, &allowed);
         self.update_rq_clock(self.tasks[task.index()].cpu);
         self.while_off_queue(task, true, |scheduler| scheduler.tasks[task.index()].allowed = allowed);
+        self.report_allowed(self.tasks[task.index()].pid, &allowed);
         let task = &self.tasks[task.index()];
         !allowed.contains(task.cpu)
     }
