@@ -6,13 +6,13 @@
 
 mod answer;
 
-pub use answer::{Attribution, Contribution, Interaction};
+pub use answer::{Attributed, Attribution, Contribution, Interaction};
 
 use fairlab_analysis::statistics::{Better, Estimate, FALSE_DISCOVERY_RATE, adjusted, judge, paired};
 use fairlab_kernel::Generation;
 
 use crate::bisect::values_of;
-use crate::trials::{Halt, Trials};
+use crate::trials::Trials;
 use crate::way::Way;
 use crate::{LabError, RunResult};
 
@@ -37,73 +37,97 @@ const TRIED_MAX: usize = 8;
 /// So many of them are tried in pairs.
 const PAIRED_MAX: usize = 4;
 
-/// Says which changes make the difference, metric by metric. `None` when it was stopped.
+/// Says which changes make the difference, metric by metric; what was found by then when it was stopped.
 ///
 /// # Errors
 /// A run fails, or lacks a metric.
-pub fn attribute(
-    spec: &AttributeSpec,
-    trials: &mut Trials<'_>,
-) -> Result<Option<Vec<Attribution>>, LabError> {
+pub fn attribute(spec: &AttributeSpec, trials: &mut Trials<'_>) -> Result<Attributed, LabError> {
     let way = Way::new(&spec.baseline, &spec.other);
-    match (Study { spec, trials, way }).answers() {
-        Ok(answers) => Ok(Some(answers)),
-        Err(Halt::Stopped) => Ok(None),
-        Err(Halt::Failed(error)) => Err(error),
-    }
+    let mut study = Study { spec, trials, way, stopped: false, unsearched: 0 };
+    let metrics = study.answers()?;
+    let (stopped, unsearched) = (study.stopped, study.unsearched);
+    Ok(Attributed { metrics, stopped, unsearched, runs: trials.made() })
 }
 
 struct Study<'t, 'e> {
     spec: &'t AttributeSpec,
     trials: &'t mut Trials<'e>,
     way: Way,
+    /// It was stopped: nothing more is run.
+    stopped: bool,
+    /// Changes in stretches that were not looked into before it was stopped.
+    unsearched: usize,
+}
+
+/// What is left to know of a stretch.
+enum Stretch {
+    /// Nothing in it is felt.
+    Alike,
+    /// It is one change that is felt, or several that cannot be told apart.
+    Felt(Felt),
+    /// Its two halves are to be looked into.
+    Halves(usize),
+    /// It was stopped before.
+    Unknown,
 }
 
 /// A change that is felt: the kernel before it, the one after it, its position on the way.
 type Felt = (Generation, Generation, usize);
 
 impl Study<'_, '_> {
-    fn answers(&mut self) -> Result<Vec<Attribution>, Halt> {
-        self.ensure(&[self.spec.baseline.clone(), self.spec.other.clone()])?;
+    fn answers(&mut self) -> Result<Vec<Attribution>, LabError> {
+        if !self.has(&[self.spec.baseline.clone(), self.spec.other.clone()])? {
+            self.unsearched = self.way.end();
+            return Ok(Vec::new());
+        }
         let felt = self.felt()?;
         self.spec.metrics.iter().map(|metric| self.answer(metric, &felt)).collect()
     }
 
-    fn ensure(&mut self, kernels: &[Generation]) -> Result<(), Halt> {
-        let stopped = self.trials.ensure(kernels, self.spec.runs)?.0;
-        if stopped { Err(Halt::Stopped) } else { Ok(()) }
+    /// Sees to it that there are enough runs of these kernels. Gives whether there are, or it was stopped.
+    fn has(&mut self, kernels: &[Generation]) -> Result<bool, LabError> {
+        if !self.stopped {
+            self.stopped = self.trials.ensure(kernels, self.spec.runs)?.0;
+        }
+        Ok(kernels.iter().all(|kernel| self.trials.runs(kernel).len() >= self.spec.runs))
     }
 
     /// What is felt between the two kernels. Stretches whose ends run alike, event by event
     /// with every seed, are not looked into.
-    fn felt(&mut self) -> Result<Vec<Felt>, Halt> {
+    fn felt(&mut self) -> Result<Vec<Felt>, LabError> {
         let mut felt = Vec::new();
         let mut stretches = vec![(0, self.way.end())];
         while let Some((low, high)) = stretches.pop() {
-            let (Some(before), Some(after)) = (self.way.kernel(low), self.way.kernel(high)) else { continue };
-            if low == high {
-                continue;
-            }
-            self.ensure(&[before.clone(), after.clone()])?;
-            let digests = |kernel: &Generation, trials: &Trials<'_>| {
-                let digest = |run: &RunResult| run.digest.clone();
-                trials.runs(kernel).iter().take(self.spec.runs).map(digest).collect::<Vec<_>>()
-            };
-            if digests(&before, self.trials) == digests(&after, self.trials) {
-                continue;
-            }
-            if high - low == 1 {
-                felt.push((before, after, high));
-                continue;
-            }
-            let middle = self.middle(low, high);
-            match middle {
+            match self.stretch(low, high)? {
+                Stretch::Alike => {}
+                Stretch::Felt(change) => felt.push(change),
                 // Later stretches first: the earlier one is taken from the end.
-                Some(middle) => stretches.extend([(middle, high), (low, middle)]),
-                None => felt.push((before, after, high)),
+                Stretch::Halves(middle) => stretches.extend([(middle, high), (low, middle)]),
+                Stretch::Unknown => self.unsearched += high - low,
             }
         }
         Ok(felt)
+    }
+
+    fn stretch(&mut self, low: usize, high: usize) -> Result<Stretch, LabError> {
+        let (Some(before), Some(after)) = (self.way.kernel(low), self.way.kernel(high)) else {
+            return Ok(Stretch::Alike);
+        };
+        if low == high {
+            return Ok(Stretch::Alike);
+        }
+        if !self.has(&[before.clone(), after.clone()])? {
+            return Ok(Stretch::Unknown);
+        }
+        let digests = |kernel: &Generation| {
+            let digest = |run: &RunResult| run.digest.clone();
+            self.trials.runs(kernel).iter().take(self.spec.runs).map(digest).collect::<Vec<_>>()
+        };
+        if digests(&before) == digests(&after) {
+            return Ok(Stretch::Alike);
+        }
+        let middle = if high - low == 1 { None } else { self.middle(low, high) };
+        Ok(middle.map_or(Stretch::Felt((before, after, high)), Stretch::Halves))
     }
 
     /// The kernel nearest to the middle whose rules do not contradict each other.
@@ -114,7 +138,7 @@ impl Study<'_, '_> {
         between.into_iter().find(|&position| self.way.kernel(position).is_some())
     }
 
-    fn answer(&mut self, metric: &str, felt: &[Felt]) -> Result<Attribution, Halt> {
+    fn answer(&mut self, metric: &str, felt: &[Felt]) -> Result<Attribution, LabError> {
         let ends = (self.spec.baseline.clone(), self.spec.other.clone());
         let whole = self.effect((&ends.0, &ends.1), metric)?;
         let mut rows = Vec::new();
@@ -138,7 +162,9 @@ impl Study<'_, '_> {
         for &position in &tried {
             let (with, without) = (self.way.with(&[position]), self.way.without(position));
             let needed = with.iter().chain(&without).cloned().collect::<Vec<_>>();
-            self.ensure(&needed)?;
+            if !self.has(&needed)? {
+                break;
+            }
             let alone = with.map(|with| self.effect((&ends.0, &with), metric)).transpose()?;
             let last = without.map(|without| self.effect((&without, &ends.1), metric)).transpose()?;
             if let Some((_, row)) = rows.iter_mut().find(|(known, _)| *known == position) {
@@ -194,13 +220,15 @@ impl Study<'_, '_> {
     }
 
     /// What two changes do together beyond what each does alone, on the baseline.
-    fn interactions(&mut self, tried: &[usize], metric: &str) -> Result<Vec<Interaction>, Halt> {
+    fn interactions(&mut self, tried: &[usize], metric: &str) -> Result<Vec<Interaction>, LabError> {
         let mut found = Vec::new();
         for (index, &one) in tried.iter().enumerate() {
             for &other in &tried[index + 1..] {
                 let kernels = [self.way.with(&[one]), self.way.with(&[other]), self.way.with(&[one, other])];
                 let [Some(first), Some(second), Some(both)] = kernels else { continue };
-                self.ensure(&[first.clone(), second.clone(), both.clone()])?;
+                if !self.has(&[first.clone(), second.clone(), both.clone()])? {
+                    continue;
+                }
                 let base = self.values(&self.spec.baseline, metric)?;
                 let (first, second) = (self.values(&first, metric)?, self.values(&second, metric)?);
                 let both = self.values(&both, metric)?;
@@ -222,13 +250,14 @@ impl Study<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::collections::BTreeSet;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use fairlab_event::Ns;
 
     use super::*;
-    use crate::machines;
     use crate::trials::Setting;
+    use crate::{Progress, machines};
 
     fn study(baseline: &str, other: &str, metric: &str) -> Attribution {
         let report = "schbench -m 2 -t 4 -c 200000 -s 1000 -i 30 -z 120";
@@ -249,7 +278,53 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         let mut trials = Trials::new(&setting, 2, &|_| {}, &stop);
-        attribute(&spec, &mut trials).expect("an answer").expect("not stopped").remove(0)
+        attribute(&spec, &mut trials).expect("an answer").metrics.remove(0)
+    }
+
+    /// Stopped anywhere, it says what it found by then, and of how many changes it does not know.
+    #[test]
+    fn what_is_stopped_gives_what_is_known() {
+        let setting = Setting {
+            machine: machines::find("vm4").expect("a machine"),
+            machine_name: "vm4".to_string(),
+            workload: ["hackbench", "-g", "1", "-l", "5"].map(String::from).to_vec(),
+            warmup: Some(Ns::ZERO),
+            duration: Ns::from_ms(30),
+            first_seed: 1,
+        };
+        let spec = AttributeSpec {
+            baseline: "v5.4".parse().expect("a kernel"),
+            other: "v6.6".parse().expect("a kernel"),
+            metrics: vec!["switches_per_s".to_string()],
+            runs: 3,
+            margin: 0.01,
+        };
+        let stopped_after = |batches: usize| {
+            let (stop, seen) = (AtomicBool::new(false), AtomicUsize::new(0));
+            let on_progress = |progress: Progress| {
+                let ended = progress.done == progress.total && progress.total > 0;
+                if ended && seen.fetch_add(1, Ordering::Relaxed) + 1 >= batches {
+                    stop.store(true, Ordering::Relaxed);
+                }
+            };
+            let mut trials = Trials::new(&setting, 1, &on_progress, &stop);
+            attribute(&spec, &mut trials).expect("an answer")
+        };
+        let whole = stopped_after(usize::MAX);
+        assert!(!whole.stopped && whole.unsearched == 0 && whole.to_json()["partial"] == false);
+        let mut seen = BTreeSet::new();
+        for batches in 1..8 {
+            let part = stopped_after(batches);
+            assert!(part.stopped && part.to_json()["partial"] == true, "{batches}");
+            assert!(part.unsearched <= whole.metrics[0].changes && part.runs <= whole.runs);
+            // What is there is what the whole answer has.
+            for row in part.metrics.iter().flat_map(|metric| &metric.rows) {
+                let same = whole.metrics[0].rows.iter().find(|other| other.step.id() == row.step.id());
+                assert_eq!(same.map(|other| &other.in_turn), Some(&row.in_turn));
+            }
+            seen.insert(part.unsearched);
+        }
+        assert!(seen.len() > 1, "the later it is stopped, the more is known: {seen:?}");
     }
 
     fn row<'a>(answer: &'a Attribution, commit: &str) -> &'a Contribution {

@@ -2,16 +2,18 @@
 //!
 //! Must not know: what is computed from the events.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use fairlab_event::{Event, Sink, System};
-use fairlab_kernel::Topology;
+use fairlab_event::{Event, EventKind, Pid, Sink, System};
+use fairlab_kernel::CpuMask;
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
 use crate::verify::{Told, told_beside, trace_of};
 
-/// Feeds the trace at `path`, a file or a recording's folder, to `sink`. What the trace does not tell of its kernel, machine and
-/// clock, and meta.json and sched_info.txt beside it do, is taken from there.
+/// Feeds the trace at `path`, a file or a recording's folder, to `sink`. What the trace does not tell of its kernel, machine,
+/// groups and clock, and of what was recorded, and meta.json, sched_info.txt, cgroups-start.txt and events.txt beside it do, is
+/// taken from there.
 ///
 /// # Errors
 /// The trace cannot be read.
@@ -20,14 +22,9 @@ pub fn read_recorded(
     options: &ReadOptions,
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
-    let Told { system, clock_hz, .. } = told_beside(path).unwrap_or_default();
+    let Told { system, clock_hz, allowed, .. } = told_beside(path).unwrap_or_default();
     let options = ReadOptions { clock_hz: options.clock_hz.or(clock_hz), ..options.clone() };
-    read_path(&trace_of(path), &options, &mut Completed { sink, beside: system, is_told: false })
-}
-
-/// The machine that is described beside a trace.
-pub fn topology_beside(path: &Path) -> Option<Topology> {
-    told_beside(path)?.topology
+    read_path(&trace_of(path), &options, &mut Completed { sink, beside: system, is_told: false, allowed })
 }
 
 /// Hands events on, and before them what is known of kernel and machine from either place.
@@ -35,6 +32,34 @@ struct Completed<'s> {
     sink: &'s mut dyn Sink,
     beside: System,
     is_told: bool,
+    /// Where tasks may run that may not run everywhere, as far as it is known.
+    allowed: BTreeMap<Pid, CpuMask>,
+}
+
+impl Completed<'_> {
+    /// Children may run where their parents do. Who is seen where it may not run has other CPUs meanwhile.
+    fn follow(&mut self, event: &Event<'_>) {
+        let (pid, cpu) = match &event.kind {
+            EventKind::SchedProcessFork { pid, child_pid, .. } => {
+                if let Some(&mask) = self.allowed.get(pid) {
+                    self.allowed.insert(*child_pid, mask);
+                    tell(self.sink, *child_pid, &mask);
+                }
+                return;
+            }
+            EventKind::SchedSwitch(switch) => (switch.next_pid, event.cpu),
+            EventKind::SchedMigrateTask { pid, dest_cpu, .. } => (*pid, *dest_cpu),
+            _ => return,
+        };
+        if self.allowed.get(&pid).is_some_and(|mask| !mask.contains(cpu)) {
+            self.allowed.remove(&pid);
+            self.sink.allowed(pid, &[]);
+        }
+    }
+}
+
+fn tell(sink: &mut dyn Sink, pid: Pid, mask: &CpuMask) {
+    sink.allowed(pid, &mask.iter().collect::<Vec<_>>());
 }
 
 impl Sink for Completed<'_> {
@@ -42,21 +67,19 @@ impl Sink for Completed<'_> {
         if !self.is_told {
             self.system(&System::default());
         }
+        if !self.allowed.is_empty() {
+            self.follow(event);
+        }
         self.sink.event(event);
     }
 
     fn system(&mut self, system: &System) {
         self.is_told = true;
-        let of = |own: &String, other: &String| if own.is_empty() { other.clone() } else { own.clone() };
-        let all = System {
-            release: of(&system.release, &self.beside.release),
-            node: of(&system.node, &self.beside.node),
-            architecture: of(&system.architecture, &self.beside.architecture),
-            cpus: system.cpus.or(self.beside.cpus),
-        };
+        let all = system.or(&self.beside);
         if !all.is_unknown() {
             self.sink.system(&all);
         }
+        self.allowed.iter().for_each(|(&pid, mask)| tell(self.sink, pid, mask));
     }
 }
 
@@ -65,6 +88,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::verify::topology_of;
 
     const LINES: &str = "# tracer: nop\n task-7 [001] d..2. 12000: sched_switch: prev_comm=task prev_pid=7 prev_prio=120 \
          prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120\n";
@@ -91,11 +115,15 @@ mod tests {
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("trace.txt"), LINES).expect("written");
         fs::write(folder.join("other.txt"), LINES).expect("written");
-        let meta = r#"{"release": "6.1.9-test", "vcpus": 2, "clock_hz": 2000000000, "machine": "box"}"#;
+        let meta =
+            r#"{"release": "6.1.9-test", "vcpus": 2, "clock_hz": 2000000000, "machine": "box", "HZ": 250}"#;
         fs::write(folder.join("meta.json"), meta).expect("written");
         let info = "uname: Linux (none) 6.1.9-test #1 SMP x86_64 GNU/Linux\n\
             cpu0: threads 0 core 0-1 package 0 node 0\ncpu1: threads 1 core 0-1 package 0 node 0\n";
         fs::write(folder.join("sched_info.txt"), info).expect("written");
+        fs::write(folder.join("cgroups-start.txt"), "#path\tinode\n/a\t7\n").expect("written");
+        fs::write(folder.join("events.txt"), "event sched/* on\nevent irq/softirq_entry on if vec == 7\n")
+            .expect("written");
         let read = |path: &Path| {
             let mut seen = Seen::default();
             let stats = read_recorded(path, &ReadOptions::default(), &mut seen).expect("a trace");
@@ -103,13 +131,17 @@ mod tests {
         };
         for path in [folder.clone(), folder.join("trace.txt")] {
             let (seen, troubles) = read(&path);
-            let System { release, node, architecture, cpus } = seen.system;
+            let topology = topology_of(&seen.system).map(|topology| topology.nr_cpus());
+            let System { release, node, architecture, cpus, hz, groups, recorded, .. } = seen.system;
             assert_eq!(
                 (release.as_str(), node.as_str(), architecture.as_str()),
                 ("6.1.9-test", "box", "x86_64")
             );
             assert_eq!((cpus, seen.time, troubles), (Some(2), Some(6_000), 0));
-            assert_eq!(topology_beside(&path).map(|topology| topology.nr_cpus()), Some(2));
+            assert_eq!(
+                (topology, hz, groups.len(), recorded.as_slice()),
+                (Some(2), Some(250), 1, &["sched/*".to_string()][..])
+            );
         }
         // Another file there is another recording's.
         let (seen, troubles) = read(&folder.join("other.txt"));

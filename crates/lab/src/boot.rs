@@ -28,7 +28,8 @@ use fairlab_sim::rng::Stream;
 use fairlab_trace::{ImportStats, ReadOptions};
 use serde_json::{Value, json};
 
-use crate::{LabError, RunFolder, TraceFile};
+use crate::provenance::Origin;
+use crate::{LabError, RunFolder, TraceFile, verify};
 pub use board::Board;
 use emulation::{Machine, emulate, kernel_arguments};
 pub use hardware::Hardware;
@@ -185,6 +186,7 @@ pub fn boot(
         "topology": options.hardware.to_string(),
         "architecture": architecture.of_kernel(),
         "HZ": hz,
+        "origin": Origin::Booted.name(),
         "mode": options.mode.name(),
         "workload": options.workload,
         "seed": options.seed,
@@ -316,11 +318,20 @@ impl Booted {
     /// The trace cannot be read.
     pub fn read(&self, sink: &mut dyn Sink) -> Result<ImportStats, LabError> {
         let bytes = self.files.get(TRACE).unwrap_or_default();
+        let lines = |name: &str| self.file(name).unwrap_or_default();
+        let told = verify::lines_of_machine(&lines("sched_info.txt"));
         sink.system(&System {
             release: self.release.clone(),
             node: "fairlab".to_string(),
             architecture: self.meta["architecture"].as_str().unwrap_or_default().to_string(),
             cpus: self.meta["vcpus"].as_u64().and_then(|cpus| u32::try_from(cpus).ok()),
+            origin: Origin::Booted.name().to_string(),
+            kernel: String::new(),
+            seed: self.meta["seed"].as_u64(),
+            hz: self.meta["HZ"].as_u64(),
+            topology: told,
+            groups: verify::lines_of_groups(&lines("cgroups-start.txt")),
+            recorded: verify::events_on(&lines("events.txt")),
         });
         // Where stamps are bare numbers they are the emulated clock's, which ticks once a nanosecond.
         let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };

@@ -8,7 +8,7 @@ mod records;
 
 pub use live::live_sides;
 pub(crate) use records::count_tasks;
-pub use records::{Record, Side, count_trace, read_side};
+pub use records::{Counted, Record, Side, count_trace, read_side};
 
 use fairlab_analysis::statistics::{
     Better, Estimate, FALSE_DISCOVERY_RATE, MARGIN, Modes, MoreRuns, Verdict, adjusted, judge, more_runs,
@@ -285,6 +285,9 @@ mod tests {
         let record = |(index, &value): (usize, &f64)| Record {
             machine: machine.to_string(),
             workload: "w".to_string(),
+            cpus: None,
+            origin: None,
+            kernel: name.to_string(),
             seed: seeds.map(|seeds| seeds[index]),
             metrics: vec![("wakeup_latency_ns_p99".to_string(), value)],
         };
@@ -371,6 +374,9 @@ mod tests {
         let record = |shift: f64| Record {
             machine: "m".to_string(),
             workload: "w".to_string(),
+            cpus: None,
+            origin: None,
+            kernel: String::new(),
             seed: None,
             metrics: (0..20)
                 .map(|index| metric(index, 100.0 + shift * if index == 0 { 1.0 } else { 0.1 }))

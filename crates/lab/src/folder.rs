@@ -13,6 +13,7 @@ use fairlab_sim::machine::Chance;
 use serde_json::{Value, json};
 
 use crate::merge::{COUNTS_FILE, Group, Merged};
+use crate::provenance::Origin;
 use crate::scenario::Report;
 use crate::{Experiment, LabError, RunResult};
 use crate::{temporary, verify};
@@ -82,11 +83,13 @@ impl RunFolder {
                 continue;
             }
             let folder = folder_of(&run.kernel, run.seed);
-            let release = release_of(&run.kernel);
+            let (release, origin) = (release_of(run), run.origin());
             let machine = &experiment.machine;
-            self.file(&format!("{folder}/sched_info.txt"), &verify::list(&machine.topology, release))?;
+            let info = verify::list(&machine.topology, &release, origin);
+            self.file(&format!("{folder}/sched_info.txt"), &info)?;
             let meta = json!({
                 "release": release,
+                "origin": origin.name(),
                 "HZ": machine.hz,
                 "kernel": run.kernel,
                 "machine": run.machine,
@@ -223,16 +226,26 @@ fn folder_of(kernel: &str, seed: u64) -> String {
 }
 
 fn counts(run: &RunResult) -> Value {
-    let group =
-        Group { kernel: run.kernel.clone(), machine: run.machine.clone(), workload: run.workload.clone() };
+    let group = Group {
+        origin: Some(run.origin()),
+        kernel: run.kernel.clone(),
+        machine: run.machine.clone(),
+        workload: run.workload.clone(),
+    };
     let mut merged = Merged::default();
-    merged.add(group, &run.counts);
+    merged.add(group, &run.counts, run.is_modelled().then_some(run.seed));
     merged.to_json()
 }
 
-/// A modelled kernel's name as a release (`uname -r`): its number first.
-fn release_of(kernel: &str) -> &str {
-    kernel.trim_start_matches(|character: char| !character.is_ascii_digit())
+/// The release (`uname -r`) of a run's kernel: a modelled one's name, its number first; empty for a booted one, whose trace tells it.
+fn release_of(run: &RunResult) -> String {
+    match run.origin() {
+        Origin::Modelled => run.kernel.trim_start_matches(|char: char| !char.is_ascii_digit()).to_string(),
+        Origin::RunHere => {
+            fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()
+        }
+        Origin::Booted | Origin::Recorded | Origin::Described => String::new(),
+    }
 }
 
 fn pretty(value: &Value) -> String {

@@ -38,10 +38,10 @@ mod way;
 mod workers;
 pub mod workloads;
 
-pub use beside::{read_recorded, topology_beside};
+pub use beside::read_recorded;
 pub use compare::{
-    CompareOptions, Comparison, ComparisonRow, Pairing, Record, Side, compare, compare_sides, count_trace,
-    live_sides, read_side,
+    CompareOptions, Comparison, ComparisonRow, Counted, Pairing, Record, Side, compare, compare_sides,
+    count_trace, live_sides, read_side,
 };
 pub use error::LabError;
 pub use experiment::{Experiment, Progress, RealKernel, Stopped, run_all};

@@ -11,6 +11,7 @@ use fairlab_analysis::histogram::Histogram;
 use serde_json::{Map, Value, json};
 
 use crate::LabError;
+use crate::provenance::Origin;
 
 const SCHEMA: &str = "fairlab/counts/1";
 
@@ -23,6 +24,8 @@ pub const COUNTS_FILE: &str = "counts.json";
 /// What may be added up: runs of one workload on one kernel and machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
+    /// How its runs came about; `None` where nothing tells.
+    pub origin: Option<Origin>,
     /// The kernel's name.
     pub kernel: String,
     /// The machine's name.
@@ -36,6 +39,8 @@ pub struct Group {
 pub struct Merged {
     /// What was added up.
     pub groups: BTreeMap<Group, Counts>,
+    /// The seeds of a group's runs, as far as they have some.
+    pub seeds: BTreeMap<Group, BTreeSet<u64>>,
     /// How many files were read.
     pub files: usize,
     /// Which: the runs of a file count once.
@@ -46,8 +51,12 @@ pub struct Merged {
 const DEPTH_MAX: usize = 16;
 
 impl Merged {
-    /// Adds a run's counts.
-    pub fn add(&mut self, group: Group, counts: &Counts) {
+    /// Adds the counts of a run, or of several, with the seeds that they have.
+    pub fn add(&mut self, group: Group, counts: &Counts, seeds: impl IntoIterator<Item = u64>) {
+        let mut seeds = seeds.into_iter().peekable();
+        if seeds.peek().is_some() {
+            self.seeds.entry(group.clone()).or_default().extend(seeds);
+        }
         self.groups.entry(group).or_default().merge(counts);
     }
 
@@ -104,12 +113,13 @@ impl Merged {
         let groups = value["groups"].as_array().ok_or_else(|| bad("no groups in it".to_string()))?;
         for (index, group) in groups.iter().enumerate() {
             let read = read_group(group);
-            let (mut group, counts) = read.ok_or_else(|| bad(format!("group {} is damaged", index + 1)))?;
+            let (mut group, counts, seeds) =
+                read.ok_or_else(|| bad(format!("group {} is damaged", index + 1)))?;
             // What is unknown of two files need not be one kernel.
             if group.kernel == UNKNOWN || group.kernel.is_empty() {
                 group.kernel = format!("{UNKNOWN} ({})", path.display());
             }
-            self.add(group, &counts);
+            self.add(group, &counts, seeds);
         }
         self.files += 1;
         Ok(())
@@ -126,11 +136,14 @@ impl Merged {
     pub fn to_json(&self) -> Value {
         let groups = self.groups.iter().map(|(group, counts)| {
             let mut fields = Map::new();
+            fields.insert("origin".to_string(), json!(group.origin.map(Origin::name)));
             for (name, text) in
                 [("kernel", &group.kernel), ("machine", &group.machine), ("workload", &group.workload)]
             {
                 fields.insert(name.to_string(), json!(text));
             }
+            let seeds = self.seeds.get(group).into_iter().flatten().copied();
+            fields.insert("seeds".to_string(), json!(in_rows(seeds)));
             fields.extend(counts_fields(counts));
             Value::Object(fields)
         });
@@ -228,10 +241,43 @@ pub(crate) fn read_counts(fields: &Value) -> Option<Counts> {
     })
 }
 
-fn read_group(fields: &Value) -> Option<(Group, Counts)> {
+/// Numbers in a row as `[first, last]`.
+pub(crate) fn in_rows(numbers: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)> {
+    let mut rows: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match rows.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => rows.push((number, number)),
+        }
+    }
+    rows
+}
+
+/// So many seeds a file names at most: as many as a sweep has cells.
+const SEEDS_MAX: u64 = 10_000_000;
+
+fn read_seeds(rows: &Value) -> Option<Vec<u64>> {
+    let mut seeds = Vec::new();
+    for row in rows.as_array().map_or(&[][..], Vec::as_slice) {
+        let (first, last) = (row.get(0)?.as_u64()?, row.get(1)?.as_u64()?);
+        let count = last.checked_sub(first)?;
+        if count >= SEEDS_MAX - seeds.len() as u64 {
+            return None;
+        }
+        seeds.extend(first..=last);
+    }
+    Some(seeds)
+}
+
+fn read_group(fields: &Value) -> Option<(Group, Counts, Vec<u64>)> {
     let text = |name: &str| Some(fields.get(name)?.as_str()?.to_string());
-    let group = Group { kernel: text("kernel")?, machine: text("machine")?, workload: text("workload")? };
-    Some((group, read_counts(fields)?))
+    let origin = match fields.get("origin") {
+        None | Some(Value::Null) => None,
+        Some(name) => Some(Origin::parse(name.as_str()?)?),
+    };
+    let group =
+        Group { origin, kernel: text("kernel")?, machine: text("machine")?, workload: text("workload")? };
+    Some((group, read_counts(fields)?, read_seeds(&fields["seeds"])?))
 }
 
 #[cfg(test)]
@@ -251,7 +297,12 @@ mod tests {
     }
 
     fn group(kernel: &str) -> Group {
-        Group { kernel: kernel.to_string(), machine: "m".to_string(), workload: "w".to_string() }
+        Group {
+            origin: Some(Origin::Modelled),
+            kernel: kernel.to_string(),
+            machine: "m".to_string(),
+            workload: "w".to_string(),
+        }
     }
 
     #[test]
@@ -260,11 +311,11 @@ mod tests {
         let mut expected = Merged::default();
         for seed in 0..40 {
             let mut one = Merged::default();
-            one.add(group(if seed % 2 == 0 { "v6.5" } else { "v6.6" }), &counts(seed));
+            one.add(group(if seed % 2 == 0 { "v6.5" } else { "v6.6" }), &counts(seed), [seed]);
             let place = folder.join(format!("hosts/{seed}"));
             fs::create_dir_all(&place).expect("a folder");
             fs::write(place.join(COUNTS_FILE), one.to_json().to_string()).expect("written");
-            expected.add(group(if seed % 2 == 0 { "v6.5" } else { "v6.6" }), &counts(seed));
+            expected.add(group(if seed % 2 == 0 { "v6.5" } else { "v6.6" }), &counts(seed), [seed]);
         }
         let mut merged = Merged::default();
         merged.add_path(&folder).expect("read");
@@ -274,7 +325,7 @@ mod tests {
         assert!(fs::metadata(&file).expect("a file").len() < 40_000, "a few kilobytes a group");
         let mut again = Merged::default();
         again.add_path(&file).expect("read");
-        assert_eq!(again.groups, expected.groups);
+        assert_eq!((&again.groups, &again.seeds), (&expected.groups, &expected.seeds));
         assert_eq!(again.all().wakeup_latency.total(), 20_000);
         fs::remove_dir_all(&folder).expect("removed");
     }
@@ -287,12 +338,14 @@ mod tests {
             Merged::default().add_path(&path).expect_err(text).to_string()
         };
         let mut good = Merged::default();
-        good.add(group("v6.6"), &counts(3));
+        good.add(group("v6.6"), &counts(3), [3]);
         let good = good.to_json().to_string();
         for (text, fragment) in [
             ("", "EOF"),
             ("{}", "no counts of runs"),
             (r#"{"schema":"fairlab/counts/1"}"#, "no groups"),
+            (&good.replace("modelled", "dreamt"), "group 1 is damaged"),
+            (&good.replace("[[3,3]]", "[[3,99999999999]]"), "group 1 is damaged"),
             (&good.replace("\"switches\":3", "\"switches\":-3"), "group 1 is damaged"),
             (&good.replacen("\"sum\":\"", "\"sum\":\"9", 1), "group 1 is damaged"),
         ] {

@@ -42,14 +42,6 @@ impl Origin {
         let all = [Origin::Described, Origin::Recorded, Origin::Modelled, Origin::Booted, Origin::RunHere];
         all.into_iter().find(|origin| origin.name() == name)
     }
-
-    /// What stands before the program that did it.
-    const fn clause(self) -> &'static str {
-        match self {
-            Origin::Recorded => "recorded, read",
-            other => other.name(),
-        }
-    }
 }
 
 /// The program that answers.
@@ -67,9 +59,9 @@ pub struct Provenance {
     program: Program,
     /// Every word of the command line behind the program's name.
     words: Vec<String>,
-    /// The words that the line for people has; all of them where none are given.
-    shown: Vec<String>,
     origins: Vec<Origin>,
+    /// The program has read what came about before.
+    is_read: bool,
     kernels: Vec<String>,
     machines: Vec<String>,
     seeds: BTreeSet<u64>,
@@ -81,8 +73,8 @@ impl Provenance {
         Provenance {
             program,
             words,
-            shown: Vec::new(),
             origins: Vec::new(),
+            is_read: false,
             kernels: Vec::new(),
             machines: Vec::new(),
             seeds: BTreeSet::new(),
@@ -95,13 +87,6 @@ impl Provenance {
         self.origins.push(origin);
         self.origins.sort_unstable();
         self.origins.dedup();
-        self
-    }
-
-    /// The line for people has these words of the command instead of all.
-    #[must_use]
-    pub fn showing<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Provenance {
-        self.shown = words.into_iter().map(Into::into).collect();
         self
     }
 
@@ -146,12 +131,20 @@ impl Provenance {
         self.by(Origin::Modelled).machine(&setting.machine.name).seeds(seeds)
     }
 
-    /// A trace was read, which tells this of kernel and machine.
+    /// What came about this way before was read; `None`: nothing tells how, and it is called recorded.
+    #[must_use]
+    pub fn reading(mut self, origin: Option<Origin>) -> Provenance {
+        self.is_read = true;
+        self.by(origin.unwrap_or(Origin::Recorded))
+    }
+
+    /// A trace was read, which tells this of kernel, machine, and how it came about.
     #[must_use]
     pub fn of_trace(mut self, system: &System) -> Provenance {
-        self = self.by(Origin::Recorded);
-        if !system.release.is_empty() {
-            self = self.kernel(&system.release);
+        self = self.reading(Origin::parse(&system.origin)).seeds(system.seed);
+        let names = [&system.kernel, &system.release];
+        if let Some(name) = names.into_iter().find(|name| !name.is_empty()) {
+            self = self.kernel(name);
         }
         match (system.node.as_str(), system.cpus) {
             ("", None) => self,
@@ -166,17 +159,14 @@ impl Provenance {
         format!("fairlab {}", line_of(&self.words))
     }
 
-    /// One line for people, without its end.
+    /// One line for people, without its end. The command stands last, as a shell takes it: from `fairlab` to the end it can be
+    /// given once more.
     pub fn line(&self) -> String {
-        let origins = self.origins.iter().map(|origin| origin.clause()).collect::<Vec<_>>();
+        let origins = self.origins.iter().map(|origin| origin.name()).collect::<Vec<_>>();
         let origins = if origins.is_empty() { "told".to_string() } else { and(&origins) };
-        let shown = if self.shown.is_empty() { &self.words } else { &self.shown };
-        let mut line = format!(
-            "{origins} by fairlab {} ({}): {}",
-            self.program.version,
-            self.program.commit.unwrap_or("unknown"),
-            line_of(shown)
-        );
+        let read = if self.is_read { ", read" } else { "" };
+        let commit = self.program.commit.unwrap_or("unknown");
+        let mut line = format!("{origins}{read} by fairlab {} ({commit})", self.program.version);
         let mut list = |one: &str, many: &str, names: &[String]| match names {
             [] => {}
             [name] => line += &format!(", {one} {name}"),
@@ -187,7 +177,7 @@ impl Provenance {
         list("machine", "machines", &printable(&self.machines));
         let seeds = if self.seeds.len() > 1 { "seeds" } else { "seed" };
         list(seeds, seeds, &ranges(&self.seeds));
-        line
+        format!("{line}: {}", self.command())
     }
 
     /// The same as a comment: it stands before tables and lists, `# ` first.
@@ -259,14 +249,14 @@ mod tests {
     fn a_line_says_who_answers_and_from_what() {
         let compared = asked(&["compare", "hackbench", "-g", "4", "--kernel", "v6.5", "--kernel", "v6.12"])
             .by(Origin::Modelled)
-            .showing(["compare", "hackbench", "-g", "4"])
             .kernel("v6.5")
             .kernel("v6.12")
             .machine("laptop8")
             .seeds(1..=10);
         assert_eq!(
             compared.comment(),
-            "# modelled by fairlab 0.1.0 (37dfa25): compare hackbench -g 4, kernels v6.5 v6.12, machine laptop8, seeds 1..10\n"
+            "# modelled by fairlab 0.1.0 (37dfa25), kernels v6.5 v6.12, machine laptop8, seeds 1..10: \
+             fairlab compare hackbench -g 4 --kernel v6.5 --kernel v6.12\n"
         );
         let json = compared.to_json();
         assert_eq!(json["command"], "fairlab compare hackbench -g 4 --kernel v6.5 --kernel v6.12");
@@ -278,10 +268,10 @@ mod tests {
         let mixed = asked(&["run", "x"]).by(Origin::RunHere).by(Origin::Modelled).by(Origin::RunHere);
         let mixed = mixed.seeds([7, 3, 4, 5]);
         assert!(mixed.line().starts_with("modelled and run here by fairlab"), "{}", mixed.line());
-        assert!(mixed.line().ends_with("run x, seeds 3..5 7"), "{}", mixed.line());
+        assert!(mixed.line().ends_with(", seeds 3..5 7: fairlab run x"), "{}", mixed.line());
         let outside = Program { version: "0.1.0", commit: None };
         let line = Provenance::new(outside, vec!["kernels".to_string()]).by(Origin::Described).line();
-        assert_eq!(line, "described by fairlab 0.1.0 (unknown): kernels");
+        assert_eq!(line, "described by fairlab 0.1.0 (unknown): fairlab kernels");
     }
 
     #[test]
@@ -290,7 +280,29 @@ mod tests {
         let line = asked(&["latency", "a b\n.data"]).of_trace(&system).line();
         assert!(!line.contains(char::is_control), "{line}");
         assert!(line.starts_with("recorded, read by fairlab"), "{line}");
-        assert!(line.ends_with("machine 2 CPUs"), "{line}");
+        assert!(line.contains(", machine 2 CPUs: fairlab latency "), "{line}");
+    }
+
+    #[test]
+    fn what_was_modelled_or_booted_is_not_called_recorded() {
+        let modelled = System {
+            release: "6.6".to_string(),
+            node: "vm4".to_string(),
+            cpus: Some(4),
+            origin: "modelled".to_string(),
+            kernel: "v6.6".to_string(),
+            seed: Some(3),
+            ..System::default()
+        };
+        let line = asked(&["latency", "x.txt"]).of_trace(&modelled).line();
+        assert_eq!(
+            line,
+            "modelled, read by fairlab 0.1.0 (37dfa25), kernel v6.6, machine vm4 (4 CPUs), seed 3: fairlab latency x.txt"
+        );
+        let booted = System { origin: "booted".to_string(), ..System::default() };
+        assert!(asked(&["latency", "x"]).of_trace(&booted).line().starts_with("booted, read by fairlab"));
+        let unknown = System { origin: "dreamt".to_string(), ..System::default() };
+        assert_eq!(asked(&["latency", "x"]).of_trace(&unknown).to_json()["origin"], json!(["recorded"]));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use fairlab_event::{Event, EventKind, Sink, System, sink_fn};
 use fairlab_trace::{ImportStats, Losses, OutputFormat, ReadOptions, read_path};
 use rustix::process::Signal;
 
-use crate::{LabError, TraceFile, temporary};
+use crate::{LabError, TraceFile, host, machines, temporary, verify};
 use family::Family;
 pub use family::Signals;
 use pages::Pages;
@@ -370,6 +370,10 @@ fn this_system(cpus: usize) -> System {
         node: of("hostname"),
         architecture: of("arch"),
         cpus: u32::try_from(cpus).ok(),
+        topology: machines::find(host::NAME)
+            .map(|machine| verify::lines_of(&machine.topology))
+            .unwrap_or_default(),
+        ..System::default()
     }
 }
 

@@ -16,9 +16,10 @@ use serde::Serialize;
 
 use crate::beginning::Beginning;
 use crate::boot::QemuKernel;
+use crate::provenance::Origin;
 use crate::settling::{Pace, settling};
 use crate::trace_file::TraceFile;
-use crate::{LabError, workloads};
+use crate::{LabError, verify, workloads};
 use fairlab_trace::Losses;
 
 /// What to run.
@@ -120,7 +121,16 @@ pub struct RunResult {
 impl RunResult {
     /// Whether the model ran it, so that its seed decides everything; on a real kernel chance has its part.
     pub fn is_modelled(&self) -> bool {
-        self.kernel != crate::host::NAME && !QemuKernel::is_name(&self.kernel)
+        self.origin() == Origin::Modelled
+    }
+
+    /// By what way it came about.
+    pub fn origin(&self) -> Origin {
+        match self.kernel.as_str() {
+            crate::host::NAME => Origin::RunHere,
+            name if QemuKernel::is_name(name) => Origin::Booted,
+            _ => Origin::Modelled,
+        }
     }
 
     /// The metric called `name`, if it was measured.
@@ -133,14 +143,21 @@ fn as_map<S: serde::Serializer>(metrics: &[(String, f64)], serializer: S) -> Res
     serializer.collect_map(metrics.iter().map(|(name, value)| (name, value)))
 }
 
-/// What the trace of a run says of its kernel and machine.
-fn system_of(spec: &RunSpec) -> System {
+/// What the trace of a run says of its kernel and machine, and of the groups that it begins with.
+fn system_of(spec: &RunSpec, beginning: &Beginning) -> System {
     let name = spec.kernel.name();
     System {
         release: name.strip_prefix('v').unwrap_or(name).to_string(),
         node: spec.machine.name.clone(),
         architecture: String::new(),
         cpus: u32::try_from(spec.machine.topology.nr_cpus()).ok(),
+        origin: Origin::Modelled.name().to_string(),
+        kernel: name.to_string(),
+        seed: Some(spec.seed),
+        hz: Some(spec.machine.hz),
+        topology: verify::lines_of(&spec.machine.topology),
+        groups: verify::lines_of_groups(&beginning.cgroups),
+        recorded: Vec::new(),
     }
 }
 
@@ -224,7 +241,7 @@ pub fn run_watched(
         Metrics::new(spec.machine.topology.nr_cpus(), begin).beside(engine.background().collect()),
     );
     let mut sinks = (measures, trace);
-    sinks.system(&system_of(spec));
+    sinks.system(&system_of(spec, &beginning));
     let mut course = Course::new(begin, warmup, spec.duration);
     let mut until = begin;
     while engine.now() == until {

@@ -39,9 +39,12 @@ use unreported::Unreported;
 use walker::Walker;
 
 pub use kernel::Known as KnownKernel;
-pub use recording::trace_of;
-pub(crate) use recording::{CgroupLine, Recording, TaskLine, Told, holds_trace, told_beside};
-pub(crate) use sched_info::list;
+pub(crate) use recording::{
+    CgroupLine, Recording, TaskLine, Told, events_on, holds_trace, lines_of_groups, lines_of_machine,
+    told_beside,
+};
+pub use recording::{topology_of, trace_of};
+pub(crate) use sched_info::{lines_of, list};
 pub use tally::{Baseline, Decision, Kind, KindTally, Miss, Share};
 pub use verdict::{Answers, Ground, Near, Outcome};
 
@@ -124,25 +127,30 @@ pub(crate) fn told_kernel(
     path: &Path,
     options: &VerifyOptions,
 ) -> Result<KnownKernel, LabError> {
-    // What comes through a pipe can be read once.
-    if recording.release.is_none() && path != Path::new("-") {
-        let mut told = Release::default();
-        read_trace(&recording.trace, options, &mut told)?;
-        recording.release = Some(told.0);
-    }
+    complete(recording, path, options)?;
     // A trace that stands alone lies in a folder of any name.
     kernel_of(recording, path)
 }
 
-/// The release that a trace itself tells (perf.data, trace.dat).
-#[derive(Debug, Default)]
-struct Release(String);
+/// Takes from the trace itself what nothing beside it tells. What comes through a pipe can be read once, and is not looked into.
+fn complete(recording: &mut Recording, path: &Path, options: &VerifyOptions) -> Result<(), LabError> {
+    if recording.lacks_system() && path != Path::new("-") {
+        let mut told = ToldByTrace::default();
+        read_trace(&recording.trace, options, &mut told)?;
+        recording.take_system(&told.0);
+    }
+    Ok(())
+}
 
-impl Sink for Release {
+/// What a trace itself tells of its kernel, machine and groups.
+#[derive(Debug, Default)]
+struct ToldByTrace(System);
+
+impl Sink for ToldByTrace {
     fn event(&mut self, _: &Event<'_>) {}
 
     fn system(&mut self, system: &System) {
-        self.0.clone_from(&system.release);
+        self.0.clone_from(system);
     }
 }
 
@@ -152,6 +160,7 @@ impl Sink for Release {
 /// There is no readable trace, or it lacks what verification needs.
 pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> Result<Agreement, LabError> {
     let mut recording = Recording::open(path)?;
+    complete(&mut recording, path, options)?;
     if recording.needs_hierarchy() && path != Path::new("-") {
         recording.take_hierarchy(hierarchy(&recording.trace, options)?);
     }

@@ -36,6 +36,32 @@ pub struct Interaction {
     pub is_real: bool,
 }
 
+/// Which changes make the difference, metric by metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attributed {
+    /// An answer a metric; none where it was stopped before the two kernels had been run.
+    pub metrics: Vec<Attribution>,
+    /// It was stopped before its end.
+    pub stopped: bool,
+    /// Changes in stretches that were not looked into by then.
+    pub unsearched: usize,
+    /// All runs that were made.
+    pub runs: usize,
+}
+
+impl Attributed {
+    /// The machine-readable answer, schema `fairlab/attribute/1`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "schema": "fairlab/attribute/1",
+            "partial": self.stopped,
+            "unsearched": self.unsearched,
+            "runs": self.runs,
+            "metrics": self.metrics.iter().map(Attribution::to_json).collect::<Vec<_>>(),
+        })
+    }
+}
+
 /// Which changes make the difference in one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribution {

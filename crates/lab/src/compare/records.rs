@@ -13,7 +13,9 @@ use fairlab_trace::ReadOptions;
 use serde_json::Value;
 
 use crate::beside::read_recorded;
+use crate::boot::QemuKernel;
 use crate::merge::{self, Group};
+use crate::provenance::Origin;
 use crate::verify::{holds_trace, told_beside};
 use crate::{LabError, RunResult};
 
@@ -24,6 +26,12 @@ pub struct Record {
     pub machine: String,
     /// What ran; empty where a trace does not tell.
     pub workload: String,
+    /// How many CPUs that machine has, where a trace tells.
+    pub cpus: Option<u32>,
+    /// How it came about; `None` where nothing tells.
+    pub origin: Option<Origin>,
+    /// The kernel's name or release; empty where nothing tells.
+    pub kernel: String,
     /// The seed of a run of the model.
     pub seed: Option<u64>,
     /// Every metric by name.
@@ -45,9 +53,20 @@ impl Record {
         Record {
             machine: run.machine.clone(),
             workload: run.workload.clone(),
+            cpus: None,
+            origin: Some(run.origin()),
+            kernel: run.kernel.clone(),
             seed: run.is_modelled().then_some(run.seed),
             metrics: run.metrics.clone(),
         }
+    }
+
+    /// Whether both ran on one machine, or may have: of one that has no name, the number of CPUs tells.
+    fn is_on_machine_of(&self, other: &Record) -> bool {
+        let unnamed =
+            |record: &Record| record.cpus.is_some_and(|cpus| record.machine == unnamed_machine(cpus));
+        self.machine == other.machine
+            || (unnamed(self) || unnamed(other)) && self.cpus.is_some() && self.cpus == other.cpus
     }
 
     /// The metric called `name`, if it was measured.
@@ -58,10 +77,15 @@ impl Record {
     fn of_json(run: &Value) -> Option<Record> {
         let text = |name: &str| Some(run.get(name)?.as_str()?.to_string());
         let metrics = run.get("metrics")?.as_object()?.iter();
+        let kernel = text("kernel")?;
+        let origin = origin_of_run(&kernel);
         Some(Record {
+            cpus: None,
+            origin: Some(origin),
+            kernel,
             machine: text("machine")?,
             workload: text("workload")?,
-            seed: run.get("seed").and_then(Value::as_u64),
+            seed: run.get("seed").and_then(Value::as_u64).filter(|_| origin == Origin::Modelled),
             metrics: metrics.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect(),
         })
     }
@@ -96,7 +120,7 @@ pub(super) fn check_alike(sides: &[Side]) -> Result<(), LabError> {
     let all = || sides.iter().flat_map(|side| side.records.iter().map(move |record| (&side.name, record)));
     let Some((first_name, first)) = all().next() else { return Ok(()) };
     for (name, record) in all() {
-        if record.machine != first.machine {
+        if !first.is_on_machine_of(record) {
             return Err(LabError::new(
                 format!("{first_name} ran on {}, {name} on {}", first.machine, record.machine),
                 "compare runs of one machine",
@@ -112,13 +136,96 @@ pub(super) fn check_alike(sides: &[Side]) -> Result<(), LabError> {
     Ok(())
 }
 
-/// The sides that a folder holds: one a kernel where `run --out` wrote it; otherwise one, whose runs are the traces in it.
+/// What a machine is called that has no name.
+fn unnamed_machine(cpus: u32) -> String {
+    format!("{cpus} CPUs")
+}
+
+/// Folders within folders are followed so deep.
+const DEPTH_MAX: usize = 8;
+
+/// The sides that a folder holds, one a kernel: of runs that `run --out` wrote; of traces and recordings, each of them a run; or of
+/// folders with such in them.
 ///
 /// # Errors
 /// There is no such folder, it holds no runs, or a trace cannot be read.
 pub fn read_side(folder: &Path) -> Result<Vec<Side>, LabError> {
+    let mut sides = Vec::new();
+    add_folder(folder, DEPTH_MAX, &mut sides)?;
+    let failed = |problem: &str| {
+        LabError::new(
+            format!("{}: {problem}", folder.display()),
+            "give a folder that 'fairlab run --out' wrote, one of traces, or one of such folders",
+        )
+    };
+    if sides.is_empty() {
+        return Err(failed("no traces in it"));
+    }
+    Ok(named(sides, folder))
+}
+
+/// A kernel's runs are called after it if they were made by Fairlab; recordings after their folder, with the release where
+/// there are several.
+fn named(sides: Vec<Side>, folder: &Path) -> Vec<Side> {
+    let count = sides.len();
+    let name = |side: Side| {
+        let is_made =
+            side.records.iter().all(|record| record.origin.is_some_and(|origin| origin != Origin::Recorded));
+        let name = match (is_made && !side.name.is_empty(), count) {
+            (true, _) => side.name.clone(),
+            (false, 1) => folder.display().to_string(),
+            (false, _) if side.name.is_empty() => format!("{}: {}", folder.display(), merge::UNKNOWN),
+            (false, _) => format!("{}: {}", folder.display(), side.name),
+        };
+        Side { name, ..side }
+    };
+    sides.into_iter().map(name).collect()
+}
+
+fn add_folder(folder: &Path, depth: usize, sides: &mut Vec<Side>) -> Result<(), LabError> {
     let written = folder.join("runs.json");
-    if written.is_file() { read_runs(&written) } else { read_traces(folder).map(|side| vec![side]) }
+    if written.is_file() {
+        for side in read_runs(&written)? {
+            side.records.into_iter().for_each(|record| add_record(sides, record));
+        }
+        return Ok(());
+    }
+    // A recording's folder is one run, whatever other files of it lie there.
+    if holds_trace(folder) && told_beside(folder).is_some_and(|told| !told.system.is_unknown()) {
+        add_record(sides, read_trace(folder)?);
+        return Ok(());
+    }
+    let unreadable = |error: std::io::Error| {
+        LabError::new(format!("{}: {error}", folder.display()), "give a folder of runs that can be read")
+    };
+    let entries = fs::read_dir(folder).map_err(unreadable)?;
+    let mut paths = entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+    paths.sort();
+    for path in paths {
+        if is_trace(&path) {
+            add_record(sides, read_trace(&path)?);
+        } else if path.is_dir() && !path.is_symlink() && depth > 0 {
+            add_folder(&path, depth - 1, sides)?;
+        }
+    }
+    Ok(())
+}
+
+/// A run belongs to the side of its kernel.
+fn add_record(sides: &mut Vec<Side>, record: Record) {
+    match sides.iter_mut().find(|side| side.name == record.kernel) {
+        Some(side) => side.records.push(record),
+        None => sides.push(Side { name: record.kernel.clone(), records: vec![record] }),
+    }
+}
+
+/// How a run came about that `run --out` wrote.
+fn origin_of_run(kernel: &str) -> Origin {
+    match kernel {
+        crate::host::NAME => Origin::RunHere,
+        name if QemuKernel::is_name(name) => Origin::Booted,
+        _ => Origin::Modelled,
+    }
 }
 
 fn read_runs(path: &Path) -> Result<Vec<Side>, LabError> {
@@ -142,29 +249,6 @@ fn read_runs(path: &Path) -> Result<Vec<Side>, LabError> {
         }
     }
     Ok(sides)
-}
-
-/// Every file of a folder that is a trace is a run.
-fn read_traces(folder: &Path) -> Result<Side, LabError> {
-    let failed = |problem: String| {
-        LabError::new(
-            format!("{}: {problem}", folder.display()),
-            "give a folder that 'fairlab run --out' wrote, or one of traces",
-        )
-    };
-    // A recording's folder is one run, whatever other files of it lie there.
-    if holds_trace(folder) && told_beside(folder).is_some_and(|told| !told.system.is_unknown()) {
-        return Ok(Side { name: folder.display().to_string(), records: vec![read_trace(folder)?] });
-    }
-    let entries = fs::read_dir(folder).map_err(|error| failed(error.to_string()))?;
-    let mut paths =
-        entries.flatten().map(|entry| entry.path()).filter(|path| is_trace(path)).collect::<Vec<_>>();
-    paths.sort();
-    if paths.is_empty() {
-        return Err(failed("no traces in it".to_string()));
-    }
-    let records = paths.iter().map(|path| read_trace(path.as_path())).collect::<Result<_, _>>()?;
-    Ok(Side { name: folder.display().to_string(), records })
 }
 
 fn is_trace(path: &Path) -> bool {
@@ -213,16 +297,31 @@ fn unknown_kernel(path: &Path, extent: &Extent) -> String {
     format!("{} ({host}{}, from {span} ns to {} ns)", merge::UNKNOWN, path.display(), extent.end.0)
 }
 
-/// What happened in a recorded trace, as counts: read once for how far it reaches, once for what happened.
+/// What happened in a trace, as counts, and whose it is.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Kernel, machine and workload, and how it came about.
+    pub group: Group,
+    /// What happened.
+    pub counts: Counts,
+    /// The seed of a run of the model.
+    pub seed: Option<u64>,
+    /// How many CPUs there are.
+    pub cpus: u32,
+    /// The kernel's name or release; empty where nothing tells.
+    pub kernel: String,
+}
+
+/// What happened in a trace, as counts: read once for how far it reaches, once for what happened.
 ///
 /// # Errors
 /// It cannot be read twice, or holds no events.
-pub fn count_trace(path: &Path) -> Result<(Group, Counts), LabError> {
+pub fn count_trace(path: &Path) -> Result<Counted, LabError> {
     count_tasks(path, None)
 }
 
 /// The same, but of latencies, switches and migrations only those of this process and all that descend from it.
-pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<(Group, Counts), LabError> {
+pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<Counted, LabError> {
     let hint = "give a trace in a file";
     let read = |sink: &mut dyn Sink| {
         read_recorded(path, &ReadOptions::default(), sink)
@@ -239,21 +338,39 @@ pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<(Group, Coun
         metrics = metrics.of_tasks(std::mem::take(&mut extent.family));
     }
     read(&mut metrics)?;
+    let counts = metrics.into_counts(extent.end);
+    Ok(counted(path, &extent, u32::try_from(cpus).unwrap_or(u32::MAX), counts))
+}
+
+/// Whose the counts are: of what Fairlab made itself, kernel and machine have their names.
+fn counted(path: &Path, extent: &Extent, cpus: u32, counts: Counts) -> Counted {
+    let system = &extent.system;
+    let origin = Origin::parse(&system.origin);
+    let is_modelled = origin == Some(Origin::Modelled);
+    let names = [&system.kernel, &system.release];
+    let kernel = names.into_iter().find(|name| !name.is_empty()).cloned().unwrap_or_default();
+    let has_name = is_modelled && !system.node.is_empty();
     let group = Group {
-        kernel: match extent.system.release.as_str() {
-            "" => unknown_kernel(path, &extent),
-            release => release.to_string(),
-        },
-        machine: format!("{cpus} CPUs"),
+        origin,
+        kernel: if kernel.is_empty() { unknown_kernel(path, extent) } else { kernel.clone() },
+        machine: if has_name { system.node.clone() } else { unnamed_machine(cpus) },
         workload: told_beside(path).and_then(|told| told.workload).unwrap_or_else(|| "recorded".to_string()),
     };
-    Ok((group, metrics.into_counts(extent.end)))
+    Counted { group, counts, seed: system.seed.filter(|_| is_modelled), cpus, kernel }
 }
 
 pub(super) fn read_trace(path: &Path) -> Result<Record, LabError> {
-    let (group, counts) = count_trace(path)?;
+    let Counted { group, counts, seed, cpus, kernel } = count_trace(path)?;
     let metrics = counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value));
-    Ok(Record { machine: group.machine, workload: group.workload, seed: None, metrics: metrics.collect() })
+    Ok(Record {
+        machine: group.machine,
+        workload: group.workload,
+        cpus: Some(cpus),
+        origin: group.origin,
+        kernel,
+        seed,
+        metrics: metrics.collect(),
+    })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::plan::{Cell, Plan};
 use crate::journal::{self, Journal};
 use crate::merge::counts_fields;
-use crate::{LabError, RunResult, temporary, write_whole};
+use crate::{LabError, Progress, RunResult, temporary, write_whole};
 
 const SPEC: &str = "spec.json";
 const JOURNAL: &str = "cells.jsonl";
@@ -130,25 +130,26 @@ fn line(cell: &Cell, names: &[String], run: &RunResult) -> Value {
 }
 
 /// Feeds every cell of a sweep's folder to `each`, in the order in which they were done. The last line of a sweep that is under way
-/// may be half-written: it is left out.
+/// may be half-written: it is left out. Gives how far the sweep is.
 ///
 /// # Errors
 /// There is no journal there, a line of it is damaged, a cell is there twice, or `each` fails.
 pub(super) fn read(
     folder: &Path,
     each: &mut dyn FnMut(Value) -> Result<(), LabError>,
-) -> Result<(), LabError> {
+) -> Result<Progress, LabError> {
     let path = folder.join(JOURNAL);
     if !path.is_file() {
         let problem = format!("{} holds no journal of a sweep ({JOURNAL})", ShownPath(folder));
         return Err(LabError::new(problem, "give the folder of a sweep"));
     }
     let broken = |what: &str| LabError::new(format!("{}: {what}", ShownPath(&path)), "run the sweep again");
-    let (mut begun, mut seen) = (false, BTreeSet::new());
+    let (mut begun, mut total, mut seen) = (false, 0, BTreeSet::new());
     journal::read(&path, &mut |record| {
         if !begun {
             begun = true;
             let is_ours = record["schema"] == SCHEMA;
+            total = record["cells"].as_u64().and_then(|cells| usize::try_from(cells).ok()).unwrap_or(0);
             return if is_ours { Ok(()) } else { Err(broken("this is the journal of no sweep")) };
         }
         let number = number_of(&record).ok_or_else(|| broken("a line has no cell's number"))?;
@@ -156,8 +157,8 @@ pub(super) fn read(
             return Err(broken(&format!("cell {number} is there twice")));
         }
         each(record)
-    })
-    .map(drop)
+    })?;
+    Ok(Progress { done: seen.len(), total })
 }
 
 pub(super) fn cannot_write(folder: &Path, error: &io::Error) -> LabError {

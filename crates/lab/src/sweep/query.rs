@@ -9,7 +9,7 @@ use fairlab_analysis::statistics::{Modes, is_one_course, mean, median, standard_
 use serde_json::{Value, json};
 
 use super::journal;
-use crate::LabError;
+use crate::{LabError, Progress};
 
 /// A question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct Answer {
     pub rows: Vec<AnswerRow>,
     /// Cells that were looked at.
     pub cells: usize,
+    /// How far the sweep is; `None`: all its cells are done.
+    pub partial: Option<Progress>,
     /// Their kernels.
     pub kernels: BTreeSet<String>,
     /// Their machines.
@@ -66,7 +68,7 @@ pub fn query(folder: &Path, query: &Query) -> Result<Answer, LabError> {
     let (mut kernels, mut machines, mut seeds) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut seen: Vec<String> = Vec::new();
     let mut met: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    journal::read(folder, &mut |cell| {
+    let progress = journal::read(folder, &mut |cell| {
         let column = |name: &str| {
             value(&cell, name).ok_or_else(|| {
                 let options = cell["options"]
@@ -122,7 +124,8 @@ pub fn query(folder: &Path, query: &Query) -> Result<Answer, LabError> {
     });
     let rows =
         rows.map(|(group, index, values)| AnswerRow { group, metric: query.metrics[index].clone(), values });
-    Ok(Answer { by: query.by.clone(), rows: rows.collect(), cells, kernels, machines, seeds })
+    let partial = (progress.done < progress.total).then_some(progress);
+    Ok(Answer { by: query.by.clone(), rows: rows.collect(), cells, partial, kernels, machines, seeds })
 }
 
 fn value(cell: &Value, name: &str) -> Option<String> {
@@ -164,7 +167,12 @@ impl Answer {
                 "two_modes": row.modes().is_some(),
             })
         });
-        json!({ "schema": "fairlab/query/1", "cells": self.cells, "rows": rows.collect::<Vec<_>>() })
+        json!({
+            "schema": "fairlab/query/1",
+            "partial": self.partial.map(|Progress { done, total }| json!({ "cells": done, "wanted": total })),
+            "cells": self.cells,
+            "rows": rows.collect::<Vec<_>>(),
+        })
     }
 }
 

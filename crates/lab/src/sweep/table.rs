@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::journal::{self, cannot_write};
 use super::plan::Plan;
 use crate::merge::{COUNTS_FILE, Group, Merged, read_counts};
+use crate::provenance::Origin;
 use crate::{LabError, OutputFile, write_whole};
 
 const TABLE: &str = "cells.parquet";
@@ -31,9 +32,14 @@ pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
     in_order(folder, &mut |cell| {
         table.add(&row(&columns, &cell)).map_err(failed)?;
         let text = |name: &str| cell[name].as_str().unwrap_or_default().to_string();
-        let group = Group { kernel: text("kernel"), machine: text("machine"), workload: text("workload") };
+        let group = Group {
+            origin: Some(Origin::Modelled),
+            kernel: text("kernel"),
+            machine: text("machine"),
+            workload: text("workload"),
+        };
         if let Some(counts) = read_counts(&cell["counts"]) {
-            merged.add(group, &counts);
+            merged.add(group, &counts, cell["seed"].as_u64());
         }
         Ok(())
     })?;
@@ -93,4 +99,5 @@ fn in_order(folder: &Path, each: &mut dyn FnMut(Value) -> Result<(), LabError>) 
         }
         Ok(())
     })
+    .map(drop)
 }

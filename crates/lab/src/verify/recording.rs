@@ -20,6 +20,7 @@ use super::power::{self, Power};
 use super::sched_debug::{SchedDebug, nanoseconds};
 use super::sched_info;
 use crate::LabError;
+use crate::provenance::Origin;
 
 /// Names that the trace may have in a recording's folder.
 const TRACE_NAMES: [&str; 5] = ["trace.txt.zst", "trace.txt.xz", "trace.txt.gz", "trace.txt", "trace.dat"];
@@ -126,6 +127,24 @@ pub(crate) struct CgroupLine {
 }
 
 impl Recording {
+    /// Takes over what the trace itself tells and nothing beside it does.
+    pub(super) fn take_system(&mut self, system: &System) {
+        self.release = self.release.take().or_else(|| Some(system.release.clone()));
+        let is_modelled = system.origin == Origin::Modelled.name();
+        let kernel = is_modelled.then(|| system.kernel.clone()).filter(|kernel| !kernel.is_empty());
+        self.modelled = self.modelled.take().or(kernel);
+        self.hz = self.hz.or(system.hz);
+        self.topology = self.topology.take().or_else(|| topology_of(system));
+        if self.cgroups.is_empty() {
+            self.cgroups = cgroups(&system.groups.join("\n"));
+        }
+    }
+
+    /// Whether the trace itself may tell what nothing beside it does.
+    pub(super) fn lacks_system(&self) -> bool {
+        self.release.is_none() || self.topology.is_none() || self.hz.is_none()
+    }
+
     /// Finds what belongs to `path`: a recording's folder, or the trace in it.
     ///
     /// # Errors
@@ -149,7 +168,7 @@ impl Recording {
         let release = release.or_else(|| release_of(&info));
         let in_register = release.as_deref().is_some_and(|release| release.ends_with("arm64"));
         let says = |word: &str| info.lines().any(|line| line.starts_with("uname:") && line.contains(word));
-        let modelled = meta["kernel"].as_str().filter(|_| says(" modelled ")).map(str::to_string);
+        let modelled = meta["kernel"].as_str().filter(|_| is_modelled(&info)).map(str::to_string);
         let provenance = &meta["provenance"];
         let texts = |list: &Value| {
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
@@ -354,10 +373,11 @@ fn read_beside(folder: &Path, name: &str) -> Option<String> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     pub system: System,
-    pub topology: Option<Topology>,
     /// Ticks per second of the trace's clock, where its stamps are numbers of them.
     pub clock_hz: Option<u64>,
     pub workload: Option<String>,
+    /// Where tasks may run that may not run everywhere.
+    pub allowed: BTreeMap<Pid, CpuMask>,
 }
 
 /// An emulated clock ticks once in a nanosecond of the guest.
@@ -375,6 +395,8 @@ pub(crate) fn told_beside(path: &Path) -> Option<Told> {
     let meta = read_beside(&folder, "meta.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let meta = meta.unwrap_or_default();
     let topology = sched_info::topology(&info);
+    let groups = read_beside(&folder, "cgroups-start.txt").unwrap_or_default();
+    let events = read_beside(&folder, "events.txt").unwrap_or_default();
     let text = |name: &str| meta[name].as_str().filter(|text| !text.is_empty()).map(str::to_string);
     let word = |place: usize| word_of_uname(&info, place);
     let cpus = meta["vcpus"].as_u64().and_then(|cpus| u32::try_from(cpus).ok());
@@ -388,11 +410,61 @@ pub(crate) fn told_beside(path: &Path) -> Option<Told> {
             node: text("machine").or_else(|| word(1).filter(|name| name != "(none)")).unwrap_or_default(),
             architecture: text("architecture").or_else(|| architecture_of(&info)).unwrap_or_default(),
             cpus: cpus.or(described),
+            kernel: text("kernel").filter(|_| is_modelled(&info)).unwrap_or_default(),
+            origin: text("origin").unwrap_or_else(|| origin_of(&meta, &info)),
+            seed: meta["seed"].as_u64(),
+            hz: meta["HZ"].as_u64().filter(|&hz| hz > 0),
+            topology: lines_of_machine(&info),
+            groups: lines_of_groups(&groups),
+            recorded: events_on(&events),
         },
-        topology,
         clock_hz: clock_hz.or(is_emulated.then_some(EMULATED_HZ)),
         workload: text("workload"),
+        allowed: bound(&read_beside(&folder, "tasks-start.txt").unwrap_or_default(), cpus.or(described)),
     })
+}
+
+/// The tasks of a list that may not run on all of so many CPUs.
+fn bound(list: &str, cpus: Option<u32>) -> BTreeMap<Pid, CpuMask> {
+    let Some(cpus) = cpus.and_then(|cpus| usize::try_from(cpus).ok()) else { return BTreeMap::new() };
+    let all = CpuMask::first(cpus);
+    let mask = |line: TaskLine| (line.tid, line.allowed.and(&all));
+    tasks(list).into_iter().map(mask).filter(|(_, mask)| *mask != all && !mask.is_empty()).collect()
+}
+
+/// How a recording came about that does not say so in a word of its own: the model and QEMU leave their marks.
+fn origin_of(meta: &Value, info: &str) -> String {
+    let origin = match (is_modelled(info), meta.get("qemu").is_some()) {
+        (true, _) => Origin::Modelled.name(),
+        (_, true) => Origin::Booted.name(),
+        _ => "",
+    };
+    origin.to_string()
+}
+
+fn is_modelled(info: &str) -> bool {
+    info.lines().any(|line| line.starts_with("uname:") && line.contains(" modelled "))
+}
+
+/// What `sched_info.txt` says of CPUs and nodes.
+pub(crate) fn lines_of_machine(info: &str) -> Vec<String> {
+    info.lines().filter(|line| sched_info::is_of_machine(line)).map(str::to_string).collect()
+}
+
+/// What `cgroups-start.txt` lists.
+pub(crate) fn lines_of_groups(list: &str) -> Vec<String> {
+    list.lines().filter(|line| !line.starts_with('#')).map(str::to_string).collect()
+}
+
+/// What `events.txt` says that is recorded whenever it happens: `event sched/* on`.
+pub(crate) fn events_on(events: &str) -> Vec<String> {
+    let on = |line: &str| Some(line.trim_end().strip_prefix("event ")?.strip_suffix(" on")?.to_string());
+    events.lines().filter_map(on).collect()
+}
+
+/// The machine that a trace, or what lies beside it, describes.
+pub fn topology_of(system: &System) -> Option<Topology> {
+    (!system.topology.is_empty()).then(|| sched_info::topology(&system.topology.join("\n")))?
 }
 
 /// `uname: Linux NAME RELEASE …`.

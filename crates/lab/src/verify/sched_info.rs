@@ -8,6 +8,8 @@ use fairlab_kernel::generation::Settings;
 use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 
+use crate::provenance::Origin;
+
 /// The machine; `None` if CPUs are missing or the list makes no sense.
 pub(super) fn topology(info: &str) -> Option<Topology> {
     let mut cpus = info.lines().filter_map(cpu).collect::<Vec<_>>();
@@ -86,14 +88,23 @@ struct CpuLine {
     capacity: Option<u32>,
 }
 
-/// The list of a modelled machine, from which [`topology`] makes the same one; `release` is its kernel's.
-pub(crate) fn list(topology: &Topology, release: &str) -> String {
+/// The list of a run's machine, from which [`topology`] makes the same one; `release` is its kernel's, empty where it is not
+/// known, and `origin` says how the run came about.
+pub(crate) fn list(topology: &Topology, release: &str, origin: Origin) -> String {
     let platform = match topology.platform() {
         Platform::X86 => "x86_64",
         Platform::Arm64 => "aarch64",
         Platform::S390 => "s390x",
     };
-    let mut text = format!("uname: Linux fairlab {release} modelled {platform}\n");
+    let origin = origin.name().replace(' ', "-");
+    let uname = format!("uname: Linux fairlab {release} {origin} {platform}\n");
+    let uname = if release.is_empty() { String::new() } else { uname };
+    lines_of(topology).iter().fold(uname, |text, line| text + line + "\n")
+}
+
+/// A line for each CPU and node, from which [`topology`] makes the same machine.
+pub(crate) fn lines_of(topology: &Topology) -> Vec<String> {
+    let mut text = String::new();
     let first = |mask: &CpuMask| mask.lowest().unwrap_or_default();
     let has_clusters = topology.cpus().any(|cpu| topology.cluster_mask(cpu) != topology.smt_mask(cpu));
     for cpu in topology.cpus() {
@@ -114,7 +125,15 @@ pub(crate) fn list(topology: &Topology, release: &str) -> String {
         let distances = distances.collect::<Vec<_>>().join(" ");
         let _ = writeln!(text, "node{node}: cpus {cpus} distance {distances}");
     }
-    text
+    text.lines().map(str::to_string).collect()
+}
+
+/// Whether a line tells of a CPU or a node, as those of [`lines_of`] do.
+pub(super) fn is_of_machine(line: &str) -> bool {
+    let numbered = |name: &str| {
+        line.strip_prefix(name).is_some_and(|rest| rest.starts_with(|char: char| char.is_ascii_digit()))
+    };
+    numbered("cpu") && line.contains(": threads ") || numbered("node") && line.contains(": cpus ")
 }
 
 /// `cpu3: threads 2-3 core 0-7 package 0 node 0`: the CPUs that share a core, those that share a package.
@@ -175,9 +194,10 @@ mod tests {
         let clusters = Topology::regular(1, 1, 8, 1, SmtNumbering::Adjacent).expect("a machine");
         let clusters = clusters.with_clusters(&[0, 0, 0, 0, 1, 1, 1, 1]).expect("clusters");
         for machine in [asymmetric, far, clusters.of_platform(Platform::Arm64)] {
-            let listed = list(&machine, "5.10");
+            let listed = list(&machine, "5.10", Origin::Modelled);
             let read = topology(&listed).expect("a machine");
-            assert_eq!(list(&read, "5.10"), listed);
+            assert_eq!(list(&read, "5.10", Origin::Modelled), listed);
+            assert!(listed.lines().skip(1).all(is_of_machine), "{listed}");
             let generation = "v6.12".parse::<Generation>().expect("a kernel");
             let domains = |topology| format!("{:?}", Domains::new(topology, &generation.domain));
             assert_eq!(domains(&read), domains(&machine), "{listed}");
