@@ -3,7 +3,7 @@
 mod experiments;
 mod live;
 
-pub use experiments::{BisectArgs, CompareArgs, Layout, MergeArgs, QueryArgs, SweepArgs};
+pub use experiments::{BisectArgs, CompareArgs, Layout, MergeArgs, Page, QueryArgs, SweepArgs};
 pub use live::{CalibrateArgs, LiveArgs, SchbenchArgs};
 
 use std::ffi::OsString;

@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod error;
+mod mail;
 mod numbers;
 mod output;
 mod progress;

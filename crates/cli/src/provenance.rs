@@ -5,8 +5,6 @@
 use fairlab_lab::Experiment;
 use fairlab_lab::provenance::{Origin, Program, Provenance};
 
-use crate::args::SettingArgs;
-
 /// What `--version` says.
 pub const VERSION: &str = match COMMIT {
     Some(_) => concat!(env!("CARGO_PKG_VERSION"), " (", env!("FAIRLAB_COMMIT"), ")"),
@@ -30,19 +28,9 @@ pub fn described() -> Provenance {
     here().by(Origin::Described)
 }
 
-/// The runs of an experiment that `command` made.
-pub fn of_experiment(
-    command: &str,
-    setting: &SettingArgs,
-    experiment: &Experiment,
-    names: &[String],
-) -> Provenance {
-    here().showing(words(command, setting)).of_experiment(experiment, names)
-}
-
-/// The words that a line for people has of a command that runs a workload: what else it says stands behind them.
-pub fn words(command: &str, setting: &SettingArgs) -> Vec<String> {
-    [&[command.to_string()], &setting.workload[..]].concat()
+/// The runs of an experiment.
+pub fn of_experiment(experiment: &Experiment, names: &[String]) -> Provenance {
+    here().of_experiment(experiment, names)
 }
 
 /// The release of the kernel that runs here (`uname -r`).

@@ -3,6 +3,9 @@
 //! Each test that boots takes some ten seconds, and fetches kernel and QEMU the first time (about 70 MB): they are left out
 //! unless asked for (`cargo test -p fairlab-cli --test boot -- --ignored`), as `make test` does.
 
+#[path = "schema/checker.rs"]
+mod schema;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -89,6 +92,7 @@ fn two_runs_of_bookworms_kernel_are_the_same() {
         )
     };
     let (first, second) = (run("first"), run("second"));
+    schema::holds(&first, "boot-1");
     assert_eq!(first["digest"], second["digest"]);
     assert_eq!((&first["status"], &first["mode"]), (&Value::from(0), &Value::from("deterministic")));
     assert_eq!(first["dropped"], Value::from(0));

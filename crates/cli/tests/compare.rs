@@ -2,6 +2,8 @@
 
 #[path = "answer/body.rs"]
 mod answer;
+#[path = "schema/checker.rs"]
+mod schema;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -73,10 +75,64 @@ fn a_comparison_is_exported() {
     assert!(markdown.contains("\n|---|---:|"), "{markdown}");
     for came_about in [&csv[2..], &markdown] {
         assert!(came_about.starts_with("modelled by fairlab "), "{came_about}");
-        assert!(came_about.contains(", machine laptop8, seeds 1..2\n"), "{came_about}");
+        assert!(came_about.contains(", machine laptop8, seeds 1..2: fairlab compare "), "{came_about}");
     }
     assert_eq!(json["provenance"]["seeds"], serde_json::json!([1, 2]));
     files.iter().for_each(|file| std::fs::remove_file(file).expect("removed"));
+}
+
+/// The line that says how an answer came about.
+fn head(arguments: &[&str]) -> String {
+    stdout(arguments).lines().next().expect("a line").to_string()
+}
+
+/// What the model made, or a booted kernel, is never called recorded: whoever reads it, and whether or not its folder is there.
+#[test]
+fn answers_about_what_fairlab_made_say_so() {
+    let folder = temporary("origin");
+    let out = folder.join("a run");
+    let out_text = out.to_str().expect("a path in UTF-8");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    stdout(
+        &[&["run"], &WORKLOAD[..], &["--kernel", "v6.6", "--seed", "7", "--seeds", "2", "--out", out_text]]
+            .concat(),
+    );
+    let run = out.join("v6.6/seed-7");
+    let alone = folder.join("alone.txt.zst");
+    std::fs::copy(run.join("trace.txt.zst"), &alone).expect("copied");
+    let mut files = vec![run, alone.clone()];
+    for name in ["x.dat", "x.data", "x.txt"] {
+        let file = folder.join(name);
+        let converted = head(&["convert", &alone.to_string_lossy(), &file.to_string_lossy()]);
+        assert!(converted.starts_with("# modelled, read by fairlab"), "{converted}");
+        files.push(file);
+    }
+    for file in &files {
+        let file = file.to_str().expect("a path in UTF-8");
+        for command in ["latency", "summary", "timehist", "explain"] {
+            let head = head(&[command, file]);
+            assert!(head.starts_with("# modelled, read by fairlab"), "{command}: {head}");
+            assert!(
+                head.contains(", kernel v6.6, machine laptop8 (8 CPUs), seed 7: fairlab "),
+                "{command}: {head}"
+            );
+        }
+    }
+    let counts = folder.join("counts.json");
+    let sums =
+        head(&["summary", files[2].to_str().expect("UTF-8"), "--counts", counts.to_str().expect("UTF-8")]);
+    assert!(sums.starts_with("# modelled, read"), "{sums}");
+    for counted in [out_text, counts.to_str().expect("UTF-8")] {
+        let merged = head(&["merge", counted]);
+        assert!(merged.starts_with("# modelled, read by fairlab"), "{merged}");
+        assert!(merged.contains("kernel v6.6, machine laptop8, seed"), "{merged}");
+    }
+    std::fs::remove_dir_all(folder).expect("removed");
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings");
+    let booted = head(&["summary", recordings.join("6.12-nice-2").to_str().expect("UTF-8")]);
+    assert!(booted.starts_with("# booted, read by fairlab"), "{booted}");
+    let recorded = head(&["latency", recordings.join("../perf-hackbench.data").to_str().expect("UTF-8")]);
+    assert!(recorded.starts_with("# recorded, read by fairlab"), "{recorded}");
 }
 
 #[test]
@@ -92,7 +148,7 @@ fn runs_that_are_there_are_compared() {
         [&["compare"], &WORKLOAD[..], &["--kernel", "v6.5", "--kernel", "v6.6", "--runs", "3"]].concat();
     let compared = answer::body(&compared);
     assert!(stdout(&direct).ends_with(&compared), "the same seeds pair:\n{compared}");
-    // One trace a run: nothing pairs there.
+    // One trace a run, alone: it tells itself which kernel, machine and seed it is of.
     let traces = temporary("traces");
     for (kernel, folder) in [("v6.5", &folders[0]), ("v6.6", &folders[1])] {
         let to = traces.join(kernel);
@@ -104,9 +160,15 @@ fn runs_that_are_there_are_compared() {
     }
     let (one, other) = (traces.join("v6.5"), traces.join("v6.6"));
     let path = |folder: &PathBuf| folder.to_str().expect("a path in UTF-8").to_string();
-    let unpaired = stdout(&["compare", "--folder", &path(&one), "--folder", &path(&other)]);
-    assert!(unpaired.contains("3 and 3 runs"), "{unpaired}");
-    assert_refused(&["compare", "--folder", paths[0], "--folder", &path(&other)], "ran on laptop8");
+    let alone = stdout(&["compare", "--folder", &path(&one), "--folder", &path(&other)]);
+    let head = alone.lines().next().expect("a line");
+    assert!(head.starts_with("# modelled, read by fairlab"), "{head}");
+    assert!(head.contains(", kernels v6.5 v6.6, machine laptop8, seeds 1..3: fairlab compare "), "{head}");
+    assert!(alone.contains("3 paired runs"), "{alone}");
+    // Folders in a folder are looked into; each kernel is a side.
+    let both = stdout(&["compare", "--folder", &path(&traces)]);
+    assert_eq!(answer::body(&both), answer::body(&alone));
+    assert_refused(&["compare", "--folder", paths[0], "--folder", &path(&other)], "'recorded'");
     assert_refused(&["compare", "--folder", paths[0]], "needs the runs of two kernels");
     for folder in folders.iter().chain([&traces]) {
         std::fs::remove_dir_all(folder).expect("removed");
@@ -190,6 +252,9 @@ fn an_interrupted_comparison_answers_and_goes_on() {
         let file = serde_json::from_str::<Value>(&text(&folder.join("out").join(name))).expect("JSON");
         assert_eq!(file["partial"], answer["partial"], "{name}");
     }
+    let left = serde_json::from_str::<Value>(&text(&folder.join("out/partial.json"))).expect("JSON");
+    schema::holds(&left, "partial-1");
+    assert_eq!((&left["runs"], &left["wanted"]), (&answer["partial"]["runs"], &answer["partial"]["wanted"]));
     let run = |more: &[&str]| fairlab(&long(more).iter().map(String::as_str).collect::<Vec<_>>());
     let other = run(&["--out", &out, "--resume", "--seed", "5"]);
     let errors = String::from_utf8_lossy(&other.stderr).into_owned();

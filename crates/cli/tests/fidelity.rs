@@ -1,5 +1,8 @@
 //! `fairlab verify` and `fairlab fidelity` on recordings that are whole, broken, or of kernels that nobody modelled.
 
+#[path = "schema/checker.rs"]
+mod schema;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -115,7 +118,7 @@ fn a_collection_is_walked_whole_and_what_fails_is_named() {
         told.contains("one recording could not be read (set/broken: ") && told.contains("describes the CPUs")
     );
     let answer = serde_json::from_slice::<Value>(&output.stdout).expect("JSON");
-    assert_eq!(answer["schema"], "fairlab/fidelity/1");
+    schema::holds(&answer, "fidelity-1");
     assert_eq!(answer["unknown_kernels"][0]["recording"], "other/kernel");
     assert_eq!(answer["without_recording"][0], "notes");
     let figures = answer["figures"].as_array().expect("figures");

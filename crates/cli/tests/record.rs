@@ -1,5 +1,8 @@
 //! `fairlab record` and its faults. They take root, tracefs, `setpriv` and `unshare`; where one of these is missing they fail.
 
+#[path = "schema/checker.rs"]
+mod schema;
+
 use std::fs;
 use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
@@ -98,6 +101,7 @@ fn a_command_is_recorded_and_nothing_else_stays() {
     let output = child.wait_with_output().expect("its end");
     assert!(output.status.success(), "{}", errors(&output));
     let answer = serde_json::from_slice::<Value>(&output.stdout).expect("JSON");
+    schema::holds(&answer, "record-1");
     assert_eq!((answer["status"].as_i64(), answer["dropped"].as_u64()), (Some(0), Some(0)));
     assert!(answer["events"].as_u64().is_some_and(|events| events > 3), "{answer:#}");
     // A kernel without schedstats says so in its list of events, and so does the program.

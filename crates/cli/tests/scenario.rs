@@ -1,5 +1,8 @@
 //! `fairlab scenario` as its users meet it; what scenarios measure is tested where they are.
 
+#[path = "schema/checker.rs"]
+mod schema;
+
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -63,6 +66,7 @@ fn another_workload_runs_on_the_kernels_of_a_report() {
     assert!(text.contains("== pipe -l 50 on vm4 ==") && text.contains("v4.18+NO_LB_BIAS"), "{text}");
     let json: Value =
         serde_json::from_str(&stdout(&[&own[..], &["--format", "json"]].concat())).expect("JSON");
+    schema::holds(&json, "scenario-1");
     assert_eq!(json["claims"].as_array().map(Vec::len), Some(0));
     assert_eq!(json["runs"].as_array().map(Vec::len), Some(10));
 }

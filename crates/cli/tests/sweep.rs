@@ -2,6 +2,8 @@
 
 #[path = "answer/body.rs"]
 mod answer;
+#[path = "schema/checker.rs"]
+mod schema;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -84,13 +86,27 @@ fn an_interrupted_sweep_is_gone_on_with() {
     assert!(kill.success());
     let output = child.wait_with_output().expect("it ends");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(130), true), "{errors}");
+    assert_eq!(output.status.code(), Some(130), "{errors}");
     assert!(errors.contains(" of 600 cells are done and kept"), "{errors}");
     let kept = cells(&journal);
     assert!((3..600).contains(&kept), "{kept}");
+    // What is done is an answer, marked as partial, from the sweep and from whoever asks it.
+    let partial = format!("partial: {kept} of the sweep's 600 cells are done\n");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(printed.ends_with(&partial) && printed.contains("wakeup_latency_ns_p99"), "{printed}");
+    let asked = json(&["query", &folder.path("sweep"), "--format", "json"]);
+    assert_eq!(asked["partial"], serde_json::json!({ "cells": kept, "wanted": 600 }));
+    assert!(stdout(&["query", &folder.path("sweep"), "--by", "threads"]).ends_with(&partial));
     let text = answer::body(&stdout(&["sweep", &file]));
     assert!(text.starts_with(&format!("600 cells, {kept} of them done before; ")), "{text}");
     assert_eq!(cells(&journal), 600);
+    assert!(json(&["query", &folder.path("sweep"), "--format", "json"])["partial"].is_null());
+    // The journal is as its schemas say, line by line.
+    let lines = std::fs::read_to_string(&journal).expect("a journal");
+    for (number, line) in lines.lines().enumerate().step_by(37) {
+        let record = serde_json::from_str(line).expect("JSON");
+        schema::holds(&record, if number == 0 { "sweep-journal-2" } else { "sweep-journal-cell-2" });
+    }
 }
 
 #[test]
@@ -117,7 +133,7 @@ fn a_sweep_is_asked_and_added_up() {
     let other = folder.path("other.json");
     std::fs::copy(format!("{out}/counts.json"), &other).expect("copied");
     let text = stdout(&["merge", &out, &other, "--all", "--out", &all]);
-    assert!(text.contains("any on vm4, any: 40 runs of 12.0 s together"), "{text}");
+    assert!(text.contains("any on vm4, any: modelled, 40 runs of 12.0 s together"), "{text}");
     assert_eq!(json(&["merge", &all, "--format", "json"])["groups"][0]["runs"], 40);
     assert_refused(
         &["query", &out, "--by", "colour"],

@@ -44,7 +44,7 @@ pub struct CompareArgs {
     pub exports: Vec<PathBuf>,
     /// Says which changes between the two kernels make the difference: each in turn, and those that matter alone, last,
     /// and in pairs. Of what the workload is run for, or of each --metric.
-    #[arg(long, conflicts_with_all = ["folders", "live", "schedstat", "layout", "exports", "out"])]
+    #[arg(long, conflicts_with_all = ["folders", "live", "schedstat", "exports", "out"])]
     pub attribute: bool,
 }
 
@@ -58,6 +58,28 @@ pub enum Layout {
     Mmtests,
     /// LKP's compare: value ± %, change %, value ± %, metric.
     Lkp,
+    /// Ratio, interval, verdict in lines of at most 75 columns and in plain ASCII, for mails.
+    Mail,
+}
+
+impl Layout {
+    /// What tables of our own words are printed for.
+    pub const fn page(self) -> Page {
+        match self {
+            Layout::Mail => Page::Mail,
+            Layout::Fairlab | Layout::Mmtests | Layout::Lkp => Page::Fairlab,
+        }
+    }
+}
+
+/// What an answer is printed for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Page {
+    /// Lines as wide as they come.
+    #[default]
+    Fairlab,
+    /// Lines of at most 75 columns in plain ASCII, for mails.
+    Mail,
 }
 
 #[derive(Debug, Args)]
@@ -86,6 +108,9 @@ pub struct BisectArgs {
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// What the answer is laid out for.
+    #[arg(long, value_enum, default_value_t)]
+    pub layout: Page,
 }
 
 #[derive(Debug, Args)]
@@ -112,6 +137,9 @@ pub struct SweepArgs {
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// What the answer is laid out for.
+    #[arg(long, value_enum, default_value_t)]
+    pub layout: Page,
 }
 
 #[derive(Debug, Args)]
@@ -131,6 +159,9 @@ pub struct QueryArgs {
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// What the answer is laid out for.
+    #[arg(long, value_enum, default_value_t)]
+    pub layout: Page,
 }
 
 fn parse_filter(text: &str) -> Result<(String, String), String> {
@@ -153,4 +184,7 @@ pub struct MergeArgs {
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// What the answer is laid out for.
+    #[arg(long, value_enum, default_value_t)]
+    pub layout: Page,
 }

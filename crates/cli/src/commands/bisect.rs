@@ -7,7 +7,7 @@ use fairlab_lab::{ComparisonRow, RealKernel, Trials};
 
 use super::kernels::own_tree_note;
 use super::{experiment, workloads};
-use crate::args::{BisectArgs, Format};
+use crate::args::{BisectArgs, Format, Page};
 use crate::error::CliError;
 use crate::numbers::{metric, significant};
 use crate::output;
@@ -49,14 +49,11 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let found = bisect(&spec, &mut trials)?;
     drop(progress);
     let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);
-    let provenance = provenance::here()
-        .showing(provenance::words("bisect", &args.setting))
-        .of_setting(&setting, made)
-        .kernel(spec.good.name())
-        .kernel(spec.bad.name());
+    let provenance =
+        provenance::here().of_setting(&setting, made).kernel(spec.good.name()).kernel(spec.bad.name());
     match args.setting.format {
         Format::Json => output::answer_json(&provenance, found.to_json())?,
-        Format::Text => output::answer(&provenance, &to_text(&spec, &found))?,
+        Format::Text => args.layout.answer(&provenance, &to_text(&spec, &found, args.layout))?,
     }
     match (found.stopped, found.finding) {
         (true, _) => Err(CliError::Interrupted),
@@ -65,7 +62,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     }
 }
 
-fn to_text(spec: &BisectSpec, found: &Bisection) -> String {
+fn to_text(spec: &BisectSpec, found: &Bisection, page: Page) -> String {
     let setting = &spec.setting;
     let mut text = format!(
         "{} on {}: {} from {} to {}, {} changes between\n\n",
@@ -85,7 +82,7 @@ fn to_text(spec: &BisectSpec, found: &Bisection) -> String {
         ]
     });
     if !found.steps.is_empty() {
-        text += &output::table(&["kernel", "is", "runs", &found.metric], &rows.collect::<Vec<_>>());
+        text += &page.table(&["kernel", "is", "runs", &found.metric], 1, &rows.collect::<Vec<_>>());
         text.push('\n');
     }
     for crossing in &found.crossings {

@@ -66,7 +66,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let results = experiment::with_kept(kept, results, &names);
     let partial = experiment::partial(&experiment, &results, stopped);
     let comparison = Comparison { partial, ..compare(&names, &results, &options)? };
-    let provenance = provenance::of_experiment("compare", &args.experiment.setting, &experiment, &names);
+    let provenance = provenance::of_experiment(&experiment, &names);
     let answer = output::with_provenance(&provenance, comparison.to_json());
     if let Some(folder) = folder {
         folder.write(&experiment, &results, &answer)?;
@@ -79,7 +79,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     match args.experiment.setting.format {
         Format::Json => output::print_json(&answer)?,
         Format::Text => {
-            output::answer(
+            args.layout.page().answer(
                 &provenance,
                 &(outputs(&experiment, &names, &results) + &to_text(&comparison, args.layout)),
             )?;
@@ -108,15 +108,18 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), C
             "give --folder twice; the first is the baseline",
         ));
     }
-    answer(args, &sides_provenance(Origin::Recorded, &sides), &compare_sides(&sides, options)?, exports)
+    answer(args, &provenance_of(&sides), &compare_sides(&sides, options)?, exports)
 }
 
-/// Runs that are there, or commands of this host.
-fn sides_provenance(origin: Origin, sides: &[Side]) -> Provenance {
-    sides.iter().fold(provenance::here().by(origin), |all, side| {
-        let all = all.kernel(&side.name).seeds(side.records.iter().filter_map(|record| record.seed));
-        side.records.iter().fold(all, |all, record| all.machine(&record.machine))
-    })
+/// Runs that are there, each made in its way; those of which nothing tells how are called recorded.
+fn provenance_of(sides: &[Side]) -> Provenance {
+    sides.iter().flat_map(|side| side.records.iter().map(move |record| (side, record))).fold(
+        provenance::here(),
+        |all, (side, record)| {
+            let kernel = if record.kernel.is_empty() { &side.name } else { &record.kernel };
+            all.reading(record.origin).kernel(kernel).machine(&record.machine).seeds(record.seed)
+        },
+    )
 }
 
 /// Commands on this host.
@@ -148,7 +151,7 @@ fn answer(
     exports.write(comparison, provenance)?;
     match args.experiment.setting.format {
         Format::Json => output::answer_json(provenance, comparison.to_json()),
-        Format::Text => output::answer(provenance, to_text(comparison, args.layout).trim_start()),
+        Format::Text => args.layout.page().answer(provenance, to_text(comparison, args.layout).trim_start()),
     }
 }
 
@@ -166,7 +169,7 @@ fn outputs(experiment: &Experiment, kernels: &[String], results: &[RunResult]) -
 fn to_text(comparison: &Comparison, layout: Layout) -> String {
     let comparison = &with_names_shown(comparison.clone());
     match layout {
-        Layout::Fairlab => table::to_text(comparison),
+        Layout::Fairlab | Layout::Mail => table::to_text(comparison, layout.page()),
         Layout::Mmtests => layouts::mmtests(comparison) + &table::partial(comparison),
         Layout::Lkp => layouts::lkp(comparison) + &table::partial(comparison),
     }

@@ -64,6 +64,7 @@ fn to_json(format: &str, stats: &ImportStats, losses: &Losses) -> Value {
         "events": stats.events,
         "altered": losses.events(),
         "losses": lost.collect::<Vec<_>>(),
+        "left_out": losses.of_system(),
         "import": trace::import_json(stats, &[]),
     })
 }

@@ -28,14 +28,16 @@ pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
     let provenance = provenance_of(&merged);
     match args.format {
         Format::Json => output::answer_json(&provenance, to_json(&merged)),
-        Format::Text => output::answer(&provenance, &to_text(&merged)),
+        Format::Text => args.layout.answer(&provenance, &to_text(&merged)),
     }
 }
 
-/// Counts are read; those of a run tell whose they are.
+/// Counts are read; those of a run tell whose they are, and how it came about.
 fn provenance_of(merged: &Merged) -> Provenance {
-    let all = provenance::here().by(Origin::Recorded);
-    merged.groups.keys().fold(all, |all, group| all.kernel(&group.kernel).machine(&group.machine))
+    let all = merged.groups.keys().fold(provenance::here(), |all, group| {
+        all.reading(group.origin).kernel(&group.kernel).machine(&group.machine)
+    });
+    all.seeds(merged.seeds.values().flatten().copied())
 }
 
 /// Writes counts into the file that `option` names.
@@ -53,14 +55,19 @@ fn as_one(merged: &Merged) -> Merged {
         names.dedup();
         if let [name] = names[..] { name.clone() } else { "any".to_string() }
     };
+    let mut origins = merged.groups.keys().map(|group| group.origin).collect::<Vec<_>>();
+    origins.dedup();
     let group = Group {
+        origin: if let [origin] = origins[..] { origin } else { None },
         kernel: common(|group| &group.kernel),
         machine: common(|group| &group.machine),
         workload: common(|group| &group.workload),
     };
     let mut one = merged.clone();
+    let seeds = merged.seeds.values().flatten().copied();
     one.groups.clear();
-    one.add(group, &merged.all());
+    one.seeds.clear();
+    one.add(group, &merged.all(), seeds);
     one
 }
 
@@ -68,6 +75,8 @@ fn to_json(merged: &Merged) -> Value {
     let groups = merged.groups.iter().map(|(group, counts)| {
         let metrics = counts.metrics().into_iter().map(|(name, value)| (name.to_string(), json!(value)));
         json!({
+            "origin": group.origin.map(Origin::name),
+            "seeds": merged.seeds.get(group),
             "kernel": group.kernel,
             "machine": group.machine,
             "workload": group.workload,
@@ -84,7 +93,9 @@ fn to_text(merged: &Merged) -> String {
     let files = if merged.files == 1 { "1 file".to_string() } else { format!("{} files", merged.files) };
     let mut text = format!("{files}; percentiles are at most 0.8 % above the exact ones\n");
     for (group, counts) in &merged.groups {
-        text += &format!("\n{} on {}, {}: {}\n", group.workload, group.machine, group.kernel, amount(counts));
+        let origin = group.origin.map_or(String::new(), |origin| format!("{}, ", origin.name()));
+        let Group { workload, machine, kernel, .. } = group;
+        text += &format!("\n{workload} on {machine}, {kernel}: {origin}{}\n", amount(counts));
         for (name, value) in counts.metrics() {
             text += &format!("  {name:<28} {}\n", metric(name, value));
         }

@@ -40,7 +40,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if let (Some(path), [run]) = (&args.trace, results.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
     }
-    let provenance = provenance::of_experiment("run", &args.experiment.setting, &experiment, &names);
+    let provenance = provenance::of_experiment(&experiment, &names);
     let answer = output::with_provenance(&provenance, to_json(&results, partial));
     if let Some(Progress { done, total }) = partial {
         tell!("stopped: {done} of {total} runs are done; the answer is of these alone");

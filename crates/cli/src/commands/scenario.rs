@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser};
 use fairlab_event::ShownPath;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario, Small};
+use fairlab_lab::shell::quoted;
 use fairlab_lab::{RunFolder, Setting, workloads};
 use serde_json::{Value, json};
 
@@ -143,8 +144,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
 /// The runs of a report, whose kernels are modelled or booted.
 fn provenance_of(report: &Report) -> Provenance {
     report.runs.iter().fold(provenance::here(), |all, (_, run)| {
-        let origin = if run.is_modelled() { Origin::Modelled } else { Origin::Booted };
-        all.by(origin).kernel(&run.kernel).machine(&run.machine).seeds([run.seed])
+        all.by(run.origin()).kernel(&run.kernel).machine(&run.machine).seeds([run.seed])
     })
 }
 
@@ -209,7 +209,8 @@ fn keep(
     }
     let Some(pages) = &args.pages else { return Ok(()) };
     let quick = if args.quick { " --quick" } else { "" };
-    let command = format!("fairlab scenario run {}{quick} --pages {}", report.name, ShownPath(pages));
+    let place = quoted(&pages.to_string_lossy());
+    let command = format!("fairlab scenario run {}{quick} --pages {place}", report.name);
     let write = |name: String, text: String| {
         let path = pages.join(name);
         fairlab_lab::write_whole(&path, text).map_err(|error| {

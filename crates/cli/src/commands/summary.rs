@@ -8,10 +8,12 @@ use fairlab_analysis::summary::{
     Censored, Migrations, Spread, Summary, SummaryOptions, SummaryReport, SwitchPair, Switches, TaskWaits,
     Unconserved,
 };
-use fairlab_event::{Comm, Cpu, Pid, ShownPath};
+use fairlab_event::{Comm, Cpu, Event, Pid, ShownPath, Sink, System};
+use fairlab_kernel::Topology;
 use fairlab_kernel::topology::CpuPlace;
 use fairlab_lab::merge::Merged;
-use fairlab_lab::{count_trace, machines, topology_beside};
+use fairlab_lab::verify::topology_of;
+use fairlab_lab::{count_trace, machines};
 use fairlab_trace::ImportStats;
 use serde_json::{Map, Value, json};
 
@@ -27,14 +29,15 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
         if args.trace.file == Path::new("-") {
             return Err(CliError::bad("--counts reads a trace more than once", "give a trace in a file"));
         }
-        let (group, counts) = count_trace(&args.trace.file)?;
+        let counted = count_trace(&args.trace.file)?;
         let mut merged = Merged::default();
-        merged.add(group, &counts);
+        merged.add(counted.group, &counted.counts, counted.seed);
         super::merge::write(&merged, path, "--counts")?;
     }
-    let mut summary = Summary::new(options);
+    let mut summary = Described { options, summary: None };
     let (stats, provenance) = args.trace.read_whole("summary", &mut summary)?;
-    let report = summary.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
+    let report =
+        summary.into_summary().finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     trace::warn(&args.trace.file, &stats, &report.notices);
     warn_of_cpus(args, &report);
     let rows = if args.top == 0 { usize::MAX } else { args.top };
@@ -57,14 +60,53 @@ fn warn_of_cpus(args: &SummaryArgs, report: &SummaryReport) {
     }
 }
 
-fn options(args: &SummaryArgs) -> Result<SummaryOptions, CliError> {
-    let described = args.llc.is_some() || args.node.is_some();
-    let beside = if described { None } else { topology_beside(&args.trace.file) };
-    let named = args.machine.as_deref().map(machines::find).transpose()?.map(|machine| machine.topology);
-    let Some(topology) = named.or(beside) else {
-        let sets = |list: &Option<CpuSets>| list.as_ref().map(|sets| sets.0.clone()).unwrap_or_default();
-        return Ok(SummaryOptions { llcs: sets(&args.llc), nodes: sets(&args.node) });
-    };
+/// A summary that begins when it is known what the trace, or what lies beside it, tells of the machine.
+struct Described {
+    /// What the command line says of it.
+    options: Option<SummaryOptions>,
+    summary: Option<Summary>,
+}
+
+impl Described {
+    fn summary(&mut self, system: &System) -> &mut Summary {
+        let told = || topology_of(system).as_ref().map(options_of);
+        let options = &self.options;
+        let begin = || Summary::new(options.clone().or_else(told).unwrap_or_default());
+        self.summary.get_or_insert_with(begin)
+    }
+
+    fn into_summary(mut self) -> Summary {
+        self.summary(&System::default());
+        self.summary.unwrap_or_else(|| Summary::new(SummaryOptions::default()))
+    }
+}
+
+impl Sink for Described {
+    fn event(&mut self, event: &Event<'_>) {
+        self.summary(&System::default()).event(event);
+    }
+
+    fn system(&mut self, system: &System) {
+        self.summary(system).system(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.summary(&System::default()).allowed(pid, cpus);
+    }
+}
+
+/// What the command line says of the machine.
+fn options(args: &SummaryArgs) -> Result<Option<SummaryOptions>, CliError> {
+    let named = args.machine.as_deref().map(machines::find).transpose()?;
+    if let Some(machine) = named {
+        return Ok(Some(options_of(&machine.topology)));
+    }
+    let sets = |list: &Option<CpuSets>| list.as_ref().map(|sets| sets.0.clone()).unwrap_or_default();
+    let is_told = args.llc.is_some() || args.node.is_some();
+    Ok(is_told.then(|| SummaryOptions { llcs: sets(&args.llc), nodes: sets(&args.node) }))
+}
+
+fn options_of(topology: &Topology) -> SummaryOptions {
     let sets = |number: fn(CpuPlace) -> u32| {
         let mut sets: BTreeMap<u32, Vec<Cpu>> = BTreeMap::new();
         for cpu in topology.cpus() {
@@ -72,7 +114,7 @@ fn options(args: &SummaryArgs) -> Result<SummaryOptions, CliError> {
         }
         sets.into_values().collect()
     };
-    Ok(SummaryOptions { llcs: sets(|place| place.llc), nodes: sets(|place| place.node) })
+    SummaryOptions { llcs: sets(|place| place.llc), nodes: sets(|place| place.node) }
 }
 
 fn to_json(report: &SummaryReport, stats: &ImportStats) -> Value {

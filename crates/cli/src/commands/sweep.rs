@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use fairlab_analysis::statistics::{mean, median, standard_deviation};
 use fairlab_event::ShownPath;
+use fairlab_lab::Progress;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::sweep::{Answer, Plan, Query, query, sweep};
 
-use crate::args::{Format, QueryArgs, SweepArgs};
+use crate::args::{Format, Page, QueryArgs, SweepArgs};
 use crate::error::CliError;
 use crate::numbers::metric;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -30,25 +31,25 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     if let Some(note) = &outcome.note {
         tell!("{note}");
     }
-    if !outcome.is_complete() {
+    let is_complete = outcome.is_complete();
+    if !is_complete {
         let (done, cells) = (outcome.done, outcome.cells);
         tell!("{done} of {cells} cells are done and kept; the same command goes on");
-        return Err(CliError::Interrupted);
     }
     let by = ["kernel", "machine", "workload"].map(String::from).to_vec();
     let answer = query(&folder, &Query { by, metrics: args.metrics.clone(), ..Query::default() })?;
     let provenance = provenance_of(&answer);
     match args.format {
-        Format::Json => output::answer_json(&provenance, answer.to_json()),
+        Format::Json => output::answer_json(&provenance, answer.to_json())?,
         Format::Text => {
             let folder = ShownPath(&folder);
-            let head = format!(
-                "{} cells, {} of them done before; {folder}/cells.parquet\n\n",
-                outcome.cells, outcome.before
-            );
-            output::answer(&provenance, &(head + &to_text(&answer)))
+            let (cells, before) = (outcome.cells, outcome.before);
+            let table = if is_complete { format!("; {folder}/cells.parquet") } else { String::new() };
+            let head = format!("{cells} cells, {before} of them done before{table}\n\n");
+            args.layout.answer(&provenance, &(head + &to_text(&answer, args.layout)))?;
         }
     }
+    if is_complete { Ok(()) } else { Err(CliError::Interrupted) }
 }
 
 /// Asks a sweep that is done or under way.
@@ -59,7 +60,8 @@ pub fn ask(args: &QueryArgs) -> Result<(), CliError> {
     match args.format {
         Format::Json => output::answer_json(&provenance, answer.to_json()),
         Format::Text => {
-            output::answer(&provenance, &format!("{} cells\n\n{}", answer.cells, to_text(&answer)))
+            let table = to_text(&answer, args.layout);
+            args.layout.answer(&provenance, &format!("{} cells\n\n{table}", answer.cells))
         }
     }
 }
@@ -71,12 +73,18 @@ fn provenance_of(answer: &Answer) -> Provenance {
     answer.machines.iter().fold(all, Provenance::machine).seeds(answer.seeds.iter().copied())
 }
 
+/// What an answer about a sweep that is not done says of itself.
+fn partial(answer: &Answer) -> String {
+    let Some(Progress { done, total }) = answer.partial else { return String::new() };
+    format!("partial: {done} of the sweep's {total} cells are done\n")
+}
+
 /// The file's name without its end.
 fn beside(file: &std::path::Path) -> PathBuf {
     file.with_extension(if file.extension().is_some() { "" } else { "sweep" })
 }
 
-fn to_text(answer: &Answer) -> String {
+fn to_text(answer: &Answer, page: Page) -> String {
     let mut header = answer.by.iter().map(String::as_str).collect::<Vec<_>>();
     header.extend(["metric", "cells", "mean", "deviation", "median", "min", "max", ""]);
     let rows = answer.rows.iter().map(|row| {
@@ -100,5 +108,5 @@ fn to_text(answer: &Answer) -> String {
         ]);
         cells
     });
-    output::table(&header, &rows.collect::<Vec<_>>())
+    page.table(&header, answer.by.len() + 1, &rows.collect::<Vec<_>>()) + &partial(answer)
 }

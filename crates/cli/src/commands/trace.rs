@@ -7,7 +7,7 @@ use std::path::Path;
 
 use clap::Args;
 use fairlab_analysis::MissingEvents;
-use fairlab_event::{Event, ShownPath, Sink, System};
+use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::read_recorded;
 use fairlab_lab::verify::trace_of;
@@ -85,6 +85,10 @@ impl Sink for Told<'_> {
         self.system.replace(system.clone());
         self.sink.system(system);
     }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.sink.allowed(pid, cpus);
+    }
 }
 
 /// Feeds the trace in `file` to `sink`; what it tells of kernel and machine is in `system` before the first event.
@@ -107,7 +111,10 @@ pub fn read(
 
 /// The error for a trace without the events that are needed.
 pub fn lacking(file: &Path, missing: &MissingEvents) -> CliError {
-    let hint = "record the sched events, as 'perf sched record' does";
+    let hint = match missing.recorded {
+        true => "give the whole trace",
+        false => "record the sched events, as 'perf sched record' does",
+    };
     CliError::bad(format!("{}: {missing}", ShownPath(file)), hint)
 }
 
@@ -131,13 +138,19 @@ pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
 
 /// What is known of the kernel and the machine; null where nothing is.
 pub fn system_json(system: &System) -> Value {
-    let System { release, node, architecture, cpus } = system;
+    let System { release, node, architecture, cpus, origin, kernel, seed, hz, topology, groups, .. } = system;
     let known = |text: &String| (!text.is_empty()).then(|| text.clone());
     json!({
+        "origin": known(origin),
+        "kernel": known(kernel),
+        "seed": seed,
+        "hz": hz,
         "release": known(release),
         "node": known(node),
         "architecture": known(architecture),
         "cpus": cpus,
+        "topology": topology,
+        "groups": groups,
     })
 }
 

@@ -16,6 +16,12 @@ pub fn read(name: &str) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// Fails unless `value` is as the schema called `name` says.
+pub fn holds(value: &Value, name: &str) {
+    let outcome = read(&format!("{name}.json")).and_then(|schema| check(&schema, value, name));
+    outcome.unwrap_or_else(|problem| panic!("{problem}\nin {value:#}"));
+}
+
 /// The words that schemas may use; `$schema` and `title` are for readers.
 const KNOWN: [&str; 10] = [
     "$schema",

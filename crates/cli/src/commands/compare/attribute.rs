@@ -1,11 +1,10 @@
 //! `fairlab compare --attribute`: which changes make the difference.
 
 use fairlab_analysis::statistics::{Estimate, Verdict};
-use fairlab_lab::attribute::{AttributeSpec, Attribution, Contribution, attribute};
+use fairlab_lab::attribute::{AttributeSpec, Attributed, Attribution, Contribution, attribute};
 use fairlab_lab::{Trials, workloads};
-use serde_json::json;
 
-use crate::args::{CompareArgs, Format};
+use crate::args::{CompareArgs, Format, Layout, Page};
 use crate::commands::experiment;
 use crate::error::CliError;
 use crate::numbers::significant;
@@ -22,6 +21,10 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         let problem = format!("--attribute takes two kernels, and these are {count}");
         return Err(CliError::bad(problem, "give --kernel twice"));
     };
+    if matches!(args.layout, Layout::Mmtests | Layout::Lkp) {
+        let problem = "--attribute has no table of mmtests' or LKP's";
+        return Err(CliError::bad(problem, "give --layout mail, or none"));
+    }
     if args.runs < RUNS_MIN {
         let problem = format!("{} runs do not tell how runs scatter", args.runs);
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
@@ -40,30 +43,39 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let progress = ProgressLine::new("attribute, this step");
     let show = |done| progress.show(done);
     let mut trials = Trials::new(&setting, experiment::jobs(&args.experiment.setting), &show, &stop);
-    let answers = attribute(&spec, &mut trials)?;
+    let found = attribute(&spec, &mut trials)?;
     drop(progress);
-    let Some(answers) = answers else { return Err(CliError::Interrupted) };
     let provenance = provenance::here()
-        .showing(provenance::words("compare --attribute", &args.experiment.setting))
         .of_setting(&setting, spec.runs)
         .kernel(spec.baseline.name())
         .kernel(spec.other.name());
     match args.experiment.setting.format {
-        Format::Json => output::answer_json(
-            &provenance,
-            json!({
-                "schema": "fairlab/attribute/1",
-                "metrics": answers.iter().map(Attribution::to_json).collect::<Vec<_>>(),
-            }),
-        ),
+        Format::Json => output::answer_json(&provenance, found.to_json())?,
         Format::Text => {
             let setting = format!("{} on {}\n", output::words(&setting.workload), setting.machine.name);
-            output::answer(&provenance, &(setting + &answers.iter().map(to_text).collect::<String>()))
+            let page = args.layout.page();
+            let answers = found.metrics.iter().map(|answer| to_text(answer, page)).collect::<String>();
+            page.answer(&provenance, &(setting + &answers + &partial(&found)))?;
         }
+    }
+    if found.stopped { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// What an attribution that was stopped says of itself.
+fn partial(found: &Attributed) -> String {
+    match (found.stopped, found.metrics.is_empty()) {
+        (false, _) => String::new(),
+        (true, true) => {
+            format!("partial: stopped before the two kernels were compared; {} runs\n", found.runs)
+        }
+        (true, false) => format!(
+            "partial: stopped after {} runs; {} changes were not looked into\n",
+            found.runs, found.unsearched
+        ),
     }
 }
 
-fn to_text(answer: &Attribution) -> String {
+fn to_text(answer: &Attribution, page: Page) -> String {
     let mut text = format!(
         "\n{}: {} has {} of {}; {} changes lie between, {} of them are felt\n",
         answer.metric,
@@ -80,14 +92,7 @@ fn to_text(answer: &Attribution) -> String {
     if that_matter.is_empty() {
         return text + "no change makes a difference beyond the margin\n";
     }
-    let rows = that_matter.iter().map(|row| cells(row)).collect::<Vec<_>>();
-    let table = output::table(&["change", "in turn", "share", "alone", "last"], &rows);
-    // Subjects stand last, where their length does no harm.
-    let subjects = std::iter::once(String::new()).chain(that_matter.iter().map(|row| row.step.subject()));
-    text.push('\n');
-    for (line, subject) in table.lines().zip(subjects) {
-        text += &format!("{}\n", format!("{line}  {subject}").trim_end());
-    }
+    text += &format!("\n{}", table(&that_matter, page));
     if let Some(rest) = answer.rest() {
         let others = answer.rows.iter().filter(|row| !row.matters).count();
         text += &format!("{others} others together: {:.0} %\n", rest * 100.0);
@@ -103,6 +108,20 @@ fn to_text(answer: &Attribution) -> String {
         text += "note: one course of events: runs do not depend on their seed here, and one more decides nothing\n";
     }
     text + &legend(answer)
+}
+
+/// The changes that matter. Subjects stand last, or below, where their length does no harm.
+fn table(rows: &[&Contribution], page: Page) -> String {
+    let cells = rows.iter().map(|row| cells(row)).collect::<Vec<_>>();
+    let table = page.table(&["change", "in turn", "share", "alone", "last"], 1, &cells);
+    let subjects = rows.iter().map(|row| row.step.subject());
+    if page == Page::Mail {
+        let lines = rows.iter().zip(subjects).map(|(row, subject)| format!("{}: {subject}\n", row.step.id()));
+        return format!("{table}\n{}", lines.collect::<String>());
+    }
+    let with_subject =
+        |(line, subject): (&str, String)| format!("{}\n", format!("{line}  {subject}").trim_end());
+    table.lines().zip(std::iter::once(String::new()).chain(subjects)).map(with_subject).collect()
 }
 
 fn legend(answer: &Attribution) -> String {

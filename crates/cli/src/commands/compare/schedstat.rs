@@ -3,7 +3,7 @@
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::schedstat::{Beside, Row, compare_schedstat, read_schedstat};
 
-use crate::args::{CompareArgs, Format};
+use crate::args::{CompareArgs, Format, Page};
 use crate::error::CliError;
 use crate::output;
 use crate::provenance;
@@ -19,12 +19,15 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let provenance = provenance::here().by(Origin::Recorded);
     match args.experiment.setting.format {
         Format::Json => output::answer_json(&provenance, beside.to_json()),
-        Format::Text => output::answer(&provenance, &to_text(&beside)),
+        Format::Text => {
+            let page = args.layout.page();
+            page.answer(&provenance, &to_text(&beside, page))
+        }
     }
 }
 
 /// Counters that neither side counted anything in are left out.
-fn to_text(beside: &Beside) -> String {
+fn to_text(beside: &Beside, page: Page) -> String {
     let mut text = String::new();
     for ((name, version, jiffies), side) in beside.sides.iter().zip(["first", "second"]) {
         let time = jiffies.map_or("since boot".to_string(), |jiffies| format!("{jiffies} jiffies"));
@@ -39,7 +42,7 @@ fn to_text(beside: &Beside) -> String {
     if rows.is_empty() {
         return text + "nothing that both have was counted\n";
     }
-    text + "\n" + &output::table(&["line and counter", "first", "second", ratio], &rows)
+    text + "\n" + &page.table(&["line and counter", "first", "second", ratio], 1, &rows)
 }
 
 fn cells(beside: &Beside, row: &Row) -> Vec<String> {

@@ -4,15 +4,15 @@ use fairlab_analysis::statistics::{Modes, MoreRuns, Verdict, mean};
 use fairlab_event::shown;
 use fairlab_lab::{Comparison, ComparisonRow, Pairing, Progress};
 
+use crate::args::Page;
 use crate::numbers::{metric, significant};
-use crate::output;
 
-pub fn to_text(comparison: &Comparison) -> String {
+pub fn to_text(comparison: &Comparison, page: Page) -> String {
     let mut text = String::new();
     for of_kernel in comparison.rows.chunk_by(|one, other| one.kernel == other.kernel) {
         let header = header(comparison, &of_kernel[0]);
         let header = header.iter().map(String::as_str).collect::<Vec<_>>();
-        text += &format!("\n{}", output::table(&header, &of_kernel.iter().map(cells).collect::<Vec<_>>()));
+        text += &format!("\n{}", page.table(&header, 1, &of_kernel.iter().map(cells).collect::<Vec<_>>()));
     }
     text.push('\n');
     for row in &comparison.rows {

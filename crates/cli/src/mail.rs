@@ -1,0 +1,246 @@
+//! Answers for mails: lines of at most 75 columns in plain ASCII. What is too wide stands below, in full: no row of a table is
+//! broken, and nothing is left out.
+//!
+//! A wide table goes on in a second one that names its rows once more; a long cell becomes a mark, `[1]`, that is told below the
+//! table; a sentence goes on in the next line; a command goes on behind a backslash, as a shell takes it.
+//!
+//! Must not know: what an answer says.
+
+mod command;
+
+use fairlab_lab::provenance::Provenance;
+
+use crate::args::Page;
+use crate::error::CliError;
+use crate::output;
+
+/// Columns of a line.
+const COLUMNS: usize = 75;
+
+/// A cell that is wider is told below the table.
+const CELL_MAX: usize = 30;
+
+/// The columns that name a row are together no wider.
+const NAMES_MAX: usize = 42;
+
+/// A name that is no wider stands in the table at any rate.
+const NAME_KEPT: usize = 8;
+
+/// Between two columns.
+const GAP: usize = 2;
+
+impl Page {
+    /// Prints an answer for people: how it came about stands first.
+    pub fn answer(self, provenance: &Provenance, text: &str) -> Result<(), CliError> {
+        match self {
+            Page::Fairlab => output::answer(provenance, text),
+            Page::Mail => output::print(&letter(&(provenance.comment() + text))),
+        }
+    }
+
+    /// Rows under a header, the first `names` columns of which name a row.
+    pub fn table(self, header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
+        match self {
+            Page::Fairlab => output::table(header, rows),
+            Page::Mail => table(header, names, rows),
+        }
+    }
+}
+
+/// Rows under a header, the first `names` columns of which name a row.
+fn table(header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
+    let mut cells = vec![header.iter().map(|cell| ascii(cell)).collect::<Vec<_>>()];
+    cells.extend(rows.iter().map(|row| row.iter().map(|cell| ascii(cell)).collect::<Vec<_>>()));
+    let mut marks = Marks::default();
+    for row in &mut cells {
+        row.iter_mut().filter(|cell| cell.len() > CELL_MAX).for_each(|cell| marks.shorten(cell));
+    }
+    let mut widths = (0..header.len()).map(|column| width(&cells, column)).collect::<Vec<_>>();
+    // The widest of the names first: there the least of them stand below.
+    while widths[..names].iter().sum::<usize>() > NAMES_MAX {
+        let Some(widest) = (0..names).max_by_key(|&column| widths[column]) else { break };
+        let before = widths[widest];
+        let long = cells.iter_mut().map(|row| &mut row[widest]).filter(|cell| cell.len() > NAME_KEPT);
+        long.for_each(|cell| marks.shorten(cell));
+        widths[widest] = width(&cells, widest);
+        if widths[widest] >= before {
+            break;
+        }
+    }
+    let tables = blocks(&widths, names).into_iter().map(|columns| {
+        let of = |row: &Vec<String>| columns.iter().map(|&column| row[column].clone()).collect::<Vec<_>>();
+        let head = of(&cells[0]);
+        let head = head.iter().map(String::as_str).collect::<Vec<_>>();
+        output::table(&head, &cells[1..].iter().map(of).collect::<Vec<_>>())
+    });
+    tables.collect::<Vec<_>>().join("\n") + &marks.list()
+}
+
+fn width(cells: &[Vec<String>], column: usize) -> usize {
+    cells.iter().map(|row| row[column].len()).max().unwrap_or(0)
+}
+
+/// The columns of each table: those that name rows, and as many others as there is room for.
+fn blocks(widths: &[usize], names: usize) -> Vec<Vec<usize>> {
+    let start = (0..names).collect::<Vec<_>>();
+    let total = |columns: &[usize]| columns.iter().map(|&column| widths[column] + GAP).sum::<usize>();
+    let mut blocks = vec![start.clone()];
+    for column in names..widths.len() {
+        let Some(last) = blocks.last_mut() else { break };
+        if last.len() > names && total(last) + widths[column] > COLUMNS {
+            blocks.push(start.clone());
+        }
+        blocks.iter_mut().rev().take(1).for_each(|last| last.push(column));
+    }
+    blocks
+}
+
+/// Cells that are told below a table.
+#[derive(Default)]
+struct Marks(Vec<String>);
+
+impl Marks {
+    fn shorten(&mut self, cell: &mut String) {
+        let place = self.0.iter().position(|known| known == cell).unwrap_or_else(|| {
+            self.0.push(cell.clone());
+            self.0.len() - 1
+        });
+        *cell = format!("[{}]", place + 1);
+    }
+
+    fn list(&self) -> String {
+        let line = |(index, text): (usize, &String)| wrapped(&format!("[{}] {text}", index + 1), "    ");
+        let lines = self.0.iter().enumerate().map(line).collect::<String>();
+        if lines.is_empty() { lines } else { format!("\n{lines}") }
+    }
+}
+
+/// A whole answer: each line as it is, or on several.
+fn letter(text: &str) -> String {
+    text.lines().map(line).collect()
+}
+
+fn line(line: &str) -> String {
+    let indent = line.len() - line.trim_start().len();
+    if line.trim_start().starts_with("fairlab ") {
+        return command::broken(line, indent, COLUMNS);
+    }
+    if line.starts_with("# ") {
+        return comment(line);
+    }
+    wrapped(&ascii(line), &" ".repeat(indent.min(20) + 2))
+}
+
+/// A comment, which may end in a command: behind `#` and three blanks, its lines are those that a shell takes.
+fn comment(line: &str) -> String {
+    const MARGIN: &str = "#   ";
+    let whole = wrapped(&ascii(line), MARGIN);
+    let Some((head, command)) = line.split_once(": fairlab ").filter(|_| whole.lines().count() > 1) else {
+        return whole;
+    };
+    let command = command::broken(&format!("fairlab {command}"), 0, COLUMNS - MARGIN.len());
+    let lines = command.lines().map(|line| format!("{MARGIN}{line}\n"));
+    wrapped(&ascii(&format!("{head}:")), MARGIN) + &lines.collect::<String>()
+}
+
+/// A line on as many as it takes, all but the first behind a margin. A word that is wider than a line is cut behind a backslash.
+fn wrapped(text: &str, margin: &str) -> String {
+    if text.len() <= COLUMNS {
+        return format!("{text}\n");
+    }
+    let (mut lines, mut current) = (String::new(), String::new());
+    for (index, word) in text.split(' ').enumerate() {
+        if index > 0 && current.len() + 1 + word.len() > COLUMNS && current.trim() != margin.trim() {
+            lines += &format!("{}\n", current.trim_end());
+            current = format!("{margin}{word}");
+        } else {
+            current += if index > 0 { " " } else { "" };
+            current += word;
+        }
+        while current.len() > COLUMNS {
+            // Everything is ASCII here: a byte is a character.
+            let rest = current.split_off(COLUMNS - 1);
+            lines += &format!("{current}\\\n");
+            current = format!("{margin}{rest}");
+        }
+    }
+    lines + current.trim_end() + "\n"
+}
+
+/// Text in ASCII: what has a usual form there in that, the rest as Rust writes it.
+fn ascii(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '…' => plain += "...",
+            '±' => plain += "+-",
+            'µ' | 'μ' => plain.push('u'),
+            '→' => plain += "->",
+            '≤' => plain += "<=",
+            '≥' => plain += ">=",
+            '×' => plain.push('x'),
+            '–' | '—' | '−' => plain.push('-'),
+            '\t' => plain += "        ",
+            ascii if ascii.is_ascii() => plain.push(ascii),
+            other => plain.extend(other.escape_unicode()),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(text: &str) -> bool {
+        text.is_ascii() && text.lines().all(|line| line.len() <= COLUMNS)
+    }
+
+    #[test]
+    fn a_wide_table_goes_on_below_and_loses_no_cell() {
+        let header = ["kernel", "workload", "metric", "mean", "deviation", "median", "min", "max", ""];
+        let long = format!("jobs {}", "spread:run=2ms,sleep=8ms ".repeat(6));
+        let row = |kernel: &str, seed: usize| {
+            let values = (0..5).map(|place| format!("{seed}{place}.25 us"));
+            let names = [kernel, &long, "wakeup_latency_ns_p99.5"].map(str::to_string).into_iter();
+            names.chain(values).chain(["one course of events".to_string()]).collect::<Vec<_>>()
+        };
+        let name = "v6.6-86bfbb7ce4f6-2f7b98d1e55c+NO_RUN_TO_PARITY,base_slice_ns=3000000,and=much,more=besides,still=more";
+        let rows = [row("v6.5", 1), row(name, 2)];
+        let text = table(&header, 3, &rows);
+        assert!(fits(&text), "{text}");
+        let joined = text.replace("\\\n    ", "");
+        let joined = joined.split_whitespace().collect::<Vec<_>>().join(" ");
+        for cell in rows.iter().flatten().chain(&header.map(str::to_string)) {
+            assert!(joined.contains(cell.trim()), "{cell} is not in\n{text}");
+        }
+        assert_eq!(text.matches("one course of events").count(), 2, "{text}");
+        assert!(text.matches("wakeup_latency_ns_p99.5").count() >= 4, "each table names its rows: {text}");
+    }
+
+    #[test]
+    fn a_table_that_fits_is_as_it_was() {
+        let rows = [vec!["p99".to_string(), "12.2 ms".to_string()]];
+        assert_eq!(table(&["metric", "v6.5"], 1, &rows), output::table(&["metric", "v6.5"], &rows));
+    }
+
+    #[test]
+    fn sentences_go_on_in_the_next_line_and_words_stay() {
+        let comment = format!("# modelled by fairlab: {}", "compare hackbench -g 4 ".repeat(6));
+        let long = "x".repeat(200);
+        let text = format!("{comment}\n\nnote: … ±2 % is the ä of {long} and more\n  short\n");
+        let letter = letter(&text);
+        assert!(fits(&letter), "{letter}");
+        assert!(letter.lines().nth(1).is_some_and(|line| line.starts_with("#   ")), "{letter}");
+        assert!(letter.contains("note: ... +-2 % is the \\u{e4} of"), "{letter}");
+        assert!(letter.replace("\\\n  ", "").contains(&long), "{letter}");
+        assert!(letter.ends_with("  short\n"), "{letter}");
+        let came_about =
+            format!("# modelled by fairlab 0.1.0 (unknown): fairlab compare '{}'\n", "a b ".repeat(40));
+        let letter = super::letter(&came_about);
+        assert!(fits(&letter), "{letter}");
+        let command = letter.lines().skip(1).map(|line| line.strip_prefix("#   ").expect("a comment"));
+        let command = command.collect::<Vec<_>>().join("\n").replace("'\\\n'", "").replace(" \\\n  ", " ");
+        assert_eq!(command, format!("fairlab compare '{}'", "a b ".repeat(40)), "{letter}");
+    }
+}
