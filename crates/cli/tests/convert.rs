@@ -135,7 +135,12 @@ fn copies_and_runs_tell_their_kernel_and_machine() {
     answer(&[&run[..], &["--duration", "10ms", "--machine", "xeon-2s80", "--trace", &trace]].concat());
     assert_eq!(
         of(&trace),
-        ["# hostname : xeon-2s80", "# os release : 6.6+NO_RUN_TO_PARITY", "# nrcpus avail : 80"]
+        [
+            "# hostname : xeon-2s80",
+            "# os release : 6.6+NO_RUN_TO_PARITY",
+            "# nrcpus avail : 80",
+            "# fairlab : origin modelled"
+        ]
     );
 }
 

@@ -59,6 +59,29 @@ fn one_signal_ends_any_experiment() {
     }
 }
 
+/// An attribution that is stopped says so, and gives what it found by then: here nothing yet.
+#[test]
+fn an_interrupted_attribution_answers() {
+    let kernels = ["--kernel", "v6.5", "--kernel", "v6.6", "--runs", "3", "--attribute"];
+    let arguments =
+        heavy(&["compare"], &[&["--duration", "1000s"][..], &kernels, &["--format", "json"]].concat());
+    let child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        .args(&arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    thread::sleep(Duration::from_millis(700));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    let output = child.wait_with_output().expect("its end");
+    assert_eq!(output.status.code(), Some(130));
+    let answer = serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON");
+    assert_eq!((&answer["schema"], &answer["partial"]), (&"fairlab/attribute/1".into(), &true.into()));
+    assert!(answer["unsearched"].as_u64().is_some_and(|changes| changes > 0), "{answer:#}");
+}
+
 #[test]
 fn one_signal_ends_a_sweep() {
     let folder = folder("sweep");

@@ -194,6 +194,66 @@ fn trace(count: u32, unknown: bool) -> String {
     lines
 }
 
+/// A trace of a run with a quota, alone in a folder and through every format that is read, tells what ran on which machine: its
+/// caches, its tick rate, its groups and their quotas. A format that cannot says what it leaves out.
+#[test]
+fn a_trace_alone_tells_its_machine_and_its_quotas() {
+    let folder = Folder::new("alone");
+    let first = folder.path("a.txt");
+    let run = "run cgroup cpu.max=20000/100000 periodic -n 6 -c 3000 -p 10000 -r 1 --kernel v6.6 --machine lkp-avoton3 \
+               --duration 300ms --warmup 0 --seed 5 --trace";
+    let made = fairlab(&run.split_whitespace().chain([first.as_str()]).collect::<Vec<_>>());
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let system = |file: &str| {
+        let output = fairlab(&["summary", file, "--format", "json"]);
+        let answer = serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON");
+        let scopes = answer["unconserved"].as_array().map(Vec::len);
+        (answer["system"].clone(), scopes)
+    };
+    let (told, scopes) = system(&first);
+    assert_eq!(
+        (&told["origin"], &told["kernel"], &told["seed"]),
+        (&"modelled".into(), &"v6.6".into(), &5.into())
+    );
+    let topology = told["topology"].as_array().expect("lines");
+    assert!(topology.iter().any(|line| line == "cpu3: threads 3 core 2-3 package 0 node 0"), "{told:#}");
+    let groups = told["groups"].as_array().expect("lines");
+    assert!(
+        groups.iter().any(|line| line.as_str().is_some_and(|line| line.contains("\t20000 100000\t"))),
+        "{told:#}"
+    );
+    assert!(scopes > Some(4), "caches are known: {scopes:?}");
+    let mut file = first.clone();
+    for name in ["b.dat", "c.data", "d.txt.zst"] {
+        let next = folder.path(name);
+        let output = fairlab(&["convert", &file, &next]);
+        assert!(text(&output.stdout).contains(" 0 of them not exactly as they were"), "{name}");
+        assert_eq!(system(&next), (told.clone(), scopes), "{name}");
+        file = next;
+    }
+    let output = fairlab(&["verify", &file]);
+    let verified = text(&output.stdout);
+    assert!(
+        verified.starts_with("# modelled, read by fairlab") && verified.contains("by the rules of v6.6"),
+        "{verified}"
+    );
+    let output = fairlab(&["convert", &file, &folder.path("e.pftrace")]);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("what 8 CPUs share") && said.contains("control groups with their quotas"),
+        "{said}"
+    );
+    // What lies beside a trace is read, too: what was recorded and did not happen is no gap of the recording.
+    let quiet = folder.file("trace.txt", &trace(3, false).replace("sched_wakeup", "sched_other"));
+    let silent = text(&fairlab(&["summary", &quiet]).stderr);
+    folder.file("events.txt", "event sched/* on\n");
+    let listed = text(&fairlab(&["summary", &quiet]).stderr);
+    assert!(
+        !silent.contains("events.txt") && listed.contains("events.txt beside it says"),
+        "{silent}\n{listed}"
+    );
+}
+
 #[test]
 fn no_command_answers_when_the_switches_cannot_be_read() {
     let folder = Folder::new("refused");

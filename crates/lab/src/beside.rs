@@ -9,7 +9,7 @@ use fairlab_event::{Event, EventKind, Pid, Sink, System};
 use fairlab_kernel::CpuMask;
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
-use crate::verify::{Told, told_beside, trace_of};
+use crate::verify::{Told, told_beside, told_in, trace_of};
 
 /// Feeds the trace at `path`, a file or a recording's folder, to `sink`. What the trace does not tell of its kernel, machine,
 /// groups and clock, and of what was recorded, and meta.json, sched_info.txt, cgroups-start.txt and events.txt beside it do, is
@@ -25,6 +25,14 @@ pub fn read_recorded(
     let Told { system, clock_hz, allowed, .. } = told_beside(path).unwrap_or_default();
     let options = ReadOptions { clock_hz: options.clock_hz.or(clock_hz), ..options.clone() };
     read_path(&trace_of(path), &options, &mut Completed { sink, beside: system, is_told: false, allowed })
+}
+
+/// What the files beside one, or in a folder, tell of a run: kernel, machine, and how it came about.
+pub fn system_beside(path: &Path) -> System {
+    let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    // A name alone lies where the program runs.
+    let folder = folder.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    folder.map(|folder| told_in(folder).system).unwrap_or_default()
 }
 
 /// Hands events on, and before them what is known of kernel and machine from either place.

@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use figures::{Counts, Fall, Figure, Figures};
 
+use crate::provenance::Origin;
 use crate::verify::{Agreement, Recording, VerifyOptions, holds_trace, told_kernel, verify};
 use crate::{LabError, Progress, workers};
 
@@ -60,6 +61,14 @@ impl Fidelity {
             _ => None,
         });
         Figures::of(judged)
+    }
+
+    /// How the recordings that were judged came about; `None`: nothing tells of one.
+    pub fn origins(&self) -> impl Iterator<Item = Option<Origin>> {
+        self.entries.iter().filter_map(|entry| match &entry.outcome {
+            Outcome::Judged(agreement, _) => Some(agreement.origin),
+            _ => None,
+        })
     }
 
     /// Recordings that could not be read.

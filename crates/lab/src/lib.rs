@@ -38,7 +38,7 @@ mod way;
 mod workers;
 pub mod workloads;
 
-pub use beside::read_recorded;
+pub use beside::{read_recorded, system_beside};
 pub use compare::{
     CompareOptions, Comparison, ComparisonRow, Counted, Pairing, Record, Side, compare, compare_sides,
     count_trace, live_sides, read_side,

@@ -30,6 +30,7 @@ use fairlab_sim::Machine;
 use fairlab_trace::{BytesRead, ImportError, ImportStats, ReadOptions, read_path};
 
 use crate::LabError;
+use crate::provenance::Origin;
 use contradiction::caught;
 use hierarchy::{Evidence, Hierarchy};
 use kernel::of as kernel_of;
@@ -41,7 +42,7 @@ use walker::Walker;
 pub use kernel::Known as KnownKernel;
 pub(crate) use recording::{
     CgroupLine, Recording, TaskLine, Told, events_on, holds_trace, lines_of_groups, lines_of_machine,
-    told_beside,
+    told_beside, told_in,
 };
 pub use recording::{topology_of, trace_of};
 pub(crate) use sched_info::{lines_of, list};
@@ -84,6 +85,8 @@ pub struct Agreement {
     pub kernel: String,
     /// The trace.
     pub trace: PathBuf,
+    /// How the recording came about, where anything tells.
+    pub origin: Option<Origin>,
     /// The recorded kernel's release, where the recording says it.
     pub release: Option<String>,
     /// Whether probes show the kernel's own values.
@@ -165,8 +168,8 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
         recording.take_hierarchy(hierarchy(&recording.trace, options)?);
     }
     let (topology, tick) = machine(&recording, options)?;
-    let (trace, release, probed) =
-        (recording.trace.clone(), recording.release.clone(), recording.shows_weights);
+    let (trace, origin) = (recording.trace.clone(), recording.origin);
+    let (release, probed) = (recording.release.clone(), recording.shows_weights);
     let nr_cpus = topology.nr_cpus();
     let mut notes: Vec<String> = recording.notes().into_iter().chain(unlike(&recording, nr_cpus)).collect();
     let as_set = set_as_recorded(generation, &recording, (path, nr_cpus), &mut notes);
@@ -219,6 +222,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     Ok(Agreement {
         kernel,
         trace,
+        origin,
         release,
         probed,
         notes,

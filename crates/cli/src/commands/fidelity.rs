@@ -9,7 +9,7 @@ use std::path::Path;
 use fairlab_event::ShownPath;
 use fairlab_lab::LabError;
 use fairlab_lab::fidelity::{Counts, Fidelity, Figures, measure, page};
-use fairlab_lab::provenance::Origin;
+use fairlab_lab::provenance::{Origin, Provenance};
 use serde_json::{Value, json};
 
 use crate::args::{FidelityArgs, Format};
@@ -35,7 +35,7 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     if let Some(path) = &args.figures {
         write(path, &figures.to_text())?;
     }
-    let provenance = provenance::here().by(Origin::Recorded).by(Origin::Modelled);
+    let provenance = fidelity.origins().fold(provenance::here().by(Origin::Modelled), Provenance::reading);
     let provenance = figures.sums().rows.iter().fold(provenance, |all, row| all.kernel(&row.kernel));
     match args.format {
         Format::Text => output::answer(&provenance, &to_text(&fidelity, &figures, args))?,

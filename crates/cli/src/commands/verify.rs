@@ -48,7 +48,8 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     for note in agreement.notes.iter().chain(&kernel.left_out) {
         tell!("{shown}: {note}");
     }
-    let provenance = provenance::here().by(Origin::Recorded).by(Origin::Modelled).kernel(&agreement.kernel);
+    let provenance =
+        provenance::here().reading(agreement.origin).by(Origin::Modelled).kernel(&agreement.kernel);
     let provenance = agreement.release.iter().fold(provenance, Provenance::kernel);
     match args.format {
         Format::Text => output::answer(&provenance, &text(&agreement)),

@@ -395,8 +395,20 @@ mod tests {
         assert_eq!((side.records.len(), side.records[0] == side.records[1]), (2, true));
         assert!(side.records[0].metric("wakeup_latency_ns_max").is_some_and(|max| max > 0.0));
         assert!(read_side(&folder).expect_err("gone").to_string().contains("fairlab-side"));
-        assert!(
-            read_side(&testdata("recordings")).expect_err("no traces").problem.contains("no traces in it")
-        );
+        // Folders in a folder are looked into: recordings of several kernels are as many sides.
+        let all = testdata("recordings");
+        let some = std::env::temp_dir().join(format!("fairlab-sides-{}", std::process::id()));
+        for name in ["6.1-yield-2", "6.12-nice-2"] {
+            fs::create_dir_all(some.join(name)).expect("a folder");
+            for file in ["meta.json", "sched_info.txt", "trace.txt.zst"] {
+                fs::copy(all.join(name).join(file), some.join(name).join(file)).expect("copied");
+            }
+        }
+        let sides = read_side(&some).expect("two sides");
+        fs::remove_dir_all(&some).expect("removed");
+        let origins = sides.iter().map(|side| side.records[0].origin).collect::<Vec<_>>();
+        assert_eq!(origins, [Some(Origin::Booted); 2]);
+        assert!(sides[0].name.starts_with("6.1.0-") && sides[1].name.starts_with("6.12."), "{sides:?}");
+        assert!(read_side(&testdata("rt-app")).expect_err("no traces").problem.contains("no traces in it"));
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct Recording {
     pub trace: PathBuf,
     /// The recorded kernel's release (`uname -r`), where it is known.
     pub release: Option<String>,
+    /// How it came about, where anything tells.
+    pub origin: Option<Origin>,
     /// The modelled kernel whose run it is.
     pub modelled: Option<String>,
     /// From what sources the kernel was built, and which commits of those were undone, where the recording says it.
@@ -130,6 +132,7 @@ impl Recording {
     /// Takes over what the trace itself tells and nothing beside it does.
     pub(super) fn take_system(&mut self, system: &System) {
         self.release = self.release.take().or_else(|| Some(system.release.clone()));
+        self.origin = self.origin.or(Origin::parse(&system.origin));
         let is_modelled = system.origin == Origin::Modelled.name();
         let kernel = is_modelled.then(|| system.kernel.clone()).filter(|kernel| !kernel.is_empty());
         self.modelled = self.modelled.take().or(kernel);
@@ -181,6 +184,9 @@ impl Recording {
         let shows_shares = listed.lines().any(|line| line.starts_with("ok p:labmin/shares "));
         Ok(Recording {
             trace,
+            origin: meta["origin"]
+                .as_str()
+                .map_or_else(|| Origin::parse(&origin_of(&meta, &info)), Origin::parse),
             release,
             modelled,
             source: provenance["source"].as_str().map(str::to_string),
@@ -390,13 +396,17 @@ pub(crate) fn told_beside(path: &Path) -> Option<Told> {
         return None;
     }
     let (folder, _) = located(path).ok()?;
-    let folder = folder?;
-    let info = read_beside(&folder, "sched_info.txt").unwrap_or_default();
-    let meta = read_beside(&folder, "meta.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    folder.map(|folder| told_in(&folder))
+}
+
+/// What the files of a run's or a recording's folder tell.
+pub(crate) fn told_in(folder: &Path) -> Told {
+    let info = read_beside(folder, "sched_info.txt").unwrap_or_default();
+    let meta = read_beside(folder, "meta.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let meta = meta.unwrap_or_default();
     let topology = sched_info::topology(&info);
-    let groups = read_beside(&folder, "cgroups-start.txt").unwrap_or_default();
-    let events = read_beside(&folder, "events.txt").unwrap_or_default();
+    let groups = read_beside(folder, "cgroups-start.txt").unwrap_or_default();
+    let events = read_beside(folder, "events.txt").unwrap_or_default();
     let text = |name: &str| meta[name].as_str().filter(|text| !text.is_empty()).map(str::to_string);
     let word = |place: usize| word_of_uname(&info, place);
     let cpus = meta["vcpus"].as_u64().and_then(|cpus| u32::try_from(cpus).ok());
@@ -404,7 +414,7 @@ pub(crate) fn told_beside(path: &Path) -> Option<Told> {
     // Recordings of the lab's emulated machines say how these kept time, and not how fast.
     let is_emulated = ["icount", "deterministic"].contains(&meta["mode"].as_str().unwrap_or_default());
     let clock_hz = meta["clock_hz"].as_u64().filter(|&hz| hz > 0);
-    Some(Told {
+    Told {
         system: System {
             release: text("release").or_else(|| release_of(&info)).unwrap_or_default(),
             node: text("machine").or_else(|| word(1).filter(|name| name != "(none)")).unwrap_or_default(),
@@ -419,9 +429,15 @@ pub(crate) fn told_beside(path: &Path) -> Option<Told> {
             recorded: events_on(&events),
         },
         clock_hz: clock_hz.or(is_emulated.then_some(EMULATED_HZ)),
-        workload: text("workload"),
-        allowed: bound(&read_beside(&folder, "tasks-start.txt").unwrap_or_default(), cpus.or(described)),
-    })
+        workload: text("workload").or_else(|| words_of(&meta["workload"])),
+        allowed: bound(&read_beside(folder, "tasks-start.txt").unwrap_or_default(), cpus.or(described)),
+    }
+}
+
+/// A command line that is kept word by word.
+fn words_of(value: &Value) -> Option<String> {
+    let words = value.as_array()?.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
+    Some(words.join(" ")).filter(|line| !line.is_empty())
 }
 
 /// The tasks of a list that may not run on all of so many CPUs.

@@ -49,7 +49,7 @@ pub(super) fn take(system: &mut System, comment: &[u8]) {
         ARCHITECTURE => system.architecture = value.trim().to_string(),
         CPUS => system.cpus = value.trim().parse().ok().filter(|&cpus| cpus > 0),
         // What is not understood says nothing.
-        OWN => drop(described::take(system, value.trim_end())),
+        OWN => drop(described::take(system, value.trim_end_matches('\r'))),
         _ => {}
     }
 }

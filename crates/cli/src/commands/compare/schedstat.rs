@@ -1,7 +1,7 @@
 //! `fairlab compare --schedstat`: what `/proc/schedstat` of two kernels counted, line by line.
 
-use fairlab_lab::provenance::Origin;
 use fairlab_lab::schedstat::{Beside, Row, compare_schedstat, read_schedstat};
+use fairlab_lab::system_beside;
 
 use crate::args::{CompareArgs, Format, Page};
 use crate::error::CliError;
@@ -16,7 +16,8 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         ));
     };
     let beside = compare_schedstat(&read_schedstat(first)?, &read_schedstat(second)?);
-    let provenance = provenance::here().by(Origin::Recorded);
+    let provenance =
+        [first, second].iter().fold(provenance::here(), |all, path| all.of_trace(&system_beside(path)));
     match args.experiment.setting.format {
         Format::Json => output::answer_json(&provenance, beside.to_json()),
         Format::Text => {
