@@ -1,22 +1,23 @@
-//! The loop: takes the next occurrence in virtual time, lets the scheduler core decide, applies it, charges its cost.
+//! The loop: takes the next occurrence in virtual time, lets the scheduler do what is due, charges its cost.
 //!
 //! A CPU is in one of three phases: idle, in the kernel for a while (then it does one thing), or in user mode in a
 //! thread's segment. Kernel work is not preempted; a pending reschedule is acted on at return to user mode, as
 //! a kernel without full preemption does. Interrupts arrive in any phase.
 //!
-//! Must not know: what an event is used for, files, which generation of kernel it drives.
+//! Must not know: what an event is used for, files, which scheduler it drives and how that decides.
 
 mod background;
-mod balance;
 mod cpu;
-mod frequency;
 mod group;
 mod idle;
+mod idle_loop;
 mod interrupt;
 mod numbers;
 mod occurrence;
 mod program;
+mod request;
 mod schedule;
+mod speed;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -25,17 +26,16 @@ mod wakeup;
 use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::core::{Mode, Scheduler};
-use fairlab_kernel::cpufreq::FrequencyRequest;
 use fairlab_kernel::select::IdleMaskNote;
-use fairlab_kernel::{CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId};
+use fairlab_kernel::{CpuMask, Generation, GroupId, Policy, TaskId};
 
 use crate::machine::Machine;
+use crate::model::Model;
 use crate::rng::Stream;
+use crate::scheduler_core::{Request, SchedulerCore};
 use crate::workload::{ThreadId, ThreadSpec, Workload};
 use background::Background;
-use balance::Newidle;
 use cpu::CpuState;
-use frequency::Governor;
 use idle::CpuIdle;
 use numbers::Numbers;
 use occurrence::{Occurrence, Queue};
@@ -66,17 +66,28 @@ pub struct Counters {
     pub newidle_longest: Ns,
 }
 
-/// One run: a kernel on a machine under workloads.
-pub struct Engine {
+impl Counters {
+    /// A CPU that ran out of work has looked for more for `time`.
+    fn count_search(&mut self, time: Ns) {
+        self.newidle += 1;
+        self.newidle_time += time;
+        self.newidle_longest = self.newidle_longest.max(time);
+    }
+}
+
+/// One run: a scheduler on a machine under workloads.
+pub struct Engine<C: SchedulerCore = Model> {
     machine: Machine,
     /// The period of its tick.
     tick_period: Ns,
-    kernel: Scheduler,
-    queue: Queue,
+    core: C,
+    queue: Queue<C::Message>,
     now: Ns,
-    cpus: Vec<CpuState>,
+    cpus: Vec<CpuState<C::Message>>,
     programs: Vec<Program>,
     threads: Vec<Thread>,
+    /// Where the thread of each task is, if it is a workload's.
+    thread_of: Vec<u32>,
     /// Threads that have not ended.
     alive: usize,
     /// How many threads have been created.
@@ -88,19 +99,11 @@ pub struct Engine {
     background: Vec<Background>,
     counters: Counters,
     /// Whose turn it is, where one thread carries out all CPUs.
-    turns: Option<Box<Turns>>,
+    turns: Option<Box<Turns<C::Message>>>,
     marked: Vec<Cpu>,
-    newidle: Vec<Newidle>,
-    /// Busy CPUs' kicks never arrive: a broken rule, for tests of what rules promise.
-    #[cfg(test)]
-    loses_kicks: bool,
+    requests: Vec<Request<C::Message>>,
     /// Per CPU what its governor of idle states remembers; empty on machines without such states.
     idle: Vec<CpuIdle>,
-    frequency_requests: Vec<FrequencyRequest>,
-    /// The threads that set clocks.
-    governors: Vec<Governor>,
-    group_timers: Vec<GroupTimer>,
-    unthrottle_calls: Vec<Cpu>,
 }
 
 /// A workload and its threads by their numbers; a number is given before its thread is created.
@@ -178,25 +181,56 @@ enum Wait {
     Dead,
 }
 
-impl Engine {
-    /// A machine at rest under `generation`, its time at zero.
-    pub fn new(generation: Generation, machine: Machine, seed: u64) -> Engine {
-        let mut kernel = Scheduler::new(generation, machine.topology.clone(), machine.tick());
-        kernel.set_frequency_domains(machine.frequency_domains.clone());
-        kernel.set_energy_model(&machine.energy_model);
+impl Engine<Model> {
+    /// A machine at rest under the modelled `generation`, its time at zero.
+    pub fn new(generation: Generation, machine: Machine, seed: u64) -> Engine<Model> {
+        let core = Model::new(generation, &machine);
+        Engine::with_core(core, machine, seed)
+    }
+
+    /// Whether every try of balancing is noted; a run without that is faster.
+    pub fn set_balance_notes(&mut self, enabled: bool) {
+        self.core.scheduler_mut().set_balance_notes(enabled);
+    }
+
+    /// Hands over the notes of balancing taken since the last call, in order of time.
+    pub fn take_balance_notes(&mut self) -> Vec<BalanceNote> {
+        self.core.scheduler_mut().take_balance_notes()
+    }
+
+    /// Whether updates and scans of the masks of idle CPUs are noted (the RFC `idle-cpumask-v7`).
+    pub fn set_idle_mask_notes(&mut self, enabled: bool) {
+        self.core.scheduler_mut().set_idle_mask_notes(enabled);
+    }
+
+    /// Hands over the notes of those masks taken since the last call, in order of time.
+    pub fn take_idle_mask_notes(&mut self) -> Vec<IdleMaskNote> {
+        self.core.scheduler_mut().take_idle_mask_notes()
+    }
+
+    /// The modelled scheduler's state.
+    pub fn kernel(&self) -> &Scheduler {
+        self.core.scheduler()
+    }
+}
+
+impl<C: SchedulerCore> Engine<C> {
+    /// A machine at rest under a scheduler that has booted on it, its time at zero.
+    pub fn with_core(core: C, machine: Machine, seed: u64) -> Engine<C> {
         let cpus = machine.topology.cpus().map(|_| CpuState::default()).collect();
-        let queue = Queue::new(machine.topology.nr_cpus());
-        let turns =
-            machine.in_turn.then(|| Box::new(Turns::new(machine.topology.nr_cpus(), &machine.chance, seed)));
+        let nr_cpus = machine.topology.nr_cpus();
+        let turns = machine.in_turn.then(|| Box::new(Turns::new(nr_cpus, &machine.chance, seed)));
+        let has_idle_states = !machine.idle_states.is_empty();
         let mut engine = Engine {
             tick_period: machine.tick(),
             machine,
-            kernel,
-            queue,
+            core,
+            queue: Queue::new(nr_cpus),
             now: Ns::ZERO,
             cpus,
             programs: Vec::new(),
             threads: Vec::new(),
+            thread_of: Vec::new(),
             alive: 0,
             created: 0,
             seed,
@@ -205,23 +239,11 @@ impl Engine {
             counters: Counters::default(),
             turns,
             marked: Vec::new(),
-            newidle: Vec::new(),
-            #[cfg(test)]
-            loses_kicks: false,
-            idle: Vec::new(),
-            frequency_requests: Vec::new(),
-            governors: Vec::new(),
-            group_timers: Vec::new(),
-            unthrottle_calls: Vec::new(),
+            requests: Vec::new(),
+            idle: if has_idle_states { vec![CpuIdle::default(); nr_cpus] } else { Vec::new() },
         };
-        engine.newidle = vec![Newidle::default(); engine.cpus.len()];
-        if !engine.machine.idle_states.is_empty() {
-            engine.idle = vec![CpuIdle::default(); engine.cpus.len()];
-        }
-        engine.create_stoppers();
-        engine.create_governors();
         engine.create_background();
-        engine.kernel.reuse_tasks();
+        engine.core.boot_is_over();
         engine.note_speeds();
         // The machine has been up for a while, and every CPU idles.
         for cpu in (0..engine.cpus.len() as u32).map(Cpu) {
@@ -232,37 +254,17 @@ impl Engine {
 
     /// Whether events are reported to the sink; without, a run is faster.
     pub fn set_tracing(&mut self, enabled: bool) {
-        self.kernel.set_tracing(enabled);
+        self.core.set_tracing(enabled);
     }
 
     /// Whether probes print what decisions rest on, beside the events.
     pub fn set_probes(&mut self, enabled: bool) {
-        self.kernel.set_probes(enabled);
+        self.core.set_probes(enabled);
     }
 
     /// The groups of a workload, in its own order.
     pub fn groups(&self, number: usize) -> &[GroupId] {
         &self.programs[number].groups
-    }
-
-    /// Whether every try of balancing is noted; a run without that is faster.
-    pub fn set_balance_notes(&mut self, enabled: bool) {
-        self.kernel.set_balance_notes(enabled);
-    }
-
-    /// Hands over the notes of balancing taken since the last call, in order of time.
-    pub fn take_balance_notes(&mut self) -> Vec<BalanceNote> {
-        self.kernel.take_balance_notes()
-    }
-
-    /// Whether updates and scans of the masks of idle CPUs are noted (the RFC `idle-cpumask-v7`).
-    pub fn set_idle_mask_notes(&mut self, enabled: bool) {
-        self.kernel.set_idle_mask_notes(enabled);
-    }
-
-    /// Hands over the notes of those masks taken since the last call, in order of time.
-    pub fn take_idle_mask_notes(&mut self) -> Vec<IdleMaskNote> {
-        self.kernel.take_idle_mask_notes()
     }
 
     /// Starts a workload's main thread on CPU 0 now. Returns the workload's number.
@@ -277,14 +279,15 @@ impl Engine {
     pub fn start_on(&mut self, workload: Box<dyn Workload>, boot_cpu: Cpu) -> usize {
         let number = self.programs.len();
         let spec = workload.main_thread();
-        self.kernel.set_here(boot_cpu, Mode::Task, self.now);
-        let (groups, paths) = self.create_groups(number, &*workload);
+        self.core.set_here(boot_cpu, Mode::Task, self.now);
+        let (groups, paths) = self.create_groups(number, &*workload, boot_cpu);
         let mut threads = Numbers::default();
         threads.reserve();
         self.programs.push(Program { workload, threads, process: None, groups, paths });
         let task = self.create_thread(number, ThreadId::MAIN, &spec, boot_cpu);
         self.report_group_of(number, task);
-        self.queue_new_task(task, boot_cpu);
+        self.core.wake_up_new_task(boot_cpu, task);
+        self.make_requests();
         self.interrupt_marked(None);
         number
     }
@@ -296,14 +299,14 @@ impl Engine {
 
     /// The same, as long as `goes_on` says so, which is asked now and then; then time stands where it came to.
     pub fn run_while(&mut self, end: Ns, sink: &mut dyn Sink, goes_on: &dyn Fn() -> bool) {
-        self.kernel.drain_events(sink);
+        self.core.drain_events(sink);
         while let Some((time, occurrence)) = self.queue.pop_until(end) {
             self.now = time;
             self.counters.occurrences += 1;
             if self.turns.is_none() || !self.waits_for_turn(occurrence) {
                 self.carry_on(occurrence);
             }
-            self.kernel.drain_events(sink);
+            self.core.drain_events(sink);
             let asks = self.counters.occurrences.is_multiple_of(OCCURRENCES_BETWEEN_QUESTIONS);
             if self.alive == 0 || (asks && !goes_on()) {
                 return;
@@ -322,9 +325,9 @@ impl Engine {
         self.counters
     }
 
-    /// The scheduler's state.
-    pub fn kernel(&self) -> &Scheduler {
-        &self.kernel
+    /// The scheduler that is driven.
+    pub fn core(&self) -> &C {
+        &self.core
     }
 
     /// A workload's state.
@@ -333,37 +336,30 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn carry_on(&mut self, occurrence: Occurrence) {
+    fn carry_on(&mut self, occurrence: Occurrence<C::Message>) {
         match occurrence {
             Occurrence::PhaseEnds { cpu } => self.phase_ends(cpu),
             Occurrence::Tick { cpu } => self.tick(cpu),
-            Occurrence::Hrtick { cpu } => self.hrtick(cpu),
+            Occurrence::ClockEvent { cpu } => self.clock_event(cpu),
             Occurrence::Interrupt { cpu, interrupt } => self.interrupt_arrives(cpu, interrupt),
             Occurrence::WokenLeft { cpu, task, sync } => self.go_on_waking(cpu, task, sync),
             Occurrence::TurnEnds { .. } => unreachable!("it happens on no CPU"),
         }
-        if self.kernel.asks_driver() {
-            self.serve_driver(occurrence.cpu());
+        if self.core.has_deferred() {
+            self.end_work(occurrence.cpu());
         }
     }
 
-    #[inline(never)]
-    fn serve_driver(&mut self, cpu: Cpu) {
-        self.serve_governors(cpu);
-        self.serve_groups();
-        self.serve_hrticks();
-    }
-
-    /// The thread that `cpu` runs; `None` when it runs its idle task.
+    /// The thread that `cpu` runs; `None` when it runs its idle task, or a kernel thread.
+    #[inline]
     fn thread_on(&self, cpu: Cpu) -> Option<usize> {
-        self.thread_of(self.kernel.curr(cpu))
-    }
-
-    /// Tasks are the CPUs' idle tasks, their stoppers, the governors' threads, the background's kworkers, and then the workloads'.
-    fn thread_of(&self, task: TaskId) -> Option<usize> {
-        task.index().checked_sub(2 * self.cpus.len() + self.governors.len() + self.nr_kworkers())
+        let place = self.thread_of.get(self.core.curr(cpu).index()).copied()?;
+        (place != NO_THREAD).then_some(place as usize)
     }
 }
+
+/// Stands for a task that is no thread of a workload.
+const NO_THREAD: u32 = u32::MAX;
 
 /// A task that leaves its CPU but stays runnable, at a return to user mode.
 const PREEMPTED_AT_USER_RETURN: TaskState = TaskState::RUNNABLE;

@@ -4,6 +4,7 @@ pub mod chance;
 mod costs;
 mod idle;
 mod presets;
+pub(crate) mod speed;
 pub mod turns;
 
 pub use chance::Chance;

@@ -12,7 +12,9 @@ use super::Engine;
 use super::cpu::Then;
 use super::occurrence::Interrupt;
 use crate::machine::chance::{around, vary};
+use crate::model::kthread;
 use crate::rng::Stream;
+use crate::scheduler_core::SchedulerCore;
 
 /// Thread ids given to kworkers of the background count from here.
 const FIRST_KWORKER_PID: i32 = 700_000;
@@ -25,7 +27,7 @@ pub(super) struct Background {
     kworker: Option<(TaskId, Stream)>,
 }
 
-impl Engine {
+impl<C: SchedulerCore> Engine<C> {
     /// Creates the kworkers, and arranges what comes first on every CPU.
     pub(super) fn create_background(&mut self) {
         let chance = self.machine.chance;
@@ -37,7 +39,8 @@ impl Engine {
             let task = has_kworkers.then(|| {
                 let pid = Pid(FIRST_KWORKER_PID + cpu.0 as i32);
                 let allowed = CpuMask::single(cpu);
-                self.create_kthread(&format!("kworker/{cpu}:1"), pid, Policy::Normal, allowed, cpu)
+                let spec = kthread(&format!("kworker/{cpu}:1"), pid, Policy::Normal, allowed, cpu);
+                self.core.new_kthread(&spec, cpu)
             });
             let stream = |what: &str| Stream::new(self.seed, &format!("{what}/{cpu}"));
             let kworker = task.map(|task| (task, stream("kworker")));
@@ -53,19 +56,18 @@ impl Engine {
 
     /// The kworkers of the background.
     pub fn background(&self) -> impl Iterator<Item = Pid> {
-        let tasks = self.background.iter().filter_map(|background| background.kworker.as_ref());
-        tasks.map(|(task, _)| self.kernel.task(*task).pid())
+        (0..self.nr_kworkers() as i32).map(|number| Pid(FIRST_KWORKER_PID + number))
     }
 
     /// How many tasks are kworkers of the background.
-    pub(super) fn nr_kworkers(&self) -> usize {
+    fn nr_kworkers(&self) -> usize {
         if self.machine.chance.kworker_period_ns > 0 { self.background.len() } else { 0 }
     }
 
     /// Whether `cpu` runs its kworker.
     pub(super) fn runs_kworker(&self, cpu: Cpu) -> bool {
         let kworker = self.background.get(cpu.index()).and_then(|background| background.kworker.as_ref());
-        kworker.is_some_and(|(task, _)| self.kernel.curr(cpu) == *task)
+        kworker.is_some_and(|(task, _)| self.core.curr(cpu) == *task)
     }
 
     /// Arranges the next interrupt of a device on `cpu`.
@@ -100,7 +102,7 @@ impl Engine {
 
     /// Its work is done, and it sleeps until there is more.
     pub(super) fn background_work_is_done(&mut self, cpu: Cpu) {
-        self.kernel.set_here(cpu, Mode::Task, self.now);
+        self.core.set_here(cpu, Mode::Task, self.now);
         let period = Ns(self.machine.chance.kworker_period_ns);
         if let Some((_, stream)) = &mut self.background[cpu.index()].kworker {
             let sleep = vary(period, 500, stream);

@@ -1,12 +1,12 @@
 //! What a CPU is doing, and for how long.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::TaskId;
 
-use super::frequency::FULL_SPEED;
 use super::occurrence::Interrupt;
 use super::{Engine, Segment};
 use crate::machine::chance::vary;
+use crate::machine::speed::FULL_SPEED;
+use crate::scheduler_core::SchedulerCore;
 
 /// What a CPU is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,18 +27,12 @@ pub(super) enum Then {
     EnterTask,
     /// The idle state is left: the interrupts that ended it are handled.
     HandleInterrupts,
-    /// Nothing is left to run: the next level of domains is searched.
-    SearchLevel,
-    /// A level has been looked at: something may be taken from it.
-    TakeFromLevel,
-    /// The search for work is over: the pick follows.
-    PickAgain,
+    /// `schedule()` goes on.
+    ScheduleAgain,
     /// Idle CPUs' load has been aged; a wakeup that comes meanwhile ends that.
     IdleLoop,
-    /// The stopper has pushed a task away.
-    Push,
-    /// The thread of a policy has set its frequency.
-    SetFrequency,
+    /// A kernel thread of the scheduler's own has worked.
+    FinishKthreadWork,
     /// A kworker's work is done, and it sleeps.
     FinishBackgroundWork,
     /// The system call's work is done for the running thread.
@@ -49,12 +43,12 @@ pub(super) enum Then {
 
 /// One CPU.
 #[derive(Clone, Debug)]
-pub(super) struct CpuState {
+pub(super) struct CpuState<M> {
     pub phase: Phase,
     /// When the phase ends; never for idle.
     pub until: Ns,
     /// Interrupts that wait for the CPU to leave its idle state, or to turn interrupts on again.
-    pub pending: Vec<Interrupt>,
+    pub pending: Vec<Interrupt<M>>,
     /// CPUs that it will interrupt when the work that it is at is done.
     pub to_interrupt: Vec<Cpu>,
     pub tick_armed: bool,
@@ -62,14 +56,12 @@ pub(super) struct CpuState {
     pub tick_stopped: bool,
     /// A tick has just found it idle (`tick_nohz_idle_got_tick()`).
     pub got_idle_tick: bool,
-    /// A task that may no longer use this CPU, until the stopper has moved it.
-    pub banned: Option<TaskId>,
     /// Capacity times frequency, each a part of 1024.
     pub speed: u64,
 }
 
-impl Default for CpuState {
-    fn default() -> CpuState {
+impl<M> Default for CpuState<M> {
+    fn default() -> CpuState<M> {
         CpuState {
             phase: Phase::Idle,
             until: Ns::ZERO,
@@ -79,20 +71,19 @@ impl Default for CpuState {
             tick_stopped: false,
             // Before the first task it has idled for long.
             got_idle_tick: true,
-            banned: None,
             speed: FULL_SPEED,
         }
     }
 }
 
-impl CpuState {
+impl<M> CpuState<M> {
     /// The idle task has been switched to: its loop begins with the tick that the CPU had.
     pub fn begin_to_idle(&mut self) {
         (self.tick_stopped, self.got_idle_tick) = (false, false);
     }
 }
 
-impl Engine {
+impl<C: SchedulerCore> Engine<C> {
     /// Keeps `cpu` busy in the kernel for `cost`.
     #[inline]
     pub(super) fn enter_kernel(&mut self, cpu: Cpu, cost: Ns, then: Then) {
@@ -154,11 +145,8 @@ impl Engine {
             }
             Phase::Kernel(Then::EnterTask | Then::IdleLoop) => self.enter_task(cpu),
             Phase::Kernel(Then::HandleInterrupts) => self.handle_pending(cpu),
-            Phase::Kernel(Then::SearchLevel) => self.search_level(cpu),
-            Phase::Kernel(Then::TakeFromLevel) => self.take_from_level(cpu),
-            Phase::Kernel(Then::PickAgain) => self.pick_after_newidle(cpu),
-            Phase::Kernel(Then::Push) => self.push(cpu),
-            Phase::Kernel(Then::SetFrequency) => self.frequency_is_set(cpu),
+            Phase::Kernel(Then::ScheduleAgain) => self.schedule_again(cpu),
+            Phase::Kernel(Then::FinishKthreadWork) => self.kthread_has_worked(cpu),
             Phase::Kernel(Then::FinishBackgroundWork) => self.background_work_is_done(cpu),
             Phase::Kernel(Then::CarryOut) => self.carry_out(cpu),
             Phase::Kernel(Then::ReturnToUser) => {

@@ -1,14 +1,14 @@
-//! Workloads' control groups, and the timers of those with a quota.
+//! Workloads' control groups.
 
 use fairlab_event::Cpu;
 use fairlab_kernel::{GroupId, TaskId};
 
 use super::Engine;
-use super::occurrence::Interrupt;
+use crate::scheduler_core::SchedulerCore;
 use crate::workload::Workload;
 use crate::workload::cgroup::GroupSpec;
 
-impl Engine {
+impl<C: SchedulerCore> Engine<C> {
     /// Why `workload` cannot run here, if it cannot, and what to do about it: the machine lacks a CPU that it names, or the
     /// kernel a file that its groups need.
     pub fn refusal(&self, workload: &dyn Workload) -> Option<(String, &'static str)> {
@@ -21,17 +21,18 @@ impl Engine {
             return Some((problem, "take another machine, or name CPUs that it has"));
         }
         let idle = workload.groups().into_iter().find(|group| group.idle)?;
-        let name = self.kernel.generation().name();
+        let name = self.core.name();
         let problem = || format!("kernel {name} has no cpu.idle, which group '{}' needs", idle.name);
         let hint = "leave the file out, or take a kernel that has it";
-        (!self.kernel.knows_idle_groups()).then(|| (problem(), hint))
+        (!self.core.knows_idle_groups()).then(|| (problem(), hint))
     }
 
-    /// Makes a workload's groups. Returns them, and their paths if one has a quota.
+    /// Makes a workload's groups on `boot_cpu`. Returns them, and their paths if one has a quota.
     pub(super) fn create_groups(
         &mut self,
         program: usize,
         workload: &dyn Workload,
+        boot_cpu: Cpu,
     ) -> (Vec<GroupId>, Vec<String>) {
         let mut groups: Vec<GroupId> = Vec::new();
         let specs = workload.groups();
@@ -39,52 +40,34 @@ impl Engine {
             if specs.iter().any(|spec| spec.max.quota().is_some()) { paths(&specs) } else { Vec::new() };
         for spec in specs {
             let parent = spec.parent.and_then(|parent| groups.get(parent).copied());
-            let group = self.kernel.new_group(parent.unwrap_or(GroupId::ROOT), spec.weight);
-            self.kernel.set_group_idle(group, spec.idle);
+            let group = self.core.new_group(parent.unwrap_or(GroupId::ROOT), spec.weight);
+            self.core.set_group_idle(group, spec.idle);
             let stream = format!("{program}/cgroup {}", spec.name);
             let offset = self.machine.chance.phase(self.seed, &stream, spec.max.period());
-            self.kernel.set_group_bandwidth(group, spec.max, offset);
+            self.core.set_group_bandwidth(group, spec.max, offset);
             groups.push(group);
         }
         for (group, path) in groups.iter().zip(&paths) {
-            let level = path.matches('/').count();
-            let text = || format!("root=0 id={} level={level} path={path}", group.inode());
-            self.kernel.report_text("cgroup_mkdir", text);
+            self.core.report_group(*group, path);
         }
-        self.serve_groups();
+        if !paths.is_empty() {
+            self.end_work(boot_cpu);
+        }
         (groups, paths)
     }
 
     /// Reports in which group a task is, where one of its program has a quota, as the kernel's `cgroup_attach_task` does.
     pub(super) fn report_group_of(&mut self, program: usize, task: TaskId) {
         let program = &self.programs[program];
-        let (known, group) = (self.kernel.task(task), self.kernel.task(task).group());
+        let group = self.core.group_of(task);
         let place = program.groups.iter().position(|&one| one == group);
         let Some(path) = place.and_then(|place| program.paths.get(place)) else { return };
-        let (pid, comm, level) = (known.pid(), known.comm(), path.matches('/').count());
-        let inode = group.inode();
-        let text =
-            format!("dst_root=0 dst_id={inode} dst_level={level} dst_path={path} pid={pid} comm={comm}");
-        self.kernel.report_text("cgroup_attach_task", || text);
-    }
-
-    /// Arranges what groups' quotas ask for: timers, and interrupts of CPUs that are to unthrottle groups.
-    pub(super) fn serve_groups(&mut self) {
-        self.kernel.take_started_timers(&mut self.group_timers);
-        for timer in self.group_timers.drain(..) {
-            self.queue.arrange_interrupt(timer.cpu, timer.expires, Interrupt::GroupTimer(timer));
-        }
-        let mut calls = std::mem::take(&mut self.unthrottle_calls);
-        self.kernel.take_unthrottle_calls(&mut calls);
-        for cpu in calls.drain(..) {
-            self.send(cpu, Interrupt::Unthrottle);
-        }
-        self.unthrottle_calls = calls;
+        self.core.report_attach(task, path);
     }
 
     /// Whether the thread on `cpu` cannot go on in user mode: another is to run, or its group is throttled.
     pub(super) fn must_leave_user_mode(&self, cpu: Cpu) -> bool {
-        self.kernel.need_resched(cpu) || self.kernel.has_throttle_work(cpu)
+        self.core.need_resched(cpu) || self.core.has_user_mode_work(cpu)
     }
 }
 

@@ -13,6 +13,7 @@ use fairlab_kernel::topology::Platform;
 use super::Engine;
 use super::cpu::Phase;
 use crate::machine::IdleState;
+use crate::scheduler_core::SchedulerCore;
 
 /// How many idle times are remembered (`INTERVALS`).
 const INTERVALS: usize = 8;
@@ -57,7 +58,7 @@ impl CpuIdle {
     }
 }
 
-impl Engine {
+impl<C: SchedulerCore> Engine<C> {
     /// For how long a CPU that goes idle is expected to stay so, us; `None` if the machine tells no states to choose from.
     ///
     /// Once its tick is stopped, nothing would wake a CPU that idles longer than it did the last times: then only its timer
@@ -87,9 +88,9 @@ impl Engine {
         let chosen =
             self.machine.idle_states.iter().rposition(pays_off).or_else(|| self.shallowest_state(cpu));
         self.idle[cpu.index()] = CpuIdle { since: self.now, state: chosen, ..self.idle[cpu.index()] };
-        self.kernel.idle_set_state(cpu, chosen.map(|state| self.machine.idle_states[state].exit));
+        self.core.idle_set_state(cpu, chosen.map(|state| self.machine.idle_states[state].exit));
         if let Some(state) = chosen {
-            self.kernel.report_idle_state(cpu, Some(self.number_of(cpu, state)));
+            self.core.report_idle_state(cpu, Some(self.number_of(cpu, state)));
         }
     }
 
@@ -117,9 +118,9 @@ impl Engine {
         if let Some(idle) = self.idle.get_mut(cpu.index())
             && idle.state.take().is_some()
         {
-            self.kernel.set_here(cpu, Mode::Task, self.now);
-            self.kernel.idle_set_state(cpu, None);
-            self.kernel.report_idle_state(cpu, None);
+            self.core.set_here(cpu, Mode::Task, self.now);
+            self.core.idle_set_state(cpu, None);
+            self.core.report_idle_state(cpu, None);
         }
     }
 

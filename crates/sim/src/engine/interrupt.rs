@@ -1,17 +1,18 @@
 //! Interrupts and the tick.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::core::{Mode, WakeFlags};
+use fairlab_kernel::core::Mode;
 
 use super::Engine;
 use super::cpu::{Phase, Then};
 use super::occurrence::Interrupt;
+use crate::scheduler_core::{Received, SchedulerCore};
 
-impl Engine {
+impl<C: SchedulerCore> Engine<C> {
     /// Sends reschedule interrupts to the CPUs that the core has marked, except `here`, which sees its own mark.
     #[inline]
     pub(super) fn interrupt_marked(&mut self, here: Option<Cpu>) {
-        if self.kernel.has_marked() {
+        if self.core.has_marked() {
             self.interrupt_all_marked(here);
         }
     }
@@ -23,7 +24,7 @@ impl Engine {
     /// A waker on `cpu` is queueing whom it woke: the interrupts go out when that is done (`resched_curr()` comes at the
     /// end of `ttwu_do_activate()`).
     pub(super) fn hold_marked(&mut self, cpu: Cpu) {
-        if self.kernel.has_marked() {
+        if self.core.has_marked() {
             self.each_marked(Some(cpu), |engine, marked| {
                 engine.cpus[cpu.index()].to_interrupt.push(marked);
             });
@@ -31,9 +32,9 @@ impl Engine {
     }
 
     /// Takes the core's marks, and does something with each that is not of `here`.
-    fn each_marked(&mut self, here: Option<Cpu>, deal_with: impl Fn(&mut Engine, Cpu)) {
+    fn each_marked(&mut self, here: Option<Cpu>, deal_with: impl Fn(&mut Engine<C>, Cpu)) {
         let mut marked = std::mem::take(&mut self.marked);
-        self.kernel.take_marked(&mut marked);
+        self.core.take_marked(&mut marked);
         for cpu in marked.drain(..).filter(|&cpu| Some(cpu) != here) {
             deal_with(self, cpu);
         }
@@ -48,11 +49,11 @@ impl Engine {
     }
 
     /// Sends an interrupt to another CPU.
-    pub(super) fn send(&mut self, cpu: Cpu, interrupt: Interrupt) {
+    pub(super) fn send(&mut self, cpu: Cpu, interrupt: Interrupt<C::Message>) {
         self.queue.arrange_interrupt(cpu, self.now + self.machine.costs.ipi, interrupt);
     }
 
-    pub(super) fn interrupt_arrives(&mut self, cpu: Cpu, interrupt: Interrupt) {
+    pub(super) fn interrupt_arrives(&mut self, cpu: Cpu, interrupt: Interrupt<C::Message>) {
         match self.cpus[cpu.index()].phase {
             Phase::Idle => {
                 self.cpus[cpu.index()].pending.push(interrupt);
@@ -76,32 +77,18 @@ impl Engine {
     /// Interrupts are off while a CPU wakes up, and while one that runs out of work looks around: what comes meanwhile, its
     /// tick too, finds the task that runs next.
     fn has_interrupts_off(&self, cpu: Cpu) -> bool {
-        use Then::{HandleInterrupts, PickAgain, SearchLevel, TakeFromLevel};
         let phase = self.cpus[cpu.index()].phase;
-        matches!(phase, Phase::Kernel(HandleInterrupts | SearchLevel | TakeFromLevel | PickAgain))
+        matches!(phase, Phase::Kernel(Then::HandleInterrupts | Then::ScheduleAgain))
     }
 
     /// Does an interrupt's work on `cpu` and returns what it costs.
-    fn handle_interrupt(&mut self, cpu: Cpu, interrupt: Interrupt) -> Ns {
-        self.kernel.set_here(cpu, Mode::Hardirq, self.now);
+    fn handle_interrupt(&mut self, cpu: Cpu, interrupt: Interrupt<C::Message>) -> Ns {
+        self.core.set_here(cpu, Mode::Hardirq, self.now);
         let costs = &self.machine.costs;
         let cost = match interrupt {
             Interrupt::Resched => costs.interrupt,
-            Interrupt::NohzKick => costs.interrupt + self.nohz_kicked(cpu),
-            Interrupt::WakeList { task, migrated } => {
-                self.kernel.ttwu_arrived(cpu);
-                self.kernel.ttwu_do_activate(task, WakeFlags { sync: false, migrated });
-                costs.interrupt + costs.activate
-            }
-            Interrupt::GroupTimer(timer) => {
-                self.kernel.group_timer_expires(timer);
-                costs.interrupt + costs.timer
-            }
-            Interrupt::Unthrottle => {
-                self.kernel.unthrottle_queued(cpu);
-                costs.interrupt
-            }
-            Interrupt::Governor { number } => costs.interrupt + self.wake_governor(cpu, number),
+            Interrupt::Message(message) => costs.interrupt + self.receive(cpu, message),
+            Interrupt::SchedulerTimer(message) => costs.interrupt + costs.timer + self.receive(cpu, message),
             Interrupt::Timer { thread } => {
                 costs.interrupt + costs.timer + self.timer_expires(cpu, thread as usize)
             }
@@ -113,6 +100,14 @@ impl Engine {
         cost
     }
 
+    /// A message of the scheduler has come to `cpu`. Returns what it costs beside the interrupt.
+    #[inline]
+    fn receive(&mut self, cpu: Cpu, message: C::Message) -> Ns {
+        let Received { took, wakes } = self.core.receive(cpu, message);
+        self.make_requests();
+        took + wakes.map_or(Ns::ZERO, |task| self.try_to_wake_up(cpu, task, false))
+    }
+
     /// The end of an interrupt: user mode is left for good if a reschedule is pending or the thread's group is
     /// throttled, otherwise only delayed.
     #[inline]
@@ -120,8 +115,7 @@ impl Engine {
         if self.cpus[cpu.index()].phase == Phase::User && self.must_leave_user_mode(cpu) {
             self.pause_segment(cpu);
             self.enter_kernel(cpu, cost, Then::ReturnToUser);
-        } else if self.cpus[cpu.index()].phase == Phase::Kernel(Then::IdleLoop)
-            && self.kernel.need_resched(cpu)
+        } else if self.cpus[cpu.index()].phase == Phase::Kernel(Then::IdleLoop) && self.core.need_resched(cpu)
         {
             self.enter_kernel(cpu, cost, Then::EnterTask);
         } else {
@@ -165,7 +159,7 @@ impl Engine {
         if idles || self.has_interrupts_off(cpu) {
             return self.interrupt_arrives(cpu, Interrupt::Tick);
         }
-        self.kernel.set_here(cpu, Mode::Hardirq, self.now);
+        self.core.set_here(cpu, Mode::Hardirq, self.now);
         let cost = self.tick_work(cpu);
         self.interrupt_marked(Some(cpu));
         self.leave_interrupt(cpu, cost);
@@ -173,29 +167,21 @@ impl Engine {
 
     /// The scheduler's part of a tick. Returns what it costs.
     fn tick_work(&mut self, cpu: Cpu) -> Ns {
-        self.kernel.scheduler_tick(cpu);
-        self.machine.costs.tick + self.balance_at_tick(cpu)
+        let took = self.core.tick(cpu);
+        self.make_requests();
+        self.machine.costs.tick + took
     }
 
-    /// The timer that ends the running slice has expired.
-    pub(super) fn hrtick(&mut self, cpu: Cpu) {
+    /// The timer of `cpu` that the scheduler arms has expired.
+    pub(super) fn clock_event(&mut self, cpu: Cpu) {
         if self.cpus[cpu.index()].phase == Phase::Idle {
             return;
         }
-        self.kernel.set_here(cpu, Mode::Hardirq, self.now);
-        self.kernel.hrtick(cpu);
+        self.core.set_here(cpu, Mode::Hardirq, self.now);
+        self.core.clock_event(cpu);
+        self.make_requests();
         self.interrupt_marked(Some(cpu));
         self.leave_interrupt(cpu, self.machine.costs.interrupt + self.machine.costs.timer);
-    }
-
-    /// Arranges the ends of slices that have changed.
-    pub(super) fn serve_hrticks(&mut self) {
-        let mut moved = std::mem::take(&mut self.marked);
-        self.kernel.take_moved_hrticks(&mut moved);
-        for cpu in moved.drain(..) {
-            self.queue.arrange_hrtick(cpu, self.kernel.hrtick_expires(cpu));
-        }
-        self.marked = moved;
     }
 
     /// Lets `cpu`'s tick run from the next tick on. All CPUs tick at the same instants, as without `skew_tick`.

@@ -4,35 +4,35 @@ mod ticks;
 mod wheel;
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::{GroupTimer, TaskId};
+use fairlab_kernel::TaskId;
 
 use ticks::Ticks;
 use wheel::Wheel;
 
 /// Everything that the loop can meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Occurrence {
+pub(super) enum Occurrence<M> {
     /// A CPU's phase ends.
     PhaseEnds { cpu: Cpu },
     /// A CPU's periodic tick.
     Tick { cpu: Cpu },
-    /// The timer that ends the running slice of a CPU.
-    Hrtick { cpu: Cpu },
+    /// The timer of a CPU that the scheduler arms.
+    ClockEvent { cpu: Cpu },
     /// An interrupt reaches a CPU.
-    Interrupt { cpu: Cpu, interrupt: Interrupt },
+    Interrupt { cpu: Cpu, interrupt: Interrupt<M> },
     /// A waker on a CPU looks whether the task that it wakes has been switched out where it slept.
     WokenLeft { cpu: Cpu, task: TaskId, sync: bool },
     /// The turn of that number ends, which is that of this CPU.
     TurnEnds { cpu: Cpu, number: u64 },
 }
 
-impl Occurrence {
+impl<M> Occurrence<M> {
     /// The CPU that it happens on.
     pub fn cpu(self) -> Cpu {
         match self {
             Occurrence::PhaseEnds { cpu }
             | Occurrence::Tick { cpu }
-            | Occurrence::Hrtick { cpu }
+            | Occurrence::ClockEvent { cpu }
             | Occurrence::Interrupt { cpu, .. }
             | Occurrence::WokenLeft { cpu, .. }
             | Occurrence::TurnEnds { cpu, .. } => cpu,
@@ -40,29 +40,22 @@ impl Occurrence {
     }
 }
 
-impl Occurrence {
-    /// Whether a timer expires that is neither the tick nor the end of a slice.
-    fn is_timer(self) -> bool {
-        let Occurrence::Interrupt { interrupt, .. } = self else { return false };
-        matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_) | Interrupt::Kworker)
+impl<M> Occurrence<M> {
+    /// Whether a timer expires that is neither the tick nor a clock event.
+    fn is_timer(&self) -> bool {
+        matches!(self, Occurrence::Interrupt { interrupt, .. } if interrupt.is_timer())
     }
 }
 
 /// An interrupt other than the tick of a busy CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Interrupt {
+pub(super) enum Interrupt<M> {
     /// Reschedule.
     Resched,
-    /// A busy CPU asks this idle one to balance for idle ones.
-    NohzKick,
-    /// A wakeup left to this CPU (`ttwu_queue_wakelist()`).
-    WakeList { task: TaskId, migrated: bool },
-    /// A timer of a control group with a quota expires here.
-    GroupTimer(GroupTimer),
-    /// Groups that were throttled come back to this CPU.
-    Unthrottle,
-    /// A governor asked here for a frequency that its thread has to set (`sugov_irq_work()`).
-    Governor { number: usize },
+    /// Another CPU, or this one, sends what the scheduler understands.
+    Message(M),
+    /// A timer of the scheduler's expires here.
+    SchedulerTimer(M),
     /// A thread's sleep timer expires here.
     Timer { thread: u32 },
     /// A device has something to say.
@@ -73,26 +66,33 @@ pub(super) enum Interrupt {
     Tick,
 }
 
+impl<M> Interrupt<M> {
+    /// Whether a timer expires that is neither the tick nor the CPU's clock event.
+    pub fn is_timer(&self) -> bool {
+        matches!(self, Interrupt::Timer { .. } | Interrupt::SchedulerTimer(_) | Interrupt::Kworker)
+    }
+}
+
 /// Occurrences by time, and by arrangement where times are equal; ticks come first.
 ///
-/// Each CPU has at most one end of a phase and one end of a slice; CPUs tick all together.
+/// Each CPU has at most one end of a phase and one clock event; CPUs tick all together.
 #[derive(Debug)]
-pub(super) struct Queue {
-    /// Places are CPUs' for ends of phases, then CPUs' for ends of slices, then others'.
+pub(super) struct Queue<M> {
+    /// Places are CPUs' for ends of phases, then CPUs' for clock events, then others'.
     wheel: Wheel,
     /// The end of a phase that was arranged last of all, if it is not in the wheel yet: most of the time it comes next.
     latest: Option<(Ns, usize)>,
     nr_cpus: usize,
     ticks: Ticks,
     /// What is neither an end nor a tick, by place behind the CPUs, and free places.
-    others: Vec<Occurrence>,
+    others: Vec<Occurrence<M>>,
     free: Vec<usize>,
     /// Per CPU which of them are timers.
     timers: Vec<Vec<usize>>,
 }
 
-impl Queue {
-    pub fn new(nr_cpus: usize) -> Queue {
+impl<M: Copy> Queue<M> {
+    pub fn new(nr_cpus: usize) -> Queue<M> {
         let (wheel, ticks) = (Wheel::new(2 * nr_cpus), Ticks::new(nr_cpus));
         let timers = vec![Vec::new(); nr_cpus];
         Queue { wheel, latest: None, nr_cpus, ticks, others: Vec::new(), free: Vec::new(), timers }
@@ -103,13 +103,13 @@ impl Queue {
         2 * self.nr_cpus
     }
 
-    fn hrtick_of(&self, cpu: Cpu) -> usize {
+    fn clock_event_of(&self, cpu: Cpu) -> usize {
         self.nr_cpus + cpu.index()
     }
 
     /// What came at a place that is free from now on.
     #[inline]
-    fn take(&mut self, place: usize) -> Occurrence {
+    fn take(&mut self, place: usize) -> Occurrence<M> {
         match place.checked_sub(self.first_other()) {
             Some(other) => {
                 self.free.push(other);
@@ -120,18 +120,18 @@ impl Queue {
                 occurrence
             }
             None if place < self.nr_cpus => Occurrence::PhaseEnds { cpu: Cpu(place as u32) },
-            None => Occurrence::Hrtick { cpu: Cpu((place - self.nr_cpus) as u32) },
+            None => Occurrence::ClockEvent { cpu: Cpu((place - self.nr_cpus) as u32) },
         }
     }
 
     /// When the next timer of any CPU expires; never, if there is none.
     pub fn next_expiry(&self) -> Ns {
-        let slices = (self.nr_cpus..self.first_other()).filter_map(|place| self.wheel.time_at(place));
+        let clock_events = (self.nr_cpus..self.first_other()).filter_map(|place| self.wheel.time_at(place));
         let timers = (0..self.nr_cpus as u32).filter_map(|cpu| self.next_timer(Cpu(cpu)));
-        slices.chain(timers).min().unwrap_or(Ns::MAX).min(self.ticks.instant())
+        clock_events.chain(timers).min().unwrap_or(Ns::MAX).min(self.ticks.instant())
     }
 
-    /// When the next timer of `cpu` expires that is neither the tick nor the end of a slice, if any is armed there.
+    /// When the next timer of `cpu` expires that is neither the tick nor its clock event, if any is armed there.
     pub fn next_timer(&self, cpu: Cpu) -> Option<Ns> {
         let timers = self.timers[cpu.index()].iter();
         timers.filter_map(|other| self.wheel.time_at(self.first_other() + other)).min()
@@ -150,12 +150,12 @@ impl Queue {
         self.wheel.remove(cpu.index());
     }
 
-    /// Arranges the end of `cpu`'s slice, instead of what was arranged for it before; `None`: it does not end by itself.
-    pub fn arrange_hrtick(&mut self, cpu: Cpu, time: Option<Ns>) {
+    /// Arranges `cpu`'s clock event, instead of what was arranged for it before; `None`: there is none.
+    pub fn arrange_clock_event(&mut self, cpu: Cpu, time: Option<Ns>) {
         self.put_latest();
         match time {
-            Some(time) => self.wheel.put(self.hrtick_of(cpu), time),
-            None => self.wheel.remove(self.hrtick_of(cpu)),
+            Some(time) => self.wheel.put(self.clock_event_of(cpu), time),
+            None => self.wheel.remove(self.clock_event_of(cpu)),
         }
     }
 
@@ -173,7 +173,7 @@ impl Queue {
     }
 
     /// Arranges an interrupt.
-    pub fn arrange_interrupt(&mut self, cpu: Cpu, time: Ns, interrupt: Interrupt) {
+    pub fn arrange_interrupt(&mut self, cpu: Cpu, time: Ns, interrupt: Interrupt<M>) {
         self.arrange(time, Occurrence::Interrupt { cpu, interrupt });
     }
 
@@ -187,7 +187,7 @@ impl Queue {
         self.arrange(time, Occurrence::TurnEnds { cpu, number });
     }
 
-    fn arrange(&mut self, time: Ns, other: Occurrence) {
+    fn arrange(&mut self, time: Ns, other: Occurrence<M>) {
         self.put_latest();
         let place = self.free.pop().unwrap_or_else(|| {
             self.others.push(other);
@@ -203,7 +203,7 @@ impl Queue {
 
     /// Takes the next occurrence, if it is not after `end`.
     #[inline(always)]
-    pub fn pop_until(&mut self, end: Ns) -> Option<(Ns, Occurrence)> {
+    pub fn pop_until(&mut self, end: Ns) -> Option<(Ns, Occurrence<M>)> {
         let tick = self.ticks.instant();
         let is_due = |time: Ns| time < tick && time <= end;
         if let Some((time, place)) = self.latest.take() {
@@ -228,13 +228,13 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn take_all(queue: &mut Queue, end: Ns) -> Vec<(u64, Occurrence)> {
+    fn take_all(queue: &mut Queue<()>, end: Ns) -> Vec<(u64, Occurrence<()>)> {
         std::iter::from_fn(|| queue.pop_until(end)).map(|(time, occurrence)| (time.0, occurrence)).collect()
     }
 
     #[test]
     fn ties_go_by_arrangement_after_ticks() {
-        let mut queue = Queue::new(5);
+        let mut queue = Queue::<()>::new(5);
         let interrupt = Interrupt::Resched;
         queue.arrange_tick(Cpu(0), Ns(5));
         queue.arrange_interrupt(Cpu(1), Ns(3), interrupt);
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn cpus_that_are_armed_while_others_tick_wait_for_the_next_instant() {
-        let mut queue = Queue::new(4);
+        let mut queue = Queue::<()>::new(4);
         queue.arrange_tick(Cpu(2), Ns(4));
         queue.arrange_tick(Cpu(1), Ns(4));
         assert_eq!(queue.pop_until(Ns(3)), None);
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_phase_has_one_end() {
-        let mut queue = Queue::new(3);
+        let mut queue = Queue::<()>::new(3);
         queue.arrange_phase_end(Cpu(1), Ns(5));
         queue.arrange_phase_end(Cpu(1), Ns(9));
         queue.arrange_phase_end(Cpu(2), Ns(7));
@@ -277,14 +277,14 @@ mod tests {
         assert_eq!(take_all(&mut queue, Ns::MAX), [(9, Occurrence::PhaseEnds { cpu: Cpu(1) })]);
     }
 
-    /// Ends, interrupts, ends of slices and ticks, soon and late, many at the same time: what is taken is
+    /// Ends, interrupts, clock events and ticks, soon and late, many at the same time: what is taken is
     /// what a list of all would give.
     #[test]
     fn all_come_in_order() {
         const CPUS: u64 = 70;
         let mut stream = crate::rng::Stream::new(7, "order");
-        let mut queue = Queue::new(CPUS as usize);
-        let mut pending: Vec<(u64, u64, Occurrence)> = Vec::new();
+        let mut queue = Queue::<()>::new(CPUS as usize);
+        let mut pending: Vec<(u64, u64, Occurrence<()>)> = Vec::new();
         let mut now = 0;
         for number in 1..60_000u64 {
             let ahead = [3, 900, 9_000, 400_000, 30_000_000][stream.below(5) as usize];
@@ -304,10 +304,10 @@ mod tests {
                     queue.cancel_phase_end(cpu);
                 }
                 5 => {
-                    let end = Occurrence::Hrtick { cpu };
+                    let end = Occurrence::ClockEvent { cpu };
                     replace(&mut pending, end);
                     let until = (number % 3 > 0).then_some(time);
-                    queue.arrange_hrtick(cpu, until.map(Ns));
+                    queue.arrange_clock_event(cpu, until.map(Ns));
                     pending.extend(until.map(|time| (time, number, end)));
                 }
                 6 => {
@@ -326,7 +326,7 @@ mod tests {
                 }
             }
             let expires =
-                |&&(_, _, what): &&(u64, u64, Occurrence)| !matches!(what, Occurrence::PhaseEnds { .. });
+                |&&(_, _, what): &&(u64, u64, Occurrence<()>)| !matches!(what, Occurrence::PhaseEnds { .. });
             let expiry = pending.iter().filter(expires).map(|&(time, _, _)| Ns(time)).min();
             assert_eq!(queue.next_expiry(), expiry.unwrap_or(Ns::MAX), "{number}");
             // Now and then nearly all is taken.

@@ -1,30 +1,32 @@
 //! Threads of workloads: asking for the next action, and carrying out system calls.
 
 use fairlab_event::{Cpu, Ns, TaskState};
-use fairlab_kernel::core::{Mode, WakeKind};
+use fairlab_kernel::core::Mode;
 use fairlab_kernel::{CpuMask, GroupId, Policy, TaskId, TaskSpec};
 
 use super::cpu::{Phase, Then};
 use super::occurrence::Interrupt;
 use super::{
-    Engine, PREEMPTED_AT_USER_RETURN, Segment, SystemCall, TIMER_SLACK, Thread, Wait, pid_of_thread,
+    Engine, NO_THREAD, PREEMPTED_AT_USER_RETURN, Segment, SystemCall, TIMER_SLACK, Thread, Wait,
+    pid_of_thread,
 };
 use crate::machine::chance::vary;
 use crate::rng::Stream;
+use crate::scheduler_core::SchedulerCore;
 use crate::workload::{Action, ThreadId, ThreadSpec, View};
 
 /// The least time that an action of user mode takes: reading the clock once. It keeps a program that polls a time
 /// already past from standing still in virtual time.
 const CLOCK_READ: Ns = Ns(25);
 
-impl Engine {
+impl<C: SchedulerCore> Engine<C> {
     /// Goes on in user mode, unless a reschedule is pending.
     pub(super) fn return_to_user(&mut self, cpu: Cpu) {
-        if self.kernel.need_resched(cpu) {
+        if self.core.need_resched(cpu) {
             return self.schedule(cpu, PREEMPTED_AT_USER_RETURN);
         }
-        self.kernel.set_here(cpu, Mode::Task, self.now);
-        if self.kernel.throttle_at_user_return(cpu) {
+        self.core.set_here(cpu, Mode::Task, self.now);
+        if self.core.user_mode_work(cpu) {
             return self.schedule(cpu, PREEMPTED_AT_USER_RETURN);
         }
         let thread = self.thread_on(cpu).expect("only threads of workloads run in user mode");
@@ -112,7 +114,7 @@ impl Engine {
     /// Does the work of the system call that the running thread is in.
     #[inline(always)]
     pub(super) fn carry_out(&mut self, cpu: Cpu) {
-        self.kernel.set_here(cpu, Mode::Task, self.now);
+        self.core.set_here(cpu, Mode::Task, self.now);
         let index = self.thread_on(cpu).expect("only threads of workloads make system calls");
         let call = self.threads[index].pending.take().expect("a system call has work to do");
         match call {
@@ -121,7 +123,7 @@ impl Engine {
                 self.sleep_until(cpu, index, self.sleep_expires(least), TaskState::INTERRUPTIBLE);
             }
             SystemCall::Io(time) => {
-                self.kernel.set_in_iowait(self.threads[index].task);
+                self.core.set_in_iowait(self.threads[index].task);
                 self.sleep_until(cpu, index, self.now + time, TaskState::UNINTERRUPTIBLE);
             }
             SystemCall::Await(time) => {
@@ -143,29 +145,26 @@ impl Engine {
             SystemCall::Clone(spec, id) => {
                 let program = self.threads[index].program;
                 let task = self.create_thread(program, id, &spec, cpu);
-                self.kernel.fork(task);
+                self.core.report_fork(task);
                 self.report_group_of(program, task);
-                self.queue_new_task(task, cpu);
+                self.core.wake_up_new_task(cpu, task);
+                self.make_requests();
                 self.interrupt_marked(Some(cpu));
                 self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
             }
             SystemCall::SchedYield => {
-                self.kernel.yield_task(cpu);
+                self.core.yield_task(cpu);
                 self.schedule(cpu, TaskState::RUNNABLE);
             }
             SystemCall::SetScheduler { policy, nice, request, allowed } => {
-                let task = self.threads[index].task;
-                let known = self.kernel.task(task);
-                let (policy, nice) = (policy.unwrap_or(known.policy()), nice.unwrap_or(known.nice()));
-                let request = request.or(self.kernel.own_request(task));
-                self.kernel.set_scheduler(task, policy, nice, request);
+                self.core.set_scheduler(self.threads[index].task, policy, nice, request);
                 self.set_affinity(cpu, index, allowed.as_deref());
             }
             SystemCall::EnterGroup(group) => {
                 let thread = &self.threads[index];
                 let (task, program) = (thread.task, thread.program);
                 if let Some(group) = self.programs[program].groups.get(group).copied() {
-                    self.kernel.move_task_to_group(task, group);
+                    self.core.move_task_to_group(task, group);
                     self.report_group_of(program, task);
                 }
                 self.interrupt_marked(Some(cpu));
@@ -176,8 +175,8 @@ impl Engine {
                 let (program, id) = (self.threads[index].program, self.threads[index].id);
                 self.programs[program].threads.remove(id);
                 self.alive -= 1;
-                self.kernel.exit(cpu);
-                self.pick_next(cpu, TaskState::DEAD);
+                let progress = self.core.exit(cpu);
+                self.goes_on(cpu, progress);
             }
         }
     }
@@ -204,12 +203,8 @@ impl Engine {
     fn set_affinity(&mut self, cpu: Cpu, index: usize, allowed: Option<&CpuMask>) {
         let allowed = allowed.map(|allowed| allowed.and(self.machine.topology.online()));
         let task = self.threads[index].task;
-        let must_leave = match allowed {
-            Some(allowed) if !allowed.is_empty() => self.kernel.set_cpus_allowed(task, allowed),
-            _ => false,
-        };
-        if must_leave {
-            self.stop_to_move(cpu, task);
+        if let Some(allowed) = allowed.filter(|allowed| !allowed.is_empty()) {
+            self.core.set_cpus_allowed(cpu, task, allowed);
         }
         self.interrupt_marked(Some(cpu));
         self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
@@ -236,6 +231,18 @@ impl Engine {
         self.schedule(cpu, state);
     }
 
+    /// The place of a new task's thread: that of an ended one whose id it has, or a new one.
+    fn place_of(&mut self, task: TaskId) -> usize {
+        if self.thread_of.len() <= task.index() {
+            self.thread_of.resize(task.index() + 1, NO_THREAD);
+        }
+        let place = &mut self.thread_of[task.index()];
+        if *place == NO_THREAD {
+            *place = self.threads.len() as u32;
+        }
+        *place as usize
+    }
+
     /// Creates the thread that has number `id` in its workload, on `cpu`; it is not queued yet.
     pub(super) fn create_thread(
         &mut self,
@@ -248,24 +255,19 @@ impl Engine {
         self.created += 1;
         self.alive += 1;
         let process = *self.programs[program].process.get_or_insert(pid);
-        let task = self.kernel.new_task(
-            &TaskSpec {
-                comm: spec.comm,
-                pid,
-                tgid: process,
-                policy: Policy::Normal,
-                nice: spec.nice,
-                allowed: spec.allowed.and(self.machine.topology.online()),
-                per_cpu_kthread: spec.kthread && spec.allowed.weight() == 1,
-            },
-            cpu,
-        );
-        let group = match spec.group.and_then(|group| self.programs[program].groups.get(group).copied()) {
-            Some(group) => group,
-            None if id == ThreadId::MAIN => GroupId::ROOT,
-            None => self.kernel.task(self.kernel.curr(cpu)).group(),
+        let group = spec.group.and_then(|group| self.programs[program].groups.get(group).copied());
+        // The first thread comes from the shell that starts the program.
+        let group = group.or((id == ThreadId::MAIN).then_some(GroupId::ROOT));
+        let spec_of_task = TaskSpec {
+            comm: spec.comm,
+            pid,
+            tgid: process,
+            policy: Policy::Normal,
+            nice: spec.nice,
+            allowed: spec.allowed.and(self.machine.topology.online()),
+            per_cpu_kthread: spec.kthread && spec.allowed.weight() == 1,
         };
-        self.kernel.set_task_group(task, group);
+        let task = self.core.new_task(&spec_of_task, group, cpu);
         let random = Stream::new(self.seed, &format!("{program}/{}", spec.stream));
         let mut chance = Stream::new(self.seed, &format!("chance/{program}/{}", spec.stream));
         let segment = match self.machine.chance.start_ns {
@@ -274,20 +276,12 @@ impl Engine {
         };
         let wait = Wait::No;
         let thread = Thread { task, program, id, random, chance, segment, pending: None, wait };
-        let index = self.thread_of(task).expect("it is a workload's");
+        let index = self.place_of(task);
         self.programs[program].threads.set(id, index);
         match self.threads.get_mut(index) {
             Some(ended) => *ended = thread,
             None => self.threads.push(thread),
         }
         task
-    }
-
-    /// Selects a CPU for a new task and queues it there.
-    pub(super) fn queue_new_task(&mut self, task: TaskId, here: Cpu) {
-        self.kernel.probe_selection(task, WakeKind::Fork);
-        let decision = self.kernel.select_task_rq(task, here, WakeKind::Fork);
-        self.kernel.probe_selected(task, decision.cpu);
-        self.kernel.wake_up_new_task(task, decision.cpu);
     }
 }

@@ -1,39 +1,49 @@
 //! `__schedule()` in virtual time: leave, look for work, switch, go on.
 
 use fairlab_event::{Cpu, Ns, TaskState};
-use fairlab_kernel::TaskId;
 use fairlab_kernel::core::Mode;
-use fairlab_kernel::decision::PickReason;
 
 use super::cpu::Then;
 use super::{Engine, PREEMPTED_AT_USER_RETURN};
+use crate::scheduler_core::{Progress, SchedulerCore};
 
-impl Engine {
+impl<C: SchedulerCore> Engine<C> {
     /// The running task of `cpu` sleeps or is passed over, as `prev_state` says.
     pub(super) fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) {
-        self.kernel.set_here(cpu, Mode::Task, self.now);
-        self.kernel.begin_schedule(cpu, prev_state);
-        self.pick_next(cpu, prev_state);
+        self.core.set_here(cpu, Mode::Task, self.now);
+        let progress = self.core.schedule(cpu, prev_state);
+        self.goes_on(cpu, progress);
     }
 
-    /// The running task of `cpu` has left its queue if it leaves; in which state, the switch will report.
-    pub(super) fn pick_next(&mut self, cpu: Cpu, prev_state: TaskState) {
-        self.kernel.before_pick(cpu);
-        let pick = self.kernel.pick_next_task(cpu);
-        let runs_out_of_work = pick.reason == PickReason::Nothing && !self.kernel.runs_idle_task(cpu);
-        if runs_out_of_work {
-            self.begin_newidle(cpu, prev_state);
-        } else {
-            self.switch_to(cpu, pick.task, prev_state);
+    /// The CPU has been busy for a part of it.
+    pub(super) fn schedule_again(&mut self, cpu: Cpu) {
+        self.core.set_here(cpu, Mode::Task, self.now);
+        let progress = self.core.schedule_again(cpu);
+        self.goes_on(cpu, progress);
+        if !matches!(progress, Progress::Busy(_)) {
+            self.enable_interrupts(cpu);
         }
     }
 
-    pub(super) fn switch_to(&mut self, cpu: Cpu, next: TaskId, prev_state: TaskState) {
-        let changed = self.kernel.context_switch(cpu, next, prev_state);
+    #[inline]
+    pub(super) fn goes_on(&mut self, cpu: Cpu, progress: Progress) {
+        self.make_requests();
         self.interrupt_marked(Some(cpu));
-        let cost = if changed { self.machine.costs.context_switch } else { Ns::ZERO };
+        match progress {
+            Progress::Busy(took) => self.enter_kernel(cpu, took, Then::ScheduleAgain),
+            Progress::Switched { changed, took, searched } => {
+                if let Some(time) = searched {
+                    self.counters.count_search(time);
+                }
+                self.switched(cpu, changed, took);
+            }
+        }
+    }
+
+    fn switched(&mut self, cpu: Cpu, changed: bool, took: Ns) {
+        let cost = if changed { took + self.machine.costs.context_switch } else { took };
         self.counters.switches += u64::from(changed);
-        if !self.kernel.runs_idle_task(cpu) {
+        if !self.core.runs_idle_task(cpu) {
             self.arm_tick(cpu);
         } else if changed {
             self.cpus[cpu.index()].begin_to_idle();
@@ -44,18 +54,29 @@ impl Engine {
     /// The switch is over.
     #[inline(always)]
     pub(super) fn enter_task(&mut self, cpu: Cpu) {
-        if self.kernel.need_resched(cpu) {
+        if self.core.need_resched(cpu) {
             self.schedule(cpu, PREEMPTED_AT_USER_RETURN);
-        } else if self.kernel.runs_idle_task(cpu) {
+        } else if self.core.runs_idle_task(cpu) {
             self.enter_idle_loop(cpu);
-        } else if self.runs_stopper(cpu) {
-            self.enter_kernel(cpu, self.machine.costs.migrate, Then::Push);
-        } else if let Some(number) = self.governor_on(cpu) {
-            self.begin_setting_frequency(cpu, number);
+        } else if self.thread_on(cpu).is_some() {
+            self.return_to_user(cpu);
         } else if self.runs_kworker(cpu) {
             self.begin_background_work(cpu);
         } else {
-            self.return_to_user(cpu);
+            let took = self.core.begin_kthread_work(cpu);
+            self.enter_kernel(cpu, took, Then::FinishKthreadWork);
+        }
+    }
+
+    /// A kernel thread of the scheduler's own has worked: it has more to do, or goes back to sleep.
+    pub(super) fn kthread_has_worked(&mut self, cpu: Cpu) {
+        self.core.set_here(cpu, Mode::Task, self.now);
+        let more = self.core.finish_kthread_work(cpu);
+        self.make_requests();
+        self.interrupt_marked(Some(cpu));
+        match more {
+            Some(took) => self.enter_kernel(cpu, took, Then::FinishKthreadWork),
+            None => self.schedule(cpu, TaskState::INTERRUPTIBLE),
         }
     }
 }

@@ -213,7 +213,8 @@ fn weights_decide_shares() {
         let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(1), 1);
         engine.start(Script::new(vec![(spec(0, "0"), hog()), (spec(5, "0"), hog()), (spec(-5, "0"), hog())]));
         engine.run_until(Ns::from_secs(20), &mut ());
-        let tasks = engine.threads.iter().skip(1).map(|thread| engine.kernel.sum_exec_runtime(thread.task).0);
+        let tasks =
+            engine.threads.iter().skip(1).map(|thread| engine.kernel().sum_exec_runtime(thread.task).0);
         let runtime = tasks.collect::<Vec<_>>();
         let total = runtime.iter().sum::<u64>();
         for (ran, weight) in runtime.iter().zip([1024, 335, 3121]) {
@@ -367,7 +368,7 @@ fn any_workload_on_any_kernel_keeps_the_invariants() {
             for step in 1..=60 {
                 engine.run_until(Ns(step * 1_700_000), &mut ());
                 engine
-                    .kernel
+                    .kernel()
                     .check_invariants()
                     .unwrap_or_else(|fault| panic!("{name} at {}: {fault}", engine.now));
             }
@@ -627,7 +628,11 @@ fn ended_tasks_leave_nothing_behind() {
         engine.run_until(Ns::from_ms(ms), &mut ());
         let created = engine.created;
         assert!(created > 20 * ms as usize, "{created} tasks by {ms} ms");
-        kept.push((engine.threads.len(), engine.kernel.tasks().count(), engine.programs[0].threads.pages()));
+        kept.push((
+            engine.threads.len(),
+            engine.kernel().tasks().count(),
+            engine.programs[0].threads.pages(),
+        ));
     }
     let [(threads, tasks, pages), later] = kept[..] else { panic!("two looks") };
     assert!(threads < 50 && tasks < 70 && pages <= 3, "{kept:?}");

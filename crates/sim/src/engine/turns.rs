@@ -9,41 +9,47 @@ use fairlab_kernel::TaskId;
 
 use super::Engine;
 use super::cpu::Phase;
-use super::occurrence::{Interrupt, Occurrence};
+use super::occurrence::Occurrence;
 use crate::machine::Chance;
 use crate::machine::turns::{Rounds, period};
+use crate::scheduler_core::SchedulerCore;
 
 /// Whose turn it is.
-pub(super) struct Turns {
+pub(super) struct Turns<M> {
     /// `None` while all idle.
     on: Option<Cpu>,
     /// Which turn that is: an end that was arranged for an earlier one is void.
     number: u64,
     rounds: Rounds,
-    waiting: Vec<Waiting>,
+    waiting: Vec<Waiting<M>>,
 }
 
 /// A CPU that stands still.
-#[derive(Default)]
-struct Waiting {
+struct Waiting<M> {
     /// What its phase has left.
     left: Ns,
     /// What has become due.
-    missed: Vec<Occurrence>,
+    missed: Vec<Occurrence<M>>,
 }
 
-impl Turns {
+impl<M> Default for Waiting<M> {
+    fn default() -> Waiting<M> {
+        Waiting { left: Ns::ZERO, missed: Vec::new() }
+    }
+}
+
+impl<M> Turns<M> {
     /// No CPU has begun. The timer that bounds turns expires at some instant, which is the seed's.
-    pub fn new(nr_cpus: usize, chance: &Chance, seed: u64) -> Turns {
+    pub fn new(nr_cpus: usize, chance: &Chance, seed: u64) -> Turns<M> {
         let waiting = (0..nr_cpus).map(|_| Waiting::default()).collect();
         let phase = chance.phase(seed, "turns", period(nr_cpus));
         Turns { on: None, number: 0, rounds: Rounds::new(nr_cpus, phase), waiting }
     }
 }
 
-impl Engine {
+impl<C: SchedulerCore> Engine<C> {
     /// Whether `occurrence` must wait, on a machine whose CPUs take turns, or was the end of one.
-    pub(super) fn waits_for_turn(&mut self, occurrence: Occurrence) -> bool {
+    pub(super) fn waits_for_turn(&mut self, occurrence: Occurrence<C::Message>) -> bool {
         let cpu = occurrence.cpu();
         let state = &self.cpus[cpu.index()];
         let unseen = state.phase == Phase::Idle && state.tick_stopped;
@@ -57,10 +63,8 @@ impl Engine {
             }
             // Nobody sees it.
             Occurrence::Tick { .. } if unseen => return false,
-            Occurrence::Tick { .. } | Occurrence::Hrtick { .. } => true,
-            Occurrence::Interrupt { interrupt, .. } => {
-                matches!(interrupt, Interrupt::Timer { .. } | Interrupt::GroupTimer(_) | Interrupt::Kworker)
-            }
+            Occurrence::Tick { .. } | Occurrence::ClockEvent { .. } => true,
+            Occurrence::Interrupt { interrupt, .. } => interrupt.is_timer(),
             Occurrence::PhaseEnds { .. } | Occurrence::WokenLeft { .. } => false,
         };
         if turns.on == Some(cpu) && !is_timer {
@@ -100,7 +104,7 @@ impl Engine {
             self.queue.cancel_phase_end(cpu);
         }
         let cpus = &self.cpus;
-        let goes_on = |cpu: Cpu, waiting: &[Waiting]| {
+        let goes_on = |cpu: Cpu, waiting: &[Waiting<C::Message>]| {
             cpus[cpu.index()].phase != Phase::Idle || !waiting[cpu.index()].missed.is_empty()
         };
         let Turns { rounds, waiting, .. } = &mut **turns;
@@ -175,7 +179,8 @@ mod tests {
         let mut engine = run(1, Ns::from_ms(120), |_| ());
         let on = engine.turns.as_ref().and_then(|turns| turns.on).expect("both compute");
         let other = Cpu(1 - on.0);
-        let resched = |cpu| Occurrence::Interrupt { cpu, interrupt: Interrupt::Resched };
+        let resched =
+            |cpu| Occurrence::Interrupt { cpu, interrupt: crate::engine::occurrence::Interrupt::Resched };
         assert!(!engine.waits_for_turn(resched(on)), "at once");
         assert!(engine.waits_for_turn(resched(other)), "it stands still");
         let missed = |engine: &Engine| {

@@ -146,7 +146,7 @@ fn no_task_waits_longer_beside_an_idle_cpu_than_the_rules_allow() {
 fn a_kernel_whose_kicks_are_lost_is_told_by_how_long_tasks_wait() {
     for kernel in KERNELS {
         let longest = |loses_kicks| {
-            let engine = Engine::new(kernel.parse().expect("a kernel"), machine(2), 1);
+            let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(2), 1);
             let bound = patience(&engine, true);
             let allow = |cpus| Action::SetScheduler {
                 policy: None,
@@ -158,7 +158,8 @@ fn a_kernel_whose_kicks_are_lost_is_told_by_how_long_tasks_wait() {
             // Two tasks share the first CPU while the second idles, then they may go there.
             let freed = vec![allow("0"), run(30), allow("0-1"), run(4000)];
             let threads = vec![(spec(0, "0-1"), freed); 2];
-            (run_on(Engine { loses_kicks, ..engine }, threads, Ns::from_secs(3)).longest, bound)
+            engine.core.loses_kicks = loses_kicks;
+            (run_on(engine, threads, Ns::from_secs(3)).longest, bound)
         };
         let ((sound, bound), (deaf, _)) = (longest(false), longest(true));
         assert!(sound <= bound && deaf > bound, "{kernel}: {sound:?} and {deaf:?} of {bound:?}");

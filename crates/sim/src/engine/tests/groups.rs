@@ -81,7 +81,7 @@ fn shares_follow_weights_through_the_hierarchy() {
         let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(1), 1);
         engine.start(Script::in_groups(groups, threads));
         engine.run_until(Ns::from_secs(20), &mut ());
-        let ran = engine.threads.iter().skip(1).map(|thread| engine.kernel.sum_exec_runtime(thread.task).0);
+        let ran = engine.threads.iter().skip(1).map(|thread| engine.kernel().sum_exec_runtime(thread.task).0);
         let ran = ran.collect::<Vec<_>>();
         let total = ran.iter().sum::<u64>();
         for (ran, share) in ran.iter().zip([9.375, 9.375, 6.25, 50.0, 25.0]) {
@@ -108,7 +108,7 @@ fn any_groups_on_any_kernel_keep_the_invariants() {
             engine.start(script);
             for step in 1..=80 {
                 engine.run_until(Ns(step * 2_300_000), &mut ());
-                let sound = engine.kernel.check_invariants();
+                let sound = engine.kernel().check_invariants();
                 sound.unwrap_or_else(|fault| panic!("{name} at {}: {fault}", engine.now));
             }
         }
@@ -147,7 +147,7 @@ fn a_thread_that_enters_a_group_has_its_share_and_that_of_an_idle_group_is_small
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine(1), 1);
         engine.start(Script::in_groups(vec![group], threads));
         engine.run_until(Ns::from_secs(4), &mut ());
-        let ran = engine.threads.iter().skip(1).map(|thread| engine.kernel.sum_exec_runtime(thread.task).0);
+        let ran = engine.threads.iter().skip(1).map(|thread| engine.kernel().sum_exec_runtime(thread.task).0);
         ran.map(|ns| ns / 10_000_000).collect::<Vec<_>>()
     };
     let shares = ran(false);
@@ -182,7 +182,7 @@ fn every_cpu_goes_on_in_the_next_period() {
         let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(2), 1);
         engine.start(Script::in_groups(vec![group], threads));
         engine.run_until(Ns::from_secs(2), &mut ());
-        let ran = engine.threads.iter().skip(1).map(|thread| engine.kernel.sum_exec_runtime(thread.task).0);
+        let ran = engine.threads.iter().skip(1).map(|thread| engine.kernel().sum_exec_runtime(thread.task).0);
         let ran = ran.map(|ns| ns / 1_000_000).collect::<Vec<_>>();
         // 800 ms in all, and a slice a CPU and period that was lent.
         assert!(ran.iter().all(|&ms| (340..=500).contains(&ms)), "{kernel}: {ran:?}");

@@ -1,0 +1,419 @@
+//! The modelled scheduler as the engine drives it: the pure core with the steps, the costs and the kernel threads that a
+//! driver owes it.
+//!
+//! The core decides and applies at an instant. Here are the sequences that take time: a wakeup from `ttwu_begin()` to the
+//! queue, a new-idle search from level to level, a softirq with the stoppers that it wakes.
+//!
+//! Must not know: programs, threads, how virtual time is ordered.
+
+mod balance;
+mod kthreads;
+mod newidle;
+mod wakeup;
+
+pub(crate) use kthreads::kthread;
+
+use fairlab_event::{Cpu, Ns, Sink, TaskState};
+use fairlab_kernel::core::{Mode, Scheduler};
+use fairlab_kernel::cpufreq::FrequencyRequest;
+use fairlab_kernel::decision::PickReason;
+use fairlab_kernel::{Bandwidth, CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId, TaskSpec};
+
+use crate::machine::speed::{FULL_SPEED, scale};
+use crate::machine::{Costs, Machine};
+use crate::scheduler_core::{Progress, Received, Request, SchedulerCore, Wakeup};
+use kthreads::Governor;
+use newidle::Newidle;
+
+/// The modelled scheduler of one machine.
+pub struct Model {
+    scheduler: Scheduler,
+    costs: Costs,
+    nr_cpus: usize,
+    now: Ns,
+    /// All CPUs are as fast as the one thread that carries them out.
+    in_turn: bool,
+    newidle: Vec<Newidle>,
+    /// Per CPU a task that may no longer run there, until the stopper has moved it.
+    banned: Vec<Option<TaskId>>,
+    /// The threads that set clocks.
+    governors: Vec<Governor>,
+    requests: Vec<Request<Message>>,
+    frequency_requests: Vec<FrequencyRequest>,
+    group_timers: Vec<GroupTimer>,
+    /// Lent to the scheduler, which fills it.
+    cpus: Vec<Cpu>,
+    /// Busy CPUs' kicks never arrive: a broken rule, for tests of what rules promise.
+    #[cfg(test)]
+    pub(crate) loses_kicks: bool,
+}
+
+/// What the modelled scheduler sends to a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A busy CPU asks this idle one to balance for idle ones.
+    NohzKick,
+    /// A wakeup left to this CPU (`ttwu_queue_wakelist()`).
+    WakeList {
+        /// Who is woken.
+        task: TaskId,
+        /// Whether it slept on another CPU.
+        migrated: bool,
+    },
+    /// A timer of a control group with a quota expires here.
+    GroupTimer(GroupTimer),
+    /// Groups that were throttled come back to this CPU.
+    Unthrottle,
+    /// A governor asked here for a frequency that its thread has to set (`sugov_irq_work()`).
+    Governor {
+        /// Which of them.
+        number: usize,
+    },
+}
+
+impl Model {
+    /// A machine at rest under `generation`.
+    pub fn new(generation: Generation, machine: &Machine) -> Model {
+        let mut scheduler = Scheduler::new(generation, machine.topology.clone(), machine.tick());
+        scheduler.set_frequency_domains(machine.frequency_domains.clone());
+        scheduler.set_energy_model(&machine.energy_model);
+        let nr_cpus = machine.topology.nr_cpus();
+        let mut model = Model {
+            scheduler,
+            costs: machine.costs,
+            nr_cpus,
+            now: Ns::ZERO,
+            in_turn: machine.in_turn,
+            newidle: vec![Newidle::default(); nr_cpus],
+            banned: vec![None; nr_cpus],
+            governors: Vec::new(),
+            requests: Vec::new(),
+            frequency_requests: Vec::new(),
+            group_timers: Vec::new(),
+            cpus: Vec::new(),
+            #[cfg(test)]
+            loses_kicks: false,
+        };
+        model.create_stoppers();
+        model.create_governors();
+        model
+    }
+
+    /// The core's state.
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// The core's state, to switch on what it notes.
+    pub fn scheduler_mut(&mut self) -> &mut Scheduler {
+        &mut self.scheduler
+    }
+
+    /// How long `cpu` takes, as fast as it is now, for what takes `work` at full speed.
+    fn time_for(&self, cpu: Cpu, work: Ns) -> Ns {
+        scale(work, FULL_SPEED, self.speed(cpu))
+    }
+
+    fn interrupt(&mut self, cpu: Cpu, message: Message) {
+        self.requests.push(Request::Interrupt { cpu, message });
+    }
+
+    /// The running task of `cpu` has left its queue if it leaves; in which state, the switch will report.
+    fn pick_next(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+        self.scheduler.before_pick(cpu);
+        let pick = self.scheduler.pick_next_task(cpu);
+        let runs_out_of_work = pick.reason == PickReason::Nothing && !self.scheduler.runs_idle_task(cpu);
+        if runs_out_of_work {
+            return self.begin_newidle(cpu, prev_state);
+        }
+        let changed = self.scheduler.context_switch(cpu, pick.task, prev_state);
+        Progress::Switched { changed, took: Ns::ZERO, searched: None }
+    }
+}
+
+impl SchedulerCore for Model {
+    type Message = Message;
+
+    fn name(&self) -> String {
+        self.scheduler.generation().name().to_string()
+    }
+
+    fn knows_idle_groups(&self) -> bool {
+        self.scheduler.knows_idle_groups()
+    }
+
+    #[inline]
+    fn set_here(&mut self, cpu: Cpu, mode: Mode, now: Ns) {
+        self.now = now;
+        self.scheduler.set_here(cpu, mode, now);
+    }
+
+    fn set_tracing(&mut self, enabled: bool) {
+        self.scheduler.set_tracing(enabled);
+    }
+
+    fn set_probes(&mut self, enabled: bool) {
+        self.scheduler.set_probes(enabled);
+    }
+
+    #[inline]
+    fn drain_events(&mut self, sink: &mut dyn Sink) {
+        self.scheduler.drain_events(sink);
+    }
+
+    fn boot_is_over(&mut self) {
+        self.scheduler.reuse_tasks();
+    }
+
+    #[inline]
+    fn curr(&self, cpu: Cpu) -> TaskId {
+        self.scheduler.curr(cpu)
+    }
+
+    #[inline]
+    fn runs_idle_task(&self, cpu: Cpu) -> bool {
+        self.scheduler.runs_idle_task(cpu)
+    }
+
+    #[inline]
+    fn need_resched(&self, cpu: Cpu) -> bool {
+        self.scheduler.need_resched(cpu)
+    }
+
+    #[inline]
+    fn is_queued(&self, task: TaskId) -> bool {
+        self.scheduler.task(task).is_queued()
+    }
+
+    #[inline]
+    fn has_marked(&self) -> bool {
+        self.scheduler.has_marked()
+    }
+
+    fn take_marked(&mut self, into: &mut Vec<Cpu>) {
+        self.scheduler.take_marked(into);
+    }
+
+    #[inline]
+    fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    fn take_requests(&mut self, into: &mut Vec<Request<Message>>) {
+        into.append(&mut self.requests);
+    }
+
+    #[inline]
+    fn has_deferred(&self) -> bool {
+        self.scheduler.asks_driver()
+    }
+
+    fn end_of_work(&mut self, cpu: Cpu) -> Ns {
+        let took = self.serve_governors(cpu);
+        self.serve_groups();
+        self.serve_hrticks();
+        took
+    }
+
+    /// CPUs that one thread carries out in turn are all as fast as that one, whatever their kernel takes them for.
+    fn speed(&self, cpu: Cpu) -> u64 {
+        if self.in_turn {
+            return FULL_SPEED;
+        }
+        let scale = self.scheduler.cpu_scale(cpu);
+        (scale.capacity * scale.frequency).max(1)
+    }
+
+    fn new_kthread(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId {
+        let task = self.scheduler.new_task(spec, cpu);
+        self.scheduler.lay_asleep(task, cpu);
+        task
+    }
+
+    fn new_task(&mut self, spec: &TaskSpec, group: Option<GroupId>, cpu: Cpu) -> TaskId {
+        let task = self.scheduler.new_task(spec, cpu);
+        let group = group.unwrap_or_else(|| self.group_of(self.scheduler.curr(cpu)));
+        self.scheduler.set_task_group(task, group);
+        task
+    }
+
+    fn report_fork(&mut self, task: TaskId) {
+        self.scheduler.fork(task);
+    }
+
+    fn wake_up_new_task(&mut self, cpu: Cpu, task: TaskId) {
+        self.queue_new_task(cpu, task);
+    }
+
+    fn exit(&mut self, cpu: Cpu) -> Progress {
+        self.scheduler.exit(cpu);
+        self.pick_next(cpu, TaskState::DEAD)
+    }
+
+    #[inline]
+    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+        self.begin_wakeup(cpu, task, sync)
+    }
+
+    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+        let sleeps_on = self.scheduler.task(task).cpu();
+        if self.scheduler.curr(sleeps_on) == task {
+            return Wakeup::OnCpu(sleeps_on);
+        }
+        Wakeup::Done(self.select_and_queue(cpu, task, sync))
+    }
+
+    #[inline]
+    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+        self.scheduler.begin_schedule(cpu, prev_state);
+        self.pick_next(cpu, prev_state)
+    }
+
+    #[inline]
+    fn schedule_again(&mut self, cpu: Cpu) -> Progress {
+        self.go_on_with_newidle(cpu)
+    }
+
+    fn yield_task(&mut self, cpu: Cpu) {
+        self.scheduler.yield_task(cpu);
+    }
+
+    #[inline]
+    fn tick(&mut self, cpu: Cpu) -> Ns {
+        self.scheduler.scheduler_tick(cpu);
+        self.balance_at_tick(cpu)
+    }
+
+    /// The timer that ends the running slice (`hrtick()`).
+    fn clock_event(&mut self, cpu: Cpu) {
+        self.scheduler.hrtick(cpu);
+    }
+
+    #[inline]
+    fn receive(&mut self, cpu: Cpu, message: Message) -> Received {
+        let took = match message {
+            Message::NohzKick => self.nohz_kicked(cpu),
+            Message::WakeList { task, migrated } => {
+                self.activate_here(cpu, task, migrated);
+                self.costs.activate
+            }
+            Message::GroupTimer(timer) => {
+                self.scheduler.group_timer_expires(timer);
+                Ns::ZERO
+            }
+            Message::Unthrottle => {
+                self.scheduler.unthrottle_queued(cpu);
+                Ns::ZERO
+            }
+            Message::Governor { number } => return self.tell_governor(number),
+        };
+        Received { took, wakes: None }
+    }
+
+    #[inline]
+    fn has_user_mode_work(&self, cpu: Cpu) -> bool {
+        self.scheduler.has_throttle_work(cpu)
+    }
+
+    #[inline]
+    fn user_mode_work(&mut self, cpu: Cpu) -> bool {
+        self.scheduler.throttle_at_user_return(cpu)
+    }
+
+    fn idle_work(&mut self, cpu: Cpu) -> Ns {
+        let work = self.scheduler.nohz_run_idle_balance(cpu);
+        self.cost_of_balance(&work)
+    }
+
+    fn idle_call_stops_tick(&self, got_tick: bool) -> bool {
+        self.scheduler.idle_call_stops_tick(got_tick)
+    }
+
+    fn tick_is_stopped(&mut self, cpu: Cpu) {
+        self.scheduler.nohz_balance_enter_idle(cpu);
+    }
+
+    fn idle_set_state(&mut self, cpu: Cpu, exit_latency: Option<Ns>) {
+        self.scheduler.idle_set_state(cpu, exit_latency);
+    }
+
+    fn report_idle_state(&mut self, cpu: Cpu, state: Option<u32>) {
+        self.scheduler.report_idle_state(cpu, state);
+    }
+
+    fn begin_kthread_work(&mut self, cpu: Cpu) -> Ns {
+        match self.governor_on(cpu) {
+            Some(number) => self.begin_setting_frequency(number),
+            None => self.costs.migrate,
+        }
+    }
+
+    fn finish_kthread_work(&mut self, cpu: Cpu) -> Option<Ns> {
+        match self.governor_on(cpu) {
+            Some(number) => self.frequency_is_set(number),
+            None => {
+                self.push(cpu);
+                None
+            }
+        }
+    }
+
+    fn set_in_iowait(&mut self, task: TaskId) {
+        self.scheduler.set_in_iowait(task);
+    }
+
+    fn set_scheduler(
+        &mut self,
+        task: TaskId,
+        policy: Option<Policy>,
+        nice: Option<i32>,
+        request: Option<Ns>,
+    ) {
+        let known = self.scheduler.task(task);
+        let (policy, nice) = (policy.unwrap_or(known.policy()), nice.unwrap_or(known.nice()));
+        let request = request.or(self.scheduler.own_request(task));
+        self.scheduler.set_scheduler(task, policy, nice, request);
+    }
+
+    /// Where the task may not stay, the stopper moves it.
+    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) {
+        if self.scheduler.set_cpus_allowed(task, allowed) {
+            self.stop_to_move(cpu, task);
+        }
+    }
+
+    fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {
+        self.scheduler.new_group(parent, weight)
+    }
+
+    fn set_group_idle(&mut self, group: GroupId, idle: bool) {
+        self.scheduler.set_group_idle(group, idle);
+    }
+
+    fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns) {
+        self.scheduler.set_group_bandwidth(group, limit, offset);
+    }
+
+    fn group_of(&self, task: TaskId) -> GroupId {
+        self.scheduler.task(task).group()
+    }
+
+    fn move_task_to_group(&mut self, task: TaskId, group: GroupId) {
+        self.scheduler.move_task_to_group(task, group);
+    }
+
+    fn report_group(&mut self, group: GroupId, path: &str) {
+        let level = path.matches('/').count();
+        let text = || format!("root=0 id={} level={level} path={path}", group.inode());
+        self.scheduler.report_text("cgroup_mkdir", text);
+    }
+
+    fn report_attach(&mut self, task: TaskId, path: &str) {
+        let known = self.scheduler.task(task);
+        let (pid, comm, level) = (known.pid(), known.comm(), path.matches('/').count());
+        let inode = known.group().inode();
+        let text =
+            format!("dst_root=0 dst_id={inode} dst_level={level} dst_path={path} pid={pid} comm={comm}");
+        self.scheduler.report_text("cgroup_attach_task", || text);
+    }
+}

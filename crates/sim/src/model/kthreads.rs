@@ -1,0 +1,171 @@
+//! The scheduler's own kernel threads, stoppers and governors, and what it puts off until its work is over.
+
+use fairlab_event::{Comm, Cpu, Ns, Pid};
+use fairlab_kernel::balance::BalanceWork;
+use fairlab_kernel::core::WakeFlags;
+use fairlab_kernel::{CpuMask, Policy, TaskId, TaskSpec};
+
+use super::{Message, Model};
+use crate::scheduler_core::{Received, Request, SchedulerCore};
+
+/// Thread ids given to stoppers count from here.
+const FIRST_STOPPER_PID: i32 = 500_000;
+
+/// Thread ids given to governors' threads count from here.
+const FIRST_GOVERNOR_PID: i32 = 600_000;
+
+/// The thread of a policy whose CPUs do not switch by themselves (`sugov:N`).
+pub(super) struct Governor {
+    task: TaskId,
+    policy: usize,
+    /// It has been told of a frequency since it last asked for one.
+    told: bool,
+    /// What it sets, kHz.
+    khz: u32,
+}
+
+/// What there is to know of a kernel thread.
+pub(crate) fn kthread(comm: &str, pid: Pid, policy: Policy, allowed: CpuMask, cpu: Cpu) -> TaskSpec {
+    TaskSpec {
+        comm: Comm::from(comm),
+        pid,
+        tgid: pid,
+        policy,
+        nice: 0,
+        allowed,
+        per_cpu_kthread: allowed == CpuMask::single(cpu),
+    }
+}
+
+impl Model {
+    /// Every CPU's stopper sleeps until there is something to push.
+    pub(super) fn create_stoppers(&mut self) {
+        for cpu in (0..self.nr_cpus as u32).map(Cpu) {
+            let (comm, pid) = (format!("migration/{}", cpu.0), Pid(FIRST_STOPPER_PID + cpu.0 as i32));
+            self.new_kthread(&kthread(&comm, pid, Policy::Stop, CpuMask::single(cpu), cpu), cpu);
+        }
+    }
+
+    /// A CPU's stopper: they were created in order, after the idle tasks.
+    fn stopper_of(&self, cpu: Cpu) -> TaskId {
+        TaskId((self.nr_cpus + cpu.index()) as u32)
+    }
+
+    /// Wakes the stoppers of CPUs whose running task is to be pushed.
+    pub(super) fn begin_pushes(&mut self, work: &BalanceWork) {
+        for &source in &work.pushes {
+            self.wake_stopper(source);
+        }
+    }
+
+    fn wake_stopper(&mut self, cpu: Cpu) {
+        let stopper = self.stopper_of(cpu);
+        if !self.scheduler.task(stopper).is_queued() {
+            self.scheduler.ttwu_begin(stopper, WakeFlags::default());
+            self.scheduler.ttwu_do_activate(stopper, WakeFlags::default());
+        }
+    }
+
+    /// The running task of `cpu` may no longer run there: the stopper takes over and moves it (`stop_one_cpu()`).
+    pub(super) fn stop_to_move(&mut self, cpu: Cpu, task: TaskId) {
+        self.banned[cpu.index()] = Some(task);
+        self.wake_stopper(cpu);
+    }
+
+    /// The stopper has worked for as long as a move takes: the task changes its CPU.
+    pub(super) fn push(&mut self, cpu: Cpu) {
+        if let Some(task) = self.banned[cpu.index()].take() {
+            self.scheduler.migration_cpu_stop(task);
+        }
+        self.scheduler.apply_push(cpu);
+    }
+
+    /// Governors' threads sleep on the first CPU of their policy until there is something to set.
+    ///
+    /// Kernel: `sugov_kthread_create()`, kernel/sched/cpufreq_schedutil.c.
+    pub(super) fn create_governors(&mut self) {
+        for policy in self.scheduler.policies_with_threads() {
+            let allowed = self.scheduler.cpus_of_policy(policy);
+            let Some(first) = allowed.lowest() else { continue };
+            let (comm, pid) = (format!("sugov:{}", first.0), Pid(FIRST_GOVERNOR_PID + policy as i32));
+            let task = self.new_kthread(&kthread(&comm, pid, Policy::Deadline, allowed, first), first);
+            self.governors.push(Governor { task, policy, told: false, khz: 0 });
+        }
+    }
+
+    /// The governor's thread that `cpu` runs.
+    pub(super) fn governor_on(&self, cpu: Cpu) -> Option<usize> {
+        let task = self.scheduler.curr(cpu);
+        self.governors.iter().position(|governor| governor.task == task)
+    }
+
+    /// A governor asked here for a frequency: its thread is told of it.
+    ///
+    /// Kernel: `sugov_irq_work()`.
+    pub(super) fn tell_governor(&mut self, number: usize) -> Received {
+        let governor = &mut self.governors[number];
+        governor.told = true;
+        if self.scheduler.task(governor.task).is_queued() {
+            return Received { took: Ns::ZERO, wakes: None };
+        }
+        Received { took: self.costs.wakeup, wakes: Some(governor.task) }
+    }
+
+    /// A governor's thread goes to work. Returns for how long.
+    pub(super) fn begin_setting_frequency(&mut self, number: usize) -> Ns {
+        let khz = self.scheduler.sugov_work(self.governors[number].policy);
+        let governor = &mut self.governors[number];
+        governor.told = false;
+        governor.khz = khz;
+        self.costs.frequency_switch
+    }
+
+    /// A governor's thread has set its frequency: it sets another one that it has been told of meanwhile, or sleeps.
+    pub(super) fn frequency_is_set(&mut self, number: usize) -> Option<Ns> {
+        let Governor { policy, khz, told, .. } = self.governors[number];
+        self.set_frequency(policy, khz);
+        told.then(|| self.begin_setting_frequency(number))
+    }
+
+    /// The clock of a policy runs at another frequency from now on.
+    fn set_frequency(&mut self, policy: usize, khz: u32) {
+        self.scheduler.set_frequency(policy, khz);
+        let cpus = self.scheduler.cpus_of_policy(policy);
+        self.requests.extend(cpus.iter().map(|cpu| Request::Speed { cpu }));
+    }
+
+    /// Carries out what governors have asked for in what `cpu` just did. Returns what choosing the frequencies took.
+    pub(super) fn serve_governors(&mut self, cpu: Cpu) -> Ns {
+        let mut requests = std::mem::take(&mut self.frequency_requests);
+        let looked_at = self.scheduler.take_frequency_requests(&mut requests);
+        for request in requests.drain(..) {
+            match self.governors.iter().position(|governor| governor.policy == request.policy) {
+                Some(number) => self.interrupt(cpu, Message::Governor { number }),
+                None => self.set_frequency(request.policy, request.khz),
+            }
+        }
+        self.frequency_requests = requests;
+        Ns(self.costs.governor_cpu.0 * u64::from(looked_at))
+    }
+
+    /// Arranges what groups' quotas ask for: timers, and interrupts of CPUs that are to unthrottle groups.
+    pub(super) fn serve_groups(&mut self) {
+        self.scheduler.take_started_timers(&mut self.group_timers);
+        for timer in self.group_timers.drain(..) {
+            let (cpu, expires) = (timer.cpu, timer.expires);
+            self.requests.push(Request::Timer { cpu, expires, message: Message::GroupTimer(timer) });
+        }
+        self.scheduler.take_unthrottle_calls(&mut self.cpus);
+        for cpu in self.cpus.drain(..) {
+            self.requests.push(Request::Interrupt { cpu, message: Message::Unthrottle });
+        }
+    }
+
+    /// Arranges the ends of slices that have changed.
+    pub(super) fn serve_hrticks(&mut self) {
+        self.scheduler.take_moved_hrticks(&mut self.cpus);
+        for cpu in self.cpus.drain(..) {
+            self.requests.push(Request::ClockEvent { cpu, expires: self.scheduler.hrtick_expires(cpu) });
+        }
+    }
+}

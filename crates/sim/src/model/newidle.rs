@@ -1,0 +1,114 @@
+//! New-idle balancing in virtual time: level by level, so that a wakeup that comes meanwhile ends it.
+
+use fairlab_event::{Cpu, Ns, TaskState};
+use fairlab_kernel::balance::{BalanceWork, NewidleSearch};
+use fairlab_kernel::schedstat::CpuIdleType;
+
+use super::balance::times;
+use super::{Message, Model};
+use crate::scheduler_core::Progress;
+
+/// A search for work by a CPU that has none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Newidle {
+    search: NewidleSearch,
+    next: Step,
+    /// The level that is looked at just now, and since when.
+    level: usize,
+    level_began: Ns,
+    /// In what state the task that leaves did so.
+    prev_state: TaskState,
+    began: Ns,
+}
+
+/// What follows when the CPU has been busy for as long as it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Step {
+    /// The next level of domains is searched.
+    #[default]
+    Search,
+    /// A level has been looked at: something may be taken from it.
+    Take,
+    /// The search for work is over: the pick follows.
+    Pick,
+}
+
+impl Model {
+    /// The running task has left `cpu` in `prev_state` and nothing else is queued: looks for work elsewhere.
+    pub(super) fn begin_newidle(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+        let (mut search, blocked) = self.scheduler.newidle_begin(cpu);
+        let update = self.cost_of_update(blocked);
+        self.scheduler.newidle_updated(&mut search, self.time_for(cpu, update));
+        self.newidle[cpu.index()] = Newidle { search, prev_state, began: self.now, ..Newidle::default() };
+        self.busy_until(cpu, self.costs.newidle + update, Step::Search)
+    }
+
+    pub(super) fn go_on_with_newidle(&mut self, cpu: Cpu) -> Progress {
+        match self.newidle[cpu.index()].next {
+            Step::Search => self.search_level(cpu),
+            Step::Take => self.take_from_level(cpu),
+            Step::Pick => self.pick_after_newidle(cpu),
+        }
+    }
+
+    fn busy_until(&mut self, cpu: Cpu, took: Ns, next: Step) -> Progress {
+        self.newidle[cpu.index()].next = next;
+        Progress::Busy(took)
+    }
+
+    /// Goes on to the next level, or ends the search.
+    fn search_level(&mut self, cpu: Cpu) -> Progress {
+        let newidle = &mut self.newidle[cpu.index()];
+        let Some(level) = self.scheduler.newidle_next(cpu, &mut newidle.search) else {
+            return self.end_newidle(cpu);
+        };
+        newidle.level = level;
+        newidle.level_began = self.now;
+        let update = self.scheduler.newidle_update_stats(cpu, level);
+        let span = self.scheduler.domains().domains_of(cpu)[level].span_weight;
+        let took = self.cost_of_update(update) + times(self.costs.balance_cpu, span);
+        self.busy_until(cpu, took, Step::Take)
+    }
+
+    /// A level has been looked at: takes what is to be taken from it.
+    fn take_from_level(&mut self, cpu: Cpu) -> Progress {
+        let level = self.newidle[cpu.index()].level;
+        self.scheduler.probe_balance(cpu, level, CpuIdleType::NewlyIdle);
+        let decision = self.scheduler.decide_balance(cpu, level, CpuIdleType::NewlyIdle);
+        self.scheduler.apply_balance(&decision);
+        let mut work = BalanceWork::default();
+        work.add(&decision);
+        work.scanned = 0;
+        self.begin_pushes(&work);
+        let cost = self.cost_of_balance(&work);
+        let took = self.now.since(self.newidle[cpu.index()].level_began);
+        let spent = took + self.time_for(cpu, cost);
+        self.scheduler.newidle_searched(&decision, spent, &mut self.newidle[cpu.index()].search);
+        self.busy_until(cpu, cost, Step::Search)
+    }
+
+    fn end_newidle(&mut self, cpu: Cpu) -> Progress {
+        let (work, kick) = self.scheduler.newidle_end(cpu, &self.newidle[cpu.index()].search);
+        self.kick(kick);
+        let took = self.cost_of_balance(&work);
+        if took == Ns::ZERO { self.pick_after_newidle(cpu) } else { self.busy_until(cpu, took, Step::Pick) }
+    }
+
+    /// The search is over: something was pulled or woken meanwhile, or the CPU goes idle.
+    fn pick_after_newidle(&mut self, cpu: Cpu) -> Progress {
+        self.scheduler.account(cpu);
+        self.scheduler.before_pick(cpu);
+        let pick = self.scheduler.pick_next_task(cpu);
+        let Newidle { prev_state, began, .. } = self.newidle[cpu.index()];
+        let changed = self.scheduler.context_switch(cpu, pick.task, prev_state);
+        Progress::Switched { changed, took: Ns::ZERO, searched: Some(self.now.since(began)) }
+    }
+
+    pub(super) fn kick(&mut self, kick: Option<Cpu>) {
+        #[cfg(test)]
+        let kick = kick.filter(|_| !self.loses_kicks);
+        if let Some(cpu) = kick {
+            self.interrupt(cpu, Message::NohzKick);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `try_to_wake_up()` in its steps, and a new task's first wakeup.
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::TaskId;
+use fairlab_kernel::core::{WakeFlags, WakeKind, WakeStart};
+
+use super::{Message, Model};
+use crate::scheduler_core::Wakeup;
+
+impl Model {
+    #[inline]
+    pub(super) fn begin_wakeup(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+        let flags = WakeFlags { sync, migrated: false };
+        if self.scheduler.ttwu_begin(task, flags) == WakeStart::StillQueued {
+            // It runs, or slept on its queue (delayed dequeue) and goes on there.
+            return Wakeup::Done(self.costs.activate);
+        }
+        let prev = self.scheduler.task(task).cpu();
+        if self.scheduler.curr(prev) != task {
+            return Wakeup::Done(self.select_and_queue(cpu, task, sync));
+        }
+        let Some(decision) = self.scheduler.queue_where_leaving(task) else { return Wakeup::OnCpu(prev) };
+        self.scheduler.apply_cpu(task, decision);
+        self.scheduler.ttwu_pending(prev);
+        self.interrupt(prev, Message::WakeList { task, migrated: false });
+        Wakeup::Done(Ns::ZERO)
+    }
+
+    /// Selects a CPU for a sleeping task and queues it there, or leaves that to the CPU. Returns what it took here.
+    pub(super) fn select_and_queue(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Ns {
+        let prev = self.scheduler.task(task).cpu();
+        self.scheduler.probe_selection(task, WakeKind::Wakeup { sync });
+        self.scheduler.record_wakee(self.scheduler.curr(cpu), task);
+        let decision = self.scheduler.select_task_rq(task, cpu, WakeKind::Wakeup { sync });
+        self.scheduler.probe_selected(task, decision.cpu);
+        self.scheduler.apply_cpu(task, decision);
+        let migrated = decision.cpu != prev;
+        let took = Ns(u64::from(decision.scanned) * self.costs.scan_cpu.0);
+        self.scheduler.account_search(cpu, decision, took);
+        if self.scheduler.ttwu_queue_cond(task, decision.cpu, false) {
+            self.scheduler.ttwu_pending(decision.cpu);
+            self.interrupt(decision.cpu, Message::WakeList { task, migrated });
+            return took;
+        }
+        self.scheduler.ttwu_do_activate(task, WakeFlags { sync, migrated });
+        took + self.costs.activate
+    }
+
+    /// A wakeup that was left to `cpu` has come there.
+    #[inline]
+    pub(super) fn activate_here(&mut self, cpu: Cpu, task: TaskId, migrated: bool) {
+        self.scheduler.ttwu_arrived(cpu);
+        self.scheduler.ttwu_do_activate(task, WakeFlags { sync: false, migrated });
+    }
+
+    /// Selects a CPU for a new task and queues it there.
+    pub(super) fn queue_new_task(&mut self, cpu: Cpu, task: TaskId) {
+        self.scheduler.probe_selection(task, WakeKind::Fork);
+        let decision = self.scheduler.select_task_rq(task, cpu, WakeKind::Fork);
+        self.scheduler.probe_selected(task, decision.cpu);
+        self.scheduler.wake_up_new_task(task, decision.cpu);
+    }
+}

@@ -1,0 +1,242 @@
+//! What the engine drives: a scheduler, as hardware and the rest of the kernel see it.
+//!
+//! Calls come in at the grain of the kernel's own entry points: a wakeup, a tick, `schedule()`, an interrupt, a fork, a
+//! change of nice, affinity, policy, group or quota. Out come events, CPUs to reschedule and [`Request`]s. What a call's kernel
+//! work takes is its result, as CPU time at full speed; whatever waits is carried on by a later call.
+//!
+//! [`Model`](crate::Model) is the modelled scheduler. A kernel's own code, which does in one call what the model does in
+//! steps, fits the same calls: nothing here asks how a decision comes about.
+//!
+//! Must not know: programs, threads, interrupts of devices, how virtual time is ordered.
+
+use std::fmt::Debug;
+
+use fairlab_event::{Cpu, Ns, Sink, TaskState};
+use fairlab_kernel::core::Mode;
+use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
+
+/// A scheduler that an engine can drive.
+///
+/// The engine says where and when a call happens by [`set_here`](Self::set_here), one call before it or more. After a call
+/// it takes the marked CPUs and the requests, in the order in which they were made.
+pub trait SchedulerCore {
+    /// What the scheduler sends to a CPU, or leaves for later, and gets back there.
+    type Message: Copy + Debug + PartialEq;
+
+    /// The kernel's name, as messages tell it.
+    fn name(&self) -> String;
+
+    /// Whether control groups have `cpu.idle`.
+    fn knows_idle_groups(&self) -> bool;
+
+    /// Where, in which context and when the calls that follow happen.
+    fn set_here(&mut self, cpu: Cpu, mode: Mode, now: Ns);
+
+    /// Whether events are kept for [`drain_events`](Self::drain_events).
+    fn set_tracing(&mut self, enabled: bool);
+
+    /// Whether probes tell what decisions rest on, beside the events.
+    fn set_probes(&mut self, enabled: bool);
+
+    /// Hands over the events since the last call, in order of time.
+    fn drain_events(&mut self, sink: &mut dyn Sink);
+
+    /// The kernel has booted: a task that ends from now on may leave its id to a new one.
+    fn boot_is_over(&mut self);
+
+    /// The task that `cpu` runs.
+    fn curr(&self, cpu: Cpu) -> TaskId;
+
+    /// Whether `cpu` runs its idle task.
+    fn runs_idle_task(&self, cpu: Cpu) -> bool;
+
+    /// Whether `cpu` is to reschedule before it goes back to user mode.
+    fn need_resched(&self, cpu: Cpu) -> bool;
+
+    /// Whether `task` is runnable or about to be: nobody needs to wake it.
+    fn is_queued(&self, task: TaskId) -> bool;
+
+    /// Whether CPUs were marked for rescheduling since [`take_marked`](Self::take_marked).
+    fn has_marked(&self) -> bool;
+
+    /// CPUs marked for rescheduling since the last call, in order of marking.
+    fn take_marked(&mut self, into: &mut Vec<Cpu>);
+
+    /// Whether [`take_requests`](Self::take_requests) has something to give.
+    fn has_requests(&self) -> bool;
+
+    /// What was asked of the hardware since the last call, in order.
+    fn take_requests(&mut self, into: &mut Vec<Request<Self::Message>>);
+
+    /// Whether [`end_of_work`](Self::end_of_work) has something to do.
+    fn has_deferred(&self) -> bool;
+
+    /// What happened on `cpu` is over: requests that were put off until then are made. Returns what that took.
+    fn end_of_work(&mut self, cpu: Cpu) -> Ns;
+
+    /// How fast `cpu` is now: its capacity times its frequency, each a part of 1024.
+    fn speed(&self, cpu: Cpu) -> u64;
+
+    /// A kernel thread that sleeps on `cpu`.
+    fn new_kthread(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId;
+
+    /// A thread that is not queued yet, created on `cpu`; in the group of whoever runs there unless told otherwise.
+    fn new_task(&mut self, spec: &TaskSpec, group: Option<GroupId>, cpu: Cpu) -> TaskId;
+
+    /// The running task has created `task`: tells it (`sched_process_fork`).
+    fn report_fork(&mut self, task: TaskId);
+
+    /// Selects a CPU for a new task, and queues it there (`wake_up_new_task()`).
+    fn wake_up_new_task(&mut self, cpu: Cpu, task: TaskId);
+
+    /// The running task of `cpu` ends, and the CPU looks for another (`do_task_dead()`).
+    fn exit(&mut self, cpu: Cpu) -> Progress;
+
+    /// Wakes `task` from `cpu`; `sync`: the waker is about to sleep (`WF_SYNC`).
+    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup;
+
+    /// Goes on with a wakeup that was [`Wakeup::OnCpu`].
+    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup;
+
+    /// The running task of `cpu` sleeps or is passed over, as `prev_state` says (`__schedule()`).
+    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress;
+
+    /// Goes on with what was [`Progress::Busy`] on `cpu`.
+    fn schedule_again(&mut self, cpu: Cpu) -> Progress;
+
+    /// The running task gives way to others of its class (`sched_yield()`); [`schedule`](Self::schedule) follows.
+    fn yield_task(&mut self, cpu: Cpu);
+
+    /// The tick, with the balancing that follows it (`sched_tick()`, the SCHED softirq).
+    fn tick(&mut self, cpu: Cpu) -> Ns;
+
+    /// A timer that [`Request::ClockEvent`] armed expires on `cpu`.
+    fn clock_event(&mut self, cpu: Cpu);
+
+    /// A message has come to `cpu`.
+    fn receive(&mut self, cpu: Cpu, message: Self::Message) -> Received;
+
+    /// Whether the running task of `cpu` has work to do before it goes back to user mode, or must not go back.
+    fn has_user_mode_work(&self, cpu: Cpu) -> bool;
+
+    /// Does that work (`resume_user_mode_work()`). Returns whether the task must leave its CPU.
+    fn user_mode_work(&mut self, cpu: Cpu) -> bool;
+
+    /// The idle loop begins on `cpu`: what others left to it is done. Zero: there was nothing.
+    fn idle_work(&mut self, cpu: Cpu) -> Ns;
+
+    /// Whether an idle CPU whose idle states no driver knows stops its tick; `got_tick`: a tick has just found it idle.
+    fn idle_call_stops_tick(&self, got_tick: bool) -> bool;
+
+    /// The tick of `cpu` has stopped (`nohz_balance_enter_idle()`).
+    fn tick_is_stopped(&mut self, cpu: Cpu);
+
+    /// `cpu` enters an idle state that takes so long to leave, or leaves it.
+    fn idle_set_state(&mut self, cpu: Cpu, exit_latency: Option<Ns>);
+
+    /// Tells the number of the idle state that `cpu` enters, or that it leaves it (`cpu_idle`).
+    fn report_idle_state(&mut self, cpu: Cpu, state: Option<u32>);
+
+    /// A kernel thread of the scheduler's own begins to work on `cpu`.
+    fn begin_kthread_work(&mut self, cpu: Cpu) -> Ns;
+
+    /// It has worked for so long. `None`: it sleeps until there is more; otherwise it goes on for a time.
+    fn finish_kthread_work(&mut self, cpu: Cpu) -> Option<Ns>;
+
+    /// The running task waits for I/O when it next sleeps.
+    fn set_in_iowait(&mut self, task: TaskId);
+
+    /// Changes what is given, `sched_setattr()`; `request`: its slice.
+    fn set_scheduler(&mut self, task: TaskId, policy: Option<Policy>, nice: Option<i32>, request: Option<Ns>);
+
+    /// The running task of `cpu` may use these CPUs of the machine from now on, one at least.
+    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask);
+
+    /// A control group below `parent`.
+    fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId;
+
+    /// Writes its `cpu.idle`.
+    fn set_group_idle(&mut self, group: GroupId, idle: bool);
+
+    /// Writes its `cpu.max`; the period begins `offset` after a whole number of periods.
+    fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns);
+
+    /// The group of a task.
+    fn group_of(&self, task: TaskId) -> GroupId;
+
+    /// Moves a task to another group.
+    fn move_task_to_group(&mut self, task: TaskId, group: GroupId);
+
+    /// Tells that `group` is at `path` (`cgroup_mkdir`).
+    fn report_group(&mut self, group: GroupId, path: &str);
+
+    /// Tells that `task` has come to its group at `path` (`cgroup_attach_task`).
+    fn report_attach(&mut self, task: TaskId, path: &str);
+}
+
+/// What a scheduler asks of the hardware.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Request<M> {
+    /// An interrupt of `cpu`, which hands it the message.
+    Interrupt {
+        /// The CPU that is interrupted.
+        cpu: Cpu,
+        /// What it is told.
+        message: M,
+    },
+    /// A timer: the message comes to `cpu` at a time.
+    Timer {
+        /// The CPU on which it expires.
+        cpu: Cpu,
+        /// When it does.
+        expires: Ns,
+        /// What it is for.
+        message: M,
+    },
+    /// The one timer of `cpu` that can be moved expires at this time, or never.
+    ClockEvent {
+        /// The CPU on which it expires.
+        cpu: Cpu,
+        /// When it does.
+        expires: Option<Ns>,
+    },
+    /// The [`speed`](SchedulerCore::speed) of `cpu` has changed.
+    Speed {
+        /// The CPU whose it is.
+        cpu: Cpu,
+    },
+}
+
+/// How far `schedule()` has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Its CPU is busy for so long, with interrupts off; then it goes on.
+    Busy(Ns),
+    /// It is over.
+    Switched {
+        /// Whether another task runs than before.
+        changed: bool,
+        /// What it took beside the switch itself, since it was last told.
+        took: Ns,
+        /// How long its search for work took in all, if it ran out of work (new-idle balancing).
+        searched: Option<Ns>,
+    },
+}
+
+/// How far a wakeup has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wakeup {
+    /// It is over, or left to another CPU; it took so long here.
+    Done(Ns),
+    /// The task has blocked, and this CPU has not switched to another yet: the waker spins until then (`p->on_cpu`).
+    OnCpu(Cpu),
+}
+
+/// What a message led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// What it took beside the interrupt itself.
+    pub took: Ns,
+    /// A kernel thread of the scheduler's own that is to be woken.
+    pub wakes: Option<TaskId>,
+}
