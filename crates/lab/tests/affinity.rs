@@ -1,95 +1,13 @@
 //! Where tasks may run and who moves them, in traces that print no masks; and what else others do to a CPU.
 
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::{env, fs};
+mod texts;
 
-use fairlab_kernel::Generation;
-use fairlab_lab::verify::{Agreement, Kind, KindTally, VerifyOptions, verify};
+use fairlab_lab::verify::{Kind, KindTally};
+use texts::Trace;
 
-/// A trace that grows line by line, 10 us a line.
-#[derive(Default)]
-struct Trace {
-    text: String,
-    lines: u32,
-}
-
-impl Trace {
-    /// `context` is a name and a pid, as the trace has them.
-    fn line(&mut self, context: &str, cpu: u32, flags: &str, event: &str) {
-        self.lines += 1;
-        let micros = self.lines * 10;
-        writeln!(self.text, "{context:>16} [{cpu:03}] {flags} 1.{micros:06}: {event}").expect("text");
-    }
-
-    fn switch(&mut self, cpu: u32, [prev, next]: [&str; 2], state: &str) {
-        let [prev, next] = [prev, next].map(|name| match name.rsplit_once('-') {
-            Some(("<idle>", _)) | None => (format!("swapper/{cpu}"), "0"),
-            Some((comm, pid)) => (comm.to_string(), pid),
-        });
-        let context = if prev.1 == "0" { "<idle>-0".to_string() } else { format!("{}-{}", prev.0, prev.1) };
-        let prio = |comm: &str| match comm {
-            "urgent" => 50,
-            _ if comm.starts_with("migration/") => 0,
-            _ => 120,
-        };
-        let (from, to) = (prio(&prev.0), prio(&next.0));
-        let event = format!(
-            "sched_switch: prev_comm={} prev_pid={} prev_prio={from} prev_state={state} ==> next_comm={} next_pid={} next_prio={to}",
-            prev.0, prev.1, next.0, next.1
-        );
-        self.line(&context, cpu, "d..2.", &event);
-    }
-
-    fn charge(&mut self, context: &str, cpu: u32) {
-        let (comm, pid) = context.rsplit_once('-').expect("a pid");
-        let event = format!("sched_stat_runtime: comm={comm} pid={pid} runtime=9000 [ns]");
-        self.line(context, cpu, "d..2.", &event);
-    }
-
-    /// A task that sleeps on `cpu` is woken by an interrupt there, runs, and sleeps.
-    fn naps(&mut self, name: &str, cpu: u32, beside: &str) {
-        let (comm, pid) = name.rsplit_once('-').expect("a pid");
-        let woken = format!("comm={comm} pid={pid} prio=120 target_cpu={cpu:03}");
-        self.line(beside, cpu, "d.h2.", &format!("sched_waking: {woken}"));
-        self.line(beside, cpu, "dNh3.", &format!("sched_wakeup: {woken}"));
-        self.charge(beside, cpu);
-        self.switch(cpu, [beside, name], "R+");
-        self.charge(name, cpu);
-        self.switch(cpu, [name, beside], "S");
-    }
-
-    /// What the wakeups in it came to, by the rules of a kernel, on two CPUs.
-    fn wakeups(&self, test: &str) -> KindTally {
-        self.verified(test, 2, "v6.12").kind(Kind::WakeupCpu).expect("wakeups").clone()
-    }
-
-    /// What all came to on so many CPUs, of which two share a cache.
-    fn verified(&self, test: &str, nr_cpus: u32, kernel: &str) -> Agreement {
-        // Two tests may want the same.
-        static FOLDERS: AtomicU32 = AtomicU32::new(0);
-        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let folder = env::temp_dir().join(format!("fairlab-affinity-{}-{test}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
-        fs::write(folder.join("trace.txt"), &self.text).expect("written");
-        let last = nr_cpus - 1;
-        let mut cpus = "uname: Linux x 6.12.1\n".to_string();
-        for cpu in 0..nr_cpus {
-            let (package, first) = (cpu / 2, cpu & !1);
-            let line = format!("cpu{cpu}: threads {cpu} core {first}-{} package {package} node 0", first + 1);
-            writeln!(cpus, "{line}").expect("text");
-        }
-        writeln!(cpus, "node0: cpus 0-{last} distance 10").expect("text");
-        fs::write(folder.join("sched_info.txt"), cpus).expect("written");
-        fs::write(folder.join("meta.json"), r#"{"HZ": 250, "release": "6.12.1"}"#).expect("written");
-        // Nothing runs in groups, and no mask was set before.
-        fs::write(folder.join("sched_debug-start.txt"), "").expect("written");
-        let generation = kernel.parse::<Generation>().expect("a kernel");
-        let options = VerifyOptions { misses: 10, ..VerifyOptions::default() };
-        let agreement = verify(&folder, &generation, &options);
-        fs::remove_dir_all(&folder).expect("removed");
-        agreement.unwrap_or_else(|error| panic!("{test}: {error}"))
-    }
+/// What the wakeups in a trace came to, by the rules of a kernel, on two CPUs.
+fn wakeups(trace: &Trace, test: &str) -> KindTally {
+    trace.verified(test, 2, "v6.12").kind(Kind::WakeupCpu).expect("wakeups").clone()
 }
 
 /// A program runs on CPU 1 all the time; CPU 0 idles, and has run something lately.
@@ -132,7 +50,7 @@ fn who_leaves_its_queue_comes_back_and_calls_the_stopper_may_not_run_there_any_m
         let mut trace = with_a_busy_cpu();
         pins(&mut trace, asks_for_it);
         (0..12).for_each(|_| trace.naps("task-80", 1, "hog-70"));
-        let wakeups = trace.wakeups(&format!("taskset-{asks_for_it}"));
+        let wakeups = wakeups(&trace, &format!("taskset-{asks_for_it}"));
         let pinned = wakeups.not_judged.get(ONE_CPU).copied().unwrap_or(0);
         let off = wakeups.all.admissible + wakeups.misses.values().sum::<u64>();
         assert_eq!((wakeups.all.judged, off, pinned), expected, "an idle CPU beside it tells the difference");
@@ -161,7 +79,7 @@ fn a_kthread_belongs_to_the_cpu_in_its_name_once_it_has_slept() {
         trace.charge("kworker/1:1-90", 1);
         trace.switch(1, ["kworker/1:1-90", "hog-70"], "I");
         (0..11).for_each(|_| trace.naps("kworker/1:1-90", 1, "hog-70"));
-        let wakeups = trace.wakeups(comm);
+        let wakeups = wakeups(&trace, comm);
         let pinned = wakeups.not_judged.get(ONE_CPU).copied().unwrap_or(0);
         let judged = wakeups.all.judged - wakeups.cases["fork"].judged;
         assert_eq!((judged, pinned), expected, "made by {maker}");
@@ -245,7 +163,7 @@ fn a_deadline_task_that_has_used_its_runtime_up_is_off_its_queue() {
     }
     // CPU 0 idles again: a wakeup that it may take goes there.
     (0..4).for_each(|_| trace.naps("task-81", 1, "hog-70"));
-    let wakeups = trace.wakeups("deadline");
+    let wakeups = wakeups(&trace, "deadline");
     assert_eq!(
         (wakeups.all.judged, wakeups.all.admissible),
         (4, 4),
@@ -311,7 +229,7 @@ fn where_cpus_come_and_go_nobody_knows_the_domains() {
         let mut trace = with_a_busy_cpu();
         trace.naps(name, 0, "<idle>-0");
         (0..4).for_each(|_| trace.naps("task-80", 0, "<idle>-0"));
-        let wakeups = trace.wakeups(&format!("hotplug-{}", expected.1));
+        let wakeups = wakeups(&trace, &format!("hotplug-{}", expected.1));
         let unknown = wakeups.not_judged.get("CPUs come and go").copied().unwrap_or(0);
         assert_eq!((wakeups.all.judged, unknown), expected, "{name} is woken");
     }

@@ -163,6 +163,25 @@ fn an_exit_is_followed_without_schedstats() {
     }
 }
 
+/// Probes show the state that a wakeup's CPU is selected in: then it agrees or is missed, and without them more is left open.
+#[test]
+fn a_state_that_is_shown_leaves_less_open() {
+    for (name, kernel) in
+        [("6.1-forkstorm-4-probed", "debian-6.1"), ("6.12-hackbench-4-probed", "debian-6.12")]
+    {
+        let shown = share(&without(&[], name, kernel), Kind::WakeupCpu);
+        let hidden = share(&without(&["sel:", "sel_r:"], name, kernel), Kind::WakeupCpu);
+        let known = |share: Share| {
+            (share.agree + share.missed()) * hidden.judged.max(1) * shown.judged.max(1) / share.judged.max(1)
+        };
+        assert!(known(shown) > known(hidden), "{name}: {shown:?} shown, {hidden:?} hidden");
+        assert!(
+            hidden.admissible > 10 && 20 * shown.admissible < shown.judged,
+            "{name}: {shown:?}, {hidden:?}"
+        );
+    }
+}
+
 /// As `perf sched record` leaves it out. What is concluded instead is held against the recording that has it.
 #[test]
 fn wakeups_that_are_not_reported_are_concluded() {

@@ -199,6 +199,17 @@ impl Scheduler {
         }
     }
 
+    /// The same.
+    pub fn has_idle_cores(&self, cpu: Cpu) -> Option<bool> {
+        let shared = self.domains.of_cpu(cpu).sd_llc_shared?;
+        Some(self.domains.shared(shared).has_idle_cores)
+    }
+
+    /// A CPU's load, as wakeups weigh it.
+    pub fn load_of_cpu(&self, cpu: Cpu) -> u64 {
+        self.cpu_load(cpu)
+    }
+
     /// From now on selections find this, by CPU, whatever the core's state; empty: the core's state.
     pub fn give_cpus(&mut self, given: Vec<GivenCpu>) {
         self.given_cpus = given;

@@ -29,7 +29,7 @@ pub(super) use looking::{Leaving, Looking};
 use moves::{Batch, Occasion};
 
 /// What an average began with is forgotten after so long: `LOAD_AVG_MAX_N` periods of 2^20 ns.
-const FORGOTTEN: Ns = Ns(345 << 20);
+pub(super) const FORGOTTEN: Ns = Ns(345 << 20);
 
 /// How many events later another CPU may report that it asks the same stopper at the same time.
 const ASKED_WITHIN: usize = 16;

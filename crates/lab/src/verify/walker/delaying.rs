@@ -27,7 +27,7 @@ impl Walker {
         let pid = self.pid_of(task);
         let kernel = self.stays_queued(cpu, pid).filter(|_| self.stays_shown() && reports_sleep(state));
         if let Some(info) = self.info(task) {
-            info.stay_shown = kernel.is_some();
+            (info.stay_shown, info.stay_known) = (kernel.is_some(), known);
         }
         let Some(kernel) = kernel.filter(|_| self.is_fair(task)) else { return };
         let model = self.sched.is_delayed(task);

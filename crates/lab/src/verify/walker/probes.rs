@@ -413,7 +413,9 @@ impl Walker {
     fn judge_delay(&mut self, record: &Record, task: TaskId, kernel: bool) {
         let cpu = self.sched.task(task).cpu();
         let model = self.sched.is_delayed(task);
-        self.judge_stay(record, task, kernel, self.lag_known(task) || model);
+        // One that stays has no lag yet: what the decision rested on counts.
+        let known = self.lag_known(task) || (model && self.info(task).is_some_and(|info| info.stay_known));
+        self.judge_stay(record, task, kernel, known);
         match (model, kernel) {
             (true, false) => self.sched.force_delayed_out(task),
             (false, true) => self.sched.lay_delayed(task, cpu),

@@ -2,11 +2,12 @@
 //!
 //! A selection is asked for where a probe shows it, with the state that the probe shows. Without one it happened at some
 //! instant between `sched_waking` and the move or the wakeup; it is asked for at each of them, and where the trace does not
-//! tell whether the waker is about to sleep or how far a search may go, for each possibility. The answer to the most likely
-//! of these is the model's; the others are admissible.
+//! tell whether the waker is about to sleep or how far a search may go, for each possibility, and for what else it leaves open.
+//! The answer in the likeliest state is followed; for the verdict all count alike.
 //!
 //! Must not know: how tasks are queued.
 
+mod hidden;
 mod nearby;
 mod shown;
 
@@ -53,8 +54,10 @@ pub(super) struct Selection {
     by_scan: Vec<(Cpu, u32, Cpu)>,
     /// CPUs that a search chooses that goes only as far as any does, and those that one of the whole cache chooses.
     by_reach: [CpuMask; 2],
-    /// CPUs that are chosen if waker or wakee have woken others less or more often than the core counts.
-    by_flips: CpuMask,
+    /// CPUs that are chosen if what no event shows is otherwise than the core has it.
+    by_hidden: CpuMask,
+    /// Whether in some state the search finds that its cache has no wholly idle core, and whether in some it does not.
+    no_core: [bool; 2],
     /// Whether both CPUs' loads are weighed, by possibility of `sync`.
     weighs: [bool; 2],
     /// All CPUs that may be chosen by when they went idle, which nothing tells of some.
@@ -298,9 +301,8 @@ impl Walker {
                 continue;
             }
             let decisions = self.ask_within_bounds(open, sync);
-            if open.kind == Asked::Wakeup && !open.shown && !self.begins_with_machine {
-                self.ask_other_flips(open, sync);
-            }
+            self.ask_hidden(open, sync, decisions[0]);
+            decisions.iter().for_each(|decision| open.note_core(decision));
             open.weighs[usize::from(sync)] = decisions[0].search.weighed.is_some();
             if open.weighs[usize::from(sync)] && !open.shown {
                 self.ask_with_loads_asked(open, sync);
@@ -326,7 +328,7 @@ impl Walker {
         let kind = open.kind.wake_kind(sync);
         let mut decisions = vec![self.sched.select_task_rq(open.task, open.here, kind)];
         open.by_own.set(decisions[0].cpu);
-        if open.kind == Asked::Fork && !open.usage_shown {
+        if open.kind != Asked::Wakeup && !open.usage_shown {
             self.ask_nearby(open, &mut decisions);
         }
         if let Some(node) = self.sched.preferred_node(open.task).filter(|_| open.kind == Asked::Fork) {
@@ -432,7 +434,7 @@ impl Walker {
             None => Selection::new(record, task, pid, kind, None),
         };
         open = Selection { here: record.cpu, kind, sync: Some(sync), answers: [CpuMask::EMPTY; 2], ..open };
-        open.by_flips = CpuMask::EMPTY;
+        (open.by_hidden, open.no_core) = (CpuMask::EMPTY, [false; 2]);
         open.shown = true;
         open.usage_shown =
             (0..self.cpus.len()).all(|cpu| probe.cpus.get(cpu).is_some_and(|cpu| cpu.util.is_some()));
@@ -584,6 +586,7 @@ impl Walker {
         if !leaving {
             self.guess_loads_asked(open);
             self.sched.note_selection(open.here, open.task, answer);
+            self.know_search(open);
         }
         self.sched.stand_in_context(open.here, Mode::Task);
         let called = self.cpus[kernel.index()].called_at.is_some_and(|called| called >= open.began);
@@ -662,7 +665,8 @@ impl Selection {
             by_own: CpuMask::EMPTY,
             by_scan: Vec::new(),
             by_reach: [CpuMask::EMPTY; 2],
-            by_flips: CpuMask::EMPTY,
+            by_hidden: CpuMask::EMPTY,
+            no_core: [false; 2],
             weighs: [false; 2],
             by_idle_time: CpuMask::EMPTY,
             by_load: CpuMask::EMPTY,
@@ -681,9 +685,14 @@ impl Selection {
         }
     }
 
+    /// Notes whether a search finds that its cache has no wholly idle core.
+    fn note_core(&mut self, decision: &CpuDecision) {
+        self.no_core[usize::from(decision.no_idle_core_in.is_some())] = true;
+    }
+
     /// The CPUs that are chosen in the states that the unknowns allow.
     fn allowed(&self, answer: CpuDecision) -> CpuMask {
-        let sets = [&self.by_flips, &self.by_idle_time, &self.answers[0], &self.answers[1]];
+        let sets = [&self.by_hidden, &self.by_idle_time, &self.answers[0], &self.answers[1]];
         sets.into_iter().fold(CpuMask::single(answer.cpu), |all, cpus| all.or(cpus))
     }
 

@@ -57,6 +57,8 @@ pub(super) struct TaskInfo {
     pub requeued: Option<bool>,
     /// The trace shows when it leaves the queue on which it sleeps.
     pub stay_shown: bool,
+    /// Whether it stays on its queue rested on what was known.
+    pub stay_known: bool,
     /// A probe has shown it queued by the wakeup that is under way.
     pub activated: bool,
     /// The CPU to which that wakeup was left.
@@ -75,6 +77,7 @@ impl TaskInfo {
             moved: None,
             exiting: false,
             requeued_to_end: false,
+            stay_known: false,
             session: None,
             announced: None,
             lent: None,
@@ -327,6 +330,8 @@ pub(super) struct CpuInfo {
     pub idle_since: Option<Ns>,
     /// Wakeups that were left to this CPU and have not arrived.
     pub wakeups_coming: u32,
+    /// Whether its cache may have a wholly idle core is known, since one has gone idle or a search has found none.
+    pub idle_cores_known: bool,
     /// Whether this CPU has reported anything.
     pub seen: bool,
     /// What code on it balances.

@@ -1,7 +1,7 @@
 //! `sched_switch`: who runs next.
 
 use fairlab_event::{Cpu, Pid, Switch, TaskState};
-use fairlab_kernel::open_loop::{EntityId, LevelPick, QueueView};
+use fairlab_kernel::open_loop::{EntityId, LevelPick, QueueId, QueueView};
 use fairlab_kernel::{Policy, TaskId};
 
 use super::super::probe::{At, Key, Probe};
@@ -57,6 +57,7 @@ impl Walker {
             self.cpus[cpu.index()].idle_since = Some(record.time);
             self.cpus[cpu.index()].idle_time_known = true;
             self.sched.force_idle_since(cpu, record.time);
+            self.know_idle_core(cpu);
         }
         self.regroup_departed(prev);
         self.end_announcement(cpu);
@@ -189,9 +190,27 @@ impl Walker {
         for level in self.sched.pick_levels(next) {
             let view = self.sched.queue_view(level.queue);
             if view.entities().count() >= 2 {
-                self.judge_level(record, &level, &view);
+                let nearby = self.picks_nearby(next, level.queue, &view);
+                self.judge_level(record, &level, &view, nearby);
             }
         }
+    }
+
+    /// What is picked on a queue if an entity stands where rounding that nothing shows may have put it.
+    fn picks_nearby(&mut self, next: TaskId, queue: QueueId, view: &QueueView) -> Vec<Option<EntityId>> {
+        let of_queue = self.queue_tolerance(queue);
+        let mut picks = Vec::new();
+        for entity in view.entities().filter(|_| of_queue > 0) {
+            let by = self.tolerance(entity.id).max(of_queue) as i64;
+            for place in [entity.vruntime.plus(-by), entity.vruntime.plus(by)] {
+                self.sched.force_vruntime(entity.id, place);
+                let levels = self.sched.pick_levels(next);
+                let of_level = levels.iter().find(|level| level.queue == queue);
+                picks.extend(of_level.map(|level| level.model.map(|(entity, _)| entity)));
+            }
+            self.sched.force_vruntime(entity.id, entity.vruntime);
+        }
+        picks
     }
 
     /// Charges the levels above the running task up to where the task itself has been charged, which was printed.
@@ -202,7 +221,13 @@ impl Walker {
         self.sched.account_until(cpu, clock.unwrap_or_else(|| self.sched.rq_clock(cpu)));
     }
 
-    fn judge_level(&mut self, record: &Record, level: &LevelPick, view: &QueueView) {
+    fn judge_level(
+        &mut self,
+        record: &Record,
+        level: &LevelPick,
+        view: &QueueView,
+        nearby: Vec<Option<EntityId>>,
+    ) {
         let reason = level.model.map_or("nothing is queued", |(_, reason)| reason.describe());
         let picked = level.model.map(|(entity, _)| entity);
         let why_not = if !self.all_known(level.queue) {
@@ -212,7 +237,8 @@ impl Walker {
         } else {
             None
         };
-        let verdict = Verdict::of(Answers::one(picked), Some(level.picked), reason).unless(why_not);
+        let verdict =
+            Verdict::of(Answers::one(picked).and(nearby), Some(level.picked), reason).unless(why_not);
         let (misses, is_judged) = (verdict.is_miss(), verdict.is_judged());
         let judged = Judged { record, kind: Kind::Pick, case: reason, queue: level.queue };
         self.judge(judged, verdict, |walker| {

@@ -282,7 +282,7 @@ impl Walker {
             otherwise.extend(measures.into_iter().map(|measure| Taking::from(pass.pull(&finds, measure))));
         }
         if shown.is_none() {
-            for failures in 1..=FAILURES_MAX {
+            for failures in 0..=FAILURES_MAX {
                 finds.force_balance_failures(dest, pass.level, failures);
                 otherwise.push(Taking::from(pass.pull(&finds, imbalance)));
             }

@@ -94,9 +94,10 @@ impl Walker {
         doubts
     }
 
-    /// Asks what would be chosen for a new task if utilization were less or more where it is doubted: on each CPU alone, and
+    /// Asks what would be chosen for a new task, or one that execs, if utilization were less or more where it is doubted: on each CPU alone, and
     /// on all others the other way round; and if a CPU's load were.
     pub(super) fn ask_nearby(&mut self, open: &mut Selection, decisions: &mut Vec<CpuDecision>) {
+        let kind = open.kind.wake_kind(false);
         let doubts = self.doubts(open.began);
         let known = (0..).map(Cpu).zip(doubts).take(VARIED_MAX).map(|(cpu, doubt)| {
             // An idle CPU of no load has no utilization, either; of any other rounding decides the last units.
@@ -117,7 +118,7 @@ impl Walker {
                         };
                         self.vary_util(cpu, averages, opposite);
                     }
-                    self.sched.select_task_rq(open.task, open.here, WakeKind::Fork)
+                    self.sched.select_task_rq(open.task, open.here, kind)
                 });
                 open.elsewhere.push(Elsewhere { on, world, more, chosen: alone.cpu });
                 decisions.extend([alone, against]);
@@ -140,7 +141,7 @@ impl Walker {
     ) -> [CpuDecision; WORLDS.len()] {
         let decisions = WORLDS.map(|more| {
             self.sched.pretend_cpu_load(cpu, averages[0].saturating_add_signed(more));
-            self.sched.select_task_rq(open.task, open.here, WakeKind::Fork)
+            self.sched.select_task_rq(open.task, open.here, open.kind.wake_kind(false))
         });
         self.sched.pretend_cpu_load(cpu, averages[0]);
         self.vary_util(cpu, averages, 0);
@@ -170,24 +171,6 @@ impl Walker {
 
     fn vary_util(&mut self, cpu: Cpu, [_, runnable, util]: [u64; 3], by: i64) {
         self.sched.pretend_cpu_util(cpu, runnable.saturating_add_signed(by), util.saturating_add_signed(by));
-    }
-
-    /// Asks what would be chosen if the kernel had halved once more by now, or once less, how often the waker or the wakee has
-    /// woken others: it does so each second, and when it did so last before the trace is not shown.
-    pub(super) fn ask_other_flips(&mut self, open: &mut Selection, sync: bool) {
-        let (waker, wakee) = (self.sched.curr(open.here), open.task);
-        let is_wide = self.sched.wakes_wide(waker, wakee, open.here);
-        for (task, other) in [(waker, wakee), (wakee, waker)] {
-            let flips = self.sched.wakee_flips(task);
-            for changed in [flips / 2, 2 * flips] {
-                self.sched.force_wakee_flips(task, changed);
-                if self.sched.wakes_wide(task, other, open.here) != is_wide {
-                    let decision = self.sched.select_task_rq(wakee, open.here, WakeKind::Wakeup { sync });
-                    open.by_flips.set(decision.cpu);
-                }
-            }
-            self.sched.force_wakee_flips(task, flips);
-        }
     }
 
     /// Asks what would be chosen if what waker and wakee count of their CPUs' loads had been computed whenever in this jiffy
@@ -242,7 +225,7 @@ impl Walker {
     /// The machine is started with the trace: no CPU has idled before, and nobody has been woken.
     pub(in super::super) fn know_beginning(&mut self) {
         self.begins_with_machine = true;
-        self.cpus.iter_mut().for_each(|cpu| cpu.idle_time_known = true);
+        self.cpus.iter_mut().for_each(|cpu| (cpu.idle_time_known, cpu.idle_cores_known) = (true, true));
     }
 
     /// What is chosen for a new task, or one that execs, if this or that CPU went idle last of those that have idled since

@@ -127,6 +127,7 @@ impl Walker {
         }
         if let Some(cores) = shown.idle_cores {
             self.sched.force_idle_cores(cpu, cores);
+            self.set_idle_cores_known(cpu, true);
         }
     }
 
@@ -187,6 +188,7 @@ impl Walker {
         }
         if let Some(cores) = probe.get(Key::HasIdleCores) {
             self.sched.force_idle_cores(cpu, cores != 0);
+            self.set_idle_cores_known(cpu, true);
         }
     }
 
