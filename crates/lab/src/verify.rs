@@ -58,12 +58,30 @@ pub struct VerifyOptions {
     pub misses: usize,
     /// Whether every decision is kept with what it was judged by.
     pub decisions: bool,
+    /// What the walk begins with where nothing tells.
+    pub assumed: Assumed,
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     pub clock_hz: Option<u64>,
     /// Walk on where too many of the scheduler's events cannot be read.
     pub allow_unreadable: bool,
     /// Is told how much of the trace has been read.
     pub read: BytesRead,
+}
+
+/// What the walk begins with where neither the trace nor its snapshot tells. No verdict may hang on it but by what is
+/// admissible: whoever changes it finds no decision missed that agreed before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Assumed {
+    /// How often each task has woken another than last time (`wakee_flips`).
+    pub wakee_flips: u32,
+    /// How many CPUs after its last one the CPU is that each task used before.
+    pub recent_ahead: usize,
+    /// Whether caches may have a wholly idle core (`has_idle_cores`).
+    pub idle_cores: bool,
+    /// How many CPUs a search may look at (`nr_idle_scan`).
+    pub nr_idle_scan: u32,
+    /// The load of each CPU's queue.
+    pub load: u64,
 }
 
 impl VerifyOptions {
@@ -179,6 +197,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let walker = caught(start)
         .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;
     let mut feed = Feed::new(walker);
+    feed.walker.assumed = options.assumed;
     if options.decisions {
         feed.walker.tally.keep_decisions();
     }

@@ -176,7 +176,7 @@ fn a_state_that_is_shown_leaves_less_open() {
         };
         assert!(known(shown) > known(hidden), "{name}: {shown:?} shown, {hidden:?} hidden");
         assert!(
-            hidden.admissible > 10 && 20 * shown.admissible < shown.judged,
+            hidden.admissible > 10 && 2 * shown.admissible < hidden.admissible,
             "{name}: {shown:?}, {hidden:?}"
         );
     }

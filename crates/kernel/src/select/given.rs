@@ -4,9 +4,10 @@
 
 use fairlab_event::{Cpu, Ns};
 
+use super::rules::RecentUsed;
 use crate::core::{Mode, Scheduler};
 use crate::cpumask::CpuMask;
-use crate::decision::CpuDecision;
+use crate::decision::{CpuDecision, Search};
 use crate::open_loop::{bring_load, bring_usage};
 use crate::pelt::{FairInitialUtil, RunnableKind, SchedAvg};
 use crate::task::TaskId;
@@ -71,6 +72,19 @@ impl Scheduler {
         self.tasks[task.index()].wakee_flips
     }
 
+    /// When that count was halved last.
+    pub fn wakee_flips_halved_at(&self, task: TaskId) -> Ns {
+        self.tasks[task.index()].wakee_flip_decay
+    }
+
+    /// A child has its parent's history of waking others (`dup_task_struct()`).
+    pub fn inherit_waking(&mut self, parent: TaskId, child: TaskId) {
+        let from = &self.tasks[parent.index()];
+        let history = (from.wakee_flips, from.wakee_flip_decay, from.last_wakee);
+        let task = &mut self.tasks[child.index()];
+        (task.wakee_flips, task.wakee_flip_decay, task.last_wakee) = history;
+    }
+
     /// Whether a waker on `here` and whom it wakes are kept apart, as both wake many (`wake_wide()`).
     pub fn wakes_wide(&self, waker: TaskId, wakee: TaskId, here: Cpu) -> bool {
         self.wake_wide(waker, wakee, here)
@@ -79,6 +93,21 @@ impl Scheduler {
     /// The CPU that a task used before the last one.
     pub fn force_recent_used_cpu(&mut self, task: TaskId, cpu: Cpu) {
         self.tasks[task.index()].recent_used_cpu = cpu;
+    }
+
+    /// That CPU, as the core has it.
+    pub fn recent_used_cpu(&self, task: TaskId) -> Cpu {
+        self.tasks[task.index()].recent_used_cpu
+    }
+
+    /// Whether a selection sets the CPU that the woken task, and that its waker used before the last one.
+    pub fn remembers_cpus(&self, search: &Search) -> [bool; 2] {
+        match self.generation.select.recent_used {
+            RecentUsed::OnUse => {
+                [search.entered && search.recent == Some(true), search.entered && search.affine]
+            }
+            RecentUsed::WhenSeen => [search.reached_recent, false],
+        }
     }
 
     /// A task's averages.
@@ -199,7 +228,7 @@ impl Scheduler {
         }
     }
 
-    /// The same.
+    /// Whether that of `cpu` may have one, as the core has it.
     pub fn has_idle_cores(&self, cpu: Cpu) -> Option<bool> {
         let shared = self.domains.of_cpu(cpu).sd_llc_shared?;
         Some(self.domains.shared(shared).has_idle_cores)

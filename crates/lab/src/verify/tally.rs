@@ -148,6 +148,8 @@ pub struct Miss {
 /// One decision, and what it was judged by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
+    /// The event at which it was judged, by its number in the walk.
+    pub event: u64,
     /// The kind of decision.
     pub kind: Kind,
     /// The case of it.
@@ -166,6 +168,8 @@ pub(super) struct Tally {
     misses_max: usize,
     /// Every decision, where they are kept.
     decisions: Option<Vec<Decision>>,
+    /// The event that is being walked.
+    pub event: u64,
 }
 
 impl Tally {
@@ -184,7 +188,13 @@ impl Tally {
         let tally = self.kinds.entry(kind).or_default();
         let outcome = verdict.outcome();
         if let Some(decisions) = &mut self.decisions {
-            decisions.push(Decision { kind, case, outcome, ground: verdict.into_ground() });
+            decisions.push(Decision {
+                event: self.event,
+                kind,
+                case,
+                outcome,
+                ground: verdict.into_ground(),
+            });
         }
         match outcome {
             Outcome::NotJudged(reason) => {

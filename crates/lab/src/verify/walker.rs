@@ -44,6 +44,7 @@ use fairlab_kernel::open_loop::Noted;
 use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology};
 
+use super::Assumed;
 use super::probe::{At, Probe};
 use super::record::{Record, What};
 use super::recording::Recording;
@@ -52,7 +53,7 @@ use super::window::Window;
 use groups::Groups;
 use judging::Judged;
 use lacking::Lacking;
-use selections::{Alike, Selection, SyncVotes};
+use selections::{Alike, Pasts, Selection, SyncVotes};
 use state::{CpuInfo, Knowledge, MovedWhileWaking, Placed, TaskInfo};
 use traced::TracedStep;
 use unnamed::Unnamed;
@@ -94,8 +95,9 @@ pub(super) struct Walker {
     tick: Ns,
     /// Whether decisions are judged yet.
     warm: bool,
-    /// When the trace begins.
+    /// When the trace begins, and when the event is that is being walked.
     began: Option<Ns>,
+    time: Ns,
     /// Whether the machine was started with the trace.
     begins_with_machine: bool,
     /// Whether the trace says where the snapshot was taken.
@@ -119,6 +121,9 @@ pub(super) struct Walker {
     /// Selections of CPUs that are under way, and what is known of them.
     selections: Vec<Selection>,
     sync_votes: BTreeMap<Alike, SyncVotes>,
+    /// What is left of each task's past before the trace, and what is assumed of that.
+    pasts: Pasts,
+    pub assumed: Assumed,
     /// Whether the trace shows points of queues' time lines.
     points_shown: bool,
     /// Whether probes show how far searches go, and where CPUs are selected.
@@ -214,6 +219,7 @@ impl Walker {
             tick,
             warm: false,
             began: None,
+            time: Ns::ZERO,
             begins_with_machine: false,
             has_markers: false,
             groups_hidden,
@@ -227,6 +233,8 @@ impl Walker {
             next_blocked: Ns::ZERO,
             selections: Vec::new(),
             sync_votes: BTreeMap::new(),
+            pasts: Pasts::default(),
+            assumed: Assumed::default(),
             points_shown,
             bound_shown: false,
             cost_shown: false,
@@ -322,12 +330,14 @@ impl Walker {
         }
         let Some(record) = self.window.pop() else { return };
         self.seen.events += 1;
+        (self.time, self.tally.event) = (record.time, self.seen.events);
         self.begin_jiffy(record.time);
         if *self.began.get_or_insert(record.time) == Ns(0) && self.recording.debug.is_none() {
             self.know_beginning();
         }
         if self.seen.events == 1 && !self.begins_with_machine {
             self.groups_hidden |= self.recording.tells_no_groups();
+            self.lay_assumed();
         }
         if !self.has_markers && self.seen.events == WARM_UP_EVENTS + 1 {
             self.warm = true;
@@ -531,6 +541,7 @@ impl Walker {
         if let Some(info) = self.tasks.get_mut(&pid) {
             info.seen = true;
             let id = info.id;
+            self.pasts.see(id, self.time);
             self.follow_prio(id, prio);
             return id;
         }
@@ -539,6 +550,8 @@ impl Walker {
         self.take_listed(id, pid, prio);
         self.hide_affinity(id);
         self.sched.lay_asleep(id, cpu);
+        self.begin_as_assumed(id, cpu);
+        self.pasts.see(id, self.time);
         id
     }
 
@@ -556,6 +569,7 @@ impl Walker {
             per_cpu_kthread: bound.is_some(),
         };
         let id = self.sched.new_task(&spec, cpu);
+        self.pasts.forget(id);
         self.by_id.resize(id.index() + 1, Pid::IDLE);
         self.by_id[id.index()] = pid;
         let info = TaskInfo::new(id);

@@ -23,6 +23,8 @@ impl Walker {
         self.sched.set_task_group(id, group);
         self.inherit_affinity(parent, id);
         self.inherit(parent, id, prio);
+        self.sched.inherit_waking(parent, id);
+        self.inherit_past(parent, id);
         if self.sched.curr(cpu) == parent {
             self.sched.place_forked(id, cpu);
         }

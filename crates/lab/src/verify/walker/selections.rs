@@ -9,6 +9,7 @@
 
 mod hidden;
 mod nearby;
+mod past;
 mod shown;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
@@ -25,6 +26,8 @@ use super::super::verdict::{Answers, Verdict};
 use super::{AFFINITY_HIDDEN, CPUS_CHANGE, GROUPS_HIDDEN, Judged, Walker};
 use nearby::Elsewhere;
 pub(super) use nearby::{BEYOND_ANY_LOAD, Doubt};
+use past::Leaves;
+pub(super) use past::Pasts;
 
 /// A selection that is under way.
 #[derive(Clone, Debug)]
@@ -56,8 +59,10 @@ pub(super) struct Selection {
     by_reach: [CpuMask; 2],
     /// CPUs that are chosen if what no event shows is otherwise than the core has it.
     by_hidden: CpuMask,
-    /// Whether in some state the search finds that its cache has no wholly idle core, and whether in some it does not.
-    no_core: [bool; 2],
+    /// What the search leaves behind, over all states.
+    leaves: Leaves,
+    /// There are more states than are asked for.
+    beyond: bool,
     /// Whether both CPUs' loads are weighed, by possibility of `sync`.
     weighs: [bool; 2],
     /// All CPUs that may be chosen by when they went idle, which nothing tells of some.
@@ -245,7 +250,7 @@ impl Walker {
             let selects = open.kind == Asked::Wakeup && !open.is_leaving();
             if open.instants == 0 && selects && !self.selection_shown {
                 let waker = self.sched.curr(open.here);
-                self.sched.record_wakee(waker, open.task);
+                self.note_wakee(waker, open.task);
             }
             self.ask(&mut open);
         }
@@ -302,7 +307,7 @@ impl Walker {
             }
             let decisions = self.ask_within_bounds(open, sync);
             self.ask_hidden(open, sync, decisions[0]);
-            decisions.iter().for_each(|decision| open.note_core(decision));
+            decisions.iter().for_each(|decision| open.leaves.note(&self.sched, decision));
             open.weighs[usize::from(sync)] = decisions[0].search.weighed.is_some();
             if open.weighs[usize::from(sync)] && !open.shown {
                 self.ask_with_loads_asked(open, sync);
@@ -434,7 +439,7 @@ impl Walker {
             None => Selection::new(record, task, pid, kind, None),
         };
         open = Selection { here: record.cpu, kind, sync: Some(sync), answers: [CpuMask::EMPTY; 2], ..open };
-        (open.by_hidden, open.no_core) = (CpuMask::EMPTY, [false; 2]);
+        (open.by_hidden, open.leaves) = (CpuMask::EMPTY, Leaves::default());
         open.shown = true;
         open.usage_shown =
             (0..self.cpus.len()).all(|cpu| probe.cpus.get(cpu).is_some_and(|cpu| cpu.util.is_some()));
@@ -446,7 +451,7 @@ impl Walker {
         self.show_selection_state(record, probe, task);
         if kind == Asked::Wakeup {
             let waker = self.sched.curr(record.cpu);
-            self.sched.record_wakee(waker, task);
+            self.note_wakee(waker, task);
         }
         open.answer = None;
         self.sched.give_loads(self.shown_loads(probe, task));
@@ -556,6 +561,7 @@ impl Walker {
                 Some("any CPU may be chosen, as far as the trace tells")
             }
             _ if open.by_load.weight() > 1 => Some(GROUPS_HIDDEN),
+            _ if open.beyond => Some("more hidden states than are asked for"),
             _ => None,
         };
         let verdict = Verdict::of(Answers::of(allowed.iter()), kernel, case).unless(why_not);
@@ -585,8 +591,9 @@ impl Walker {
         let leaving = open.is_leaving();
         if !leaving {
             self.guess_loads_asked(open);
-            self.sched.note_selection(open.here, open.task, answer);
             self.know_search(open);
+            self.sched.note_selection(open.here, open.task, answer);
+            self.pass_load_on(open, kernel);
         }
         self.sched.stand_in_context(open.here, Mode::Task);
         let called = self.cpus[kernel.index()].called_at.is_some_and(|called| called >= open.began);
@@ -666,7 +673,8 @@ impl Selection {
             by_scan: Vec::new(),
             by_reach: [CpuMask::EMPTY; 2],
             by_hidden: CpuMask::EMPTY,
-            no_core: [false; 2],
+            leaves: Leaves::default(),
+            beyond: false,
             weighs: [false; 2],
             by_idle_time: CpuMask::EMPTY,
             by_load: CpuMask::EMPTY,
@@ -683,11 +691,6 @@ impl Selection {
                 cpus.iter().for_each(|&cpu| answers.set(cpu));
             }
         }
-    }
-
-    /// Notes whether a search finds that its cache has no wholly idle core.
-    fn note_core(&mut self, decision: &CpuDecision) {
-        self.no_core[usize::from(decision.no_idle_core_in.is_some())] = true;
     }
 
     /// The CPUs that are chosen in the states that the unknowns allow.

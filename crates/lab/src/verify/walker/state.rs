@@ -332,6 +332,8 @@ pub(super) struct CpuInfo {
     pub wakeups_coming: u32,
     /// Whether its cache may have a wholly idle core is known, since one has gone idle or a search has found none.
     pub idle_cores_known: bool,
+    /// When a task last joined its queue that brought load of before the trace.
+    pub load_doubted: Option<Ns>,
     /// Whether this CPU has reported anything.
     pub seen: bool,
     /// What code on it balances.

@@ -1,14 +1,14 @@
 //! The states that a wakeup's selection can find besides the core's: what decides it, and no event shows.
 //!
-//! How often the waker and the wakee have woken others, which each halves once a second; whether the cache may have a wholly
-//! idle core; and loads, which are cut to whole numbers where they are computed, and before that hang on what was before the
-//! trace. All of them may be otherwise at the same time.
+//! How often the waker and the wakee have woken others; whether the cache may have a wholly idle core; which CPU the wakee used
+//! before the last one; and loads, which are cut to whole numbers where they are computed, and before that hang on what was
+//! before the trace. All of them may be otherwise at the same time: every combination is a state, up to a limit.
 //!
 //! Must not know: what the kernel chose.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::CpuMask;
-use fairlab_kernel::decision::CpuDecision;
+use fairlab_kernel::decision::{CpuDecision, SelectReason};
+use fairlab_kernel::{CpuMask, TaskId};
 
 use super::super::Walker;
 use super::super::balancing::FORGOTTEN;
@@ -16,6 +16,9 @@ use super::{Asked, BEYOND_ANY_LOAD, Selection};
 
 /// How far a queue's load may be from the model's by what the kernel cuts: for what runs on it, and for what has left it.
 const CUT: u64 = 2;
+
+/// So many states are asked for at most; a wakeup that can find more is not judged.
+const STATES_MAX: usize = 128;
 
 /// What a wakeup's selection may find otherwise than the core has it; nothing where it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +29,8 @@ struct Hidden {
     idle_cores: Option<(Cpu, bool)>,
     /// The loads of the waker's CPU and the previous one.
     loads: Option<[u64; 2]>,
+    /// The CPU that the wakee used before the last one.
+    recent: Option<Cpu>,
 }
 
 /// What the core had before something was assumed.
@@ -33,57 +38,83 @@ struct Before {
     flips: [u32; 2],
     idle_cores: Option<(Cpu, bool)>,
     averages: [[u64; 3]; 2],
+    recent: Cpu,
 }
+
+/// One unknown: what else it may be in a state, given what is chosen in that.
+type Unknown = fn(&mut Walker, &Selection, Hidden, &CpuDecision) -> Vec<Hidden>;
+
+/// Where no probe shows the selection; in this order, since each decides if the next is asked for.
+const UNKNOWNS: [Unknown; 4] =
+    [Walker::other_flips, Walker::other_idle_cores, Walker::other_loads, Walker::other_recent];
+
+/// Where one does, which shows the rest.
+const UNKNOWN_IF_SHOWN: [Unknown; 1] = [Walker::other_idle_cores];
 
 impl Walker {
     /// What is chosen in all states but the core's own that a wakeup on its way can find.
     pub(super) fn ask_hidden(&mut self, open: &mut Selection, sync: bool, own: CpuDecision) {
-        if open.kind != Asked::Wakeup || open.shown {
+        if open.kind != Asked::Wakeup {
             return;
         }
-        for hidden in self.hidden_states(open, sync, own) {
+        let Some(states) = self.hidden_states(open, sync, own) else {
+            open.beyond = true;
+            return;
+        };
+        let by_usage = self.goes_by_usage(&own);
+        if by_usage && !open.usage_shown && !self.usage_known(open) {
+            open.why_not = Some("averages of before the trace");
+        }
+        for hidden in states.into_iter().skip(usize::from(!by_usage)) {
             let before = self.assume(open, hidden);
             let mut then = open.clone();
-            let decisions = self.ask_within_bounds(&mut then, sync);
+            let mut decisions = self.ask_within_bounds(&mut then, sync);
+            if by_usage && !open.usage_shown {
+                self.ask_nearby(&mut then, &mut decisions);
+            }
             self.restore(open, &before);
             for decision in decisions {
                 open.by_hidden.set(decision.cpu);
-                open.note_core(&decision);
+                open.leaves.note(&self.sched, &decision);
             }
         }
     }
 
-    /// Every combination of what may be otherwise.
-    fn hidden_states(&mut self, open: &Selection, sync: bool, own: CpuDecision) -> Vec<Hidden> {
-        let flips = self.other_flips(open);
-        let cores = self.other_idle_cores(open, own);
-        let mut states = Vec::new();
-        for flips in [None, flips].into_iter().take(1 + usize::from(flips.is_some())) {
-            for idle_cores in std::iter::once(None).chain(cores.iter().copied().map(Some)) {
-                let state = Hidden { flips, idle_cores, loads: None };
+    /// Every combination of what may be otherwise, the core's own first; `None` if there are too many.
+    fn hidden_states(&mut self, open: &Selection, sync: bool, own: CpuDecision) -> Option<Vec<Hidden>> {
+        let unknowns: &[Unknown] = if open.shown { &UNKNOWN_IF_SHOWN } else { &UNKNOWNS };
+        let mut states = vec![Hidden::default()];
+        for other in unknowns {
+            for index in 0..states.len() {
+                let state = states[index];
                 let before = self.assume(open, state);
-                let decision = self.sched.select_task_rq(open.task, open.here, open.kind.wake_kind(sync));
-                let loads = self.other_loads(open, &decision);
+                let decision = match state == Hidden::default() {
+                    true => own,
+                    false => self.sched.select_task_rq(open.task, open.here, open.kind.wake_kind(sync)),
+                };
+                let others = other(self, open, state, &decision);
                 self.restore(open, &before);
-                states.push(state);
-                states.extend(loads.into_iter().map(|loads| Hidden { loads: Some(loads), ..state }));
+                states.extend(others);
+                if states.len() > STATES_MAX {
+                    return None;
+                }
             }
         }
-        // The first is the core's own.
-        states.split_off(1)
+        Some(states)
     }
 
     /// Lets the core have what is hidden so, until it is restored.
     fn assume(&mut self, open: &Selection, hidden: Hidden) -> Before {
-        let tasks = [self.sched.curr(open.here), open.task];
+        let [waker, wakee] = self.waker_and_wakee(open);
         let cpus = [open.here, self.sched.task(open.task).cpu()];
         let cache = hidden.idle_cores.map(|(cpu, _)| cpu);
         let before = Before {
-            flips: tasks.map(|task| self.sched.wakee_flips(task)),
+            flips: [waker, wakee].map(|task| self.sched.wakee_flips(task)),
             idle_cores: cache.and_then(|cpu| Some((cpu, self.sched.has_idle_cores(cpu)?))),
             averages: cpus.map(|cpu| self.sched.root_averages(cpu)),
+            recent: self.sched.recent_used_cpu(wakee),
         };
-        for (task, flips) in tasks.into_iter().zip(hidden.flips.into_iter().flatten()) {
+        for (task, flips) in [waker, wakee].into_iter().zip(hidden.flips.into_iter().flatten()) {
             self.sched.force_wakee_flips(task, flips);
         }
         if let Some((cpu, idle_cores)) = hidden.idle_cores {
@@ -92,11 +123,14 @@ impl Walker {
         for (cpu, load) in cpus.into_iter().zip(hidden.loads.into_iter().flatten()) {
             self.sched.pretend_cpu_load(cpu, load);
         }
+        if let Some(recent) = hidden.recent {
+            self.sched.force_recent_used_cpu(wakee, recent);
+        }
         before
     }
 
     fn restore(&mut self, open: &Selection, before: &Before) {
-        let tasks = [self.sched.curr(open.here), open.task];
+        let tasks = self.waker_and_wakee(open);
         let cpus = [open.here, self.sched.task(open.task).cpu()];
         for (task, flips) in tasks.into_iter().zip(before.flips) {
             self.sched.force_wakee_flips(task, flips);
@@ -108,61 +142,105 @@ impl Walker {
             self.sched.pretend_cpu_load(cpu, load);
             self.sched.pretend_cpu_util(cpu, runnable, util);
         }
+        self.sched.force_recent_used_cpu(open.task, before.recent);
     }
 
-    /// How often waker and wakee may have woken others so that it makes a difference: the kernel has halved a count once more
-    /// by now, or once less, since when it did so last before the trace is not shown.
-    fn other_flips(&mut self, open: &Selection) -> Option<[u32; 2]> {
-        if self.begins_with_machine {
-            return None;
-        }
-        let tasks = [self.sched.curr(open.here), open.task];
+    fn waker_and_wakee(&self, open: &Selection) -> [TaskId; 2] {
+        [self.sched.curr(open.here), open.task]
+    }
+
+    /// Counts of wakings with which both are kept apart if they are not with the core's, and the other way round.
+    fn other_flips(&mut self, open: &Selection, state: Hidden, _: &CpuDecision) -> Vec<Hidden> {
+        let tasks = self.waker_and_wakee(open);
+        let factor = self.sched.domains().of_cpu(open.here).sd_llc_size;
         let counted = tasks.map(|task| self.sched.wakee_flips(task));
-        let may_be = counted.map(|flips| [flips, flips / 2, flips.saturating_mul(2)]);
         let is_wide = self.sched.wakes_wide(tasks[0], tasks[1], open.here);
-        let mut pairs = may_be[0].into_iter().flat_map(|one| may_be[1].map(|other| [one, other]));
-        let mut makes_a_difference = |flips: &[u32; 2]| {
+        let may_be = tasks.map(|task| {
+            let [least, most] = self.flips_interval(task);
+            [least, most, factor.clamp(least, most), factor.saturating_mul(factor).clamp(least, most)]
+        });
+        let pairs = may_be[0].into_iter().flat_map(|one| may_be[1].map(|other| [one, other]));
+        let other = pairs.into_iter().find(|flips| {
             self.sched.force_wakee_flips(tasks[0], flips[0]);
             self.sched.force_wakee_flips(tasks[1], flips[1]);
             self.sched.wakes_wide(tasks[0], tasks[1], open.here) != is_wide
-        };
-        let other = pairs.find(&mut makes_a_difference);
+        });
         for (task, flips) in tasks.into_iter().zip(counted) {
             self.sched.force_wakee_flips(task, flips);
         }
-        other
+        other.map(|flips| Hidden { flips: Some(flips), ..state }).into_iter().collect()
     }
 
     /// The hint of the cache that is searched, where nothing has shown it.
-    fn other_idle_cores(&self, open: &Selection, own: CpuDecision) -> Vec<(Cpu, bool)> {
+    fn other_idle_cores(&mut self, open: &Selection, state: Hidden, decision: &CpuDecision) -> Vec<Hidden> {
         let prev = self.sched.task(open.task).cpu();
         let mut caches = Vec::<Cpu>::new();
-        for cpu in [own.cpu, open.here, prev] {
+        for cpu in [decision.cpu, open.here, prev] {
             if !caches.iter().any(|&known| self.sched.domains().cpus_share_cache(known, cpu)) {
                 caches.push(cpu);
             }
         }
         let unknown = caches.into_iter().filter(|cpu| !self.cpus[cpu.index()].idle_cores_known);
         let unknown = unknown.filter(|_| self.sched.topology().has_smt());
-        unknown.filter_map(|cpu| self.sched.has_idle_cores(cpu).map(|hint| (cpu, !hint))).collect()
+        let hints = unknown.filter_map(|cpu| self.sched.has_idle_cores(cpu).map(|hint| (cpu, !hint)));
+        hints.map(|hint| Hidden { idle_cores: Some(hint), ..state }).collect()
     }
 
     /// The loads that favour the waker's CPU most, and the previous one, where both are weighed.
-    fn other_loads(&self, open: &Selection, decision: &CpuDecision) -> Vec<[u64; 2]> {
+    fn other_loads(&mut self, open: &Selection, state: Hidden, decision: &CpuDecision) -> Vec<Hidden> {
         let prev = self.sched.task(open.task).cpu();
         if decision.search.weighed.is_none() || open.here == prev {
             return Vec::new();
         }
-        let [here, there] = [open.here, prev].map(|cpu| self.load_interval(cpu, open.began));
-        vec![[here[0], there[1]], [here[1], there[0]]]
+        let tasks_known = self.waker_and_wakee(open).into_iter().all(|task| {
+            let is_idle = task == self.sched.idle_task(open.here);
+            is_idle || self.pasts.load_known(task, open.began)
+        });
+        let [here, there] = [open.here, prev].map(|cpu| match tasks_known {
+            true => self.load_interval(cpu, open.began),
+            false => [0, BEYOND_ANY_LOAD],
+        });
+        let loads = [[here[0], there[1]], [here[1], there[0]]];
+        loads.into_iter().map(|loads| Hidden { loads: Some(loads), ..state }).collect()
     }
 
     /// Between what a CPU's load lies.
     fn load_interval(&self, cpu: Cpu, now: Ns) -> [u64; 2] {
         let load = self.sched.load_of_cpu(cpu);
-        let seen = now.0.saturating_sub(self.began.unwrap_or(now).0);
-        let known = self.averages_laid || self.begins_with_machine || seen >= FORGOTTEN.0;
+        let doubted = self.cpus[cpu.index()].load_doubted.is_some_and(|since| now.since(since) < FORGOTTEN);
+        let known = !doubted && (self.averages_laid || self.begins_with_machine || self.has_forgotten(now));
         if known { [load.saturating_sub(CUT), load + CUT] } else { [0, BEYOND_ANY_LOAD] }
+    }
+
+    /// Whether averages hold nothing any more of what was before the trace.
+    fn has_forgotten(&self, now: Ns) -> bool {
+        now.since(self.began.unwrap_or(now)) >= FORGOTTEN
+    }
+
+    /// Idle CPUs that the wakee may have used before the last one, and none of them, where that is looked at and not known.
+    fn other_recent(&mut self, open: &Selection, state: Hidden, decision: &CpuDecision) -> Vec<Hidden> {
+        if !decision.search.reached_recent || self.pasts.of(open.task).recent_known {
+            return Vec::new();
+        }
+        let prev = self.sched.task(open.task).cpu();
+        let cpus = (0..self.cpus.len()).map(|index| Cpu(index as u32)).filter(|&cpu| {
+            let near =
+                [open.here, prev].iter().any(|&other| self.sched.domains().cpus_share_cache(cpu, other));
+            near && (cpu == prev || self.sched.is_idle_cpu(cpu))
+        });
+        cpus.map(|cpu| Hidden { recent: Some(cpu), ..state }).collect()
+    }
+
+    /// Whether a decision rests on how much CPUs are used.
+    fn goes_by_usage(&self, decision: &CpuDecision) -> bool {
+        matches!(decision.reason, SelectReason::LeastEnergy | SelectReason::PrevEnergy)
+            || self.sched.topology().has_asymmetric_capacity()
+    }
+
+    /// Whether how much CPUs are used, and the task uses, is of this trace.
+    fn usage_known(&mut self, open: &Selection) -> bool {
+        let laid = self.averages_laid || self.begins_with_machine || self.has_forgotten(open.began);
+        laid && self.pasts.load_known(open.task, open.began)
     }
 
     /// A CPU has gone idle: if its whole core has, its cache is known to have one.
@@ -170,15 +248,6 @@ impl Walker {
         let idles = |sibling: Cpu| self.sched.curr(sibling) == self.sched.idle_task(sibling);
         if self.sched.topology().smt_mask(cpu).iter().all(idles) {
             self.set_idle_cores_known(cpu, true);
-        }
-    }
-
-    /// A selection is over: whether its cache may still have a wholly idle core is known where all states agree on that.
-    pub(super) fn know_search(&mut self, open: &Selection) {
-        let [leaves, clears] = open.no_core;
-        if clears {
-            let prev = self.sched.task(open.task).cpu();
-            [open.here, prev].into_iter().for_each(|cpu| self.set_idle_cores_known(cpu, !leaves));
         }
     }
 

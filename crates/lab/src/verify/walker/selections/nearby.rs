@@ -225,6 +225,7 @@ impl Walker {
     /// The machine is started with the trace: no CPU has idled before, and nobody has been woken.
     pub(in super::super) fn know_beginning(&mut self) {
         self.begins_with_machine = true;
+        self.pasts.begin_with_machine();
         self.cpus.iter_mut().for_each(|cpu| (cpu.idle_time_known, cpu.idle_cores_known) = (true, true));
     }
 

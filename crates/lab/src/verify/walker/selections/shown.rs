@@ -65,11 +65,12 @@ impl Walker {
             self.sched.force_task_load(task, GivenLoad { load, runnable, util });
         }
         if let Some(flips) = number(Key::WakeeFlips).and_then(|flips| u32::try_from(flips).ok()) {
-            self.sched.force_wakee_flips(task, flips);
+            self.show_flips(task, flips);
         }
         let recent = number(Key::RecentUsed).and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
         if let Some(recent) = recent.filter(|recent| recent.index() < self.cpus.len()) {
             self.sched.force_recent_used_cpu(task, recent);
+            self.pasts.of(task).recent_known = true;
         }
         for (number, shown) in probe.cpus.iter().enumerate().take(self.cpus.len()) {
             let cpu = Cpu(number as u32);
@@ -86,7 +87,7 @@ impl Walker {
             self.show_more_of_cpu(cpu, shown);
             let curr = self.sched.curr(cpu);
             if let Some(flips) = shown.flips.filter(|_| shown.curr == Some(self.pid_of(curr))) {
-                self.sched.force_wakee_flips(curr, flips);
+                self.show_flips(curr, flips);
             }
         }
     }

@@ -13,7 +13,8 @@ use fairlab_lab::verify::{Agreement, VerifyOptions, verify};
 #[derive(Default)]
 pub struct Trace {
     text: String,
-    lines: u32,
+    /// Lines so far.
+    pub lines: u32,
 }
 
 impl Trace {
@@ -21,7 +22,8 @@ impl Trace {
     pub fn line(&mut self, context: &str, cpu: u32, flags: &str, event: &str) {
         self.lines += 1;
         let micros = self.lines * 10;
-        writeln!(self.text, "{context:>16} [{cpu:03}] {flags} 1.{micros:06}: {event}").expect("text");
+        let (seconds, micros) = (1 + micros / 1_000_000, micros % 1_000_000);
+        writeln!(self.text, "{context:>16} [{cpu:03}] {flags} {seconds}.{micros:06}: {event}").expect("text");
     }
 
     pub fn switch(&mut self, cpu: u32, [prev, next]: [&str; 2], state: &str) {
