@@ -9,8 +9,8 @@
 //! * *migration*: `sched_migrate_task`, by what moved the task; and new tasks that begin on another CPU than their creator;
 //! * *runqueue depth*: the task that runs and those that wait, weighted by time;
 //! * *unconserved time*: a CPU has nothing to run while on another one of the same scope a task waits behind others. A
-//!   task counts as allowed everywhere, since traces do not tell affinities, unless it is a kernel thread called after
-//!   its CPU.
+//!   task counts as allowed everywhere, since traces do not tell affinities, unless what lies beside the trace binds it to
+//!   one CPU, or it is a kernel thread called after its CPU.
 //!
 //! A wait that goes on when the trace ends is listed, not measured; one during which events were lost is counted apart.
 //!

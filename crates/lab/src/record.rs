@@ -3,6 +3,7 @@
 //! Must not know: how a reader of traces reads pages, how a result reaches a user.
 
 mod family;
+mod groups;
 mod pages;
 mod tracefs;
 
@@ -373,6 +374,7 @@ fn this_system(cpus: usize) -> System {
         topology: machines::find(host::NAME)
             .map(|machine| verify::lines_of(&machine.topology))
             .unwrap_or_default(),
+        groups: groups::of_this_host(),
         ..System::default()
     }
 }

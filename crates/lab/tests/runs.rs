@@ -29,6 +29,30 @@ fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("fairlab-{}-{name}", std::process::id()))
 }
 
+/// Two tasks that may use one CPU only wait for each other beside idle CPUs: no work is left undone there. Where they may use
+/// another one, it is, until something moves one of them.
+#[test]
+fn pinned_tasks_beside_idle_cpus_leave_no_work_undone() {
+    let file = temporary("pinned.json");
+    let share = |cpus: &str| {
+        let task = |name: &str| format!("\"{name}\": {{ \"cpus\": [{cpus}], \"run\": 1000 }}");
+        let tasks = [task("one"), task("other")].join(", ");
+        let text = format!("{{ \"tasks\": {{ {tasks} }}, \"global\": {{ \"duration\": 1 }} }}");
+        std::fs::write(&file, text).expect("written");
+        let workload = format!("rt-app {}", file.display());
+        let experiment = experiment(&["v6.6"], "vm4", &workload, 1, Ns::from_ms(500));
+        let result = run(&experiment.specs()[0], &AtomicBool::new(false)).expect("a run").expect("whole");
+        assert!(result.metric("idle_share").is_some_and(|share| share > 0.4), "{cpus}: CPUs idle");
+        (result.metric("unconserved_share").expect("a share"), result.metric("idle_share").expect("a share"))
+    };
+    let (pinned, idle) = share("0");
+    // But for the instant in which the program starts them.
+    assert!(pinned < 0.001 && idle > 0.7, "{pinned} {idle}");
+    let (free, idle) = share("0, 1");
+    assert!(free < 0.05 && idle < 0.6, "{free} {idle}");
+    std::fs::remove_file(file).expect("removed");
+}
+
 #[test]
 fn digests_do_not_depend_on_threads_or_on_the_time_of_day() {
     let experiment =
