@@ -271,10 +271,12 @@ impl Explain {
         }
     }
 
-    /// A group that was throttled is back.
-    fn hear_throttling(&mut self, event: &Event<'_>) {
-        if let Throttled::Back { group, cpu, since } = self.tracker.throttled() {
-            self.log(cpu, Entry::Throttled { group, from: since, to: event.time });
+    /// Groups that were throttled are back.
+    fn hear_throttling(&mut self) {
+        for place in 0..self.tracker.throttling().changes().len() {
+            if let Throttled::Back { group, cpu, since, to } = self.tracker.throttling().changes()[place] {
+                self.log(cpu, Entry::Throttled { group, from: since, to });
+            }
         }
     }
 
@@ -436,7 +438,12 @@ impl Sink for Explain {
         self.census.event(event);
         self.hear_tick(event);
         let change = self.tracker.event(event);
-        self.hear_throttling(event);
+        // The story of the task that starts is yet to be told.
+        self.entering = match &change {
+            Change::Switched { entered, .. } => entered.as_ref().map(|entered| entered.task),
+            _ => None,
+        };
+        self.hear_throttling();
         self.hear_virtual_time(event);
         match change {
             Change::Woken { task, seemed, lost_wait } => {
@@ -449,7 +456,6 @@ impl Sink for Explain {
             Change::Queued { task, cpu, begins } => self.queued(task, cpu, begins, event),
             Change::Moved { task, from, to, cause } => self.moved(task, from, to, cause, event),
             Change::Switched { cpu, stay, left, entered } => {
-                self.entering = entered.map(|entered| entered.task);
                 self.switched(cpu, left, entered.as_ref(), stay, event);
                 if let Some(entered) = entered {
                     match &entered.wait {

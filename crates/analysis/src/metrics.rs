@@ -8,7 +8,7 @@ use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, Switch, System};
 
 use crate::counts::{Counts, Throttles};
 use crate::histogram::Histogram;
-use crate::throttling::{Throttled, Throttling};
+use crate::throttling::Throttling;
 
 /// What a task is doing, as far as the events tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -486,8 +486,11 @@ impl Sink for Metrics {
     fn event(&mut self, event: &Event<'_>) {
         self.pass_time(event.time);
         self.learn_from_context(event);
-        if let Throttled::Changed(cpu) | Throttled::Back { cpu, .. } = self.throttling.event(event) {
-            self.throttling_changed(cpu);
+        self.throttling.event(event);
+        for place in 0..self.throttling.changes().len() {
+            if let Some(cpu) = self.throttling.changes()[place].cpu() {
+                self.throttling_changed(cpu);
+            }
         }
         match &event.kind {
             EventKind::SchedSwitch(switch) if event.cpu.index() < self.cpus.len() => {

@@ -164,9 +164,9 @@ impl Summary {
             pairs: top.into_iter().map(pair).collect(),
             pairs_floor: self.pairs.floor(),
             censored,
-            throttling: self.tracker.throttling().is_shown().then(|| {
+            throttling: self.tracker.throttling().tells().then(|| {
                 let (count, time) = self.tracker.throttling().totals(end);
-                ThrottlingSums { count, time }
+                ThrottlingSums { count, time, is_concluded: self.tracker.throttling().is_concluded() }
             }),
             losses: self.tracker.losses(),
             late_events: self.tracker.oddities().late_events,

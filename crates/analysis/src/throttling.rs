@@ -2,13 +2,16 @@
 //!
 //! Known from `throttle_cfs_rq` and `unthrottle_cfs_rq`, which the model reports and which probes show of a real kernel,
 //! whatever their names; from `cgroup_mkdir`, `cgroup_attach_task` and forks; and from probes of queues, which tell whose
-//! entity is on which.
+//! entity is on which. Where a trace has none of these probes and the quotas are known, `concluded` works it out.
 //!
 //! Must not know: waits, queues, who runs.
 
+mod budget;
+mod concluded;
+
 use std::collections::BTreeMap;
 
-use fairlab_event::{Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, System};
+use fairlab_event::{ControlGroup, Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, System};
 
 use crate::pid_map::PidMap;
 
@@ -26,6 +29,11 @@ pub(crate) struct Throttling {
     count: u64,
     time: Ns,
     is_shown: bool,
+    /// Events tell of groups.
+    are_listed: bool,
+    conclusions: concluded::Conclusions,
+    /// What the latest event meant.
+    changes: Vec<Throttled>,
 }
 
 /// A group of tasks, as far as the trace tells.
@@ -58,8 +66,18 @@ pub(crate) enum Throttled {
     No,
     /// Groups on this CPU are throttled, or are back: who waits there is to be looked at.
     Changed(Cpu),
-    /// The same, and this group was throttled there since then.
-    Back { group: u32, cpu: Cpu, since: Ns },
+    /// The same, and this group was throttled there from `since` to `to`.
+    Back { group: u32, cpu: Cpu, since: Ns, to: Ns },
+}
+
+impl Throttled {
+    /// The CPU that it is about.
+    pub(crate) const fn cpu(self) -> Option<Cpu> {
+        match self {
+            Throttled::No => None,
+            Throttled::Changed(cpu) | Throttled::Back { cpu, .. } => Some(cpu),
+        }
+    }
 }
 
 impl Throttling {
@@ -68,11 +86,46 @@ impl Throttling {
         let mut numbers = system.release.split(|char: char| !char.is_ascii_digit()).map(str::parse::<u32>);
         if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) {
             self.leaves_by_task = (major, minor) >= (6, 18);
+            self.conclusions.slices_expire = (major, minor) < (5, 4);
+        }
+        for group in system.control_groups() {
+            self.told(group);
+        }
+        for (pid, path) in &system.members {
+            if let Some(group) = self.groups.iter().position(|group| group.path.as_ref() == Some(path)) {
+                self.of_task.insert(*pid, group as u32);
+            }
+        }
+    }
+
+    /// A group that was there before the events, and its quota.
+    fn told(&mut self, told: ControlGroup<'_>) {
+        let index = self.group(told.id);
+        self.is_at(index, told.path);
+        if let Some(limit) = told.limit {
+            self.conclusions.limit(index, limit);
         }
     }
 
     /// Takes an event.
-    pub(crate) fn event(&mut self, event: &Event<'_>) -> Throttled {
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> &[Throttled] {
+        self.changes.clear();
+        if !self.is_shown && !self.conclusions.is_empty() {
+            self.conclude(event);
+        }
+        let change = self.told_by(event);
+        if change != Throttled::No {
+            self.changes.push(change);
+        }
+        &self.changes
+    }
+
+    /// What the latest event meant.
+    pub(crate) fn changes(&self) -> &[Throttled] {
+        &self.changes
+    }
+
+    fn told_by(&mut self, event: &Event<'_>) -> Throttled {
         match event.kind {
             EventKind::Other { name, fields } => self.text(name, fields, event),
             EventKind::Kprobe { fields, .. } => {
@@ -87,7 +140,7 @@ impl Throttling {
                 }
                 Throttled::No
             }
-            EventKind::SchedSwitch(switch) if self.is_shown => {
+            EventKind::SchedSwitch(switch) if self.tells() => {
                 self.runs_after_all(switch.next_pid, event.cpu, event.time)
             }
             _ => Throttled::No,
@@ -125,17 +178,22 @@ impl Throttling {
         let Some(id) = fields.unsigned(id) else { return };
         let index = self.group(id);
         if let Some(FieldValue::Text(path)) = fields.get(path) {
-            let above = path.rsplit_once('/').map(|(above, _)| above).filter(|above| !above.is_empty());
-            let parent = above.and_then(|above| {
-                let place = self.groups.iter().position(|group| group.path.as_deref() == Some(above));
-                place.map(|place| place as u32)
-            });
-            self.groups[index as usize].path = Some(path.to_string());
-            self.groups[index as usize].parent = parent;
+            self.is_at(index, path);
+            self.are_listed = true;
         }
         if let Some(pid) = fields.signed("pid").filter(|_| of_task) {
             self.of_task.insert(Pid(i32::try_from(pid).unwrap_or(-1)), index);
         }
+    }
+
+    fn is_at(&mut self, index: u32, path: &str) {
+        let above = path.rsplit_once('/').map(|(above, _)| above).filter(|above| !above.is_empty());
+        let parent = above.and_then(|above| {
+            let place = self.groups.iter().position(|group| group.path.as_deref() == Some(above));
+            place.map(|place| place as u32)
+        });
+        self.groups[index as usize].path = Some(path.to_string());
+        self.groups[index as usize].parent = parent;
     }
 
     /// A probe of a queue (`cf`, of group `cg`) and an entity: a task's (`pid`), or that of a group whose queue is `my`.
@@ -176,36 +234,45 @@ impl Throttling {
     fn throttle(&mut self, fields: Fields<'_>, event: &Event<'_>) -> Throttled {
         self.is_shown = true;
         let Some((group, cpu)) = self.of_queue(fields, event) else { return Throttled::No };
+        self.begin(group, cpu, event.time);
+        Throttled::Changed(cpu)
+    }
+
+    /// A group is throttled.
+    fn begin(&mut self, group: u32, cpu: Cpu, now: Ns) {
         if self.on(group, cpu).since.is_some() {
             // A probe shows tries, too: the one before has come to nothing.
-            self.end(group, cpu, event.time, false);
+            self.end(group, cpu, now, false);
         }
         self.count += 1;
         let state = self.on_mut(group, cpu);
-        (state.since, state.doubted) = (Some(event.time), None);
+        (state.since, state.doubted) = (Some(now), None);
         for below in self.subtree(group) {
             let state = self.on_mut(below, cpu);
             state.throttled += 1;
             if state.throttled == 1 {
-                state.any_since = event.time;
+                state.any_since = now;
             }
         }
-        Throttled::Changed(cpu)
     }
 
     fn unthrottle(&mut self, fields: Fields<'_>, event: &Event<'_>) -> Throttled {
         self.is_shown = true;
         let Some((group, cpu)) = self.of_queue(fields, event) else { return Throttled::No };
+        self.is_back(group, cpu, event.time)
+    }
+
+    fn is_back(&mut self, group: u32, cpu: Cpu, to: Ns) -> Throttled {
         let doubted = self.on_mut(group, cpu).doubted.take();
-        match self.end(group, cpu, event.time, true) {
-            Some(since) => Throttled::Back { group, cpu, since },
+        match self.end(group, cpu, to, true) {
+            Some(since) => Throttled::Back { group, cpu, since, to },
             None => match doubted {
                 Some(since) => {
                     // It was throttled though a task of it ran: in this kernel tasks leave one by one.
                     self.leaves_by_task = true;
                     self.count += 1;
-                    self.time = self.time.saturating_add(event.time.since(since));
-                    Throttled::Back { group, cpu, since }
+                    self.time = self.time.saturating_add(to.since(since));
+                    Throttled::Back { group, cpu, since, to }
                 }
                 None => Throttled::No,
             },
@@ -281,23 +348,33 @@ impl Throttling {
 
     /// Whether the trace tells of groups with quotas.
     pub(crate) fn is_known(&self) -> bool {
-        self.is_shown || self.groups.iter().any(|group| group.path.is_some())
+        self.is_shown
+            || match self.conclusions.is_empty() {
+                // The model tells of groups where one has a quota.
+                true => self.are_listed,
+                false => self.is_concluded(),
+            }
     }
 
-    /// Whether the trace shows throttling.
-    pub(crate) const fn is_shown(&self) -> bool {
-        self.is_shown
+    /// Whether throttling was concluded from quotas and run time, since the trace does not show it.
+    pub(crate) const fn is_concluded(&self) -> bool {
+        !self.is_shown && self.conclusions.has_any
+    }
+
+    /// Whether throttling is known in one of these ways.
+    pub(crate) const fn tells(&self) -> bool {
+        self.is_shown || self.conclusions.has_any
     }
 
     /// Whether a task that waits on `cpu` waits for its group's quota.
     pub(crate) fn holds(&self, pid: Pid, cpu: Cpu) -> bool {
-        self.is_shown && self.of_task.get(&pid).is_some_and(|&group| self.on(group, cpu).throttled > 0)
+        self.tells() && self.of_task.get(&pid).is_some_and(|&group| self.on(group, cpu).throttled > 0)
     }
 
     /// For how long a task's groups have been throttled on `cpu` up to now: what this grows by while it waits there, it
     /// waits for its quota.
     pub(crate) fn time_of(&self, pid: Pid, cpu: Cpu, now: Ns) -> Ns {
-        let Some(&group) = self.of_task.get(&pid).filter(|_| self.is_shown) else { return Ns::ZERO };
+        let Some(&group) = self.of_task.get(&pid).filter(|_| self.tells()) else { return Ns::ZERO };
         let state = self.on(group, cpu);
         let ongoing = if state.throttled > 0 { now.since(state.any_since) } else { Ns::ZERO };
         state.any_time.saturating_add(ongoing)

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, System, TaskState, Wakeup};
 
 use crate::pid_map::PidMap;
-use crate::throttling::{Throttled, Throttling};
+use crate::throttling::Throttling;
 pub(crate) use change::{Change, EndedWait, Entered, Left, OpenStay, StayOnCpu};
 pub use departure::Departure;
 use departure::LastWords;
@@ -50,7 +50,6 @@ pub(crate) struct Tracker {
     /// Whether the trace has `sched_waking`, and `sched_wakeup`.
     has_waking: bool,
     has_wakeup: bool,
-    throttled: Throttled,
     /// The stays of tasks that the latest event lost sight of.
     vanished: Vec<OpenStay>,
     /// The time of the first event and the latest.
@@ -358,11 +357,6 @@ impl Tracker {
     /// Which groups are throttled.
     pub(crate) const fn throttling(&self) -> &Throttling {
         &self.throttling
-    }
-
-    /// The span of throttling that the latest event has ended.
-    pub(crate) const fn throttled(&self) -> Throttled {
-        self.throttled
     }
 
     /// Remembers what a CPU said last: it tells a yield from a preemption at the next switch.

@@ -24,5 +24,5 @@ pub use fields::{FieldValue, Fields};
 pub use shown::{Shown, ShownLines, ShownPath};
 pub use sink::{Counter, Filter, Sink, sink_fn};
 pub use state::TaskState;
-pub use system::System;
+pub use system::{ControlGroup, Limit, System};
 pub use units::{Comm, Cpu, Ns, Pid, Prio};

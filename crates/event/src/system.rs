@@ -1,5 +1,7 @@
 //! Which kernel ran on which machine, and how that came about.
 
+use crate::{Ns, Pid};
+
 /// What is known of the kernel and the machine whose events these are; empty or `None` where nothing is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct System {
@@ -25,6 +27,8 @@ pub struct System {
     /// The control groups that there were, a line each as recorders list them in `cgroups-start.txt`, a tab between two columns:
     /// path, inode, `cpu.weight`, `cpu.max`, `cpu.idle`, threads, `subtree_control`, `cpu.stat`, `cpu.max.burst`.
     pub groups: Vec<String>,
+    /// Which tasks were in groups below the root, each with the group's path; written traces do not carry it.
+    pub members: Vec<(Pid, String)>,
     /// Events that were recorded, by subsystem and name (`sched/*`), as `events.txt` lists them.
     pub recorded: Vec<String>,
 }
@@ -51,6 +55,7 @@ impl System {
             hz: self.hz.or(other.hz),
             topology: list(&self.topology, &other.topology),
             groups: list(&self.groups, &other.groups),
+            members: if self.members.is_empty() { &other.members } else { &self.members }.clone(),
             recorded: list(&self.recorded, &other.recorded),
         }
     }
@@ -63,9 +68,69 @@ impl System {
     }
 }
 
+/// A control group below the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlGroup<'s> {
+    /// Its path from the root, `/a/b`.
+    pub path: &'s str,
+    /// Its number, as `cgroup_attach_task` and probes print it.
+    pub id: u64,
+    /// Its quota, if it has one.
+    pub limit: Option<Limit>,
+}
+
+/// How long the tasks of a group may run in each period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// On all CPUs together.
+    pub quota: Ns,
+    /// After which the quota is there again.
+    pub period: Ns,
+    /// How much of earlier periods may be used besides.
+    pub burst: Ns,
+}
+
+impl System {
+    /// The groups below the root, as far as their lines can be read.
+    pub fn control_groups(&self) -> impl Iterator<Item = ControlGroup<'_>> {
+        let group = |line: &'_ str| {
+            let columns: Vec<&str> = line.split('\t').collect();
+            let us = |text: &str| text.trim().parse::<u64>().ok()?.checked_mul(1_000).map(Ns);
+            let limit = columns.get(3).and_then(|limit| limit.split_once(' ')).and_then(|(quota, period)| {
+                let burst = columns.get(8).and_then(|burst| us(burst)).unwrap_or_default();
+                Some(Limit { quota: us(quota)?, period: us(period)?, burst })
+            });
+            Some((columns.first()?.len(), columns.get(1)?.parse::<u64>().ok()?, limit))
+        };
+        let groups = self.groups.iter().filter(|line| line.starts_with('/') && !line.starts_with("/\t"));
+        groups.filter_map(move |line| {
+            let (length, id, limit) = group(line)?;
+            Some(ControlGroup { path: line.get(..length)?, id, limit })
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_have_quotas_or_none() {
+        let lines = [
+            "/\t1\t-\t-\t-\t-\tcpu\tusage_usec 0 ",
+            "/a\t43\t100\t30000 25000\t-\t-\tcpu\tusage_usec 0 \t500",
+            "/a/b\t44\t100\tmax 100000\t0",
+            "/c\tx\t100\t1 2",
+            "nonsense",
+        ];
+        let system = System { groups: lines.map(String::from).to_vec(), ..System::default() };
+        let limit = Limit { quota: Ns::from_ms(30), period: Ns::from_ms(25), burst: Ns(500_000) };
+        let of = |path, id, limit| ControlGroup { path, id, limit };
+        assert_eq!(
+            system.control_groups().collect::<Vec<_>>(),
+            [of("/a", 43, Some(limit)), of("/a/b", 44, None)]
+        );
+    }
 
     #[test]
     fn what_one_place_does_not_tell_another_does() {

@@ -331,6 +331,7 @@ impl Booted {
             hz: self.meta["HZ"].as_u64(),
             topology: told,
             groups: verify::lines_of_groups(&lines("cgroups-start.txt")),
+            members: verify::members_of_groups(&lines("tasks-start.txt")),
             recorded: verify::events_on(&lines("events.txt")),
         });
         // Where stamps are bare numbers they are the emulated clock's, which ticks once a nanosecond.

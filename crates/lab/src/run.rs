@@ -157,6 +157,7 @@ fn system_of(spec: &RunSpec, beginning: &Beginning) -> System {
         hz: Some(spec.machine.hz),
         topology: verify::lines_of(&spec.machine.topology),
         groups: verify::lines_of_groups(&beginning.cgroups),
+        members: verify::members_of_groups(&beginning.tasks),
         recorded: Vec::new(),
     }
 }

@@ -42,7 +42,7 @@ use walker::Walker;
 pub use kernel::Known as KnownKernel;
 pub(crate) use recording::{
     CgroupLine, Recording, TaskLine, Told, events_on, holds_trace, lines_of_groups, lines_of_machine,
-    told_beside, told_in,
+    members_of_groups, told_beside, told_in,
 };
 pub use recording::{topology_of, trace_of};
 pub(crate) use sched_info::{lines_of, list};

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
 use fairlab_analysis::summary::{Summary, SummaryOptions, SummaryReport};
 use fairlab_event::{Cpu, Event, EventKind, Ns, sink_fn};
-use fairlab_lab::{RunResult, RunSpec, machines, run};
+use fairlab_lab::{RunResult, RunSpec, machines, read_recorded, run};
 use fairlab_trace::{ReadOptions, read_path};
 
 fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {
@@ -124,11 +124,125 @@ fn probes_of_real_kernels_tell_the_same() {
     }
 }
 
-/// Nothing shows throttling there: where a CPU idles beside a task that waits on it, it may be that.
+/// Nothing shows throttling there, and quotas are not known: where a CPU idles beside a task that waits on it, it may be that.
 #[test]
-fn without_probes_it_is_perhaps_throttling() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings/5.10-quota-2");
-    let (summary, explanation) = answers(&folder.join("trace.txt.zst"));
+fn without_probes_and_quotas_it_is_perhaps_throttling() {
+    let (summary, explanation) = answers(&recording("5.10-quota-2").join("trace.txt.zst"));
     assert_eq!(summary.throttling, None);
     assert!(explanation.stories.iter().any(|story| story.perhaps_throttled));
+}
+
+fn recording(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings").join(name)
+}
+
+/// All waits with the lists that lie beside the trace.
+fn answers_beside(trace: &Path) -> (SummaryReport, Explanation) {
+    let mut sinks = (
+        Summary::new(SummaryOptions::default()),
+        Explain::new(ExplainOptions { task: None, worst: 100_000 }),
+    );
+    read_recorded(trace, &ReadOptions::default(), &mut sinks).expect("a trace");
+    (sinks.0.finish().expect("switches"), sinks.1.finish().expect("switches"))
+}
+
+/// Copies a recording without what shows throttling; `quotas`: with the lists of groups.
+fn stripped(text: &str, beside: &[(&str, String)], name: &str) -> PathBuf {
+    let trace = place(name);
+    let shows = |line: &&str| !line.contains("throttle_cfs_rq");
+    let kept: Vec<&str> = text.lines().filter(shows).collect();
+    fs::write(&trace, kept.join("\n") + "\n").expect("written");
+    for (file, list) in beside {
+        fs::write(trace.with_file_name(file), list).expect("written");
+    }
+    trace
+}
+
+/// What part of what is throttled was concluded, wait by wait, and what part of what was concluded is so.
+fn agreement(one: &Explanation, other: &Explanation) -> (f64, f64) {
+    type Spans = std::collections::BTreeMap<(i32, u64, u32), Vec<(u64, u64)>>;
+    let spans = |explanation: &Explanation| {
+        let mut spans = Spans::new();
+        for story in &explanation.stories {
+            for span in &story.throttled {
+                let key = (story.task.pid.0, story.start.0, span.cpu.0);
+                let known: &mut Vec<(u64, u64)> = spans.entry(key).or_default();
+                match known.last_mut() {
+                    // A group and one above it: throttled is throttled.
+                    Some((_, to)) if *to >= span.from.0 => *to = (*to).max(span.to.0),
+                    _ => known.push((span.from.0, span.to.0)),
+                }
+            }
+        }
+        spans
+    };
+    let (one, other) = (spans(one), spans(other));
+    let sum = |spans: &Spans| spans.values().flatten().map(|(from, to)| to - from).sum::<u64>();
+    let mut both = 0;
+    for (key, spans) in &one {
+        for (from, to) in spans {
+            let theirs = other.get(key).into_iter().flatten();
+            both += theirs.map(|(start, end)| (*end).min(*to).saturating_sub(*from.max(start))).sum::<u64>();
+        }
+    }
+    (both as f64 / sum(&one) as f64, both as f64 / sum(&other) as f64)
+}
+
+const QUOTAS: [(&str, &str); 5] = [
+    ("v5.3", "cgroup cpu.max=20000/100000 periodic -n 6 -c 3000 -p 10000 -r 4"),
+    ("v5.10", "cgroup cpu.max=60000/100000 schbench -m 1 -t 3 -r 2"),
+    ("v6.6", "cgroup cpu.max=20000/100000 periodic -n 6 -c 3000 -p 10000 -r 4"),
+    ("v6.12", "cgroup cpu.max=15000/50000 hackbench -g 1 -l 400"),
+    ("v6.18", "cgroup cpu.max=20000/100000 periodic -n 6 -c 3000 -p 10000 -r 4"),
+];
+
+/// Without the events that show throttling it is concluded from the quota and what ran; without the quota nothing is told.
+#[test]
+fn throttling_is_concluded_from_quotas_and_run_time() {
+    for (place_of, (kernel, workload)) in QUOTAS.iter().enumerate() {
+        let trace = place(&format!("concluded-{place_of}"));
+        let run = result(kernel, workload, &trace);
+        let text = fs::read_to_string(&trace).expect("a trace");
+        let beside = [
+            ("cgroups-start.txt", run.beginning.cgroups.clone()),
+            ("tasks-start.txt", run.beginning.tasks.clone()),
+        ];
+        let (_, exact) = answers_beside(&trace);
+        let told = stripped(&text, &beside, &format!("concluded-{place_of}-stripped"));
+        let (summary, concluded) = answers_beside(&told);
+        let (found, right) = agreement(&exact, &concluded);
+        println!("{kernel} {workload}: {found:.3} found, {right:.3} of it right");
+        assert!(summary.throttling.is_some_and(|sums| sums.is_concluded && sums.count > 3), "{kernel}");
+        assert!(found > 0.95 && right > 0.99, "{kernel} {workload}: {found} {right}");
+        let without: String =
+            text.lines().filter(|line| !line.starts_with("# fairlab : group")).collect::<Vec<_>>().join("\n");
+        let bare = stripped(&without, &[], &format!("concluded-{place_of}-bare"));
+        let (summary, explanation) = answers_beside(&bare);
+        assert_eq!(summary.throttling, None, "{kernel}");
+        assert!(explanation.stories.iter().all(|story| story.throttled.is_empty()), "{kernel}");
+    }
+}
+
+/// What probes of real kernels show is concluded without them, as far as their CPUs idle beside throttled tasks: quotas of 6 ms
+/// and CPUs that are busy with others show little.
+#[test]
+fn real_kernels_throttling_is_concluded() {
+    let all = [("6.1-quota-2-probed", 0.25), ("6.12-quota-2-probed", 0.7), ("7.2-quota-2-probed", 0.5)];
+    for (name, least) in all {
+        let folder = recording(name);
+        let (_, exact) = answers_beside(&folder.join("trace.txt.zst"));
+        let packed = fs::File::open(folder.join("trace.txt.zst")).expect("a trace");
+        let text = String::from_utf8(zstd::decode_all(packed).expect("zstd")).expect("text");
+        let list = |file: &str| fs::read_to_string(folder.join(file)).expect(file);
+        let beside: Vec<(&str, String)> =
+            ["cgroups-start.txt", "tasks-start.txt", "meta.json", "sched_info.txt"]
+                .into_iter()
+                .map(|file| (file, list(file)))
+                .collect();
+        let (summary, concluded) = answers_beside(&stripped(&text, &beside, &format!("{name}-stripped")));
+        let (found, right) = agreement(&exact, &concluded);
+        println!("{name}: {found:.3} found, {right:.3} of it right");
+        assert!(summary.throttling.is_some_and(|sums| sums.is_concluded), "{name}");
+        assert!(found > least && right > 0.97, "{name}: {found} {right}");
+    }
 }

@@ -115,11 +115,17 @@ impl Explain {
     fn throttled(&self, task: u32, stays: &[Stay]) -> Vec<ThrottledSpan> {
         let (known, pid) = (self.tracker.throttling(), self.tracker.task(task).pid);
         let mut spans = Vec::new();
-        for stay in stays.iter().filter(|_| known.is_shown()) {
+        for stay in stays.iter().filter(|_| known.tells()) {
             let mut add = |group: u32, from: Ns, to: Ns| {
                 let (from, to) = (from.max(stay.from), to.min(stay.to));
                 if from < to && known.is_of(group, pid) {
-                    spans.push(ThrottledSpan { group: known.name(group), cpu: stay.cpu, from, to });
+                    spans.push(ThrottledSpan {
+                        group: known.name(group),
+                        cpu: stay.cpu,
+                        from,
+                        to,
+                        is_concluded: known.is_concluded(),
+                    });
                 }
             };
             if let Some(log) = self.logs.get(stay.cpu.index()) {

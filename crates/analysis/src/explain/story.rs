@@ -161,6 +161,8 @@ pub struct ThrottledSpan {
     pub from: Ns,
     /// Until when, not later than the stay there.
     pub to: Ns,
+    /// No probe tells of it: it is concluded from the group's quota and run time.
+    pub is_concluded: bool,
 }
 
 /// What all runs of one task come to.

@@ -168,12 +168,13 @@ impl Story {
         for span in self.throttled.iter().take(SHOWN) {
             writeln!(
                 f,
-                "   Throttled: its group {} had used up its quota on CPU {} from {} to {}, for {} ms.",
+                "   Throttled: its group {} had used up its quota on CPU {} from {} to {}, for {} ms{}.",
                 span.group,
                 span.cpu,
                 Time(span.from),
                 Time(span.to),
-                ms(span.to.since(span.from).0)
+                ms(span.to.since(span.from).0),
+                if span.is_concluded { ", as its run time tells" } else { "" }
             )?;
         }
         if self.throttled.len() > SHOWN {

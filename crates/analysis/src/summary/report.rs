@@ -184,6 +184,8 @@ pub struct ThrottlingSums {
     pub count: u64,
     /// For how long in all.
     pub time: Ns,
+    /// No probe tells of it: it is concluded from quotas and run time.
+    pub is_concluded: bool,
 }
 
 /// All sums of a trace.

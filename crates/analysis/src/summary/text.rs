@@ -225,9 +225,10 @@ impl Text<'_> {
         let value = |value: Option<u64>| value.map_or_else(|| "-".to_string(), us);
         writeln!(
             f,
-            "Throttled: {} times, {} ms in all, counted on each CPU",
+            "Throttled: {} times, {} ms in all, counted on each CPU{}",
             throttling.count,
-            ms(throttling.time.0)
+            ms(throttling.time.0),
+            if throttling.is_concluded { "; concluded from quotas and run time" } else { "" }
         )?;
         writeln!(
             f,

@@ -2,17 +2,18 @@
 //!
 //! Must not know: how groups and their throttling are found out.
 
-use fairlab_event::{Event, Ns};
+use fairlab_event::{Cpu, Event, Ns};
 
 use super::{Doing, Tracker};
-use crate::throttling::Throttled;
 
 impl Tracker {
     pub(super) fn follow_throttling(&mut self, event: &Event<'_>) {
-        self.throttled = self.throttling.event(event);
-        let (Throttled::Changed(cpu) | Throttled::Back { cpu, .. }) = self.throttled else { return };
+        let cpus: Vec<Cpu> = self.throttling.event(event).iter().filter_map(|change| change.cpu()).collect();
+        if cpus.is_empty() {
+            return;
+        }
         for task in 0..self.task_count() {
-            if self.tasks[task as usize].waits_on() == Some(cpu) {
+            if let Some(cpu) = self.tasks[task as usize].waits_on().filter(|cpu| cpus.contains(cpu)) {
                 // Whether it counts among those that wait for the CPU is another question now.
                 self.becomes(task, Doing::Waiting(cpu));
             }

@@ -80,7 +80,13 @@ fn story_json(story: &Story) -> Value {
             json!({ "task": who_json(&runner.who), "runs": runner.runs, "ran_ns": runner.time.0 })
         }).collect::<Vec<_>>(),
         "throttled": story.throttled.iter().map(|span| {
-            json!({ "group": span.group, "cpu": span.cpu.0, "from_ns": span.from.0, "to_ns": span.to.0 })
+            json!({
+                "group": span.group,
+                "cpu": span.cpu.0,
+                "from_ns": span.from.0,
+                "to_ns": span.to.0,
+                "concluded": span.is_concluded,
+            })
         }).collect::<Vec<_>>(),
         "perhaps_throttled": story.perhaps_throttled,
         "unknown_ns": story.unknown.0,

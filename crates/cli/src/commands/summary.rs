@@ -128,7 +128,9 @@ fn to_json(report: &SummaryReport, stats: &ImportStats) -> Value {
         "wakeup_latency": spread_json(&report.all.wakeups),
         "preemption_wait": spread_json(&report.all.preemptions),
         "throttled_wait": spread_json(&report.all.throttled),
-        "throttling": report.throttling.map(|sums| json!({ "nr_throttled": sums.count, "throttled_ns": sums.time.0 })),
+        "throttling": report.throttling.map(|sums| {
+            json!({ "nr_throttled": sums.count, "throttled_ns": sums.time.0, "concluded": sums.is_concluded })
+        }),
         "waits_across_losses": report.all.crossed,
         "losses": report.losses,
         "comms": rows(&report.comms),

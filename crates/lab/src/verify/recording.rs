@@ -426,6 +426,7 @@ pub(crate) fn told_in(folder: &Path) -> Told {
             hz: meta["HZ"].as_u64().filter(|&hz| hz > 0),
             topology: lines_of_machine(&info),
             groups: lines_of_groups(&groups),
+            members: members_of_groups(&read_beside(folder, "tasks-start.txt").unwrap_or_default()),
             recorded: events_on(&events),
         },
         clock_hz: clock_hz.or(is_emulated.then_some(EMULATED_HZ)),
@@ -470,6 +471,11 @@ pub(crate) fn lines_of_machine(info: &str) -> Vec<String> {
 /// What `cgroups-start.txt` lists.
 pub(crate) fn lines_of_groups(list: &str) -> Vec<String> {
     list.lines().filter(|line| !line.starts_with('#')).map(str::to_string).collect()
+}
+
+/// The tasks of a list that are in groups below the root, each with its group's path.
+pub(crate) fn members_of_groups(list: &str) -> Vec<(Pid, String)> {
+    tasks(list).into_iter().filter(|task| task.cgroup != "/").map(|task| (task.tid, task.cgroup)).collect()
 }
 
 /// What `events.txt` says that is recorded whenever it happens: `event sched/* on`.
