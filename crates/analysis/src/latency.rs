@@ -10,7 +10,7 @@ mod tasks;
 
 use fairlab_event::{Event, EventKind, Ns, Pid, Sink, Switch, System, Wakeup};
 
-use crate::tracker::{Change, Doing, Tracker};
+use crate::tracker::{Change, OpenStay, Tracker};
 use crate::{Census, MissingEvents, Needs};
 pub use sort::{SortKey, UnknownSortKey};
 pub use table::{LatencyRow, LatencyTable};
@@ -68,7 +68,7 @@ impl Latency {
         analysis: "latency",
         required: &["sched_switch"],
         one_of: (&["sched_wakeup", "sched_waking"], "only waits after a preemption or a yield are counted"),
-        useful: &[("sched_stat_runtime", "run times are 0")],
+        useful: &[("sched_stat_runtime", "run times are those between switches")],
     };
 
     /// Begins with an empty table.
@@ -88,9 +88,15 @@ impl Latency {
     ///
     /// # Errors
     /// There was no `sched_switch`.
-    pub fn finish(self) -> Result<LatencyTable, MissingEvents> {
+    pub fn finish(mut self) -> Result<LatencyTable, MissingEvents> {
         let mut notices = Latency::NEEDS.check(&self.census)?;
         notices.extend(self.tracker.notices(self.census.total()));
+        for stay in self.tracker.last_stays().collect::<Vec<_>>() {
+            self.ran(stay.task, stay.ran);
+        }
+        if self.census.count("sched_stat_runtime") == 0 {
+            self.tasks.take_stays_for_runtime();
+        }
         let (rows, crossed) = table::rows(&self.tasks, &self.options);
         Ok(LatencyTable {
             runtime: Ns(rows.iter().fold(0, |sum, row| row.runtime.0.saturating_add(sum))),
@@ -164,13 +170,35 @@ impl Latency {
         }
     }
 
+    /// A task's stay on a CPU came to this, as far as switches tell.
+    fn ran(&mut self, task: u32, time: Ns) {
+        let pid = self.tracker.task(task).pid;
+        self.each(|tasks| tasks.ran(pid, time));
+    }
+
+    /// Adds up the stays that an event ends.
+    fn count_stays(&mut self, change: &Change) {
+        for place in 0..self.tracker.vanished().len() {
+            let OpenStay { task, ran, .. } = self.tracker.vanished()[place];
+            self.ran(task, ran);
+        }
+        if let Change::Switched { stay, left: Some(left), .. } = change {
+            self.ran(left.task, stay.known());
+        }
+    }
+
     /// A task is woken that has left its CPU, or has run, where events are missing.
-    fn woken_after_hole(&mut self, change: &Change, before: Option<Doing>, wakeup: &Wakeup, now: Ns) {
-        let Change::Woken { lost_wait, .. } = *change else { return };
+    fn woken_after_hole(&mut self, change: &Change, wakeup: &Wakeup, now: Ns) {
+        let lost_wait = match *change {
+            Change::Woken { lost_wait, .. } => lost_wait,
+            // The trace has no sched_waking.
+            Change::Queued { begins: true, .. } => false,
+            _ => return,
+        };
         let holes = self.holes_of(wakeup.pid);
         if lost_wait {
             self.each(|tasks| tasks.lose_wait(wakeup.pid));
-        } else if before == Some(Doing::Unknown) {
+        } else {
             self.each(|tasks| tasks.lose_sight(wakeup.pid, now, holes));
         }
     }
@@ -180,21 +208,16 @@ impl Sink for Latency {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
         let now = event.time;
-        let before = match &event.kind {
-            EventKind::SchedWaking(wakeup) | EventKind::SchedWakeup(wakeup) => {
-                self.tracker.index(wakeup.pid).map(|task| self.tracker.task(task).doing)
-            }
-            _ => None,
-        };
         let change = self.tracker.event(event);
+        self.count_stays(&change);
         match &event.kind {
             EventKind::SchedSwitch(switch) => self.switch(switch, event, &change),
             EventKind::SchedWaking(wakeup) => {
-                self.woken_after_hole(&change, before, wakeup, now);
+                self.woken_after_hole(&change, wakeup, now);
                 self.waking(wakeup, event);
             }
             EventKind::SchedWakeup(wakeup) => {
-                self.woken_after_hole(&change, before, wakeup, now);
+                self.woken_after_hole(&change, wakeup, now);
                 self.wakeup(wakeup, event);
             }
             EventKind::SchedWakeupNew(wakeup) => {

@@ -130,6 +130,24 @@ fn a_stretch_or_a_head_is_missing() {
     }
 }
 
+/// The same where no event tells in whose context it was reported, and a recorder left kinds of events out.
+#[test]
+fn contexts_and_kinds_of_events_are_missing() {
+    type Kept = fn(&EventKind<'_>) -> bool;
+    let without: [Kept; 3] = [
+        |kind| !matches!(kind, EventKind::SchedWaking(_)),
+        |kind| !matches!(kind, EventKind::SchedStatRuntime { .. }),
+        |kind| !matches!(kind, EventKind::SchedWaking(_) | EventKind::SchedStatRuntime { .. }),
+    ];
+    for (seed, kept) in (0..6).flat_map(|seed| without.map(|kept| (seed, kept))) {
+        let mut whole = made(seed, 100);
+        whole.retain(|event| kept(&event.kind));
+        judge_all_cuts(&whole);
+        whole.iter_mut().for_each(|event| event.context = Context::default());
+        judge_all_cuts(&whole);
+    }
+}
+
 /// The same where no event tells in whose context it was reported.
 #[test]
 fn contexts_are_missing_too() {

@@ -71,6 +71,32 @@ fn hackbench_by_pid() {
     );
 }
 
+/// perf counts one wait of task 68, of no length, and here are four. Its three switches out are not in the recording, so
+/// perf takes it to run from its first switch on and passes over the wakeups after that. Other tasks ran on its CPU in between,
+/// so it had left; three wakeups and the switches that they led to are there, whole and without a hole between them.
+#[test]
+fn wakeups_of_a_task_that_was_not_seen_leaving_are_measured() {
+    let (mut woken, mut waits, mut left) = (None, Vec::new(), 0);
+    let mut look = sink_fn(|event: &Event<'_>| match event.kind {
+        EventKind::SchedWaking(wakeup) if wakeup.pid == Pid(68) => woken = Some(event.time),
+        EventKind::SchedSwitch(switch) => {
+            left += u32::from(switch.prev_pid == Pid(68));
+            if switch.next_pid == Pid(68) {
+                waits.push(woken.take().map_or(Ns::ZERO, |woken: Ns| event.time.since(woken)));
+            }
+        }
+        _ => {}
+    });
+    let file = File::open(testdata("perf-hackbench.data")).expect("a recording");
+    perfdata::read_file(file, &ReadOptions::default(), &mut look).expect("a perf.data");
+    drop(look);
+    assert_eq!((left, waits.iter().filter(|wait| wait.0 > 0).count()), (0, 3), "{waits:?}");
+    let table = latency("perf-hackbench.data", LatencyOptions { by_pid: true, ..LatencyOptions::default() });
+    let row = table.rows.iter().find(|row| row.pid == Pid(68)).expect("a row");
+    let total = waits.iter().fold(Ns::ZERO, |sum, wait| sum.saturating_add(*wait));
+    assert_eq!((row.count, row.total_delay, row.crossed), (waits.len() as u64, total, 0), "{row}");
+}
+
 #[test]
 fn make_by_name() {
     check("perf-make.data", false, "perf-make.perf-6.12-latency.txt", None);

@@ -17,7 +17,7 @@ pub struct LatencyRow {
     pub pid: Pid,
     /// How many tasks the row sums up.
     pub merged_threads: u32,
-    /// CPU time by `sched_stat_runtime`.
+    /// CPU time by `sched_stat_runtime`; by switches where the trace has none of it.
     pub runtime: Ns,
     /// Number of waits, at least 1.
     pub count: u64,

@@ -49,6 +49,8 @@ enum State {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waits {
     pub(super) runtime: Ns,
+    /// For how long it was seen on CPUs.
+    pub(super) stayed: Ns,
     pub(super) count: u64,
     pub(super) total: Ns,
     pub(super) max: Ns,
@@ -133,6 +135,19 @@ impl Tasks {
             task.leave(true, now, holes);
         }
         task.waits.runtime = Ns(task.waits.runtime.0.saturating_add(runtime.0));
+    }
+
+    /// A task has stayed on a CPU for so long.
+    #[inline]
+    pub(super) fn ran(&mut self, pid: Pid, time: Ns) {
+        let index = self.index(pid);
+        let waits = &mut self.all[index].waits;
+        waits.stayed = waits.stayed.saturating_add(time);
+    }
+
+    /// Without accounting a task has run for as long as it stayed on CPUs.
+    pub(super) fn take_stays_for_runtime(&mut self) {
+        self.all.iter_mut().for_each(|task| task.waits.runtime = task.waits.stayed);
     }
 
     /// A task that seemed to run has left its CPU in a hole.

@@ -212,6 +212,12 @@ impl Judged {
             times.retain(|pid, _| !stoppers.contains(pid));
             times
         };
+        if self.latency.notices.iter().any(|notice| notice.contains("no sched_stat_runtime")) {
+            let latency = by_pid(&self.latency.rows, |row| (row.pid, row.runtime.0));
+            let of_rows = |(pid, _): &(&Pid, &u64)| self.latency.rows.iter().any(|row| row.pid == **pid);
+            let listed: ByPid = summary.iter().filter(of_rows).map(|(pid, time)| (*pid, *time)).collect();
+            assert_eq!(listed, latency, "{name}: summary and latency, run time");
+        }
         assert_eq!(without(summary), without(self.replayed.clone()), "{name}: summary and replay");
     }
 
