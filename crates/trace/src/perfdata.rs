@@ -319,6 +319,8 @@ mod tests {
         check(&Made::default(), &[], &[]);
         check_refused(&Made { features: vec![24], ..good.clone() }.bytes(), "give the folder");
         check_refused(&Made { attrs: Vec::new(), ..good.clone() }.bytes(), "no tracepoint");
+        let counters = Made { attrs: Vec::new(), ..good.clone() }.record(85, 0, &[0; 64]);
+        check_refused(&counters.bytes(), "perf sched stats");
         check_refused(
             &Made { attrs: vec![(0, SAMPLE_TYPE, vec![77])], ..good.clone() }.bytes(),
             "no tracepoint",

@@ -44,6 +44,9 @@ pub enum Trouble {
     RecordedTwice,
     /// A switch of a kernel that prints states one bit too far (v4.15 to v4.19), put right.
     ShiftedState,
+    /// A switch whose state is a number that kernels before v4.14 and later ones mean differently, of a kernel that is not known:
+    /// taken as later ones mean it.
+    NumberedState,
     /// A CPU's buffer of a trace instance whose clock is not the first instance's: its times cannot be compared.
     OtherClock,
 }
@@ -56,7 +59,10 @@ impl Trouble {
             | Trouble::SkippedRecord
             | Trouble::RecordedTwice
             | Trouble::ShiftedState => Severity::Info,
-            Trouble::TimeWentBack | Trouble::ClockRateGuessed | Trouble::CommTruncated => Severity::Warning,
+            Trouble::TimeWentBack
+            | Trouble::ClockRateGuessed
+            | Trouble::CommTruncated
+            | Trouble::NumberedState => Severity::Warning,
             Trouble::MalformedEvent
             | Trouble::LostEvents
             | Trouble::TruncatedFile
@@ -83,6 +89,7 @@ impl Trouble {
             Trouble::OutOfOrder => "out_of_order",
             Trouble::RecordedTwice => "recorded_twice",
             Trouble::ShiftedState => "shifted_state",
+            Trouble::NumberedState => "numbered_state",
             Trouble::OtherClock => "other_clock",
         }
     }
@@ -106,6 +113,10 @@ impl Trouble {
             Trouble::RecordedTwice => "records of tracepoints that another instance recorded too, taken once",
             Trouble::ShiftedState => {
                 "switches of a kernel that prints states one bit too far (v4.15 to v4.19), put right"
+            }
+            Trouble::NumberedState => {
+                "states that are numbers whose letters changed in v4.14 (X and Z, K, P and I), taken as later kernels mean them; the \
+                 trace does not tell its kernel"
             }
             Trouble::OtherClock => "CPU buffers of instances with another clock, left out",
         }

@@ -70,19 +70,12 @@ pub(super) fn event(tracepoint: Tracepoint, cursor: Cursor<'_>) -> Option<EventK
     })
 }
 
+/// What stands before the fields of `sched_switch`.
+const SWITCH: [&str; 7] =
+    ["prev_comm=", " prev_pid=", " prev_prio=", " prev_state=", " next_comm=", " next_pid=", " next_prio="];
+
 fn switch(text: &[u8]) -> Option<Switch> {
-    let [prev_comm, prev_pid, prev_prio, prev_state, next_comm, next_pid, next_prio] = fields(
-        text,
-        [
-            "prev_comm=",
-            " prev_pid=",
-            " prev_prio=",
-            " prev_state=",
-            " next_comm=",
-            " next_pid=",
-            " next_prio=",
-        ],
-    )?;
+    let [prev_comm, prev_pid, prev_prio, prev_state, next_comm, next_pid, next_prio] = fields(text, SWITCH)?;
     Some(Switch {
         prev_comm: name(prev_comm)?,
         prev_pid: id(prev_pid)?,
@@ -162,8 +155,52 @@ fn cpu(text: &[u8]) -> Option<Cpu> {
     u32::try_from(number(text)?).ok().map(Cpu)
 }
 
+/// As the kernels in use mean the number, or, where it is none of theirs, as older ones did.
 fn state(text: &[u8]) -> Option<TaskState> {
-    StateTable::in_use().state(number(text)? as u64)
+    let number = number(text)? as u64;
+    if number > TODAY_MAX { StateTable::before_4_14() } else { StateTable::in_use() }.state(number)
+}
+
+/// The largest number that kernels from v4.14 on print.
+const TODAY_MAX: u64 = 0x1ff;
+
+/// Which kernel's numbers states are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// Of a kernel before v4.14.
+    Old,
+    /// Of v4.14 or later.
+    Today,
+}
+
+impl Numbers {
+    /// Those of a release.
+    pub(super) fn of(release: &str) -> Numbers {
+        let mut parts = release.split(|char: char| !char.is_ascii_digit()).map(str::parse::<u32>);
+        match (parts.next(), parts.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) if (major, minor) < (4, 14) => Numbers::Old,
+            (Some(Ok(_)), Some(Ok(_))) => Numbers::Today,
+            _ => Numbers::Unknown,
+        }
+    }
+
+    /// The state in a switch's fields if it is a number, and whether it is doubtful since the kernel is not known.
+    pub(super) fn state(&mut self, text: &[u8]) -> Option<(TaskState, bool)> {
+        let [_, _, _, printed, ..] = fields(text, SWITCH)?;
+        let number = number(printed)? as u64;
+        if number > TODAY_MAX {
+            *self = Numbers::Old;
+        }
+        let (today, old) = (StateTable::in_use().state(number), StateTable::before_4_14().state(number));
+        match self {
+            Numbers::Old => Some((old?, false)),
+            Numbers::Today => Some((today?, false)),
+            Numbers::Unknown => Some((today?, today != old)),
+        }
+    }
 }
 
 /// A task's name; no longer than a kernel's.
@@ -204,6 +241,34 @@ mod tests {
             );
             assert!(read.contains(&format!("prev_state: {letter}")), "{number}: {read}");
         }
+    }
+
+    #[test]
+    fn numbers_mean_what_the_kernel_says() {
+        let read = |numbers: &mut Numbers, number: &str| {
+            let text = format!(
+                "prev_comm=a prev_pid=7 prev_prio=120 prev_state={number} next_comm=c next_pid=8 next_prio=120"
+            );
+            numbers.state(text.as_bytes()).map(|(state, doubtful)| (state.to_string(), doubtful))
+        };
+        let told = |state: &str, doubtful| Some((state.to_string(), doubtful));
+        for (release, number, expected) in [
+            ("4.9.337", "16", told("Z", false)),
+            ("4.9.337", "0x20", told("X", false)),
+            ("4.13.0-rc2", "130", told("D|K", false)),
+            ("4.14.1", "16", told("X", false)),
+            ("6.18.44", "0x100", told("R+", false)),
+            ("", "16", told("X", true)),
+            ("", "1", told("S", false)),
+            ("", "0x1000", told("R+", false)),
+            ("4.9", "S", None),
+        ] {
+            assert_eq!(read(&mut Numbers::of(release), number), expected, "{release} {number}");
+        }
+        // A number that only old kernels have tells of those that follow.
+        let mut numbers = Numbers::Unknown;
+        assert_eq!(read(&mut numbers, "4096"), told("R+", false));
+        assert_eq!(read(&mut numbers, "16"), told("Z", false));
     }
 
     #[test]

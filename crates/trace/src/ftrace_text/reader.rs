@@ -17,6 +17,7 @@ use super::lines::{Line, each_line};
 use super::machine;
 use super::name::{Printer, name};
 use super::prefix::{Prefix, prefix, without_id};
+use super::raw_fields::Numbers;
 use super::record;
 use super::sources::Sources;
 use super::stamp::{Stamp, ticks_to_ns};
@@ -51,6 +52,7 @@ pub fn read(
         printer: Printer::Unknown,
         is_trace: false,
         system: Some(System::default()),
+        numbers: Numbers::default(),
         first_foreign: None,
         markup: Markup::Unknown,
         sources: Sources::new(options.instance.as_deref()),
@@ -82,6 +84,8 @@ struct Reader<'s> {
     is_trace: bool,
     /// What comments say of the kernel and the machine, before anything but comments came.
     system: Option<System>,
+    /// Which kernel's states are printed as numbers.
+    numbers: Numbers,
     /// The first line that was not understood, while there was no trace line.
     first_foreign: Option<String>,
     markup: Markup,
@@ -202,7 +206,15 @@ impl<'s> Reader<'s> {
             self.last_trace_line = self.line_number;
             return;
         }
-        let body = self.body(&prefix, (name, text), cursor, ended);
+        let mut body = self.body(&prefix, (name, text), cursor, ended);
+        if let Body::Known(EventKind::SchedSwitch(switch)) = &mut body
+            && let Some((state, is_doubtful)) = self.numbers.state(text.rest())
+        {
+            switch.prev_state = state;
+            if is_doubtful {
+                self.stats.add(Trouble::NumberedState, 1, self.line_number);
+            }
+        }
         self.event((whole, source), &prefix, body, ended);
     }
 
@@ -475,6 +487,9 @@ impl<'s> Reader<'s> {
     }
 
     fn say_system(&mut self) {
+        if let Some(system) = &self.system {
+            self.numbers = Numbers::of(&system.release);
+        }
         if let Some(system) = self.system.take().filter(|system| !system.is_unknown()) {
             self.sink.system(&system);
         }

@@ -3,7 +3,7 @@
 //! Layout facts: tools/perf/Documentation/perf.data-file-format.txt.
 //! Must not know: records.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use fairlab_event::System;
 
@@ -109,6 +109,9 @@ fn read_sections(
     let features = Features::parse(bytes, endian).ok_or_else(cut_header)?;
     check_supported(&features, data, store.length(), in_folder)?;
     let attrs = read_attrs(store, attrs, attr_size, endian)?;
+    if check_attrs(&attrs).is_err() && holds_sched_stats(store, data, endian)? {
+        return Err(ImportError::Unsupported(SCHED_STATS_FACT.to_string()));
+    }
     check_attrs(&attrs)?;
     let tracepoints =
         read_formats(store, &features, data, endian, stats).map_err(|error| match data.size {
@@ -187,6 +190,28 @@ fn never_finished() -> ImportError {
          stop it with SIGINT or SIGTERM"
             .to_string(),
     )
+}
+
+const SCHED_STATS_FACT: &str = "this is a file of perf sched stats, counters of /proc/schedstat and no events; record events with: \
+     perf sched record";
+
+/// Whether the first records are those of `perf sched stats record`: counters of CPUs and domains.
+fn holds_sched_stats(store: &Store, data: Section, endian: Endian) -> Result<bool, ImportError> {
+    const SCHEDSTAT: RangeInclusive<u32> = 85..=86;
+    const LOOKED_AT: usize = 64;
+    let mut at = data.offset;
+    for _ in 0..LOOKED_AT {
+        let head = store.read_section(at, 8)?;
+        let (Some(kind), Some(size @ 8..)) = (endian.u32(&head, 0), endian.u16(&head, 6)) else { break };
+        if at >= data.end() {
+            break;
+        }
+        if SCHEDSTAT.contains(&kind) {
+            return Ok(true);
+        }
+        at = at.saturating_add(size.into());
+    }
+    Ok(false)
 }
 
 fn no_tracepoints() -> ImportError {

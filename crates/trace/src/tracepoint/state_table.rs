@@ -45,15 +45,14 @@ impl StateTable {
         (!table.letters.is_empty()).then_some(table)
     }
 
+    /// The table of v4.4 to v4.13, for what brings none. Source: `TASK_STATE_TO_CHAR_STR`, include/linux/sched.h.
+    pub(crate) fn before_4_14() -> StateTable {
+        StateTable { letters: letters(b"SDTtZXxKWPN"), mask: 0xfff, preempted: 0x1000 }
+    }
+
     /// The table of the kernels in use, from v4.14 on, for what brings none.
-    ///
-    /// Departs: numbers of older kernels that it has too mean others there (`X` and `Z` change places).
     pub(crate) fn in_use() -> StateTable {
-        let states = b"SDTtXZPI"
-            .iter()
-            .zip(0..)
-            .filter_map(|(&letter, bit)| Some((1 << bit, TaskState::from_letter(letter)?)));
-        StateTable { letters: states.collect(), mask: 0xff, preempted: 0x100 }
+        StateTable { letters: letters(b"SDTtXZPI"), mask: 0xff, preempted: 0x100 }
     }
 
     /// The state that `value` stands for; `None` when a bit inside the mask has no letter.
@@ -78,6 +77,12 @@ impl StateTable {
         }
         (left == 0).then_some(state)
     }
+}
+
+/// The states of these letters, a bit each.
+fn letters(known: &[u8]) -> Vec<(u64, TaskState)> {
+    let states = known.iter().zip(0..);
+    states.filter_map(|(&letter, bit)| Some((1 << bit, TaskState::from_letter(letter)?))).collect()
 }
 
 #[cfg(test)]
