@@ -16,6 +16,7 @@ pub fn runs(machine: Machine, workload: Vec<String>) {
         workload,
         seed: 1,
         first_cpu: Some(Cpu(0)),
+        warmup: Some(Ns::ZERO),
         duration: Ns::from_ms(4),
         trace: None,
         probes: false,
