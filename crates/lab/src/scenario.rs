@@ -52,6 +52,8 @@ pub struct Scenario {
     pub machine: &'static str,
     /// The report's workload on a few CPUs, for kernels that are not modelled.
     pub small: Small,
+    /// From when on its runs are measured, and why: a sentence.
+    measured: &'static str,
     conduct: fn(&Bench<'_>, &mut Report) -> Result<Option<()>, LabError>,
     /// The part that puts real kernels beside the modelled ones, where there is one whose kernels can be booted.
     booted: Option<BesideReal>,
@@ -98,8 +100,8 @@ pub struct Bench<'a> {
     pub quick: bool,
     /// Nothing is left to chance.
     pub exact: bool,
-    /// How long each run settles; without, a report's own runs are measured from their start, and another workload's settle as
-    /// long as the machine takes.
+    /// How long each run settles; without, a report's own runs as its protocol says, and another workload's as long as the
+    /// machine takes.
     pub warmup: Option<Ns>,
     /// How many runs go on at once; results do not depend on it.
     pub jobs: usize,
@@ -115,7 +117,7 @@ impl Scenario {
     /// # Errors
     /// A run fails.
     pub fn run(&self, bench: &Bench<'_>) -> Result<Option<Report>, LabError> {
-        let mut report = Report::new(self, bench.quick);
+        let mut report = Report::new(self, bench);
         Ok((self.conduct)(bench, &mut report)?.map(|()| report))
     }
 
@@ -133,7 +135,7 @@ impl Scenario {
                 format!("name one of {names}, or boot one beside its two with --kernel qemu:ubuntu:RELEASE"),
             ));
         };
-        let mut report = Report::new(self, bench.quick);
+        let mut report = Report::new(self, bench);
         Ok(beside(bench, &mut report, Source::Booted)?.map(|()| report))
     }
 }
@@ -151,6 +153,17 @@ pub(crate) struct Plan {
     pub duration: Ns,
     /// The seed.
     pub seed: u64,
+    /// From when on it is measured.
+    pub measured: Measured,
+}
+
+/// From when on a run is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measured {
+    /// From the program's start: it leaves out its own warm-up, or the report tells of all of it.
+    FromStart,
+    /// From when the machine has settled, as every other run.
+    Settled,
 }
 
 impl Plan {
@@ -163,8 +176,10 @@ impl Plan {
             self.seed,
             self.duration,
         );
-        // Reports tell of programs from their start, which warm up by themselves or not.
-        Ok(RunSpec { warmup: Some(Ns::ZERO), ..spec })
+        Ok(match self.measured {
+            Measured::FromStart => RunSpec { warmup: Some(Ns::ZERO), ..spec },
+            Measured::Settled => spec,
+        })
     }
 }
 

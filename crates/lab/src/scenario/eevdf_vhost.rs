@@ -12,7 +12,7 @@ use fairlab_event::Ns;
 use super::booted::Source;
 use super::kworkers::{Computed, Excerpt, Kind, KworkerWatch, ended_by_migration};
 use super::render::number;
-use super::{Bar, Bench, Plan, Published, Report, Scenario, Small};
+use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
 use crate::{LabError, RunResult};
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -30,6 +30,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         machine: "emulated:4",
         duration: Ns::from_secs(6),
     },
+    measured: "Runs are measured from the program's start: the report tells of all that its run of uperf saw.",
     conduct,
     booted: Some(ubuntu::conduct),
 };
@@ -104,6 +105,7 @@ fn plan(kernel: &'static str, assumed: &str, milliseconds: u64, seed: u64) -> Pl
         workload: format!("uperf {assumed} --run-ms {milliseconds}"),
         duration: Ns::from_ms(milliseconds + 1000),
         seed,
+        measured: Measured::FromStart,
     }
 }
 
@@ -488,6 +490,7 @@ fn beside_real_kernels(bench: &Bench<'_>, report: &mut Report) -> Result<Option<
         workload: job.to_string(),
         duration: Ns::from_secs(6),
         seed,
+        measured: Measured::FromStart,
     };
     let each = |real: &'static Real| {
         JOBS.iter().flat_map(move |job| (1..=seeds).map(move |seed| plan(real, job, seed)))

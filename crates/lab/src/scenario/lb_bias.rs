@@ -12,7 +12,7 @@ use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::BalanceNote;
 
 use super::render::number;
-use super::{Bar, Bench, Plan, Published, Report, Scenario, Small};
+use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
 use crate::{CompareOptions, Comparison, ComparisonRow, LabError, Onlooker, RunResult, compare};
 use catalogue::{CATALOGUE, Figures, Test};
 
@@ -28,6 +28,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         machine: "emulated:1x4x1",
         duration: Ns::from_secs(2),
     },
+    measured: "Runs are measured from the program's start, as the report's tests measure.",
     conduct,
     booted: None,
 };
@@ -99,6 +100,7 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
         workload: workload.to_string(),
         duration: Ns::from_ms(milliseconds),
         seed,
+        measured: Measured::FromStart,
     };
     let mut plans = Vec::new();
     for (&(machine, ref workload), &milliseconds) in &cells {
@@ -315,6 +317,7 @@ mod tests {
             workload: "jobs sleep -n 200 -r 3000 -s 2000".to_string(),
             duration: Ns::from_secs(2),
             seed: 1,
+            measured: Measured::FromStart,
         };
         let results =
             bench.watch(&kernels.map(plan), |_| Balanced::default()).expect("runs").expect("not stopped");

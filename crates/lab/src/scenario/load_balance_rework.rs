@@ -15,7 +15,7 @@ use super::passes::{PassTally, Witness};
 use super::render::number;
 use super::schbench_table::{SchbenchTable, side_by_side};
 use super::waits::TaskWaits;
-use super::{Bar, Bench, Plan, Published, Report, Scenario, Small};
+use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
 use fairlab_analysis::statistics::MARGIN;
 
 use crate::bisect::{BisectSpec, Question, bisect};
@@ -34,6 +34,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         machine: "emulated:1x4x2",
         duration: Ns::from_secs(6),
     },
+    measured: "Runs are measured as schbench measures: it zeroes its histograms when its own warm-up is over (-z), as in the report.",
     conduct,
     booted: Some(ubuntu::conduct),
 };
@@ -123,6 +124,7 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, Lab
             workload: COMMAND.to_string(),
             duration: Ns::from_secs(seconds + 1),
             seed: 1,
+            measured: Measured::FromStart,
         }
     };
     let plans = KERNELS.map(plan);
@@ -264,6 +266,7 @@ fn tell(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> 
         workload: COMMAND.to_string(),
         duration: Ns::from_secs(8),
         seed: 1,
+        measured: Measured::FromStart,
     };
     let Some(watched) = bench.watch(std::slice::from_ref(&plan), |_| Witness::new())? else {
         return Ok(None);
@@ -341,6 +344,7 @@ mod tests {
             workload: "schbench -m 2 -t 8 -c 200000 -s 1000 -r 6 -w 2".to_string(),
             duration: Ns::from_secs(6),
             seed: 1,
+            measured: Measured::FromStart,
         };
         let plans = ["v5.4", "v5.4+0b0695f2b34a", "v5.9", "v5.9+16b0a7a1a0af"].map(plan);
         let results =

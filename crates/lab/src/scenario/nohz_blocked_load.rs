@@ -8,7 +8,7 @@ use fairlab_sim::Engine;
 
 use super::render::number;
 use super::schbench_table::{SchbenchTable, side_by_side};
-use super::{Bar, Bench, Plan, Published, Report, Scenario, Small};
+use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
 use crate::{LabError, Onlooker, RunResult};
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -24,6 +24,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
         machine: "emulated:1x4x2",
         duration: Ns::from_secs(5),
     },
+    measured: "Runs are measured as schbench measures, from its start, as in the report.",
     conduct,
     booted: None,
 };
@@ -220,6 +221,7 @@ fn plans(run: &Run, groups: u32, seeds: u64) -> impl Iterator<Item = Plan> {
         workload: format!("daemons -g {groups} -c 8 -p {GROUP_PERIOD_MS} -r {group_us} {COMMAND}"),
         duration: Ns::from_secs(7),
         seed,
+        measured: Measured::FromStart,
     })
 }
 

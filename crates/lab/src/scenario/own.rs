@@ -35,7 +35,7 @@ impl Scenario {
         let Some(runs) = bench.each(&specs, |spec| run_watched(spec, bench.stop, &mut ()))? else {
             return Ok(None);
         };
-        let mut report = Report::new(self, bench.quick);
+        let mut report = Report::new(self, bench);
         report.heading(format!("{} on {}", Shown(&setting.workload.join(" ")), setting.machine.name));
         report.text(format!(
             "Another workload than the report's: {seeds} runs on each of the report's kernels, paired by seed. Means, change \

@@ -17,6 +17,7 @@ impl Report {
         if self.quick {
             text += "Quick form: fewer and shorter runs.\n";
         }
+        text += &format!("{}\n", wrap(&self.conditions()));
         for part in &self.parts {
             if matches!(part, Part::Picture(_)) {
                 continue;
@@ -45,11 +46,19 @@ impl Report {
         text
     }
 
+    /// What the runs were made under.
+    fn conditions(&self) -> String {
+        format!("{} {}", self.measured, self.chance())
+    }
+
     /// For a page among the documents; `command` is what makes it.
     pub fn to_markdown(&self, command: &str) -> String {
         let mut text = format!(
-            "# {}\n\n{}.\n\nReport: {}.\n\nThis page is written by `{command}`.\n",
-            self.name, self.about, self.source
+            "# {}\n\n{}.\n\nReport: {}.\n\nThis page is written by `{command}`. {}\n",
+            self.name,
+            self.about,
+            self.source,
+            self.conditions()
         );
         let mut pictures = self.pictures().into_iter();
         for part in &self.parts {

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bar, Picture, Scenario};
+use super::{Bar, Bench, Picture, Scenario};
 use crate::RunResult;
 
 /// A figure or a statement of the report.
@@ -66,6 +66,10 @@ pub struct Report {
     pub commit: &'static str,
     /// Whether the runs were shortened.
     pub quick: bool,
+    /// Whether nothing was left to chance, so that runs of one kernel are one course of events.
+    pub exact: bool,
+    /// From when on runs were measured, a sentence.
+    pub measured: String,
     /// Figures and story.
     pub parts: Vec<Part>,
     /// The claims.
@@ -75,13 +79,19 @@ pub struct Report {
 }
 
 impl Report {
-    pub(super) fn new(scenario: &Scenario, quick: bool) -> Report {
+    pub(super) fn new(scenario: &Scenario, bench: &Bench<'_>) -> Report {
+        let measured = match bench.warmup {
+            Some(warmup) => format!("Runs settle for {warmup} s before they are measured (--warmup)."),
+            None => scenario.measured.to_string(),
+        };
         Report {
             name: scenario.name,
             about: scenario.about,
             source: scenario.source,
             commit: scenario.commit,
-            quick,
+            quick: bench.quick,
+            exact: bench.exact,
+            measured,
             parts: Vec::new(),
             claims: Vec::new(),
             runs: Vec::new(),
@@ -142,6 +152,17 @@ impl Report {
         self.claims.push(Claim { claim: claim.into(), published, measured, unit, holds });
     }
 
+    /// What is left to chance, a sentence.
+    pub fn chance(&self) -> &'static str {
+        match self.exact {
+            true => {
+                "Nothing is left to chance: each kernel's runs are one course of events, but for what the workload itself draws, \
+                 so no figure says what other courses would give."
+            }
+            false => "Runs differ from seed to seed by what chance the machine has.",
+        }
+    }
+
     /// Whether every claim holds.
     pub fn holds(&self) -> bool {
         self.claims.iter().all(|claim| claim.holds)
@@ -188,6 +209,9 @@ impl Report {
             "source": self.source,
             "commit": self.commit,
             "quick": self.quick,
+            "exact": self.exact,
+            "chance": self.chance(),
+            "measured": self.measured,
             "holds": self.holds(),
             "claims": claims.collect::<Vec<_>>(),
             "tables": tables.collect::<Vec<_>>(),
@@ -199,11 +223,22 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use fairlab_event::Ns;
+
     use super::*;
 
     #[test]
     fn the_story_is_told_in_order_and_finds_its_tables() {
-        let mut report = Report::new(&super::super::SCENARIOS[0], true);
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let bench =
+            |exact, warmup| Bench { quick: true, exact, warmup, jobs: 1, on_progress: &|_| {}, stop: &stop };
+        let mut report = Report::new(&super::super::SCENARIOS[0], &bench(false, None));
+        assert!(!report.chance().contains("one course") && !report.measured.contains("--warmup"));
+        let exact = Report::new(&super::super::SCENARIOS[0], &bench(true, Some(Ns::from_ms(5))));
+        for told in [exact.to_text(), exact.to_markdown("this"), exact.to_json().to_string()] {
+            let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(told.contains("one course of events") && told.contains("--warmup"), "{told}");
+        }
         let row = |cell: &str| vec![vec![cell.to_string()]];
         report.heading("tables");
         report.table(&["first"], row("1"));

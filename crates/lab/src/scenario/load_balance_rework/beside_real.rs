@@ -12,7 +12,7 @@ use super::{LONG_WAIT, SLICE, Watch, percent};
 use crate::scenario::passes::Passes;
 use crate::scenario::schbench_table::SchbenchTable;
 use crate::scenario::waits::{Share, TaskWaits};
-use crate::scenario::{Bar, Bench, Plan, Published, Report};
+use crate::scenario::{Bar, Bench, Measured, Plan, Published, Report};
 use crate::{LabError, RunResult};
 
 /// What several runs of one kernel had in waits.
@@ -45,6 +45,7 @@ fn plans(seeds: u64) -> Vec<Plan> {
         workload: format!("schbench -m 2 -t {} -c 200000 -s 1000 -r 16 -w 2", real.cpus / 2),
         duration: Ns::from_secs(20),
         seed,
+        measured: Measured::FromStart,
     };
     REAL.iter().flat_map(|real| (1..=seeds).map(move |seed| plan(real, seed))).collect()
 }
