@@ -20,12 +20,12 @@ mod tests;
 use fairlab_event::Cpu;
 
 pub(crate) use capacity::GroupExtent;
-pub use changes::{DOMAIN_CHANGES, DomainEffect};
+pub use changes::DOMAIN_CHANGES;
 pub use flags::SdFlags;
 pub use rules::{
-    AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainRules, FilesPlace, FilesShown, FlagsShown,
-    GroupFlags, NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity, OverlapGroups, PackageName,
-    ReclaimDistance, SchedstatLayout, SmtCapacity, SmtLevel,
+    AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainEffect, DomainRules, FilesPlace, FilesShown,
+    FlagsShown, GroupFlags, LoadBalanceFlag, NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity,
+    OverlapGroups, PackageName, ReclaimDistance, SchedstatLayout, SmtCapacity, SmtLevel,
 };
 
 use crate::cpumask::CpuMask;

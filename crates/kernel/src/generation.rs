@@ -11,6 +11,7 @@ mod history;
 mod left_out;
 mod log;
 mod name;
+pub(crate) mod rules;
 mod settings;
 mod tunable;
 
@@ -104,7 +105,7 @@ impl Generation {
             groups: GroupRules::BASE,
             preemption: PreemptionRules::BASE,
             bandwidth: BandwidthRules::BASE,
-            balance: BalanceRules::default(),
+            balance: BalanceRules::BASE,
             applied,
         };
         let chosen = LOG.iter().zip(generation.applied.clone()).filter(|(_, applied)| *applied);

@@ -18,11 +18,11 @@ mod wake_affine;
 mod wake_list;
 
 pub(crate) use capacity::fits_capacity;
-pub use changes::{SELECT_CHANGES, SelectEffect};
+pub use changes::SELECT_CHANGES;
 pub use given::{GivenCpu, GivenLoad};
 pub(crate) use idle_time::IdleTime;
 pub use mask_notes::{IdleMaskEvent, IdleMaskNote};
-pub use rules::SelectRules;
+pub use rules::{SelectEffect, SelectRules};
 #[cfg(test)]
 pub(crate) use situations::SITUATIONS;
 pub use statistics::{Percent, SisSummary};

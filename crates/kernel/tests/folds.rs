@@ -8,13 +8,19 @@ use std::path::Path;
 use fairlab_kernel::Generation;
 use fairlab_kernel::generation::BUILDS;
 
-/// 64 bits over all rules (FNV-1a).
+/// 64 bits over all rules in words (FNV-1a).
 fn digest(kernel: &Generation) -> u64 {
     let Generation { features, tunables, behaviours, pelt, domain, select, groups, .. } = kernel;
     let (preemption, bandwidth, balance) = (kernel.preemption, kernel.bandwidth, kernel.balance);
-    let rules = format!(
-        "{features:?} {tunables:?} {behaviours:?} {pelt:?} {domain:?} {select:?} {groups:?} {preemption:?} {bandwidth:?} {balance:?}"
-    );
+    let described = [
+        domain.describe(),
+        select.describe(),
+        groups.describe(),
+        preemption.describe(),
+        bandwidth.describe(),
+        balance.describe(),
+    ];
+    let rules = format!("{features:?} {tunables:?} {behaviours:?} {pelt:?} {described:?}");
     rules.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

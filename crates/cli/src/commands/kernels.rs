@@ -155,18 +155,18 @@ fn describe(effect: &Effect) -> String {
         Effect::VirtualZero(rule) => format!("virtual zero: {}", rule.describe()),
         Effect::ForkPlacement(rule) => format!("fork placement: {}", rule.describe()),
         Effect::Request(rule) => format!("request: {}", rule.describe()),
-        Effect::Select(effect) => point_and_rule(effect.describe()),
-        Effect::Group(effect) => point_and_rule(effect.describe()),
-        Effect::Preemption(effect) => point_and_rule(effect.describe()),
-        Effect::Bandwidth(effect) => point_and_rule(effect.describe()),
+        Effect::Select(effect) => effect.describe(),
+        Effect::Group(effect) => effect.describe(),
+        Effect::Preemption(effect) => effect.describe(),
+        Effect::Bandwidth(effect) => effect.describe(),
         Effect::Groundwork(why) => format!("no decision changes: {why}"),
         Effect::RtLimit(rule) => format!("real-time tasks run {}", rule.describe()),
         Effect::Hrtick(rule) => format!("slice timer: {}", rule.describe()),
         Effect::Headroom(rule) => format!("headroom: {}", rule.describe()),
         Effect::DeadlineUse(rule) => format!("use by the deadline class: {}", rule.describe()),
         Effect::IoBoost(rule) => format!("boost after I/O: {}", rule.describe()),
-        Effect::Balance(effect) => format!("balancing: {}", effect.describe()),
-        Effect::Domain(effect) => format!("domains: {}", effect.describe()),
+        Effect::Balance(effect) => effect.describe(),
+        Effect::Domain(effect) => effect.describe(),
         Effect::GovernorHook(rule) => format!("governor: {}", rule.describe()),
         Effect::NiceChange(rule) => format!("other nice level: {}", rule.describe()),
         Effect::LatencyCount(rule) => format!("tasks of a latency: {}", rule.describe()),
@@ -175,17 +175,12 @@ fn describe(effect: &Effect) -> String {
     }
 }
 
-fn point_and_rule((point, rule): (&str, &str)) -> String {
-    format!("{point}: {rule}")
-}
-
 /// What a kernel is made of, as lines `section / name = value`.
 fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, String)> {
     let mut lines = Vec::new();
-    lines.extend(kernel.domain.describe().into_iter().map(|(rule, is)| ("domains", rule.to_string(), is)));
-    let balance = kernel.balance.describe().into_iter();
-    lines.extend(balance.map(|(point, rule)| ("balancing", point.replace('_', " "), rule.to_string())));
-    for (section, rules) in [
+        for (section, rules) in [
+        ("domains", kernel.domain.describe()),
+        ("balancing", kernel.balance.describe()),
         ("rule", [kernel.behaviours.describe(kernel.features), kernel.preemption.describe()].concat()),
         ("wakeup rule", kernel.select.describe()),
         ("group rule", kernel.groups.describe()),

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     fn rules(effects: &[BalanceEffect]) -> BalanceRules {
-        let mut rules = BalanceRules::default();
+        let mut rules = BalanceRules::BASE;
         effects.iter().for_each(|effect| effect.apply(&mut rules));
         rules
     }

@@ -3,134 +3,12 @@
 //! Must not know: what the rules do.
 
 use super::rules::{
-    AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainRules, FilesPlace, FilesShown, FlagsShown,
-    GroupFlags, NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity, OverlapGroups, PackageName,
-    PackingLevels, ReclaimDistance, SchedstatLayout, SiblingPriority, SmtCapacity, SmtLevel,
+    AsymDetection, AsymSpreading, AsymWakeup, BusyFactor, Clusters, DomainEffect, FilesPlace, FilesShown,
+    FlagsShown, GroupFlags, ImbalancePct, LoadBalanceFlag, NeedsGroups, NumaImbalance, NumaLevels,
+    OverlapCapacity, OverlapFlag, OverlapGroups, PackageName, PackingLevels, ReclaimDistance,
+    SchedstatLayout, SiblingPriority, SmtCapacity, SmtLevel,
 };
 use crate::generation::{Change, Effect, change};
-
-/// One rule that a commit replaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DomainEffect {
-    /// Another `busy_factor`.
-    BusyFactor(u32),
-    /// Another `imbalance_pct` where caches are not shared.
-    ImbalancePct(u32),
-    /// `SD_LOAD_BALANCE` goes away.
-    NoLoadBalanceFlag,
-    /// `SD_OVERLAP` goes away.
-    NoOverlapFlag,
-    /// Another [`SmtCapacity`].
-    SmtCapacity(SmtCapacity),
-    /// Another [`AsymSpreading`].
-    AsymSpreading(AsymSpreading),
-    /// Another [`AsymDetection`].
-    AsymDetection(AsymDetection),
-    /// Another [`AsymWakeup`].
-    AsymWakeup(AsymWakeup),
-    /// Another [`PackingLevels`].
-    PackingLevels(PackingLevels),
-    /// Another [`SiblingPriority`].
-    SiblingPriority(SiblingPriority),
-    /// Another [`ReclaimDistance`].
-    ReclaimDistance(ReclaimDistance),
-    /// Another [`NumaLevels`].
-    NumaLevels(NumaLevels),
-    /// Another [`OverlapGroups`].
-    OverlapGroups(OverlapGroups),
-    /// Another [`OverlapCapacity`].
-    OverlapCapacity(OverlapCapacity),
-    /// Another [`NeedsGroups`].
-    NeedsGroups(NeedsGroups),
-    /// Another [`Clusters`].
-    Clusters(Clusters),
-    /// Another [`GroupFlags`].
-    GroupFlags(GroupFlags),
-    /// Another [`NumaImbalance`].
-    NumaImbalance(NumaImbalance),
-    /// Another [`SmtLevel`].
-    SmtLevel(SmtLevel),
-    /// Another [`FlagsShown`].
-    FlagsShown(FlagsShown),
-    /// Another [`FilesShown`].
-    FilesShown(FilesShown),
-    /// Another [`FilesPlace`].
-    FilesPlace(FilesPlace),
-    /// Another [`SchedstatLayout`].
-    SchedstatLayout(SchedstatLayout),
-    /// Another [`PackageName`].
-    PackageName(PackageName),
-}
-
-impl DomainEffect {
-    /// Replaces the rule in `rules`.
-    pub const fn apply(self, rules: &mut DomainRules) {
-        match self {
-            DomainEffect::BusyFactor(factor) => rules.busy_factor = factor,
-            DomainEffect::ImbalancePct(percent) => rules.imbalance_pct = percent,
-            DomainEffect::NoLoadBalanceFlag => rules.load_balance_flag = false,
-            DomainEffect::NoOverlapFlag => rules.overlap_flag = false,
-            DomainEffect::SmtCapacity(rule) => rules.smt_capacity = rule,
-            DomainEffect::AsymSpreading(rule) => rules.asym_spreading = rule,
-            DomainEffect::AsymDetection(rule) => rules.asym_detection = rule,
-            DomainEffect::AsymWakeup(rule) => rules.asym_wakeup = rule,
-            DomainEffect::PackingLevels(rule) => rules.packing_levels = rule,
-            DomainEffect::SiblingPriority(rule) => rules.sibling_priority = rule,
-            DomainEffect::ReclaimDistance(rule) => rules.reclaim_distance = rule,
-            DomainEffect::NumaLevels(rule) => rules.numa_levels = rule,
-            DomainEffect::OverlapGroups(rule) => rules.overlap_groups = rule,
-            DomainEffect::OverlapCapacity(rule) => rules.overlap_capacity = rule,
-            DomainEffect::NeedsGroups(rule) => rules.needs_groups = rule,
-            DomainEffect::Clusters(rule) => rules.clusters = rule,
-            DomainEffect::GroupFlags(rule) => rules.group_flags = rule,
-            DomainEffect::NumaImbalance(rule) => rules.numa_imbalance = rule,
-            DomainEffect::SmtLevel(rule) => rules.smt_level = rule,
-            DomainEffect::FlagsShown(rule) => rules.flags_shown = rule,
-            DomainEffect::FilesShown(rule) => rules.files_shown = rule,
-            DomainEffect::FilesPlace(rule) => rules.files_place = rule,
-            DomainEffect::SchedstatLayout(rule) => rules.schedstat_layout = rule,
-            DomainEffect::PackageName(rule) => rules.package_name = rule,
-        }
-    }
-
-    /// The new rule in a clause.
-    pub fn describe(self) -> String {
-        match self {
-            DomainEffect::BusyFactor(factor) => format!("a busy CPU balances {factor} times less often"),
-            DomainEffect::ImbalancePct(percent) => {
-                format!("{} % of imbalance are tolerated where no cache is shared", percent - 100)
-            }
-            DomainEffect::NoLoadBalanceFlag => "no flag SD_LOAD_BALANCE".to_string(),
-            DomainEffect::NoOverlapFlag => "no flag SD_OVERLAP".to_string(),
-            DomainEffect::SmtCapacity(rule) => rule.describe().to_string(),
-            DomainEffect::AsymSpreading(rule) => rule.describe().to_string(),
-            DomainEffect::AsymDetection(rule) => format!("different capacities: {}", rule.describe()),
-            DomainEffect::AsymWakeup(rule) => rule.describe().to_string(),
-            DomainEffect::PackingLevels(rule) => format!("tasks are packed {}", rule.describe()),
-            DomainEffect::SiblingPriority(rule) => format!("priority of threads: {}", rule.describe()),
-            DomainEffect::ReclaimDistance(rule) => format!("reclaim distance: {}", rule.describe()),
-            DomainEffect::NumaLevels(rule) => format!("NUMA levels: {}", rule.describe()),
-            DomainEffect::OverlapGroups(rule) => format!("groups of nodes: {}", rule.describe()),
-            DomainEffect::OverlapCapacity(rule) => {
-                format!("least and greatest capacity in groups of nodes: {}", rule.describe())
-            }
-            DomainEffect::NeedsGroups(rule) => {
-                format!("flags without meaning in a domain of one group: {}", rule.describe())
-            }
-            DomainEffect::Clusters(rule) => format!("clusters: {}", rule.describe()),
-            DomainEffect::GroupFlags(rule) => format!("what groups know of their level: {}", rule.describe()),
-            DomainEffect::NumaImbalance(rule) => {
-                format!("imbalance allowed between nodes: {}", rule.describe())
-            }
-            DomainEffect::SmtLevel(rule) => format!("level of threads without threads: {}", rule.describe()),
-            DomainEffect::FlagsShown(rule) => format!("flags are shown as {}", rule.describe()),
-            DomainEffect::FilesShown(rule) => format!("of a domain is shown: {}", rule.describe()),
-            DomainEffect::FilesPlace(rule) => format!("domains are shown in {}", rule.describe()),
-            DomainEffect::SchedstatLayout(rule) => format!("/proc/schedstat has {}", rule.describe()),
-            DomainEffect::PackageName(rule) => format!("the level of a node is called {}", rule.describe()),
-        }
-    }
-}
 
 /// Every change since v4.18 to how domains are built and shown.
 #[rustfmt::skip]
@@ -154,7 +32,7 @@ pub const DOMAIN_CHANGES: &[Change] = &[
         Effect::Domain(DomainEffect::AsymWakeup(AsymWakeup::Ignores)),
     ]),
     change("36c5bdc43870", "no-load-balance-flag", (5, 8), "sched/topology: Kill SD_LOAD_BALANCE", &[
-        Effect::Domain(DomainEffect::NoLoadBalanceFlag),
+        Effect::Domain(DomainEffect::LoadBalanceFlag(LoadBalanceFlag::Gone)),
         Effect::Domain(DomainEffect::FlagsShown(FlagsShown::NumberFromNewidle)),
     ]),
     change("5b9f8ff7b320", "flag-names", (5, 10), "sched/debug: Output SD flag names rather than their values", &[
@@ -167,10 +45,10 @@ pub const DOMAIN_CHANGES: &[Change] = &[
         Effect::Domain(DomainEffect::NeedsGroups(NeedsGroups::AllButWakeAffine)),
     ]),
     change("2208cdaa56c9", "minimal-imbalance", (5, 10), "sched/fair: Reduce minimal imbalance threshold", &[
-        Effect::Domain(DomainEffect::ImbalancePct(117)),
+        Effect::Domain(DomainEffect::ImbalancePct(ImbalancePct::Sixth)),
     ]),
     change("6e7499135db7", "busy-factor", (5, 10), "sched/fair: Reduce busy load balance interval", &[
-        Effect::Domain(DomainEffect::BusyFactor(16)),
+        Effect::Domain(DomainEffect::BusyFactor(BusyFactor::Sixteen)),
     ]),
     change("620a6dc40754", "numa-levels", (5, 12), "sched/topology: Make sched_init_numa() use a set for the deduplicating sort", &[
         Effect::Domain(DomainEffect::NumaLevels(NumaLevels::All)),
@@ -233,7 +111,7 @@ pub const DOMAIN_CHANGES: &[Change] = &[
         Effect::Domain(DomainEffect::SchedstatLayout(SchedstatLayout::Version17)),
     ]),
     change("1eec89a67141", "no-overlap-flag", (6, 17), "sched/topology: Remove sched_domain_topology_level::flags", &[
-        Effect::Domain(DomainEffect::NoOverlapFlag),
+        Effect::Domain(DomainEffect::OverlapFlag(OverlapFlag::Gone)),
     ]),
     change("f79c9aa446d6", "smt-level-if-smt", (6, 17), "x86/smpboot: avoid SMT domain attach/destroy if SMT is not enabled", &[
         Effect::Domain(DomainEffect::SmtLevel(SmtLevel::IfThreads)),

@@ -20,52 +20,6 @@ macro_rules! behaviours {
     };
 }
 
-pub(crate) use behaviours;
-
-/// Declares the rules of a part of the scheduler once: one choice for each decision point with that of v4.18, and the
-/// effects by which a commit replaces one.
-macro_rules! rules {
-    ($(#[$doc:meta])* $rules:ident, $(#[$effect_doc:meta])* $effect:ident {
-        $($field:ident: $rule:ident = $base:ident, $point:literal;)*
-    }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $rules {
-            $(#[doc = concat!("See [`", stringify!($rule), "`].")] pub $field: $rule,)*
-        }
-
-        impl $rules {
-            /// The rules of v4.18.
-            pub const BASE: $rules = $rules { $($field: $rule::$base,)* };
-
-            /// Each decision point with the rule that stands there, for listing and for diffs.
-            pub fn describe(&self) -> Vec<(&'static str, &'static str)> {
-                vec![$(($point, self.$field.describe()),)*]
-            }
-        }
-
-        $(#[$effect_doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $effect {
-            $(#[doc = concat!("Another [`", stringify!($rule), "`].")] $rule($rule),)*
-        }
-
-        impl $effect {
-            /// Replaces the rule in `rules`.
-            pub const fn apply(self, rules: &mut $rules) {
-                match self { $($effect::$rule(rule) => rules.$field = rule,)* }
-            }
-
-            /// The decision point, and the new rule in one clause.
-            pub const fn describe(self) -> (&'static str, &'static str) {
-                match self { $($effect::$rule(rule) => ($point, rule.describe()),)* }
-            }
-        }
-    };
-}
-
-pub(crate) use rules;
-
 behaviours! {
     /// Where an entity joins its queue's virtual time line.
     Placement {

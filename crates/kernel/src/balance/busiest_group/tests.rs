@@ -5,7 +5,7 @@ use crate::domain::SchedGroupId;
 use CpuIdleType::{Idle, NewlyIdle, NotIdle};
 
 fn types() -> BalanceRules {
-    BalanceRules { comparison: Comparison::GroupTypes, ..BalanceRules::default() }
+    BalanceRules { comparison: Comparison::GroupTypes, ..BalanceRules::BASE }
 }
 
 fn spare(idle_cpus: u32, tasks: u32) -> SgLbStats {
@@ -50,7 +50,7 @@ fn the_first_of_full_groups_or_the_last_that_is_no_core() {
 #[test]
 fn by_load_the_heaviest_is_the_busiest() {
     let loaded = |avg_load| SgLbStats { avg_load, ..spare(0, 1) };
-    let by_load = BalanceRules::default();
+    let by_load = BalanceRules::BASE;
     assert_eq!(against(&by_load, &[loaded(100), loaded(300), loaded(300)]), Some(1));
     assert_eq!(against(&by_load, &[loaded(0)]), None);
     let overloaded = SgLbStats { group_type: GroupType::Overloaded, ..loaded(1) };
@@ -217,7 +217,7 @@ fn a_core_that_runs_several_tasks_gives_one_to_a_core_of_another_kind() {
 
 #[test]
 fn by_load_the_busiest_must_be_ahead_by_imbalance_pct_unless_its_state_says_so() {
-    let by_load = BalanceRules::default();
+    let by_load = BalanceRules::BASE;
     let other = |load| bears(load, GroupType::HasSpare);
     let taken = |local, busiest, idle| taken(&by_load, local, busiest, idle);
     assert_eq!(taken(other(1000), other(1170), NotIdle), Err(Balanced::WithinPercent));
@@ -233,7 +233,7 @@ fn by_load_the_busiest_must_be_ahead_by_imbalance_pct_unless_its_state_says_so()
 
 #[test]
 fn by_load_an_idle_cpu_takes_from_a_group_without_capacity_or_with_two_idle_cpus_less() {
-    let by_load = BalanceRules::default();
+    let by_load = BalanceRules::BASE;
     let here = |idle_cpus, load| SgLbStats { idle_cpus, ..bears(load, GroupType::HasSpare) };
     let taken = |local, busiest, idle| taken(&by_load, local, busiest, idle);
     assert_eq!(taken(here(2, 500), here(1, 600), Idle), Err(Balanced::IdleCpusEven));
@@ -259,7 +259,7 @@ fn by_load_the_largest_misfit_decides_between_groups_with_one() {
         misfit_load,
         ..bears(avg_load, GroupType::MisfitTask)
     };
-    let by_load = BalanceRules::default();
+    let by_load = BalanceRules::BASE;
     assert_eq!(against(&by_load, &[misfit(9, 100), misfit(5, 200)]), Some(0));
     assert_eq!(against(&by_load, &[misfit(9, 100), misfit(9, 200)]), Some(1));
     assert_eq!(against(&by_load, &[misfit(5, 200), misfit(9, 100)]), Some(0), "it must bear more, too");
@@ -292,7 +292,7 @@ fn the_state_of_a_group_comes_before_everything_else() {
         Some(0),
         "tasks of other classes are not there to take"
     );
-    let by_load = BalanceRules::default();
+    let by_load = BalanceRules::BASE;
     assert_eq!(
         against(&by_load, &[SgLbStats { sum_h_nr_running: 0, ..bears(9, GroupType::HasSpare) }]),
         Some(0),

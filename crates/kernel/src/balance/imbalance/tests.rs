@@ -5,7 +5,7 @@ use super::*;
 use crate::domain::SchedGroupId;
 
 fn types() -> BalanceRules {
-    BalanceRules { comparison: Comparison::GroupTypes, ..BalanceRules::default() }
+    BalanceRules { comparison: Comparison::GroupTypes, ..BalanceRules::BASE }
 }
 
 const IDLE: Balancing =
@@ -115,7 +115,7 @@ fn by_load_a_whole_task_is_moved_where_it_helps() {
     let mut sds = domain(loaded(0, 0), loaded(2, 2048));
     (sds.total_load, sds.total_capacity) = (2048, 2048);
     sds.avg_load = sds.average();
-    let old = BalanceRules::default();
+    let old = BalanceRules::BASE;
     assert_eq!(old.calculate_imbalance(&mut sds, IDLE).amount, 1024);
     let mut uneven = domain(loaded(1, 900), loaded(1, 1000));
     uneven.avg_load = 950;
@@ -250,7 +250,7 @@ fn by_load(local: SgLbStats, busiest: SgLbStats, load_per_task_here: u64) -> i64
         ..domain(local, busiest)
     };
     sds.avg_load = sds.average();
-    BalanceRules::default().calculate_imbalance(&mut sds, Balancing { load_per_task_here, ..IDLE }).amount
+    BalanceRules::BASE.calculate_imbalance(&mut sds, Balancing { load_per_task_here, ..IDLE }).amount
 }
 
 fn tasks_of(load: u64, tasks: u32) -> SgLbStats {

@@ -5,7 +5,9 @@ use fairlab_event::Cpu;
 use super::Builder;
 use crate::cpumask::CpuMask;
 use crate::domain::level::Kind;
-use crate::domain::rules::{AsymDetection, AsymSpreading, AsymWakeup, ReclaimDistance};
+use crate::domain::rules::{
+    AsymDetection, AsymSpreading, AsymWakeup, LoadBalanceFlag, OverlapFlag, ReclaimDistance,
+};
 use crate::domain::{
     BalanceState, DomainId, DomainShared, LoadIndexes, Ring, SchedDomain, SdFlags, SharedId,
 };
@@ -31,10 +33,10 @@ impl Builder<'_> {
             | SdFlags::PREFER_SIBLING
             | tl.flags
             | self.asymmetry(level, &span, asymmetric);
-        if rules.load_balance_flag {
+        if rules.load_balance_flag == LoadBalanceFlag::Set {
             flags |= SdFlags::LOAD_BALANCE;
         }
-        if rules.overlap_flag && tl.is_numa() {
+        if rules.overlap_flag == OverlapFlag::Set && tl.is_numa() {
             flags |= SdFlags::OVERLAP;
         }
         let (imbalance_pct, cache_nice_tries, load_index) = if flags.has(SdFlags::SHARE_CPUCAPACITY) {
@@ -42,9 +44,9 @@ impl Builder<'_> {
         } else if flags.has(SdFlags::SHARE_LLC) {
             (117, 1, LoadIndexes { busy: 2, idle: 0 })
         } else if flags.has(SdFlags::NUMA) {
-            (rules.imbalance_pct, 2, LoadIndexes { busy: 3, idle: 2 })
+            (rules.imbalance_pct.value(), 2, LoadIndexes { busy: 3, idle: 2 })
         } else {
-            (rules.imbalance_pct, 1, LoadIndexes { busy: 2, idle: 1 })
+            (rules.imbalance_pct.value(), 1, LoadIndexes { busy: 2, idle: 1 })
         };
         if let Kind::Distance(distance) = tl.kind {
             flags = (flags & !SdFlags::PREFER_SIBLING) | SdFlags::SERIALIZE;
@@ -68,7 +70,7 @@ impl Builder<'_> {
             shared: flags.has(SdFlags::SHARE_LLC).then(|| self.share(level, &span)),
             min_interval: weight,
             max_interval: 2 * weight,
-            busy_factor: rules.busy_factor,
+            busy_factor: rules.busy_factor.value(),
             imbalance_pct,
             cache_nice_tries,
             imb_numa_nr: 0,

@@ -15,6 +15,7 @@ mod shown;
 use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 use fairlab_kernel::core::{Mode, WakeKind};
 use fairlab_kernel::decision::{CpuDecision, SelectReason};
+use fairlab_kernel::domain::LoadBalanceFlag;
 use fairlab_kernel::generation::Feature;
 use fairlab_kernel::select::GivenCpu;
 use fairlab_kernel::{CpuMask, TaskId};
@@ -425,7 +426,7 @@ impl Walker {
 
     /// A probe shows a selection beginning, and the state that it finds.
     pub(super) fn on_select(&mut self, record: &Record, probe: &Probe) {
-        let has_flag = self.sched.generation().domain.load_balance_flag;
+        let has_flag = self.sched.generation().domain.load_balance_flag == LoadBalanceFlag::Set;
         let Some(occasion) = occasion_of(probe, has_flag) else { return };
         let Some(task) = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id) else {
             return;
