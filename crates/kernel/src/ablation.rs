@@ -37,7 +37,7 @@ pub(crate) fn place(change: &Change) -> Option<Place> {
         Some(Place::Situation)
     } else if OF_BALANCING.contains(&change.name) || change.effects.iter().any(balances) {
         Some(Place::Balancing)
-    } else if change.tracking.is_empty() && change.effects.iter().all(is_domain) {
+    } else if change.effects.iter().all(is_domain) {
         Some(Place::Domains)
     } else {
         Some(Place::Operations)

@@ -4,7 +4,7 @@ use fairlab_event::Cpu;
 
 use crate::entity::SeId;
 use crate::fair::bandwidth::LocalRuntime;
-use crate::generation::behaviour::{AverageRounding, TimelineOrder};
+use crate::fair::rules::{AverageRounding, TimelineOrder};
 use crate::group::GroupId;
 use crate::pelt::{CfsRqClock, CfsRqLoad, DelayedTasks, PeltRules, QueueState};
 use crate::vruntime::Vruntime;

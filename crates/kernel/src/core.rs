@@ -7,6 +7,7 @@
 mod hrtick;
 mod idle;
 mod lifecycle;
+pub(crate) mod rules;
 mod sched_info;
 mod switch;
 mod wakeup;
@@ -22,7 +23,7 @@ use crate::energy::EnergyModel;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::GroupTimer;
 use crate::fair::load::UPTIME;
-use crate::generation::behaviour::{LatencyCount, Placement, Reschedule};
+use crate::fair::rules::{LatencyCount, Placement, Reschedule};
 use crate::generation::{Feature, Generation, Tunable};
 use crate::group::TaskGroup;
 use crate::open_loop::{GivenWeights, UnseenAsks};
@@ -152,11 +153,11 @@ impl Scheduler {
     pub fn new(generation: Generation, topology: Topology, tick_ns: Ns) -> Scheduler {
         let sysctl = Sysctl::new(&generation, topology.nr_cpus(), tick_ns);
         let idle_time = IdleTime::new(sysctl.migration_cost);
-        let order = generation.behaviours.pick.timeline_order();
+        let order = generation.fair.pick.timeline_order();
         let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, order)).collect();
         let domains = Domains::new(&topology, &generation.domain);
         // Only placing by lag gives every entity that is queued a request.
-        let own_requests = generation.behaviours.placement != Placement::Lag;
+        let own_requests = generation.fair.placement != Placement::Lag;
         let mut scheduler = Scheduler {
             generation,
             domains,
@@ -347,7 +348,7 @@ impl Scheduler {
     ///
     /// Kernel: `resched_curr_lazy()`, kernel/sched/core.c (7c70cb94d29c).
     pub(crate) fn resched_curr_lazy(&mut self, cpu: Cpu, by: &'static str) {
-        match self.generation.behaviours.reschedule {
+        match self.generation.fair.reschedule {
             Reschedule::AtOnce => self.resched_curr(cpu, by),
             Reschedule::Lazily => {
                 self.probe_resched("resched_lazy", cpu, by);
@@ -412,7 +413,7 @@ impl Scheduler {
 fn nr_latency(generation: &Generation, written: [u64; 2]) -> u64 {
     let own =
         [Tunable::Latency, Tunable::MinGranularity].map(|tunable| generation.tunables.normalised(tunable));
-    let [latency, granularity] = match generation.behaviours.latency_count {
+    let [latency, granularity] = match generation.fair.latency_count {
         LatencyCount::Written => written,
         LatencyCount::Unwritten => own.map(Option::unwrap_or_default),
     };

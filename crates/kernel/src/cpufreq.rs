@@ -8,15 +8,16 @@
 //! Departs: no clamps (uclamp), no reserved `SCHED_DEADLINE` bandwidth; interrupts take no time from tasks.
 
 mod io_boost;
+pub(crate) mod rules;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use fairlab_event::{Cpu, Ns};
 
 use crate::core::Scheduler;
+use crate::cpufreq::rules::{DeadlineUse, Headroom};
 use crate::cpumask::CpuMask;
 use crate::generation::Feature;
-use crate::generation::behaviour::{DeadlineUse, Headroom};
 use crate::pelt::{CpuScale, CpuUtil};
 use io_boost::Boosted;
 
@@ -283,7 +284,7 @@ impl Scheduler {
     /// Departs: from v6.8 (9c0b4bb7f630) headroom ends at a CPU's capacity, where the clock ends anyway.
     fn sugov_next_freq(&self, number: usize, asking: Cpu) -> NextFrequency {
         let policy = &self.cpufreq.policies[number];
-        let rule = self.generation.behaviours.headroom;
+        let rule = self.generation.frequency.headroom;
         let (mut util, mut max, mut looked_at) = (0, 1, 0);
         for cpu in self.cpus_of_policy(number).iter() {
             looked_at += 1;
@@ -329,7 +330,7 @@ impl Scheduler {
         let util = fair + rq.avg_rt.util_avg;
         let with_deadlines = util + rq.avg_dl.util_avg;
         let counts =
-            purpose == UtilFor::Time || self.generation.behaviours.deadline_use == DeadlineUse::Counts;
+            purpose == UtilFor::Time || self.generation.frequency.deadline_use == DeadlineUse::Counts;
         match with_deadlines >= capacity {
             true => capacity,
             false if counts => with_deadlines,

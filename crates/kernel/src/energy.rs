@@ -8,8 +8,8 @@
 use fairlab_event::Cpu;
 
 use crate::core::Scheduler;
+use crate::cpufreq::rules::Headroom;
 use crate::cpumask::CpuMask;
-use crate::generation::behaviour::Headroom;
 use crate::select::fits_capacity;
 use crate::select::rules::{EnergyCost, InefficientStates};
 

@@ -1,7 +1,7 @@
 //! `kernel/sched/fair.c`: the fair class, CFS and EEVDF.
 //!
 //! Each file holds one decision or one piece of accounting, with every generation's rule for it side by side; which
-//! one is followed is the generation's [`Behaviours`](crate::generation::Behaviours).
+//! one is followed is the generation's [`FairRules`](rules::FairRules).
 
 pub(crate) mod accounting;
 pub(crate) mod bandwidth;
@@ -18,6 +18,7 @@ mod preempt;
 mod preemption_rules;
 mod queue;
 mod reweight;
+pub(crate) mod rules;
 pub(crate) mod slice;
 mod statistics;
 mod tick;
@@ -26,7 +27,7 @@ mod yielding;
 use crate::cfs_rq::Running;
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
-use crate::generation::behaviour::Arithmetic;
+use crate::fair::rules::Arithmetic;
 use crate::weight::LoadWeight;
 
 pub use preemption_rules::{
@@ -65,12 +66,12 @@ impl Scheduler {
 
     /// Virtual time of `run_time` ns at weight `load`, virtual ns.
     pub(crate) fn calc_delta_fair(&self, load: LoadWeight, run_time: u64) -> u64 {
-        self.generation.behaviours.arithmetic.calc_delta_fair(&load, run_time)
+        self.generation.fair.arithmetic.calc_delta_fair(&load, run_time)
     }
 
     /// What a weight counts in a queue's averages (`avg_vruntime_weight()`).
     pub(crate) fn weight_in_averages(&self, load: LoadWeight) -> i64 {
-        match self.generation.behaviours.arithmetic {
+        match self.generation.fair.arithmetic {
             Arithmetic::InverseTable => load.scaled_down() as i64,
             Arithmetic::WholeWeight => load.raw() as i64,
         }

@@ -1,8 +1,7 @@
-//! Kernel generations as data: features, tunables and named behaviours, folded from a dated log of changes.
+//! Kernel generations as data: features, tunables and rules, folded from a dated log of changes.
 //!
 //! Must not know: what the policy code does with them.
 
-pub mod behaviour;
 mod between;
 mod change;
 mod date;
@@ -15,7 +14,7 @@ pub(crate) mod rules;
 mod settings;
 mod tunable;
 
-pub use behaviour::Behaviours;
+pub use crate::fair::rules::Placement;
 pub use between::Step;
 pub use change::{Change, Effect, Release};
 pub use date::{Date, DatedBy};
@@ -28,11 +27,17 @@ pub use tunable::{Tunable, TunableScaling, Tunables};
 pub(crate) use log::change;
 
 use crate::balance::BalanceRules;
+use crate::core::rules::CoreRules;
+use crate::cpufreq::rules::FrequencyRules;
 use crate::domain::DomainRules;
 use crate::fair::PreemptionRules;
 use crate::fair::bandwidth::{BandwidthRules, PickRestart, ThrottlePoint, Throttling};
+use crate::fair::rules::{
+    Arithmetic, DelayedLag, FairEffect, FairRules, Pick, Reweight, TickPreemption, WakeupPreemption,
+};
 use crate::group::{Competition, GroupRules};
 use crate::pelt::PeltRules;
+use crate::rt::rules::RtRules;
 use crate::select::SelectRules;
 
 /// The rules of one kernel: a release, a state between releases, or a mixture that never was.
@@ -43,8 +48,14 @@ pub struct Generation {
     pub features: Features,
     /// What `debug/sched` has, normalised.
     pub tunables: Tunables,
-    /// Which rule stands at each decision point.
-    pub behaviours: Behaviours,
+    /// The rules of the fair class.
+    pub fair: FairRules,
+    /// The rules of frequencies.
+    pub frequency: FrequencyRules,
+    /// The rules of what all classes share.
+    pub core: CoreRules,
+    /// The rules of the real-time class.
+    pub rt: RtRules,
     /// The rules of load tracking.
     pub pelt: PeltRules,
     /// The rules of scheduling domains.
@@ -98,7 +109,10 @@ impl Generation {
             name,
             features: log::base_features(),
             tunables: log::base_tunables(),
-            behaviours: log::BASE_BEHAVIOURS,
+            fair: FairRules::BASE,
+            frequency: FrequencyRules::BASE,
+            core: CoreRules::BASE,
+            rt: RtRules::BASE,
             pelt: PeltRules::BASE,
             domain: DomainRules::BASE,
             select: SelectRules::BASE,
@@ -111,7 +125,6 @@ impl Generation {
         let chosen = LOG.iter().zip(generation.applied.clone()).filter(|(_, applied)| *applied);
         for (change, _) in chosen {
             change.effects.iter().for_each(|effect| effect.apply(&mut generation));
-            change.tracking.iter().for_each(|effect| effect.apply(&mut generation.pelt));
         }
         generation
     }
@@ -131,10 +144,9 @@ impl Generation {
 
     /// One queue for all of a CPU is told of in terms of the rules that it was written for.
     fn one_queue_contradiction(&self) -> Option<String> {
-        use behaviour::{Arithmetic, DelayedLag, Reweight};
-        let rules = self.behaviours;
-        let fits = rules.pick == behaviour::Pick::EarliestEligibleInDeadlineOrder
-            && rules.placement == behaviour::Placement::Lag
+        let rules = self.fair;
+        let fits = rules.pick == Pick::EarliestEligibleInDeadlineOrder
+            && rules.placement == Placement::Lag
             && rules.reweight == Reweight::ScaleAllAroundAverage
             && rules.delayed_lag == DelayedLag::NeverWorse
             && rules.arithmetic == Arithmetic::WholeWeight
@@ -149,17 +161,16 @@ impl Generation {
     fn replaced_reweight(&self) -> Option<&'static str> {
         let rule = |change: &'static Change| {
             change.effects.iter().find_map(|effect| match effect {
-                Effect::Reweight(rule) => Some((change.id(), *rule)),
+                Effect::Fair(FairEffect::Reweight(rule)) => Some((change.id(), *rule)),
                 _ => None,
             })
         };
         let before = self.changes().filter_map(rule).collect::<Vec<_>>().into_iter().rev().nth(1);
-        before.filter(|(_, rule)| *rule != behaviour::Reweight::ScaleDeadline).map(|(id, _)| id)
+        before.filter(|(_, rule)| *rule != Reweight::ScaleDeadline).map(|(id, _)| id)
     }
 
     /// Why the rules contradict each other, if they do: a rule without the tunable or feature that it is made of.
     fn contradiction(&self) -> Option<String> {
-        use behaviour::{Placement, TickPreemption, WakeupPreemption};
         let needs = |rule: &str, tunables: &[Tunable]| {
             let missing = tunables.iter().find(|&&tunable| !self.tunables.has(tunable))?;
             Some(format!(
@@ -167,14 +178,14 @@ impl Generation {
                 missing.name()
             ))
         };
-        let rules = self.behaviours;
+        let rules = self.fair;
         let has_lag = matches!(rules.placement, Placement::LagOnWakeup | Placement::Lag);
         if rules.pick.has_deadlines() && !has_lag {
             return Some(
                 "EEVDF's pick needs lag placement (86bfbb7ce4f6), which this mixture leaves out".to_string(),
             );
         }
-        if rules.reweight == behaviour::Reweight::ScaleDeadlineAlways
+        if rules.reweight == Reweight::ScaleDeadlineAlways
             && let Some(other) = self.replaced_reweight()
         {
             return Some(format!(
@@ -228,13 +239,21 @@ mod tests {
     }
 
     #[test]
+    fn every_modelled_change_alters_a_rule_where_it_stands() {
+        let merged = LOG.iter().enumerate().filter(|(_, change)| change.release.is_some());
+        for (index, change) in merged.filter(|(_, change)| change.is_modelled()) {
+            let [before, after] = [index, index + 1].map(Generation::prefix);
+            assert!(!before.same_rules(&after), "{}", change.name);
+        }
+    }
+
+    #[test]
     fn the_log_is_dated_and_its_names_are_unique() {
         for (index, change) in LOG.iter().enumerate() {
             let is_id =
                 change.commit.len() == 12 && change.commit.bytes().all(|byte| byte.is_ascii_hexdigit());
             assert!(is_id || change.commit.is_empty(), "{}", change.name);
-            let does_something = !change.effects.is_empty() || !change.tracking.is_empty();
-            assert!(does_something && !change.subject.is_empty(), "{}", change.name);
+            assert!(!change.effects.is_empty() && !change.subject.is_empty(), "{}", change.name);
             assert_eq!(
                 change.release.is_some(),
                 change.date.is_some(),

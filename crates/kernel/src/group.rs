@@ -14,7 +14,7 @@ use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::{Pool, ThrottledWeight};
 use crate::fair::load::LoadUpdate;
-use crate::generation::behaviour::{EmptyGroup, Reweight};
+use crate::fair::rules::{EmptyGroup, Reweight};
 use crate::pelt::{GroupLoad, calc_group_shares};
 use crate::task::TaskId;
 use crate::weight::LoadWeight;
@@ -83,7 +83,7 @@ impl Scheduler {
             let (queue, entity) = (above.cfs_rqs[cpu.index()], above.entities.get(cpu.index()).copied());
             let cfs_rq = CfsRqId(self.cfs_rqs.len() as u32);
             let se = SeId(self.entities.len() as u32);
-            let order = self.generation.behaviours.pick.timeline_order();
+            let order = self.generation.fair.pick.timeline_order();
             self.cfs_rqs.push(CfsRq::of_group(cpu, order, id, se));
             let depth = entity.map_or(0, |above| self.se(above).depth + 1);
             self.entities.push(SchedEntity::for_group(cfs_rq, queue, entity, depth));
@@ -196,8 +196,8 @@ impl Scheduler {
         let throttled = self.bandwidth_used
             && self.generation.bandwidth.throttled_weight == ThrottledWeight::Kept
             && queue.runtime.throttle_count > 0;
-        let keeps = throttled
-            || (load.weight == 0 && self.generation.behaviours.empty_group == EmptyGroup::KeepsWeight);
+        let keeps =
+            throttled || (load.weight == 0 && self.generation.fair.empty_group == EmptyGroup::KeepsWeight);
         (!keeps).then(|| calc_group_shares(load) as u64)
     }
 
@@ -212,7 +212,7 @@ impl Scheduler {
     pub(crate) fn take_shares(&mut self, se: SeId, shares: u64) {
         if self.se(se).load.raw() != shares {
             self.reweight_entity(se, LoadWeight::from_raw(shares));
-        } else if self.generation.behaviours.reweight == Reweight::KeepVruntime {
+        } else if self.generation.fair.reweight == Reweight::KeepVruntime {
             // To v6.5 the weight is set anew all the same.
             self.keep_weight_of_entity(se);
         }

@@ -2,7 +2,7 @@
 //!
 //! Kernel: kernel/sched/pelt.[ch] and the load tracking parts of kernel/sched/fair.c. Integers are the kernel's own on
 //! 64-bit machines: `u64` for `unsigned long` and `u64`, `u32` where the kernel has `u32` or `unsigned int`, with the same
-//! truncation and wrapping. What changed from release to release is data: [`PeltRules`], made by folding [`PELT_CHANGES`].
+//! truncation and wrapping. What changed from release to release is data: [`PeltRules`].
 //!
 //! Units. A *period* is 1024 · 1024 ns; what is added in one period is halved after 32 of them. `util_avg` is 0…1024 of the
 //! biggest CPU; `load_avg` is a weight, 1024 for a nice-0 task that always wants to run; `runnable_avg` is 1024 times the
@@ -25,11 +25,10 @@ mod average;
 mod changes;
 mod clock;
 mod cpu_load;
-mod describe;
 mod entity;
 mod group;
 mod queue;
-mod rules;
+pub(crate) mod rules;
 mod series;
 mod shares;
 mod util_est;
@@ -42,7 +41,7 @@ mod recorded;
 mod situations;
 
 pub use average::{CpuScale, EntityState, EntityWeight, QueueState, SchedAvg, load_avg_is_decayed};
-pub use changes::{PELT_CHANGES, PeltChange, PeltEffect};
+pub(crate) use changes::PELT_CHANGES;
 pub use clock::{CfsRqClock, RqClock, RqTime};
 pub use cpu_load::{CPU_LOAD_INDEXES, CpuLoad, source_load, target_load};
 pub use entity::{FairInitialUtil, IdleCpuTimes};
@@ -51,9 +50,8 @@ pub use queue::{CfsRqLoad, Removed, RunnableLoad};
 pub use rules::{
     AttachLoadSum, AttachPoint, ClassChange, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
     GroupRunnableSum, IdleSync, InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag,
-    PeltRules, QueueDecay, RunnableBoost, RunnableKind, Signal, SignalSync, SumSync, SyncSite,
-    TgContribution, ThrottleClock, UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin,
-    UtilEstRise, UtilEstRules, UtilEstWaiting,
+    PeltEffect, PeltRules, QueueDecay, RunnableBoost, RunnableKind, SumSync, TgContribution, ThrottleClock,
+    UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin, UtilEstRise, UtilEstWaiting,
 };
 pub(crate) use series::decayed;
 pub use series::{LOAD_AVG_MAX, LOAD_AVG_PERIOD, PELT_MIN_DIVIDER, UTIL_SUM_MAX};
@@ -61,3 +59,9 @@ pub use shares::{GroupLoad, MIN_SHARES, calc_group_runnable, calc_group_shares};
 #[cfg(test)]
 pub(crate) use situations::SITUATIONS;
 pub use util_est::{CpuUtil, TaskUtil, UtilEst, UtilEstFeatures};
+
+/// The rules of a kernel, by its name.
+#[cfg(test)]
+fn rules_of(kernel: &str) -> PeltRules {
+    kernel.parse::<crate::Generation>().expect(kernel).pelt
+}

@@ -14,7 +14,7 @@ use fairlab_event::{Cpu, EventKind, Fields};
 
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
-use crate::generation::behaviour::{Placement, ReweightProtection, SliceProtection};
+use crate::fair::rules::{Placement, ReweightProtection, SliceProtection};
 use crate::group::GroupId;
 use crate::task::TaskId;
 
@@ -92,7 +92,7 @@ impl Scheduler {
     /// `cf= cpu= cg= nr= cw=` and the zero of its time line.
     fn queue_fields(&self, cfs_rq: CfsRqId) -> String {
         let queue = self.cfs(cfs_rq);
-        let zero = if self.generation.behaviours.virtual_zero.follows_average() { "zv" } else { "minv" };
+        let zero = if self.generation.fair.virtual_zero.follows_average() { "zv" } else { "minv" };
         format!(
             "cf={:#x} cpu={} cg={} nr={} cw={} {zero}={} ck={}",
             address_of_queue(cfs_rq),
@@ -130,7 +130,7 @@ impl Scheduler {
     fn lag_field(&self, se: SeId) -> i64 {
         let entity = self.se(se);
         let runs = entity.on_rq && self.cfs(entity.cfs_rq).member == Some(se);
-        let rules = &self.generation.behaviours;
+        let rules = &self.generation.fair;
         let shared =
             rules.placement == Placement::Lag && rules.reweight_protection == ReweightProtection::Lost;
         let picked = match rules.slice_protection {

@@ -4,6 +4,7 @@
 //! something less urgent.
 
 mod bandwidth;
+pub(crate) mod rules;
 mod time;
 
 use fairlab_event::{Cpu, EventKind, Ns};

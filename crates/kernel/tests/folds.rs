@@ -10,7 +10,7 @@ use fairlab_kernel::generation::BUILDS;
 
 /// 64 bits over all rules in words (FNV-1a).
 fn digest(kernel: &Generation) -> u64 {
-    let Generation { features, tunables, behaviours, pelt, domain, select, groups, .. } = kernel;
+    let Generation { features, tunables, domain, select, groups, .. } = kernel;
     let (preemption, bandwidth, balance) = (kernel.preemption, kernel.bandwidth, kernel.balance);
     let described = [
         domain.describe(),
@@ -19,8 +19,13 @@ fn digest(kernel: &Generation) -> u64 {
         preemption.describe(),
         bandwidth.describe(),
         balance.describe(),
+        kernel.pelt.describe(),
+        kernel.fair.describe(),
+        kernel.frequency.describe(),
+        kernel.core.describe(),
+        kernel.rt.describe(),
     ];
-    let rules = format!("{features:?} {tunables:?} {behaviours:?} {pelt:?} {described:?}");
+    let rules = format!("{features:?} {tunables:?} {described:?}");
     rules.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

@@ -16,7 +16,7 @@ fn page() -> String {
     let _ = write!(page, "\nReleases: {} to {}.\n\n## Builds\n\n", releases[0], releases[releases.len() - 1]);
     page += "| name | what it is | base | with | without |\n|---|---|---|---|---|\n";
     for build in BUILDS {
-        let with = [build.with, build.with_tracking].concat().join(" ");
+        let with = build.with.join(" ");
         let without = build.without.join(" ");
         let _ =
             writeln!(page, "| `{}` | {} | {} | {with} | {without} |", build.name, build.about, build.base);

@@ -116,72 +116,23 @@ pub(super) fn own_tree_note(change: &Change) -> Option<String> {
 }
 
 fn effects(change: &Change) -> Vec<String> {
-    let tracking = change.tracking.iter().map(|effect| format!("load tracking: {}", effect.describe()));
-    change.effects.iter().map(describe).chain(tracking).collect()
-}
-
-fn describe(effect: &Effect) -> String {
-    match effect {
-        Effect::AddFeature(feature, enabled) => {
-            format!("feature {feature}, {}", if *enabled { "on" } else { "off" })
-        }
-        Effect::RemoveFeature(feature) => format!("no feature {feature} any more"),
-        Effect::AddTunable(tunable, value) => format!("tunable {} = {value} ns, normalised", tunable.name()),
-        Effect::RemoveTunable(tunable) => format!("no tunable {} any more", tunable.name()),
-        Effect::Placement(rule) => format!("placement: {}", rule.describe()),
-        Effect::Pick(rule) => format!("pick: {}", rule.describe()),
-        Effect::TickPreemption(rule) => format!("tick preemption: {}", rule.describe()),
-        Effect::WakeupPreemption(rule) => format!("wakeup preemption: {}", rule.describe()),
-        Effect::Yield(rule) => format!("yield: {}", rule.describe()),
-        Effect::SetFeature(feature, enabled) => {
-            format!("feature {feature}, now {}", if *enabled { "on" } else { "off" })
-        }
-        Effect::BuddyClearing(rule) => format!("buddies are cleared {}", rule.describe()),
-        Effect::Reweight(rule) => format!("reweight: {}", rule.describe()),
-        Effect::ReweightProtection(rule) => format!("protection after a reweight: {}", rule.describe()),
-        Effect::Arithmetic(rule) => format!("virtual time is computed {}", rule.describe()),
-        Effect::SliceProtection(rule) => format!("slice protection: {}", rule.describe()),
-        Effect::ProtectionStart(rule) => format!("slice protection begins {}", rule.describe()),
-        Effect::Reschedule(rule) => format!("a running fair task makes way {}", rule.describe()),
-        Effect::TestPick(rule) => format!("a preemption test is won by {}", rule.describe()),
-        Effect::WokenBuddy(rule) => format!("a wakeup makes preferred {}", rule.describe()),
-        Effect::DelayedInTest(rule) => format!("a delayed sleeper in a preemption test: {}", rule.describe()),
-        Effect::EmptyGroup(rule) => format!("weight of an empty group: {}", rule.describe()),
-        Effect::DelayedLag(rule) => format!("lag of a delayed sleeper: {}", rule.describe()),
-        Effect::ForkPreemption(rule) => format!("a new task preempts {}", rule.describe()),
-        Effect::LagInflation(rule) => format!("lag is inflated {}", rule.describe()),
-        Effect::LagLimit(rule) => format!("lag limit: {}", rule.describe()),
-        Effect::AverageRounding(rule) => format!("avg_vruntime is rounded {}", rule.describe()),
-        Effect::VirtualZero(rule) => format!("virtual zero: {}", rule.describe()),
-        Effect::ForkPlacement(rule) => format!("fork placement: {}", rule.describe()),
-        Effect::Request(rule) => format!("request: {}", rule.describe()),
-        Effect::Select(effect) => effect.describe(),
-        Effect::Group(effect) => effect.describe(),
-        Effect::Preemption(effect) => effect.describe(),
-        Effect::Bandwidth(effect) => effect.describe(),
-        Effect::Groundwork(why) => format!("no decision changes: {why}"),
-        Effect::RtLimit(rule) => format!("real-time tasks run {}", rule.describe()),
-        Effect::Hrtick(rule) => format!("slice timer: {}", rule.describe()),
-        Effect::Headroom(rule) => format!("headroom: {}", rule.describe()),
-        Effect::DeadlineUse(rule) => format!("use by the deadline class: {}", rule.describe()),
-        Effect::IoBoost(rule) => format!("boost after I/O: {}", rule.describe()),
-        Effect::Balance(effect) => effect.describe(),
-        Effect::Domain(effect) => effect.describe(),
-        Effect::GovernorHook(rule) => format!("governor: {}", rule.describe()),
-        Effect::NiceChange(rule) => format!("other nice level: {}", rule.describe()),
-        Effect::LatencyCount(rule) => format!("tasks of a latency: {}", rule.describe()),
-        Effect::LonePrioChange(rule) => format!("other priority of a lone task: {}", rule.describe()),
-        Effect::NotModelled(what) => format!("not modelled: {what}"),
-    }
+    change.effects.iter().map(|effect| effect.describe()).collect()
 }
 
 /// What a kernel is made of, as lines `section / name = value`.
 fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, String)> {
     let mut lines = Vec::new();
-        for (section, rules) in [
+    let rules = [
+        kernel.fair.describe_with(kernel.features),
+        kernel.frequency.describe(),
+        kernel.core.describe(),
+        kernel.rt.describe(),
+        kernel.preemption.describe(),
+    ];
+    for (section, rules) in [
         ("domains", kernel.domain.describe()),
         ("balancing", kernel.balance.describe()),
-        ("rule", [kernel.behaviours.describe(kernel.features), kernel.preemption.describe()].concat()),
+        ("rule", rules.concat()),
         ("wakeup rule", kernel.select.describe()),
         ("group rule", kernel.groups.describe()),
         ("bandwidth rule", kernel.bandwidth.describe()),

@@ -7,9 +7,9 @@ use fairlab_event::Cpu;
 use crate::balance::rules::{BlockedLimit, BlockedTells};
 use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
+use crate::cpufreq::rules::GovernorHook;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
-use crate::generation::behaviour::GovernorHook;
 use crate::task::Policy;
 
 /// What updating blocked load did.
@@ -79,7 +79,7 @@ impl Scheduler {
         let state = &mut self.balance.cpus[cpu.index()];
         state.last_blocked_load_update_tick = jiffies;
         state.has_blocked_load &= has_blocked;
-        if update.decayed > 0 && self.generation.behaviours.governor_hook == GovernorHook::EntityUpdate {
+        if update.decayed > 0 && self.generation.frequency.governor_hook == GovernorHook::EntityUpdate {
             self.cpufreq_update_util(cpu);
         }
         update

@@ -25,7 +25,6 @@ macro_rules! change {
             date: None,
             subject: $subject,
             effects: &[$(Effect::Balance(BalanceEffect::$rule($rule::$variant)),)* $($more,)*],
-            tracking: &[],
         }
     };
 }
@@ -38,15 +37,7 @@ const fn noted(
     subject: &'static str,
     effects: &'static [Effect],
 ) -> Change {
-    Change {
-        commit,
-        name,
-        release: Some(Release(release.0, release.1)),
-        date: None,
-        subject,
-        effects,
-        tracking: &[],
-    }
+    Change { commit, name, release: Some(Release(release.0, release.1)), date: None, subject, effects }
 }
 
 /// Every change since v4.18 that balancing depends on.
@@ -168,7 +159,6 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
         date: None,
         subject: "a build option: CONFIG_PREEMPTION, which CONFIG_PREEMPT_DYNAMIC implies whatever is chosen at boot",
         effects: &[Effect::Balance(BalanceEffect::NewidlePull(NewidlePull::OneTask))],
-        tracking: &[],
     },
     Change {
         commit: "",
@@ -177,6 +167,5 @@ pub(crate) const BALANCE_CHANGES: &[Change] = &[
         date: None,
         subject: "sched/fair: Rate limit calls to update_blocked_averages() for NOHZ",
         effects: &[Effect::Balance(BalanceEffect::BlockedLimit(BlockedLimit::Twentieth))],
-        tracking: &[],
     },
 ];

@@ -3,9 +3,9 @@
 use fairlab_event::{Cpu, EventKind, Fields, Ns};
 
 use crate::core::Scheduler;
+use crate::core::rules::Hrtick;
 use crate::decision::{TickDecision, TickReason};
 use crate::generation::Feature;
-use crate::generation::behaviour::Hrtick;
 use crate::task::TaskId;
 
 /// No slice is ended by a timer sooner than this, ns.
@@ -51,7 +51,7 @@ impl Scheduler {
     /// Whether slices may be ended by a timer at all.
     #[inline]
     pub(crate) fn ends_slices_by_timer(&self) -> bool {
-        self.has(Feature::Hrtick) && self.generation.behaviours.hrtick != Hrtick::NotFollowed
+        self.has(Feature::Hrtick) && self.generation.core.hrtick != Hrtick::NotFollowed
     }
 
     /// Starts the timer for a fair task that runs on its CPU, or asks for a reschedule if its slice is over.

@@ -4,7 +4,7 @@ use fairlab_event::{Cpu, EventKind, Ns, Prio, TaskState};
 
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::cpumask::CpuMask;
-use crate::generation::behaviour::{ForkPlacement, LonePrioChange, NiceChange, Request};
+use crate::fair::rules::{ForkPlacement, LonePrioChange, NiceChange, Request};
 use crate::group::IdleReweight;
 use crate::pelt::ClassChange;
 use crate::task::{OnRq, Policy, TaskId};
@@ -31,7 +31,7 @@ impl Scheduler {
         (task.wakee_flips, task.wakee_flip_decay, task.last_wakee) = (flips, decay, wakee);
         let child_se = task.se;
         let is_fair = task.policy.is_fair();
-        if self.generation.behaviours.request != Request::BaseSlice {
+        if self.generation.fair.request != Request::BaseSlice {
             let (slice, custom) = (self.entity_of(parent).slice, self.entity_of(parent).custom_slice);
             let entity = self.se_mut(child_se);
             (entity.slice, entity.custom_slice) = (slice, custom);
@@ -70,7 +70,7 @@ impl Scheduler {
         self.move_entity_to(task, cpu);
         self.update_rq_clock(cpu);
         self.init_task_load(task);
-        let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
+        let initial = self.generation.fair.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
         self.report(EventKind::SchedWakeupNew(self.wakeup_of(task)));
         self.tasks[task.index()].is_new = true;
@@ -121,7 +121,7 @@ impl Scheduler {
         if !self.tasks[task.index()].is_queued() {
             return;
         }
-        match self.generation.behaviours.nice_change {
+        match self.generation.fair.nice_change {
             NiceChange::Reschedules => {
                 let (prio, runs) = (self.tasks[task.index()].prio(), self.curr(cpu) == task);
                 if prio < old_prio || (prio > old_prio && runs) {
@@ -139,7 +139,7 @@ impl Scheduler {
     /// Kernel: `check_class_changed()`, the first lines of `prio_changed_fair()` (7c2e8bbd87db).
     pub fn tests_new_prio(&self, task: TaskId, old_prio: Prio) -> bool {
         let known = &self.tasks[task.index()];
-        let may_be_spared = self.generation.behaviours.lone_prio_change == LonePrioChange::Ignored;
+        let may_be_spared = self.generation.fair.lone_prio_change == LonePrioChange::Ignored;
         let alone = may_be_spared
             && known.policy.is_fair()
             && self.competitors_on(self.rqs[known.cpu.index()].cfs) == 1;
@@ -250,7 +250,7 @@ impl Scheduler {
     ///
     /// Kernel: `__setparam_fair()` (857b158dc5e8).
     fn set_request(&mut self, task: TaskId, request: Option<Ns>) {
-        if self.generation.behaviours.request == Request::BaseSlice {
+        if self.generation.fair.request == Request::BaseSlice {
             return;
         }
         let base_slice = self.sysctl.base_slice;

@@ -6,7 +6,7 @@ use crate::balance::{ArrivalUse, RepickedTask};
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
 use crate::fair::Dequeued;
-use crate::generation::behaviour::BuddyClearing;
+use crate::fair::rules::BuddyClearing;
 use crate::task::{OnRq, Policy, TaskId};
 
 impl Scheduler {
@@ -83,7 +83,7 @@ impl Scheduler {
         self.rqs[cpu.index()].skips_clock_update = false;
         self.rqs[cpu.index()].counters.sched_count += 1;
         let is_fair = self.tasks[next.index()].policy.is_fair();
-        if is_fair && self.generation.behaviours.buddy_clearing == BuddyClearing::AtPick {
+        if is_fair && self.generation.fair.buddy_clearing == BuddyClearing::AtPick {
             // Also at levels whose running entity stays.
             self.clear_buddies_of_task(next);
         }

@@ -6,7 +6,7 @@
 use fairlab_event::{Cpu, Ns};
 
 use crate::core::Scheduler;
-use crate::generation::behaviour::IoBoost;
+use crate::cpufreq::rules::IoBoost;
 use crate::task::TaskId;
 
 /// The whole of a CPU (`SCHED_CAPACITY_SCALE`).
@@ -85,7 +85,7 @@ impl Scheduler {
 
     fn least_boost(&self, policy: usize) -> u64 {
         let domain = &self.cpufreq.policies[policy].domain;
-        match self.generation.behaviours.io_boost {
+        match self.generation.frequency.io_boost {
             IoBoost::LowestFrequency => {
                 let lowest = domain.frequencies.first().copied().unwrap_or(1);
                 u64::from(lowest) * WHOLE / u64::from(domain.max())

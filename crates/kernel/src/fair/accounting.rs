@@ -5,8 +5,8 @@ use fairlab_event::{Cpu, EventKind, Ns};
 use crate::cfs_rq::{CfsRq, Running};
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::fair::rules::{FairRules, SliceProtection, TickPreemption, VirtualZero};
 use crate::generation::Feature;
-use crate::generation::behaviour::{Behaviours, SliceProtection, TickPreemption, VirtualZero};
 use crate::task::Task;
 use crate::vruntime::Vruntime;
 
@@ -55,13 +55,13 @@ impl Scheduler {
         if self.competes_on_one_queue() {
             return self.charge_on_one_queue(cfs_rq, curr, now);
         }
-        let behaviours = &self.generation.behaviours;
+        let rules = &self.generation.fair;
         let entity = &mut self.entities[curr.0 as usize];
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let delta = now - entity.exec_start;
-        move_on(behaviours, queue, entity, now);
+        move_on(rules, queue, entity, now);
         // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
-        let by_deadline = behaviours.tick_preemption == TickPreemption::Deadline;
+        let by_deadline = rules.tick_preemption == TickPreemption::Deadline;
         let request_used = by_deadline && !entity.vruntime.is_before(entity.deadline);
         let may_make_way = by_deadline && queue.nr_running > 1;
         if request_used || may_make_way || self.trace.enabled || self.bandwidth_used {
@@ -95,7 +95,7 @@ impl Scheduler {
 
     /// Whether charging moves an entity on its time line, and does nothing else.
     pub(crate) fn charging_is_plain(&self) -> bool {
-        let by_deadline = self.generation.behaviours.tick_preemption == TickPreemption::Deadline;
+        let by_deadline = self.generation.fair.tick_preemption == TickPreemption::Deadline;
         !(by_deadline || self.trace.enabled || self.bandwidth_used)
     }
 
@@ -123,7 +123,7 @@ impl Scheduler {
         let entity = self.se_mut(se);
         entity.slice = request;
         entity.deadline = entity.vruntime.plus(distance);
-        if self.generation.behaviours.virtual_zero == VirtualZero::Average {
+        if self.generation.fair.virtual_zero == VirtualZero::Average {
             self.average_vruntime(cfs_rq);
         }
     }
@@ -134,7 +134,7 @@ impl Scheduler {
     #[inline]
     pub(crate) fn loses_protection(&self, cfs_rq: CfsRqId, curr: SeId, vruntime: Vruntime) -> bool {
         let entity = self.se(curr);
-        match self.generation.behaviours.slice_protection {
+        match self.generation.fair.slice_protection {
             SliceProtection::UntilShortestRequest => !vruntime.is_before(entity.protected_until),
             SliceProtection::UntilNewDeadline => {
                 let running = self.running(cfs_rq).map(|running| Running { vruntime, ..running });
@@ -147,7 +147,7 @@ impl Scheduler {
 
     /// Moves a queue's `min_vruntime` up. Kernel: `update_min_vruntime()`.
     pub(crate) fn update_min_vruntime(&mut self, cfs_rq: CfsRqId) {
-        if self.generation.behaviours.virtual_zero.follows_average() {
+        if self.generation.fair.virtual_zero.follows_average() {
             return;
         }
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
@@ -158,13 +158,13 @@ impl Scheduler {
 
 /// Moves the running entity of a queue on by what it has run up to `now`.
 #[inline(always)]
-pub(crate) fn move_on(behaviours: &Behaviours, queue: &mut CfsRq, curr: &mut SchedEntity, now: u64) {
+pub(crate) fn move_on(rules: &FairRules, queue: &mut CfsRq, curr: &mut SchedEntity, now: u64) {
     let delta = now - curr.exec_start;
-    let virtual_delta = behaviours.arithmetic.calc_delta_fair(&curr.load, delta) as i64;
+    let virtual_delta = rules.arithmetic.calc_delta_fair(&curr.load, delta) as i64;
     curr.exec_start = now;
     curr.sum_exec_runtime += delta;
     curr.vruntime = curr.vruntime.plus(virtual_delta);
-    if !behaviours.virtual_zero.follows_average() {
+    if !rules.virtual_zero.follows_average() {
         queue.update_min_vruntime(curr.on_rq.then_some(curr.vruntime));
     }
 }

@@ -3,8 +3,8 @@
 use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
+use crate::fair::rules::{Pick, WokenBuddy};
 use crate::generation::Feature;
-use crate::generation::behaviour::{Pick, WokenBuddy};
 use crate::task::TaskId;
 
 impl Scheduler {
@@ -70,7 +70,7 @@ impl Scheduler {
     /// Kernel: `set_preempt_buddy()`, kernel/sched/fair.c (e837456fdca8). Who has a shorter request is compared before.
     pub(crate) fn becomes_buddy(&self, task: TaskId, (curr, woken): (SeId, SeId)) -> bool {
         if !self.has(Feature::NextBuddy)
-            || self.generation.behaviours.woken_buddy != WokenBuddy::EarlierDeadline
+            || self.generation.fair.woken_buddy != WokenBuddy::EarlierDeadline
             || self.preempts_by_shorter_request(woken, curr)
             || self.never_preempts(task, woken).is_some()
         {
@@ -104,7 +104,7 @@ impl Scheduler {
     /// queue. Variants: `Latest` to v6.18, `EarlierDeadline` from
     /// v6.19 (e837456fdca8).
     pub(crate) fn set_buddies_after(&mut self, task: TaskId, decision: PreemptDecision) {
-        match self.generation.behaviours.woken_buddy {
+        match self.generation.fair.woken_buddy {
             WokenBuddy::Latest => self.prefer_latest(task, decision),
             WokenBuddy::EarlierDeadline => self.prefer_earlier_deadline(task, decision),
         }
@@ -145,7 +145,7 @@ impl Scheduler {
         }
         let curr = self.curr(self.tasks[task.index()].cpu);
         let (woken, preempted) = (self.tasks[task.index()].se, self.tasks[curr.index()].se);
-        let cfs = self.generation.behaviours.pick == Pick::Leftmost;
+        let cfs = self.generation.fair.pick == Pick::Leftmost;
         let queue = self.cfs(self.se(preempted).cfs_rq);
         let crowded = u64::from(queue.nr_running) >= self.sysctl.nr_latency;
         let (at_common_level, woken_there) = self.find_matching_se(preempted, woken);

@@ -3,8 +3,8 @@
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
+use crate::fair::rules::DelayedLag;
 use crate::generation::Feature;
-use crate::generation::behaviour::DelayedLag;
 use crate::task::{OnRq, TaskId};
 use fairlab_event::Cpu;
 
@@ -91,7 +91,7 @@ impl Scheduler {
     pub(crate) fn requeue_delayed_entity(&mut self, se: SeId) {
         self.probe_requeue(se);
         let cfs_rq = self.line_of(self.se(se).cfs_rq);
-        let anew = match self.generation.behaviours.delayed_lag {
+        let anew = match self.generation.fair.delayed_lag {
             DelayedLag::NeverWorse => {
                 self.charge_line(cfs_rq);
                 self.update_entity_lag(cfs_rq, se);

@@ -9,7 +9,7 @@ use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::accounting::move_on;
 use crate::fair::load::{LoadUpdate, Now, grow_sums, keep_group_weight};
-use crate::generation::behaviour::{Request, Reweight};
+use crate::fair::rules::{Request, Reweight};
 use crate::pelt::{CpuScale, RunnableKind};
 
 /// What is the same at each level of the way up.
@@ -69,10 +69,10 @@ impl Scheduler {
             kind,
             now,
             computes_weights: !self.weights_are_given() && !self.trace.probes,
-            sets_anew: self.generation.behaviours.reweight == Reweight::KeepVruntime,
+            sets_anew: self.generation.fair.reweight == Reweight::KeepVruntime,
             charges_plainly: self.charging_is_plain(),
             looks_up: self.bandwidth_used || self.idle_policy_used,
-            asks_for_least: self.generation.behaviours.request == Request::OwnAndLeastBelow,
+            asks_for_least: self.generation.fair.request == Request::OwnAndLeastBelow,
         };
         let mut level = Some(first);
         while let Some(se) = level {
@@ -133,7 +133,7 @@ impl Scheduler {
                     self.keep_entity_weight(se);
                     return Some(above);
                 }
-                move_on(&self.generation.behaviours, queue, entity, clock);
+                move_on(&self.generation.fair, queue, entity, clock);
             }
             let queue = &mut queue.tracked;
             match way.kind {

@@ -6,10 +6,10 @@ use fairlab_event::Cpu;
 
 use crate::cfs_rq::CfsRq;
 use crate::core::Scheduler;
+use crate::cpufreq::rules::GovernorHook;
 use crate::entity::{CfsRqId, SchedEntity, SeId, group_runnable_load};
 use crate::fair::bandwidth::ThrottledPropagation;
 use crate::generation::Feature;
-use crate::generation::behaviour::GovernorHook;
 use crate::group::GroupId;
 use crate::pelt::{
     AttachPoint, CfsRqLoad, CpuScale, DetachPoint, EntityWeight, FairInitialUtil, GroupEntity, GroupLoad,
@@ -205,7 +205,7 @@ impl Scheduler {
         if decayed
             && !joins
             && !update.detach
-            && self.generation.behaviours.governor_hook == GovernorHook::EntityUpdate
+            && self.generation.frequency.governor_hook == GovernorHook::EntityUpdate
         {
             self.cfs_rq_util_change(cfs_rq);
         }
@@ -230,7 +230,7 @@ impl Scheduler {
 
     /// Asks the governor where it is asked at each decay of a queue.
     fn after_decay(&mut self, cfs_rq: CfsRqId, decayed: bool) {
-        if decayed && self.generation.behaviours.governor_hook == GovernorHook::EveryQueueUpdate {
+        if decayed && self.generation.frequency.governor_hook == GovernorHook::EveryQueueUpdate {
             self.cfs_rq_util_change(cfs_rq);
         }
     }

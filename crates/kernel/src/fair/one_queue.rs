@@ -7,8 +7,8 @@ use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::Dequeued;
 use crate::fair::load::LoadUpdate;
+use crate::fair::rules::SliceProtection;
 use crate::generation::Feature;
-use crate::generation::behaviour::SliceProtection;
 use crate::group::Competition;
 use crate::pelt::MIN_SHARES;
 use crate::weight::LoadWeight;
@@ -212,9 +212,8 @@ impl Scheduler {
         self.cfs_mut(line).curr = Some(se);
         let on_rq = self.se(se).on_rq;
         self.reweigh_running(se);
-        let protects = picked
-            && on_rq
-            && self.generation.behaviours.slice_protection == SliceProtection::UntilShortestRequest;
+        let protects =
+            picked && on_rq && self.generation.fair.slice_protection == SliceProtection::UntilShortestRequest;
         let protected_until = protects.then(|| self.protection(line, se));
         let entity = self.se_mut(se);
         entity.deadline_at_pick = on_rq.then_some(entity.deadline);

@@ -5,9 +5,9 @@ use crate::core::Scheduler;
 use crate::decision::{PickDecision, PickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::preempt::WakeupPreemptionTest;
+use crate::fair::rules::{Pick, SliceProtection};
 use crate::fair::{ProtectionUpdate, ShorterBeside};
 use crate::generation::Feature;
-use crate::generation::behaviour::{Pick, SliceProtection};
 use crate::vruntime::Vruntime;
 
 impl Scheduler {
@@ -48,7 +48,7 @@ impl Scheduler {
     /// The same where there is a choice.
     #[inline(never)]
     fn pick_among(&self, cfs_rq: CfsRqId, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
-        match self.generation.behaviours.pick {
+        match self.generation.fair.pick {
             Pick::Leftmost => self.pick_leftmost(queue, curr),
             Pick::EarliestEligibleDeadline | Pick::EarliestEligibleInDeadlineOrder => {
                 match self.eligible_buddy(cfs_rq) {
@@ -144,7 +144,7 @@ impl Scheduler {
         eligibility: Eligibility,
         curr: Option<SeId>,
     ) -> Option<(SeId, PickReason)> {
-        let best = match self.generation.behaviours.pick {
+        let best = match self.generation.fair.pick {
             Pick::EarliestEligibleInDeadlineOrder => {
                 let mut waiting = queue.timeline.iter();
                 let best = waiting.find(|entry| eligibility.admits(entry.vruntime));
@@ -162,7 +162,7 @@ impl Scheduler {
     /// Whether the running entity is protected from others that are about as deserving.
     pub(crate) fn protects_slice(&self, curr: SeId) -> bool {
         let entity = self.se(curr);
-        match self.generation.behaviours.slice_protection {
+        match self.generation.fair.slice_protection {
             SliceProtection::UntilNewDeadline => {
                 self.has(Feature::RunToParity) && entity.deadline_at_pick == Some(entity.deadline)
             }
@@ -194,7 +194,7 @@ impl Scheduler {
     ///
     /// Kernel: `ineligible_vruntime()`, kernel/sched/fair.c (0d1e7a2bab35).
     fn ineligible_from(&self, cfs_rq: CfsRqId) -> Vruntime {
-        let rounding = self.generation.behaviours.average_rounding;
+        let rounding = self.generation.fair.average_rounding;
         self.cfs(cfs_rq).average_vruntime(None, rounding).plus(1)
     }
 

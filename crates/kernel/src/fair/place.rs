@@ -4,10 +4,10 @@ use fairlab_event::{Comm, EventKind, Pid, Place};
 
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
-use crate::generation::Feature;
-use crate::generation::behaviour::{
+use crate::fair::rules::{
     Arithmetic, DelayedLag, ForkPlacement, LagInflation, LagLimit, Placement, VirtualZero,
 };
+use crate::generation::Feature;
 use crate::group::IdleCredit;
 use crate::task::{Policy, TaskId};
 use crate::vruntime::Vruntime;
@@ -28,7 +28,7 @@ impl Scheduler {
     /// Units: vruntime and deadline in virtual ns.
     /// Departs: sleepers of more than 104 days are placed as others (829c1651e9c4).
     pub(crate) fn placement(&self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> Placed {
-        match self.generation.behaviours.placement {
+        match self.generation.fair.placement {
             Placement::MinVruntime => {
                 let vruntime = self.place_with_credit(self.cfs(cfs_rq).min_vruntime, cfs_rq, se, flags);
                 Placed { vruntime, deadline: None }
@@ -93,7 +93,7 @@ impl Scheduler {
         let mut vruntime = self.average(cfs_rq);
         if self.has(Feature::PlaceLag) && queue.nr_running > 1 {
             let weight = self.se(se).load;
-            let (load, weight) = match self.generation.behaviours.lag_inflation {
+            let (load, weight) = match self.generation.fair.lag_inflation {
                 LagInflation::OneUnit => (queue.average_load(curr), weight.scaled_down()),
                 LagInflation::MixedUnits => {
                     let running = self.running_entity(cfs_rq).map_or(0, |curr| self.se(curr).load.raw());
@@ -125,7 +125,7 @@ impl Scheduler {
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
         self.probe_entity("place", "place_entity", se);
         let average = self.average_for_placement(cfs_rq);
-        if self.generation.behaviours.placement == Placement::Lag {
+        if self.generation.fair.placement == Placement::Lag {
             self.probe_average("place_entity", cfs_rq, average);
         }
         let placed = self.placement(cfs_rq, se, flags);
@@ -134,7 +134,7 @@ impl Scheduler {
             let queue = self.cfs(cfs_rq).average_load(self.running(cfs_rq));
             self.weight_in_averages(self.competing_load(se)) > queue
         };
-        if self.generation.behaviours.arithmetic == Arithmetic::WholeWeight && is_heavier() {
+        if self.generation.fair.arithmetic == Arithmetic::WholeWeight && is_heavier() {
             self.cfs_mut(cfs_rq).move_zero_to(placed.vruntime);
         }
         let base_slice = self.sysctl.base_slice;
@@ -145,7 +145,7 @@ impl Scheduler {
             entity.slice = entity.request(base_slice);
         }
         entity.relative_deadline = None;
-        if !flags.initial || self.generation.behaviours.placement == Placement::Lag {
+        if !flags.initial || self.generation.fair.placement == Placement::Lag {
             // Where a new task is placed on its parent's queue is not where it will be.
             self.probe_return("place_r", "place_entity", se);
         }
@@ -157,7 +157,7 @@ impl Scheduler {
     /// The average of a queue, where the virtual zero follows it or where it is reported; what it is does not matter
     /// otherwise.
     fn average_for_placement(&mut self, cfs_rq: CfsRqId) -> Vruntime {
-        match self.generation.behaviours.virtual_zero {
+        match self.generation.fair.virtual_zero {
             VirtualZero::LeastVruntime if !self.trace.enabled => self.cfs(cfs_rq).min_vruntime,
             _ => self.average_vruntime(cfs_rq),
         }
@@ -190,7 +190,7 @@ impl Scheduler {
     pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: SeId) {
         let average = self.average_vruntime(cfs_rq);
         let limit = self.lag_limit(cfs_rq, se);
-        let never_worse = self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse;
+        let never_worse = self.generation.fair.delayed_lag == DelayedLag::NeverWorse;
         let drops_credit = self.has(Feature::DelayZero);
         let entity = self.se_mut(se);
         let mut lag = average.minus(entity.vruntime).clamp(-limit, limit);
@@ -204,7 +204,7 @@ impl Scheduler {
     /// How much lag an entity may carry, virtual ns.
     pub(crate) fn lag_limit(&self, cfs_rq: CfsRqId, se: SeId) -> i64 {
         let entity = self.se(se);
-        let run_time = match self.generation.behaviours.lag_limit {
+        let run_time = match self.generation.fair.lag_limit {
             LagLimit::None => return i64::MAX,
             LagLimit::TwoRequests => self.sysctl.tick.max(2 * entity.slice),
             LagLimit::LargestRequest => self.largest_request(cfs_rq).max(entity.slice) + self.sysctl.tick,
@@ -218,7 +218,7 @@ impl Scheduler {
     /// queued, which places it anew with a whole request.
     /// Departs: `sched_child_runs_first` (off by default) is not modelled.
     pub(crate) fn task_fork_fair(&mut self, child: TaskId) {
-        if self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued {
+        if self.generation.fair.fork_placement == ForkPlacement::WhereQueued {
             return;
         }
         let se = self.tasks[child.index()].se;
@@ -236,7 +236,7 @@ impl Scheduler {
 
     /// Whether an entity between two queues keeps its distance to `min_vruntime` instead of its lag alone.
     pub(crate) fn vruntime_is_relative_off_queue(&self) -> bool {
-        self.generation.behaviours.placement != Placement::Lag
+        self.generation.fair.placement != Placement::Lag
     }
 
     pub(crate) fn make_relative(&mut self, cfs_rq: CfsRqId, se: SeId) {

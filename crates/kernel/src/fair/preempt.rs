@@ -3,11 +3,11 @@
 use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
-use crate::fair::{DelayedShort, FailedTest, PendingTest, ShortBuddy, ShortTest};
-use crate::generation::Feature;
-use crate::generation::behaviour::{
+use crate::fair::rules::{
     DelayedInTest, ForkPreemption, SliceProtection, TestPick, WakeupPreemption, WokenBuddy,
 };
+use crate::fair::{DelayedShort, FailedTest, PendingTest, ShortBuddy, ShortTest};
+use crate::generation::Feature;
 use crate::group::{IdlePreemption, IdleProtection};
 use crate::task::{Policy, TaskId};
 
@@ -73,7 +73,7 @@ impl Scheduler {
     /// `Granularity` to v6.5, `PickDecides` from v6.6.
     pub(crate) fn check_preempt_wakeup(&self, task: TaskId, (curr, woken): (SeId, SeId)) -> PreemptDecision {
         let decide = |preempt, reason| PreemptDecision { preempt, reason };
-        match self.generation.behaviours.wakeup_preemption {
+        match self.generation.fair.wakeup_preemption {
             WakeupPreemption::Granularity => match self.wakeup_preempt_entity(curr, woken) {
                 WakeupPreemptionTest::Behind => decide(true, PreemptReason::BeyondGranularity),
                 _ => decide(false, PreemptReason::WithinGranularity),
@@ -101,7 +101,7 @@ impl Scheduler {
 
     /// Why a task that is tested does not preempt but by a shorter request.
     pub(crate) fn never_preempts(&self, task: TaskId, woken: SeId) -> Option<PreemptReason> {
-        if self.generation.behaviours.fork_preemption != ForkPreemption::OnlyShorter {
+        if self.generation.fair.fork_preemption != ForkPreemption::OnlyShorter {
             return None;
         }
         match (self.tasks[task.index()].is_new, self.se(woken).sched_delayed) {
@@ -173,7 +173,7 @@ impl Scheduler {
         let shorter = self.se(woken).slice < self.se(curr).slice;
         let eligible = |se: SeId| self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq));
         shorter
-            && match self.generation.behaviours.slice_protection {
+            && match self.generation.fair.slice_protection {
                 SliceProtection::UntilShortestRequest => true,
                 SliceProtection::UntilNewDeadline => {
                     let earlier = self.se(woken).deadline.is_before(self.se(curr).deadline);
@@ -193,7 +193,7 @@ impl Scheduler {
     ///
     /// Kernel: `wakeup_preempt_fair()` with `pick_next_entity()`, kernel/sched/fair.c (ac8e69e69363).
     pub(crate) fn dequeue_delayed_in_test(&mut self, task: TaskId, decision: PreemptDecision) -> bool {
-        let leaves = self.generation.behaviours.delayed_in_test != DelayedInTest::Wins;
+        let leaves = self.generation.fair.delayed_in_test != DelayedInTest::Wins;
         if !leaves || decision.reason != PreemptReason::WouldNotBePicked {
             return false;
         }
@@ -227,7 +227,7 @@ impl Scheduler {
         if decision.reason == PreemptReason::CurrIsIdlePolicy {
             return self.cancel_idle_protection(task);
         }
-        let changes = self.generation.behaviours.slice_protection == SliceProtection::UntilShortestRequest
+        let changes = self.generation.fair.slice_protection == SliceProtection::UntilShortestRequest
             || self.has(Feature::PreemptShort);
         if !decided_by_pick || !changes {
             return;
@@ -238,7 +238,7 @@ impl Scheduler {
         }
         let (curr, woken) = self.competitors(rq.curr, task);
         let cfs_rq = self.line_of(self.se(curr).cfs_rq);
-        match self.generation.behaviours.slice_protection {
+        match self.generation.fair.slice_protection {
             SliceProtection::UntilNewDeadline => {
                 if self.preempts_by_shorter_request(woken, curr) {
                     self.se_mut(curr).deadline_at_pick = None;
@@ -250,7 +250,7 @@ impl Scheduler {
                 self.prefer_shorter(curr, woken);
             }
             SliceProtection::UntilShortestRequest if !decision.preempt && self.has(Feature::RunToParity) => {
-                let any = self.generation.behaviours.woken_buddy == WokenBuddy::EarlierDeadline;
+                let any = self.generation.fair.woken_buddy == WokenBuddy::EarlierDeadline;
                 if any || self.preempts_by_shorter_request(woken, curr) {
                     self.update_protection(cfs_rq, curr);
                 }
@@ -312,7 +312,7 @@ impl Scheduler {
         let entity = self.se_mut(curr);
         entity.deadline_at_pick = None;
         entity.protected_until = entity.vruntime;
-        if self.generation.behaviours.slice_protection == SliceProtection::UntilShortestRequest {
+        if self.generation.fair.slice_protection == SliceProtection::UntilShortestRequest {
             self.clear_buddies(curr);
         }
     }
@@ -320,7 +320,7 @@ impl Scheduler {
     /// The pick of this moment, after `task` has become preferred if it does; `unprotected`: the running entity's protection does
     /// not count.
     fn picked_in_test(&self, task: TaskId, (curr, woken): (SeId, SeId), unprotected: bool) -> Option<SeId> {
-        let rules = &self.generation.behaviours;
+        let rules = &self.generation.fair;
         let cfs_rq = self.line_of(self.se(woken).cfs_rq);
         let sees_buddy = rules.test_pick == TestPick::BuddyFirst
             && !(unprotected && rules.delayed_in_test == DelayedInTest::Leaves);

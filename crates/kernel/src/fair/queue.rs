@@ -7,10 +7,8 @@ use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::{ThrottlePoint, Throttling};
 use crate::fair::load::LoadUpdate;
+use crate::fair::rules::{DelayedLag, Placement, ProtectionStart, Request, SliceProtection, VirtualZero};
 use crate::generation::Feature;
-use crate::generation::behaviour::{
-    DelayedLag, Placement, ProtectionStart, Request, SliceProtection, VirtualZero,
-};
 use crate::pelt::{DetachPoint, RunnableKind, UtilEstDequeue};
 use crate::task::{Policy, Task, TaskId};
 use crate::vruntime::Vruntime;
@@ -87,7 +85,7 @@ impl Scheduler {
             return Dequeued::Uncounted;
         }
         let Task { cpu, se, .. } = self.tasks[task.index()];
-        let rule = self.generation.pelt.util_est.dequeue;
+        let rule = self.generation.pelt.util_est_dequeue;
         let is_counted = !self.se(se).sched_delayed;
         if is_counted && rule != UtilEstDequeue::After {
             self.util_est_dequeue(task);
@@ -185,7 +183,7 @@ impl Scheduler {
         self.probe_queueing(se);
         let is_curr = self.cfs(cfs_rq).member == Some(se);
         let competes_here = !self.competes_on_one_queue();
-        let rule = self.generation.behaviours.placement;
+        let rule = self.generation.fair.placement;
         let comes_relative = rule != Placement::Lag && (!flags.wakeup || flags.migrated);
         if is_curr && competes_here {
             self.join(cfs_rq, se, flags, comes_relative);
@@ -235,7 +233,7 @@ impl Scheduler {
 
     /// Gives an entity that is still `curr` its place on the virtual time line that it joins again.
     fn join(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags, comes_relative: bool) {
-        if self.generation.behaviours.placement == Placement::Lag {
+        if self.generation.fair.placement == Placement::Lag {
             self.place_entity(cfs_rq, se, flags);
         } else if comes_relative {
             self.make_absolute(cfs_rq, se);
@@ -252,7 +250,7 @@ impl Scheduler {
         }
         if competes_here && !flags.delayed && self.delays_dequeue(cfs_rq, se, flags) {
             self.update_load_avg(se, LoadUpdate::AGE);
-            if self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse {
+            if self.generation.fair.delayed_lag == DelayedLag::NeverWorse {
                 self.update_entity_lag(cfs_rq, se);
             }
             self.set_delayed(se);
@@ -274,7 +272,7 @@ impl Scheduler {
         if flags.sleep {
             self.sleep_starts(se);
         }
-        let keeps_lag = match self.generation.behaviours.placement {
+        let keeps_lag = match self.generation.fair.placement {
             Placement::MinVruntime | Placement::AverageWithCredit => false,
             Placement::LagOnWakeup => flags.sleep,
             Placement::Lag => competes_here,
@@ -455,10 +453,10 @@ impl Scheduler {
             }
             self.update_load_avg(se, LoadUpdate::TELL);
         }
-        let behaviours = &self.generation.behaviours;
+        let rules = &self.generation.fair;
         let protects = competes_here
-            && behaviours.slice_protection == SliceProtection::UntilShortestRequest
-            && match behaviours.protection_start {
+            && rules.slice_protection == SliceProtection::UntilShortestRequest
+            && match rules.protection_start {
                 ProtectionStart::SetNext => true,
                 ProtectionStart::Pick => picked && on_rq,
             };
@@ -497,7 +495,7 @@ impl Scheduler {
     /// Kernel: `update_zero_vruntime()` of 79f3f9bedd14.
     #[inline(always)]
     fn zero_follows_queueing(&mut self, cfs_rq: CfsRqId) {
-        if self.generation.behaviours.virtual_zero == VirtualZero::AverageAtQueueing {
+        if self.generation.fair.virtual_zero == VirtualZero::AverageAtQueueing {
             let average = self.average(cfs_rq);
             self.cfs_mut(cfs_rq).move_zero_to(average);
         }
@@ -508,7 +506,7 @@ impl Scheduler {
     /// Kernel: `avg_vruntime()`, kernel/sched/fair.c.
     pub(crate) fn average_vruntime(&mut self, cfs_rq: CfsRqId) -> Vruntime {
         let average = self.average(cfs_rq);
-        if self.generation.behaviours.virtual_zero.moves_when_computed() {
+        if self.generation.fair.virtual_zero.moves_when_computed() {
             self.cfs_mut(cfs_rq).move_zero_to(average);
         }
         average
@@ -516,7 +514,7 @@ impl Scheduler {
 
     /// The average of a queue. Pure.
     pub(crate) fn average(&self, cfs_rq: CfsRqId) -> Vruntime {
-        let rounding = self.generation.behaviours.average_rounding;
+        let rounding = self.generation.fair.average_rounding;
         self.cfs(cfs_rq).average_vruntime(self.running(cfs_rq), rounding)
     }
 
@@ -524,7 +522,7 @@ impl Scheduler {
     ///
     /// Kernel: `cfs_rq_min_slice()` (aef6987d8954).
     fn least_request(&self, cfs_rq: CfsRqId) -> Option<u64> {
-        if self.generation.behaviours.request != Request::OwnAndLeastBelow {
+        if self.generation.fair.request != Request::OwnAndLeastBelow {
             return None;
         }
         self.least_of_requests(cfs_rq)

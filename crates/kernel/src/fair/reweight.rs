@@ -2,7 +2,7 @@
 
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
-use crate::generation::behaviour::{Reweight, ReweightProtection, SliceProtection};
+use crate::fair::rules::{Reweight, ReweightProtection, SliceProtection};
 use crate::group::{ReweightCharge, ReweightLag, ReweightMinimum};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
@@ -19,7 +19,7 @@ impl Scheduler {
     /// Units: lag and deadlines in virtual ns, quotients truncated towards zero.
     pub(crate) fn reweight_entity(&mut self, se: SeId, load: LoadWeight) {
         self.probe_reweight(se, load.raw());
-        let keeps_place = self.generation.behaviours.reweight == Reweight::KeepVruntime;
+        let keeps_place = self.generation.fair.reweight == Reweight::KeepVruntime;
         match keeps_place && self.se(se).load.raw() == load.raw() {
             true => self.round_averages_anew(se),
             false => self.change_entity_weight(se, load),
@@ -52,7 +52,7 @@ impl Scheduler {
         if self.competes_on_one_queue() {
             return self.change_load_alone(cfs_rq, se, load);
         }
-        let rule = self.generation.behaviours.reweight;
+        let rule = self.generation.fair.reweight;
         let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
         let ratio = Ratio { old: self.se(se).load, new: load };
         let mut protected = None;
@@ -166,7 +166,7 @@ impl Scheduler {
     /// How far from where a running entity's protection ends: from the average, around which it scales, or from the entity itself
     /// that is placed anew. `None` where there is none to scale.
     fn protection_left(&self, se: SeId, is_curr: bool, average: Vruntime) -> Option<(Option<Vruntime>, i64)> {
-        let rules = &self.generation.behaviours;
+        let rules = &self.generation.fair;
         let ends_at_place = rules.slice_protection == SliceProtection::UntilShortestRequest;
         let scales = rules.reweight_protection == ReweightProtection::Scales;
         if !(ends_at_place && scales && is_curr && self.protects_slice(se)) {
@@ -178,7 +178,7 @@ impl Scheduler {
     }
 
     fn protect_after_reweight(&mut self, se: SeId, ratio: Ratio, left: Option<(Option<Vruntime>, i64)>) {
-        let rules = &self.generation.behaviours;
+        let rules = &self.generation.fair;
         let noted =
             rules.reweight == Reweight::PlaceAnew && rules.reweight_protection == ReweightProtection::Lost;
         let entity = self.se_mut(se);
@@ -194,7 +194,7 @@ impl Scheduler {
             ReweightLag::All => i64::MAX,
             ReweightLag::Limited => self.lag_limit(self.line_of(self.se(se).cfs_rq), se),
         };
-        let rule = self.generation.behaviours.reweight;
+        let rule = self.generation.fair.reweight;
         let entity = self.se_mut(se);
         match rule {
             Reweight::KeepVruntime | Reweight::ScaleLagOffQueue => {}
@@ -225,7 +225,7 @@ impl Scheduler {
     }
 
     fn scale_off_queue(&mut self, se: SeId, ratio: Ratio) {
-        let rule = self.generation.behaviours.reweight;
+        let rule = self.generation.fair.reweight;
         let entity = self.se_mut(se);
         if rule == Reweight::KeepVruntime {
             return;

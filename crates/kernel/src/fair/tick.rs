@@ -4,7 +4,7 @@ use crate::core::Scheduler;
 use crate::decision::{TickDecision, TickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
-use crate::generation::behaviour::{TickPreemption, VirtualZero};
+use crate::fair::rules::{TickPreemption, VirtualZero};
 use crate::task::TaskId;
 
 impl Scheduler {
@@ -25,7 +25,7 @@ impl Scheduler {
             let cfs_rq = self.se(se).cfs_rq;
             let pending = self.need_resched(self.cfs(cfs_rq).cpu);
             self.account_level(se);
-            let decision = match self.generation.behaviours.tick_preemption {
+            let decision = match self.generation.fair.tick_preemption {
                 TickPreemption::Deadline => self.deadline_passed(cfs_rq, pending),
                 TickPreemption::IdealSlice | TickPreemption::IdealSliceWithinLatency => {
                     let decision = self.check_preempt_tick(cfs_rq, se);
@@ -58,7 +58,7 @@ impl Scheduler {
         self.update_curr(cfs_rq);
         self.update_load_avg(se, LoadUpdate::TELL);
         self.update_cfs_group(se);
-        if self.generation.behaviours.virtual_zero == VirtualZero::AverageAtTick {
+        if self.generation.fair.virtual_zero == VirtualZero::AverageAtTick {
             self.average_vruntime(cfs_rq);
         }
     }
@@ -86,7 +86,7 @@ impl Scheduler {
             return decide(false, TickReason::Alone);
         }
         let mut ideal = self.sched_slice(cfs_rq, se);
-        if self.generation.behaviours.tick_preemption == TickPreemption::IdealSliceWithinLatency {
+        if self.generation.fair.tick_preemption == TickPreemption::IdealSliceWithinLatency {
             ideal = ideal.min(self.sysctl.latency);
         }
         let entity = self.se(se);

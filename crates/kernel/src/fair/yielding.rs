@@ -1,7 +1,7 @@
 //! `sched_yield()`.
 
 use crate::core::Scheduler;
-use crate::generation::behaviour::Yield;
+use crate::fair::rules::Yield;
 use crate::task::{Policy, TaskId};
 
 impl Scheduler {
@@ -15,7 +15,7 @@ impl Scheduler {
             return;
         }
         self.clear_buddies(se);
-        match self.generation.behaviours.yielding {
+        match self.generation.fair.yielding {
             Yield::SkipBuddy => {
                 if self.tasks[task.index()].policy != Policy::Batch {
                     self.update_curr(self.se(se).cfs_rq);

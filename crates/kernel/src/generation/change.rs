@@ -2,22 +2,19 @@
 
 use std::fmt;
 
-use super::behaviour::{
-    Arithmetic, AverageRounding, BuddyClearing, DeadlineUse, DelayedInTest, DelayedLag, EmptyGroup,
-    ForkPlacement, ForkPreemption, GovernorHook, Headroom, Hrtick, IoBoost, LagInflation, LagLimit,
-    LatencyCount, LonePrioChange, NiceChange, Pick, Placement, ProtectionStart, Request, Reschedule,
-    Reweight, ReweightProtection, RtLimit, SliceProtection, TestPick, TickPreemption, VirtualZero,
-    WakeupPreemption, WokenBuddy, Yield,
-};
 use super::date::Date;
 use super::log::LOG;
 use super::{Feature, Generation, Tunable};
 use crate::balance::BalanceEffect;
+use crate::core::rules::CoreEffect;
+use crate::cpufreq::rules::FrequencyEffect;
 use crate::domain::DomainEffect;
 use crate::fair::PreemptionEffect;
 use crate::fair::bandwidth::BandwidthEffect;
+use crate::fair::rules::FairEffect;
 use crate::group::GroupEffect;
 use crate::pelt::PeltEffect;
+use crate::rt::rules::RtEffect;
 use crate::select::SelectEffect;
 
 /// A mainline release.
@@ -45,8 +42,6 @@ pub struct Change {
     pub subject: &'static str,
     /// What it changes, in order.
     pub effects: &'static [Effect],
-    /// What it changes in load tracking.
-    pub tracking: &'static [PeltEffect],
 }
 
 /// What a commit changes in a [`Generation`].
@@ -62,72 +57,14 @@ pub enum Effect {
     AddTunable(Tunable, u64),
     /// A tunable goes away.
     RemoveTunable(Tunable),
-    /// Another rule for placement.
-    Placement(Placement),
-    /// Another rule for the pick.
-    Pick(Pick),
-    /// Another rule for preemption by the tick.
-    TickPreemption(TickPreemption),
-    /// Another rule for preemption by wakeups.
-    WakeupPreemption(WakeupPreemption),
-    /// Another rule for `sched_yield`.
-    Yield(Yield),
-    /// Another rule for when buddies are cleared.
-    BuddyClearing(BuddyClearing),
-    /// Another rule for changes of weight.
-    Reweight(Reweight),
-    /// Another rule for what changes of weight leave of protections.
-    ReweightProtection(ReweightProtection),
-    /// Another arithmetic.
-    Arithmetic(Arithmetic),
-    /// Another protection of the running entity.
-    SliceProtection(SliceProtection),
-    /// Another beginning of that protection.
-    ProtectionStart(ProtectionStart),
-    /// Another way to ask the running task to make way.
-    Reschedule(Reschedule),
-    /// Another pick in tests for preemption.
-    TestPick(TestPick),
-    /// Another rule for whom wakeups make preferred.
-    WokenBuddy(WokenBuddy),
-    /// Another treatment of delayed sleepers by tests for preemption.
-    DelayedInTest(DelayedInTest),
-    /// Another weight for empty groups.
-    EmptyGroup(EmptyGroup),
-    /// Another treatment of delayed sleepers.
-    DelayedLag(DelayedLag),
-    /// Another rule for preemption by new tasks.
-    ForkPreemption(ForkPreemption),
-    /// Another rule for the inflation of lag.
-    LagInflation(LagInflation),
-    /// Another limit for lag.
-    LagLimit(LagLimit),
-    /// Another rounding of averages.
-    AverageRounding(AverageRounding),
-    /// Another virtual zero.
-    VirtualZero(VirtualZero),
-    /// Another place for new tasks.
-    ForkPlacement(ForkPlacement),
-    /// Another size of requests.
-    Request(Request),
-    /// Another use of the deadline class's time.
-    DeadlineUse(DeadlineUse),
-    /// Another place for headroom.
-    Headroom(Headroom),
-    /// Another boost after I/O to begin with.
-    IoBoost(IoBoost),
-    /// Another limit of real-time tasks.
-    RtLimit(RtLimit),
-    /// Another end of slices by a timer.
-    Hrtick(Hrtick),
-    /// Another answer to a new nice level.
-    NiceChange(NiceChange),
-    /// Another answer to a lone task's new priority.
-    LonePrioChange(LonePrioChange),
-    /// Another [`LatencyCount`].
-    LatencyCount(LatencyCount),
-    /// Another hook for governors.
-    GovernorHook(GovernorHook),
+    /// Another rule of the fair class.
+    Fair(FairEffect),
+    /// Another rule of frequencies.
+    Frequency(FrequencyEffect),
+    /// Another rule of what all classes share.
+    Core(CoreEffect),
+    /// Another rule of the real-time class.
+    Rt(RtEffect),
     /// Another rule for balancing.
     Balance(BalanceEffect),
     /// Another rule for scheduling domains.
@@ -140,6 +77,8 @@ pub enum Effect {
     Preemption(PreemptionEffect),
     /// Another rule of bandwidth control.
     Bandwidth(BandwidthEffect),
+    /// Another rule of load tracking.
+    Pelt(PeltEffect),
     /// The commit alters no decision, by what it is; the text says why.
     Groundwork(&'static str),
     /// The commit matters, and the model does not follow it; the text says what is left out.
@@ -149,55 +88,53 @@ pub enum Effect {
 impl Effect {
     /// Changes `generation`.
     pub(super) fn apply(self, generation: &mut Generation) {
-        let behaviours = &mut generation.behaviours;
         match self {
             Effect::AddFeature(feature, enabled) => {
                 generation.features = generation.features.with(feature, enabled);
             }
+            Effect::SetFeature(feature, enabled) => generation.features.set(feature, enabled),
             Effect::RemoveFeature(feature) => generation.features.remove(feature),
             Effect::AddTunable(tunable, normalised) => generation.tunables.define(tunable, normalised),
             Effect::RemoveTunable(tunable) => generation.tunables.remove(tunable),
-            Effect::Placement(rule) => behaviours.placement = rule,
-            Effect::Pick(rule) => behaviours.pick = rule,
-            Effect::TickPreemption(rule) => behaviours.tick_preemption = rule,
-            Effect::WakeupPreemption(rule) => behaviours.wakeup_preemption = rule,
-            Effect::Yield(rule) => behaviours.yielding = rule,
-            Effect::SetFeature(feature, enabled) => generation.features.set(feature, enabled),
-            Effect::BuddyClearing(rule) => behaviours.buddy_clearing = rule,
-            Effect::Reweight(rule) => behaviours.reweight = rule,
-            Effect::ReweightProtection(rule) => behaviours.reweight_protection = rule,
-            Effect::Arithmetic(rule) => behaviours.arithmetic = rule,
-            Effect::SliceProtection(rule) => behaviours.slice_protection = rule,
-            Effect::ProtectionStart(rule) => behaviours.protection_start = rule,
-            Effect::Reschedule(rule) => behaviours.reschedule = rule,
-            Effect::TestPick(rule) => behaviours.test_pick = rule,
-            Effect::WokenBuddy(rule) => behaviours.woken_buddy = rule,
-            Effect::DelayedInTest(rule) => behaviours.delayed_in_test = rule,
-            Effect::EmptyGroup(rule) => behaviours.empty_group = rule,
-            Effect::DelayedLag(rule) => behaviours.delayed_lag = rule,
-            Effect::ForkPreemption(rule) => behaviours.fork_preemption = rule,
-            Effect::LagInflation(rule) => behaviours.lag_inflation = rule,
-            Effect::LagLimit(rule) => behaviours.lag_limit = rule,
-            Effect::AverageRounding(rule) => behaviours.average_rounding = rule,
-            Effect::VirtualZero(rule) => behaviours.virtual_zero = rule,
-            Effect::ForkPlacement(rule) => behaviours.fork_placement = rule,
-            Effect::Request(rule) => behaviours.request = rule,
-            Effect::Headroom(rule) => behaviours.headroom = rule,
-            Effect::DeadlineUse(rule) => behaviours.deadline_use = rule,
-            Effect::IoBoost(rule) => behaviours.io_boost = rule,
-            Effect::Hrtick(rule) => behaviours.hrtick = rule,
-            Effect::RtLimit(rule) => behaviours.rt_limit = rule,
-            Effect::NiceChange(rule) => behaviours.nice_change = rule,
-            Effect::LonePrioChange(rule) => behaviours.lone_prio_change = rule,
-            Effect::LatencyCount(rule) => behaviours.latency_count = rule,
-            Effect::GovernorHook(rule) => behaviours.governor_hook = rule,
+            Effect::Fair(effect) => effect.apply(&mut generation.fair),
+            Effect::Frequency(effect) => effect.apply(&mut generation.frequency),
+            Effect::Core(effect) => effect.apply(&mut generation.core),
+            Effect::Rt(effect) => effect.apply(&mut generation.rt),
             Effect::Balance(effect) => effect.apply(&mut generation.balance),
             Effect::Domain(effect) => effect.apply(&mut generation.domain),
             Effect::Select(effect) => effect.apply(&mut generation.select),
             Effect::Group(effect) => effect.apply(&mut generation.groups),
             Effect::Preemption(effect) => effect.apply(&mut generation.preemption),
             Effect::Bandwidth(effect) => effect.apply(&mut generation.bandwidth),
+            Effect::Pelt(effect) => effect.apply(&mut generation.pelt),
             Effect::Groundwork(_) | Effect::NotModelled(_) => {}
+        }
+    }
+
+    /// What it does, in a sentence for the log.
+    pub fn describe(self) -> String {
+        let state = |enabled| if enabled { "on" } else { "off" };
+        match self {
+            Effect::AddFeature(feature, enabled) => format!("feature {feature}, {}", state(enabled)),
+            Effect::SetFeature(feature, enabled) => format!("feature {feature}, now {}", state(enabled)),
+            Effect::RemoveFeature(feature) => format!("no feature {feature} any more"),
+            Effect::AddTunable(tunable, value) => {
+                format!("tunable {} = {value} ns, normalised", tunable.name())
+            }
+            Effect::RemoveTunable(tunable) => format!("no tunable {} any more", tunable.name()),
+            Effect::Fair(effect) => effect.describe(),
+            Effect::Frequency(effect) => effect.describe(),
+            Effect::Core(effect) => effect.describe(),
+            Effect::Rt(effect) => effect.describe(),
+            Effect::Balance(effect) => effect.describe(),
+            Effect::Domain(effect) => effect.describe(),
+            Effect::Select(effect) => effect.describe(),
+            Effect::Group(effect) => effect.describe(),
+            Effect::Preemption(effect) => effect.describe(),
+            Effect::Bandwidth(effect) => effect.describe(),
+            Effect::Pelt(effect) => effect.describe(),
+            Effect::Groundwork(why) => format!("no decision changes: {why}"),
+            Effect::NotModelled(what) => format!("not modelled: {what}"),
         }
     }
 }
@@ -206,7 +143,7 @@ impl Change {
     /// Whether any effect changes a decision of the model.
     pub fn is_modelled(&self) -> bool {
         let alters = |effect: &Effect| !matches!(effect, Effect::NotModelled(_));
-        self.groundwork().is_none() && (!self.tracking.is_empty() || self.effects.iter().any(alters))
+        self.groundwork().is_none() && self.effects.iter().any(alters)
     }
 
     /// Why it alters no decision, if it is of that kind.

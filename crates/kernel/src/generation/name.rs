@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::behaviour::Hrtick;
 use super::{BUILDS, Build, Change, Feature, Generation, LOG, Release, Support, Tunable, TunableScaling};
+use crate::core::rules::Hrtick;
 
 /// Why a name means no generation, in one line that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Generation {
     pub(super) fn set_feature(&mut self, feature: Feature, enabled: bool) {
         self.features.set(feature, enabled);
         if feature == Feature::Eevdf && !enabled {
-            self.behaviours.pick_as_before_eevdf();
+            self.fair.pick_as_before_eevdf();
         }
     }
 
@@ -213,7 +213,7 @@ pub(super) fn release_changes(release: Release) -> Vec<bool> {
 pub(super) fn build_changes(build: &Build) -> Vec<bool> {
     let holds = |(change, held): (&Change, bool)| {
         let named = |list: &[&str]| list.iter().any(|name| *name == change.name || *name == change.commit);
-        (held || named(build.with) || named(build.with_tracking)) && !named(build.without)
+        (held || named(build.with)) && !named(build.without)
     };
     LOG.iter().zip(release_changes(build.base)).map(holds).collect()
 }
@@ -256,7 +256,7 @@ fn switch(generation: &mut Generation, feature: Feature, enabled: bool) -> Resul
     if feature.support() == Support::NotModelled && generation.features.enabled(feature) != enabled {
         return refuse(format!("feature {feature} is known but not modelled"), "leave it at its default");
     }
-    if feature == Feature::Hrtick && enabled && generation.behaviours.hrtick == Hrtick::NotFollowed {
+    if feature == Feature::Hrtick && enabled && generation.core.hrtick == Hrtick::NotFollowed {
         return refuse(
             format!("feature {feature} of kernel '{name}' is known but not modelled"),
             "it is from v7.1 on (9213aa4784cf)",
@@ -304,8 +304,8 @@ fn tunable_names(generation: &Generation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::behaviour::{Pick, Placement};
     use super::*;
+    use crate::fair::rules::{Pick, Placement};
 
     fn parse(name: &str) -> Generation {
         name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -332,14 +332,14 @@ mod tests {
     #[test]
     fn releases_are_folds_of_the_log() {
         assert_eq!(parse("v4.18").changes().count(), 0);
-        assert_eq!(parse("v5.10").behaviours, parse("v5.6").behaviours);
+        assert_eq!(parse("v5.10").fair, parse("v5.6").fair);
         assert!(
             parse("v6.5").features.enabled(Feature::AltPeriod)
                 && !parse("v5.10").features.has(Feature::AltPeriod)
         );
         assert!(parse("debian-5.10").features.enabled(Feature::AltPeriod));
         let eevdf = parse("v6.6");
-        assert_eq!(eevdf.behaviours.pick, Pick::EarliestEligibleDeadline);
+        assert_eq!(eevdf.fair.pick, Pick::EarliestEligibleDeadline);
         assert_eq!(eevdf.tunables.effective(Tunable::BaseSlice, 8), Some(3_000_000));
         assert!(eevdf.features.enabled(Feature::RunToParity) && !eevdf.features.has(Feature::LastBuddy));
     }
@@ -347,9 +347,9 @@ mod tests {
     #[test]
     fn a_commit_names_the_tree_after_it() {
         let bisected = parse("86bfbb7ce4f6");
-        assert_eq!(bisected.behaviours.placement, Placement::LagOnWakeup);
-        assert_eq!(bisected.behaviours.pick, Pick::Leftmost);
-        assert_eq!(parse("lag-placement").behaviours, bisected.behaviours);
+        assert_eq!(bisected.fair.placement, Placement::LagOnWakeup);
+        assert_eq!(bisected.fair.pick, Pick::Leftmost);
+        assert_eq!(parse("lag-placement").fair, bisected.fair);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //!
 //! Must not know: where that was read.
 
-use super::behaviour::{Hrtick, Reschedule};
 use super::name::find_feature;
 use super::{Feature, Generation, Support, Tunable, TunableScaling};
+use crate::core::rules::Hrtick;
+use crate::fair::rules::Reschedule;
 
 /// Settings of a kernel that ran, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl Settings {
         let mut scaled = kernel.clone();
         scaled.tunables.scaling = self.scaling.unwrap_or(kernel.tunables.scaling);
         let own = |tunable| scaled.tunables.effective(tunable, nr_cpus);
-        let lazy = kernel.behaviours.reschedule == Reschedule::Lazily;
+        let lazy = kernel.fair.reschedule == Reschedule::Lazily;
         let features = self.features.iter().copied();
         let tunables = self.tunables.iter().copied();
         Settings {
@@ -92,7 +93,7 @@ impl Generation {
         }
         if let Some(lazy) = settings.lazy {
             let rule = if lazy { Reschedule::Lazily } else { Reschedule::AtOnce };
-            if std::mem::replace(&mut self.behaviours.reschedule, rule) != rule {
+            if std::mem::replace(&mut self.fair.reschedule, rule) != rule {
                 changed.push(if lazy { "preempt=lazy" } else { "preempt=full" }.to_string());
             }
         }
@@ -110,7 +111,7 @@ impl Generation {
 
     /// Whether switching the feature alters what the model does as it alters what the kernel does.
     fn follows(&self, feature: Feature) -> bool {
-        let left = feature == Feature::Hrtick && self.behaviours.hrtick == Hrtick::NotFollowed;
+        let left = feature == Feature::Hrtick && self.core.hrtick == Hrtick::NotFollowed;
         feature.support() == Support::Modelled && !left
     }
 }
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn how_it_preempts_is_told_where_there_is_a_choice() {
-        let rule = |name: &str, text| set(name, &[("preempt", text)]).0.behaviours.reschedule;
+        let rule = |name: &str, text| set(name, &[("preempt", text)]).0.fair.reschedule;
         assert_eq!(rule("debian-7.2", "(full) lazy"), Reschedule::AtOnce);
         assert_eq!(rule("v6.14", "none voluntary full (lazy)"), Reschedule::Lazily);
         assert_eq!(rule("debian-6.12", "none voluntary (full)"), Reschedule::AtOnce);

@@ -179,7 +179,7 @@ impl Scheduler {
     /// What a CPU bears, and was expected to be used in all, is of `tasks` that are queued there: those of which nothing is
     /// known have equal parts, of the estimate what the others leave. The averages are those up to `clock`.
     pub fn share_queue_averages(&mut self, cpu: Cpu, tasks: &[TaskId], clock: Ns) {
-        let rules = self.generation.pelt.util_est;
+        let rules = self.generation.pelt;
         let known = |task: &TaskId| self.entity_of(*task).avg.last_update_time != 0;
         let (known, unknown) = tasks.iter().copied().partition::<Vec<_>, _>(known);
         let of_known = known.iter().map(|&task| self.entity_of(task).avg.util_est.estimate(&rules));

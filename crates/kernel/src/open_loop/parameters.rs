@@ -5,7 +5,7 @@
 use fairlab_event::Ns;
 
 use crate::core::Scheduler;
-use crate::generation::behaviour::Request;
+use crate::fair::rules::Request;
 use crate::task::{Policy, TaskId};
 use crate::weight::LoadWeight;
 
@@ -32,7 +32,7 @@ impl Scheduler {
     /// A task asks for `slice` at a time, ns, or for no other than the base slice.
     pub fn force_slice(&mut self, task: TaskId, slice: u64) {
         let base_slice = self.sysctl.base_slice;
-        if self.generation.behaviours.request != Request::BaseSlice {
+        if self.generation.fair.request != Request::BaseSlice {
             let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
             (entity.slice, entity.custom_slice) = (slice, slice != base_slice);
             self.own_requests |= slice != base_slice;
@@ -41,7 +41,7 @@ impl Scheduler {
 
     /// Whether tasks may ask for slices of their own.
     pub fn may_have_own_slices(&self) -> bool {
-        self.generation.behaviours.request != Request::BaseSlice
+        self.generation.fair.request != Request::BaseSlice
     }
 
     /// Gives a task another policy and nice level, of any class: off its queue and on again, as the kernel does.

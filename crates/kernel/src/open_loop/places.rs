@@ -9,7 +9,7 @@ use crate::core::{DequeueFlags, EnqueueFlags, Mode, Scheduler};
 use crate::decision::{PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
-use crate::generation::behaviour::ForkPlacement;
+use crate::fair::rules::ForkPlacement;
 use crate::group::{ExitMove, GroupId, MovedWaiting};
 use crate::task::{OnRq, Policy, TaskId};
 
@@ -173,7 +173,7 @@ impl Scheduler {
         self.bring(task, cpu);
         self.stand_on(cpu);
         self.init_task_load(task);
-        let initial = self.generation.behaviours.fork_placement == ForkPlacement::WhereQueued;
+        let initial = self.generation.fair.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
         self.tasks[task.index()].is_new = true;
     }

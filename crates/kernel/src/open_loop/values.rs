@@ -7,8 +7,8 @@ use fairlab_event::Cpu;
 use super::{EntityId, QueueId};
 use crate::core::Scheduler;
 use crate::entity::SchedEntity;
+use crate::fair::rules::SliceProtection;
 use crate::generation::Feature;
-use crate::generation::behaviour::SliceProtection;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
@@ -40,7 +40,7 @@ impl Scheduler {
 
     /// Whether a slice is protected until its deadline, whatever wakes meanwhile.
     pub fn protects_until_deadline(&self) -> bool {
-        self.generation.behaviours.slice_protection == SliceProtection::UntilNewDeadline
+        self.generation.fair.slice_protection == SliceProtection::UntilNewDeadline
     }
 
     /// Whether slices end by a timer of their own.

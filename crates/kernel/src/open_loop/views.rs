@@ -8,8 +8,8 @@ use super::{EntityId, QueueId};
 use crate::cfs_rq::Running;
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::decision::PickReason;
+use crate::fair::rules::{DelayedLag, Reschedule};
 use crate::generation::Feature;
-use crate::generation::behaviour::{DelayedLag, Reschedule};
 use crate::group::GroupId;
 use crate::pelt::AttachPoint;
 use crate::task::{OnRq, Policy, TaskId};
@@ -202,7 +202,7 @@ impl Scheduler {
 
     /// Whether the running entity is charged before a sleeper is woken on its queue, not after.
     pub fn charges_before_requeue(&self) -> bool {
-        self.generation.behaviours.delayed_lag == DelayedLag::NeverWorse
+        self.generation.fair.delayed_lag == DelayedLag::NeverWorse
     }
 
     /// Whether a new task is part of its queue's averages before it is enqueued for the first time.
@@ -212,7 +212,7 @@ impl Scheduler {
 
     /// Whether fair tasks make way for each other lazily.
     pub fn reschedules_lazily(&self) -> bool {
-        self.generation.behaviours.reschedule == Reschedule::Lazily
+        self.generation.fair.reschedule == Reschedule::Lazily
     }
 
     /// The average of a queue, where lag is zero.
@@ -230,7 +230,7 @@ impl Scheduler {
         let running = self.running_at(queue, self.rq_clock(self.cpu_of(queue)));
         let mut others = self.cfs(queue.0).clone();
         others.remove_waiting(entity.0);
-        others.average_vruntime(running, self.generation.behaviours.average_rounding)
+        others.average_vruntime(running, self.generation.fair.average_rounding)
     }
 
     /// How far one ns of run time moves a queue's average at most, virtual ns.
@@ -246,7 +246,7 @@ impl Scheduler {
     /// What it would be if the running entity were charged up to `clock`.
     pub fn queue_average_at(&self, queue: QueueId, clock: Ns) -> Vruntime {
         let running = self.running_at(queue, clock);
-        self.cfs(queue.0).average_vruntime(running, self.generation.behaviours.average_rounding)
+        self.cfs(queue.0).average_vruntime(running, self.generation.fair.average_rounding)
     }
 
     /// Where a queue's minimum would be if the running entity were charged up to `clock`.

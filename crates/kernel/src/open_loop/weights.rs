@@ -10,7 +10,7 @@ use fairlab_event::Cpu;
 use super::EntityId;
 use crate::core::Scheduler;
 use crate::entity::SeId;
-use crate::generation::behaviour::Reweight;
+use crate::fair::rules::Reweight;
 use crate::group::idle::IDLE_SHARES;
 use crate::group::{GroupId, shares_of_cgroup_weight};
 use crate::pelt::{GroupLoad, MIN_SHARES};
@@ -113,7 +113,7 @@ impl Scheduler {
         if self.competes_on_one_queue() && self.se(entity.0).task.is_none() {
             return None;
         }
-        match self.generation.behaviours.reweight {
+        match self.generation.fair.reweight {
             Reweight::KeepVruntime | Reweight::ScaleLagOffQueue => None,
             Reweight::ScaleDeadlineAlways => Some(vruntime),
             _ if !queued => None,

@@ -294,7 +294,7 @@ impl PeltRules {
         if due {
             avg.update_load_avg(self, se.weight);
             if util_est_enabled {
-                avg.util_est.util_changed(&self.util_est);
+                avg.util_est.util_changed(self);
             }
         }
         due
@@ -362,7 +362,7 @@ impl PeltRules {
         if due {
             avg.update_load_avg(self, se.weight);
             if util_est_enabled {
-                avg.util_est.util_changed(&self.util_est);
+                avg.util_est.util_changed(self);
             }
             queue_avg.update_load_avg(self, EntityWeight::of_task(1));
         }
@@ -423,7 +423,7 @@ mod tests {
         EntityState { weight: EntityWeight::of_task(1024), on_rq: true, runnable_tasks: 1, running: true };
 
     fn rules(major: u32, minor: u32) -> PeltRules {
-        PeltRules::of_release((major, minor), &[])
+        crate::pelt::rules_of(&format!("v{major}.{minor}"))
     }
 
     /// An entity that never ran, aged by `steps` steps of `step` ns.

@@ -152,7 +152,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn rules(major: u32, minor: u32) -> PeltRules {
-        PeltRules::of_release((major, minor), &[])
+        crate::pelt::rules_of(&format!("v{major}.{minor}"))
     }
 
     fn at(ms: u64) -> RqTime {

@@ -143,7 +143,7 @@ mod tests {
     const PERIOD_NS: u64 = 1 << 20;
 
     fn rules(major: u32, minor: u32) -> PeltRules {
-        PeltRules::of_release((major, minor), &[])
+        crate::pelt::rules_of(&format!("v{major}.{minor}"))
     }
 
     /// A task that ran for 64 periods and sleeps since.

@@ -70,7 +70,7 @@ impl PeltRules {
         let change = Change { avg, sum: i64::from(new_sum) - i64::from(se.util_sum), divider };
         se.util_avg = group.util_avg;
         se.util_sum = new_sum;
-        self.group.util.apply_util(&mut parent.util_avg, &mut parent.util_sum, change);
+        self.group_util.apply_util(&mut parent.util_avg, &mut parent.util_sum, change);
     }
 
     /// The entity takes its group's runnability; the queue above changes by the difference. Task counts only.
@@ -91,7 +91,7 @@ impl PeltRules {
         let change = Change { avg, sum: (new_sum as i64).wrapping_sub(se.runnable_sum as i64), divider };
         se.runnable_avg = group.runnable_avg;
         se.runnable_sum = new_sum;
-        self.group.runnable.apply(&mut parent.runnable_avg, &mut parent.runnable_sum, change);
+        self.group_runnable.apply(&mut parent.runnable_avg, &mut parent.runnable_sum, change);
     }
 
     /// The entity's load sum follows the change below; the queue above changes by the difference.
@@ -130,7 +130,7 @@ impl PeltRules {
         }
         se.load_avg = load_avg as u64;
         let change = Change { avg, sum, divider };
-        self.group.load.apply(&mut parent.load_avg, &mut parent.load_sum, change);
+        self.group_load.apply(&mut parent.load_avg, &mut parent.load_sum, change);
         if self.runnable == RunnableKind::LoadWeighted {
             self.update_runnable_load(parent, se, entity, runnable_sum);
         }
@@ -192,7 +192,7 @@ mod tests {
         GroupEntity { weight: EntityWeight::of_task(512), on_rq: true, group_weight: 1024, capacity: 1024 };
 
     fn rules(major: u32, minor: u32) -> PeltRules {
-        PeltRules::of_release((major, minor), &[])
+        crate::pelt::rules_of(&format!("v{major}.{minor}"))
     }
 
     fn queue() -> CfsRqLoad {
@@ -303,7 +303,7 @@ mod tests {
         let mut group = CfsRqLoad { prop_runnable_sum: -1, ..queue() };
         rules.update_tg_cfs_load(&mut queue().avg, &mut se, &mut group, GROUP);
         assert_eq!(se.load_sum, 1024);
-        let old = PeltRules::of_release((5, 0), &[]);
+        let old = crate::pelt::rules_of("v5.0");
         let mut se = SchedAvg { load_sum: 100, util_sum: 1 << 20, ..SchedAvg::default() };
         let mut group = CfsRqLoad { prop_runnable_sum: -1, ..queue() };
         let slow = GroupEntity { capacity: 512, ..GROUP };

@@ -4,10 +4,11 @@
 //! behind, and it does not matter in how many steps time passes.
 
 use super::average::{CpuScale, EntityState, EntityWeight, QueueState, SchedAvg};
-use super::changes::PELT_CHANGES;
 use super::queue::{CfsRqLoad, RunnableLoad};
 use super::rules::{PeltRules, RunnableKind, SumSync};
+use super::rules_of;
 use super::series::{LOAD_AVG_MAX, PELT_MIN_DIVIDER, UTIL_SUM_MAX};
+use crate::generation::{Change, Effect, LOG};
 
 /// A stream of numbers that depends on its seed alone (xorshift64*).
 struct Draws(u64);
@@ -37,22 +38,10 @@ impl Draws {
 
 /// The rules after each commit: every state of load tracking that ever was, and three that somebody built.
 fn all_rules() -> Vec<(String, PeltRules)> {
-    let mut rules = PeltRules::BASE;
-    let mut all = vec![("v4.18".to_owned(), rules)];
-    for change in PELT_CHANGES {
-        change.effects.iter().for_each(|effect| effect.apply(&mut rules));
-        all.push((change.name.to_owned(), rules));
-    }
-    let built = [
-        ((5, 10), PeltRules::DEBIAN_5_10),
-        ((6, 1), PeltRules::DEBIAN_6_1),
-        ((6, 12), PeltRules::DEBIAN_6_12),
-    ];
-    all.extend(
-        built
-            .map(|(release, ports)| (format!("Debian's {release:?}"), PeltRules::of_release(release, ports))),
-    );
-    all
+    let tracks = |change: &&Change| change.effects.iter().any(|effect| matches!(effect, Effect::Pelt(_)));
+    let commits = LOG.iter().filter(tracks).map(Change::id);
+    let all = ["v4.18"].into_iter().chain(commits).chain(["debian-5.10", "debian-6.1", "debian-6.12"]);
+    all.map(|kernel| (kernel.to_owned(), rules_of(kernel))).collect()
 }
 
 const WEIGHTS: [u64; 6] = [15, 110, 335, 1024, 9548, 88761];
@@ -282,7 +271,7 @@ fn coming_and_going_leaves_nothing() {
                 "{history}"
             );
             let unit = u64::from(was.divider());
-            let cut = rules.detach.load == SumSync::FlooredNarrow && was.load_sum > u32::MAX.into();
+            let cut = rules.detach_load == SumSync::FlooredNarrow && was.load_sum > u32::MAX.into();
             // A sum that is made anew from its average loses what accrued since that was made.
             let accrued = state.weight * 1024;
             assert!(cut || was.load_sum.abs_diff(is.load_sum) <= unit + accrued, "{history}");

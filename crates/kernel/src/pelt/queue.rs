@@ -182,13 +182,13 @@ impl PeltRules {
         let avg = &mut cfs_rq.avg;
         let divider = avg.divider();
         let minus = |average: u64| Change::minus(average, average.wrapping_mul(divider.into()), divider);
-        self.removed.load.apply(&mut avg.load_avg, &mut avg.load_sum, minus(removed.load_avg));
-        self.removed.util.apply_util(&mut avg.util_avg, &mut avg.util_sum, minus(removed.util_avg));
+        self.removed_load.apply(&mut avg.load_avg, &mut avg.load_sum, minus(removed.load_avg));
+        self.removed_util.apply_util(&mut avg.util_avg, &mut avg.util_sum, minus(removed.util_avg));
         let runnable_sum = match self.runnable {
             RunnableKind::LoadWeighted => (removed.runnable_sum as i64).wrapping_neg(),
             RunnableKind::TaskCount => {
                 let change = minus(removed.runnable_avg);
-                self.removed.runnable.apply(&mut avg.runnable_avg, &mut avg.runnable_sum, change);
+                self.removed_runnable.apply(&mut avg.runnable_avg, &mut avg.runnable_sum, change);
                 change.sum >> CAPACITY_SHIFT
             }
         };
@@ -239,10 +239,10 @@ impl PeltRules {
         let avg = &mut cfs_rq.avg;
         let divider = avg.divider();
         let util = Change::minus(se.util_avg, se.util_sum.into(), divider);
-        self.detach.util.apply_util(&mut avg.util_avg, &mut avg.util_sum, util);
+        self.detach_util.apply_util(&mut avg.util_avg, &mut avg.util_sum, util);
         if self.runnable == RunnableKind::TaskCount {
             let runnable = Change::minus(se.runnable_avg, se.runnable_sum, divider);
-            self.detach.runnable.apply(&mut avg.runnable_avg, &mut avg.runnable_sum, runnable);
+            self.detach_runnable.apply(&mut avg.runnable_avg, &mut avg.runnable_sum, runnable);
         }
         cfs_rq.add_tg_cfs_propagate((se.load_sum as i64).wrapping_neg());
     }
@@ -257,7 +257,7 @@ impl PeltRules {
     /// `dequeue_load_avg()`: an entity's load leaves. `weight`: scaled down.
     fn dequeue_load_avg(&self, avg: &mut SchedAvg, se: &SchedAvg, weight: u64) {
         let change = Change::minus(se.load_avg, weight.wrapping_mul(se.load_sum), se.divider());
-        self.detach.load.apply(&mut avg.load_avg, &mut avg.load_sum, change);
+        self.detach_load.apply(&mut avg.load_avg, &mut avg.load_sum, change);
     }
 
     /// An entity's weight changes from `old` to `new`, scaled down: its load leaves the queue with the old one and joins with
@@ -280,7 +280,7 @@ impl PeltRules {
         let (sum, queue) = (weight.wrapping_mul(se.load_sum), &cfs_rq.avg);
         // What leaves and joins again by difference leaves no trace, unless more would leave than is there.
         let by_difference =
-            self.detach.load == SumSync::Difference && self.attach_load == SumSync::Difference;
+            self.detach_load == SumSync::Difference && self.attach_load == SumSync::Difference;
         let is_there = queue.load_avg >= se.load_avg && queue.load_sum >= sum;
         let divider = u64::from(se.divider());
         let rest = sum.wrapping_sub(se.load_avg.wrapping_mul(divider));
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     fn rules(major: u32, minor: u32) -> PeltRules {
-        PeltRules::of_release((major, minor), &[])
+        crate::pelt::rules_of(&format!("v{major}.{minor}"))
     }
 
     /// A queue 500 units into a period with a given load, runnability and utilization.

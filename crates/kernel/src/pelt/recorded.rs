@@ -9,22 +9,23 @@ use super::average::{CpuScale, EntityWeight, QueueState, SchedAvg};
 use super::entity::FairInitialUtil;
 use super::queue::CfsRqLoad;
 use super::rules::PeltRules;
+use super::rules_of;
 use super::shares::{GroupLoad, calc_group_shares};
 
 fn debian_5_10() -> PeltRules {
-    PeltRules::of_release((5, 10), PeltRules::DEBIAN_5_10)
+    rules_of("debian-5.10")
 }
 
 fn debian_6_1() -> PeltRules {
-    PeltRules::of_release((6, 1), PeltRules::DEBIAN_6_1)
+    rules_of("debian-6.1")
 }
 
 fn debian_6_12() -> PeltRules {
-    PeltRules::of_release((6, 12), PeltRules::DEBIAN_6_12)
+    rules_of("debian-6.12")
 }
 
 fn debian_7_2() -> PeltRules {
-    PeltRules::of_release((7, 2), PeltRules::DEBIAN_7_2)
+    rules_of("debian-7.2")
 }
 
 /// Line of the recording's trace, `last_update_time`, `load_avg`, `runnable_avg`, `util_avg` of a root queue.
@@ -152,7 +153,7 @@ fn linux_7_2_ages_busy_queues_so() {
 #[test]
 #[should_panic(expected = "runnable_avg")]
 fn another_signal_does_not_fit() {
-    walk_all(&PeltRules::of_release((5, 6), &[]), LINUX_5_10);
+    walk_all(&rules_of("v5.6"), LINUX_5_10);
 }
 
 /// A root queue's averages around a fork: line and `load_avg`, `runnable_avg`, `util_avg` before and after, within one

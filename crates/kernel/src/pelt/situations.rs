@@ -2,6 +2,8 @@
 //! what is computed.
 
 use super::*;
+use crate::Generation;
+use crate::generation::LOG;
 
 const FEATURES: UtilEstFeatures = UtilEstFeatures { util_est: true, fastup: true };
 
@@ -68,15 +70,9 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
 
 #[test]
 fn what_random_operations_do_not_feel_is_felt_here() {
-    let fold = |length: usize| {
-        let mut rules = PeltRules::BASE;
-        let effects = PELT_CHANGES[..length].iter().flat_map(|change| change.effects);
-        effects.for_each(|effect| effect.apply(&mut rules));
-        rules
-    };
     for (name, situation) in SITUATIONS {
-        let index = PELT_CHANGES.iter().position(|change| change.name == *name).expect("a change of the log");
-        let [before, after] = [index, index + 1].map(|length| situation(&fold(length)));
+        let index = LOG.iter().position(|change| change.name == *name).expect("a change of the log");
+        let [before, after] = [index, index + 1].map(|length| situation(&Generation::prefix(length).pelt));
         assert_ne!(before, after, "{name}");
     }
 }

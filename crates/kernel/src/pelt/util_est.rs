@@ -5,7 +5,7 @@
 use super::average::SchedAvg;
 use super::rules::{
     PeltRules, RunnableBoost, UtilEstCapacity, UtilEstFlag, UtilEstForm, UtilEstMargin, UtilEstRise,
-    UtilEstRules, UtilEstWaiting,
+    UtilEstWaiting,
 };
 
 /// A new sample counts a quarter (`UTIL_EST_WEIGHT_SHIFT`).
@@ -32,10 +32,10 @@ pub struct UtilEstFeatures {
     pub fastup: bool,
 }
 
-impl UtilEstRules {
+impl PeltRules {
     /// `UTIL_AVG_UNCHANGED`.
     const fn unchanged(&self) -> u32 {
-        match self.flag {
+        match self.util_est_flag {
             UtilEstFlag::LowBitInQueue | UtilEstFlag::LowBit => 1,
             UtilEstFlag::HighBit => 1 << 31,
         }
@@ -48,8 +48,8 @@ const fn within_margin(value: i64) -> bool {
 }
 
 impl UtilEst {
-    fn marked(&mut self, rules: &UtilEstRules) -> &mut u32 {
-        match rules.form {
+    fn marked(&mut self, rules: &PeltRules) -> &mut u32 {
+        match rules.util_est_form {
             UtilEstForm::EnqueuedAndEwma => &mut self.enqueued,
             UtilEstForm::EwmaOnly => &mut self.ewma,
         }
@@ -58,7 +58,7 @@ impl UtilEst {
     /// The task's utilization was computed anew: at its next dequeue there is a sample.
     ///
     /// Kernel: `cfs_se_util_change()`, kernel/sched/pelt.h (d519329f72a6).
-    pub(super) fn util_changed(&mut self, rules: &UtilEstRules) {
+    pub(super) fn util_changed(&mut self, rules: &PeltRules) {
         *self.marked(rules) &= !rules.unchanged();
     }
 
@@ -66,9 +66,9 @@ impl UtilEst {
     ///
     /// Kernel: `_task_util_est()`, kernel/sched/fair.c. Variants: `LowBitInQueue` to v4.20, `LowBit` from v5.0
     /// (92a801e5d5b7), `HighBit` from v5.13 (68d7a190682a).
-    pub fn estimate(&self, rules: &UtilEstRules) -> u64 {
+    pub fn estimate(&self, rules: &PeltRules) -> u64 {
         let mark = rules.unchanged();
-        let estimate = match (rules.form, rules.flag) {
+        let estimate = match (rules.util_est_form, rules.util_est_flag) {
             (UtilEstForm::EwmaOnly, _) => self.ewma & !mark,
             (_, UtilEstFlag::HighBit) => self.ewma.max(self.enqueued & !mark),
             (_, UtilEstFlag::LowBit) => self.ewma.max(self.enqueued) | mark,
@@ -78,8 +78,8 @@ impl UtilEst {
     }
 
     /// What a task counts in the sum of its root queue.
-    fn in_queue(&self, rules: &UtilEstRules) -> u32 {
-        let mark = if rules.flag == UtilEstFlag::LowBitInQueue { rules.unchanged() } else { 0 };
+    fn in_queue(&self, rules: &PeltRules) -> u32 {
+        let mark = if rules.util_est_flag == UtilEstFlag::LowBitInQueue { rules.unchanged() } else { 0 };
         self.estimate(rules) as u32 | mark
     }
 }
@@ -87,14 +87,14 @@ impl UtilEst {
 impl PeltRules {
     /// What a task is expected to use: the more of its average and its estimate (`task_util_est()`).
     pub fn task_util_est(&self, task: &SchedAvg) -> u64 {
-        task.util_avg.max(task.util_est.estimate(&self.util_est))
+        task.util_avg.max(task.util_est.estimate(self))
     }
 
     /// A task is queued: the root queue expects its estimate. First step of `enqueue_task_fair()`; only with UTIL_EST.
     ///
     /// Kernel: `util_est_enqueue()`, kernel/sched/fair.c.
     pub fn util_est_enqueue(&self, root: &mut UtilEst, task: &UtilEst) {
-        root.enqueued = root.enqueued.wrapping_add(task.in_queue(&self.util_est));
+        root.enqueued = root.enqueued.wrapping_add(task.in_queue(self));
     }
 
     /// A task is dequeued: the root queue no longer expects its estimate. See `UtilEstDequeue` for when; only with
@@ -102,26 +102,26 @@ impl PeltRules {
     ///
     /// Kernel: `util_est_dequeue()`, kernel/sched/fair.c.
     pub fn util_est_dequeue(&self, root: &mut UtilEst, task: &UtilEst) {
-        root.enqueued = root.enqueued.saturating_sub(task.in_queue(&self.util_est));
+        root.enqueued = root.enqueued.saturating_sub(task.in_queue(self));
     }
 
     /// A task goes to sleep: its estimate takes a new sample, if its average has changed since the last.
     ///
     /// Kernel: `util_est_update()`, kernel/sched/fair.c, to v5.11 the second half of `util_est_dequeue()`. Variants:
-    /// `EnqueuedAndEwma` to v6.7, `EwmaOnly` from v6.8 (11137d384996), and the rest of `UtilEstRules`. Units: `capacity` of
+    /// `EnqueuedAndEwma` to v6.7, `EwmaOnly` from v6.8 (11137d384996), and the rules of estimates. Units: `capacity` of
     /// the CPU, 0…1024.
     pub fn util_est_update(&self, task: &mut SchedAvg, capacity: u64, features: UtilEstFeatures) {
         if !features.util_est {
             return;
         }
-        match self.util_est.form {
+        match self.util_est_form {
             UtilEstForm::EnqueuedAndEwma => self.update_both(task, capacity, features),
             UtilEstForm::EwmaOnly => self.update_ewma(task, capacity),
         }
     }
 
     fn update_both(&self, task: &mut SchedAvg, capacity: u64, features: UtilEstFeatures) {
-        let rules = &self.util_est;
+        let rules = self;
         let mark = rules.unchanged();
         let UtilEst { enqueued: last, mut ewma } = task.util_est;
         if last & mark != 0 {
@@ -129,17 +129,17 @@ impl PeltRules {
         }
         let util = task.util_avg as u32;
         // A mark in bit 0 is part of the sample from the start.
-        let enqueued = if rules.flag == UtilEstFlag::HighBit { util } else { util | mark };
-        let rises = features.fastup || rules.rise == UtilEstRise::AtOnce;
+        let enqueued = if rules.util_est_flag == UtilEstFlag::HighBit { util } else { util | mark };
+        let rises = features.fastup || rules.util_est_rise == UtilEstRise::AtOnce;
         let difference = i64::from(enqueued) - i64::from(ewma);
         let moved = i64::from(last) - i64::from(enqueued);
         if rises && ewma < enqueued {
             ewma = enqueued;
         } else if within_margin(difference) {
-            if rules.margin == UtilEstMargin::Discard || within_margin(moved) {
+            if rules.util_est_margin == UtilEstMargin::Discard || within_margin(moved) {
                 return;
             }
-        } else if rules.capacity == UtilEstCapacity::Within && task.util_avg > capacity {
+        } else if rules.util_est_capacity == UtilEstCapacity::Within && task.util_avg > capacity {
             return;
         } else if !self.waited(task, enqueued) {
             ewma = (ewma << WEIGHT_SHIFT).wrapping_add(difference as u32) >> WEIGHT_SHIFT;
@@ -148,7 +148,7 @@ impl PeltRules {
     }
 
     fn update_ewma(&self, task: &mut SchedAvg, capacity: u64) {
-        let rules = &self.util_est;
+        let rules = self;
         let mark = rules.unchanged();
         let mut ewma = task.util_est.ewma;
         if ewma & mark != 0 {
@@ -158,7 +158,7 @@ impl PeltRules {
         if ewma <= dequeued {
             ewma = dequeued;
         } else if ewma - dequeued >= MARGIN {
-            if rules.capacity == UtilEstCapacity::Within && u64::from(dequeued) > capacity {
+            if rules.util_est_capacity == UtilEstCapacity::Within && u64::from(dequeued) > capacity {
                 return;
             }
             if !self.waited(task, dequeued) {
@@ -170,7 +170,7 @@ impl PeltRules {
 
     /// Whether a task would have used more than `util` if it had not waited for the CPU (50181c0cff31).
     fn waited(&self, task: &SchedAvg, util: u32) -> bool {
-        self.util_est.waiting == UtilEstWaiting::Skipped
+        self.util_est_waiting == UtilEstWaiting::Skipped
             && u64::from(util.wrapping_add(MARGIN)) < task.runnable_avg
     }
 }
@@ -238,7 +238,7 @@ impl PeltRules {
     fn queue_estimate(&self, cpu: &CpuUtil<'_>, floor: u64) -> u64 {
         let estimate = u64::from(cpu.queue.util_est.enqueued).max(floor);
         let Some(task) = cpu.task else { return estimate };
-        let of_task = u64::from(task.avg.util_est.in_queue(&self.util_est));
+        let of_task = u64::from(task.avg.util_est.in_queue(self));
         if task.comes_here {
             estimate.wrapping_add(of_task)
         } else if task.is_queued {
@@ -257,7 +257,7 @@ mod tests {
     const SLOW: UtilEstFeatures = UtilEstFeatures { fastup: false, ..ON };
 
     fn rules(major: u32, minor: u32) -> PeltRules {
-        PeltRules::of_release((major, minor), &[])
+        crate::pelt::rules_of(&format!("v{major}.{minor}"))
     }
 
     /// A task whose utilization was computed since its last estimate.
@@ -312,7 +312,7 @@ mod tests {
         ] {
             let mut task = SchedAvg { util_est: marked, ..task(900, 0, 0) };
             assert_eq!(slept(&rules, task, ON), marked);
-            task.util_est.util_changed(&rules.util_est);
+            task.util_est.util_changed(&rules);
             assert_ne!(slept(&rules, task, ON), marked);
             assert_eq!(slept(&rules, task, UtilEstFeatures { util_est: false, fastup: true }), task.util_est);
         }
@@ -366,7 +366,7 @@ mod tests {
             let mut big = task(1023, 0, 0);
             (0..20).for_each(|_| {
                 rules.util_est_update(&mut big, 1024, ON);
-                big.util_est.util_changed(&rules.util_est);
+                big.util_est.util_changed(&rules);
             });
             big.util_avg = 520;
             assert!((1010..=1023).contains(&rules.task_util_est(&big)), "{:?}", big.util_est);

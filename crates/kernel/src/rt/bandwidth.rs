@@ -7,8 +7,8 @@ use fairlab_event::{Cpu, Ns};
 use crate::core::Scheduler;
 use crate::fair::bandwidth::GroupTimerKind;
 use crate::generation::Feature;
-use crate::generation::behaviour::RtLimit;
 use crate::group::GroupId;
+use crate::rt::rules::RtLimit;
 
 /// `sched_rt_period_us`, in ns.
 const PERIOD: u64 = 1_000_000_000;
@@ -44,7 +44,7 @@ impl Scheduler {
     ///
     /// Kernel: `update_curr_rt()`, `sched_rt_runtime_exceeded()`, kernel/sched/rt.c, to v6.11 (5f6bd380c7bd).
     pub(super) fn charge_rt_limit(&mut self, cpu: Cpu, run_time: u64) -> bool {
-        if self.generation.behaviours.rt_limit == RtLimit::None {
+        if self.generation.rt.rt_limit == RtLimit::None {
             return false;
         }
         let limit = &mut self.rqs[cpu.index()].rt.limit;
@@ -84,7 +84,7 @@ impl Scheduler {
 
     /// A real-time task is queued: the period's timer runs (`start_rt_bandwidth()`).
     pub(super) fn start_rt_bandwidth(&mut self) {
-        if self.rt_period.active || self.generation.behaviours.rt_limit == RtLimit::None {
+        if self.rt_period.active || self.generation.rt.rt_limit == RtLimit::None {
             return;
         }
         self.rt_period = RtPeriod { active: true, expires: self.trace.now.0 };

@@ -239,6 +239,5 @@ pub const SELECT_CHANGES: &[Change] = &[
         date: None,
         subject: "[RFC PATCH v7] sched/fair: select idle cpu from idle cpumask for task wakeup",
         effects: &[rule!(IdleMask, SetOnIdle)],
-        tracking: &[],
     },
 ];

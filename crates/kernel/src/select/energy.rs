@@ -209,7 +209,7 @@ impl Placing<'_> {
             };
             sum += scheduler.effective_cpu_util(cpu, fair, UtilFor::Time);
         }
-        let headroom = scheduler.generation.behaviours.headroom;
+        let headroom = scheduler.generation.frequency.headroom;
         domain.energy(scheduler.generation.select.energy_cost, headroom, most, sum)
     }
 }

@@ -39,7 +39,7 @@ mod wakeups;
 use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
-use fairlab_kernel::generation::behaviour::Placement;
+use fairlab_kernel::generation::Placement;
 use fairlab_kernel::open_loop::Noted;
 use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology};
@@ -201,7 +201,7 @@ impl Walker {
         let groups_hidden = recording.hides_groups();
         let rules = TraceRules::of(recording.release.as_deref());
         let points_shown = recording.shows_weights || recording.traces_places;
-        let by_lag = generation.behaviours.placement == Placement::Lag;
+        let by_lag = generation.fair.placement == Placement::Lag;
         let mut walker = Walker {
             by_lag,
             sched: Scheduler::new(generation, topology, tick),
