@@ -13,7 +13,6 @@ mod blocked;
 mod busiest_group;
 mod busiest_queue;
 mod capacity;
-mod changes;
 mod detach;
 mod groups;
 mod imbalance;
@@ -28,7 +27,7 @@ mod periodic;
 #[cfg(test)]
 mod random;
 pub mod reasons;
-mod rules;
+pub(crate) mod rules;
 #[cfg(test)]
 mod situations;
 mod statistics;
@@ -42,7 +41,6 @@ use crate::pelt::CpuLoad;
 pub use attempt::{BalanceDecision, BusiestGroup};
 pub use bias::BiasEffect;
 pub use blocked::BlockedUpdate;
-pub(crate) use changes::BALANCE_CHANGES;
 pub use detach::{Pull, TaskLook};
 pub use imbalance::{Imbalance, MigrationType};
 pub use interval::MAX_PINNED_INTERVAL;

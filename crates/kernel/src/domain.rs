@@ -9,7 +9,6 @@
 
 mod build;
 mod capacity;
-mod changes;
 mod files;
 mod flags;
 mod level;
@@ -20,7 +19,6 @@ mod tests;
 use fairlab_event::Cpu;
 
 pub(crate) use capacity::GroupExtent;
-pub use changes::DOMAIN_CHANGES;
 pub use flags::SdFlags;
 pub use rules::{
     AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainEffect, DomainRules, FilesPlace, FilesShown,

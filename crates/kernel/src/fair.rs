@@ -15,7 +15,7 @@ mod one_queue;
 mod pick;
 mod place;
 mod preempt;
-mod preemption_rules;
+pub(crate) mod preemption_rules;
 mod queue;
 mod reweight;
 pub(crate) mod rules;

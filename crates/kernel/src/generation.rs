@@ -3,11 +3,10 @@
 //! Must not know: what the policy code does with them.
 
 mod between;
+mod builds;
 mod change;
 mod date;
 mod feature;
-mod history;
-mod left_out;
 mod log;
 mod name;
 pub(crate) mod rules;
@@ -16,15 +15,14 @@ mod tunable;
 
 pub use crate::fair::rules::Placement;
 pub use between::Step;
+pub use builds::{BUILDS, Build};
 pub use change::{Change, Effect, Release};
 pub use date::{Date, DatedBy};
 pub use feature::{Feature, Features, Support};
-pub use log::{BUILDS, Build, LOG};
+pub use log::LOG;
 pub use name::NameError;
 pub use settings::Settings;
 pub use tunable::{Tunable, TunableScaling, Tunables};
-
-pub(crate) use log::change;
 
 use crate::balance::BalanceRules;
 use crate::core::rules::CoreRules;
@@ -87,10 +85,8 @@ impl Generation {
 
     /// The releases that the log reaches from its base on, oldest first.
     pub fn releases() -> Vec<Release> {
-        // (major, last minor) of mainline.
-        const SERIES: [(u32, u32); 4] = [(4, 20), (5, 19), (6, 19), (7, 3)];
-        let all = SERIES.iter().flat_map(|&(major, last)| (0..=last).map(move |minor| Release(major, minor)));
-        all.filter(|&release| release >= log::BASE).collect()
+        let later = log::RELEASES.iter().map(|(release, _)| *release);
+        std::iter::once(log::BASE).chain(later).collect()
     }
 
     /// The first `length` changes of the log applied to its base: the state of the tree after that commit.
@@ -257,7 +253,7 @@ mod tests {
             assert_eq!(
                 change.release.is_some(),
                 change.date.is_some(),
-                "{} has one place in history.rs",
+                "{} is dated, as every merged commit",
                 change.name
             );
             let is_known = |release: &Release| Generation::releases().contains(release);

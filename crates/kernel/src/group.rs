@@ -1,9 +1,8 @@
 //! Task groups (`struct task_group`): one queue and one entity a CPU, and how a group's weight is shared out among them.
 
-mod changes;
 pub(crate) mod idle;
 mod moving;
-mod rules;
+pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +18,6 @@ use crate::pelt::{GroupLoad, calc_group_shares};
 use crate::task::TaskId;
 use crate::weight::LoadWeight;
 
-pub use changes::GROUP_CHANGES;
 pub use rules::{
     Competition, ExitMove, GroupEffect, GroupRules, IdleCredit, IdleGroups, IdlePreemption, IdleProtection,
     IdleReweight, MovedRunning, MovedWaiting, ReweightCharge, ReweightLag, ReweightMinimum, SharedShares,

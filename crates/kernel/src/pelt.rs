@@ -22,7 +22,6 @@
 //! Must not know: runqueues, entities, tasks, clocks (time is an argument), generations.
 
 mod average;
-mod changes;
 mod clock;
 mod cpu_load;
 mod entity;
@@ -41,7 +40,6 @@ mod recorded;
 mod situations;
 
 pub use average::{CpuScale, EntityState, EntityWeight, QueueState, SchedAvg, load_avg_is_decayed};
-pub(crate) use changes::PELT_CHANGES;
 pub use clock::{CfsRqClock, RqClock, RqTime};
 pub use cpu_load::{CPU_LOAD_INDEXES, CpuLoad, source_load, target_load};
 pub use entity::{FairInitialUtil, IdleCpuTimes};

@@ -2,7 +2,6 @@
 
 mod bound;
 mod capacity;
-mod changes;
 mod energy;
 mod given;
 mod idle_sibling;
@@ -18,7 +17,6 @@ mod wake_affine;
 mod wake_list;
 
 pub(crate) use capacity::fits_capacity;
-pub use changes::SELECT_CHANGES;
 pub use given::{GivenCpu, GivenLoad};
 pub(crate) use idle_time::IdleTime;
 pub use mask_notes::{IdleMaskEvent, IdleMaskNote};

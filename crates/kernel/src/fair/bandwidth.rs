@@ -10,10 +10,9 @@
 //!
 //! Must not know: what drives the timers.
 
-mod changes;
 mod limbo;
 mod pool;
-mod rules;
+pub(crate) mod rules;
 #[cfg(test)]
 pub(crate) mod tests;
 mod throttle;
@@ -25,7 +24,6 @@ use crate::entity::CfsRqId;
 use crate::group::GroupId;
 use crate::task::TaskId;
 
-pub use changes::BANDWIDTH_CHANGES;
 pub use rules::{
     BandwidthEffect, BandwidthRules, InitialRuntime, JoinThrottled, LastRequest, PeriodStart, PickRestart,
     Refill, RefreshSoon, SlackRestart, SliceExpiry, ThrottlePoint, ThrottledAssign, ThrottledMigration,

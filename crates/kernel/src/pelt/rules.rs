@@ -59,25 +59,25 @@ rules! {
             Estimated = "aged further by the time that its old CPU has been idle since",
         }
         /// How a queue's sum of load follows its average when an entity joins, or its load with its new weight (`enqueue_load_avg()`).
-        attach_load: AttachLoad(SumSync) = Difference, "load sum at attach"
+        attach_load: AttachLoadSync(SumSync) = Difference, "load sum at attach"
         /// How a queue's sum of load follows its average when an entity leaves, or its load with its old weight (`dequeue_load_avg()`).
-        detach_load: DetachLoad(SumSync) = Difference, "load sum at detach"
+        detach_load: DetachLoadSync(SumSync) = Difference, "load sum at detach"
         /// How a queue's sum of utilization follows its average when an entity leaves (`detach_entity_load_avg()`).
-        detach_util: DetachUtil(SumSync) = Difference, "util sum at detach"
+        detach_util: DetachUtilSync(SumSync) = Difference, "util sum at detach"
         /// How a queue's sum of runnability follows its average when an entity leaves (`detach_entity_load_avg()`).
-        detach_runnable: DetachRunnable(SumSync) = Difference, "runnable sum at detach"
+        detach_runnable: DetachRunnableSync(SumSync) = Difference, "runnable sum at detach"
         /// How a queue's sum of load follows its average when entities leave that woke elsewhere (`update_cfs_rq_load_avg()`).
-        removed_load: RemovedLoad(SumSync) = Difference, "load sum when removed"
+        removed_load: RemovedLoadSync(SumSync) = Difference, "load sum when removed"
         /// How a queue's sum of utilization follows its average when entities leave that woke elsewhere (`update_cfs_rq_load_avg()`).
-        removed_util: RemovedUtil(SumSync) = Difference, "util sum when removed"
+        removed_util: RemovedUtilSync(SumSync) = Difference, "util sum when removed"
         /// How a queue's sum of runnability follows its average when entities leave that woke elsewhere (`update_cfs_rq_load_avg()`).
-        removed_runnable: RemovedRunnable(SumSync) = Difference, "runnable sum when removed"
+        removed_runnable: RemovedRunnableSync(SumSync) = Difference, "runnable sum when removed"
         /// How a queue's sum of load follows its average when a group's change is passed up (`update_tg_cfs_load()`).
-        group_load: GroupLoad(SumSync) = Difference, "load sum of a group"
+        group_load: GroupLoadSync(SumSync) = Difference, "load sum of a group"
         /// How a queue's sum of utilization follows its average when a group's change is passed up (`update_tg_cfs_util()`).
-        group_util: GroupUtil(SumSync) = FromAverage, "util sum of a group"
+        group_util: GroupUtilSync(SumSync) = FromAverage, "util sum of a group"
         /// How a queue's sum of runnability follows its average when a group's change is passed up (`update_tg_cfs_runnable()`).
-        group_runnable: GroupRunnable(SumSync) = FromAverage, "runnable sum of a group"
+        group_runnable: GroupRunnableSync(SumSync) = FromAverage, "runnable sum of a group"
         /// What divides a sum when a group's change is passed up.
         group_divider: GroupDivider = Maximum, "divider of a group" {
             Maximum = "the maximum of a sum",

@@ -1,0 +1,22 @@
+//! Commits that v6.3 is the first release to hold.
+
+use super::*;
+
+/// In git's order.
+#[rustfmt::skip]
+pub(super) const COMMITS: &[Change] = &[
+    commit("8ad075c2eb1f", git("2022-12-27"), "async-unthrottle", "sched: Async unthrottling for cfs bandwidth", &[Unthrottling::ByItsCpu.effect()]),
+    commit("79ba1e607d68", git("2023-01-15"), "limit-slice", "sched/fair: Limit sched slice duration", &[
+        TickPreemption::IdealSliceWithinLatency.effect(),
+    ]),
+    commit("829c1651e9c4", memory("2023-02"), "long-sleepers", "sched/fair: sanitize vruntime of entity being placed", &[
+        NotModelled("sleepers of more than 104 days"),
+    ]),
+    commit("e5ed0550c04c", git("2023-02-11"), "misfit-under-energy", "sched/fair: unlink misfit task from cpu overutilized", &[
+        Groundwork("without clamps a CPU whose task is too large for it is overutilized"),
+    ]),
+    commit("a53ce18cacb4", memory("2023-03"), "long-sleepers-moved", "sched/fair: Sanitize vruntime of entity being migrated", &[
+        NotModelled("sleepers of more than 104 days"),
+    ]),
+    commit("91dcf1e8068e", git("2023-04-12"), "imbalance-overflow", "sched/fair: Fix imbalance overflow", &[LocalAverage::BelowDomain.effect()]),
+];

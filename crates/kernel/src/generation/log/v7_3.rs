@@ -1,0 +1,82 @@
+//! Commits that v7.3 is the first release to hold.
+
+use super::*;
+
+/// In git's order.
+#[rustfmt::skip]
+pub(super) const COMMITS: &[Change] = &[
+    commit("fa02b2868420", git("<=2026-08-18"), "class-that-is-told", "sched/core: Fix inter-class wakeup_preempt()", &[
+        NotModelled("which class is told when a task comes to a higher one"),
+    ]),
+    commit("4f166adb5cb0", git("<=2026-08-18"), "group-runnable-wide", "sched/fair: Fix overflow in update_tg_cfs_runnable()", &[
+        GroupRunnableSum::Wide.effect(),
+    ]),
+    commit("4161cb2d867b", git("<=2026-08-18"), "cgroup-mode", "sched/fair: Add cgroup_mode switch", &[Groundwork("a switch that stands as before")]),
+    commit("80ad6d3338eb", git("<=2026-08-18"), "cgroup-mode-up", "sched/fair: Add cgroup_mode: up", &[
+        Groundwork("a way to share that is not the default"),
+    ]),
+    commit("90ac22ffef48", git("<=2026-08-18"), "cgroup-mode-max", "sched/fair: Add cgroup_mode: max", &[
+        Groundwork("a way to share that is not the default"),
+    ]),
+    commit("5c0b58bd1c9f", git("<=2026-08-18"), "told-runnable", "sched/fair: Add cgroup_mode: concur", &[TgTold::LoadAndRunnable.effect()]),
+    commit("507f910a4e1f", git("<=2026-08-18"), "cgroup-mode-tasks", "sched/fair: Add cgroup_mode: tasks", &[
+        Groundwork("a way to share that is not the default"),
+    ]),
+    commit("fb1050ac8e40", git("<=2026-08-18"), "concurrent-shares", "sched/fair: Change the default cgroup_mode to concur", &[
+        SharedShares::Concurrent.effect(),
+    ]),
+    commit("85570f10a4c6", git("<=2026-08-18"), "one-queue", "sched/eevdf: Move to a single runqueue", &[Competition::OneQueue.effect()]),
+    commit("3cd1f657fae5", git("<=2026-08-18"), "buddy-arguments", "sched/fair: Remove unused arguments from set_preempt_buddy()", &[
+        Groundwork("arguments that nothing reads"),
+    ]),
+    commit("8f97b627ff1c", git("<=2026-08-18"), "short-buddy", "sched/fair: Set next buddy for preempt short", &[ShortBuddy::Shortest.effect()]),
+    commit("49f87b4d0be8", git("<=2026-08-18"), "protection-by-lag", "sched/eevdf: Take into account current's lag when updating slice protection", &[
+        ProtectionUpdate::AverageIfEarlier.effect(),
+    ]),
+    commit("7ad0ec7890b3", git("<=2026-08-18"), "test-while-pending", "sched/eevdf: Update slice protection even when resched is already set", &[
+        PendingTest::GoesOn.effect(),
+    ]),
+    commit("ba0d3bf5f97b", git("<=2026-08-18"), "short-eligible", "sched/eevdf: Cancel slice protection if short slice task is eligible", &[
+        ShortTest::PickedOrEligible.effect(),
+    ]),
+    commit("7cd2ef17de5e", git("<=2026-08-18"), "always-update-protection", "sched/eevdf: Always update slice protection", &[
+        FailedTest::Any.effect(),
+    ]),
+    commit("0d1e7a2bab35", git("<=2026-08-18"), "protect-while-eligible", "sched/eevdf: Speedup short slice task scheduling", &[
+        ShorterBeside::WhileEligible.effect(),
+    ]),
+    commit("cdd9e37ed46a", git("<=2026-08-18"), "push-queued-only", "sched/fair: Don't trigger active lb if src_rq->curr is not on_rq", &[
+        Groundwork("here nobody balances while another CPU is between a sleep and its switch"),
+    ]),
+    commit("f2267ad5777f", git("<=2026-08-18"), "push-interval-simpler", "sched/fair: Simplify balance_interval reset logic in sched_balance_rq()", &[
+        Groundwork("what decided to push is asked once, and would have answered the same again"),
+    ]),
+    commit("296744614dd0", git("<=2026-08-18"), "balance-reflow", "sched/fair: Reflow sched_balance_rq()", &[
+        Groundwork("the same steps in other nests"),
+    ]),
+    commit("04998aa54848", git("<=2026-08-18"), "delayed-short", "sched/eevdf: Delayed dequeue task can't preempt", &[DelayedShort::Never.effect()]),
+    commit("293f9611ae73", git("2026-08-07"), "ilb-idle-core", "sched/fair: Prefer fully idle cores for NOHZ balancing", &[
+        IlbChoice::FirstOfIdleCore.effect(),
+    ]),
+    commit("180ff97c1869", git("<=2026-08-08"), "busy-siblings", "sched/fair: Do not skip CPUs of similar capacity with busy SMT siblings", &[
+        NotModelled("threads of CPUs of different capacities"),
+    ]),
+    commit("6060d61d13a1", git("<=2026-08-08"), "overloaded-asym", "sched/fair: Also gate overloaded status update for SD_ASYM_CPUCAPACITY", &[
+        NotModelled("when a machine of different CPUs counts as overloaded"),
+    ]),
+    commit("50b101f6e586", git("<=2026-08-08"), "capacity-before-type", "sched/fair: Check CPU capacity before comparing group types during load balance", &[
+        NotModelled("groups of CPUs of different capacities"),
+    ]),
+    commit("0fbd428d0788", git("<=2026-08-08"), "misfit-if-helped", "sched/fair: Skip misfit load accounting when the destination CPU cannot help", &[
+        NotModelled("tasks too large for CPUs of different capacities"),
+    ]),
+    commit("7fd540b1bcaf", git("<=2026-08-08"), "identical-capacity", "sched/fair: Allow load balancing between CPUs of identical capacity", &[
+        NotModelled("clusters of equal CPUs beside others"),
+    ]),
+    commit("f2c2ba7219e5", git("<=2026-08-18"), "asym-sibling-again", "sched/topology: Restore SD_PREFER_SIBLING in domains with asymmetric capacity", &[
+        AsymSpreading::LikeOthers.effect(),
+    ]),
+    commit("c6dcd97c8be7", git("2026-09-02"), "idle-stamp-valid", "sched/core: Skip rq->avg_idle update without a valid idle stamp", &[
+        IdleEnds::AtSwitch.effect(),
+    ]),
+];
