@@ -2,6 +2,7 @@
 
 mod driver;
 mod properties;
+mod ways_up;
 
 use fairlab_event::Digest;
 

@@ -42,12 +42,28 @@ impl Driver {
     }
 
     pub fn in_frame(generation: Generation, seed: u64, frame: Frame) -> Driver {
-        // Nodes, caches a node, cores a cache, threads a core.
-        let (nodes, llcs, cores, threads) =
-            [(1, 1, 3, 1), (1, 1, 2, 1), (1, 1, 1, 1), (1, 1, 2, 2), (1, 2, 2, 1), (1, 1, 6, 1)]
-                [seed as usize % 6];
-        let topology =
-            Topology::regular(nodes, llcs, cores, threads, SmtNumbering::Adjacent).expect("a machine");
+        Driver::on(generation, seed, machine(seed).0, frame)
+    }
+
+    /// Among groups that stand in a random hierarchy, on CPUs of which some are slow.
+    pub fn in_hierarchy(generation: Generation, seed: u64) -> Driver {
+        let (mut topology, threads) = machine(seed);
+        if seed.is_multiple_of(3) {
+            let capacity = |cpu: usize| if (cpu / threads).is_multiple_of(2) { 1024 } else { 446 };
+            let capacities = (0..topology.nr_cpus()).map(capacity).collect::<Vec<_>>();
+            topology = topology.with_capacities(&capacities).expect("a capacity a core");
+        }
+        let mut driver = Driver::on(generation, seed, topology, Frame::USUAL);
+        for _ in 0..driver.below(6) {
+            let index = driver.below(driver.groups.len() as u64) as usize;
+            let weight = 2 + driver.below(2_000);
+            let below = driver.scheduler.new_group(driver.groups[index], weight);
+            driver.groups.push(below);
+        }
+        driver
+    }
+
+    fn on(generation: Generation, seed: u64, topology: Topology, frame: Frame) -> Driver {
         let cpus = topology.nr_cpus() as u64;
         let mut scheduler = Scheduler::new(generation, topology, Ns(MS));
         scheduler.set_tracing(true);
@@ -374,6 +390,16 @@ impl Driver {
     fn note(&mut self, part: u64) {
         self.checksum = mixed(self.checksum, part);
     }
+}
+
+/// A machine by a seed, and how many threads its cores have.
+fn machine(seed: u64) -> (Topology, usize) {
+    // Nodes, caches a node, cores a cache, threads a core.
+    let (nodes, llcs, cores, threads) =
+        [(1, 1, 3, 1), (1, 1, 2, 1), (1, 1, 1, 1), (1, 1, 2, 2), (1, 2, 2, 1), (1, 1, 6, 1)]
+            [seed as usize % 6];
+    let topology = Topology::regular(nodes, llcs, cores, threads, SmtNumbering::Adjacent).expect("a machine");
+    (topology, threads as usize)
 }
 
 /// Two CPUs that share a clock, and one with its own.
