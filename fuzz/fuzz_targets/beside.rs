@@ -7,7 +7,7 @@
 mod lab;
 
 use fairlab_kernel::Generation;
-use fairlab_lab::verify::{VerifyOptions, verify};
+use fairlab_verify::{VerifyOptions, verify};
 use libfuzzer_sys::fuzz_target;
 
 const NAMES: [&str; 5] = ["meta.json", "sched_info.txt", "cgroups-start.txt", "tasks-start.txt", "sched_debug-start.txt"];

@@ -12,6 +12,7 @@
 mod digest;
 mod event;
 mod fields;
+mod origin;
 pub mod shown;
 mod sink;
 mod state;
@@ -21,6 +22,7 @@ mod units;
 pub use digest::{Digest, DigestSink};
 pub use event::{Context, Event, EventKind, Flags, Place, StatDelay, Switch, Wakeup};
 pub use fields::{FieldValue, Fields};
+pub use origin::Origin;
 pub use shown::{Shown, ShownLines, ShownPath};
 pub use sink::{Counter, Filter, Sink, sink_fn};
 pub use state::TaskState;

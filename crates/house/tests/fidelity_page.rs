@@ -64,7 +64,7 @@ const KEPT: [(&str, &str, &str); 5] = [
     (
         "shipped",
         "Agreement with the recordings in testdata/recordings",
-        "What the model must keep: `cargo test -p fairlab-lab --test fidelity` fails when any figure falls below these. \
+        "What the model must keep: `cargo test -p fairlab-verify --test fidelity` fails when any figure falls below these. \
          A wakeup's CPU is asked for in every combination of what no event shows: whether the waker promises to sleep, how often both \
          have woken others, hints of idle cores, how far a search goes, the CPU used before the last one, and loads as far as they are \
          known. One with more than 128 such states is not judged. A test walks with other values of these before the trace, and none \

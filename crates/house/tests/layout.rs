@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 10] = [
+const CRATES: [Crate; 12] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     Crate { name: "kernel", uses: &["event"], tests_use: &[] },
     // Its tests judge whole runs by the same analyses that users see.
@@ -27,14 +27,16 @@ const CRATES: [Crate; 10] = [
     Crate { name: "live", uses: &["event", "kernel", "sim"], tests_use: &[] },
     // The first process of a booted kernel, and its language with the host.
     Crate { name: "guest", uses: &["event", "sim", "live"], tests_use: &[] },
+    Crate { name: "files", uses: &["event", "kernel", "trace", "analysis", "live"], tests_use: &[] },
+    Crate { name: "verify", uses: &["event", "kernel", "sim", "trace", "files"], tests_use: &[] },
     Crate {
         name: "lab",
-        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "guest"],
+        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "guest", "files", "verify"],
         tests_use: &[],
     },
     Crate {
         name: "cli",
-        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "lab"],
+        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "verify", "lab"],
         tests_use: &[],
     },
     Crate { name: "house", uses: &[], tests_use: &[] },

@@ -5,10 +5,9 @@ use std::sync::atomic::AtomicBool;
 use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
-use serde_json::{Value, json};
 
 use crate::boot::QemuKernel;
-use crate::{LabError, RunResult, RunSpec, host, run, workers};
+use crate::{LabError, Progress, RunResult, RunSpec, host, run, workers};
 
 /// A kernel that is not modelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,22 +67,6 @@ pub struct Experiment {
     pub warmup: Option<Ns>,
     /// When to stop each run, in virtual time from when it has settled.
     pub duration: Ns,
-}
-
-/// How far an experiment is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Runs done.
-    pub done: usize,
-    /// Runs in all.
-    pub total: usize,
-}
-
-impl Progress {
-    /// What answers in JSON say of work that was stopped.
-    pub fn to_json(self) -> Value {
-        json!({ "runs": self.done, "wanted": self.total })
-    }
 }
 
 /// The experiment was stopped before its end.

@@ -18,8 +18,8 @@ use crate::beginning::Beginning;
 use crate::compare::count_tasks;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
-use crate::temporary::PrivateFolder;
 use crate::{LabError, RunResult, workloads};
+use fairlab_files::temporary::PrivateFolder;
 
 /// The name of this kernel, and of this machine.
 pub const NAME: &str = "host";

@@ -10,16 +10,13 @@ pub mod beginning;
 mod beside;
 pub mod bisect;
 pub mod boot;
+pub mod booted_table;
 mod compare;
-mod error;
 mod experiment;
-pub mod fidelity;
 mod folder;
 pub mod host;
-mod journal;
 pub mod machines;
 pub mod merge;
-mod output_file;
 pub mod provenance;
 pub mod record;
 mod replay;
@@ -27,26 +24,21 @@ mod run;
 pub mod scenario;
 pub mod schedstat;
 pub mod settling;
-pub mod shell;
 pub mod sweep;
-mod temporary;
-mod trace_file;
-mod tracks;
 mod trials;
-pub mod verify;
 mod way;
-mod workers;
 pub mod workloads;
+
+use fairlab_files::{temporary, workers};
+use fairlab_verify as verify;
 
 pub use beside::{read_recorded, system_beside};
 pub use compare::{
     CompareOptions, Comparison, ComparisonRow, Counted, Pairing, Record, Side, compare, compare_sides,
     count_trace, live_sides, read_side,
 };
-pub use error::LabError;
-pub use experiment::{Experiment, Progress, RealKernel, Stopped, run_all};
+pub use experiment::{Experiment, RealKernel, Stopped, run_all};
+pub use fairlab_files::{LabError, OutputFile, Progress, TraceFile, shell, write_whole};
 pub use folder::{RunFolder, chance_spec, partial_runs};
-pub use output_file::{OutputFile, write_whole};
 pub use run::{Onlooker, RunResult, RunSpec, run, run_watched};
-pub use trace_file::TraceFile;
 pub use trials::{Setting, Trials};

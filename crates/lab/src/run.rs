@@ -18,8 +18,8 @@ use crate::beginning::Beginning;
 use crate::boot::QemuKernel;
 use crate::provenance::Origin;
 use crate::settling::{Pace, settling};
-use crate::trace_file::TraceFile;
 use crate::{LabError, verify, workloads};
+use fairlab_files::TraceFile;
 use fairlab_trace::Losses;
 
 /// What to run.

@@ -8,8 +8,8 @@ use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
-use crate::shell::{line_of, quoted};
 use crate::{LabError, Progress, RunResult, RunSpec, Stopped, run_all};
+use fairlab_files::shell::{line_of, quoted};
 
 /// What every run of a search has in common.
 #[derive(Clone, Debug)]

@@ -17,11 +17,11 @@ use fairlab_kernel::Generation;
 use fairlab_lab::merge::Merged;
 use fairlab_lab::schedstat::read_schedstat;
 use fairlab_lab::sweep::{Plan, Query, query, sweep};
-use fairlab_lab::verify::{VerifyOptions, verify};
 use fairlab_lab::{LabError, RunSpec, machines, run};
 use fairlab_sim::Machine;
 use fairlab_sim::rng::Stream;
 use fairlab_sim::workload::rtapp::RtApp;
+use fairlab_verify::{VerifyOptions, verify};
 
 /// What is put in the place of words and numbers.
 const TOKENS: [&str; 24] = [

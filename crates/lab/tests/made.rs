@@ -10,9 +10,9 @@ use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
-use fairlab_lab::verify::{Agreement, Kind, VerifyOptions, recorded_kernel, verify};
 use fairlab_lab::{Experiment, RunFolder, run_all};
 use fairlab_sim::Machine;
+use fairlab_verify::{Agreement, Kind, VerifyOptions, recorded_kernel, verify};
 
 fn kernel(name: &str) -> Generation {
     name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))

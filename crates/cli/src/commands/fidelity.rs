@@ -8,8 +8,8 @@ use std::path::Path;
 
 use fairlab_event::ShownPath;
 use fairlab_lab::LabError;
-use fairlab_lab::fidelity::{Counts, Fidelity, Figures, measure, page};
 use fairlab_lab::provenance::{Origin, Provenance};
+use fairlab_verify::fidelity::{Counts, Fidelity, Figures, measure, page};
 use serde_json::{Value, json};
 
 use crate::args::{FidelityArgs, Format};

@@ -12,9 +12,9 @@ use fairlab_event::{Comm, Cpu, Event, Pid, ShownPath, Sink, System};
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::CpuPlace;
 use fairlab_lab::merge::Merged;
-use fairlab_lab::verify::topology_of;
 use fairlab_lab::{count_trace, machines};
 use fairlab_trace::ImportStats;
+use fairlab_verify::topology_of;
 use serde_json::{Map, Value, json};
 
 use super::trace;

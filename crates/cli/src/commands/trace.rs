@@ -10,8 +10,8 @@ use fairlab_analysis::MissingEvents;
 use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::read_recorded;
-use fairlab_lab::verify::trace_of;
 use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, Unreadable};
+use fairlab_verify::trace_of;
 use serde_json::{Map, Value, json};
 
 use crate::args::Format;

@@ -6,11 +6,11 @@ use std::fmt::Write;
 use fairlab_event::ShownPath;
 use fairlab_kernel::Generation;
 use fairlab_lab::provenance::{Origin, Provenance};
-use fairlab_lab::verify::{
-    Agreement, KindTally, KnownKernel, Miss, Share, VerifyOptions, recorded_kernel, trace_of, verify,
-};
 use fairlab_lab::{LabError, machines};
 use fairlab_trace::{BytesRead, Severity};
+use fairlab_verify::{
+    Agreement, KindTally, KnownKernel, Miss, Share, VerifyOptions, recorded_kernel, trace_of, verify,
+};
 use serde_json::{Value, json};
 
 use crate::args::{Format, VerifyArgs};

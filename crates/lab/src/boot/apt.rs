@@ -386,7 +386,7 @@ mod tests {
             let (name, value) = check.split_once('=').expect("a setting");
             format!("{name} \"{}\";\n", if value == "true" { "false" } else { "true" })
         });
-        let folder = crate::temporary::PrivateFolder::create().expect("a folder");
+        let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
         let parts = folder.path().join("parts");
         fs::create_dir(&parts).expect("a folder");
         fs::write(parts.join("99allow"), allows.concat()).expect("written");

@@ -25,7 +25,7 @@ use super::layout::Layout;
 use super::qemu::Qemu;
 use super::{LOCKSTEP, Mode};
 use crate::LabError;
-use crate::temporary::PrivateFolder;
+use fairlab_files::temporary::PrivateFolder;
 
 /// Room for the results; memory that nobody writes costs nothing.
 const SHARED_BYTES: u64 = 512 << 20;

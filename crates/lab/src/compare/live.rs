@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::records::{Record, Side, read_trace};
 use crate::record::{RecordOptions, record};
-use crate::temporary::PrivateFolder;
 use crate::{LabError, Progress};
+use fairlab_files::temporary::PrivateFolder;
 
 /// A buffer of this size a CPU holds a second of a busy one, KiB.
 const BUFFER_KB: u32 = 16_384;

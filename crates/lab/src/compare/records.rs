@@ -16,8 +16,8 @@ use crate::beside::read_recorded;
 use crate::boot::QemuKernel;
 use crate::merge::{self, Group};
 use crate::provenance::Origin;
-use crate::verify::{holds_trace, told_beside};
 use crate::{LabError, RunResult};
+use fairlab_verify::{holds_trace, told_beside};
 
 /// One run's numbers.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use fairlab_event::{Event, Ns, Sink, sink_fn};
 
 use super::{Bench, Report};
 use crate::boot::{Hardware, QemuKernel, QemuSpec};
-use crate::fidelity::beside::{BootedRun, boot_and_verify};
+use crate::booted_table::{BootedRun, boot_and_verify};
 use crate::machines::{emulated_hardware, emulated_machine};
 use crate::{LabError, Onlooker, RunResult, RunSpec, run_watched};
 

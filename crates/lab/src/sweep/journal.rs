@@ -11,9 +11,9 @@ use fairlab_event::ShownPath;
 use serde_json::{Value, json};
 
 use super::plan::{Cell, Plan};
-use crate::journal::{self, Journal};
 use crate::merge::counts_fields;
 use crate::{LabError, Progress, RunResult, temporary, write_whole};
+use fairlab_files::journal::{self, Journal};
 
 const SPEC: &str = "spec.json";
 const JOURNAL: &str = "cells.jsonl";

@@ -7,8 +7,8 @@ use std::{env, fs};
 
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{Generation, Topology};
-use fairlab_lab::verify::{Agreement, Kind, KindTally, VerifyOptions, verify};
 use fairlab_sim::Machine;
+use fairlab_verify::{Agreement, Kind, KindTally, VerifyOptions, verify};
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")

@@ -7,7 +7,7 @@ use std::path::Path;
 use fairlab_kernel::Generation;
 
 use super::Recording;
-use crate::LabError;
+use fairlab_files::LabError;
 
 /// A recording's kernel.
 #[derive(Clone, Debug)]

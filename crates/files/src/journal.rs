@@ -36,11 +36,11 @@ const LOOKS: u32 = 50;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What takes a record.
-pub(crate) type Each<'e> = &'e mut dyn FnMut(Value) -> Result<(), LabError>;
+pub type Each<'e> = &'e mut dyn FnMut(Value) -> Result<(), LabError>;
 
 /// A journal that is written to; nobody else writes to it meanwhile.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub struct Journal {
     path: PathBuf,
     file: File,
     /// The last line's check, and where that line ends.
@@ -51,7 +51,7 @@ pub(crate) struct Journal {
 
 /// What was found wrong with a journal that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Torn {
+pub struct Torn {
     /// The line, counted from 1.
     pub line: usize,
     /// How many bytes it had.
@@ -165,7 +165,7 @@ fn lock(file: &File) -> io::Result<bool> {
 ///
 /// # Errors
 /// It cannot be read, a line of it is damaged, or `each` fails.
-pub(crate) fn read(path: &Path, each: Each<'_>) -> Result<Option<Torn>, LabError> {
+pub fn read(path: &Path, each: Each<'_>) -> Result<Option<Torn>, LabError> {
     let file = File::open(path).map_err(|error| cannot("read", path, &error))?;
     walk(path, &file, None, each).map(|sound| sound.torn)
 }

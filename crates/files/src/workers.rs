@@ -13,7 +13,7 @@ use crate::{LabError, Progress};
 ///
 /// # Errors
 /// The work fails for an item; the others are given up.
-pub(crate) fn for_each<I: Sync, T: Send>(
+pub fn for_each<I: Sync, T: Send>(
     items: &[I],
     jobs: usize,
     on_progress: &(dyn Fn(Progress) + Sync),

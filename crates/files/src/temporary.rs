@@ -25,7 +25,7 @@ static GIVEN: AtomicU32 = AtomicU32::new(0);
 static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// A name beside `path` for what will be renamed to it. What killed processes left there is removed.
-pub(crate) fn beside(path: &Path) -> PathBuf {
+pub fn beside(path: &Path) -> PathBuf {
     let folder = path.parent().unwrap_or(Path::new(""));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     clean(folder, BESIDE);
@@ -33,7 +33,7 @@ pub(crate) fn beside(path: &Path) -> PathBuf {
 }
 
 /// Removes from `folder` what killed processes left under way.
-pub(crate) fn clean_beside(folder: &Path) {
+pub fn clean_beside(folder: &Path) {
     clean(folder, BESIDE);
 }
 
@@ -51,7 +51,7 @@ fn clean(folder: &Path, prefix: &str) {
 }
 
 /// Takes a file, a link or a folder away; links are not followed.
-pub(crate) fn remove(path: &Path) {
+pub fn remove(path: &Path) {
     let is_folder = fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
     // Nothing to do about a failure: the next process tries again.
     let _ = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
@@ -59,7 +59,7 @@ pub(crate) fn remove(path: &Path) {
 
 /// A folder that only this user can enter, in `$TMPDIR` or `/tmp`, and gone when this is.
 #[derive(Debug)]
-pub(crate) struct PrivateFolder(PathBuf);
+pub struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {
     /// Makes one. Nobody can have put anything in its place: it did not exist, or it would not have been made.

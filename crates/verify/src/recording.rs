@@ -19,8 +19,8 @@ use super::hierarchy::Hierarchy;
 use super::power::{self, Power};
 use super::sched_debug::{SchedDebug, nanoseconds};
 use super::sched_info;
-use crate::LabError;
-use crate::provenance::Origin;
+use fairlab_event::Origin;
+use fairlab_files::LabError;
 
 /// Names that the trace may have in a recording's folder.
 const TRACE_NAMES: [&str; 5] = ["trace.txt.zst", "trace.txt.xz", "trace.txt.gz", "trace.txt", "trace.dat"];
@@ -33,64 +33,73 @@ const BESIDE_BYTES_MAX: u64 = 64 << 20;
 
 /// What a recording consists of.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recording {
-    pub trace: PathBuf,
+pub struct Recording {
+    pub(crate) trace: PathBuf,
     /// The recorded kernel's release (`uname -r`), where it is known.
-    pub release: Option<String>,
+    pub(crate) release: Option<String>,
     /// How it came about, where anything tells.
-    pub origin: Option<Origin>,
+    pub(crate) origin: Option<Origin>,
     /// The modelled kernel whose run it is.
-    pub modelled: Option<String>,
+    pub(crate) modelled: Option<String>,
     /// From what sources the kernel was built, and which commits of those were undone, where the recording says it.
-    pub source: Option<String>,
-    pub reverts: Vec<String>,
-    pub hz: Option<u64>,
+    pub(crate) source: Option<String>,
+    pub(crate) reverts: Vec<String>,
+    pub(crate) hz: Option<u64>,
     /// Whether the kernel is a preemptible one, by what `uname -v` says.
-    pub preemptible: bool,
-    pub topology: Option<Topology>,
+    pub(crate) preemptible: bool,
+    pub(crate) topology: Option<Topology>,
     /// How the kernel was set.
-    pub settings: Settings,
-    pub power: Power,
-    pub debug: Option<SchedDebug>,
+    pub(crate) settings: Settings,
+    pub(crate) power: Power,
+    pub(crate) debug: Option<SchedDebug>,
+    /// Threads at the time of the snapshot.
     pub tasks: Vec<TaskLine>,
-    pub averages: Vec<TaskAverages>,
+    pub(crate) averages: Vec<TaskAverages>,
+    /// Control groups at the time of the snapshot.
     pub cgroups: Vec<CgroupLine>,
     /// Probes show as their caller what lies on the stack, on a machine that keeps it in a register.
-    pub hides_callers: bool,
+    pub(crate) hides_callers: bool,
     /// Groups, by path, whose weight is another one at the end than at the start, and nothing shows since when.
-    pub reweighed_unseen: BTreeSet<String>,
+    pub(crate) reweighed_unseen: BTreeSet<String>,
     /// Whether the kernel was patched to trace each placement and change of weight of groups that only the trace tells of.
-    pub traces_places: bool,
+    pub(crate) traces_places: bool,
     /// Whether it has those events.
-    pub lists_place_event: bool,
+    pub(crate) lists_place_event: bool,
     /// Tasks that move themselves into groups, by event.
-    pub moves: BTreeMap<u64, (Pid, String)>,
+    pub(crate) moves: BTreeMap<u64, (Pid, String)>,
     /// Whether the trace shows each weight that the kernel gives a group's entity.
-    pub shows_weights: bool,
+    pub(crate) shows_weights: bool,
     /// Which events were on, a line each (`event sched/sched_waking on`).
-    pub events: String,
+    pub(crate) events: String,
     /// Whether the trace shows each call of `sched_yield()`.
-    pub shows_yields: bool,
+    pub(crate) shows_yields: bool,
     /// Probes show when a group with a quota is throttled.
-    pub shows_throttling: bool,
+    pub(crate) shows_throttling: bool,
     /// Whether tasks of the root's group are in groups by session, and those that there were, each with its nice level.
-    pub autogroups_enabled: bool,
-    pub autogroups: BTreeMap<String, i32>,
+    pub(crate) autogroups_enabled: bool,
+    pub(crate) autogroups: BTreeMap<String, i32>,
     /// The autogroup of each process that has one.
-    pub sessions: BTreeMap<Pid, String>,
+    pub(crate) sessions: BTreeMap<Pid, String>,
     /// Whether probes show when a task begins a session.
-    pub shows_sessions: bool,
+    pub(crate) shows_sessions: bool,
 }
 
 /// One thread at the time of the snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TaskLine {
+pub struct TaskLine {
+    /// Its thread id.
     pub tid: Pid,
+    /// Its process id.
     pub pid: Pid,
+    /// Its policy, as `sched_setscheduler()` numbers them.
     pub policy: u32,
+    /// Its nice level.
     pub nice: i32,
+    /// The CPUs that it may use.
     pub allowed: CpuMask,
+    /// The path of its control group.
     pub cgroup: String,
+    /// Whether it is a kernel thread.
     pub kthread: bool,
 }
 
@@ -111,12 +120,14 @@ pub(crate) struct TaskAverages {
 
 /// One cgroup at the time of the snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CgroupLine {
+pub struct CgroupLine {
+    /// Where it is, from the root of its hierarchy.
     pub path: String,
     /// Its inode, which probes and cgroup events print.
     pub inode: u64,
     /// `cpu.weight`; the root has none.
     pub weight: Option<u64>,
+    /// `cpu.idle`.
     pub idle: bool,
     /// `cpu.max`, as far as it can be one.
     pub max: Bandwidth,
@@ -359,7 +370,7 @@ fn trace_in(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a folder is a recording's.
-pub(crate) fn holds_trace(folder: &Path) -> bool {
+pub fn holds_trace(folder: &Path) -> bool {
     trace_in(folder).is_some()
 }
 
@@ -377,10 +388,12 @@ fn read_beside(folder: &Path, name: &str) -> Option<String> {
 
 /// What meta.json and sched_info.txt beside a trace tell of its kernel, machine, clock and workload.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub struct Told {
+    /// The kernel and the machine.
     pub system: System,
     /// Ticks per second of the trace's clock, where its stamps are numbers of them.
     pub clock_hz: Option<u64>,
+    /// What ran, as it was called.
     pub workload: Option<String>,
     /// Where tasks may run that may not run everywhere.
     pub allowed: BTreeMap<Pid, CpuMask>,
@@ -390,7 +403,7 @@ pub(crate) struct Told {
 const EMULATED_HZ: u64 = 1_000_000_000;
 
 /// What lies beside the trace of a recording; `None` for a trace that is not a recording's by its name.
-pub(crate) fn told_beside(path: &Path) -> Option<Told> {
+pub fn told_beside(path: &Path) -> Option<Told> {
     let is_recordings = |name: &OsStr| TRACE_NAMES.iter().any(|known| name == *known);
     if !path.is_dir() && !path.file_name().is_some_and(is_recordings) {
         return None;
@@ -400,7 +413,7 @@ pub(crate) fn told_beside(path: &Path) -> Option<Told> {
 }
 
 /// What the files of a run's or a recording's folder tell.
-pub(crate) fn told_in(folder: &Path) -> Told {
+pub fn told_in(folder: &Path) -> Told {
     let info = read_beside(folder, "sched_info.txt").unwrap_or_default();
     let meta = read_beside(folder, "meta.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let meta = meta.unwrap_or_default();
@@ -464,22 +477,22 @@ fn is_modelled(info: &str) -> bool {
 }
 
 /// What `sched_info.txt` says of CPUs and nodes.
-pub(crate) fn lines_of_machine(info: &str) -> Vec<String> {
+pub fn lines_of_machine(info: &str) -> Vec<String> {
     info.lines().filter(|line| sched_info::is_of_machine(line)).map(str::to_string).collect()
 }
 
 /// What `cgroups-start.txt` lists.
-pub(crate) fn lines_of_groups(list: &str) -> Vec<String> {
+pub fn lines_of_groups(list: &str) -> Vec<String> {
     list.lines().filter(|line| !line.starts_with('#')).map(str::to_string).collect()
 }
 
 /// The tasks of a list that are in groups below the root, each with its group's path.
-pub(crate) fn members_of_groups(list: &str) -> Vec<(Pid, String)> {
+pub fn members_of_groups(list: &str) -> Vec<(Pid, String)> {
     tasks(list).into_iter().filter(|task| task.cgroup != "/").map(|task| (task.tid, task.cgroup)).collect()
 }
 
 /// What `events.txt` says that is recorded whenever it happens: `event sched/* on`.
-pub(crate) fn events_on(events: &str) -> Vec<String> {
+pub fn events_on(events: &str) -> Vec<String> {
     let on = |line: &str| Some(line.trim_end().strip_prefix("event ")?.strip_suffix(" on")?.to_string());
     events.lines().filter_map(on).collect()
 }

@@ -7,6 +7,7 @@
 //! Must not know: how the answer is shown.
 
 mod contradiction;
+pub mod fidelity;
 mod hierarchy;
 mod kernel;
 mod power;
@@ -29,9 +30,9 @@ use fairlab_kernel::{Generation, Topology};
 use fairlab_sim::Machine;
 use fairlab_trace::{BytesRead, ImportError, ImportStats, ReadOptions, read_path};
 
-use crate::LabError;
-use crate::provenance::Origin;
 use contradiction::caught;
+use fairlab_event::Origin;
+use fairlab_files::LabError;
 use hierarchy::{Evidence, Hierarchy};
 use kernel::of as kernel_of;
 use present::{Beside, Present};
@@ -40,12 +41,12 @@ use unreported::Unreported;
 use walker::Walker;
 
 pub use kernel::Known as KnownKernel;
-pub(crate) use recording::{
+pub use recording::{
     CgroupLine, Recording, TaskLine, Told, events_on, holds_trace, lines_of_groups, lines_of_machine,
     members_of_groups, told_beside, told_in,
 };
 pub use recording::{topology_of, trace_of};
-pub(crate) use sched_info::{lines_of, list};
+pub use sched_info::{lines_of, list};
 pub use tally::{Baseline, Decision, Kind, KindTally, Miss, Share};
 pub use verdict::{Answers, Ground, Near, Outcome};
 
@@ -143,7 +144,7 @@ pub fn recorded_kernel(path: &Path, options: &VerifyOptions) -> Result<KnownKern
 }
 
 /// The same of a recording that has been opened.
-pub(crate) fn told_kernel(
+fn told_kernel(
     recording: &mut Recording,
     path: &Path,
     options: &VerifyOptions,

@@ -10,7 +10,7 @@ use fairlab_event::{Cpu, Pid, TaskState};
 use super::probe::At;
 use super::record::{Record, What};
 use super::tally::Kind;
-use crate::LabError;
+use fairlab_files::LabError;
 
 /// What to do where events are missing.
 const HINT: &str = "record all events of the subsystem sched";

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
-use crate::LabError;
-use crate::verify::{Agreement, Kind, KindTally, Share};
+use crate::{Agreement, Kind, KindTally, Share};
+use fairlab_files::LabError;
 
 /// Decisions of one kind, or of one case of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

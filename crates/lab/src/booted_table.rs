@@ -17,8 +17,8 @@ use fairlab_kernel::Generation;
 
 use crate::boot::{Kept, QemuKernel, QemuSpec, run_and_keep};
 use crate::machines::{emulated_hardware, emulated_machine};
-use crate::verify::{VerifyOptions, verify};
 use crate::{LabError, Progress, RunFolder, RunResult, RunSpec, run, workers};
+use fairlab_verify::{VerifyOptions, verify};
 
 pub use contrast::{Change, Contrast, Direction, Predicted, Seen, contrasts, predicted};
 

@@ -5,7 +5,6 @@
 //!
 //! Must not know: how a decision is judged, and how the answer is shown.
 
-pub mod beside;
 mod figures;
 pub mod page;
 
@@ -17,9 +16,9 @@ use std::sync::atomic::AtomicBool;
 
 pub use figures::{Counts, Fall, Figure, Figures};
 
-use crate::provenance::Origin;
-use crate::verify::{Agreement, Recording, VerifyOptions, holds_trace, told_kernel, verify};
-use crate::{LabError, Progress, workers};
+use crate::{Agreement, Recording, VerifyOptions, holds_trace, told_kernel, verify};
+use fairlab_event::Origin;
+use fairlab_files::{LabError, Progress, workers};
 
 /// How deep below the given folder recordings are looked for.
 const DEPTH_MAX: usize = 8;
@@ -228,7 +227,7 @@ mod tests {
     #[test]
     fn whatever_links_lead_there_a_recording_is_found_once() {
         use std::os::unix::fs::symlink;
-        let place = crate::temporary::PrivateFolder::create().expect("a folder");
+        let place = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
         let at = |name: &str| place.path().join(name);
         for recording in ["a/one", "b/two"] {
             fs::create_dir_all(at(recording)).expect("a folder");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use fairlab_kernel::Generation;
-use fairlab_lab::verify::{Agreement, Kind, Share, VerifyOptions, verify};
 use fairlab_sim::rng::Stream;
+use fairlab_verify::{Agreement, Kind, Share, VerifyOptions, verify};
 
 const RECORDINGS: [(&str, &str); 4] = [
     ("5.10-quota-2", "debian-5.10"),

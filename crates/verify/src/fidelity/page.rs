@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use super::figures::{ABOUT, Brief};
 use super::{Counts, Figure, Figures};
-use crate::LabError;
-use crate::verify::Kind;
+use crate::Kind;
+use fairlab_files::LabError;
 
 /// The line before a part that is written by a program.
 pub fn begin(part: &str) -> String {

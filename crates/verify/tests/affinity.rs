@@ -3,7 +3,7 @@
 #[path = "texts/trace.rs"]
 mod texts;
 
-use fairlab_lab::verify::{Kind, KindTally};
+use fairlab_verify::{Kind, KindTally};
 use texts::Trace;
 
 /// What the wakeups in a trace came to, by the rules of a kernel, on two CPUs.

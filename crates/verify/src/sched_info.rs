@@ -8,7 +8,7 @@ use fairlab_kernel::generation::Settings;
 use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 
-use crate::provenance::Origin;
+use fairlab_event::Origin;
 
 /// The machine; `None` if CPUs are missing or the list makes no sense.
 pub(super) fn topology(info: &str) -> Option<Topology> {
@@ -90,7 +90,7 @@ struct CpuLine {
 
 /// The list of a run's machine, from which [`topology`] makes the same one; `release` is its kernel's, empty where it is not
 /// known, and `origin` says how the run came about.
-pub(crate) fn list(topology: &Topology, release: &str, origin: Origin) -> String {
+pub fn list(topology: &Topology, release: &str, origin: Origin) -> String {
     let platform = match topology.platform() {
         Platform::X86 => "x86_64",
         Platform::Arm64 => "aarch64",
@@ -103,7 +103,7 @@ pub(crate) fn list(topology: &Topology, release: &str, origin: Origin) -> String
 }
 
 /// A line for each CPU and node, from which [`topology`] makes the same machine.
-pub(crate) fn lines_of(topology: &Topology) -> Vec<String> {
+pub fn lines_of(topology: &Topology) -> Vec<String> {
     let mut text = String::new();
     let first = |mask: &CpuMask| mask.lowest().unwrap_or_default();
     let has_clusters = topology.cpus().any(|cpu| topology.cluster_mask(cpu) != topology.smt_mask(cpu));

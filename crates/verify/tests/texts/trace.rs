@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs};
 
 use fairlab_kernel::Generation;
-use fairlab_lab::verify::{Agreement, VerifyOptions, verify};
+use fairlab_verify::{Agreement, VerifyOptions, verify};
 
 /// A trace that grows line by line, 10 us a line.
 #[derive(Default)]

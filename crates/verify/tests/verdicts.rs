@@ -6,7 +6,7 @@ mod texts;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fairlab_lab::verify::{
+use fairlab_verify::{
     Agreement, Assumed, Decision, Ground, Kind, Outcome, VerifyOptions, recorded_kernel, verify,
 };
 use texts::Trace;

@@ -1,0 +1,22 @@
+//! What is kept and what goes wrong with it.
+//!
+//! Files and folders that are whole or not there ([`OutputFile`], [`TraceFile`]), journals whose lines are checked,
+//! temporaries whose names nobody foresees, work on all cores, and the one line that says why something cannot be had
+//! ([`LabError`]).
+//!
+//! Must not know: what an experiment is, how a message reaches a user.
+
+mod error;
+pub mod journal;
+mod output_file;
+mod progress;
+pub mod shell;
+pub mod temporary;
+mod trace_file;
+mod tracks;
+pub mod workers;
+
+pub use error::LabError;
+pub use output_file::{OutputFile, write_whole};
+pub use progress::Progress;
+pub use trace_file::TraceFile;
