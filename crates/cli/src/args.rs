@@ -221,7 +221,7 @@ pub struct BootArgs {
     pub image: String,
     /// Its CPUs: SOCKETSxCORESxTHREADS, or how many cores of one socket.
     #[arg(long, value_name = "TOPOLOGY", default_value = "4")]
-    pub topology: fairlab_lab::boot::Layout,
+    pub topology: fairlab_boot::Layout,
     /// On how many NUMA nodes.
     #[arg(long, value_name = "NODES", default_value_t = 1)]
     pub numa: u32,
@@ -240,7 +240,7 @@ pub struct BootArgs {
     /// What the kernel's scheduler is set to before anything is recorded: NEXT_BUDDY, NO_PLACE_LAG, base_slice_ns=3000000,
     /// sched_autogroup_enabled=1. Several are allowed.
     #[arg(long = "set", value_name = "FEATURE|NAME=VALUE")]
-    pub settings: Vec<fairlab_lab::boot::Setting>,
+    pub settings: Vec<fairlab_boot::Setting>,
     /// The first process begins a session, as an init does, and the workload runs in it: where autogroups are on
     /// (sched_autogroup_enabled), both are in one from the start.
     #[arg(long)]

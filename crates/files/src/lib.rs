@@ -1,6 +1,6 @@
 //! What is kept and what goes wrong with it.
 //!
-//! Files and folders that are whole or not there ([`OutputFile`], [`TraceFile`]), journals whose lines are checked,
+//! Files and folders that are whole or not there ([`OutputFile`], [`OutputFolder`], [`TraceFile`]), journals whose lines are checked,
 //! temporaries whose names nobody foresees, work on all cores, and the one line that says why something cannot be had
 //! ([`LabError`]).
 //!
@@ -9,6 +9,7 @@
 mod error;
 pub mod journal;
 mod output_file;
+mod output_folder;
 mod progress;
 pub mod shell;
 pub mod temporary;
@@ -18,5 +19,6 @@ pub mod workers;
 
 pub use error::LabError;
 pub use output_file::{OutputFile, write_whole};
+pub use output_folder::OutputFolder;
 pub use progress::Progress;
 pub use trace_file::TraceFile;

@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 12] = [
+const CRATES: [Crate; 14] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     Crate { name: "kernel", uses: &["event"], tests_use: &[] },
     // Its tests judge whole runs by the same analyses that users see.
@@ -30,13 +30,26 @@ const CRATES: [Crate; 12] = [
     Crate { name: "files", uses: &["event", "kernel", "trace", "analysis", "live"], tests_use: &[] },
     Crate { name: "verify", uses: &["event", "kernel", "sim", "trace", "files"], tests_use: &[] },
     Crate {
+        name: "boot",
+        uses: &["event", "kernel", "sim", "trace", "live", "guest", "files", "verify"],
+        tests_use: &[],
+    },
+    Crate {
         name: "lab",
-        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "guest", "files", "verify"],
+        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "boot"],
+        tests_use: &["guest"],
+    },
+    Crate {
+        name: "scenario",
+        uses: &["event", "kernel", "sim", "trace", "analysis", "files", "verify", "boot", "lab"],
         tests_use: &[],
     },
     Crate {
         name: "cli",
-        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "verify", "lab"],
+        uses: &[
+            "event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "boot", "lab",
+            "scenario",
+        ],
         tests_use: &[],
     },
     Crate { name: "house", uses: &[], tests_use: &[] },
@@ -75,6 +88,25 @@ fn crates_use_only_crates_above_them() {
         }
     }
     assert_none("a crate uses only the crates that crates/house/tests/layout.rs grants it", &violations);
+}
+
+/// Crates that stay small enough to be read in a day, and how many lines of source they may have.
+const SIZES: [(&str, usize); 1] = [("lab", 12_000)];
+
+#[test]
+fn rooms_keep_their_size() {
+    let mut violations = Vec::new();
+    for (name, most) in SIZES {
+        let sources = files(Scope::Present)
+            .into_iter()
+            .filter(|path| path.starts_with(&format!("crates/{name}/src/")) && path.ends_with(".rs"));
+        let lines: usize = sources.map(|path| text(&path).lines().count()).sum();
+        assert!(lines > 0, "there is no crate {name}");
+        if lines > most {
+            violations.push(format!("crates/{name}: {lines} lines, of {most}"));
+        }
+    }
+    assert_none("a room that has grown too large is divided, not allowed more", &violations);
 }
 
 #[test]

@@ -15,9 +15,9 @@ use fairlab_analysis::statistics::mean;
 use fairlab_event::{Ns, Sink};
 use fairlab_kernel::Generation;
 
-use crate::boot::{Kept, QemuKernel, QemuSpec, run_and_keep};
+use crate::booted::{Kept, QemuKernel, QemuSpec, run_and_keep};
 use crate::machines::{emulated_hardware, emulated_machine};
-use crate::{LabError, Progress, RunFolder, RunResult, RunSpec, run, workers};
+use crate::{LabError, OutputFolder, Progress, RunResult, RunSpec, run, workers};
 use fairlab_verify::{VerifyOptions, verify};
 
 pub use contrast::{Change, Contrast, Direction, Predicted, Seen, contrasts, predicted};
@@ -292,7 +292,8 @@ fn one(
 }
 
 /// A booted run.
-pub(crate) struct BootedRun {
+pub struct BootedRun {
+    /// What the run came to, its recording kept.
     pub kept: Kept,
     /// As in [`Beside`].
     pub verified: (u64, u64),
@@ -300,14 +301,14 @@ pub(crate) struct BootedRun {
 
 /// Boots, runs, and holds what the kernel decided against the rules of `generation`. `onlooker` sees what happened while the
 /// workload ran, counted from its beginning. Gives `None` when `stop` was set before the end.
-pub(crate) fn boot_and_verify(
+pub fn boot_and_verify(
     spec: &QemuSpec,
     generation: &Generation,
     onlooker: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<Option<BootedRun>, LabError> {
     let place = Place::new();
-    let folder = RunFolder::create(&place.0)?;
+    let folder = OutputFolder::create(&place.0)?;
     let Some(kept) = run_and_keep(spec, &folder, onlooker, stop)? else { return Ok(None) };
     folder.finish()?;
     let options = VerifyOptions { misses: 0, clock_hz: Some(1_000_000_000), ..VerifyOptions::default() };

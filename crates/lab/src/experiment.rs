@@ -6,7 +6,7 @@ use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
-use crate::boot::QemuKernel;
+use crate::booted::QemuKernel;
 use crate::{LabError, Progress, RunResult, RunSpec, host, run, workers};
 
 /// A kernel that is not modelled.

@@ -14,22 +14,18 @@ use serde_json::{Value, json};
 
 use crate::merge::{COUNTS_FILE, Group, Merged};
 use crate::provenance::Origin;
-use crate::scenario::Report;
-use crate::{Experiment, LabError, RunResult};
-use crate::{temporary, verify};
+use crate::verify;
+use crate::{Experiment, LabError, OutputFolder, RunResult};
 
 /// The file of a folder that was stopped before its end.
 const PARTIAL_FILE: &str = "partial.json";
 
-/// A folder under construction.
+/// A folder of runs under construction.
 #[derive(Debug)]
 pub struct RunFolder {
-    wanted: PathBuf,
-    building: PathBuf,
+    folder: OutputFolder,
     /// Runs whose files are there already, by kernel and seed.
     kept: Vec<(String, u64)>,
-    /// Whether a folder that is there is gone on with, and replaced.
-    replaces: bool,
 }
 
 impl RunFolder {
@@ -38,27 +34,7 @@ impl RunFolder {
     /// # Errors
     /// Something is there already, or the place cannot be written to.
     pub fn create(path: &Path) -> Result<RunFolder, LabError> {
-        // A link that leads nowhere would be replaced, too.
-        if fs::symlink_metadata(path).is_ok() {
-            let problem = format!("{} exists already", path.display());
-            return Err(LabError::new(problem, "name another folder for --out, or remove it"));
-        }
-        RunFolder::beside(path)
-    }
-
-    /// A folder that is made beside `path`.
-    fn beside(path: &Path) -> Result<RunFolder, LabError> {
-        if path.file_name().is_none() {
-            return Err(LabError::new(
-                format!("{} is no name for a folder", path.display()),
-                "name a new folder for --out",
-            ));
-        }
-        let building = temporary::beside(path);
-        let folder = RunFolder { wanted: path.to_path_buf(), building, kept: Vec::new(), replaces: false };
-        let parent = path.parent().map_or(Ok(()), fs::create_dir_all);
-        parent.and_then(|()| fs::create_dir(&folder.building)).map_err(|error| folder.failed(&error))?;
-        Ok(folder)
+        Ok(RunFolder { folder: OutputFolder::create(path)?, kept: Vec::new() })
     }
 
     /// Writes the effective spec, the answer, each run's metrics and output, and beside each run's trace what verification
@@ -72,12 +48,12 @@ impl RunFolder {
         results: &[RunResult],
         answer: &Value,
     ) -> Result<(), LabError> {
-        self.file("spec.json", &pretty(&spec(experiment)))?;
-        self.file("metrics.json", &pretty(answer))?;
+        self.folder.file("spec.json", &pretty(&spec(experiment)))?;
+        self.folder.file("metrics.json", &pretty(answer))?;
         let provenance = &answer["provenance"];
         let partial = answer.get("partial").unwrap_or(&Value::Null);
         let runs = json!({ "schema": "fairlab/run/1", "provenance": provenance, "partial": partial, "runs": results });
-        self.file("runs.json", &pretty(&runs))?;
+        self.folder.file("runs.json", &pretty(&runs))?;
         for run in results {
             if self.kept.iter().any(|(kernel, seed)| *kernel == run.kernel && *seed == run.seed) {
                 continue;
@@ -86,7 +62,7 @@ impl RunFolder {
             let (release, origin) = (release_of(run), run.origin());
             let machine = &experiment.machine;
             let info = verify::list(&machine.topology, &release, origin);
-            self.file(&format!("{folder}/sched_info.txt"), &info)?;
+            self.folder.file(&format!("{folder}/sched_info.txt"), &info)?;
             let meta = json!({
                 "release": release,
                 "origin": origin.name(),
@@ -98,14 +74,14 @@ impl RunFolder {
                 "begin_ns": run.begin_ns,
                 "settled_ns": run.settled_ns,
             });
-            self.file(&format!("{folder}/meta.json"), &pretty(&meta))?;
+            self.folder.file(&format!("{folder}/meta.json"), &pretty(&meta))?;
             for (name, list) in run.beginning.files() {
-                self.file(&format!("{folder}/{name}"), list)?;
+                self.folder.file(&format!("{folder}/{name}"), list)?;
             }
-            self.file(&format!("{folder}/output.txt"), &run.output)?;
-            self.file(&format!("{folder}/{COUNTS_FILE}"), &format!("{}\n", counts(run)))?;
-            self.file(&format!("{folder}/schedstat.txt"), &run.schedstat)?;
-            self.file(&format!("{folder}/schedstat-sis.txt"), &run.schedstat_searches)?;
+            self.folder.file(&format!("{folder}/output.txt"), &run.output)?;
+            self.folder.file(&format!("{folder}/{COUNTS_FILE}"), &format!("{}\n", counts(run)))?;
+            self.folder.file(&format!("{folder}/schedstat.txt"), &run.schedstat)?;
+            self.folder.file(&format!("{folder}/schedstat-sis.txt"), &run.schedstat_searches)?;
         }
         Ok(())
     }
@@ -115,29 +91,9 @@ impl RunFolder {
     /// # Errors
     /// A file cannot be written.
     pub fn mark_partial(&self, done: usize, wanted: usize) -> Result<(), LabError> {
-        remove_empty_folders(&self.building);
+        remove_empty_folders(self.folder.building());
         let partial = json!({ "schema": "fairlab/partial/1", "runs": done, "wanted": wanted });
-        self.file(PARTIAL_FILE, &pretty(&partial))
-    }
-
-    /// Writes a scenario's report, `answer` being the same for programs, and what each of its runs printed and counted, into a folder of its name.
-    ///
-    /// # Errors
-    /// A file cannot be written.
-    pub fn write_report(&self, report: &Report, answer: &Value) -> Result<(), LabError> {
-        let name = report.name;
-        self.file(&format!("{name}/report.txt"), &report.to_text())?;
-        self.file(&format!("{name}/report.json"), &pretty(answer))?;
-        for (file, picture) in report.pictures() {
-            self.file(&format!("{name}/{file}"), &picture.to_svg())?;
-        }
-        for (label, run) in &report.runs {
-            let folder = format!("{name}/{label}");
-            self.file(&format!("{folder}/output.txt"), &run.output)?;
-            self.file(&format!("{folder}/schedstat.txt"), &run.schedstat)?;
-            self.file(&format!("{folder}/schedstat-sis.txt"), &run.schedstat_searches)?;
-        }
-        Ok(())
+        self.folder.file(PARTIAL_FILE, &pretty(&partial))
     }
 
     /// Where a run's trace belongs, its folder made.
@@ -145,8 +101,8 @@ impl RunFolder {
     /// # Errors
     /// The folder cannot be made.
     pub fn trace_path(&self, kernel: &str, seed: u64) -> Result<PathBuf, LabError> {
-        let folder = self.building.join(folder_of(kernel, seed));
-        fs::create_dir_all(&folder).map_err(|error| self.failed(&error))?;
+        let folder = self.folder.path(&folder_of(kernel, seed));
+        fs::create_dir_all(&folder).map_err(|error| self.folder.failed(&error))?;
         Ok(folder.join("trace.txt.zst"))
     }
 
@@ -155,50 +111,7 @@ impl RunFolder {
     /// # Errors
     /// It cannot be renamed.
     pub fn finish(self) -> Result<(), LabError> {
-        if !self.replaces {
-            return fs::rename(&self.building, &self.wanted).map_err(|error| self.failed(&error));
-        }
-        let old = self.building.with_extension("old");
-        fs::rename(&self.wanted, &old).map_err(|error| self.failed(&error))?;
-        if let Err(error) = fs::rename(&self.building, &self.wanted) {
-            // What was there is better than nothing.
-            let _ = fs::rename(&old, &self.wanted);
-            return Err(self.failed(&error));
-        }
-        fs::remove_dir_all(&old).map_err(|error| self.failed(&error))
-    }
-
-    fn file(&self, name: &str, content: &str) -> Result<(), LabError> {
-        self.bytes(name, content.as_bytes())
-    }
-
-    /// Where a file of this name is while the folder is made.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.building.join(name)
-    }
-
-    /// Writes a file, and the folders that it lies in.
-    pub(crate) fn bytes(&self, name: &str, content: &[u8]) -> Result<(), LabError> {
-        let path = self.path(name);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(|error| self.failed(&error))?;
-        }
-        fs::write(path, content).map_err(|error| self.failed(&error))
-    }
-
-    fn failed(&self, error: &std::io::Error) -> LabError {
-        LabError::new(
-            format!("cannot write {}: {error}", self.wanted.display()),
-            "check the place that --out names",
-        )
-    }
-}
-
-/// A folder that was not finished leaves nothing behind.
-impl Drop for RunFolder {
-    fn drop(&mut self) {
-        // Nothing to do about a failure here; after finish() there is nothing to remove.
-        temporary::remove(&self.building);
+        self.folder.finish()
     }
 }
 

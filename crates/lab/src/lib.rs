@@ -9,8 +9,9 @@ pub mod attribute;
 pub mod beginning;
 mod beside;
 pub mod bisect;
-pub mod boot;
+pub mod booted;
 pub mod booted_table;
+pub mod carried;
 mod compare;
 mod experiment;
 mod folder;
@@ -21,7 +22,6 @@ pub mod provenance;
 pub mod record;
 mod replay;
 mod run;
-pub mod scenario;
 pub mod schedstat;
 pub mod settling;
 pub mod sweep;
@@ -38,7 +38,7 @@ pub use compare::{
     count_trace, live_sides, read_side,
 };
 pub use experiment::{Experiment, RealKernel, Stopped, run_all};
-pub use fairlab_files::{LabError, OutputFile, Progress, TraceFile, shell, write_whole};
+pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, TraceFile, shell, write_whole};
 pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use run::{Onlooker, RunResult, RunSpec, run, run_watched};
 pub use trials::{Setting, Trials};

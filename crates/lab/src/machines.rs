@@ -14,7 +14,7 @@ use crate::LabError;
 
 pub use calibrated::{calibrated, calibrated_toml};
 pub use emulated::hardware as emulated_hardware;
-pub(crate) use emulated::machine as emulated_machine;
+pub use emulated::machine as emulated_machine;
 
 /// The machine called `name`: a preset, `host`, `emulated:LAYOUT`, `emulated:MACHINE`, or the path of a TOML file.
 ///

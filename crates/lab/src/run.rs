@@ -15,7 +15,7 @@ use fairlab_sim::{Engine, Machine};
 use serde::Serialize;
 
 use crate::beginning::Beginning;
-use crate::boot::QemuKernel;
+use crate::booted::QemuKernel;
 use crate::provenance::Origin;
 use crate::settling::{Pace, settling};
 use crate::{LabError, verify, workloads};

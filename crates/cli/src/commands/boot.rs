@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use fairlab_boot::{Board, BootOptions, Booted, Hardware, Image, Mode, TURNS_CPUS_MAX, boot};
 use fairlab_event::ShownPath;
-use fairlab_lab::boot::{Board, BootOptions, Booted, Hardware, Image, Mode, TURNS_CPUS_MAX, boot};
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{RunFolder, machines};
+use fairlab_lab::{OutputFolder, carried, machines};
 use serde_json::json;
 
 use super::trace;
@@ -20,6 +20,7 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
         None => Hardware::Pc(args.topology.with_nodes(args.numa)?),
         Some(name) => Hardware::Board(Box::new(Board::new(machines::find(name)?)?)),
     };
+    let carried = carried::files(&args.workload, hardware.architecture())?;
     let in_turn = args.deterministic || !args.threads && hardware.cpus() <= TURNS_CPUS_MAX;
     let options = BootOptions {
         image: Image::parse(&args.image)?,
@@ -31,11 +32,12 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
         session: args.session,
         parameters: args.append.iter().flat_map(|words| words.0.clone()).collect(),
         workload: args.workload.clone(),
+        carried,
         seed: args.seed,
         duration: args.duration,
         limit: Duration::from_secs(args.timeout),
     };
-    let folder = args.out.as_deref().map(RunFolder::create).transpose()?;
+    let folder = args.out.as_deref().map(OutputFolder::create).transpose()?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("boot");
     let outcome = boot(&options, &|stage| progress.tell(stage), &stop);

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fairlab_boot::Mode;
 use fairlab_event::Ns;
 use fairlab_kernel::Generation;
-use fairlab_lab::boot::{self, Mode, QemuKernel, QemuSpec};
+use fairlab_lab::booted::{self, QemuKernel, QemuSpec};
 use fairlab_lab::host::{self, HostSpec, Observation};
 use fairlab_lab::{
     Experiment, LabError, Progress, RealKernel, RunFolder, RunResult, RunSpec, Setting, Stopped, machines,
@@ -348,7 +349,7 @@ impl Runs {
             }
             for spec in &round.booted {
                 show(results.len());
-                results.extend(boot::run(spec, stop)?);
+                results.extend(booted::run(spec, stop)?);
             }
         }
         let stopped = Stopped(results.len() < total);

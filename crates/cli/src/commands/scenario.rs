@@ -5,9 +5,9 @@ use std::path::Path;
 use clap::{CommandFactory, Parser};
 use fairlab_event::ShownPath;
 use fairlab_lab::provenance::{Origin, Provenance};
-use fairlab_lab::scenario::{self, Bench, Report, SCENARIOS, Scenario, Small};
 use fairlab_lab::shell::quoted;
-use fairlab_lab::{RunFolder, Setting, workloads};
+use fairlab_lab::{OutputFolder, Setting, workloads};
+use fairlab_scenario::{self as scenario, Bench, Report, SCENARIOS, Scenario, Small};
 use serde_json::{Value, json};
 
 use super::experiment;
@@ -96,7 +96,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
             "name one for --pages that is there",
         ));
     }
-    let folder = args.out.as_deref().map(RunFolder::create).transpose()?;
+    let folder = args.out.as_deref().map(OutputFolder::create).transpose()?;
     let stop = stop_on_interrupt()?;
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let (mut answers, mut all_hold) = (Vec::new(), true);
@@ -200,12 +200,12 @@ fn words_of(workload: &str) -> Vec<String> {
 /// Writes what was asked for beside the printed answer.
 fn keep(
     args: &ScenarioRunArgs,
-    folder: Option<&RunFolder>,
+    folder: Option<&OutputFolder>,
     report: &Report,
     provenance: &Provenance,
 ) -> Result<(), CliError> {
     if let Some(folder) = folder {
-        folder.write_report(report, &output::with_provenance(provenance, report.to_json()))?;
+        report.write(folder, &output::with_provenance(provenance, report.to_json()))?;
     }
     let Some(pages) = &args.pages else { return Ok(()) };
     let quick = if args.quick { " --quick" } else { "" };

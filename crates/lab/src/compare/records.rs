@@ -13,7 +13,7 @@ use fairlab_trace::ReadOptions;
 use serde_json::Value;
 
 use crate::beside::read_recorded;
-use crate::boot::QemuKernel;
+use crate::booted::QemuKernel;
 use crate::merge::{self, Group};
 use crate::provenance::Origin;
 use crate::{LabError, RunResult};

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{RunFolder, folder_of, spec};
 use crate::beginning::Beginning;
-use crate::{Experiment, LabError, RunResult};
+use crate::{Experiment, LabError, OutputFolder, RunResult};
 
 /// So many differences are named where a folder is another experiment's.
 const DIFFERENCES_SHOWN: usize = 3;
@@ -43,8 +43,7 @@ impl RunFolder {
         }
         let answer = read(&path.join("runs.json"))?;
         let runs = answer["runs"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let mut folder = RunFolder::beside(path)?;
-        folder.replaces = true;
+        let mut folder = RunFolder { folder: OutputFolder::replace(path)?, kept: Vec::new() };
         let mut kept = Vec::new();
         for (index, run) in runs.iter().enumerate() {
             let run = result(run, path).ok_or_else(|| {
@@ -54,7 +53,8 @@ impl RunFolder {
             let name = folder_of(&run.kernel, run.seed);
             let wanted = experiment.seeds.contains(&run.seed);
             if wanted && path.join(&name).is_dir() {
-                copy(&path.join(&name), &folder.path(&name)).map_err(|error| folder.failed(&error))?;
+                copy(&path.join(&name), &folder.folder.path(&name))
+                    .map_err(|error| folder.folder.failed(&error))?;
                 folder.kept.push((run.kernel.clone(), run.seed));
                 kept.push(run);
             }

@@ -9,7 +9,7 @@ use fairlab_sim::Machine;
 use fairlab_sim::machine::{Chance, Costs};
 
 use crate::LabError;
-use crate::boot::{Board, Hardware, Layout};
+use fairlab_boot::{Board, Hardware, Layout};
 
 /// What names of these machines begin with.
 const PREFIX: &str = "emulated:";
@@ -89,7 +89,7 @@ pub fn hardware(name: &str) -> Option<Result<Hardware, LabError>> {
 /// costs in 6.12.
 ///
 /// Departs: a board's costs are a PC's.
-pub(crate) fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabError> {
+pub fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabError> {
     let column = KERNELS.iter().position(|measured| *measured == kernel).unwrap_or(USUAL);
     let mut costs = Costs::default();
     for cost in Costs::default().table() {

@@ -1,0 +1,93 @@
+//! What the booted kernel unpacks into memory and starts: our first process, links to its workloads, the job.
+//!
+//! Must not know: which kernel.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::{env, fs};
+
+use fairlab_guest::archive::{Archive, Kind};
+use fairlab_guest::job::{JOB_FILE, Job, MODULES_FOLDER};
+use fairlab_guest::programs;
+
+use fairlab_files::LabError;
+
+use crate::hardware::Architecture;
+
+/// The guest's programs for the two architectures; empty in builds that carry none.
+const AMD64_GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest"));
+const ARM64_GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest-arm64"));
+
+/// Where file systems are mounted, and programs lie.
+const FOLDERS: [&str; 5] = ["bin", "dev", "proc", "sys", "tmp"];
+
+/// A program of the host's that runs in the guest: its path there and its content.
+pub type Carried = (String, Vec<u8>);
+
+/// A module that the kernel loads.
+pub(super) fn module(path: &Path) -> Result<Carried, LabError> {
+    let content = fs::read(path)
+        .map_err(|error| LabError::new(format!("{}: {error}", path.display()), "check who may read it"))?;
+    Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), content))
+}
+
+/// The guest's program. A variable names it where this program does not carry it.
+pub(super) fn guest(architecture: Architecture) -> Result<Cow<'static, [u8]>, LabError> {
+    let (variable, script, carried, cure) = match architecture {
+        Architecture::Amd64 => {
+            ("FAIRLAB_GUEST", "scripts/guest", AMD64_GUEST, "build it with --release, on x86-64 Linux")
+        }
+        Architecture::Arm64 => {
+            ("FAIRLAB_GUEST_ARM64", "scripts/guest arm64", ARM64_GUEST, "run 'make guest-arm64'")
+        }
+    };
+    if let Some(path) = env::var_os(variable) {
+        let program = fs::read(&path).map_err(|error| {
+            let path = path.display();
+            LabError::new(format!("{path}: {error}"), format!("set {variable} to what {script} prints"))
+        });
+        return program.map(Cow::Owned);
+    }
+    if carried.is_empty() {
+        let name = architecture.of_debian();
+        return Err(LabError::new(
+            format!("this build of fairlab carries no program for guests of {name}"),
+            format!("{cure}, or set {variable} to what {script} prints"),
+        ));
+    }
+    Ok(Cow::Borrowed(carried))
+}
+
+/// The archive. Equal arguments give equal bytes.
+pub(super) fn make(guest: &[u8], job: &Job, modules: &[Carried], carried: &[Carried]) -> Vec<u8> {
+    let mut archive = Archive::default();
+    for folder in FOLDERS {
+        archive.add(folder, Kind::Folder, &[]);
+    }
+    archive.add("init", Kind::Program, guest);
+    for program in programs() {
+        archive.add(&format!("bin/{program}"), Kind::Link, b"/init");
+    }
+    let mut made: Vec<String> = FOLDERS.iter().map(ToString::to_string).collect();
+    for (path, content) in carried {
+        let path = path.trim_start_matches('/');
+        let parents = path.match_indices('/').map(|(at, _)| &path[..at]);
+        for parent in parents {
+            if !made.iter().any(|folder| folder == parent) {
+                archive.add(parent, Kind::Folder, &[]);
+                made.push(parent.to_string());
+            }
+        }
+        archive.add(path, Kind::Program, content);
+    }
+    if !modules.is_empty() {
+        archive.add(MODULES_FOLDER.trim_start_matches('/'), Kind::Folder, &[]);
+    }
+    for (number, (name, content)) in modules.iter().enumerate() {
+        let path = format!("{MODULES_FOLDER}/{number}-{name}");
+        archive.add(path.trim_start_matches('/'), Kind::File, content);
+    }
+    let job = serde_json::to_vec(job).expect("a job is plain data");
+    archive.add(JOB_FILE.trim_start_matches('/'), Kind::File, &job);
+    archive.finish()
+}

@@ -1,0 +1,178 @@
+//! Kernels of Ubuntu's that a scenario boots, or that somebody booted for it, and the modelled ones that stand for them.
+//!
+//! Must not know: which scenario wants them, what it measures.
+
+use fairlab_event::{Event, Ns, Sink, sink_fn};
+
+use super::{Bench, Report};
+use fairlab_boot::Hardware;
+use fairlab_lab::booted::{QemuKernel, QemuSpec};
+use fairlab_lab::booted_table::{BootedRun, boot_and_verify};
+use fairlab_lab::machines::{emulated_hardware, emulated_machine};
+use fairlab_lab::{LabError, Onlooker, RunResult, RunSpec, run_watched};
+
+/// Where the figures of real kernels come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// They were booted once, and what was measured is written down.
+    Recorded,
+    /// They are booted now.
+    Booted,
+}
+
+impl Source {
+    /// How a paragraph on them begins; `scenario` is whose they are.
+    pub fn when(self, scenario: &str) -> String {
+        match self {
+            Source::Recorded => format!(
+                "What Ubuntu's builds of these releases did, one boot each, in November 2026 (`fairlab scenario run {scenario} \
+                 --booted` boots them anew)"
+            ),
+            Source::Booted => "What Ubuntu's builds of these releases did now, one boot each".to_string(),
+        }
+    }
+}
+
+/// A kernel of Ubuntu's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UbuntuKernel {
+    /// By which it is fetched (`ubuntu:5.8`).
+    pub release: &'static str,
+    /// The modelled one.
+    pub kernel: &'static str,
+    /// Its ticks a second.
+    pub hz: u64,
+}
+
+/// What runs on it, and where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Situation {
+    /// An emulated machine.
+    pub machine: &'static str,
+    /// The workload's command line.
+    pub workload: &'static str,
+    /// A booted kernel runs workloads with groups in a group of their own. What the model needs for the same: words before the
+    /// workload, or none.
+    pub around: &'static str,
+    /// When to stop it.
+    pub duration: Ns,
+}
+
+impl UbuntuKernel {
+    /// What boots it by hand.
+    pub fn command(self, Situation { machine, workload, .. }: Situation) -> String {
+        let topology = machine.trim_start_matches("emulated:");
+        format!("fairlab boot ubuntu:{} --topology {topology} -- {workload}", self.release)
+    }
+
+    /// The modelled run, with the ticks that the real kernel has.
+    fn modelled(self, situation: Situation, seed: u64) -> Result<RunSpec, LabError> {
+        let mut machine = emulated_machine(&hardware(situation.machine)?, self.kernel)?;
+        machine.hz = self.hz;
+        let words = situation.around.split_whitespace().chain(situation.workload.split_whitespace());
+        Ok(RunSpec {
+            warmup: Some(Ns::ZERO),
+            ..RunSpec::new(
+                self.kernel.parse()?,
+                machine,
+                words.map(str::to_string).collect(),
+                seed,
+                situation.duration,
+            )
+        })
+    }
+
+    /// Boots it. `onlooker` sees what happens while the workload runs, counted from its beginning.
+    fn boot(
+        self,
+        situation: Situation,
+        bench: &Bench<'_>,
+        onlooker: &mut dyn Sink,
+    ) -> Result<Option<BootedRun>, LabError> {
+        let name = format!("qemu:ubuntu:{}", self.release);
+        let unknown = || LabError::new(format!("{name} cannot be booted"), "report this");
+        let spec = QemuSpec {
+            kernel: QemuKernel::parse(&name).ok_or_else(unknown)??,
+            machine: situation.machine.to_string(),
+            hardware: hardware(situation.machine)?,
+            workload: situation.workload.split_whitespace().map(str::to_string).collect(),
+            seed: 1,
+            duration: situation.duration,
+            trace: None,
+        };
+        boot_and_verify(&spec, &self.kernel.parse()?, onlooker, bench.stop)
+    }
+}
+
+/// Runs the modelled kernels, `seeds` seeds of each, one kernel's after the other's, each with an onlooker of its own. Gives
+/// `None` when it was stopped.
+pub(super) fn run_modelled<W: Onlooker + Send>(
+    bench: &Bench<'_>,
+    kernels: &[UbuntuKernel],
+    situation: Situation,
+    seeds: u64,
+    watch: impl Fn() -> W + Sync,
+) -> Result<Option<Vec<(RunResult, W)>>, LabError> {
+    let each = |&kernel: &UbuntuKernel| {
+        (1..=seeds).map(move |seed| Ok(bench.as_told(kernel.modelled(situation, seed)?)))
+    };
+    let specs = kernels.iter().flat_map(each).collect::<Result<Vec<_>, LabError>>()?;
+    bench.each(&specs, |spec| {
+        let mut watch = watch();
+        Ok(run_watched(spec, bench.stop, &mut watch)?.map(|run| (run, watch)))
+    })
+}
+
+/// Boots the kernels, and tells of each how many of its decisions are the model's. Gives `None` when it was stopped.
+pub(super) fn boot_all<W: Onlooker + Send>(
+    bench: &Bench<'_>,
+    kernels: &[UbuntuKernel],
+    situation: Situation,
+    report: &mut Report,
+    watch: impl Fn() -> W + Sync,
+) -> Result<Option<Vec<(RunResult, W)>>, LabError> {
+    let found = bench.each(kernels, |kernel| {
+        let mut watch = watch();
+        let mut onlooker = sink_fn(|event: &Event<'_>| watch.event(event));
+        let booted = kernel.boot(situation, bench, &mut onlooker)?;
+        drop(onlooker);
+        Ok(booted.map(|booted| (booted, watch)))
+    })?;
+    let Some(found) = found else { return Ok(None) };
+    let told = |(booted, watch): (BootedRun, W)| {
+        report.text(in_words(&booted));
+        (booted.kept.result, watch)
+    };
+    Ok(Some(found.into_iter().map(told).collect()))
+}
+
+/// How many of its decisions are the model's.
+fn in_words(booted: &BootedRun) -> String {
+    let (judged, agree) = booted.verified;
+    format!("{}: {agree} of {judged} decisions of the booted kernel are the model's.", booted.kept.release)
+}
+
+fn hardware(machine: &str) -> Result<Hardware, LabError> {
+    let none = || LabError::new(format!("nothing is booted on {machine}"), "report this");
+    emulated_hardware(machine).ok_or_else(none)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_gets_the_ticks_and_the_groups_of_the_real_one() {
+        let kernel = UbuntuKernel { release: "6.8", kernel: "ubuntu-6.8", hz: 1000 };
+        let situation = Situation {
+            machine: "emulated:4",
+            workload: "vhost --run-ms 100",
+            around: "cgroup cpu.weight=100 /",
+            duration: Ns::from_secs(1),
+        };
+        let spec = kernel.modelled(situation, 3).expect("a run");
+        assert_eq!((spec.machine.hz, spec.machine.in_turn, spec.seed), (1000, true, 3));
+        assert_eq!(spec.workload.join(" "), "cgroup cpu.weight=100 / vhost --run-ms 100");
+        assert_eq!(kernel.command(situation), "fairlab boot ubuntu:6.8 --topology 4 -- vhost --run-ms 100");
+    }
+}

@@ -1,0 +1,152 @@
+//! The log of the mask, stage by stage as the report shows it.
+//!
+//! Must not know: how masks are kept.
+
+use std::fmt::Write as _;
+
+use fairlab_event::{Event, EventKind};
+use fairlab_kernel::Mode;
+use fairlab_kernel::select::{IdleMaskEvent, IdleMaskNote};
+
+use crate::{Published, Report};
+use fairlab_lab::Onlooker;
+
+/// Everything that happened to the mask, in order.
+#[derive(Default)]
+pub(super) struct MaskLog {
+    notes: Vec<IdleMaskNote>,
+    /// How many notes there were when the first task ended: the benchmark is over.
+    over: Option<fairlab_event::Ns>,
+}
+
+impl Onlooker for MaskLog {
+    fn event(&mut self, event: &Event<'_>) {
+        if let EventKind::SchedProcessExit { .. } = event.kind {
+            self.over.get_or_insert(event.time);
+        }
+    }
+
+    fn wants_idle_masks(&self) -> bool {
+        true
+    }
+
+    fn idle_mask(&mut self, note: &IdleMaskNote) {
+        self.notes.push(*note);
+    }
+}
+
+fn line(note: &IdleMaskNote) -> String {
+    let flags = match note.mode {
+        Mode::Task => "d..1",
+        Mode::Hardirq => "d.h1",
+        Mode::Softirq => "d.s1",
+    };
+    let who = if note.pid.is_idle() {
+        "<idle>-0".to_string()
+    } else {
+        format!("{}-{}", note.comm.to_str(), note.pid)
+    };
+    let (seconds, us) = (note.time.0 / 1_000_000_000, note.time.0 % 1_000_000_000 / 1_000);
+    let what = match note.event {
+        IdleMaskEvent::Updated { idle } => {
+            format!("update_idle_cpumask: set_idle-{}, cpumask: {}", u8::from(idle), note.mask)
+        }
+        IdleMaskEvent::Scanned => format!("select_task_rq_fair: scanning: {}", note.mask),
+    };
+    format!("{who} [{:03}] {flags} {seconds}.{us:06}: {what}", note.cpu.0)
+}
+
+impl MaskLog {
+    /// The part in which the benchmark runs after ticks have emptied the mask: from the first emptying to its end.
+    fn emptied(&self) -> (usize, usize) {
+        let over = |note: &IdleMaskNote| self.over.is_some_and(|over| note.time >= over);
+        let end = self.notes.iter().position(over).unwrap_or(self.notes.len());
+        let emptied = |note: &IdleMaskNote| {
+            note.event == IdleMaskEvent::Updated { idle: false } && note.mask.is_empty()
+        };
+        // Emptied for good: the last time before the end that a tick did so, after which nothing was set.
+        let last_set = self.notes[..end].iter().rposition(|note| {
+            note.event == IdleMaskEvent::Updated { idle: true } && note.time.0 + 20_000_000 < self.end()
+        });
+        let from = last_set.unwrap_or(0);
+        let start = self.notes[from..end].iter().position(emptied).map_or(end, |index| from + index);
+        (start, end)
+    }
+
+    fn end(&self) -> u64 {
+        self.over.map_or(u64::MAX, |over| over.0)
+    }
+
+    /// The stages.
+    pub fn text(&self) -> String {
+        let (start, end) = self.emptied();
+        let mut text = String::new();
+        let mut stage = |title: &str, notes: &[IdleMaskNote]| {
+            let _ = writeln!(text, "{title}\n{}", "=".repeat(title.len()));
+            for note in notes {
+                let _ = writeln!(text, "{}", line(note));
+            }
+            text.push('\n');
+        };
+        let upto = |from: usize, count: usize| {
+            &self.notes[from.min(self.notes.len())..(from + count).min(self.notes.len())]
+        };
+        let first = self.notes.iter().position(|note| note.event == IdleMaskEvent::Scanned).unwrap_or(start);
+        let idle = first.saturating_sub(8);
+        stage(
+            "stage 1: system idle, update_idle_cpumask is called from idle threads",
+            upto(idle, first - idle),
+        );
+        stage("stage 2: ramp up, cpumask changes back and forth", upto(first, 16.min(start - first)));
+        let before = start.saturating_sub(4);
+        let running = before.saturating_sub(8).max((first + 16).min(before));
+        stage(
+            "stage 3: running, select_idle_cpu() scans what is marked at the beginning",
+            upto(running, before - running),
+        );
+        stage(
+            "stage 4: scheduler tick comes, update idle cpumask to EMPTY",
+            upto(before, (start + 1).min(end) - before.min(end)),
+        );
+        let scans = &self.notes[(start + 1).min(end)..end];
+        let title = format!(
+            "stage 5: running on, select_idle_cpu() does not scan: {} notes until the end, the first and the last of them",
+            scans.len()
+        );
+        let shown = scans.iter().take(2).chain(scans.iter().rev().take(2).rev()).copied().collect::<Vec<_>>();
+        stage(&title, &shown);
+        stage("stage 6: benchmark finished, idle threads switch on", upto(end, 10));
+        stage("stage 7: ramp down", upto(end + 10, 8));
+        text
+    }
+
+    /// What the report says of the log.
+    pub fn claims(&self, report: &mut Report) {
+        let share = |of: u64, all: u64| (all > 0).then(|| of as f64 * 100.0 / all as f64);
+        let (mut updates, mut rightly) = (0, 0);
+        for note in &self.notes {
+            let IdleMaskEvent::Updated { idle } = note.event else { continue };
+            updates += 1;
+            // Set by the idle thread as it begins, cleared in the tick's interrupt.
+            rightly += u64::from(if idle { note.mode == Mode::Task } else { note.mode == Mode::Hardirq });
+        }
+        report.claim(
+            "uperf: CPUs are set by entering idleness and cleared by ticks only",
+            Published::Said("as in each line of the log"),
+            share(rightly, updates),
+            "%",
+            |share| share >= 100.0,
+        );
+        let (start, end) = self.emptied();
+        let scans = self.notes[start..end].iter().filter(|note| note.event == IdleMaskEvent::Scanned);
+        let (scans, empty) =
+            scans.fold((0, 0), |(scans, empty), note| (scans + 1, empty + u64::from(note.mask.is_empty())));
+        report.claim(
+            "uperf: once ticks have emptied the mask, nothing is scanned until the end (at least 95 % of scans)",
+            Published::Said("no idle cpu in cpumask to scan"),
+            share(empty, scans),
+            "%",
+            |share| share >= 95.0,
+        );
+    }
+}

@@ -1,0 +1,365 @@
+//! Balancing by decayed loads of the past (LB_BIAS) is switched off, and hardly anything changes.
+//!
+//! Must not know: how loads are biased; balancing is only asked what it moved.
+
+mod catalogue;
+
+use std::collections::BTreeMap;
+
+use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, MARGIN, Verdict, adjusted, judge, mean, rivals};
+use fairlab_event::{Event, Ns};
+use fairlab_kernel::Scheduler;
+use fairlab_kernel::balance::BalanceNote;
+
+use super::render::number;
+use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
+use catalogue::{CATALOGUE, Figures, Test};
+use fairlab_lab::{CompareOptions, Comparison, ComparisonRow, LabError, Onlooker, RunResult, compare};
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "lb-bias",
+    about: "LKP's catalogue of 104 tests on four machines: hardly anything changes when LB_BIAS is switched off",
+    source: "Dietmar Eggemann, \"sched/fair: Disable LB_BIAS by default\", 9 August 2018, with results of the 0-Day robot",
+    commit: "fdf5f315d5cf (\"sched/fair: Disable LB_BIAS by default\", v4.20)",
+    pair: ["v4.18", "v4.18+NO_LB_BIAS"],
+    machine: "lkp-bdw-ep3",
+    small: Small {
+        workload: "jobs sleep -n 12 -r 3000 -s 2000",
+        machine: "emulated:1x4x1",
+        duration: Ns::from_secs(2),
+    },
+    measured: "Runs are measured from the program's start, as the report's tests measure.",
+    conduct,
+    booted: None,
+};
+
+/// Before and after.
+const KERNELS: [&str; 2] = ["v4.18", "v4.18+NO_LB_BIAS"];
+
+/// What balancing did, and what the bias made of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Balanced {
+    /// Tasks that were moved.
+    moved: u64,
+    /// Tries in which the bias has a part, and those of them that it changed in anything.
+    biased: u64,
+    changed: u64,
+    /// Tasks that it left where they were, and tasks that were moved because of it only.
+    suppressed: u64,
+    brought: u64,
+}
+
+impl Balanced {
+    fn and(self, other: Balanced) -> Balanced {
+        Balanced {
+            moved: self.moved + other.moved,
+            biased: self.biased + other.biased,
+            changed: self.changed + other.changed,
+            suppressed: self.suppressed + other.suppressed,
+            brought: self.brought + other.brought,
+        }
+    }
+}
+
+impl Onlooker for Balanced {
+    fn event(&mut self, _: &Event<'_>) {}
+
+    fn wants_balancing(&self) -> bool {
+        true
+    }
+
+    fn balanced(&mut self, note: &BalanceNote, _: &Scheduler) {
+        self.moved += u64::from(note.decision.moved());
+        let Some(bias) = note.bias else { return };
+        self.biased += 1;
+        self.changed += u64::from(bias.differs);
+        self.suppressed += u64::from(bias.suppressed());
+        self.brought += u64::from(bias.brought());
+    }
+}
+
+/// What came of one test; of several tests that a scheduler cannot tell apart, of all of them.
+#[derive(Clone, Debug)]
+struct Outcome {
+    row: ComparisonRow,
+    /// What balancing did in all runs, before and after.
+    balanced: [Balanced; 2],
+}
+
+fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let seeds = bench.choose(8, 3);
+    let shorter = bench.choose(1, 2);
+    let mut cells = BTreeMap::new();
+    for test in CATALOGUE {
+        let (workload, milliseconds) = test.seen.workload();
+        cells.entry((test.machine, workload)).or_insert(milliseconds / shorter);
+    }
+    let plan = |kernel, machine, workload: &str, milliseconds, seed| Plan {
+        kernel,
+        machine,
+        workload: workload.to_string(),
+        duration: Ns::from_ms(milliseconds),
+        seed,
+        measured: Measured::FromStart,
+    };
+    let mut plans = Vec::new();
+    for (&(machine, ref workload), &milliseconds) in &cells {
+        for kernel in KERNELS {
+            plans.extend((1..=seeds).map(|seed| plan(kernel, machine, workload, milliseconds, seed)));
+        }
+    }
+    let Some(results) = bench.watch(&plans, |_| Balanced::default())? else { return Ok(None) };
+    let mut outcomes = BTreeMap::new();
+    for (cell, runs) in cells.keys().zip(results.chunks(2 * seeds as usize)) {
+        outcomes.insert(cell.clone(), outcome(runs, seeds as usize)?);
+    }
+    report.keep(results.into_iter().map(|(run, _)| run));
+    judge_as_a_family(&mut outcomes);
+    tell(report, &outcomes, seeds);
+    claims(report, &outcomes);
+    Ok(Some(()))
+}
+
+fn outcome(runs: &[(RunResult, Balanced)], seeds: usize) -> Result<Outcome, LabError> {
+    let results = runs.iter().map(|(run, _)| run.clone()).collect::<Vec<_>>();
+    let metric = ["throughput", "wakeup_latency_ns_p99"].into_iter();
+    let metric = metric.filter(|name| results.iter().all(|run| run.metric(name).is_some())).take(1);
+    let options = CompareOptions { metrics: metric.map(String::from).collect(), ..CompareOptions::default() };
+    let Comparison { rows, .. } = compare(&KERNELS.map(String::from), &results, &options)?;
+    let row = rows.into_iter().next().ok_or_else(|| {
+        LabError::new(format!("'{}' measures nothing", results[0].workload), "let it run longer")
+    })?;
+    let sum = |runs: &[(RunResult, Balanced)]| {
+        runs.iter().fold(Balanced::default(), |sum, (_, balanced)| sum.and(*balanced))
+    };
+    Ok(Outcome { row, balanced: [sum(&runs[..seeds]), sum(&runs[seeds..])] })
+}
+
+/// All workloads are one family: each verdict takes account of how many there are.
+fn judge_as_a_family(outcomes: &mut Outcomes) {
+    let family = outcomes.values().map(|outcome| outcome.row.estimate.p).collect::<Vec<_>>();
+    for (Outcome { row, .. }, q) in outcomes.values_mut().zip(adjusted(&family)) {
+        let is_real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
+        row.verdict = judge(&row.estimate, row.better, MARGIN, is_real);
+    }
+}
+
+type Outcomes = BTreeMap<(&'static str, String), Outcome>;
+
+fn outcome_of<'a>(outcomes: &'a Outcomes, test: &Test) -> Option<&'a Outcome> {
+    outcomes.get(&(test.machine, test.seen.workload().0))
+}
+
+/// The table, machine by machine, in LKP's layout with ours beside it.
+fn tell(report: &mut Report, outcomes: &Outcomes, seeds: u64) {
+    report.heading("The catalogue");
+    report.text(format!(
+        "v4.18 against v4.18+NO_LB_BIAS, {seeds} runs of each, paired by seed. In LKP's manner: mean and spread before, \
+         change, mean and spread after (operations a second; where a program has none, the 99th percentile of wakeup \
+         latencies, ns). Then tasks moved by balancing in all runs, before and after; pulls that the bias suppressed: tasks \
+         left where they were that the same try would have moved by present loads alone (each try of the biased kernel is \
+         decided in both ways); our verdict, and what the commit's text prints, which marks tests with a change in a metric \
+         with a star. Tests that a scheduler cannot tell apart are run once and have equal rows: a loop of system calls is a \
+         hog to it, whatever the calls do. {} tests, {} workloads.",
+        CATALOGUE.len(),
+        outcomes.len(),
+    ));
+    let mut machines = CATALOGUE.iter().map(|test| test.machine).collect::<Vec<_>>();
+    machines.dedup();
+    for machine in machines {
+        report.text(format!("{machine}:"));
+        let tests = CATALOGUE.iter().filter(|test| test.machine == machine);
+        let rows = tests.filter_map(|test| outcome_of(outcomes, test).map(|outcome| row(test, outcome)));
+        let header = [
+            "test",
+            "before",
+            "change",
+            "after",
+            "moved",
+            "after",
+            "suppressed",
+            "verdict",
+            "published",
+            "seen as",
+        ];
+        report.table(&header, rows.collect());
+    }
+}
+
+fn row(test: &Test, Outcome { row, balanced }: &Outcome) -> Vec<String> {
+    let value = |values: &[f64]| {
+        let spread = rivals::lkp_spread(values);
+        let mark = if spread >= 2.0 { format!(" ± {spread:.0}%") } else { String::new() };
+        number(mean(values)) + &mark
+    };
+    let published = test.published.iter().map(printed);
+    let star = if test.published.is_empty() { "" } else { "* " };
+    vec![
+        format!("{star}{}", test.name.trim_end_matches("-performance")),
+        value(&row.baseline),
+        row.estimate.ratio.map_or("-".to_string(), |ratio| format!("{:+.1}%", (ratio - 1.0) * 100.0)),
+        value(&row.values),
+        balanced[0].moved.to_string(),
+        balanced[1].moved.to_string(),
+        balanced[0].suppressed.to_string(),
+        row.verdict.words().to_string(),
+        published.collect::<Vec<_>>().join("; "),
+        test.seen.abstraction().split([':', ';', ',']).next().unwrap_or_default().to_string(),
+    ]
+}
+
+/// The commit's text prints changes of 7 % and 11 %, and only the values where they differ by less than 3 %.
+const LEAST_PRINTED: f64 = 5.0;
+
+/// What the commit's text prints, in its own layout.
+fn printed((metric, before, after): &Figures) -> String {
+    let value = |(mean, spread): (f64, u32)| {
+        let mark = if spread > 0 { format!(" ± {spread}%") } else { String::new() };
+        if mean < 100.0 { format!("{mean:.2}{mark}") } else { format!("{mean:.0}{mark}") }
+    };
+    let change = (after.0 / before.0 - 1.0) * 100.0;
+    let change = if change.abs() < LEAST_PRINTED { String::new() } else { format!("{change:.0}% ") };
+    format!("{} {change}{} {metric}", value(*before), value(*after))
+}
+
+fn claims(report: &mut Report, outcomes: &Outcomes) {
+    let changed = |test: &&Test| {
+        let verdict = outcome_of(outcomes, test).map(|outcome| outcome.row.verdict);
+        verdict.is_some_and(Verdict::is_difference)
+    };
+    report.claim(
+        "almost no test changes significantly: at most 5 of 104",
+        Published::Figure(2.0),
+        Some(CATALOGUE.iter().filter(changed).count() as f64),
+        "tests",
+        |tests| tests <= 5.0,
+    );
+    let change = |name: &str| {
+        let test = CATALOGUE.iter().find(|test| test.name == name)?;
+        Some((outcome_of(outcomes, test)?.row.estimate.ratio? - 1.0) * 100.0)
+    };
+    report.claim(
+        "fsmark on btrfs over NFS without sync: +7 %, which its own spread of 6 % puts in doubt; within 2 % here",
+        Published::Figure(7.0),
+        change("fsmark/1x-1t-1HDD-btrfs-nfsv4-4M-60G-NoSync-performance"),
+        "%",
+        |percent| percent.abs() <= 2.0,
+    );
+    report.claim(
+        "unixbench syscall with a copy a CPU: -11 %; one hog a CPU leaves balancing nothing to do, within 2 % here",
+        Published::Figure(-11.0),
+        change("unixbench/300s-100%-syscall-performance"),
+        "%",
+        |percent| percent.abs() <= 2.0,
+    );
+    claim_of_pulls(report, outcomes);
+    let starred = CATALOGUE.iter().filter_map(|test| {
+        let (_, before, after) = test.published.first()?;
+        let name = test.name.trim_end_matches("-performance");
+        let measured = outcome_of(outcomes, test)?.row.estimate.ratio.map(|ratio| (ratio - 1.0) * 100.0);
+        Some(Bar::new(name, Some((after.0 / before.0 - 1.0) * 100.0), measured))
+    });
+    report.picture("tests whose change the commit prints, % (length: its size)", false, starred.collect());
+}
+
+/// The sums over all workloads, and the claim that the bias is conservative.
+fn claim_of_pulls(report: &mut Report, outcomes: &Outcomes) {
+    let sum = |side: usize| {
+        let each = outcomes.values().map(|outcome| outcome.balanced[side]);
+        each.fold(Balanced::default(), Balanced::and)
+    };
+    let [with, without] = [sum(0), sum(1)];
+    let touched = outcomes.values().filter(|outcome| outcome.balanced[0].suppressed > 0).count();
+    report.text(format!(
+        "Balancing moved {} tasks with the bias and {} without. It has a part in {} tries (busy and idle CPUs above the \
+         threads of a core) and changed {} of them in queue, amount or tasks. It suppressed {} pulls of tasks, in {touched} of \
+         {} workloads, and brought about {}. A task that is left is mostly pulled a try later: this is why the numbers of \
+         moved tasks hardly differ.",
+        with.moved,
+        without.moved,
+        with.biased,
+        with.changed,
+        with.suppressed,
+        outcomes.len(),
+        with.brought,
+    ));
+    let pulls = with.suppressed + with.brought;
+    report.claim(
+        "the bias makes balancing conservative: where it changes what is moved, it leaves tasks (at least 80 % of pulls)",
+        Published::Said("allows the adjustment on how conservative load should be balanced"),
+        (pulls > 0).then(|| with.suppressed as f64 * 100.0 / pulls as f64),
+        "%",
+        |share| share >= 80.0,
+    );
+    report.claim(
+        "ablation: without the feature nothing is suppressed",
+        Published::Nothing,
+        Some((without.biased + without.suppressed) as f64),
+        "pulls",
+        |pulls| pulls == 0.0,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    /// Runs of sleepers on each side of a change.
+    fn balanced(kernels: [&'static str; 2]) -> Vec<(String, Balanced)> {
+        let stop = AtomicBool::new(false);
+        let bench =
+            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let plan = |kernel| Plan {
+            kernel,
+            machine: "lkp-bdw-ep3",
+            workload: "jobs sleep -n 200 -r 3000 -s 2000".to_string(),
+            duration: Ns::from_secs(2),
+            seed: 1,
+            measured: Measured::FromStart,
+        };
+        let results =
+            bench.watch(&kernels.map(plan), |_| Balanced::default()).expect("runs").expect("not stopped");
+        results.into_iter().map(|(run, balanced)| (run.digest, balanced)).collect()
+    }
+
+    #[test]
+    fn the_bias_changes_what_is_moved_and_nothing_does_where_it_has_no_effect() {
+        let with_effect = balanced(["v4.18", "v4.18+NO_LB_BIAS"]);
+        assert!(with_effect.iter().all(|(_, balanced)| balanced.moved > 100), "{with_effect:?}");
+        assert_ne!(with_effect[0].0, with_effect[1].0);
+        let (with, without) = (with_effect[0].1, with_effect[1].1);
+        assert!(with.suppressed > 10 * with.brought.max(1) && with.changed <= with.biased, "{with:?}");
+        assert_eq!((without.biased, without.suppressed), (0, 0));
+        let same = balanced(["v4.18+NO_LB_BIAS", "v4.18+fdf5f315d5cf"]);
+        assert_eq!(same[0], same[1], "switching it off is all that the commit does");
+    }
+
+    #[test]
+    fn published_lines_are_as_the_commit_prints_them() {
+        let of = |name: &str| {
+            let test = CATALOGUE.iter().find(|test| test.name.starts_with(name)).expect(name);
+            test.published.iter().map(printed).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of("fsmark/1x-1t-1HDD-btrfs-nfsv4-4M-60G-NoSync"),
+            ["7.50 7% 8.00 ± 6% fsmark.files_per_sec"]
+        );
+        assert_eq!(of("unixbench/300s-100%-syscall"), ["3571 ± 3% -11% 3183 ± 4% unixbench.score"]);
+        assert_eq!(of("unixbench/300s-1-context1"), ["312 315 unixbench.score"]);
+        assert_eq!(of("will-it-scale/malloc1").len(), 2);
+    }
+
+    #[test]
+    fn the_catalogue_is_that_of_the_commit() {
+        assert_eq!(CATALOGUE.len(), 104);
+        assert_eq!(CATALOGUE.iter().filter(|test| !test.published.is_empty()).count(), 19);
+        for test in CATALOGUE {
+            let (workload, _) = test.seen.workload();
+            let words = workload.split_whitespace().map(String::from).collect::<Vec<_>>();
+            assert!(fairlab_lab::workloads::build(&words).is_ok(), "{}: {workload}", test.name);
+            assert!(fairlab_lab::machines::find(test.machine).is_ok(), "{}", test.machine);
+        }
+    }
+}

@@ -1,0 +1,565 @@
+//! A CPU that goes idle ages the load of all idle CPUs, and is away for as long as that takes.
+//!
+//! Must not know: how averages age; it is only asked how often they did.
+
+use fairlab_analysis::statistics::median;
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns};
+use fairlab_sim::Engine;
+
+use super::render::number;
+use super::schbench_table::{SchbenchTable, side_by_side};
+use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
+use fairlab_lab::{LabError, Onlooker, RunResult};
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "nohz-blocked-load",
+    about: "with many control groups, CPUs that go idle spend hundreds of microseconds ageing other idle CPUs' load",
+    source: "Joel Fernandes, \"[PATCH] sched/fair: Rate limit calls to update_blocked_averages() for NOHZ\", 22 January 2021",
+    commit: "the patch (nohz-blocked-rate-limit, never merged); mainline moved the work out of new-idle balancing instead: \
+             0826530de3cb (\"sched/fair: Remove update of blocked load from newidle_balance\", v5.13)",
+    pair: ["v5.4", "v5.4+nohz-blocked-rate-limit"],
+    machine: MACHINE,
+    small: Small {
+        workload: "daemons -g 40 -c 8 -p 100 -r 100 schbench -t 2 -m 2 -r 3",
+        machine: "emulated:1x4x2",
+        duration: Ns::from_secs(5),
+    },
+    measured: "Runs are measured as schbench measures, from its start, as in the report.",
+    conduct,
+    booted: None,
+};
+
+/// The report's command line.
+const COMMAND: &str = "schbench -t 2 -m 2 -r 5";
+
+/// The report's table without the patch.
+const PUBLISHED_WITHOUT: SchbenchTable = SchbenchTable {
+    runtime_s: 5,
+    samples: 212,
+    percentiles: [210, 619, 665, 703, 12656, 12784, 13424],
+    counts: [106, 53, 32, 11, 8, 1, 1],
+    max: 13424,
+    min: Some(15),
+};
+
+/// The report's table with the patch.
+const PUBLISHED_WITH: SchbenchTable = SchbenchTable {
+    runtime_s: 5,
+    samples: 214,
+    percentiles: [188, 238, 623, 657, 717, 725, 725],
+    counts: [108, 53, 32, 12, 7, 2, 0],
+    max: 0,
+    min: None,
+};
+
+/// What is run.
+struct Run {
+    name: &'static str,
+    kernel: &'static str,
+    machine: &'static str,
+    /// How long a group's task runs, us at full speed.
+    group_us: u32,
+}
+
+const fn run(name: &'static str, kernel: &'static str) -> Run {
+    Run { name, kernel, machine: MACHINE, group_us: GROUP_US }
+}
+
+/// The report's two kernels, those that cured it in another way, the first one without wakeups by energy, and the first
+/// one where idle states are left as slowly as the device tree allows; then the report's two where idle states are left
+/// as fast as its latencies ask for, and where groups run for longer, too.
+const RUNS: [Run; 10] = [
+    run("v5.4", WITHOUT),
+    run("v5.4+nohz-blocked-rate-limit", WITH),
+    run("v5.13", "v5.13"),
+    run("v5.16", "v5.16"),
+    run("v5.4, not by energy", "v5.4-732cd75b8c92-eb92692b2544-4892f51ad54d-af24bde8df20-2802bf3cd936"),
+    Run { machine: "chromebook8-idle", ..run("v5.4, slow idle states", WITHOUT) },
+    Run { machine: FITTED, ..run("v5.4, fitted idle states", WITHOUT) },
+    Run { machine: FITTED, ..run("patched, fitted idle states", WITH) },
+    Run { machine: FITTED, group_us: LONG_GROUP_US, ..run("v5.4, fitted, long groups", WITHOUT) },
+    Run { machine: FITTED, group_us: LONG_GROUP_US, ..run("patched, fitted, long groups", WITH) },
+];
+
+/// The report's kernels.
+const WITHOUT: &str = "v5.4";
+const WITH: &str = "v5.4+nohz-blocked-rate-limit";
+
+/// The report's machine.
+const MACHINE: &str = "chromebook8";
+
+/// The same with idle states whose exits are fitted to the report's latencies.
+const FITTED: &str = "chromebook8-fit";
+
+/// The first of its big CPUs.
+const FIRST_BIG: Cpu = Cpu(6);
+
+/// A spinning worker's slice beside another one: half of the latency of 24 ms that eight CPUs have, us.
+const SLICE: u64 = 12_000;
+
+/// Groups of a browser's kind of background, with a task on each CPU. The report's author counted 35 to 40 queues with load
+/// in one new-idle balance of eight CPUs: the root's and four groups' on each.
+const GROUPS: u32 = 4;
+
+/// How long each of their tasks sleeps, on average, ms: as the report's rate of updates without the patch asks for (200 a
+/// second; a fit).
+const GROUP_PERIOD_MS: u32 = 17;
+
+/// How long it runs then, us at full speed: a moment, since the groups are inactive.
+const GROUP_US: u32 = 20;
+
+/// A fit to the 90th percentile of the report's tables.
+const LONG_GROUP_US: u32 = 140;
+
+/// Such a wakeup met a new-idle balance or something as long, us.
+const LONG_MIDDLE: u64 = 300;
+
+/// Numbers of groups for the slope.
+const SLOPE: [u32; 5] = [0, 2, 4, 8, 16];
+
+/// What is counted in a run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    /// How often a second other CPUs aged an idle CPU's load without being kicked.
+    updates: f64,
+    /// The longest new-idle balance, us.
+    longest: f64,
+    /// The mean, us.
+    mean: f64,
+    /// How long schbench ran, and how much of it on big CPUs.
+    ran: Ns,
+    ran_on_big: Ns,
+}
+
+impl Counted {
+    /// The share of schbench's running time that was on big CPUs, percent.
+    fn on_big(&self) -> f64 {
+        self.ran_on_big.0 as f64 * 100.0 / self.ran.0.max(1) as f64
+    }
+}
+
+impl Onlooker for Counted {
+    fn event(&mut self, event: &Event<'_>) {
+        if let EventKind::SchedStatRuntime { comm, runtime, .. } = &event.kind
+            && *comm == Comm::from("schbench")
+        {
+            self.ran += *runtime;
+            if event.cpu >= FIRST_BIG {
+                self.ran_on_big += *runtime;
+            }
+        }
+    }
+
+    fn ended(&mut self, engine: &Engine) {
+        let (kernel, counters) = (engine.kernel(), engine.counters());
+        let updates = kernel.topology().cpus().map(|cpu| kernel.remote_updates(cpu)).sum::<u64>();
+        let us = |time: Ns| time.0 as f64 / 1000.0;
+        self.updates = updates as f64 / engine.now().as_secs_f64() / kernel.topology().nr_cpus() as f64;
+        self.longest = us(counters.newidle_longest);
+        self.mean = us(counters.newidle_time) / counters.newidle.max(1) as f64;
+    }
+}
+
+/// Medians over runs with different seeds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Medians {
+    table: SchbenchTable,
+    counted: Counted,
+    /// In how many runs the longest wait is a slice or more.
+    stacked: usize,
+    /// In how many runs the 99th percentile is a slice or more, and in how many it is below 1 ms.
+    p99_of_a_slice: usize,
+    p99_short: usize,
+    /// In how many runs the 75th percentile is [`LONG_MIDDLE`] or more.
+    p75_long: usize,
+    /// The least, the middle and the largest share of schbench's running time on big CPUs, percent.
+    on_big: [f64; 3],
+}
+
+impl Medians {
+    fn of(runs: &[(RunResult, Counted)]) -> Medians {
+        let tables = runs.iter().map(|(run, _)| SchbenchTable::last_of(&run.output).unwrap_or_default());
+        let tables = tables.collect::<Vec<_>>();
+        let of_tables = |figure: &dyn Fn(&SchbenchTable) -> u64| {
+            median(&tables.iter().map(|table| figure(table) as f64).collect::<Vec<_>>()) as u64
+        };
+        let of_runs = |figure: fn(&Counted) -> f64| {
+            median(&runs.iter().map(|(_, counted)| figure(counted)).collect::<Vec<_>>())
+        };
+        let mut on_big = runs.iter().map(|(_, counted)| counted.on_big()).collect::<Vec<_>>();
+        on_big.sort_by(f64::total_cmp);
+        Medians {
+            on_big: [on_big[0], median(&on_big), on_big[on_big.len() - 1]],
+            p75_long: tables.iter().filter(|table| table.percentiles[1] >= LONG_MIDDLE).count(),
+            stacked: tables.iter().filter(|table| table.max >= SLICE).count(),
+            p99_of_a_slice: tables.iter().filter(|table| table.p99() >= SLICE).count(),
+            p99_short: tables.iter().filter(|table| table.p99() < 1000).count(),
+            table: SchbenchTable {
+                runtime_s: of_tables(&|table| table.runtime_s),
+                samples: of_tables(&|table| table.samples),
+                percentiles: std::array::from_fn(|index| of_tables(&|table| table.percentiles[index])),
+                counts: std::array::from_fn(|index| of_tables(&|table| table.counts[index])),
+                max: of_tables(&|table| table.max),
+                min: Some(of_tables(&|table| table.min.unwrap_or(0))),
+            },
+            counted: Counted {
+                updates: of_runs(|counted| counted.updates),
+                longest: of_runs(|counted| counted.longest),
+                mean: of_runs(|counted| counted.mean),
+                ..Counted::default()
+            },
+        }
+    }
+}
+
+/// Runs of one kind beside some number of groups, one a seed.
+fn plans(run: &Run, groups: u32, seeds: u64) -> impl Iterator<Item = Plan> {
+    let Run { kernel, machine, group_us, .. } = *run;
+    (1..=seeds).map(move |seed| Plan {
+        kernel,
+        machine,
+        workload: format!("daemons -g {groups} -c 8 -p {GROUP_PERIOD_MS} -r {group_us} {COMMAND}"),
+        duration: Ns::from_secs(7),
+        seed,
+        measured: Measured::FromStart,
+    })
+}
+
+fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    let seeds = bench.choose(40, 10);
+    let Some(()) = as_reported(bench, report, seeds)? else { return Ok(None) };
+    slope(bench, report, seeds / 2)
+}
+
+fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()>, LabError> {
+    let all = RUNS.iter().flat_map(|run| plans(run, GROUPS, seeds)).collect::<Vec<_>>();
+    let Some(results) = bench.watch(&all, |_| Counted::default())? else { return Ok(None) };
+    let medians = results.chunks(seeds as usize).map(Medians::of).collect::<Vec<_>>();
+
+    report.heading("The report's run");
+    report.text(format!(
+        "{COMMAND} on chromebook8 (6 little and 2 big CPUs, one clock for each kind, schedutil, HZ 1000), beside {GROUPS} \
+         groups whose tasks run for {GROUP_US} us every {GROUP_PERIOD_MS} ms on each CPU; how often is a fit to the report's 200 updates a second. \
+         Medians of {seeds} runs.",
+    ));
+    report.verbatim(format!("v5.4\n{}", side_by_side(&PUBLISHED_WITHOUT, &medians[0].table)));
+    report.verbatim(format!(
+        "v5.4+nohz-blocked-rate-limit\n{}",
+        side_by_side(&PUBLISHED_WITH, &medians[1].table)
+    ));
+    kernels_table(report, &medians, seeds);
+    by_chance(report, &medians[0], &medians[1], seeds);
+    long_middle(report, &medians);
+    two_modes(report, &medians, seeds);
+    pictures(report, &medians[0].table, &medians[1].table);
+    claims(report, &medians, seeds);
+    report.keep(results.into_iter().map(|(run, _)| run));
+    Ok(Some(()))
+}
+
+fn kernels_table(report: &mut Report, medians: &[Medians], seeds: u64) {
+    let rows = RUNS.iter().zip(medians).map(
+        |(Run { name, .. }, Medians { table, counted, stacked, p75_long, on_big, .. })| {
+            let mut row = vec![(*name).to_string()];
+            row.extend(table.percentiles.map(|us| us.to_string()));
+            row.extend([
+                table.max.to_string(),
+                number(counted.updates),
+                number(counted.mean),
+                number(counted.longest),
+                format!("{stacked} of {seeds}"),
+                format!("{p75_long} of {seeds}"),
+                on_big.map(number).join(", "),
+            ]);
+            row
+        },
+    );
+    let header = [
+        "kernel",
+        "p50",
+        "p75",
+        "p90",
+        "p95",
+        "p99",
+        "p99.5",
+        "p99.9",
+        "max",
+        "updates/s",
+        "mean",
+        "longest",
+        "stacked",
+        "p75 long",
+        "big CPUs, %",
+    ];
+    report.table(&header, rows.collect());
+    report.text(
+        "Latencies in us. \"updates/s\": how often a second others age an idle CPU's load without being kicked. \"mean\", \
+         \"longest\": new-idle balances, us; while one lasts, its CPU does not look idle and takes no interrupt. \"stacked\": \
+         runs whose longest wait is a slice of 12 ms or more. \"p75 long\": runs whose 75th percentile is 300 us or more. \"big \
+         CPUs\": the share of schbench's running time there, in the run with the least, the middle one and the one with the \
+         most. \"not by energy\": without 732cd75b8c92 and what follows it.",
+    );
+    report.text(
+        "The queues that a new-idle balance meets, 35 to 40 in all, and what ageing one CPU's costs are from the discussion of \
+         the patch, where a function graph has a new-idle balance of 501 us, tracing included. It is of the thread sugov:0, which \
+         sets the little CPUs' clock: when that goes to sleep, its CPU looks for work, too. So it is here.",
+    );
+    report.text(
+        "The machine has an energy model, so a wakeup goes where the task takes the least energy, and whether that CPU is idle \
+         is not asked: a worker may be put beside a spinning one and wait for its slice. That happens with and without the \
+         patch; what a single run of 5 s shows of it is chance.",
+    );
+}
+
+/// In how many of a hundred pairs of runs, one of each kernel, something is seen in `of` the one and `other` the other.
+fn pairs(of: usize, other: usize, seeds: u64) -> String {
+    number((of * other) as f64 * 100.0 / (seeds * seeds) as f64)
+}
+
+/// What one run of each, as the report has it, shows of the tail.
+fn by_chance(report: &mut Report, without: &Medians, with: &Medians, seeds: u64) {
+    report.text(format!(
+        "p99 is a slice of 12 ms or more in {} of {seeds} runs without the patch and in {} with it, and below 1 ms in {} and \
+         {}. So one run of each shows the report's contrast in {} % of cases, and its opposite in {} %.",
+        without.p99_of_a_slice,
+        with.p99_of_a_slice,
+        without.p99_short,
+        with.p99_short,
+        pairs(without.p99_of_a_slice, with.p99_short, seeds),
+        pairs(with.p99_of_a_slice, without.p99_short, seeds),
+    ));
+}
+
+/// How much of the tables is beyond what new-idle balancing alone would add.
+fn long_middle(report: &mut Report, medians: &[Medians]) {
+    const LEVELS: [f64; 7] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9];
+    let share = |table: &SchbenchTable| {
+        let of = |long: bool| {
+            let levels = table.percentiles.iter().zip(LEVELS);
+            levels.filter(move |&(&us, _)| (us >= LONG_MIDDLE) == long).map(|(_, level)| level)
+        };
+        let (most, least) = (100.0 - of(false).fold(0.0, f64::max), 100.0 - of(true).fold(100.0, f64::min));
+        format!("{} to {} %", number(least), number(most))
+    };
+    report.text(format!(
+        "Of the report's wakeups {} take {LONG_MIDDLE} us or more without the patch, and {} with it; here {} and {}. A worker is \
+         woken after 64 ms of sleep, and waits for a new-idle balance only if its CPU goes idle in just that moment, which is \
+         chance here. The report does not say what makes them long.",
+        share(&PUBLISHED_WITHOUT),
+        share(&PUBLISHED_WITH),
+        share(&medians[0].table),
+        share(&medians[1].table),
+    ));
+}
+
+/// Why the published waits may lie where they do, and what then decides on the 75th percentile.
+fn two_modes(report: &mut Report, medians: &[Medians], seeds: u64) {
+    let [slow, fitted, fitted_with, loaded, loaded_with] = [5, 6, 7, 8, 9].map(|index| &medians[index]);
+    let us = |medians: &Medians, percentile: usize| medians.table.percentiles[percentile];
+    report.text(format!(
+        "The published waits lie near 200 us or near 640 us on both kernels, and the 75th percentile goes from these to those. Such \
+         times are what CPUs take to leave idle states. In the first rows a CPU does so in idle_exit_ns, 2 us; in the worst \
+         case, the only one that the device tree tells (\"slow idle states\"), the median is {} us. By that tree big CPUs are \
+         slower at it than little ones. \"fitted idle states\" gives little CPUs 170 us and big ones 610 us, which is a fit: then \
+         the model's waits have these two modes, too, with the patch and without it, those of big CPUs and those of little ones. That the device's were the same two is a \
+         guess that fits its table.",
+        us(slow, 0),
+    ));
+    report.text(format!(
+        "So p75 is long in a run if more than a quarter of its wakeups are on big CPUs, and a quarter is one of the four workers. \
+         How many are hangs on what else runs, since a wakeup goes where energy is saved, and stays where it was if too little \
+         is. Beside groups that run for {GROUP_US} us it is {} and {} % of schbench's time in the middle run; where they run for \
+         {LONG_GROUP_US} us (\"long groups\", a fit to the published p90: {} and {} us here) {} and {} %, from {} to {} % by the run. \
+         p75 is long in {} of {seeds} such runs without the patch and in {} with it. One run of each shows the report's \
+         contrast in {} % of cases, and its opposite in {} %: in the model the patch is not what decides it.",
+        number(fitted.on_big[1]),
+        number(fitted_with.on_big[1]),
+        us(loaded, 2),
+        us(loaded_with, 2),
+        number(loaded.on_big[1]),
+        number(loaded_with.on_big[1]),
+        number(loaded.on_big[0].min(loaded_with.on_big[0])),
+        number(loaded.on_big[2].max(loaded_with.on_big[2])),
+        loaded.p75_long,
+        loaded_with.p75_long,
+        pairs(loaded.p75_long, seeds as usize - loaded_with.p75_long, seeds),
+        pairs(loaded_with.p75_long, seeds as usize - loaded.p75_long, seeds),
+    ));
+}
+
+fn pictures(report: &mut Report, without: &SchbenchTable, with: &SchbenchTable) {
+    const PERCENTILES: [&str; 7] = ["p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9"];
+    for (title, published, measured) in [
+        ("schbench on v5.4, us (logarithmic)", &PUBLISHED_WITHOUT, without),
+        ("schbench on v5.4+nohz-blocked-rate-limit, us (logarithmic)", &PUBLISHED_WITH, with),
+    ] {
+        let figures = published.percentiles.iter().zip(&measured.percentiles);
+        let bars = PERCENTILES.iter().zip(figures).map(|(&name, (&published, &measured))| {
+            Bar::new(name, Some(published as f64), Some(measured as f64))
+        });
+        report.picture(title, true, bars.collect());
+    }
+}
+
+fn claims(report: &mut Report, medians: &[Medians], seeds: u64) {
+    let [without, with, v5_13, v5_16, not_by_energy] = [0, 1, 2, 3, 4].map(|index| &medians[index]);
+    report.claim(
+        "without the patch others age an idle CPU's load about 200 times a second: at least 100",
+        Published::Figure(200.0),
+        Some(without.counted.updates),
+        "a second",
+        |rate| rate >= 100.0,
+    );
+    report.claim(
+        "with it at most 20 times",
+        Published::Figure(20.0),
+        Some(with.counted.updates),
+        "a second",
+        |rate| rate <= 20.0,
+    );
+    report.claim(
+        "without the patch new-idle balancing takes up to 500 us: a run's longest takes at least half of that",
+        Published::Figure(500.0),
+        Some(without.counted.longest),
+        "us",
+        |us| us >= 250.0,
+    );
+    let falls = with.counted.mean / without.counted.mean;
+    report.claim(
+        "the patch takes at least half of new-idle balancing's time away",
+        Published::Said("this causes the schedule loop to slow down"),
+        Some(falls),
+        "times",
+        |ratio| ratio <= 0.5,
+    );
+    report.claim(
+        "p75 falls by more than half",
+        Published::Figure(238.0 / 619.0),
+        Some(with.table.percentiles[1] as f64 / without.table.percentiles[1] as f64),
+        "times",
+        |ratio| ratio < 0.5,
+    );
+    claims_of_long_waits(report, without, with, not_by_energy, seeds);
+    let mainline = v5_13.counted.mean.max(v5_16.counted.mean) / without.counted.mean;
+    report.claim(
+        "v5.13 and v5.16, which age load elsewhere, take at least a quarter of that time away, too",
+        Published::Nothing,
+        Some(mainline),
+        "times",
+        |ratio| ratio <= 0.75,
+    );
+}
+
+fn claims_of_long_waits(
+    report: &mut Report,
+    without: &Medians,
+    with: &Medians,
+    not_by_energy: &Medians,
+    seeds: u64,
+) {
+    let stacked = |medians: &Medians| medians.stacked as f64 * 100.0 / seeds as f64;
+    report.claim(
+        "p99 without the patch is a slice of 12 ms and at most a tick",
+        Published::Figure(12656.0),
+        Some(without.table.p99() as f64),
+        "us",
+        |us| (12_000.0..=13_500.0).contains(&us),
+    );
+    report.claim(
+        "p99 with it is below 1 ms",
+        Published::Figure(717.0),
+        Some(with.table.p99() as f64),
+        "us",
+        |us| us < 1000.0,
+    );
+    report.claim(
+        "without the patch the longest wait of a run may be for a spinning worker's slice of 12 ms: of 5 % of runs and more, as \
+         that of the report's single run was",
+        Published::Said("max=13424"),
+        Some(stacked(without)),
+        "%",
+        |share| share >= 5.0,
+    );
+    report.claim(
+        "ablation: where wakeups do not go by energy, it never is",
+        Published::Nothing,
+        Some(stacked(not_by_energy)),
+        "%",
+        |share| share == 0.0,
+    );
+}
+
+/// What depends on the number of groups.
+fn slope(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()>, LabError> {
+    let kernels = &RUNS[..3];
+    let cells = SLOPE.iter().flat_map(|&groups| kernels.iter().map(move |run| (run, groups)));
+    let all = cells.flat_map(|(run, groups)| plans(run, groups, seeds)).collect::<Vec<_>>();
+    let Some(results) = bench.watch(&all, |_| Counted::default())? else { return Ok(None) };
+    let medians = results.chunks(seeds as usize).map(Medians::of).collect::<Vec<_>>();
+    report.heading("How it depends on the number of groups");
+    report.text(format!("New-idle balances, mean and longest in us, and p99. Medians of {seeds} runs."));
+    let rows = SLOPE.iter().zip(medians.chunks(kernels.len())).map(|(groups, row)| {
+        let mut cells = vec![groups.to_string()];
+        for Medians { table, counted, .. } in row {
+            cells.extend([number(counted.mean), number(counted.longest), table.p99().to_string()]);
+        }
+        cells
+    });
+    let header = [
+        "groups",
+        "v5.4 mean",
+        "longest",
+        "p99",
+        "patched mean",
+        "longest",
+        "p99",
+        "v5.13 mean",
+        "longest",
+        "p99",
+    ];
+    report.table(&header, rows.collect());
+    let mean = |row: usize, kernel: usize| medians[row * kernels.len() + kernel].counted.mean;
+    let steps = (1..SLOPE.len()).map(|row| mean(row, 0) / mean(row - 1, 0));
+    report.claim(
+        "v5.4: the mean grows with the number of groups, at every step",
+        Published::Said("if the system has a lot of inactive CGroups this can take a long time"),
+        Some(steps.fold(f64::MAX, f64::min)),
+        "times, the least step",
+        |ratio| ratio > 1.0,
+    );
+    report.claim(
+        "ablation: without groups new-idle balancing takes less than a third of what it takes with 8",
+        Published::Nothing,
+        Some(mean(0, 0) / mean(3, 0)),
+        "times",
+        |ratio| ratio < 1.0 / 3.0,
+    );
+    Ok(Some(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    /// The cost comes with groups, and goes with the patch, with mainline's cure, and without groups.
+    #[test]
+    fn going_idle_is_dear_only_where_others_load_is_aged_on_the_way() {
+        let stop = AtomicBool::new(false);
+        let bench =
+            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let cells = [(0, GROUPS), (1, GROUPS), (2, GROUPS), (0, 0)];
+        let all = cells.iter().flat_map(|&(run, groups)| plans(&RUNS[run], groups, 2)).collect::<Vec<_>>();
+        let results = bench.watch(&all, |_| Counted::default()).expect("runs").expect("not stopped");
+        let [dear, others @ ..] = [0, 1, 2, 3].map(|cell| Medians::of(&results[2 * cell..][..2]).counted);
+        assert!(dear.updates > 100.0 && dear.longest > 250.0, "{dear:?}");
+        // The patch, mainline's cure, no groups.
+        let most = [0.5, 0.75, 0.5];
+        assert!(
+            others.iter().zip(most).all(|(other, most)| other.mean < dear.mean * most),
+            "{dear:?} {others:?}"
+        );
+        assert!(others[0].updates <= 20.0, "{others:?}");
+    }
+}

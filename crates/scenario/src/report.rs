@@ -1,0 +1,278 @@
+//! What comes of a scenario: figures beside figures, claims, the story.
+//!
+//! Must not know: how it is laid out for a reader.
+
+use fairlab_files::{LabError, OutputFolder};
+use fairlab_lab::RunResult;
+use serde_json::{Value, json};
+
+use super::{Bar, Bench, Picture, Scenario};
+
+/// A figure or a statement of the report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Published {
+    /// A number, in the claim's unit.
+    Figure(f64),
+    /// What it says in words.
+    Said(&'static str),
+    /// Nothing: the claim is this scenario's own.
+    Nothing,
+}
+
+/// Something that the report says or implies, and what came of it here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// What is claimed, with the bar that decides.
+    pub claim: String,
+    /// What was published.
+    pub published: Published,
+    /// What was measured; `None` if nothing could be.
+    pub measured: Option<f64>,
+    /// The unit of both.
+    pub unit: &'static str,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// A piece of a report, in the order in which it is read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A heading.
+    Heading(String),
+    /// A paragraph.
+    Text(String),
+    /// Rows under a header.
+    Table {
+        /// The header's cells.
+        header: Vec<String>,
+        /// As many cells each.
+        rows: Vec<Vec<String>>,
+    },
+    /// Lines that keep their layout.
+    Verbatim(String),
+    /// A picture, on pages only.
+    Picture(Picture),
+}
+
+/// What came of a scenario.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The scenario's name.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// The commit.
+    pub commit: &'static str,
+    /// Whether the runs were shortened.
+    pub quick: bool,
+    /// Whether nothing was left to chance, so that runs of one kernel are one course of events.
+    pub exact: bool,
+    /// From when on runs were measured, a sentence.
+    pub measured: String,
+    /// Figures and story.
+    pub parts: Vec<Part>,
+    /// The claims.
+    pub claims: Vec<Claim>,
+    /// The runs, each with the name of its folder.
+    pub runs: Vec<(String, RunResult)>,
+}
+
+impl Report {
+    /// Writes it, `answer` being the same for programs, and what each of its runs printed and counted, into a folder of its
+    /// name.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self, folder: &OutputFolder, answer: &Value) -> Result<(), LabError> {
+        let name = self.name;
+        folder.file(&format!("{name}/report.txt"), &self.to_text())?;
+        folder.file(&format!("{name}/report.json"), &format!("{answer:#}\n"))?;
+        for (file, picture) in self.pictures() {
+            folder.file(&format!("{name}/{file}"), &picture.to_svg())?;
+        }
+        for (label, run) in &self.runs {
+            let place = format!("{name}/{label}");
+            folder.file(&format!("{place}/output.txt"), &run.output)?;
+            folder.file(&format!("{place}/schedstat.txt"), &run.schedstat)?;
+            folder.file(&format!("{place}/schedstat-sis.txt"), &run.schedstat_searches)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn new(scenario: &Scenario, bench: &Bench<'_>) -> Report {
+        let measured = match bench.warmup {
+            Some(warmup) => format!("Runs settle for {warmup} s before they are measured (--warmup)."),
+            None => scenario.measured.to_string(),
+        };
+        Report {
+            name: scenario.name,
+            about: scenario.about,
+            source: scenario.source,
+            commit: scenario.commit,
+            quick: bench.quick,
+            exact: bench.exact,
+            measured,
+            parts: Vec::new(),
+            claims: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    pub(super) fn heading(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Heading(text.into()));
+    }
+
+    pub(super) fn text(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Text(text.into()));
+    }
+
+    pub(super) fn verbatim(&mut self, text: impl Into<String>) {
+        self.parts.push(Part::Verbatim(text.into()));
+    }
+
+    /// Keeps what came of runs, each under machine, workload, kernel and seed.
+    pub(super) fn keep(&mut self, runs: impl IntoIterator<Item = RunResult>) {
+        let label = |run: &RunResult| {
+            let workload = run.workload.replace([' ', '/'], "_");
+            format!("{}/{workload}/{}/seed-{}", run.machine, run.kernel, run.seed)
+        };
+        self.runs.extend(runs.into_iter().map(|run| (label(&run), run)));
+    }
+
+    pub(super) fn picture(&mut self, title: impl Into<String>, logarithmic: bool, bars: Vec<Bar>) {
+        self.parts.push(Part::Picture(Picture { title: title.into(), logarithmic, bars }));
+    }
+
+    /// The pictures, each with the name of its file.
+    pub fn pictures(&self) -> Vec<(String, &Picture)> {
+        let pictures = self.parts.iter().filter_map(|part| match part {
+            Part::Picture(picture) => Some(picture),
+            _ => None,
+        });
+        let named = |(index, picture)| (format!("{}-{}.svg", self.name, index + 1), picture);
+        pictures.enumerate().map(named).collect()
+    }
+
+    pub(super) fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) {
+        let header = header.iter().map(|&cell| cell.to_string()).collect::<Vec<_>>();
+        assert!(rows.iter().all(|row| row.len() == header.len()), "a table's rows are as long as its header");
+        self.parts.push(Part::Table { header, rows });
+    }
+
+    /// Adds a claim that something measured decides.
+    pub(super) fn claim(
+        &mut self,
+        claim: impl Into<String>,
+        published: Published,
+        measured: Option<f64>,
+        unit: &'static str,
+        holds: impl FnOnce(f64) -> bool,
+    ) {
+        let holds = measured.is_some_and(holds);
+        self.claims.push(Claim { claim: claim.into(), published, measured, unit, holds });
+    }
+
+    /// What is left to chance, a sentence.
+    pub fn chance(&self) -> &'static str {
+        match self.exact {
+            true => {
+                "Nothing is left to chance: each kernel's runs are one course of events, but for what the workload itself draws, \
+                 so no figure says what other courses would give."
+            }
+            false => "Runs differ from seed to seed by what chance the machine has.",
+        }
+    }
+
+    /// Whether every claim holds.
+    pub fn holds(&self) -> bool {
+        self.claims.iter().all(|claim| claim.holds)
+    }
+
+    /// What a reader of the text is told, in order; of a table its place among them, of pictures nothing.
+    fn story(&self) -> Vec<Value> {
+        let mut tables = 0..;
+        let told = |part: &Part| match part {
+            Part::Heading(text) => Some(json!({ "heading": text })),
+            Part::Text(text) => Some(json!({ "text": text })),
+            Part::Verbatim(text) => Some(json!({ "verbatim": text })),
+            Part::Table { .. } => Some(json!({ "table": tables.next() })),
+            Part::Picture(_) => None,
+        };
+        self.parts.iter().filter_map(told).collect()
+    }
+
+    /// The machine-readable answer, schema `fairlab/scenario/1`.
+    pub fn to_json(&self) -> Value {
+        let claims = self.claims.iter().map(|claim| {
+            let published = match claim.published {
+                Published::Figure(value) => json!(value),
+                Published::Said(text) => json!(text),
+                Published::Nothing => Value::Null,
+            };
+            json!({
+                "claim": claim.claim,
+                "published": published,
+                "measured": claim.measured,
+                "unit": claim.unit,
+                "holds": claim.holds,
+            })
+        });
+        let runs = self.runs.iter().map(|(label, run)| json!({ "label": label, "run": run }));
+        let tables = self.parts.iter().filter_map(|part| match part {
+            Part::Table { header, rows } => Some(json!({ "header": header, "rows": rows })),
+            _ => None,
+        });
+        json!({
+            "schema": "fairlab/scenario/1",
+            "name": self.name,
+            "about": self.about,
+            "source": self.source,
+            "commit": self.commit,
+            "quick": self.quick,
+            "exact": self.exact,
+            "chance": self.chance(),
+            "measured": self.measured,
+            "holds": self.holds(),
+            "claims": claims.collect::<Vec<_>>(),
+            "tables": tables.collect::<Vec<_>>(),
+            "story": self.story(),
+            "runs": runs.collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::Ns;
+
+    use super::*;
+
+    #[test]
+    fn the_story_is_told_in_order_and_finds_its_tables() {
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let bench =
+            |exact, warmup| Bench { quick: true, exact, warmup, jobs: 1, on_progress: &|_| {}, stop: &stop };
+        let mut report = Report::new(&super::super::SCENARIOS[0], &bench(false, None));
+        assert!(!report.chance().contains("one course") && !report.measured.contains("--warmup"));
+        let exact = Report::new(&super::super::SCENARIOS[0], &bench(true, Some(Ns::from_ms(5))));
+        for told in [exact.to_text(), exact.to_markdown("this"), exact.to_json().to_string()] {
+            let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(told.contains("one course of events") && told.contains("--warmup"), "{told}");
+        }
+        let row = |cell: &str| vec![vec![cell.to_string()]];
+        report.heading("tables");
+        report.table(&["first"], row("1"));
+        report.picture("a picture", false, Vec::new());
+        report.text("between them");
+        report.table(&["second"], row("2"));
+        report.verbatim("as it is");
+        let json = report.to_json();
+        let story = json!([
+            { "heading": "tables" }, { "table": 0 }, { "text": "between them" }, { "table": 1 }, { "verbatim": "as it is" },
+        ]);
+        assert_eq!(json["story"], story);
+        assert_eq!(json["tables"][1], json!({ "header": ["second"], "rows": [["2"]] }));
+    }
+}
