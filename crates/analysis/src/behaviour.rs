@@ -18,7 +18,9 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, System, TaskState, Wakeup};
+use fairlab_event::{
+    Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, System, TaskState, Tracepoint, Wakeup,
+};
 
 use crate::statistics::standard_deviation;
 use crate::tracker::{Change, Departure, Entered, Left, OpenStay, StayOnCpu, Tracker};
@@ -26,11 +28,11 @@ use crate::{Census, MissingEvents, Needs};
 
 static NEEDS: Needs = Needs {
     analysis: "replay",
-    required: &["sched_switch"],
-    one_of: (&["sched_waking", "sched_wakeup"], "nothing is known of what ended sleeps"),
+    required: &[Tracepoint::SchedSwitch],
+    one_of: (&[Tracepoint::SchedWaking, Tracepoint::SchedWakeup], "nothing is known of what ended sleeps"),
     useful: &[
-        ("sched_waking", "wakeups that were left to another CPU count as an interrupt's"),
-        ("sched_wakeup_new", "tasks that were created meanwhile are there from the beginning"),
+        (Tracepoint::SchedWaking, "wakeups that were left to another CPU count as an interrupt's"),
+        (Tracepoint::SchedWakeupNew, "tasks that were created meanwhile are there from the beginning"),
     ],
 };
 
@@ -278,7 +280,7 @@ impl Behaviours {
         }
         let kept = self.courses.iter().filter(|course| !is_stopper(course.behaviour.comm));
         let cpu_time = kept.fold(Ns::ZERO, |sum, course| sum.saturating_add(course.ran.max(course.charged)));
-        let is_charged = self.census.count("sched_stat_runtime") > 0;
+        let is_charged = self.census.has(Tracepoint::SchedStatRuntime);
         let hidden = if is_charged { Ns::ZERO } else { self.hidden };
         let tasks = self.numbered_anew();
         Ok(Recorded { tasks, length: end.since(start), cpu_time, hidden, notices })

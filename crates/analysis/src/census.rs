@@ -2,41 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Event, EventKind, Sink, System};
+use fairlab_event::{Event, EventKind, Sink, System, Tracepoint};
 
 /// Counts events by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    known: [u64; KNOWN.len()],
+    known: [u64; KNOWN],
     others: BTreeMap<String, u64>,
     unnamed: u64,
     /// What is known of the recording.
     system: System,
 }
 
-/// The kinds with a fixed name; [`slot`] gives a kind's place here.
-const KNOWN: [&str; 20] = [
-    "sched_switch",
-    "sched_waking",
-    "sched_wakeup",
-    "sched_wakeup_new",
-    "sched_stat_runtime",
-    "sched_migrate_task",
-    "sched_process_fork",
-    "sched_process_exec",
-    "sched_process_exit",
-    "sched_stat_wait",
-    "sched_stat_sleep",
-    "sched_stat_blocked",
-    "sched_stat_iowait",
-    "sched_place",
-    "tracing_mark_write",
-    "task_name",
-    "task_start",
-    "task_exit",
-    "lost_events",
-    UNNAMED,
-];
+/// The kinds with a fixed name beside tracepoints; [`slot`] gives a kind's place behind those.
+const BESIDE: [&str; 3] = [EventKind::MARKER, EventKind::LOST, UNNAMED];
+
+/// How many kinds have a fixed name.
+const KNOWN: usize = Tracepoint::COUNT + BESIDE.len();
+
+fn known() -> impl Iterator<Item = &'static str> {
+    Tracepoint::ALL.iter().map(|tracepoint| tracepoint.name()).chain(BESIDE)
+}
 
 /// What is counted when there are more names than a kernel has.
 const UNNAMED: &str = "others";
@@ -46,28 +32,12 @@ const OTHERS_MAX: usize = 4096;
 
 #[inline]
 const fn slot(kind: &EventKind<'_>) -> Option<usize> {
-    Some(match kind {
-        EventKind::SchedSwitch(_) => 0,
-        EventKind::SchedWaking(_) => 1,
-        EventKind::SchedWakeup(_) => 2,
-        EventKind::SchedWakeupNew(_) => 3,
-        EventKind::SchedStatRuntime { .. } => 4,
-        EventKind::SchedMigrateTask { .. } => 5,
-        EventKind::SchedProcessFork { .. } => 6,
-        EventKind::SchedProcessExec { .. } => 7,
-        EventKind::SchedProcessExit { .. } => 8,
-        EventKind::SchedStatWait(_) => 9,
-        EventKind::SchedStatSleep(_) => 10,
-        EventKind::SchedStatBlocked(_) => 11,
-        EventKind::SchedStatIowait(_) => 12,
-        EventKind::SchedPlace(_) => 13,
-        EventKind::Marker { .. } => 14,
-        EventKind::TaskName { .. } => 15,
-        EventKind::TaskStart { .. } => 16,
-        EventKind::TaskExit { .. } => 17,
-        EventKind::Lost { .. } => 18,
-        EventKind::Kprobe { .. } | EventKind::Other { .. } => return None,
-    })
+    match (kind.tracepoint(), kind) {
+        (Some(tracepoint), _) => Some(tracepoint as usize),
+        (None, EventKind::Marker { .. }) => Some(Tracepoint::COUNT),
+        (None, EventKind::Lost { .. }) => Some(Tracepoint::COUNT + 1),
+        (None, _) => None,
+    }
 }
 
 impl Sink for Census {
@@ -76,7 +46,7 @@ impl Sink for Census {
         match slot(&event.kind) {
             Some(slot) => self.known[slot] += 1,
             // Text under a known name is an event that could not be read: nothing can be made of it.
-            None if KNOWN.contains(&event.kind.name()) => {
+            None if known().any(|known| known == event.kind.name()) => {
                 self.count_other(&format!("{}, unreadable", event.kind.name()));
             }
             None => self.count_other(event.kind.name()),
@@ -102,7 +72,12 @@ impl Census {
     /// How many events are called `name`.
     pub fn count(&self, name: &str) -> u64 {
         let others = self.others.get(name).copied().unwrap_or(0);
-        others + KNOWN.iter().zip(self.known).find(|(known, _)| **known == name).map_or(0, |(_, count)| count)
+        others + known().zip(self.known).find(|(known, _)| *known == name).map_or(0, |(_, count)| count)
+    }
+
+    /// Whether there is an event of `tracepoint`.
+    pub fn has(&self, tracepoint: Tracepoint) -> bool {
+        self.known.get(tracepoint as usize).is_some_and(|&count| count > 0)
     }
 
     /// Whether an event of the scheduler was recorded, by what is known beside the trace, whether or not it happened.
@@ -117,7 +92,7 @@ impl Census {
 
     /// Every name that occurs with its count, the most frequent first.
     pub fn by_count(&self) -> Vec<(&str, u64)> {
-        let known = KNOWN.iter().copied().zip(self.known);
+        let known = known().zip(self.known).map(|(name, count)| -> (&str, u64) { (name, count) });
         let others = self.others.iter().map(|(name, count)| (name.as_str(), *count));
         let mut all: Vec<_> =
             known.chain(others).chain([(UNNAMED, self.unnamed)]).filter(|(_, count)| *count > 0).collect();

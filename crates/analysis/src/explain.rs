@@ -16,7 +16,7 @@ pub mod text;
 
 use std::collections::BTreeSet;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, System};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, System, Tracepoint, Untyped};
 
 use crate::throttling::Throttled;
 use crate::tracker::{
@@ -57,12 +57,15 @@ impl Default for ExplainOptions {
 /// The events that stories are made from.
 pub const NEEDS: Needs = Needs {
     analysis: "explain",
-    required: &["sched_switch"],
-    one_of: (&["sched_waking", "sched_wakeup"], "only waits after a preemption or a yield are explained"),
+    required: &[Tracepoint::SchedSwitch],
+    one_of: (
+        &[Tracepoint::SchedWaking, Tracepoint::SchedWakeup],
+        "only waits after a preemption or a yield are explained",
+    ),
     useful: &[
-        ("sched_wakeup", "on which CPU a task was queued is known by migrations only"),
-        ("sched_migrate_task", "moves of waiting tasks are not seen"),
-        ("sched_stat_runtime", "ticks that went by without a switch are not seen"),
+        (Tracepoint::SchedWakeup, "on which CPU a task was queued is known by migrations only"),
+        (Tracepoint::SchedMigrateTask, "moves of waiting tasks are not seen"),
+        (Tracepoint::SchedStatRuntime, "ticks that went by without a switch are not seen"),
     ],
 };
 
@@ -265,7 +268,9 @@ impl Explain {
                 self.virtual_state(task).vruntime = Some((event.time, vruntime));
                 self.reckon_back(task, runtime, vruntime);
             }
-            EventKind::Other { name: "sched_reweight", fields } => self.reweighted(fields, event),
+            EventKind::Other { name, fields } if name == Untyped::SchedReweight.name() => {
+                self.reweighted(fields, event);
+            }
             _ if placement::goes_on_placing(event) => {}
             _ => self.stop_placing(event),
         }

@@ -8,7 +8,7 @@ mod sort;
 mod table;
 mod tasks;
 
-use fairlab_event::{Event, EventKind, Ns, Pid, Sink, Switch, System, Wakeup};
+use fairlab_event::{Event, EventKind, Ns, Pid, Sink, Switch, System, Tracepoint, Wakeup};
 
 use crate::tracker::{Change, OpenStay, Tracker};
 use crate::{Census, MissingEvents, Needs};
@@ -66,9 +66,12 @@ impl Latency {
     /// The events that the table is computed from.
     pub const NEEDS: Needs = Needs {
         analysis: "latency",
-        required: &["sched_switch"],
-        one_of: (&["sched_wakeup", "sched_waking"], "only waits after a preemption or a yield are counted"),
-        useful: &[("sched_stat_runtime", "run times are those between switches")],
+        required: &[Tracepoint::SchedSwitch],
+        one_of: (
+            &[Tracepoint::SchedWakeup, Tracepoint::SchedWaking],
+            "only waits after a preemption or a yield are counted",
+        ),
+        useful: &[(Tracepoint::SchedStatRuntime, "run times are those between switches")],
     };
 
     /// Begins with an empty table.
@@ -94,7 +97,7 @@ impl Latency {
         for stay in self.tracker.last_stays().collect::<Vec<_>>() {
             self.ran(stay.task, stay.ran);
         }
-        if self.census.count("sched_stat_runtime") == 0 {
+        if !self.census.has(Tracepoint::SchedStatRuntime) {
             self.tasks.take_stays_for_runtime();
         }
         let (rows, crossed) = table::rows(&self.tasks, &self.options);

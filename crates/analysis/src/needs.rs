@@ -2,19 +2,21 @@
 
 use std::fmt;
 
+use fairlab_event::Tracepoint;
+
 use crate::Census;
 
-/// The events that an analysis works from, by name.
+/// The events that an analysis works from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// The analysis, as the user calls it.
     pub analysis: &'static str,
     /// Without any one of these there is no answer.
-    pub required: &'static [&'static str],
+    pub required: &'static [Tracepoint],
     /// At least one of these is needed for a whole answer, with what is missing without.
-    pub one_of: (&'static [&'static str], &'static str),
+    pub one_of: (&'static [Tracepoint], &'static str),
     /// Each of these adds to the answer, with what is missing without.
-    pub useful: &'static [(&'static str, &'static str)],
+    pub useful: &'static [(Tracepoint, &'static str)],
 }
 
 /// The trace lacks what the analysis cannot do without.
@@ -23,7 +25,7 @@ pub struct MissingEvents {
     /// What was needed.
     pub needs: &'static Needs,
     /// The required events that do not occur.
-    pub missing: Vec<&'static str>,
+    pub missing: Vec<Tracepoint>,
     /// What the trace has instead, the most frequent first.
     pub has: Vec<(String, u64)>,
     /// Whether they were recorded, by what is known beside the trace.
@@ -39,37 +41,41 @@ impl Needs {
     /// # Errors
     /// A required event does not occur.
     pub fn check(&'static self, census: &Census) -> Result<Vec<String>, MissingEvents> {
-        let is_missing = |name: &&'static str| census.count(name) == 0;
+        let is_missing = |tracepoint: &Tracepoint| !census.has(*tracepoint);
         let missing: Vec<_> = self.required.iter().copied().filter(is_missing).collect();
         if !missing.is_empty() {
             let has = census.by_count().into_iter().map(|(name, count)| (name.to_string(), count)).collect();
-            let recorded = missing.iter().all(|name| census.is_recorded(name));
+            let recorded = missing.iter().all(|one| census.is_recorded(one.name()));
             return Err(MissingEvents { needs: self, missing, has, recorded });
         }
         let mut notices = Vec::new();
         let (one_of, without) = self.one_of;
-        let notice = |names: &[&str], without: &str| {
-            let recorded = if names.iter().any(|name| census.is_recorded(name)) { RECORDED } else { "" };
-            format!("the trace has no {} events{recorded}: {without}", names.join(" or "))
+        let notice = |any: &[Tracepoint], without: &str| {
+            let recorded = if any.iter().any(|one| census.is_recorded(one.name())) { RECORDED } else { "" };
+            format!("the trace has no {} events{recorded}: {without}", joined(any, " or "))
         };
         if one_of.iter().all(is_missing) {
             notices.push(notice(one_of, without));
         }
-        for (name, without) in self.useful {
-            if is_missing(name) {
-                notices.push(notice(&[name], without));
+        for (tracepoint, without) in self.useful {
+            if is_missing(tracepoint) {
+                notices.push(notice(&[*tracepoint], without));
             }
         }
         Ok(notices)
     }
 }
 
+fn joined(tracepoints: &[Tracepoint], by: &str) -> String {
+    tracepoints.iter().map(|tracepoint| tracepoint.name()).collect::<Vec<_>>().join(by)
+}
+
 impl fmt::Display for MissingEvents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Needs { analysis, required, one_of: (one_of, _), .. } = self.needs;
         let recorded = if self.recorded { RECORDED } else { "" };
-        write!(f, "this trace has no {} events{recorded}; ", self.missing.join(" and no "))?;
-        write!(f, "{analysis} needs {} and {}; ", required.join(" and "), one_of.join(" or "))?;
+        write!(f, "this trace has no {} events{recorded}; ", joined(&self.missing, " and no "))?;
+        write!(f, "{analysis} needs {} and {}; ", joined(required, " and "), joined(one_of, " or "))?;
         if self.has.is_empty() {
             return f.write_str("the trace has no events at all");
         }
@@ -95,9 +101,9 @@ mod tests {
 
     const NEEDS: Needs = Needs {
         analysis: "latency",
-        required: &["sched_switch"],
-        one_of: (&["sched_wakeup", "sched_waking"], "only half is counted"),
-        useful: &[("sched_stat_runtime", "run times are 0")],
+        required: &[Tracepoint::SchedSwitch],
+        one_of: (&[Tracepoint::SchedWakeup, Tracepoint::SchedWaking], "only half is counted"),
+        useful: &[(Tracepoint::SchedStatRuntime, "run times are 0")],
     };
 
     #[test]

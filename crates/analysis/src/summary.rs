@@ -24,7 +24,7 @@ pub mod text;
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System, Tracepoint};
 
 use crate::tracker::{
     CPUS_MAX, Change, Departure, EndedWait, Left, MoveCause, Oddities, OpenStay, StayOnCpu, Tracker,
@@ -50,14 +50,14 @@ pub struct SummaryOptions {
 /// The events that the summary is made from.
 pub const NEEDS: Needs = Needs {
     analysis: "summary",
-    required: &["sched_switch"],
-    one_of: (&["sched_waking", "sched_wakeup"], "there are no wakeup latencies"),
+    required: &[Tracepoint::SchedSwitch],
+    one_of: (&[Tracepoint::SchedWaking, Tracepoint::SchedWakeup], "there are no wakeup latencies"),
     useful: &[
         (
-            "sched_migrate_task",
+            Tracepoint::SchedMigrateTask,
             "migrations are not counted, and waiting tasks are taken to stay where they were queued",
         ),
-        ("sched_stat_runtime", "yields are not told from preemptions on the way to user mode"),
+        (Tracepoint::SchedStatRuntime, "yields are not told from preemptions on the way to user mode"),
     ],
 };
 
@@ -179,7 +179,7 @@ impl Summary {
     fn shows_ticks(&self, span: Ns) -> bool {
         let Oddities { switch_gaps, .. } = self.tracker.oddities();
         let is_whole = self.tracker.losses() == 0 && switch_gaps == 0;
-        is_whole && self.census.count("sched_stat_runtime") > 0 && span > TICKS
+        is_whole && self.census.has(Tracepoint::SchedStatRuntime) && span > TICKS
     }
 
     /// What was taken for granted, one clause each.

@@ -11,7 +11,7 @@ mod concluded;
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{ControlGroup, Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, System};
+use fairlab_event::{ControlGroup, Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, System, Untyped};
 
 use crate::pid_map::PidMap;
 
@@ -148,13 +148,13 @@ impl Throttling {
     }
 
     fn text(&mut self, name: &str, fields: Fields<'_>, event: &Event<'_>) -> Throttled {
+        if let Some(told @ (Untyped::CgroupMkdir | Untyped::CgroupAttachTask)) = Untyped::by_name(name) {
+            self.listed(told, fields);
+            return Throttled::No;
+        }
         match name {
             "throttle_cfs_rq" => self.throttle(fields, event),
             "unthrottle_cfs_rq" => self.unthrottle(fields, event),
-            "cgroup_mkdir" | "cgroup_attach_task" => {
-                self.listed(name, fields);
-                Throttled::No
-            }
             "enqueue_entity" | "place_entity" | "set_next_entity" => {
                 self.queued(fields);
                 Throttled::No
@@ -172,8 +172,8 @@ impl Throttling {
         index
     }
 
-    fn listed(&mut self, name: &str, fields: Fields<'_>) {
-        let of_task = name == "cgroup_attach_task";
+    fn listed(&mut self, event: Untyped, fields: Fields<'_>) {
+        let of_task = event == Untyped::CgroupAttachTask;
         let (id, path) = if of_task { ("dst_id", "dst_path") } else { ("id", "path") };
         let Some(id) = fields.unsigned(id) else { return };
         let index = self.group(id);

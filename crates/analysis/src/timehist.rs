@@ -11,7 +11,9 @@ pub mod text;
 mod threads;
 mod totals;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, Switch, System, TaskState, Wakeup};
+use fairlab_event::{
+    Comm, Cpu, Event, EventKind, Ns, Pid, Sink, Switch, System, TaskState, Tracepoint, Wakeup,
+};
 
 use crate::tracker::{Change, StayOnCpu, Tracker};
 use crate::{Census, MissingEvents, Needs};
@@ -197,9 +199,9 @@ const CPUS_MAX: usize = 1 << 13;
 /// The events that the list is made from.
 pub const NEEDS: Needs = Needs {
     analysis: "timehist",
-    required: &["sched_switch"],
+    required: &[Tracepoint::SchedSwitch],
     one_of: (
-        &["sched_waking", "sched_wakeup"],
+        &[Tracepoint::SchedWaking, Tracepoint::SchedWakeup],
         "scheduling delays are those after a preemption or a yield only",
     ),
     useful: &[],
@@ -227,8 +229,9 @@ impl<F: FnMut(&Row)> Timehist<F> {
     /// There was no `sched_switch`.
     pub fn finish(mut self) -> Result<TimehistSummary, MissingEvents> {
         let mut notices = NEEDS.check(&self.census)?;
-        if self.options.migrations && self.census.count("sched_migrate_task") == 0 {
-            notices.push("the trace has no sched_migrate_task events: no migration is listed".to_string());
+        if self.options.migrations && !self.census.has(Tracepoint::SchedMigrateTask) {
+            let name = Tracepoint::SchedMigrateTask.name();
+            notices.push(format!("the trace has no {name} events: no migration is listed"));
         }
         notices.extend(self.tracker.notices(self.census.total()));
         self.decide(ReadyBy::Wakeup);

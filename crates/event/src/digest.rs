@@ -4,7 +4,7 @@ use std::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Comm, Event, EventKind, Pid, Sink, StatDelay, Wakeup};
+use crate::{Comm, Event, EventKind, Field, FieldSink, Pid, Sink, Value};
 
 /// 128 bits over every field of every event, in order. Not cryptographic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,87 +77,42 @@ fn task(record: &mut Vec<u8>, comm: &Comm, pid: Pid) {
     number(record, pid.0 as u64);
 }
 
-fn wakeup(record: &mut Vec<u8>, wakeup: &Wakeup) {
-    task(record, &wakeup.comm, wakeup.pid);
-    number(record, wakeup.prio.0 as u64);
-    number(record, u64::from(wakeup.target_cpu.0));
-}
+/// Feeds the fields of a tracepoint.
+struct Record<'r>(&'r mut Vec<u8>);
 
-fn delay(record: &mut Vec<u8>, delay: &StatDelay) {
-    task(record, &delay.comm, delay.pid);
-    number(record, delay.delay.0);
+impl<'t> FieldSink<'t> for Record<'_> {
+    #[inline(always)]
+    fn field(&mut self, _: &'static Field, value: Value<'t>) {
+        let record = &mut *self.0;
+        match value {
+            Value::Comm(comm) => record.extend_from_slice(comm.padded()),
+            Value::Pid(pid) => number(record, pid.0 as u64),
+            Value::Prio(prio) => number(record, prio.0 as u64),
+            Value::Cpu(cpu) => number(record, cpu.0.into()),
+            Value::State(state) => number(record, state.bits().into()),
+            Value::Nanoseconds(time) => number(record, time.0),
+            Value::Unsigned(value) => number(record, value),
+            Value::Signed(value) => number(record, value as u64),
+            Value::Count(count) => number(record, count.into()),
+            Value::Text(value) => text(record, value.as_bytes()),
+            Value::Flag(flag) => number(record, flag.map_or(2, u64::from)),
+            Value::NanosecondsUntil(value) => {
+                number(record, value.is_some().into());
+                number(record, value.unwrap_or(0));
+            }
+        }
+    }
 }
 
 fn kind(record: &mut Vec<u8>, kind: &EventKind<'_>) {
     text(record, kind.name().as_bytes());
     match kind {
-        EventKind::SchedSwitch(switch) => {
-            task(record, &switch.prev_comm, switch.prev_pid);
-            number(record, switch.prev_prio.0 as u64);
-            number(record, u64::from(switch.prev_state.bits()));
-            task(record, &switch.next_comm, switch.next_pid);
-            number(record, switch.next_prio.0 as u64);
-        }
-        EventKind::SchedWaking(w) | EventKind::SchedWakeup(w) | EventKind::SchedWakeupNew(w) => {
-            wakeup(record, w);
-        }
-        EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
-            task(record, comm, *pid);
-            for value in [prio.0 as u64, u64::from(orig_cpu.0), u64::from(dest_cpu.0)] {
-                number(record, value);
-            }
-        }
-        EventKind::SchedProcessFork { comm, pid, child_comm, child_pid } => {
-            task(record, comm, *pid);
-            task(record, child_comm, *child_pid);
-        }
-        EventKind::SchedProcessExec { filename, pid, old_pid } => {
-            text(record, filename.as_bytes());
-            number(record, pid.0 as u64);
-            number(record, old_pid.0 as u64);
-        }
-        EventKind::SchedProcessExit { comm, pid, prio, group_dead } => {
-            task(record, comm, *pid);
-            number(record, prio.0 as u64);
-            number(record, group_dead.map_or(2, u64::from));
-        }
-        EventKind::SchedStatWait(d)
-        | EventKind::SchedStatSleep(d)
-        | EventKind::SchedStatBlocked(d)
-        | EventKind::SchedStatIowait(d) => delay(record, d),
-        EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
-            task(record, comm, *pid);
-            number(record, runtime.0);
-            number(record, u64::from(vruntime.is_some()));
-            number(record, vruntime.unwrap_or(0));
-        }
-        EventKind::SchedPlace(place) => {
-            task(record, &place.comm, place.pid);
-            for value in [place.sev, place.sed, place.sel as u64, place.avg, place.min] {
-                number(record, value);
-            }
-            number(record, u64::from(place.cpu.0));
-            number(record, u64::from(place.nr));
-        }
         EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } => {
             text(record, fields.text().as_bytes());
         }
         EventKind::Marker { text: marker } => text(record, marker.as_bytes()),
-        EventKind::TaskName { pid, tgid, comm } => {
-            task(record, comm, *pid);
-            number(record, tgid.0 as u64);
-        }
-        EventKind::TaskStart { pid, tgid, parent_pid } => {
-            for id in [pid, tgid, parent_pid] {
-                number(record, id.0 as u64);
-            }
-        }
-        EventKind::TaskExit { pid, tgid } => {
-            for id in [pid, tgid] {
-                number(record, id.0 as u64);
-            }
-        }
         EventKind::Lost { count } => number(record, count.unwrap_or(u64::MAX)),
+        _ => kind.give_fields(&mut Record(record)),
     }
 }
 

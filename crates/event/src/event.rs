@@ -287,6 +287,12 @@ impl<'t> Event<'t> {
 }
 
 impl<'t> EventKind<'t> {
+    /// The name of text that user space wrote.
+    pub const MARKER: &'static str = "tracing_mark_write";
+
+    /// The name of lost events.
+    pub const LOST: &'static str = "lost_events";
+
     /// Whether this is the trace's own knowledge of a task, apart from any tracepoint.
     pub const fn is_task_record(&self) -> bool {
         matches!(self, EventKind::TaskName { .. } | EventKind::TaskStart { .. } | EventKind::TaskExit { .. })
@@ -294,27 +300,13 @@ impl<'t> EventKind<'t> {
 
     /// The tracepoint's name as the kernel prints it. Records that are no tracepoints have names of their own.
     pub fn name(&self) -> &'t str {
+        if let Some(tracepoint) = self.tracepoint() {
+            return tracepoint.name();
+        }
         match self {
-            EventKind::SchedSwitch(_) => "sched_switch",
-            EventKind::SchedWaking(_) => "sched_waking",
-            EventKind::SchedWakeup(_) => "sched_wakeup",
-            EventKind::SchedWakeupNew(_) => "sched_wakeup_new",
-            EventKind::SchedMigrateTask { .. } => "sched_migrate_task",
-            EventKind::SchedProcessFork { .. } => "sched_process_fork",
-            EventKind::SchedProcessExec { .. } => "sched_process_exec",
-            EventKind::SchedProcessExit { .. } => "sched_process_exit",
-            EventKind::SchedStatWait(_) => "sched_stat_wait",
-            EventKind::SchedStatSleep(_) => "sched_stat_sleep",
-            EventKind::SchedStatBlocked(_) => "sched_stat_blocked",
-            EventKind::SchedStatIowait(_) => "sched_stat_iowait",
-            EventKind::SchedStatRuntime { .. } => "sched_stat_runtime",
-            EventKind::SchedPlace(_) => "sched_place",
             EventKind::Kprobe { name, .. } | EventKind::Other { name, .. } => name,
-            EventKind::Marker { .. } => "tracing_mark_write",
-            EventKind::TaskName { .. } => "task_name",
-            EventKind::TaskStart { .. } => "task_start",
-            EventKind::TaskExit { .. } => "task_exit",
-            EventKind::Lost { .. } => "lost_events",
+            EventKind::Lost { .. } => EventKind::LOST,
+            _ => EventKind::MARKER,
         }
     }
 }

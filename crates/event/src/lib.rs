@@ -17,6 +17,7 @@ pub mod shown;
 mod sink;
 mod state;
 mod system;
+mod tracepoints;
 mod units;
 
 pub use digest::{Digest, DigestSink};
@@ -27,4 +28,5 @@ pub use shown::{Shown, ShownLines, ShownPath};
 pub use sink::{Counter, Filter, Sink, sink_fn};
 pub use state::TaskState;
 pub use system::{ControlGroup, Limit, System};
+pub use tracepoints::{Column, ColumnType, Field, FieldSink, FieldSource, Form, Tracepoint, Untyped, Value};
 pub use units::{Comm, Cpu, Ns, Pid, Prio};

@@ -8,6 +8,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use fairlab_event::Untyped;
+
 use crate::btf::Types;
 use crate::files;
 use crate::job::Job;
@@ -31,25 +33,25 @@ const TIMERS: [&str; 6] = [
 const SCHED_SOFTIRQ: &str = "vec == 7";
 
 /// Events beside those of `sched`, each with a filter.
-const EVENTS: [(&str, &str); 18] = [
-    ("irq_vectors/local_timer_entry", ""),
-    ("irq_vectors/reschedule_entry", ""),
-    ("irq_vectors/call_function_single_entry", ""),
-    ("irq_vectors/call_function_entry", ""),
-    ("irq/softirq_entry", SCHED_SOFTIRQ),
-    ("irq/softirq_exit", SCHED_SOFTIRQ),
-    ("power/cpu_idle", ""),
-    ("power/cpu_frequency", ""),
-    ("ipi/ipi_raise", ""),
-    ("ipi/ipi_send_cpu", ""),
-    ("ipi/ipi_send_cpumask", ""),
-    ("syscalls/sys_enter_sched_yield", ""),
-    ("syscalls/sys_enter_sched_setaffinity", ""),
-    ("syscalls/sys_enter_sched_setscheduler", ""),
-    ("syscalls/sys_enter_sched_setattr", ""),
-    ("syscalls/sys_enter_setpriority", ""),
-    ("cgroup/cgroup_attach_task", ""),
-    ("cgroup/cgroup_mkdir", ""),
+const EVENTS: [(Untyped, &str); 18] = [
+    (Untyped::LocalTimer, ""),
+    (Untyped::Reschedule, ""),
+    (Untyped::CallFunctionSingle, ""),
+    (Untyped::CallFunction, ""),
+    (Untyped::SoftirqEntry, SCHED_SOFTIRQ),
+    (Untyped::SoftirqExit, SCHED_SOFTIRQ),
+    (Untyped::CpuIdle, ""),
+    (Untyped::CpuFrequency, ""),
+    (Untyped::IpiRaise, ""),
+    (Untyped::IpiSendCpu, ""),
+    (Untyped::IpiSendCpumask, ""),
+    (Untyped::SchedYield, ""),
+    (Untyped::SchedSetaffinity, ""),
+    (Untyped::SchedSetscheduler, ""),
+    (Untyped::SchedSetattr, ""),
+    (Untyped::Setpriority, ""),
+    (Untyped::CgroupAttachTask, ""),
+    (Untyped::CgroupMkdir, ""),
 ];
 
 /// What became of the preparations: two lists for whoever reads the recording.
@@ -79,14 +81,14 @@ pub fn prepare(job: &Job, cpus: usize) -> io::Result<Prepared> {
     set("events/sched/enable", "1")?;
     prepared.events.push_str("event sched/* on\n");
     for (event, filter) in EVENTS {
-        let _ = writeln!(prepared.events, "{}", switch_on(event, filter));
+        let _ = writeln!(prepared.events, "{}", switch_on(event.path(), filter));
     }
     let timers: Vec<String> = TIMERS
         .iter()
         .filter_map(|name| symbols.get(name))
         .map(|address| format!("function == {address:#x}"))
         .collect();
-    let _ = writeln!(prepared.events, "{}", switch_on("timer/hrtimer_expire_entry", &timers.join(" || ")));
+    let _ = writeln!(prepared.events, "{}", switch_on(Untyped::HrtimerExpire.path(), &timers.join(" || ")));
     prepared.probes = probe(job, &symbols, cpus);
     Ok(prepared)
 }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairlab_event::{Event, EventKind, Sink, System, sink_fn};
+use fairlab_event::{Event, EventKind, Sink, System, Tracepoint, sink_fn};
 use fairlab_trace::{ImportStats, Losses, OutputFormat, ReadOptions, read_path};
 use rustix::process::Signal;
 
@@ -28,22 +28,11 @@ pub use family::Signals;
 use pages::Pages;
 use tracefs::{Instance, Probe, copy};
 
-/// What is recorded unless something else is asked for; what a kernel lacks of it is left out.
-pub const EVENTS: &[&str] = &[
-    "sched:sched_switch",
-    "sched:sched_waking",
-    "sched:sched_wakeup",
-    "sched:sched_wakeup_new",
-    "sched:sched_migrate_task",
-    "sched:sched_process_fork",
-    "sched:sched_process_exec",
-    "sched:sched_process_exit",
-    "sched:sched_stat_wait",
-    "sched:sched_stat_sleep",
-    "sched:sched_stat_blocked",
-    "sched:sched_stat_iowait",
-    "sched:sched_stat_runtime",
-];
+/// What is recorded unless something else is asked for, as `SYSTEM:EVENT`: the scheduler's tracepoints. What a kernel lacks
+/// of it is left out.
+pub fn events() -> Vec<String> {
+    Tracepoint::mainline().map(|known| format!("{}:{}", known.system(), known.name())).collect()
+}
 
 /// What shows placement: the entity as `place_entity()` finds it, and as the pick sets it running.
 const PLACE_PROBES: &[Probe] = &[
@@ -66,7 +55,7 @@ pub struct RecordOptions {
     pub output: PathBuf,
     /// Its format, whatever the name.
     pub format: Option<OutputFormat>,
-    /// Events as `SYSTEM:EVENT`; [`EVENTS`] where none are named.
+    /// Events as `SYSTEM:EVENT`; those of [`events`] where none are named.
     pub events: Vec<String>,
     /// The buffer of each CPU, KiB.
     pub buffer_kb: u32,
@@ -199,7 +188,7 @@ fn prepare(instance: &mut Instance, options: &RecordOptions) -> Result<Vec<Strin
     // Older kernels cannot keep process numbers.
     let _ = instance.set("options/record-tgid", "1");
     let by_name = !options.events.is_empty();
-    let names = EVENTS.iter().map(|event| (*event).to_string()).collect::<Vec<_>>();
+    let names = events();
     let mut missing = Vec::new();
     for event in if by_name { &options.events } else { &names } {
         if instance.enable(event)? {
@@ -333,8 +322,7 @@ impl CopyFolder {
             }
         }
         let probed = PLACE_PROBES.iter().map(|probe| format!("{}:{}", instance.probe_system(), probe.0));
-        let known = EVENTS.iter().map(|event| (*event).to_string());
-        for event in known.chain(options.events.iter().cloned()).chain(probed) {
+        for event in events().into_iter().chain(options.events.iter().cloned()).chain(probed) {
             let file = format!("events/{}/format", event.replace(':', "/"));
             copy(&top.join(&file), &self.0.join(&file))?;
         }

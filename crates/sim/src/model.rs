@@ -13,7 +13,7 @@ mod wakeup;
 
 pub(crate) use kthreads::kthread;
 
-use fairlab_event::{Cpu, Ns, Sink, TaskState};
+use fairlab_event::{Cpu, Ns, Sink, TaskState, Untyped};
 use fairlab_kernel::core::{Mode, Scheduler};
 use fairlab_kernel::cpufreq::FrequencyRequest;
 use fairlab_kernel::decision::PickReason;
@@ -405,7 +405,7 @@ impl SchedulerCore for Model {
     fn report_group(&mut self, group: GroupId, path: &str) {
         let level = path.matches('/').count();
         let text = || format!("root=0 id={} level={level} path={path}", group.inode());
-        self.scheduler.report_text("cgroup_mkdir", text);
+        self.scheduler.report_text(Untyped::CgroupMkdir.name(), text);
     }
 
     fn report_attach(&mut self, task: TaskId, path: &str) {
@@ -414,6 +414,6 @@ impl SchedulerCore for Model {
         let inode = known.group().inode();
         let text =
             format!("dst_root=0 dst_id={inode} dst_level={level} dst_path={path} pid={pid} comm={comm}");
-        self.scheduler.report_text("cgroup_attach_task", || text);
+        self.scheduler.report_text(Untyped::CgroupAttachTask.name(), || text);
     }
 }

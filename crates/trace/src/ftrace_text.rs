@@ -18,6 +18,7 @@ mod machine;
 mod name;
 mod plugin;
 mod prefix;
+mod printed;
 mod raw_fields;
 mod reader;
 mod record;

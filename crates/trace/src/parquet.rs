@@ -22,7 +22,7 @@ use fairlab_event::{Event, Sink, System};
 
 use crate::losses::Losses;
 use file::{Described, File};
-use table::{COLUMNS, Table};
+use table::Table;
 
 pub use rows::{Cell, ColumnKind, TableWriter};
 
@@ -47,7 +47,7 @@ const GROUP_ROWS: usize = 1 << 16;
 impl<W: Write> ParquetWriter<W> {
     /// A writer. Nothing need be buffered by `output`.
     pub fn new(output: W) -> ParquetWriter<W> {
-        let columns = COLUMNS.iter().map(|column| Described {
+        let columns = table::columns().map(|column| Described {
             name: column.name.to_string(),
             kind: column.kind,
             required: column.required,

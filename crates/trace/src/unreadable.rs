@@ -10,27 +10,9 @@
 use std::cmp::Reverse;
 use std::fmt;
 
-use fairlab_event::{Event, EventKind, Sink, System};
+use fairlab_event::{Event, Sink, System, Tracepoint};
 
 use crate::{ImportError, ImportStats};
-
-/// The events that answers are made of, by the tracepoints' names. `sched_place` is none of them: patched kernels only
-/// have it, each in a form of its own.
-const NEEDED: [&str; 13] = [
-    "sched_switch",
-    "sched_waking",
-    "sched_wakeup",
-    "sched_wakeup_new",
-    "sched_migrate_task",
-    "sched_process_fork",
-    "sched_process_exec",
-    "sched_process_exit",
-    "sched_stat_wait",
-    "sched_stat_sleep",
-    "sched_stat_blocked",
-    "sched_stat_iowait",
-    "sched_stat_runtime",
-];
 
 /// Records whose kind nothing tells. Any of them may be one of the scheduler's.
 const UNDESCRIBED: &str = "undescribed";
@@ -53,9 +35,10 @@ pub struct Unreadable {
     pub first: String,
 }
 
-/// The name of a needed event as it is known for ever; `None` for all others.
-pub(crate) fn needed(name: &str) -> Option<&'static str> {
-    NEEDED.into_iter().find(|known| *known == name)
+/// The tracepoint called `name`, if answers are made of it. `sched_place` is none of those: patched kernels only have it,
+/// each in a form of its own.
+pub(crate) fn needed(name: &str) -> Option<Tracepoint> {
+    Tracepoint::by_name(name.as_bytes()).filter(|tracepoint| tracepoint.is_mainline())
 }
 
 /// How much of a line is shown.
@@ -106,7 +89,7 @@ impl ImportStats {
     /// trace. Events that no answer needs are not counted.
     pub(crate) fn cannot_read(&mut self, name: &str, at: u64, line: &[u8]) {
         if let Some(event) = needed(name) {
-            self.add_unreadable(event, at, line);
+            self.add_unreadable(event.name(), at, line);
         }
     }
 
@@ -131,10 +114,9 @@ impl ImportStats {
     }
 
     /// Takes over how many events of each kind were read, and refuses the trace if too many of a kind were not.
-    fn settle(mut self, read: &[u64; NEEDED.len()], allowed: bool) -> Result<ImportStats, ImportError> {
+    fn settle(mut self, read: &[u64; Tracepoint::COUNT], allowed: bool) -> Result<ImportStats, ImportError> {
         for kind in &mut self.unreadable {
-            let slot = NEEDED.iter().position(|name| *name == kind.event);
-            kind.read = slot.map_or(self.events, |slot| read[slot]);
+            kind.read = needed(kind.event).map_or(self.events, |tracepoint| read[tracepoint as usize]);
         }
         let too_much = self.unreadable.iter().filter(|kind| kind.is_too_much());
         match too_much.max_by_key(|kind| (kind.count, Reverse(kind.first_at))) {
@@ -151,43 +133,22 @@ pub(crate) fn refused(
     allowed: bool,
     read: impl FnOnce(&mut Counted<'_>) -> Result<ImportStats, ImportError>,
 ) -> Result<ImportStats, ImportError> {
-    let mut counted = Counted { sink, read: [0; NEEDED.len()] };
+    let mut counted = Counted { sink, read: [0; Tracepoint::COUNT] };
     let stats = read(&mut counted)?;
     stats.settle(&counted.read, allowed)
 }
 
-/// Counts the events that are needed on their way.
+/// Counts the events of each tracepoint on their way.
 pub(crate) struct Counted<'s> {
     sink: &'s mut dyn Sink,
-    read: [u64; NEEDED.len()],
-}
-
-/// A kind's place in [`NEEDED`].
-#[inline]
-const fn slot(kind: &EventKind<'_>) -> Option<usize> {
-    Some(match kind {
-        EventKind::SchedSwitch(_) => 0,
-        EventKind::SchedWaking(_) => 1,
-        EventKind::SchedWakeup(_) => 2,
-        EventKind::SchedWakeupNew(_) => 3,
-        EventKind::SchedMigrateTask { .. } => 4,
-        EventKind::SchedProcessFork { .. } => 5,
-        EventKind::SchedProcessExec { .. } => 6,
-        EventKind::SchedProcessExit { .. } => 7,
-        EventKind::SchedStatWait(_) => 8,
-        EventKind::SchedStatSleep(_) => 9,
-        EventKind::SchedStatBlocked(_) => 10,
-        EventKind::SchedStatIowait(_) => 11,
-        EventKind::SchedStatRuntime { .. } => 12,
-        _ => return None,
-    })
+    read: [u64; Tracepoint::COUNT],
 }
 
 impl Sink for Counted<'_> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        if let Some(slot) = slot(&event.kind) {
-            self.read[slot] += 1;
+        if let Some(tracepoint) = event.kind.tracepoint() {
+            self.read[tracepoint as usize] += 1;
         }
         self.sink.event(event);
     }
@@ -250,41 +211,5 @@ mod tests {
         let unneeded = "x-1 [000] d... 1.5: sched_pi_setprio: ?\nx-1 [000] d... 1.5: sched_place: ?\n";
         let stats = import(&text(1, 0, unneeded), false).expect("a trace");
         assert_eq!(stats.unreadable(), []);
-    }
-
-    #[test]
-    fn every_needed_kind_has_its_place() {
-        use fairlab_event::{Comm, Pid, Prio, StatDelay, Switch, TaskState, Wakeup};
-        let (comm, pid, prio, cpu) = (Comm::default(), Pid(1), Prio(120), fairlab_event::Cpu(0));
-        let wakeup = Wakeup { comm, pid, prio, target_cpu: cpu };
-        let delay = StatDelay { comm, pid, delay: fairlab_event::Ns(1) };
-        let switch = Switch {
-            prev_comm: comm,
-            prev_pid: pid,
-            prev_prio: prio,
-            prev_state: TaskState::RUNNABLE,
-            next_comm: comm,
-            next_pid: pid,
-            next_prio: prio,
-        };
-        let kinds = [
-            EventKind::SchedSwitch(switch),
-            EventKind::SchedWaking(wakeup),
-            EventKind::SchedWakeup(wakeup),
-            EventKind::SchedWakeupNew(wakeup),
-            EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu: cpu, dest_cpu: cpu },
-            EventKind::SchedProcessFork { comm, pid, child_comm: comm, child_pid: pid },
-            EventKind::SchedProcessExec { filename: "", pid, old_pid: pid },
-            EventKind::SchedProcessExit { comm, pid, prio, group_dead: None },
-            EventKind::SchedStatWait(delay),
-            EventKind::SchedStatSleep(delay),
-            EventKind::SchedStatBlocked(delay),
-            EventKind::SchedStatIowait(delay),
-            EventKind::SchedStatRuntime { comm, pid, runtime: fairlab_event::Ns(1), vruntime: None },
-        ];
-        for (place, kind) in kinds.iter().enumerate() {
-            assert_eq!((slot(kind), NEEDED[place]), (Some(place), kind.name()));
-        }
-        assert_eq!(kinds.len(), NEEDED.len());
     }
 }

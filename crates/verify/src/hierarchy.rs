@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlab_event::{Cpu, Event, EventKind, Pid, Sink};
+use fairlab_event::{Cpu, Event, EventKind, Pid, Sink, Untyped};
 
 /// The groups of a recording's tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Sink for Evidence {
                 self.finish(event.cpu);
                 self.begin(event, place.pid, place.cpu);
             }
-            EventKind::Other { name: "sched_reweight", .. } => {
+            EventKind::Other { name, .. } if name == Untyped::SchedReweight.name() => {
                 let number = self.events;
                 self.reporter(event.cpu).reweighted.get_or_insert(number);
             }
@@ -74,10 +74,9 @@ impl Sink for Evidence {
                 self.reporter(event.cpu).accounted = pid == event.context.pid;
             }
             // What else one enqueue reports.
-            EventKind::SchedStatSleep(_)
-            | EventKind::SchedStatBlocked(_)
-            | EventKind::SchedStatIowait(_)
-            | EventKind::Other { name: "sched_deadline_passed", .. } => {}
+            EventKind::SchedStatSleep(_) | EventKind::SchedStatBlocked(_) | EventKind::SchedStatIowait(_) => {
+            }
+            EventKind::Other { name, .. } if name == Untyped::SchedDeadlinePassed.name() => {}
             _ => {
                 self.finish(event.cpu);
                 self.follow(event);

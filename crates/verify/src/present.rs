@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fairlab_event::{Cpu, Pid, TaskState};
+use fairlab_event::{Cpu, Pid, TaskState, Tracepoint, Untyped};
 
 use super::probe::At;
 use super::record::{Record, What};
@@ -50,11 +50,24 @@ pub(super) struct Beside {
     pub traced: bool,
 }
 
-/// An event's name, and that it is missing.
-macro_rules! named {
-    ($event:literal) => {
-        ($event, concat!($event, " is not in the trace"))
-    };
+/// An event's subsystem and name, and that it is missing.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    system: &'static str,
+    event: &'static str,
+    absent: &'static str,
+}
+
+impl From<Tracepoint> for Named {
+    fn from(tracepoint: Tracepoint) -> Named {
+        Named { system: tracepoint.system(), event: tracepoint.name(), absent: tracepoint.absent() }
+    }
+}
+
+impl From<Untyped> for Named {
+    fn from(untyped: Untyped) -> Named {
+        Named { system: untyped.system(), event: untyped.name(), absent: untyped.absent() }
+    }
 }
 
 /// An event that the trace lacks, though what it shows demands it.
@@ -62,6 +75,8 @@ macro_rules! named {
 pub(super) struct Missing {
     /// Its name.
     event: &'static str,
+    /// Its subsystem.
+    system: &'static str,
     /// What demands it.
     why: &'static str,
     /// What cannot be judged without it, and the reason that is given there.
@@ -72,11 +87,11 @@ pub(super) struct Missing {
 impl Missing {
     /// What is to be said of it; `listed`: beside the trace it is named among the events that were on.
     pub(super) fn sentence(&self, listed: bool) -> String {
-        let Missing { event, why, .. } = self;
+        let Missing { event, system, why, .. } = self;
         let kinds = self.kinds.iter().copied().map(Kind::name).collect::<Vec<_>>().join(", ");
         let hint = match listed {
             true => "events.txt says that it was recorded: give the whole trace",
-            false if self.event.starts_with("sched_") => HINT,
+            false if *system == Tracepoint::SchedSwitch.system() => HINT,
             false => "record that, too",
         };
         format!("{why}, and the trace has no {event}: not judged are {kinds}; {hint}")
@@ -84,13 +99,8 @@ impl Missing {
 
     /// Whether `events.txt`, a line an event, says that it was on.
     pub(super) fn is_listed(&self, events: &str) -> bool {
-        let subsystem = match self.event {
-            "cgroup_attach_task" => "cgroup",
-            "cpu_frequency" => "power",
-            _ => "sched",
-        };
-        let is_it =
-            |name: &str| name == format!("{subsystem}/*") || name == format!("{subsystem}/{}", self.event);
+        let Missing { event, system, .. } = self;
+        let is_it = |name: &str| name == format!("{system}/*") || name == format!("{system}/{event}");
         events.lines().any(|line| {
             let mut words = line.split_whitespace();
             words.next() == Some("event") && words.next().is_some_and(is_it) && words.next() == Some("on")
@@ -168,19 +178,22 @@ impl Present {
     /// There is not.
     pub(super) fn check(&self, trace: &Path) -> Result<(), LabError> {
         let needed = [
-            ("sched_switch", self.switches),
-            ("sched_wakeup or sched_waking", self.wakeups + self.wakings),
-            ("sched_stat_runtime", self.runtimes),
+            (&[Tracepoint::SchedSwitch][..], self.switches),
+            (&[Tracepoint::SchedWakeup, Tracepoint::SchedWaking], self.wakeups + self.wakings),
+            (&[Tracepoint::SchedStatRuntime], self.runtimes),
         ];
+        let names = |any: &[Tracepoint]| any.iter().map(|one| one.name()).collect::<Vec<_>>().join(" or ");
         let missing =
-            needed.iter().filter(|(_, count)| *count == 0).map(|(name, _)| *name).collect::<Vec<_>>();
+            needed.iter().filter(|(_, count)| *count == 0).map(|(any, _)| names(any)).collect::<Vec<_>>();
         if !missing.is_empty() {
             let problem = format!("{}: the trace has no {}", trace.display(), missing.join(", no "));
             return Err(LabError::new(problem, HINT));
         }
         // Without either, nothing tells where tasks are queued that are woken.
         if self.wakeups == 0 && self.migrations == 0 && self.moves > 1 {
-            let problem = "tasks change CPUs, and the trace has neither sched_wakeup nor sched_migrate_task";
+            let [wakeup, migrate] =
+                [Tracepoint::SchedWakeup, Tracepoint::SchedMigrateTask].map(Tracepoint::name);
+            let problem = format!("tasks change CPUs, and the trace has neither {wakeup} nor {migrate}");
             return Err(LabError::new(format!("{}: {problem}", trace.display()), HINT));
         }
         Ok(())
@@ -195,42 +208,61 @@ impl Present {
         // What is taken off its queue and put back, for another nice level or group, shows by its wait that ends.
         let requeues = self.sleeps + if_so(grouped, self.attaches) + if_so(traced, self.wakeups);
         let forked: &[Kind] = if grouped { &QUEUED } else { &[Kind::QueueTime, Kind::Balance] };
-        let demand = |(event, reason), count, demands, why, kinds| {
-            (count == 0 && demands > 1).then_some(Missing { event, why, kinds, reason })
+        let demand = |named: Named, count, demands, why, kinds| {
+            let Named { system, event, absent } = named;
+            (count == 0 && demands > 1).then_some(Missing { event, system, why, kinds, reason: absent })
         };
         let frequency = if_so(scaled, self.wakings);
         // Where a concluded wakeup stands among probes is not certain.
         let probed = self.resched_probes + self.places;
         let demanded = [
-            demand(named!("sched_waking"), self.wakings, self.wakeups, "tasks are woken", &WOKEN),
-            demand(named!("sched_wakeup"), self.wakeups, probed, "tasks are woken", &Kind::ALL),
-            demand(named!("sched_migrate_task"), self.migrations, self.moves, "tasks change CPUs", QUEUES),
-            demand(named!("sched_process_fork"), self.forks, self.first_wakeups, "tasks are created", forked),
-            demand(named!("sched_wakeup_new"), self.first_wakeups, self.forks, "tasks are created", &QUEUED),
+            demand(Tracepoint::SchedWaking.into(), self.wakings, self.wakeups, "tasks are woken", &WOKEN),
+            demand(Tracepoint::SchedWakeup.into(), self.wakeups, probed, "tasks are woken", &Kind::ALL),
             demand(
-                named!("cgroup_attach_task"),
+                Tracepoint::SchedMigrateTask.into(),
+                self.migrations,
+                self.moves,
+                "tasks change CPUs",
+                QUEUES,
+            ),
+            demand(
+                Tracepoint::SchedProcessFork.into(),
+                self.forks,
+                self.first_wakeups,
+                "tasks are created",
+                forked,
+            ),
+            demand(
+                Tracepoint::SchedWakeupNew.into(),
+                self.first_wakeups,
+                self.forks,
+                "tasks are created",
+                &QUEUED,
+            ),
+            demand(
+                Untyped::CgroupAttachTask.into(),
                 self.attaches,
                 if_so(in_cgroups, entered),
                 "tasks enter groups",
                 &Kind::ALL,
             ),
             demand(
-                named!("sched_place"),
+                Tracepoint::SchedPlace.into(),
                 self.places,
                 if_so(traced, self.wakeups),
                 "tasks are woken",
                 &Kind::ALL,
             ),
             demand(
-                named!("sched_reweight"),
+                Untyped::SchedReweight.into(),
                 self.reweights,
                 if_so(traced && grouped, self.places),
                 "entities of groups are placed",
                 &Kind::ALL,
             ),
-            demand(named!("sched_stat_wait"), self.waits, requeues, "tasks wait", &Kind::ALL),
+            demand(Tracepoint::SchedStatWait.into(), self.waits, requeues, "tasks wait", &Kind::ALL),
             demand(
-                named!("cpu_frequency"),
+                Untyped::CpuFrequency.into(),
                 self.frequencies,
                 frequency,
                 "clocks follow the load",
@@ -244,16 +276,17 @@ impl Present {
     pub(super) fn lacks(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         if self.wakeups == 0 {
-            lacks.push(
-                "the trace has no sched_wakeup: when tasks that are woken are queued is concluded from sched_waking and \
-                 what follows it"
-                    .to_string(),
-            );
+            let [wakeup, waking] = [Tracepoint::SchedWakeup, Tracepoint::SchedWaking].map(Tracepoint::name);
+            lacks.push(format!(
+                "the trace has no {wakeup}: when tasks that are woken are queued is concluded from {waking} and what \
+                 follows it"
+            ));
         }
         if self.exits == 0 && self.ends > 1 {
-            lacks.push(
-                "tasks end, and the trace has no sched_process_exit: when is concluded from the last that they do".to_string(),
-            );
+            let exit = Tracepoint::SchedProcessExit.name();
+            lacks.push(format!(
+                "tasks end, and the trace has no {exit}: when is concluded from the last that they do"
+            ));
         }
         if self.sleeps + self.waits == 0 {
             lacks.push(

@@ -2,7 +2,9 @@
 //!
 //! Must not know: what the model decides.
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, FieldValue, Fields, Flags, Ns, Pid, Prio, Switch, Wakeup};
+use fairlab_event::{
+    Comm, Cpu, Event, EventKind, FieldValue, Fields, Flags, Ns, Pid, Prio, Switch, Untyped, Wakeup,
+};
 
 use super::probe::{At, Key, Probe};
 use super::recording::CgroupLine;
@@ -189,6 +191,13 @@ fn idle_state_told(fields: Fields<'_>) -> Option<What> {
     Some(What::IdleState { cpu: Cpu(number("cpu_id")?), state: Some(state).filter(|&state| state != EXIT) })
 }
 
+/// An interrupt that is sent to a CPU: `ipi_send_cpu`.
+fn interrupt_told(fields: Fields<'_>) -> Option<What> {
+    let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)?;
+    let preempts = matches!(fields.get("callsite"), Some(FieldValue::Text(site)) if asks_to_go(site));
+    Some(What::Interrupts { cpu, preempts })
+}
+
 /// The argument `pid` of a system call: a field, or text as the kernel prints it, hexadecimal with or without `0x`
 /// (`(pid: 10f, uattr: 7ffe0, flags: 0)`).
 fn pid_argument(fields: Fields<'_>) -> Option<Pid> {
@@ -228,47 +237,43 @@ impl What {
             EventKind::Kprobe { name, fields } => {
                 Probe::read(name, fields).map_or(What::OtherProbe, What::Probe)
             }
-            EventKind::Other { name: "sys_sched_yield" | "sys_enter_sched_yield", .. } => What::YieldCall,
-            EventKind::Other { name: "sys_sched_setattr" | "sys_enter_sched_setattr", fields } => {
-                What::AttributesCall(pid_argument(fields).filter(|pid| !pid.is_idle()))
-            }
-            EventKind::Other { name: "sched_pi_setprio", fields } => lend_told(fields).unwrap_or(What::Other),
-            EventKind::Other { name: "hrtimer_expire_entry", fields }
-                if matches!(fields.get("function"), Some(FieldValue::Text("hrtick"))) =>
-            {
-                What::Hrtick
-            }
-            EventKind::Other { name: "local_timer_entry", .. } => What::TimerInterrupt,
-            EventKind::Other { name: "call_function_single_entry", .. } => What::CallInterrupt,
-            EventKind::Other { name: "hrtimer_expire_entry", fields } => What::Timer {
-                of_group: matches!(
-                    fields.get("function"),
-                    Some(FieldValue::Text("sched_cfs_period_timer" | "sched_cfs_slack_timer"))
-                ),
-            },
-            EventKind::Other { name: "softirq_entry", fields } if is_sched_softirq(fields) => What::Balances,
-            EventKind::Other { name: "cpu_frequency", fields } => {
-                frequency_told(fields).unwrap_or(What::Other)
-            }
-            EventKind::Other { name: "cpu_idle", fields } => idle_state_told(fields).unwrap_or(What::Other),
-            EventKind::Other { name: "ipi_send_cpu", fields } => {
-                let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
-                let tests =
-                    matches!(fields.get("callsite"), Some(FieldValue::Text(site)) if asks_to_go(site));
-                cpu.map_or(What::Other, |cpu| What::Interrupts { cpu, preempts: tests })
-            }
-            EventKind::Other { name: "cgroup_attach_task", fields } => {
-                attach_told(fields).unwrap_or(What::Other)
+            EventKind::Other { name, fields } => {
+                Untyped::by_name(name).map_or(What::Other, |event| What::of_untyped(event, fields))
             }
             EventKind::SchedPlace(place) => What::Probe(Probe::of_place(&place)),
-            EventKind::Other { name: "sched_reweight", fields } => {
-                Probe::read_reweight(fields).map_or(What::Other, What::Probe)
-            }
-            EventKind::Other { name: "sched_deadline_passed", fields } => {
-                Probe::read_deadline(fields).map_or(What::Other, What::Probe)
-            }
             _ => What::Other,
         }
+    }
+
+    /// Of an event that has no type.
+    fn of_untyped(event: Untyped, fields: Fields<'_>) -> What {
+        let function = || match fields.get("function") {
+            Some(FieldValue::Text(function)) => function,
+            _ => "",
+        };
+        let told = match event {
+            Untyped::SchedYield => Some(What::YieldCall),
+            Untyped::SchedSetattr => {
+                Some(What::AttributesCall(pid_argument(fields).filter(|pid| !pid.is_idle())))
+            }
+            Untyped::SchedPiSetprio => lend_told(fields),
+            Untyped::HrtimerExpire if function() == "hrtick" => Some(What::Hrtick),
+            Untyped::HrtimerExpire => {
+                let of_group = matches!(function(), "sched_cfs_period_timer" | "sched_cfs_slack_timer");
+                Some(What::Timer { of_group })
+            }
+            Untyped::LocalTimer => Some(What::TimerInterrupt),
+            Untyped::CallFunctionSingle => Some(What::CallInterrupt),
+            Untyped::SoftirqEntry => is_sched_softirq(fields).then_some(What::Balances),
+            Untyped::CpuFrequency => frequency_told(fields),
+            Untyped::CpuIdle => idle_state_told(fields),
+            Untyped::IpiSendCpu => interrupt_told(fields),
+            Untyped::CgroupAttachTask => attach_told(fields),
+            Untyped::SchedReweight => Probe::read_reweight(fields).map(What::Probe),
+            Untyped::SchedDeadlinePassed => Probe::read_deadline(fields).map(What::Probe),
+            _ => None,
+        };
+        told.unwrap_or(What::Other)
     }
 
     /// Whether it is about what no machine of `nr_cpus` CPUs has: another CPU, or a task without a number that is woken,

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use fairlab_event::{Ns, Pid, System};
+use fairlab_event::{Ns, Pid, System, Tracepoint, Untyped};
 use fairlab_kernel::generation::Settings;
 use fairlab_kernel::open_loop::RecordedAverages;
 use fairlab_kernel::{Bandwidth, CpuMask, Topology};
@@ -204,7 +204,8 @@ impl Recording {
             reverts: texts(&provenance["reverts"]),
             traces_places: false,
             lists_place_event: info.lines().any(|line| {
-                line.starts_with("sched events:") && line.split(' ').any(|event| event == "sched_place")
+                line.starts_with("sched events:")
+                    && line.split(' ').any(|event| event == Tracepoint::SchedPlace.name())
             }),
             moves: BTreeMap::new(),
             hz: meta.get("HZ").and_then(Value::as_u64),
@@ -218,7 +219,7 @@ impl Recording {
             shows_weights: probes("rew"),
             shows_yields: events
                 .lines()
-                .any(|line| line.trim_end() == "event syscalls/sys_enter_sched_yield on"),
+                .any(|line| line.trim_end() == format!("event {} on", Untyped::SchedYield.path())),
             events,
             shows_throttling: probes("thr") && probes("unthr"),
             hides_callers,

@@ -1,6 +1,6 @@
 //! The high-resolution tick: a slice ends by a timer of its own, not by the next tick.
 
-use fairlab_event::{Cpu, EventKind, Fields, Ns};
+use fairlab_event::{Cpu, EventKind, Fields, Ns, Untyped};
 
 use crate::core::Scheduler;
 use crate::core::rules::Hrtick;
@@ -110,7 +110,7 @@ impl Scheduler {
     pub fn hrtick(&mut self, cpu: Cpu) -> TickDecision {
         self.rqs[cpu.index()].hrtick = None;
         self.report(EventKind::Other {
-            name: "hrtimer_expire_entry",
+            name: Untyped::HrtimerExpire.name(),
             fields: Fields::new("hrtimer=0x0 function=hrtick now=0"),
         });
         self.update_rq_clock(cpu);

@@ -1,6 +1,6 @@
 //! Which CPUs have nothing to do.
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::{Cpu, Ns, Untyped};
 
 use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
@@ -36,7 +36,9 @@ impl Scheduler {
     ///
     /// Kernel: `trace_cpu_idle()` in `cpuidle_enter_state()`, drivers/cpuidle/cpuidle.c; out is `PWR_EVENT_EXIT`.
     pub fn report_idle_state(&mut self, cpu: Cpu, state: Option<u32>) {
-        self.report_text("cpu_idle", || format!("state={} cpu_id={}", state.unwrap_or(u32::MAX), cpu.0));
+        self.report_text(Untyped::CpuIdle.name(), || {
+            format!("state={} cpu_id={}", state.unwrap_or(u32::MAX), cpu.0)
+        });
     }
 
     /// The idle CPUs as a set, where a search cannot meet anything else that it would take.

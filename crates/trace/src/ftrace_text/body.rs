@@ -8,10 +8,10 @@
 //! the plugins of trace-cmd and perf and of `trace-cmd report -R`, then leniently (longer names, unknown words behind the
 //! known fields).
 
-use fairlab_event::{Comm, Cpu, EventKind, Pid, Place, StatDelay, Switch, TaskState, Wakeup};
+use fairlab_event::{Comm, EventKind, Pid, Tracepoint};
 
 use super::cursor::Cursor;
-use super::{early, plugin, raw_fields};
+use super::{early, plugin, printed, raw_fields};
 
 /// An event's text, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,303 +42,67 @@ impl<'l> Body<'l> {
     pub(super) fn name(&self) -> &'l [u8] {
         match self {
             Body::Known(kind) => kind.name().as_bytes(),
-            Body::Exec { .. } => b"sched_process_exec",
+            Body::Exec { .. } => Tracepoint::SchedProcessExec.name().as_bytes(),
             Body::Marker(_) => b"print",
             Body::Kprobe(name, _) | Body::Other(name, _) | Body::Malformed(name, _) => name,
         }
     }
 }
 
-/// The tracepoints that have a type and no text of any length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tracepoint {
-    Switch,
-    Waking,
-    Wakeup,
-    WakeupNew,
-    MigrateTask,
-    Fork,
-    Exit,
-    StatWait,
-    StatSleep,
-    StatBlocked,
-    StatIowait,
-    StatRuntime,
-    Place,
+/// Reads the fields of `tracepoint` in the form of libtraceevent's plugin, which has one for switches and wakeups.
+fn plugin_form(tracepoint: Tracepoint, mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+    cursor.blanks();
+    match tracepoint {
+        Tracepoint::SchedSwitch => plugin::switch(cursor).map(EventKind::SchedSwitch),
+        Tracepoint::SchedWaking => plugin::wakeup(cursor).map(EventKind::SchedWaking),
+        Tracepoint::SchedWakeup => plugin::wakeup(cursor).map(EventKind::SchedWakeup),
+        Tracepoint::SchedWakeupNew => plugin::wakeup(cursor).map(EventKind::SchedWakeupNew),
+        _ => None,
+    }
 }
 
-impl Tracepoint {
-    /// The tracepoint called `name`, if it is one of these.
-    #[inline]
-    pub(super) fn by_name(name: &[u8]) -> Option<Tracepoint> {
-        Some(match name {
-            b"sched_switch" => Tracepoint::Switch,
-            b"sched_waking" => Tracepoint::Waking,
-            b"sched_wakeup" => Tracepoint::Wakeup,
-            b"sched_wakeup_new" => Tracepoint::WakeupNew,
-            b"sched_migrate_task" => Tracepoint::MigrateTask,
-            b"sched_process_fork" => Tracepoint::Fork,
-            b"sched_process_exit" => Tracepoint::Exit,
-            b"sched_stat_wait" => Tracepoint::StatWait,
-            b"sched_stat_sleep" => Tracepoint::StatSleep,
-            b"sched_stat_blocked" => Tracepoint::StatBlocked,
-            b"sched_stat_iowait" => Tracepoint::StatIowait,
-            b"sched_stat_runtime" => Tracepoint::StatRuntime,
-            b"sched_place" => Tracepoint::Place,
-            _ => return None,
-        })
+/// Reads the fields of `tracepoint` in any form. Of a line that is not whole, nothing is read leniently: a number at its
+/// end may be the beginning of a larger one.
+#[inline(never)]
+fn any_form(
+    tracepoint: Tracepoint,
+    cursor: Cursor<'_>,
+    reporter: Comm,
+    whole: bool,
+) -> Option<EventKind<'static>> {
+    let strictly = printed::read(tracepoint, cursor, |kind| kind)
+        .or_else(|| early::event(tracepoint, cursor, reporter))
+        .or_else(|| plugin_form(tracepoint, cursor));
+    if strictly.is_some() || !whole {
+        return strictly;
     }
+    raw_fields::event(tracepoint, cursor).or_else(|| printed::read(tracepoint, cursor.lenient(), |kind| kind))
+}
 
-    /// Reads its fields exactly as a kernel prints them, or, with a lenient cursor, nearly so, and hands the event to
-    /// `take`. Handing on from every arm spares the copies that returning would take.
-    #[inline(always)]
-    pub(super) fn print_fmt<T>(
-        self,
-        mut cursor: Cursor<'_>,
-        take: impl FnOnce(EventKind<'static>) -> T,
-    ) -> Option<T> {
-        cursor.blanks();
-        Some(match self {
-            Tracepoint::Switch => take(EventKind::SchedSwitch(switch(cursor)?)),
-            Tracepoint::Waking => take(EventKind::SchedWaking(wakeup(cursor)?)),
-            Tracepoint::Wakeup => take(EventKind::SchedWakeup(wakeup(cursor)?)),
-            Tracepoint::WakeupNew => take(EventKind::SchedWakeupNew(wakeup(cursor)?)),
-            Tracepoint::StatRuntime => take(stat_runtime(cursor)?),
-            Tracepoint::StatWait => take(EventKind::SchedStatWait(stat_delay(cursor)?)),
-            _ => take(self.rarer(cursor)?),
-        })
-    }
-
-    #[inline(never)]
-    fn rarer(self, cursor: Cursor<'_>) -> Option<EventKind<'static>> {
-        match self {
-            Tracepoint::MigrateTask => migrate_task(cursor),
-            Tracepoint::Fork => process_fork(cursor),
-            Tracepoint::Exit => process_exit(cursor),
-            Tracepoint::StatSleep => stat_delay(cursor).map(EventKind::SchedStatSleep),
-            Tracepoint::StatBlocked => stat_delay(cursor).map(EventKind::SchedStatBlocked),
-            Tracepoint::StatIowait => stat_delay(cursor).map(EventKind::SchedStatIowait),
-            Tracepoint::Place => place(cursor).map(EventKind::SchedPlace),
-            _ => None,
-        }
-    }
-
-    /// Reads its fields in the form of libtraceevent's plugin, which has one for switches and wakeups.
-    fn plugin_form(self, mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
-        cursor.blanks();
-        match self {
-            Tracepoint::Switch => plugin::switch(cursor).map(EventKind::SchedSwitch),
-            Tracepoint::Waking => plugin::wakeup(cursor).map(EventKind::SchedWaking),
-            Tracepoint::Wakeup => plugin::wakeup(cursor).map(EventKind::SchedWakeup),
-            Tracepoint::WakeupNew => plugin::wakeup(cursor).map(EventKind::SchedWakeupNew),
-            _ => None,
-        }
-    }
-
-    /// Reads its fields in any form. Of a line that is not whole, nothing is read leniently: a number at its end may be
-    /// the beginning of a larger one.
-    #[inline(never)]
-    fn any_form(self, cursor: Cursor<'_>, reporter: Comm, whole: bool) -> Option<EventKind<'static>> {
-        let strictly = self
-            .print_fmt(cursor, |kind| kind)
-            .or_else(|| early::event(self, cursor, reporter))
-            .or_else(|| self.plugin_form(cursor));
-        if strictly.is_some() || !whole {
-            return strictly;
-        }
-        raw_fields::event(self, cursor).or_else(|| self.print_fmt(cursor.lenient(), |kind| kind))
-    }
-
-    /// Whether a wakeup's fields say that it woke nobody, which kernels before v4.3 report too.
-    fn woke_nobody(self, fields: &[u8]) -> bool {
-        matches!(self, Tracepoint::Waking | Tracepoint::Wakeup | Tracepoint::WakeupNew)
-            && memchr::memmem::find(fields, b" success=0 ").is_some()
-    }
+/// Whether a wakeup's fields say that it woke nobody, which kernels before v4.3 report too.
+fn woke_nobody(tracepoint: Tracepoint, fields: &[u8]) -> bool {
+    matches!(tracepoint, Tracepoint::SchedWaking | Tracepoint::SchedWakeup | Tracepoint::SchedWakeupNew)
+        && memchr::memmem::find(fields, b" success=0 ").is_some()
 }
 
 /// Takes apart the name and the fields behind it, which the task called `reporter` reported, of a line that is whole or one
 /// that the end of the file cut off. A wakeup that woke nobody is no wakeup.
 pub(super) fn body<'l>(name: &'l [u8], cursor: Cursor<'l>, reporter: Comm, whole: bool) -> Body<'l> {
     let fields = cursor.rest();
-    let Some(tracepoint) = Tracepoint::by_name(name) else { return text(name, fields, cursor) };
-    match tracepoint.any_form(cursor, reporter, whole) {
+    let Some(tracepoint) = printed::tracepoint(name) else { return text(name, fields, cursor) };
+    match any_form(tracepoint, cursor, reporter, whole) {
         Some(kind) => Body::Known(kind),
-        None if tracepoint.woke_nobody(fields) => Body::Other(name, fields),
+        None if woke_nobody(tracepoint, fields) => Body::Other(name, fields),
         None => Body::Malformed(name, fields),
     }
 }
 
-#[inline(always)]
-fn switch(mut cursor: Cursor<'_>) -> Option<Switch> {
-    cursor.literal(b"prev_comm=")?;
-    let (prev_comm, (prev_pid, prev_prio, prev_state, next_comm, next_pid, next_prio)) =
-        cursor.comm_before(b" prev_pid=", |mut cursor| {
-            let prev_pid = cursor.pid()?;
-            cursor.literal(b" prev_prio=")?;
-            let prev_prio = cursor.prio()?;
-            cursor.literal(b" prev_state=")?;
-            let prev_state = TaskState::parse(cursor.word()?)?;
-            cursor.literal(b" ==> next_comm=")?;
-            let (next_comm, (next_pid, next_prio)) = cursor.comm_before(b" next_pid=", |mut cursor| {
-                let next_pid = cursor.pid()?;
-                cursor.literal(b" next_prio=")?;
-                let next_prio = cursor.prio()?;
-                cursor.end()?;
-                Some((next_pid, next_prio))
-            })?;
-            Some((prev_pid, prev_prio, prev_state, next_comm, next_pid, next_prio))
-        })?;
-    Some(Switch { prev_comm, prev_pid, prev_prio, prev_state, next_comm, next_pid, next_prio })
-}
-
-#[inline(always)]
-fn wakeup(mut cursor: Cursor<'_>) -> Option<Wakeup> {
-    cursor.literal(b"comm=")?;
-    let (comm, (pid, prio, target_cpu)) = cursor.comm_before(b" pid=", |mut cursor| {
-        let pid = cursor.pid()?;
-        cursor.literal(b" prio=")?;
-        let prio = cursor.prio()?;
-        if cursor.literal(b" target_cpu=").is_none() {
-            success(&mut cursor)?;
-            cursor.literal(b" target_cpu=")?;
-        }
-        let target_cpu = cursor.cpu()?;
-        cursor.end()?;
-        Some((pid, prio, target_cpu))
-    })?;
-    Some(Wakeup { comm, pid, prio, target_cpu })
-}
-
-/// Passes ` success=1`, which kernels before v4.3 print, or what trace-cmd prints where that field is gone; `None` when it
-/// says that nobody was woken.
-pub(super) fn success(cursor: &mut Cursor<'_>) -> Option<()> {
-    let mut ahead = *cursor;
-    ahead.blanks();
-    let _ = ahead.literal(b"success=");
-    match ahead.signed() {
-        Some(0) => return None,
-        Some(_) => *cursor = ahead,
-        None if ahead.literal(b"<CANT FIND FIELD success>").is_some() => *cursor = ahead,
-        None => {}
-    }
-    Some(())
-}
-
-#[inline(always)]
-fn stat_runtime(mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
-    cursor.literal(b"comm=")?;
-    let (comm, (pid, runtime, vruntime)) = cursor.comm_before(b" pid=", |mut cursor| {
-        let pid = cursor.pid()?;
-        cursor.literal(b" runtime=")?;
-        let runtime = cursor.nanoseconds()?;
-        let vruntime = match cursor.literal(b" vruntime=") {
-            Some(()) => Some(cursor.nanoseconds()?.0),
-            None => None,
-        };
-        cursor.end()?;
-        Some((pid, runtime, vruntime))
-    })?;
-    Some(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime })
-}
-
-#[inline(always)]
-fn stat_delay(mut cursor: Cursor<'_>) -> Option<StatDelay> {
-    cursor.literal(b"comm=")?;
-    let (comm, (pid, delay)) = cursor.comm_before(b" pid=", |mut cursor| {
-        let pid = cursor.pid()?;
-        cursor.literal(b" delay=")?;
-        let delay = cursor.nanoseconds()?;
-        cursor.end()?;
-        Some((pid, delay))
-    })?;
-    Some(StatDelay { comm, pid, delay })
-}
-
-fn migrate_task(mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
-    cursor.literal(b"comm=")?;
-    let (comm, (pid, prio, orig_cpu, dest_cpu)) = cursor.comm_before(b" pid=", |mut cursor| {
-        let pid = cursor.pid()?;
-        cursor.literal(b" prio=")?;
-        let prio = cursor.prio()?;
-        cursor.literal(b" orig_cpu=")?;
-        let orig_cpu = cursor.cpu()?;
-        cursor.literal(b" dest_cpu=")?;
-        let dest_cpu = cursor.cpu()?;
-        cursor.end()?;
-        Some((pid, prio, orig_cpu, dest_cpu))
-    })?;
-    Some(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu })
-}
-
-/// Beside the fields that the event carries, some patched kernels print the entity's ` weight=` at the end.
-fn place(mut cursor: Cursor<'_>) -> Option<Place> {
-    cursor.literal(b"comm=")?;
-    let (comm, place) = cursor.comm_before(b" pid=", |mut cursor| {
-        let pid = cursor.pid()?;
-        cursor.literal(b" sev=")?;
-        let sev = cursor.unsigned()?;
-        cursor.literal(b" sed=")?;
-        let sed = cursor.unsigned()?;
-        cursor.literal(b" sel=")?;
-        let sel = cursor.signed()?;
-        cursor.literal(b" avg=")?;
-        let avg = cursor.unsigned()?;
-        cursor.literal(b" min=")?;
-        let min = cursor.unsigned()?;
-        cursor.literal(b" cpu=")?;
-        let cpu: Cpu = cursor.cpu()?;
-        cursor.literal(b" nr=")?;
-        let nr = u32::try_from(cursor.unsigned()?).ok()?;
-        if cursor.literal(b" weight=").is_some() {
-            cursor.unsigned()?;
-        }
-        cursor.end()?;
-        Some(move |comm| Place { comm, pid, sev, sed, sel, avg, min, cpu, nr })
-    })?;
-    Some(place(comm))
-}
-
-fn process_fork(mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
-    cursor.literal(b"comm=")?;
-    let (comm, (pid, child_comm, child_pid)) = cursor.comm_before(b" pid=", |mut cursor| {
-        let pid = cursor.pid()?;
-        cursor.literal(b" child_comm=")?;
-        let (child_comm, child_pid) = cursor.comm_before(b" child_pid=", |mut cursor| {
-            let child_pid = cursor.pid()?;
-            cursor.end()?;
-            Some(child_pid)
-        })?;
-        Some((pid, child_comm, child_pid))
-    })?;
-    Some(EventKind::SchedProcessFork { comm, pid, child_comm, child_pid })
-}
-
-fn process_exit(mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
-    cursor.literal(b"comm=")?;
-    let (comm, (pid, prio, group_dead)) = cursor.comm_before(b" pid=", |mut cursor| {
-        let pid = cursor.pid()?;
-        cursor.literal(b" prio=")?;
-        let prio = cursor.prio()?;
-        let group_dead = match cursor.literal(b" group_dead=") {
-            None => None,
-            Some(()) => Some(match cursor.word()? {
-                b"true" | b"1" => true,
-                b"false" | b"0" => false,
-                _ => return None,
-            }),
-        };
-        cursor.end()?;
-        Some((pid, prio, group_dead))
-    })?;
-    Some(EventKind::SchedProcessExit { comm, pid, prio, group_dead })
-}
-
 /// Events that carry text of any length, and those without a type.
 fn text<'l>(name: &'l [u8], fields: &'l [u8], cursor: Cursor<'l>) -> Body<'l> {
+    if name == Tracepoint::SchedProcessExec.name().as_bytes() {
+        return exec(cursor).or_else(|| exec(cursor.lenient())).unwrap_or(Body::Malformed(name, fields));
+    }
     match name {
-        b"sched_process_exec" => {
-            exec(cursor).or_else(|| exec(cursor.lenient())).unwrap_or(Body::Malformed(name, fields))
-        }
         b"tracing_mark_write" | b"bprint" | b"bputs" => Body::Marker(fields),
         // trace-cmd and perf print the place of the write first, which for user space is always the same function.
         b"print" => Body::Marker(fields.strip_prefix(b"tracing_mark_write: ").unwrap_or(fields)),
@@ -377,7 +141,7 @@ pub(super) fn is_probe(fields: &[u8]) -> bool {
 mod tests {
     use std::cell::Cell;
 
-    use fairlab_event::{Comm, Ns};
+    use fairlab_event::{Comm, Ns, StatDelay};
 
     use super::*;
 

@@ -79,6 +79,16 @@ impl<'l> Cursor<'l> {
         Some(())
     }
 
+    /// Passes `text` if it is next: of a length that is known where this is called.
+    #[inline(always)]
+    pub(super) fn text(&mut self, text: &'static str) -> Option<()> {
+        if self.bytes.get(self.at..)?.get(..text.len())? != text.as_bytes() {
+            return None;
+        }
+        self.at += text.len();
+        Some(())
+    }
+
     /// Passes blanks, if any.
     #[inline(always)]
     pub(super) fn blanks(&mut self) {
@@ -217,23 +227,24 @@ impl<'l> Cursor<'l> {
     /// A name may hold anything, a landmark too; what follows a false landmark does not read to the end of the line,
     /// since no name is long enough to hold all of an event's later fields.
     #[inline(always)]
-    pub(super) fn comm_before<T, const N: usize>(
+    pub(super) fn comm_before<T>(
         self,
-        landmark: &[u8; N],
+        landmark: &'static str,
         following: impl Fn(Cursor<'l>) -> Option<T>,
     ) -> Option<(Comm, T)> {
         if self.lenient {
             return self.long_comm_before(landmark, following);
         }
         let window = swar::double_word(self.bytes, self.at);
+        let landmark = landmark.as_bytes();
         let mut places = swar::places_of(window, landmark[0]);
         while places != 0 {
             let place = places.trailing_zeros() as usize / 8;
             places &= places - 1;
-            if self.bytes.get(self.at + place..)?.first_chunk::<N>()? != landmark {
+            if self.bytes.get(self.at + place..)?.get(..landmark.len())? != landmark {
                 continue;
             }
-            if let Some(read) = following(Cursor { at: self.at + place + N, ..self }) {
+            if let Some(read) = following(Cursor { at: self.at + place + landmark.len(), ..self }) {
                 let name = window & ((1 << (8 * place)) - 1);
                 return Some((Comm::from_padded(name.to_le_bytes()), read));
             }
@@ -242,16 +253,17 @@ impl<'l> Cursor<'l> {
     }
 
     #[cold]
-    fn long_comm_before<T, const N: usize>(
+    fn long_comm_before<T>(
         self,
-        landmark: &[u8; N],
+        landmark: &'static str,
         following: impl Fn(Cursor<'l>) -> Option<T>,
     ) -> Option<(Comm, T)> {
         for length in 0..=LONG_COMM_BYTES {
-            if self.bytes.get(self.at + length..)?.first_chunk::<N>()? != landmark {
+            if !self.bytes.get(self.at + length..)?.starts_with(landmark.as_bytes()) {
                 continue;
             }
-            if let Some(read) = following(Cursor { at: self.at + length + N, ..self }) {
+            let at = self.at + length + landmark.len();
+            if let Some(read) = following(Cursor { at, ..self }) {
                 return Some((self.comm(&self.bytes[self.at..self.at + length]), read));
             }
         }
@@ -294,7 +306,7 @@ mod tests {
     fn a_name_that_holds_its_own_landmark_is_read_whole() {
         let counter = Cell::new(0);
         let read = |text: &'static str| {
-            Cursor::new(text.as_bytes(), &counter).comm_before(b" pid=", |mut after| {
+            Cursor::new(text.as_bytes(), &counter).comm_before(" pid=", |mut after| {
                 let pid = after.pid()?;
                 after.end()?;
                 Some(pid)
@@ -311,7 +323,7 @@ mod tests {
     fn a_long_name_is_cut_and_counted_when_read_leniently() {
         let counter = Cell::new(0);
         let cursor = Cursor::new(b"kworker/u8:0-events_unbound pid=7 new=1", &counter).lenient();
-        let read = cursor.comm_before(b" pid=", |mut after| {
+        let read = cursor.comm_before(" pid=", |mut after| {
             let pid = after.pid()?;
             after.end()?;
             Some(pid)

@@ -14,9 +14,8 @@
 //!
 //! Must not know: any later form.
 
-use fairlab_event::{Comm, Cpu, EventKind, Ns, Pid, Prio, StatDelay, Switch, TaskState, Wakeup};
+use fairlab_event::{Comm, Cpu, EventKind, Ns, Pid, Prio, StatDelay, Switch, TaskState, Tracepoint, Wakeup};
 
-use super::body::Tracepoint;
 use super::cursor::Cursor;
 use super::plugin::{Task, task};
 
@@ -28,17 +27,17 @@ pub(super) fn event(
 ) -> Option<EventKind<'static>> {
     let text = std::str::from_utf8(cursor.rest().trim_ascii()).ok()?;
     Some(match tracepoint {
-        Tracepoint::Switch => EventKind::SchedSwitch(switch(text, reporter)?),
-        Tracepoint::Wakeup => EventKind::SchedWakeup(wakeup(text)?),
-        Tracepoint::WakeupNew => EventKind::SchedWakeupNew(wakeup(text)?),
-        Tracepoint::MigrateTask => {
+        Tracepoint::SchedSwitch => EventKind::SchedSwitch(switch(text, reporter)?),
+        Tracepoint::SchedWakeup => EventKind::SchedWakeup(wakeup(text)?),
+        Tracepoint::SchedWakeupNew => EventKind::SchedWakeupNew(wakeup(text)?),
+        Tracepoint::SchedMigrateTask => {
             let (front, dest) = text.strip_prefix("task ")?.rsplit_once("  to: ")?;
             let (front, orig) = front.rsplit_once(" from: ")?;
             let Task { comm, pid, prio } = task(front.as_bytes())?;
             let (orig_cpu, dest_cpu) = (Cpu(orig.parse().ok()?), Cpu(dest.parse().ok()?));
             EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu }
         }
-        Tracepoint::Fork => {
+        Tracepoint::SchedProcessFork => {
             let text = text.strip_prefix("parent ")?;
             let places = text.match_indices("  child ");
             let (parent, child) = places
@@ -53,20 +52,20 @@ pub(super) fn event(
                 child_pid: child.1,
             }
         }
-        Tracepoint::Exit => {
+        Tracepoint::SchedProcessExit => {
             let Task { comm, pid, prio } = task(text.strip_prefix("task ")?.as_bytes())?;
             EventKind::SchedProcessExit { comm, pid, prio, group_dead: None }
         }
-        Tracepoint::StatWait => EventKind::SchedStatWait(delay(text, " wait: ")?),
-        Tracepoint::StatSleep => EventKind::SchedStatSleep(delay(text, " sleep: ")?),
-        Tracepoint::StatIowait => EventKind::SchedStatIowait(delay(text, " iowait: ")?),
-        Tracepoint::StatRuntime => {
+        Tracepoint::SchedStatWait => EventKind::SchedStatWait(delay(text, " wait: ")?),
+        Tracepoint::SchedStatSleep => EventKind::SchedStatSleep(delay(text, " sleep: ")?),
+        Tracepoint::SchedStatIowait => EventKind::SchedStatIowait(delay(text, " iowait: ")?),
+        Tracepoint::SchedStatRuntime => {
             let (front, vruntime) = text.rsplit_once(" [ns], vruntime: ")?;
             let StatDelay { comm, pid, delay } = delay(&format!("{front} [ns]"), " runtime: ")?;
             let vruntime = Some(vruntime.strip_suffix(" [ns]")?.parse().ok()?);
             EventKind::SchedStatRuntime { comm, pid, runtime: delay, vruntime }
         }
-        Tracepoint::Waking | Tracepoint::StatBlocked | Tracepoint::Place => return None,
+        _ => return None,
     })
 }
 
@@ -175,30 +174,32 @@ mod tests {
     #[test]
     fn switches_and_wakeups_of_2_6_are_read() {
         for text in ["task bash:7 [120] (S) ==> swapper:0 [140]", "task bash:7 [120] S ==> swapper:0 [140]"] {
-            let read = read(Tracepoint::Switch, text).expect("a switch");
+            let read = read(Tracepoint::SchedSwitch, text).expect("a switch");
             assert!(
                 read.contains("\"bash\"") && read.contains("prev_state: S") && read.contains("Prio(140)")
             );
         }
         assert!(
-            read(Tracepoint::Wakeup, "task a b:7 [120] success=1 [003]").expect("one").contains("\"a b\"")
+            read(Tracepoint::SchedWakeup, "task a b:7 [120] success=1 [003]")
+                .expect("one")
+                .contains("\"a b\"")
         );
-        assert_eq!(read(Tracepoint::Wakeup, "task a:7 [120] success=0 [003]"), None);
+        assert_eq!(read(Tracepoint::SchedWakeup, "task a:7 [120] success=0 [003]"), None);
         let long_names = Cell::new(0);
         let later = Cursor::new(b"task bash:7 [120] S ==> swapper:0 [140]", &long_names);
-        assert_eq!(event(Tracepoint::Switch, later, Comm::from("task bash")), None);
+        assert_eq!(event(Tracepoint::SchedSwitch, later, Comm::from("task bash")), None);
     }
 
     #[test]
     fn the_others_of_2_6_are_read_and_what_is_cut_is_not() {
         for (tracepoint, text) in [
-            (Tracepoint::MigrateTask, "task a:7 [120] from: 0  to: 1"),
-            (Tracepoint::Fork, "parent a:1  child b:2"),
-            (Tracepoint::Exit, "task a:7 [120]"),
-            (Tracepoint::StatWait, "task: a:7 wait: 5 [ns]"),
-            (Tracepoint::StatSleep, "task: a:7 sleep: 5 [ns]"),
-            (Tracepoint::StatIowait, "task: a:7 iowait: 5 [ns]"),
-            (Tracepoint::StatRuntime, "task: a:7 runtime: 5 [ns], vruntime: 9 [ns]"),
+            (Tracepoint::SchedMigrateTask, "task a:7 [120] from: 0  to: 1"),
+            (Tracepoint::SchedProcessFork, "parent a:1  child b:2"),
+            (Tracepoint::SchedProcessExit, "task a:7 [120]"),
+            (Tracepoint::SchedStatWait, "task: a:7 wait: 5 [ns]"),
+            (Tracepoint::SchedStatSleep, "task: a:7 sleep: 5 [ns]"),
+            (Tracepoint::SchedStatIowait, "task: a:7 iowait: 5 [ns]"),
+            (Tracepoint::SchedStatRuntime, "task: a:7 runtime: 5 [ns], vruntime: 9 [ns]"),
         ] {
             assert!(read(tracepoint, text).is_some(), "{text}");
             for cut in 0..text.len() - 1 {

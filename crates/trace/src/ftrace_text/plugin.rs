@@ -10,8 +10,8 @@
 
 use fairlab_event::{Comm, Pid, Prio, Switch, TaskState, Wakeup};
 
-use super::body::success;
 use super::cursor::Cursor;
+use super::printed::success;
 
 const ARROW: &[u8] = b" ==> ";
 

@@ -6,119 +6,144 @@
 //!
 //! Must not know: the kernel's own form.
 
-use fairlab_event::{Comm, Cpu, EventKind, Ns, Pid, Prio, StatDelay, Switch, TaskState, Wakeup};
+use std::sync::LazyLock;
 
-use super::body::Tracepoint;
+use fairlab_event::{Comm, Cpu, EventKind, Field, FieldSource, Form, Ns, Pid, Prio, TaskState, Tracepoint};
+
 use super::cursor::Cursor;
 use crate::tracepoint::state_table::StateTable;
 
-/// Reads the fields of `tracepoint`; `None` when they are not all there.
+/// Reads the fields of `tracepoint`; `None` when they are not all there. Patched kernels are not read in this form.
 pub(super) fn event(tracepoint: Tracepoint, cursor: Cursor<'_>) -> Option<EventKind<'static>> {
-    let text = cursor.rest();
-    Some(match tracepoint {
-        Tracepoint::Switch => EventKind::SchedSwitch(switch(text)?),
-        Tracepoint::Waking => EventKind::SchedWaking(wakeup(text)?),
-        Tracepoint::Wakeup => EventKind::SchedWakeup(wakeup(text)?),
-        Tracepoint::WakeupNew => EventKind::SchedWakeupNew(wakeup(text)?),
-        Tracepoint::MigrateTask => {
-            let [comm, pid, prio, orig, dest] =
-                fields(text, ["comm=", " pid=", " prio=", " orig_cpu=", " dest_cpu="])?;
-            let (orig_cpu, dest_cpu) = (cpu(orig)?, cpu(dest)?);
-            EventKind::SchedMigrateTask {
-                comm: name(comm)?,
-                pid: id(pid)?,
-                prio: rank(prio)?,
-                orig_cpu,
-                dest_cpu,
-            }
-        }
-        Tracepoint::Fork => {
-            let [comm, pid, child_comm, child_pid] =
-                fields(text, ["parent_comm=", " parent_pid=", " child_comm=", " child_pid="])?;
-            let (child_comm, child_pid) = (name(child_comm)?, id(child_pid)?);
-            EventKind::SchedProcessFork { comm: name(comm)?, pid: id(pid)?, child_comm, child_pid }
-        }
-        Tracepoint::Exit => {
-            let [comm, pid, prio] = fields(text, ["comm=", " pid=", " prio="])?;
-            let group_dead = match fields(prio, ["", " group_dead="]) {
-                Some([_, dead]) => Some(number(dead)? != 0),
-                None if memchr::memmem::find(prio, b"group_dead=").is_some() => return None,
-                None => None,
-            };
-            EventKind::SchedProcessExit {
-                comm: name(comm)?,
-                pid: id(pid)?,
-                prio: rank(first_word(prio))?,
-                group_dead,
-            }
-        }
-        Tracepoint::StatWait => EventKind::SchedStatWait(delay(text)?),
-        Tracepoint::StatSleep => EventKind::SchedStatSleep(delay(text)?),
-        Tracepoint::StatBlocked => EventKind::SchedStatBlocked(delay(text)?),
-        Tracepoint::StatIowait => EventKind::SchedStatIowait(delay(text)?),
-        Tracepoint::StatRuntime => {
-            let [comm, pid, runtime] = fields(text, ["comm=", " pid=", " runtime="])?;
-            let vruntime = match fields(runtime, ["", " vruntime="]) {
-                Some([_, vruntime]) => Some(number(vruntime)? as u64),
-                None if memchr::memmem::find(runtime, b"vruntime=").is_some() => return None,
-                None => None,
-            };
-            let runtime = Ns(u64::try_from(number(first_word(runtime))?).ok()?);
-            EventKind::SchedStatRuntime { comm: name(comm)?, pid: id(pid)?, runtime, vruntime }
-        }
-        Tracepoint::Place => return None,
-    })
-}
-
-/// What stands before the fields of `sched_switch`.
-const SWITCH: [&str; 7] =
-    ["prev_comm=", " prev_pid=", " prev_prio=", " prev_state=", " next_comm=", " next_pid=", " next_prio="];
-
-fn switch(text: &[u8]) -> Option<Switch> {
-    let [prev_comm, prev_pid, prev_prio, prev_state, next_comm, next_pid, next_prio] = fields(text, SWITCH)?;
-    Some(Switch {
-        prev_comm: name(prev_comm)?,
-        prev_pid: id(prev_pid)?,
-        prev_prio: rank(prev_prio)?,
-        prev_state: state(prev_state)?,
-        next_comm: name(next_comm)?,
-        next_pid: id(next_pid)?,
-        next_prio: rank(next_prio)?,
-    })
-}
-
-fn wakeup(text: &[u8]) -> Option<Wakeup> {
-    let [comm, pid, prio, target] = fields(text, ["comm=", " pid=", " prio=", " target_cpu="])?;
+    if !tracepoint.is_mainline() {
+        return None;
+    }
+    let texts = fields(cursor.rest(), landmarks(tracepoint))?;
     // What did not wake anybody is no wakeup.
-    if let Some([_, success]) = fields(prio, ["", " success="])
-        && number(success)? == 0
+    let is_wakeup = tracepoint.fields().iter().any(|field| field.form == Form::TargetCpu);
+    let before_last = texts.len().checked_sub(2).and_then(|place| texts.get(place))?;
+    if is_wakeup
+        && let Some(success) = fields(before_last, &["", " success="])
+        && number(success[1])? == 0
     {
         return None;
     }
-    let (prio, target_cpu) = (rank(first_word(prio))?, cpu(target)?);
-    Some(Wakeup { comm: name(comm)?, pid: id(pid)?, prio, target_cpu })
+    tracepoint.read(Raw { texts: &texts, at: 0 }, |kind| kind)
 }
 
-fn delay(text: &[u8]) -> Option<StatDelay> {
-    let [comm, pid, delay] = fields(text, ["comm=", " pid=", " delay="])?;
-    Some(StatDelay { comm: name(comm)?, pid: id(pid)?, delay: Ns(u64::try_from(number(delay)?).ok()?) })
+/// The texts of the fields ahead; the last one's reaches to the end of the line.
+#[derive(Clone, Copy)]
+struct Raw<'r> {
+    texts: &'r [&'r [u8]],
+    at: usize,
+}
+
+impl<'r> Raw<'r> {
+    fn next(&mut self) -> Option<&'r [u8]> {
+        self.at += 1;
+        self.texts.get(self.at - 1).copied()
+    }
+
+    /// The number of a field that may be missing.
+    fn optional(&self, field: &'static Field) -> Option<Option<i128>> {
+        let last = self.texts.last()?;
+        match fields(last, &["", &format!(" {}=", field.name)]) {
+            Some(found) => Some(Some(number(found[1])?)),
+            None if memchr::memmem::find(last, format!("{}=", field.name).as_bytes()).is_some() => None,
+            None => Some(None),
+        }
+    }
+}
+
+impl FieldSource<'static> for Raw<'_> {
+    fn comm<T>(
+        mut self,
+        _: &'static Field,
+        _: &'static Field,
+        rest: impl Fn(Self) -> Option<T>,
+    ) -> Option<(Comm, T)> {
+        let comm = name(self.next()?)?;
+        Some((comm, rest(self)?))
+    }
+
+    fn pid(&mut self, _: &'static Field) -> Option<Pid> {
+        number_of_32(self.next()?).map(Pid)
+    }
+
+    fn prio(&mut self, _: &'static Field) -> Option<Prio> {
+        number_of_32(self.next()?).map(Prio)
+    }
+
+    fn cpu(&mut self, _: &'static Field) -> Option<Cpu> {
+        u32::try_from(number(self.next()?)?).ok().map(Cpu)
+    }
+
+    fn state(&mut self, _: &'static Field) -> Option<TaskState> {
+        state(self.next()?)
+    }
+
+    fn nanoseconds(&mut self, field: &'static Field) -> Option<Ns> {
+        self.unsigned(field).map(Ns)
+    }
+
+    fn unsigned(&mut self, _: &'static Field) -> Option<u64> {
+        u64::try_from(number(self.next()?)?).ok()
+    }
+
+    fn signed(&mut self, _: &'static Field) -> Option<i64> {
+        i64::try_from(number(self.next()?)?).ok()
+    }
+
+    fn count(&mut self, _: &'static Field) -> Option<u32> {
+        u32::try_from(number(self.next()?)?).ok()
+    }
+
+    fn text(&mut self, _: &'static Field) -> Option<&'static str> {
+        None
+    }
+
+    fn flag(&mut self, field: &'static Field) -> Option<Option<bool>> {
+        Some(self.optional(field)?.map(|number| number != 0))
+    }
+
+    fn nanoseconds_until(&mut self, field: &'static Field) -> Option<Option<u64>> {
+        Some(self.optional(field)?.map(|number| number as u64))
+    }
+
+    fn end(&self, _: Tracepoint) -> Option<()> {
+        Some(())
+    }
+}
+
+/// What stands before each field of a tracepoint that every release reports.
+fn landmarks(tracepoint: Tracepoint) -> &'static [String] {
+    static LANDMARKS: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {
+        let of = |tracepoint: &Tracepoint| {
+            let fields = tracepoint.fields().iter().filter(|field| !field.form.is_optional());
+            let separators = std::iter::once("").chain(std::iter::repeat(" "));
+            fields.zip(separators).map(|(field, separator)| format!("{separator}{}=", field.name)).collect()
+        };
+        Tracepoint::ALL.iter().map(of).collect()
+    });
+    LANDMARKS.get(tracepoint as usize).map_or(&[], Vec::as_slice)
 }
 
 /// The texts behind `landmarks`, which stand in this order. Behind each text that is no name stands a number; a name ends
 /// where a number follows its landmark.
-fn fields<'t, const N: usize>(text: &'t [u8], landmarks: [&str; N]) -> Option<[&'t [u8]; N]> {
-    let mut found = [&b""[..]; N];
-    let mut rest = text.trim_ascii_start().strip_prefix(landmarks.first()?.as_bytes())?;
-    for (place, landmark) in landmarks.iter().enumerate().skip(1) {
-        let landmark = landmark.as_bytes();
+fn fields<'t>(text: &'t [u8], landmarks: &[impl AsRef<str>]) -> Option<Vec<&'t [u8]>> {
+    let mut found = Vec::with_capacity(landmarks.len());
+    let mut rest = text.trim_ascii_start().strip_prefix(landmarks.first()?.as_ref().as_bytes())?;
+    for landmark in landmarks.iter().skip(1) {
+        let landmark = landmark.as_ref().as_bytes();
         let end = memchr::memmem::find_iter(rest, landmark).find(|at| {
             landmark.ends_with(b"comm=") || number(first_word(&rest[at + landmark.len()..])).is_some()
         })?;
-        (found[place - 1], rest) = (&rest[..end], &rest[end + landmark.len()..]);
+        found.push(&rest[..end]);
+        rest = &rest[end + landmark.len()..];
     }
     // `[ns]` is the kernel's own form, whole or cut.
     let words = &rest[first_word(rest).len()..];
-    found[N - 1] = rest;
+    found.push(rest);
     (!words.starts_with(b" [")).then_some(found)
 }
 
@@ -141,18 +166,6 @@ fn number(text: &[u8]) -> Option<i128> {
 fn number_of_32(text: &[u8]) -> Option<i32> {
     let value = number(text)?;
     i32::try_from(value).ok().or_else(|| u32::try_from(value).ok().map(|value| value as i32))
-}
-
-fn id(text: &[u8]) -> Option<Pid> {
-    number_of_32(text).map(Pid)
-}
-
-fn rank(text: &[u8]) -> Option<Prio> {
-    number_of_32(text).map(Prio)
-}
-
-fn cpu(text: &[u8]) -> Option<Cpu> {
-    u32::try_from(number(text)?).ok().map(Cpu)
 }
 
 /// As the kernels in use mean the number, or, where it is none of theirs, as older ones did.
@@ -189,8 +202,9 @@ impl Numbers {
 
     /// The state in a switch's fields if it is a number, and whether it is doubtful since the kernel is not known.
     pub(super) fn state(&mut self, text: &[u8]) -> Option<(TaskState, bool)> {
-        let [_, _, _, printed, ..] = fields(text, SWITCH)?;
-        let number = number(printed)? as u64;
+        let row = Tracepoint::SchedSwitch;
+        let place = row.fields().iter().position(|field| field.form == Form::State)?;
+        let number = number(fields(text, landmarks(row))?.get(place)?)? as u64;
         if number > TODAY_MAX {
             *self = Numbers::Old;
         }
@@ -234,7 +248,7 @@ mod tests {
             let text = format!(
                 " prev_comm=a b prev_pid=7 prev_prio=120 prev_state={number} next_comm=c next_pid=-1 next_prio=0x62"
             );
-            let read = read(Tracepoint::Switch, &text).expect("a switch");
+            let read = read(Tracepoint::SchedSwitch, &text).expect("a switch");
             assert!(
                 read.contains("\"a b\"") && read.contains("Pid(-1)") && read.contains("Prio(98)"),
                 "{read}"
@@ -274,27 +288,27 @@ mod tests {
     #[test]
     fn names_may_be_arrays_and_hold_landmarks() {
         let wakeup = "comm=ARRAY[61, 07, 00, 31] pid=7 prio=120 success=1 target_cpu=0x3";
-        assert!(read(Tracepoint::Wakeup, wakeup).expect("a wakeup").contains("a\\u{7}"));
+        assert!(read(Tracepoint::SchedWakeup, wakeup).expect("a wakeup").contains("a\\u{7}"));
         let wakeup = "comm=x pid=y pid=7 prio=120 target_cpu=3";
-        assert!(read(Tracepoint::Waking, wakeup).expect("a wakeup").contains("\"x pid=y\""));
-        assert_eq!(read(Tracepoint::Wakeup, "comm=a pid=7 prio=120 success=0 target_cpu=3"), None);
+        assert!(read(Tracepoint::SchedWaking, wakeup).expect("a wakeup").contains("\"x pid=y\""));
+        assert_eq!(read(Tracepoint::SchedWakeup, "comm=a pid=7 prio=120 success=0 target_cpu=3"), None);
     }
 
     #[test]
     fn every_tracepoint_has_its_fields() {
         for (tracepoint, text) in [
-            (Tracepoint::MigrateTask, "comm=a pid=1 prio=120 orig_cpu=1 dest_cpu=2"),
-            (Tracepoint::Fork, "parent_comm=a parent_pid=1 child_comm=b child_pid=2"),
-            (Tracepoint::Exit, "comm=a pid=1 prio=120"),
-            (Tracepoint::Exit, "comm=a pid=1 prio=120 group_dead=1"),
-            (Tracepoint::StatWait, "comm=a pid=1 delay=5"),
-            (Tracepoint::StatRuntime, "comm=a pid=1 runtime=5"),
-            (Tracepoint::StatRuntime, "comm=a pid=1 runtime=5 vruntime=18446744073709551615"),
+            (Tracepoint::SchedMigrateTask, "comm=a pid=1 prio=120 orig_cpu=1 dest_cpu=2"),
+            (Tracepoint::SchedProcessFork, "parent_comm=a parent_pid=1 child_comm=b child_pid=2"),
+            (Tracepoint::SchedProcessExit, "comm=a pid=1 prio=120"),
+            (Tracepoint::SchedProcessExit, "comm=a pid=1 prio=120 group_dead=1"),
+            (Tracepoint::SchedStatWait, "comm=a pid=1 delay=5"),
+            (Tracepoint::SchedStatRuntime, "comm=a pid=1 runtime=5"),
+            (Tracepoint::SchedStatRuntime, "comm=a pid=1 runtime=5 vruntime=18446744073709551615"),
         ] {
             assert!(read(tracepoint, text).is_some(), "{text}");
             let cut = &text[..text.rfind('=').expect("a field") + 1];
             assert_eq!(read(tracepoint, cut), None, "{cut}");
         }
-        assert_eq!(read(Tracepoint::Waking, "comm=a name of sixteen pid=1 prio=2 target_cpu=3"), None);
+        assert_eq!(read(Tracepoint::SchedWaking, "comm=a name of sixteen pid=1 prio=2 target_cpu=3"), None);
     }
 }

@@ -7,9 +7,9 @@ use std::cell::Cell;
 use std::io::BufRead;
 use std::ops::ControlFlow;
 
-use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Fields, Ns, Sink, System};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Fields, Ns, Sink, System, Tracepoint};
 
-use super::body::{Body, Tracepoint, body};
+use super::body::{Body, body};
 use super::cursor::Cursor;
 use super::early;
 use super::layout::Layout;
@@ -17,6 +17,7 @@ use super::lines::{Line, each_line};
 use super::machine;
 use super::name::{Printer, name};
 use super::prefix::{Prefix, prefix, without_id};
+use super::printed;
 use super::raw_fields::Numbers;
 use super::record;
 use super::sources::Sources;
@@ -159,9 +160,9 @@ impl<'s> Reader<'s> {
         let prefix = self.layout.read(line)?;
         let mut cursor = Cursor::new(line, self.long_names);
         cursor.skip(self.layout.passed() + 1);
-        let tracepoint = Tracepoint::by_name(cursor.until_colon()?)?;
+        let tracepoint = printed::tracepoint(cursor.until_colon()?)?;
         cursor.literal(b": ")?;
-        tracepoint.print_fmt(cursor, |kind| self.emit(&prefix, kind))
+        printed::read(tracepoint, cursor, |kind| self.emit(&prefix, kind))
     }
 
     /// A line in whatever it is wrapped.
@@ -232,8 +233,9 @@ impl<'s> Reader<'s> {
                 return Body::Known(kind);
             }
             // Fields that only one event has.
-            if text.rest().trim_ascii_start().starts_with(b"prev_comm=") {
-                return body(b"sched_switch", text, comm, ended);
+            let switch = Tracepoint::SchedSwitch;
+            if text.rest().trim_ascii_start().starts_with(switch.fields()[0].label.as_bytes()) {
+                return body(switch.name().as_bytes(), text, comm, ended);
             }
         }
         body(name, text, comm, ended)

@@ -17,9 +17,10 @@
 //! #!         <...>-123     [000] 1.500000000: lost_events: count=123
 //! ```
 
-use fairlab_event::{Cpu, EventKind};
+use fairlab_event::{Cpu, EventKind, Tracepoint};
 
 use super::cursor::Cursor;
+use super::printed;
 
 /// Begins a comment line that holds an event.
 pub(super) const COMMENT: &[u8] = b"#!";
@@ -108,7 +109,7 @@ pub(super) fn perf_record(name: &[u8], mut cursor: Cursor<'_>) -> Option<EventKi
 
 /// `name:pid/tid`.
 fn named_task(cursor: Cursor<'_>) -> Option<EventKind<'static>> {
-    let (comm, (tgid, pid)) = cursor.comm_before(b":", |mut cursor| {
+    let (comm, (tgid, pid)) = cursor.comm_before(":", |mut cursor| {
         let tgid = cursor.pid()?;
         cursor.byte(b'/')?;
         let pid = cursor.pid()?;
@@ -130,46 +131,16 @@ fn process_and_thread(cursor: &mut Cursor<'_>) -> Option<(fairlab_event::Pid, fa
 
 /// Reads the fields of a comment line's event.
 pub(super) fn comment(name: &[u8], mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
-    match name {
-        b"task_name" => {
-            cursor.literal(b"comm=")?;
-            let (comm, (pid, tgid)) = cursor.comm_before(b" pid=", |mut cursor| {
-                let pid = cursor.pid()?;
-                cursor.literal(b" tgid=")?;
-                let tgid = cursor.pid()?;
-                cursor.end()?;
-                Some((pid, tgid))
-            })?;
-            Some(EventKind::TaskName { pid, tgid, comm })
-        }
-        b"task_start" => {
-            cursor.literal(b"pid=")?;
-            let pid = cursor.pid()?;
-            cursor.literal(b" tgid=")?;
-            let tgid = cursor.pid()?;
-            cursor.literal(b" parent_pid=")?;
-            let parent_pid = cursor.pid()?;
-            cursor.end()?;
-            Some(EventKind::TaskStart { pid, tgid, parent_pid })
-        }
-        b"task_exit" => {
-            cursor.literal(b"pid=")?;
-            let pid = cursor.pid()?;
-            cursor.literal(b" tgid=")?;
-            let tgid = cursor.pid()?;
-            cursor.end()?;
-            Some(EventKind::TaskExit { pid, tgid })
-        }
-        b"lost_events" => {
-            let count = match cursor.literal(b"count=") {
-                Some(()) => Some(cursor.unsigned()?),
-                None => None,
-            };
-            cursor.end()?;
-            Some(EventKind::Lost { count })
-        }
-        _ => None,
+    if name == EventKind::LOST.as_bytes() {
+        let count = match cursor.literal(b"count=") {
+            Some(()) => Some(cursor.unsigned()?),
+            None => None,
+        };
+        cursor.end()?;
+        return Some(EventKind::Lost { count });
     }
+    let tracepoint = Tracepoint::by_name(name).filter(|tracepoint| !tracepoint.is_reported())?;
+    printed::read(tracepoint, cursor, |kind| kind)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //!
 //! Must not know: how names are found in lines.
 
+use fairlab_event::Tracepoint;
+
 use crate::unreadable::{needed, shown};
 use crate::{ImportError, ImportStats};
 
@@ -30,7 +32,7 @@ struct Source {
     /// How many of its lines were taken.
     lines: u64,
     /// The kinds of events that answers need and that it has.
-    events: Vec<&'static str>,
+    events: Vec<Tracepoint>,
 }
 
 impl Source {

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::io::{self, Write};
 
 use fairlab_event::{
-    Comm, Context, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, StatDelay, Switch, System, Wakeup,
+    Comm, Context, Cpu, Event, EventKind, Field, FieldSink, Fields, Form, Ns, Pid, Sink, System, Value,
 };
 
 use super::body::{Body, body};
@@ -257,16 +257,6 @@ impl Line<'_> {
         self.digits(value, 1);
     }
 
-    fn comm(&mut self, label: &str, comm: &Comm) {
-        self.put(label.as_bytes());
-        self.text(comm.as_bytes());
-    }
-
-    fn task(&mut self, label: &str, comm: &Comm, pid: Pid) {
-        self.comm(label, comm);
-        self.signed(" pid=", pid.0.into());
-    }
-
     /// Everything before the event's name.
     fn prefix(&mut self, event: &Event<'_>, with_tgid: bool) {
         let context = &event.context;
@@ -325,15 +315,23 @@ impl Line<'_> {
     fn body(&mut self, kind: &EventKind<'_>) {
         match *kind {
             EventKind::Marker { text } => {
-                self.put(b"tracing_mark_write: ");
+                self.put(EventKind::MARKER.as_bytes());
+                self.put(b": ");
                 self.last_text(text.as_bytes());
             }
             EventKind::Kprobe { name, fields } => self.generic(name, fields, true),
             EventKind::Other { name, fields } => self.generic(name, fields, false),
+            EventKind::Lost { count } => {
+                self.put(EventKind::LOST.as_bytes());
+                self.put(b": ");
+                if let Some(count) = count {
+                    self.unsigned("count=", count);
+                }
+            }
             _ => {
                 self.put(kind.name().as_bytes());
                 self.put(b": ");
-                self.fields(kind);
+                kind.give_fields(self);
             }
         }
     }
@@ -351,112 +349,36 @@ impl Line<'_> {
         }
         self.last_text(fields);
     }
+}
 
-    fn fields(&mut self, kind: &EventKind<'_>) {
-        match kind {
-            EventKind::SchedSwitch(switch) => self.switch(switch),
-            EventKind::SchedWaking(w) | EventKind::SchedWakeup(w) | EventKind::SchedWakeupNew(w) => {
-                self.wakeup(w);
+/// The fields of a tracepoint as the kernel prints them.
+impl<'t> FieldSink<'t> for Line<'_> {
+    fn field(&mut self, field: &'static Field, value: Value<'t>) {
+        if !value.is_reported() {
+            return;
+        }
+        self.put(field.label.as_bytes());
+        match value {
+            Value::Comm(comm) => self.text(comm.as_bytes()),
+            Value::Text(text) => self.text(text.as_bytes()),
+            Value::Pid(pid) => self.signed("", pid.0.into()),
+            Value::Prio(prio) => self.signed("", prio.0.into()),
+            Value::Signed(value) => self.signed("", value),
+            Value::Cpu(cpu) if field.form == Form::TargetCpu => self.digits(cpu.0.into(), 3),
+            Value::Cpu(cpu) => self.digits(cpu.0.into(), 1),
+            Value::Unsigned(value) => self.digits(value, 1),
+            Value::Count(count) => self.digits(count.into(), 1),
+            Value::State(state) => {
+                // A vector takes everything.
+                let _ = write!(self.bytes, "{state}");
             }
-            EventKind::SchedStatWait(d)
-            | EventKind::SchedStatSleep(d)
-            | EventKind::SchedStatBlocked(d)
-            | EventKind::SchedStatIowait(d) => self.delay(d),
-            EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
-                self.task("comm=", comm, *pid);
-                self.unsigned(" runtime=", runtime.0);
+            Value::Nanoseconds(Ns(time)) | Value::NanosecondsUntil(Some(time)) => {
+                self.digits(time, 1);
                 self.put(b" [ns]");
-                if let Some(vruntime) = *vruntime {
-                    self.unsigned(" vruntime=", vruntime);
-                    self.put(b" [ns]");
-                }
             }
-            EventKind::SchedPlace(place) => self.place(place),
-            EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
-                self.task("comm=", comm, *pid);
-                self.signed(" prio=", prio.0.into());
-                self.unsigned(" orig_cpu=", orig_cpu.0.into());
-                self.unsigned(" dest_cpu=", dest_cpu.0.into());
-            }
-            _ => self.process(kind),
+            Value::Flag(flag) => self.put(if flag == Some(true) { b"true" } else { b"false" }),
+            Value::NanosecondsUntil(None) => {}
         }
-    }
-
-    /// Events of tasks that begin and end, and a recorder's own records.
-    fn process(&mut self, kind: &EventKind<'_>) {
-        match kind {
-            EventKind::SchedProcessFork { comm, pid, child_comm, child_pid } => {
-                self.task("comm=", comm, *pid);
-                self.comm(" child_comm=", child_comm);
-                self.signed(" child_pid=", child_pid.0.into());
-            }
-            EventKind::SchedProcessExec { filename, pid, old_pid } => {
-                self.put(b"filename=");
-                self.text(filename.as_bytes());
-                self.signed(" pid=", pid.0.into());
-                self.signed(" old_pid=", old_pid.0.into());
-            }
-            EventKind::SchedProcessExit { comm, pid, prio, group_dead } => {
-                self.task("comm=", comm, *pid);
-                self.signed(" prio=", prio.0.into());
-                match group_dead {
-                    Some(true) => self.put(b" group_dead=true"),
-                    Some(false) => self.put(b" group_dead=false"),
-                    None => {}
-                }
-            }
-            EventKind::TaskName { pid, tgid, comm } => {
-                self.task("comm=", comm, *pid);
-                self.signed(" tgid=", tgid.0.into());
-            }
-            EventKind::TaskStart { pid, tgid, parent_pid } => {
-                self.signed("pid=", pid.0.into());
-                self.signed(" tgid=", tgid.0.into());
-                self.signed(" parent_pid=", parent_pid.0.into());
-            }
-            EventKind::TaskExit { pid, tgid } => {
-                self.signed("pid=", pid.0.into());
-                self.signed(" tgid=", tgid.0.into());
-            }
-            EventKind::Lost { count: Some(count) } => self.unsigned("count=", *count),
-            _ => {}
-        }
-    }
-
-    fn switch(&mut self, switch: &Switch) {
-        self.comm("prev_comm=", &switch.prev_comm);
-        self.signed(" prev_pid=", switch.prev_pid.0.into());
-        self.signed(" prev_prio=", switch.prev_prio.0.into());
-        self.put(b" prev_state=");
-        // A vector takes everything.
-        let _ = write!(self.bytes, "{}", switch.prev_state);
-        self.comm(" ==> next_comm=", &switch.next_comm);
-        self.signed(" next_pid=", switch.next_pid.0.into());
-        self.signed(" next_prio=", switch.next_prio.0.into());
-    }
-
-    fn wakeup(&mut self, wakeup: &Wakeup) {
-        self.task("comm=", &wakeup.comm, wakeup.pid);
-        self.signed(" prio=", wakeup.prio.0.into());
-        self.put(b" target_cpu=");
-        self.digits(wakeup.target_cpu.0.into(), 3);
-    }
-
-    fn delay(&mut self, delay: &StatDelay) {
-        self.task("comm=", &delay.comm, delay.pid);
-        self.unsigned(" delay=", delay.delay.0);
-        self.put(b" [ns]");
-    }
-
-    fn place(&mut self, place: &Place) {
-        self.task("comm=", &place.comm, place.pid);
-        self.unsigned(" sev=", place.sev);
-        self.unsigned(" sed=", place.sed);
-        self.signed(" sel=", place.sel);
-        self.unsigned(" avg=", place.avg);
-        self.unsigned(" min=", place.min);
-        self.unsigned(" cpu=", place.cpu.0.into());
-        self.unsigned(" nr=", place.nr.into());
     }
 }
 

@@ -2,7 +2,10 @@
 //!
 //! Must not know: how columns are encoded.
 
-use fairlab_event::{Comm, Context, Event, EventKind, Flags, Pid, StatDelay, Wakeup};
+use fairlab_event::{
+    Column as FieldColumn, ColumnType, Comm, Context, Event, EventKind, Field, FieldSink, Flags, Ns, Pid,
+    Value,
+};
 
 use super::column::{Column, Kind, Page};
 use crate::losses::{EventLosses, Loss};
@@ -15,59 +18,78 @@ pub(super) struct Description {
     pub(super) required: bool,
 }
 
-/// Declares the columns once: a name to write by, and the name in the file.
-macro_rules! columns {
-    ($($column:ident $name:literal $kind:ident $required:literal,)*) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        enum Name {
-            $($column,)*
-        }
-
-        /// All columns, in the order of the file.
-        pub(super) const COLUMNS: &[Description] =
-            &[$(Description { name: $name, kind: Kind::$kind, required: $required },)*];
-    };
+const fn always(name: &'static str, kind: Kind) -> Description {
+    Description { name, kind, required: true }
 }
 
-columns! {
-    Time "time_ns" U64 true,
-    Cpu "cpu" U32 true,
-    Event "event" Text true,
-    ContextComm "context_comm" Text false,
-    ContextPid "context_pid" I32 false,
-    ContextTgid "context_tgid" I32 false,
-    ContextFlags "context_flags" Text false,
-    Comm "comm" Text false,
-    Pid "pid" I32 false,
-    Tgid "tgid" I32 false,
-    Prio "prio" I32 false,
-    TargetCpu "target_cpu" U32 false,
-    OrigCpu "orig_cpu" U32 false,
-    DestCpu "dest_cpu" U32 false,
-    PrevComm "prev_comm" Text false,
-    PrevPid "prev_pid" I32 false,
-    PrevPrio "prev_prio" I32 false,
-    PrevState "prev_state" Text false,
-    NextComm "next_comm" Text false,
-    NextPid "next_pid" I32 false,
-    NextPrio "next_prio" I32 false,
-    ParentPid "parent_pid" I32 false,
-    ChildComm "child_comm" Text false,
-    ChildPid "child_pid" I32 false,
-    OldPid "old_pid" I32 false,
-    Filename "filename" Text false,
-    GroupDead "group_dead" Bool false,
-    Delay "delay_ns" U64 false,
-    Runtime "runtime_ns" U64 false,
-    Vruntime "vruntime" U64 false,
-    Deadline "deadline" U64 false,
-    Vlag "vlag" I64 false,
-    AvgVruntime "avg_vruntime" U64 false,
-    MinVruntime "min_vruntime" U64 false,
-    QueueCpu "queue_cpu" U32 false,
-    NrRunning "nr_running" U32 false,
-    Lost "lost_events" U64 false,
-    Text "text" Text false,
+const fn at_times(name: &'static str, kind: Kind) -> Description {
+    Description { name, kind, required: false }
+}
+
+/// The columns that stand before the fields of tracepoints: of every event.
+const BEFORE: [Description; 7] = [
+    always("time_ns", Kind::U64),
+    always("cpu", Kind::U32),
+    always("event", Kind::Text),
+    at_times("context_comm", Kind::Text),
+    at_times("context_pid", Kind::I32),
+    at_times("context_tgid", Kind::I32),
+    at_times("context_flags", Kind::Text),
+];
+
+/// The columns behind them: of events that are of no tracepoint with a type.
+const BEHIND: [Description; 2] = [at_times("lost_events", Kind::U64), at_times("text", Kind::Text)];
+
+/// All columns, in the order of the file.
+pub(super) fn columns() -> impl Iterator<Item = Description> {
+    let fields = FieldColumn::ALL.iter().map(|&column| at_times(column.name(), Kind::of(column)));
+    BEFORE.into_iter().chain(fields).chain(BEHIND)
+}
+
+impl Kind {
+    fn of(column: FieldColumn) -> Kind {
+        match column.holds() {
+            ColumnType::Text => Kind::Text,
+            ColumnType::I32 => Kind::I32,
+            ColumnType::U32 => Kind::U32,
+            ColumnType::I64 => Kind::I64,
+            ColumnType::U64 => Kind::U64,
+            ColumnType::Bool => Kind::Bool,
+        }
+    }
+}
+
+/// A column to write into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Time,
+    Cpu,
+    Event,
+    ContextComm,
+    ContextPid,
+    ContextTgid,
+    ContextFlags,
+    Of(FieldColumn),
+    Lost,
+    Text,
+}
+
+impl Name {
+    /// Its place in the file.
+    const fn place(self) -> usize {
+        match self {
+            Name::Time => 0,
+            Name::Cpu => 1,
+            Name::Event => 2,
+            Name::ContextComm => 3,
+            Name::ContextPid => 4,
+            Name::ContextTgid => 5,
+            Name::ContextFlags => 6,
+            Name::Of(column) => BEFORE.len() + column as usize,
+            Name::Lost => BEFORE.len() + FieldColumn::ALL.len(),
+            Name::Text => BEFORE.len() + FieldColumn::ALL.len() + 1,
+        }
+    }
 }
 
 /// Rows that are not in the file yet.
@@ -79,7 +101,7 @@ pub(super) struct Table {
 
 impl Default for Table {
     fn default() -> Table {
-        let columns = COLUMNS.iter().map(|column| Column::new(column.kind, column.required)).collect();
+        let columns = columns().map(|column| Column::new(column.kind, column.required)).collect();
         Table { columns, rows: 0 }
     }
 }
@@ -118,7 +140,7 @@ struct Row<'t> {
 
 impl Row<'_> {
     fn number(&mut self, name: Name, value: u64) -> &mut Self {
-        self.table.columns[name as usize].put_number(self.table.rows, value);
+        self.table.columns[name.place()].put_number(self.table.rows, value);
         self
     }
 
@@ -127,7 +149,7 @@ impl Row<'_> {
     }
 
     fn text(&mut self, name: Name, text: &str) -> &mut Self {
-        self.table.columns[name as usize].put_text(self.table.rows, text);
+        self.table.columns[name.place()].put_text(self.table.rows, text);
         self
     }
 
@@ -135,10 +157,6 @@ impl Row<'_> {
         let text = comm.to_str();
         self.losses.unless(text.as_bytes() == comm.as_bytes(), Loss::Text);
         self.text(name, &text)
-    }
-
-    fn task(&mut self, comm: &Comm, pid: Pid) -> &mut Self {
-        self.comm(Name::Comm, comm).signed(Name::Pid, pid.0)
     }
 
     /// What is not known is null.
@@ -159,47 +177,8 @@ impl Row<'_> {
         }
     }
 
-    fn wakeup(&mut self, wakeup: &Wakeup) {
-        let Wakeup { comm, pid, prio, target_cpu } = wakeup;
-        self.task(comm, *pid).signed(Name::Prio, prio.0).number(Name::TargetCpu, target_cpu.0.into());
-    }
-
-    fn delay(&mut self, delay: &StatDelay) {
-        self.task(&delay.comm, delay.pid).number(Name::Delay, delay.delay.0);
-    }
-
     fn fields(&mut self, kind: &EventKind<'_>) {
         match kind {
-            EventKind::SchedSwitch(switch) => {
-                self.comm(Name::PrevComm, &switch.prev_comm).signed(Name::PrevPid, switch.prev_pid.0);
-                self.signed(Name::PrevPrio, switch.prev_prio.0);
-                self.text(Name::PrevState, &switch.prev_state.to_string());
-                self.comm(Name::NextComm, &switch.next_comm).signed(Name::NextPid, switch.next_pid.0);
-                self.signed(Name::NextPrio, switch.next_prio.0);
-            }
-            EventKind::SchedWaking(wakeup)
-            | EventKind::SchedWakeup(wakeup)
-            | EventKind::SchedWakeupNew(wakeup) => self.wakeup(wakeup),
-            EventKind::SchedStatWait(delay)
-            | EventKind::SchedStatSleep(delay)
-            | EventKind::SchedStatBlocked(delay)
-            | EventKind::SchedStatIowait(delay) => self.delay(delay),
-            EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
-                self.task(comm, *pid).number(Name::Runtime, runtime.0);
-                if let Some(vruntime) = vruntime {
-                    self.number(Name::Vruntime, *vruntime);
-                }
-            }
-            EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
-                self.task(comm, *pid).signed(Name::Prio, prio.0);
-                self.number(Name::OrigCpu, orig_cpu.0.into()).number(Name::DestCpu, dest_cpu.0.into());
-            }
-            EventKind::SchedPlace(place) => {
-                self.task(&place.comm, place.pid).number(Name::Vruntime, place.sev);
-                self.number(Name::Deadline, place.sed).number(Name::Vlag, place.sel as u64);
-                self.number(Name::AvgVruntime, place.avg).number(Name::MinVruntime, place.min);
-                self.number(Name::QueueCpu, place.cpu.0.into()).number(Name::NrRunning, place.nr.into());
-            }
             EventKind::Lost { count } => {
                 if let Some(count) = count {
                     self.number(Name::Lost, *count);
@@ -211,53 +190,48 @@ impl Row<'_> {
             EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } => {
                 self.text(Name::Text, fields.text());
             }
-            _ => self.life(kind),
+            _ => kind.give_fields(self),
         }
     }
+}
 
-    /// Tasks that begin, change and end.
-    fn life(&mut self, kind: &EventKind<'_>) {
-        match kind {
-            EventKind::SchedProcessFork { comm, pid, child_comm, child_pid } => {
-                self.task(comm, *pid).comm(Name::ChildComm, child_comm).signed(Name::ChildPid, child_pid.0);
-            }
-            EventKind::SchedProcessExec { filename, pid, old_pid } => {
-                self.text(Name::Filename, filename).signed(Name::Pid, pid.0).signed(Name::OldPid, old_pid.0);
-            }
-            EventKind::SchedProcessExit { comm, pid, prio, group_dead } => {
-                self.task(comm, *pid).signed(Name::Prio, prio.0);
-                if let Some(dead) = group_dead {
-                    self.number(Name::GroupDead, (*dead).into());
-                }
-            }
-            EventKind::TaskName { pid, tgid, comm } => {
-                self.task(comm, *pid).signed(Name::Tgid, tgid.0);
-            }
-            EventKind::TaskStart { pid, tgid, parent_pid } => {
-                self.signed(Name::Pid, pid.0)
-                    .signed(Name::Tgid, tgid.0)
-                    .signed(Name::ParentPid, parent_pid.0);
-            }
-            EventKind::TaskExit { pid, tgid } => {
-                self.signed(Name::Pid, pid.0).signed(Name::Tgid, tgid.0);
-            }
-            _ => {}
-        }
+impl<'t> FieldSink<'t> for Row<'_> {
+    fn field(&mut self, field: &'static Field, value: Value<'t>) {
+        let name = Name::Of(field.column);
+        match value {
+            Value::Comm(comm) => self.comm(name, &comm),
+            Value::Text(text) => self.text(name, text),
+            Value::State(state) => self.text(name, &state.to_string()),
+            Value::Pid(pid) => self.signed(name, pid.0),
+            Value::Prio(prio) => self.signed(name, prio.0),
+            Value::Cpu(cpu) => self.number(name, cpu.0.into()),
+            Value::Count(count) => self.number(name, count.into()),
+            Value::Signed(value) => self.number(name, value as u64),
+            Value::Unsigned(value) | Value::Nanoseconds(Ns(value)) => self.number(name, value),
+            Value::NanosecondsUntil(Some(value)) => self.number(name, value),
+            Value::Flag(Some(flag)) => self.number(name, flag.into()),
+            Value::Flag(None) | Value::NanosecondsUntil(None) => self,
+        };
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_event::{Cpu, Ns};
+    use fairlab_event::Cpu;
 
     #[test]
     fn columns_are_named_once() {
-        let mut names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+        let described = columns().collect::<Vec<_>>();
+        let mut names: Vec<&str> = described.iter().map(|column| column.name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), COLUMNS.len());
-        assert_eq!(COLUMNS[Name::Text as usize].name, "text");
+        assert_eq!(names.len(), described.len());
+        let placed = [Name::Text, Name::Lost, Name::ContextFlags].map(|name| described[name.place()].name);
+        assert_eq!(placed, ["text", "lost_events", "context_flags"]);
+        for &column in FieldColumn::ALL {
+            assert_eq!(described[Name::Of(column).place()].name, column.name());
+        }
     }
 
     #[test]
@@ -268,7 +242,7 @@ mod tests {
         let losses = table.add(&Event::new(Ns(1), Cpu(0), kind));
         assert_eq!((losses, table.rows()), (EventLosses::only(Loss::Text), 1));
         let pages = table.take();
-        assert_eq!((pages.len(), table.rows()), (COLUMNS.len(), 0));
+        assert_eq!((pages.len(), table.rows()), (columns().count(), 0));
         assert!(pages.iter().all(|(_, page)| page.values == 1));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use fairlab_event::{Comm, Event, EventKind, Flags, Pid, Place, StatDelay, Switch, Wakeup};
+use fairlab_event::{Comm, Event, EventKind, Field, FieldSink, Flags, Ns, Pid, Switch, Value, Wakeup};
 
 use super::proto::{Message, put_blob};
 use crate::losses::{EventLosses, Loss};
@@ -117,6 +117,7 @@ fn sched_wakeup(wakeup: &Wakeup, texts: &mut Texts<'_>) -> Message {
 }
 
 /// `GenericFtraceEvent`: a name, and fields with names.
+#[derive(Default)]
 struct Generic(Message);
 
 impl Generic {
@@ -131,38 +132,41 @@ impl Generic {
     fn uint(self, name: &str, value: u64) -> Generic {
         Generic(self.0.message(2, &Message::new().text(1, name).uint(5, value)))
     }
+}
 
-    fn task(self, texts: &mut Texts<'_>, comm: &Comm, pid: Pid) -> Generic {
-        self.text("comm", &texts.comm(comm)).int("pid", pid.0.into())
+/// The fields of a tracepoint that Perfetto has no type for.
+struct GenericFields<'g, 'l> {
+    event: Generic,
+    texts: &'g mut Texts<'l>,
+}
+
+impl<'t> FieldSink<'t> for GenericFields<'_, '_> {
+    fn field(&mut self, field: &'static Field, value: Value<'t>) {
+        let (name, texts) = (field.name, &mut *self.texts);
+        let event = std::mem::take(&mut self.event);
+        self.event = match value {
+            Value::Comm(comm) => event.text(name, &texts.comm(&comm)),
+            Value::Text(text) => event.text(name, text),
+            Value::State(state) => event.text(name, &state.to_string()),
+            Value::Pid(pid) => event.int(name, pid.0.into()),
+            Value::Prio(prio) => event.int(name, prio.0.into()),
+            Value::Signed(value) => event.int(name, value),
+            Value::Cpu(cpu) => event.uint(name, cpu.0.into()),
+            Value::Count(count) => event.uint(name, count.into()),
+            Value::Unsigned(value) | Value::Nanoseconds(Ns(value)) => event.uint(name, value),
+            Value::NanosecondsUntil(Some(value)) => event.uint(name, value),
+            Value::Flag(Some(flag)) => event.uint(name, flag.into()),
+            Value::Flag(None) | Value::NanosecondsUntil(None) => event,
+        };
     }
 }
 
 fn generic(kind: &EventKind<'_>, texts: &mut Texts<'_>) -> Message {
     let event = Generic(Message::new().text(1, kind.name()));
-    let event = match kind {
-        EventKind::SchedStatWait(delay)
-        | EventKind::SchedStatSleep(delay)
-        | EventKind::SchedStatBlocked(delay)
-        | EventKind::SchedStatIowait(delay) => {
-            let StatDelay { comm, pid, delay } = delay;
-            event.task(texts, comm, *pid).uint("delay", delay.0)
-        }
-        EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
-            let event = event.task(texts, comm, *pid).uint("runtime", runtime.0);
-            match vruntime {
-                Some(vruntime) => event.uint("vruntime", *vruntime),
-                None => event,
-            }
-        }
-        EventKind::SchedPlace(place) => {
-            let Place { comm, pid, sev, sed, sel, avg, min, cpu, nr } = place;
-            let event = event.task(texts, comm, *pid).uint("sev", *sev).uint("sed", *sed).int("sel", *sel);
-            event.uint("avg", *avg).uint("min", *min).uint("cpu", cpu.0.into()).uint("nr", (*nr).into())
-        }
-        EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } => {
-            event.text("text", fields.text())
-        }
-        _ => event,
-    };
-    event.0
+    if let EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } = kind {
+        return event.text("text", fields.text()).0;
+    }
+    let mut fields = GenericFields { event, texts };
+    kind.give_fields(&mut fields);
+    fields.event.0
 }

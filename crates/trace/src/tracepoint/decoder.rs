@@ -1,10 +1,12 @@
 //! The decoder of one tracepoint: prepared once from its format, run on every record.
 
-use fairlab_event::{Comm, Cpu, EventKind, Fields, Flags, Ns, Pid, Place, Prio, StatDelay, Switch, Wakeup};
+use fairlab_event::{
+    Comm, Cpu, EventKind, Field, FieldSource, Fields, Flags, Form, Ns, Pid, Prio, TaskState, Tracepoint,
+};
 
 use super::flags;
 use super::format::EventFormat;
-use super::layout::{OWN_SYSTEM, PROBE_SYSTEM, VERBATIM};
+use super::layout::{PROBE_SYSTEM, SCHED_SYSTEM, VERBATIM};
 use super::printk::{self, PrintkFormats};
 use super::render::Renderer;
 use super::state_table::StateTable;
@@ -25,45 +27,25 @@ pub(super) struct Decoder {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    Switch(Box<SwitchFields>),
-    Waking(WakeupFields),
-    Wakeup(WakeupFields),
-    WakeupNew(WakeupFields),
-    MigrateTask { task: TaskFields, prio: Integer, orig_cpu: Integer, dest_cpu: Integer },
-    Fork { parent: TaskFields, child: TaskFields },
-    Exec { filename: Text, pid: Integer, old_pid: Integer },
-    Exit { task: TaskFields, prio: Integer, group_dead: Option<Integer> },
-    StatWait(DelayFields),
-    StatSleep(DelayFields),
-    StatBlocked(DelayFields),
-    StatIowait(DelayFields),
-    StatRuntime { task: TaskFields, runtime: Integer, vruntime: Option<Integer> },
-    Place(Box<PlaceFields>),
+    /// A tracepoint that has a type, the place of each of its fields, and that of a text among them.
+    Typed(Tracepoint, Box<[Place]>, Option<Text>),
     Marker(Text),
     Printk(Box<PrintkFields>),
     Kprobe(Renderer),
     Other(Renderer),
     VerbatimKprobe(Text),
     VerbatimOther(Text),
-    TaskName { task: TaskFields, tgid: Integer },
-    TaskStart { pid: Integer, tgid: Integer, parent_pid: Integer },
-    TaskExit { pid: Integer, tgid: Integer },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TaskFields {
-    comm: Text,
-    pid: Integer,
-}
-
+/// Where one field of a tracepoint lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct SwitchFields {
-    prev: TaskFields,
-    prev_prio: Integer,
-    prev_state: Integer,
-    states: StateTable,
-    next: TaskFields,
-    next_prio: Integer,
+enum Place {
+    Integer(Integer),
+    Text(Text),
+    /// A number that stands for letters.
+    State(Integer, Box<StateTable>),
+    /// This kernel does not report it.
+    Absent,
 }
 
 /// `trace_printk` with arguments (`bprint`), or without (`bputs`).
@@ -78,42 +60,17 @@ struct PrintkFields {
     otherwise: Renderer,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct WakeupFields {
-    task: TaskFields,
-    prio: Integer,
-    target_cpu: Integer,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct DelayFields {
-    task: TaskFields,
-    delay: Integer,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PlaceFields {
-    task: TaskFields,
-    sev: Integer,
-    sed: Integer,
-    sel: Integer,
-    avg: Integer,
-    min: Integer,
-    cpu: Integer,
-    nr: Integer,
-}
-
 impl Decoder {
     /// Prepares the decoder. An event whose format lacks what its type needs is rendered as text.
     pub(super) fn new(format: &EventFormat) -> Decoder {
         let integer = |name| format.field(name).and_then(Integer::of);
         let kind = match format.system.as_str() {
-            "sched" => Kind::scheduler(format),
-            OWN_SYSTEM => Kind::own(format),
             "ftrace" => Kind::of_ftrace(format),
-            _ => None,
+            system => {
+                Tracepoint::of_system(system, &format.name).and_then(|known| Kind::typed(known, format))
+            }
         };
-        let incomplete = kind.is_none() && format.system == "sched" && needed(&format.name).is_some();
+        let incomplete = kind.is_none() && format.system == SCHED_SYSTEM && needed(&format.name).is_some();
         Decoder {
             incomplete,
             name: format.name.clone(),
@@ -157,96 +114,49 @@ impl Decoder {
         printk: &'a PrintkFormats,
         take: impl FnOnce(EventKind<'a>) -> T,
     ) -> Option<T> {
-        let source = Source { record, endian };
-        Some(match &self.kind {
-            Kind::Switch(fields) => take(EventKind::SchedSwitch(source.switch(fields)?)),
-            Kind::Waking(fields) => take(EventKind::SchedWaking(source.wakeup(fields)?)),
-            Kind::Wakeup(fields) => take(EventKind::SchedWakeup(source.wakeup(fields)?)),
-            Kind::StatRuntime { task, runtime, vruntime } => {
-                let (comm, pid) = source.task(task)?;
-                let vruntime = match vruntime {
-                    Some(field) => Some(source.integer(*field)?),
-                    None => None,
+        match &self.kind {
+            Kind::Typed(tracepoint, places, path) => {
+                let text = match path {
+                    Some(path) => utf8(*path, record, endian, scratch)?,
+                    None => "",
                 };
-                take(EventKind::SchedStatRuntime {
-                    comm,
-                    pid,
-                    runtime: Ns(source.integer(*runtime)?),
-                    vruntime,
-                })
+                tracepoint.read(Source { record, endian, places, at: 0, text }, take)
             }
-            _ => take(self.decode_rare(source, scratch, printk)?),
-        })
+            _ => Some(take(self.decode_rare(record, endian, scratch, printk)?)),
+        }
     }
 
-    /// The events that are few in any trace, or that cost a rendering anyway.
+    /// Events that are text, or that cost a rendering anyway.
     #[inline(never)]
     fn decode_rare<'a>(
         &'a self,
-        source: Source<'a>,
+        record: &'a [u8],
+        endian: Endian,
         scratch: &'a mut String,
         printk: &'a PrintkFormats,
     ) -> Option<EventKind<'a>> {
         Some(match &self.kind {
-            Kind::WakeupNew(fields) => EventKind::SchedWakeupNew(source.wakeup(fields)?),
-            Kind::MigrateTask { task, prio, orig_cpu, dest_cpu } => {
-                let (comm, pid) = source.task(task)?;
-                let (orig_cpu, dest_cpu) = (source.cpu(*orig_cpu)?, source.cpu(*dest_cpu)?);
-                EventKind::SchedMigrateTask { comm, pid, prio: source.prio(*prio)?, orig_cpu, dest_cpu }
-            }
-            Kind::Fork { parent, child } => {
-                let (comm, pid) = source.task(parent)?;
-                let (child_comm, child_pid) = source.task(child)?;
-                EventKind::SchedProcessFork { comm, pid, child_comm, child_pid }
-            }
-            Kind::Exec { filename, pid, old_pid } => {
-                let (pid, old_pid) = (source.pid(*pid)?, source.pid(*old_pid)?);
-                EventKind::SchedProcessExec { filename: source.text(*filename, scratch)?, pid, old_pid }
-            }
-            Kind::Exit { task, prio, group_dead } => {
-                let (comm, pid) = source.task(task)?;
-                let group_dead = match group_dead {
-                    Some(field) => Some(source.integer(*field)? != 0),
-                    None => None,
-                };
-                EventKind::SchedProcessExit { comm, pid, prio: source.prio(*prio)?, group_dead }
-            }
-            Kind::StatWait(fields) => EventKind::SchedStatWait(source.delay(fields)?),
-            Kind::StatSleep(fields) => EventKind::SchedStatSleep(source.delay(fields)?),
-            Kind::StatBlocked(fields) => EventKind::SchedStatBlocked(source.delay(fields)?),
-            Kind::StatIowait(fields) => EventKind::SchedStatIowait(source.delay(fields)?),
-            Kind::Place(fields) => EventKind::SchedPlace(source.place(fields)?),
             Kind::Marker(text) => {
-                EventKind::Marker { text: source.text(*text, scratch)?.trim_end_matches('\n') }
+                EventKind::Marker { text: utf8(*text, record, endian, scratch)?.trim_end_matches('\n') }
             }
-            Kind::Printk(fields) => return self.printk(fields, source, scratch, printk),
+            Kind::Printk(fields) => return self.printk(fields, (record, endian), scratch, printk),
             Kind::Kprobe(renderer) => {
-                renderer.render(source.record, source.endian, scratch)?;
+                renderer.render(record, endian, scratch)?;
                 EventKind::Kprobe { name: &self.name, fields: Fields::new(scratch) }
             }
             Kind::Other(renderer) => {
-                renderer.render(source.record, source.endian, scratch)?;
+                renderer.render(record, endian, scratch)?;
                 EventKind::Other { name: &self.name, fields: Fields::new(scratch) }
             }
-            Kind::VerbatimKprobe(text) => {
-                EventKind::Kprobe { name: &self.name, fields: Fields::new(source.text(*text, scratch)?) }
-            }
-            Kind::VerbatimOther(text) => {
-                EventKind::Other { name: &self.name, fields: Fields::new(source.text(*text, scratch)?) }
-            }
-            Kind::TaskName { task, tgid } => {
-                let (comm, pid) = source.task(task)?;
-                EventKind::TaskName { pid, tgid: source.pid(*tgid)?, comm }
-            }
-            Kind::TaskStart { pid, tgid, parent_pid } => EventKind::TaskStart {
-                pid: source.pid(*pid)?,
-                tgid: source.pid(*tgid)?,
-                parent_pid: source.pid(*parent_pid)?,
+            Kind::VerbatimKprobe(text) => EventKind::Kprobe {
+                name: &self.name,
+                fields: Fields::new(utf8(*text, record, endian, scratch)?),
             },
-            Kind::TaskExit { pid, tgid } => {
-                EventKind::TaskExit { pid: source.pid(*pid)?, tgid: source.pid(*tgid)? }
-            }
-            _ => return None,
+            Kind::VerbatimOther(text) => EventKind::Other {
+                name: &self.name,
+                fields: Fields::new(utf8(*text, record, endian, scratch)?),
+            },
+            Kind::Typed(..) => return None,
         })
     }
 }
@@ -255,19 +165,19 @@ impl Decoder {
     fn printk<'a>(
         &'a self,
         fields: &PrintkFields,
-        source: Source<'a>,
+        (record, endian): (&'a [u8], Endian),
         scratch: &'a mut String,
         printk: &'a PrintkFormats,
     ) -> Option<EventKind<'a>> {
-        let Some(format) = printk.get(source.integer(fields.format)?) else {
-            fields.otherwise.render(source.record, source.endian, scratch)?;
+        let Some(format) = printk.get(fields.format.read(record, endian)?) else {
+            fields.otherwise.render(record, endian, scratch)?;
             return Some(EventKind::Other { name: &self.name, fields: Fields::new(scratch) });
         };
         let Some(at) = fields.arguments else {
             return Some(EventKind::Marker { text: format.trim_end_matches('\n') });
         };
-        let arguments = source.record.get(at..)?;
-        printk::render(format, arguments, source.endian, fields.long_bytes, scratch)?;
+        let arguments = record.get(at..)?;
+        printk::render(format, arguments, endian, fields.long_bytes, scratch)?;
         Some(EventKind::Marker { text: scratch.trim_end_matches('\n') })
     }
 }
@@ -316,187 +226,152 @@ impl Kind {
         })
     }
 
-    /// What Fairlab writes of a recorder's knowledge of tasks; `None` for anything else.
-    fn own(format: &EventFormat) -> Option<Kind> {
-        let integer = |name| format.field(name).and_then(Integer::of);
-        Some(match format.name.as_str() {
-            "task_name" => Kind::TaskName { task: TaskFields::of(format, "")?, tgid: integer("tgid")? },
-            "task_start" => Kind::TaskStart {
-                pid: integer("pid")?,
-                tgid: integer("tgid")?,
-                parent_pid: integer("parent_pid")?,
-            },
-            "task_exit" => Kind::TaskExit { pid: integer("pid")?, tgid: integer("tgid")? },
-            _ => return None,
-        })
+    /// A tracepoint that has a type; `None` where the format lacks a field.
+    fn typed(tracepoint: Tracepoint, format: &EventFormat) -> Option<Kind> {
+        let places = tracepoint.fields().iter().map(|field| Place::of(field, format));
+        let mut texts = tracepoint.fields().iter().filter(|field| field.form == Form::Text);
+        let text = texts.next().and_then(|field| format.field(field.name)).and_then(Text::of);
+        Some(Kind::Typed(tracepoint, places.collect::<Option<_>>()?, text))
     }
+}
 
-    /// The typed events of the `sched` subsystem; `None` for any other, and for one that lacks a field.
-    fn scheduler(format: &EventFormat) -> Option<Kind> {
-        let integer = |name| format.field(name).and_then(Integer::of);
-        let task = TaskFields::of(format, "");
-        let delay = || Some(DelayFields { task: task?, delay: integer("delay")? });
-        let wakeup =
-            || Some(WakeupFields { task: task?, prio: integer("prio")?, target_cpu: integer("target_cpu")? });
-        Some(match format.name.as_str() {
-            "sched_switch" => Kind::Switch(Box::new(SwitchFields::of(format)?)),
-            "sched_waking" => Kind::Waking(wakeup()?),
-            "sched_wakeup" => Kind::Wakeup(wakeup()?),
-            "sched_wakeup_new" => Kind::WakeupNew(wakeup()?),
-            "sched_migrate_task" => Kind::MigrateTask {
-                task: task?,
-                prio: integer("prio")?,
-                orig_cpu: integer("orig_cpu")?,
-                dest_cpu: integer("dest_cpu")?,
-            },
-            "sched_process_fork" => Kind::Fork {
-                parent: TaskFields::of(format, "parent_")?,
-                child: TaskFields::of(format, "child_")?,
-            },
-            "sched_process_exec" => Kind::Exec {
-                filename: format.field("filename").and_then(Text::of)?,
-                pid: integer("pid")?,
-                old_pid: integer("old_pid")?,
-            },
-            "sched_process_exit" => {
-                Kind::Exit { task: task?, prio: integer("prio")?, group_dead: integer("group_dead") }
+impl Place {
+    fn of(field: &Field, format: &EventFormat) -> Option<Place> {
+        let found = format.field(field.name);
+        let integer = found.and_then(Integer::of);
+        match field.form {
+            Form::Comm | Form::Text => found.and_then(Text::of).map(Place::Text),
+            Form::State => {
+                let states = StateTable::parse(&format.print_format).unwrap_or_else(StateTable::in_use);
+                integer.map(|at| Place::State(at, Box::new(states)))
             }
-            "sched_stat_wait" => Kind::StatWait(delay()?),
-            "sched_stat_sleep" => Kind::StatSleep(delay()?),
-            "sched_stat_blocked" => Kind::StatBlocked(delay()?),
-            "sched_stat_iowait" => Kind::StatIowait(delay()?),
-            "sched_stat_runtime" => {
-                Kind::StatRuntime { task: task?, runtime: integer("runtime")?, vruntime: integer("vruntime") }
-            }
-            "sched_place" => Kind::Place(Box::new(PlaceFields::of(format)?)),
-            _ => return None,
-        })
+            form if form.is_optional() => Some(integer.map_or(Place::Absent, Place::Integer)),
+            _ => integer.map(Place::Integer),
+        }
     }
 }
 
-impl TaskFields {
-    fn of(format: &EventFormat, prefix: &str) -> Option<TaskFields> {
-        let comm = format.field(&format!("{prefix}comm")).and_then(Text::of)?;
-        let pid = format.field(&format!("{prefix}pid")).and_then(Integer::of)?;
-        Some(TaskFields { comm, pid })
-    }
-}
-
-impl SwitchFields {
-    fn of(format: &EventFormat) -> Option<SwitchFields> {
-        let integer = |name| format.field(name).and_then(Integer::of);
-        Some(SwitchFields {
-            prev: TaskFields::of(format, "prev_")?,
-            prev_prio: integer("prev_prio")?,
-            prev_state: integer("prev_state")?,
-            states: StateTable::parse(&format.print_format).unwrap_or_else(StateTable::in_use),
-            next: TaskFields::of(format, "next_")?,
-            next_prio: integer("next_prio")?,
-        })
-    }
-}
-
-impl PlaceFields {
-    fn of(format: &EventFormat) -> Option<PlaceFields> {
-        let integer = |name| format.field(name).and_then(Integer::of);
-        Some(PlaceFields {
-            task: TaskFields::of(format, "")?,
-            sev: integer("sev")?,
-            sed: integer("sed")?,
-            sel: integer("sel")?,
-            avg: integer("avg")?,
-            min: integer("min")?,
-            cpu: integer("cpu")?,
-            nr: integer("nr")?,
-        })
-    }
-}
-
-/// A record and how to read it.
+/// A record whose fields are read one after the other.
 #[derive(Clone, Copy)]
 struct Source<'r> {
     record: &'r [u8],
     endian: Endian,
+    places: &'r [Place],
+    /// The next field's place.
+    at: usize,
+    /// The text of the field that has one.
+    text: &'r str,
 }
 
 impl<'r> Source<'r> {
     #[inline(always)]
-    fn integer(self, field: Integer) -> Option<u64> {
-        field.read(self.record, self.endian)
+    fn next(&mut self) -> Option<&'r Place> {
+        self.at += 1;
+        self.places.get(self.at - 1)
     }
 
     #[inline(always)]
-    fn pid(self, field: Integer) -> Option<Pid> {
-        Some(Pid(self.integer(field)? as i32))
-    }
-
-    #[inline(always)]
-    fn prio(self, field: Integer) -> Option<Prio> {
-        Some(Prio(self.integer(field)? as i32))
-    }
-
-    #[inline(always)]
-    fn cpu(self, field: Integer) -> Option<Cpu> {
-        Some(Cpu(self.integer(field)? as u32))
-    }
-
-    #[inline(always)]
-    fn task(self, fields: &TaskFields) -> Option<(Comm, Pid)> {
-        Some((fields.comm.comm(self.record, self.endian)?, self.pid(fields.pid)?))
-    }
-
-    #[inline(always)]
-    fn switch(self, fields: &SwitchFields) -> Option<Switch> {
-        let (prev_comm, prev_pid) = self.task(&fields.prev)?;
-        let (next_comm, next_pid) = self.task(&fields.next)?;
-        Some(Switch {
-            prev_comm,
-            prev_pid,
-            prev_prio: self.prio(fields.prev_prio)?,
-            prev_state: fields.states.state(self.integer(fields.prev_state)?)?,
-            next_comm,
-            next_pid,
-            next_prio: self.prio(fields.next_prio)?,
-        })
-    }
-
-    #[inline(always)]
-    fn wakeup(self, fields: &WakeupFields) -> Option<Wakeup> {
-        let (comm, pid) = self.task(&fields.task)?;
-        Some(Wakeup { comm, pid, prio: self.prio(fields.prio)?, target_cpu: self.cpu(fields.target_cpu)? })
-    }
-
-    fn delay(self, fields: &DelayFields) -> Option<StatDelay> {
-        let (comm, pid) = self.task(&fields.task)?;
-        Some(StatDelay { comm, pid, delay: Ns(self.integer(fields.delay)?) })
-    }
-
-    fn place(self, fields: &PlaceFields) -> Option<Place> {
-        let (comm, pid) = self.task(&fields.task)?;
-        Some(Place {
-            comm,
-            pid,
-            sev: self.integer(fields.sev)?,
-            sed: self.integer(fields.sed)?,
-            sel: self.integer(fields.sel)? as i64,
-            avg: self.integer(fields.avg)?,
-            min: self.integer(fields.min)?,
-            cpu: self.cpu(fields.cpu)?,
-            nr: self.integer(fields.nr)? as u32,
-        })
-    }
-
-    /// A text as it stands, or with its undecodable bytes replaced.
-    fn text<'a>(self, field: Text, scratch: &'a mut String) -> Option<&'a str>
-    where
-        'r: 'a,
-    {
-        let bytes = field.read(self.record, self.endian)?;
-        if let Ok(text) = std::str::from_utf8(bytes) {
-            return Some(text);
+    fn integer(&mut self) -> Option<u64> {
+        match self.next()? {
+            Place::Integer(at) => at.read(self.record, self.endian),
+            _ => None,
         }
-        scratch.clear();
-        scratch.push_str(&String::from_utf8_lossy(bytes));
-        Some(scratch)
     }
+
+    #[inline(always)]
+    fn optional(&mut self) -> Option<Option<u64>> {
+        match self.next()? {
+            Place::Integer(at) => Some(Some(at.read(self.record, self.endian)?)),
+            _ => Some(None),
+        }
+    }
+}
+
+impl<'r> FieldSource<'r> for Source<'r> {
+    #[inline(always)]
+    fn comm<T>(
+        mut self,
+        _: &'static Field,
+        _: &'static Field,
+        rest: impl Fn(Self) -> Option<T>,
+    ) -> Option<(Comm, T)> {
+        let Place::Text(at) = self.next()? else { return None };
+        let comm = at.comm(self.record, self.endian)?;
+        Some((comm, rest(self)?))
+    }
+
+    #[inline(always)]
+    fn pid(&mut self, _: &'static Field) -> Option<Pid> {
+        Some(Pid(self.integer()? as i32))
+    }
+
+    #[inline(always)]
+    fn prio(&mut self, _: &'static Field) -> Option<Prio> {
+        Some(Prio(self.integer()? as i32))
+    }
+
+    #[inline(always)]
+    fn cpu(&mut self, _: &'static Field) -> Option<Cpu> {
+        Some(Cpu(self.integer()? as u32))
+    }
+
+    #[inline(always)]
+    fn state(&mut self, _: &'static Field) -> Option<TaskState> {
+        match self.next()? {
+            Place::State(at, states) => states.state(at.read(self.record, self.endian)?),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn nanoseconds(&mut self, _: &'static Field) -> Option<Ns> {
+        self.integer().map(Ns)
+    }
+
+    #[inline(always)]
+    fn unsigned(&mut self, _: &'static Field) -> Option<u64> {
+        self.integer()
+    }
+
+    #[inline(always)]
+    fn signed(&mut self, _: &'static Field) -> Option<i64> {
+        self.integer().map(|value| value as i64)
+    }
+
+    #[inline(always)]
+    fn count(&mut self, _: &'static Field) -> Option<u32> {
+        self.integer().map(|value| value as u32)
+    }
+
+    #[inline(always)]
+    fn text(&mut self, _: &'static Field) -> Option<&'r str> {
+        self.next()?;
+        Some(self.text)
+    }
+
+    #[inline(always)]
+    fn flag(&mut self, _: &'static Field) -> Option<Option<bool>> {
+        Some(self.optional()?.map(|value| value != 0))
+    }
+
+    #[inline(always)]
+    fn nanoseconds_until(&mut self, _: &'static Field) -> Option<Option<u64>> {
+        self.optional()
+    }
+
+    #[inline(always)]
+    fn end(&self, _: Tracepoint) -> Option<()> {
+        Some(())
+    }
+}
+
+/// A text as it stands, or with its undecodable bytes replaced.
+fn utf8<'a>(at: Text, record: &'a [u8], endian: Endian, scratch: &'a mut String) -> Option<&'a str> {
+    let bytes = at.read(record, endian)?;
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Some(text);
+    }
+    scratch.clear();
+    scratch.push_str(&String::from_utf8_lossy(bytes));
+    Some(scratch)
 }

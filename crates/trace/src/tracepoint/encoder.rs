@@ -7,18 +7,18 @@
 
 use std::collections::HashMap;
 
-use fairlab_event::{Comm, Event, EventKind, Pid, Place, StatDelay, Switch, Wakeup};
+use fairlab_event::{Event, EventKind, Field, FieldSink, Ns, Value};
 
 use super::flags;
-use super::layout::{self, Layout};
+use super::layout;
 
 /// Makes records, always little-endian, and remembers which formats they need.
 #[derive(Debug)]
 pub(crate) struct Encoder {
     /// No record is longer; text is cut.
     bytes_max: usize,
-    /// Which of [`layout::ALL`] there are records of.
-    used: [bool; layout::ALL.len()],
+    /// Which of [`layout::all`] there are records of.
+    used: Vec<bool>,
     /// Events carried as text: probes or not, and their names; their ids count on from the first.
     verbatim: Vec<(bool, String)>,
     /// Their ids by name: of those that are no probes, and of probes.
@@ -51,7 +51,7 @@ impl Encoder {
     pub(crate) fn new(bytes_max: usize) -> Encoder {
         Encoder {
             bytes_max,
-            used: [false; layout::ALL.len()],
+            used: vec![false; layout::all().len()],
             verbatim: Vec::new(),
             verbatim_ids: [HashMap::new(), HashMap::new()],
             old_letters: false,
@@ -61,7 +61,7 @@ impl Encoder {
     /// Replaces `record` by that of `event`; its length is a multiple of four.
     pub(crate) fn encode(&mut self, event: &Event<'_>, record: &mut Vec<u8>) -> Encoded {
         record.clear();
-        let mut fields = Fields { record, bytes_max: self.bytes_max, exact: true };
+        let mut fields = Fields::new(record, self.bytes_max);
         let id = match event.kind {
             EventKind::Kprobe { name, fields: text } => self.verbatim(true, name, text.text(), &mut fields),
             EventKind::Other { name, fields: text } => self.verbatim(false, name, text.text(), &mut fields),
@@ -82,13 +82,13 @@ impl Encoder {
 
     /// Subsystem and text of each format, those of a subsystem side by side, ftrace's own first.
     pub(crate) fn formats(&self) -> Vec<(&'static str, String)> {
-        let typed = layout::ALL.iter().zip(self.used).filter(|(layout, used)| layout.always || *used);
+        let typed = layout::all().iter().zip(&self.used).filter(|(layout, used)| layout.always || **used);
         let mut formats: Vec<(&'static str, String)> =
             typed.map(|(layout, _)| (layout.system, layout.format(self.old_letters))).collect();
         for ((probe, name), id) in self.verbatim.iter().zip(layout::FIRST_VERBATIM_ID..) {
             let system = match probe {
                 true => layout::PROBE_SYSTEM,
-                false if name.starts_with("sched_") => layout::SWITCH.system,
+                false if name.starts_with("sched_") => layout::SCHED_SYSTEM,
                 false => layout::OWN_SYSTEM,
             };
             formats.push((system, layout::verbatim_format(name, id)));
@@ -100,43 +100,31 @@ impl Encoder {
 
     /// The id of each tracepoint that there are records of.
     pub(crate) fn used_ids(&self) -> Vec<u16> {
-        let typed = layout::ALL.iter().zip(self.used).filter(|(_, used)| *used).map(|(layout, _)| layout.id);
+        let typed =
+            layout::all().iter().zip(&self.used).filter(|(_, used)| **used).map(|(layout, _)| layout.id);
         typed.chain((layout::FIRST_VERBATIM_ID..).take(self.verbatim.len())).collect()
     }
 
-    fn typed(&mut self, kind: &EventKind<'_>, fields: &mut Fields<'_>) -> Option<u16> {
-        let layout = match kind {
-            EventKind::SchedSwitch(switch) => {
-                self.old_letters |= fields.switch(switch);
-                &layout::SWITCH
+    /// An event of a tracepoint that has a type, or text from user space.
+    fn typed<'r>(&mut self, kind: &EventKind<'r>, fields: &mut Fields<'r>) -> Option<u16> {
+        let place = match kind.tracepoint() {
+            Some(tracepoint) => {
+                kind.give_fields(fields);
+                fields.put_text();
+                self.old_letters |= fields.old_letters;
+                layout::place(tracepoint, fields.whole)?
             }
-            EventKind::SchedWaking(wakeup) => fields.wakeup(wakeup, &layout::WAKING),
-            EventKind::SchedWakeup(wakeup) => fields.wakeup(wakeup, &layout::WAKEUP_QUEUED),
-            EventKind::SchedWakeupNew(wakeup) => fields.wakeup(wakeup, &layout::WAKEUP_NEW),
-            EventKind::SchedStatWait(delay) => fields.delay(delay, &layout::STAT_WAIT),
-            EventKind::SchedStatSleep(delay) => fields.delay(delay, &layout::STAT_SLEEP),
-            EventKind::SchedStatBlocked(delay) => fields.delay(delay, &layout::STAT_BLOCKED),
-            EventKind::SchedStatIowait(delay) => fields.delay(delay, &layout::STAT_IOWAIT),
-            EventKind::SchedPlace(place) => fields.place(place),
-            EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
-                fields.task(comm, *pid).u64(runtime.0);
-                match *vruntime {
-                    Some(vruntime) => {
-                        fields.u64(vruntime);
-                        &layout::STAT_RUNTIME_VIRTUAL
-                    }
-                    None => &layout::STAT_RUNTIME,
-                }
+            None => {
+                let EventKind::Marker { text } = kind else { return None };
+                fields.u64(MARK_WRITE_ADDRESS);
+                // Whoever reads takes line feeds at the end for the kernel's own.
+                fields.exact &= !text.ends_with('\n');
+                fields.rest(text.as_bytes());
+                layout::all().iter().position(|layout| layout.tracepoint.is_none())?
             }
-            EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
-                fields.task(comm, *pid).i32(prio.0).i32(orig_cpu.0 as i32).i32(dest_cpu.0 as i32);
-                &layout::MIGRATE_TASK
-            }
-            _ => process(kind, fields)?,
         };
-        let index = layout::ALL.iter().position(|known| known.id == layout.id)?;
-        self.used[index] = true;
-        Some(layout.id)
+        self.used[place] = true;
+        Some(layout::all()[place].id)
     }
 
     /// An event without a type, as the text that it prints.
@@ -173,116 +161,56 @@ fn is_word(name: &str) -> bool {
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(word)
 }
 
-/// Events of tasks that begin, change and end, and text from user space.
-fn process(kind: &EventKind<'_>, fields: &mut Fields<'_>) -> Option<&'static Layout> {
-    Some(match kind {
-        EventKind::SchedProcessFork { comm, pid, child_comm, child_pid } => {
-            fields.task(comm, *pid).task(child_comm, *child_pid);
-            &layout::PROCESS_FORK
-        }
-        EventKind::SchedProcessExec { filename, pid, old_pid } => {
-            fields.exec(filename.as_bytes(), *pid, *old_pid);
-            &layout::PROCESS_EXEC
-        }
-        EventKind::SchedProcessExit { comm, pid, prio, group_dead } => {
-            fields.task(comm, *pid).i32(prio.0);
-            match group_dead {
-                Some(dead) => {
-                    fields.bytes(&[u8::from(*dead)]);
-                    &layout::PROCESS_EXIT
-                }
-                None => &layout::PROCESS_EXIT_ALONE,
-            }
-        }
-        EventKind::Marker { text } => {
-            fields.u64(MARK_WRITE_ADDRESS);
-            // Whoever reads takes line feeds at the end for the kernel's own.
-            fields.exact &= !text.ends_with('\n');
-            fields.rest(text.as_bytes());
-            &layout::PRINT
-        }
-        EventKind::TaskName { pid, tgid, comm } => {
-            fields.task(comm, *pid).i32(tgid.0);
-            &layout::TASK_NAME
-        }
-        EventKind::TaskStart { pid, tgid, parent_pid } => {
-            fields.i32(pid.0).i32(tgid.0).i32(parent_pid.0);
-            &layout::TASK_START
-        }
-        EventKind::TaskExit { pid, tgid } => {
-            fields.i32(pid.0).i32(tgid.0);
-            &layout::TASK_EXIT
-        }
-        _ => return None,
-    })
-}
-
 /// A record in the making; the common fields are filled in last.
 struct Fields<'r> {
     record: &'r mut Vec<u8>,
     bytes_max: usize,
     exact: bool,
+    /// The optional field is there, if there is one.
+    whole: bool,
+    /// There are letters of kernels before v4.14.
+    old_letters: bool,
+    /// Text that stands behind all fields, and where the word is that says so.
+    text: Option<(usize, &'r str)>,
 }
 
-impl Fields<'_> {
+impl<'r> Fields<'r> {
+    fn new(record: &'r mut Vec<u8>, bytes_max: usize) -> Fields<'r> {
+        Fields { record, bytes_max, exact: true, whole: true, old_letters: false, text: None }
+    }
+
     /// Goes on at a multiple of `align` behind the common fields.
     fn align(&mut self, align: usize) {
         let end = self.record.len().max(layout::COMMON_BYTES).next_multiple_of(align);
         self.record.resize(end, 0);
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+    fn bytes(&mut self, bytes: &[u8]) {
         self.align(1);
         self.record.extend_from_slice(bytes);
-        self
     }
 
-    fn i32(&mut self, value: i32) -> &mut Self {
+    fn i32(&mut self, value: i32) {
         self.align(size_of::<i32>());
-        self.bytes(&value.to_le_bytes())
+        self.bytes(&value.to_le_bytes());
     }
 
-    fn u64(&mut self, value: u64) -> &mut Self {
+    fn u64(&mut self, value: u64) {
         self.align(size_of::<u64>());
-        self.bytes(&value.to_le_bytes())
+        self.bytes(&value.to_le_bytes());
     }
 
-    fn task(&mut self, comm: &Comm, pid: Pid) -> &mut Self {
-        self.bytes(comm.padded()).i32(pid.0)
-    }
-
-    fn wakeup(&mut self, wakeup: &Wakeup, layout: &'static Layout) -> &'static Layout {
-        self.task(&wakeup.comm, wakeup.pid).i32(wakeup.prio.0).i32(wakeup.target_cpu.0 as i32);
-        layout
-    }
-
-    fn delay(&mut self, delay: &StatDelay, layout: &'static Layout) -> &'static Layout {
-        self.task(&delay.comm, delay.pid).u64(delay.delay.0);
-        layout
-    }
-
-    /// Whether there are letters of kernels before v4.14.
-    fn switch(&mut self, switch: &Switch) -> bool {
-        let (state, old_letters) = state_bits(switch.prev_state);
-        self.task(&switch.prev_comm, switch.prev_pid).i32(switch.prev_prio.0).u64(state);
-        self.task(&switch.next_comm, switch.next_pid).i32(switch.next_prio.0);
-        old_letters
-    }
-
-    fn place(&mut self, place: &Place) -> &'static Layout {
-        self.task(&place.comm, place.pid).u64(place.sev).u64(place.sed).u64(place.sel as u64);
-        self.u64(place.avg).u64(place.min).i32(place.cpu.0 as i32).i32(place.nr as i32);
-        &layout::PLACE
-    }
-
-    /// `sched_process_exec`: the word for its path says where that begins and how long it is.
-    fn exec(&mut self, filename: &[u8], pid: Pid, old_pid: Pid) {
-        let text_at = layout::COMMON_BYTES + 3 * size_of::<u32>();
+    /// Puts the text that stands behind all fields, and says in its word where it begins and how long it is.
+    fn put_text(&mut self) {
+        let Some((word_at, text)) = self.text.take() else { return };
+        let text_at = self.record.len();
         // Offset and length have 16 bits each.
         let room = self.bytes_max.min(usize::from(u16::MAX)).saturating_sub(text_at + 1);
-        let text = self.readable(filename, room);
+        let text = self.readable(text.as_bytes(), room);
         let word = ((text.len() + 1) << 16) | text_at;
-        self.i32(word as i32).i32(pid.0).i32(old_pid.0).bytes(text).bytes(&[0]);
+        self.record[word_at..word_at + size_of::<u32>()].copy_from_slice(&(word as u32).to_le_bytes());
+        self.bytes(text);
+        self.bytes(&[0]);
     }
 
     /// Text to the end of the record.
@@ -290,7 +218,8 @@ impl Fields<'_> {
         self.align(1);
         let room = self.bytes_max.saturating_sub(self.record.len() + 1);
         let text = self.readable(text, room);
-        self.bytes(text).bytes(&[0]);
+        self.bytes(text);
+        self.bytes(&[0]);
     }
 
     /// As much of `text` as will be read back: up to the first NUL, and at most `room` bytes of whole characters.
@@ -307,11 +236,39 @@ impl Fields<'_> {
     }
 }
 
+impl<'r> FieldSink<'r> for Fields<'r> {
+    fn field(&mut self, _: &'static Field, value: Value<'r>) {
+        match value {
+            Value::Comm(comm) => self.bytes(comm.padded()),
+            Value::Pid(pid) => self.i32(pid.0),
+            Value::Prio(prio) => self.i32(prio.0),
+            Value::Cpu(cpu) => self.i32(cpu.0 as i32),
+            Value::Count(count) => self.i32(count as i32),
+            Value::Signed(value) => self.u64(value as u64),
+            Value::Unsigned(value) | Value::Nanoseconds(Ns(value)) => self.u64(value),
+            Value::State(state) => {
+                let (bits, old_letters) = state_bits(state);
+                self.old_letters |= old_letters;
+                self.u64(bits);
+            }
+            Value::Text(text) => {
+                self.i32(0);
+                self.text = Some((self.record.len() - size_of::<u32>(), text));
+            }
+            Value::Flag(Some(flag)) => self.bytes(&[u8::from(flag)]),
+            Value::NanosecondsUntil(Some(value)) => self.u64(value),
+            Value::Flag(None) | Value::NanosecondsUntil(None) => self.whole = false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use fairlab_event::{Context, Cpu, Fields as Text, Flags, Ns, Prio, TaskState};
+    use fairlab_event::{
+        Comm, Context, Cpu, Fields as Text, Flags, Pid, Place, Prio, StatDelay, Switch, TaskState, Wakeup,
+    };
 
-    use super::super::{Tracepoints, layout::ALL};
+    use super::super::Tracepoints;
     use super::*;
     use crate::endian::Endian;
 
@@ -431,7 +388,7 @@ mod tests {
             encoder.formats().iter().map(|(system, text)| format!("{system}/{}", name(text))).collect()
         };
         let at_first = names(&encoder);
-        assert_eq!(at_first.len(), ALL.iter().filter(|layout| layout.always).count());
+        assert_eq!(at_first.len(), layout::all().iter().filter(|layout| layout.always).count());
         assert_eq!(at_first[..2], ["ftrace/print", "sched/sched_switch"]);
         let mut encode = |kind| {
             encoder.encode(&Event::new(Ns(1), Cpu(0), kind), &mut Vec::new());

@@ -7,24 +7,27 @@
 //! Must not know: how a record is filled.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
-use fairlab_event::TaskState;
+use fairlab_event::{Field as TracepointField, Form, TaskState, Tracepoint};
 
-/// One tracepoint.
+/// One tracepoint, in one of its forms: fields come and go with releases.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// The subsystem.
     pub(super) system: &'static str,
     /// The event.
     pub(super) name: &'static str,
+    /// Which tracepoint it is; `None` for text from user space.
+    pub(super) tracepoint: Option<Tracepoint>,
     /// `common_type` of its records.
     pub(super) id: u16,
     /// Whether traces describe it though they have none.
     pub(super) always: bool,
     /// Its own fields, in order.
-    pub(super) fields: &'static [Field],
-    /// What follows `print fmt:`.
-    pub(super) print_format: &'static str,
+    pub(super) fields: Vec<Field>,
+    /// What follows `print fmt:`; of `sched_switch` it is made when it is known which letters there are.
+    pub(super) print_format: String,
 }
 
 /// One field and its name.
@@ -64,198 +67,123 @@ pub(super) const COMM_BYTES: usize = 16;
 pub(super) const VERBATIM: &str = "fairlab_text";
 
 /// The subsystem of what no kernel has.
-pub(super) const OWN_SYSTEM: &str = "fairlab";
+pub(super) const OWN_SYSTEM: &str = Tracepoint::OWN_SYSTEM;
+
+/// The subsystem of the scheduler's events.
+pub(super) const SCHED_SYSTEM: &str = Tracepoint::SchedSwitch.system();
 
 /// The subsystem of dynamic probes.
 pub(super) const PROBE_SYSTEM: &str = "kprobes";
 
 /// All subsystems, in the order in which traces describe them.
-pub(super) const SYSTEMS: [&str; 4] = ["ftrace", "sched", OWN_SYSTEM, PROBE_SYSTEM];
+pub(super) const SYSTEMS: [&str; 4] = ["ftrace", SCHED_SYSTEM, OWN_SYSTEM, PROBE_SYSTEM];
 
 /// `TRACE_PRINT`, the kernel's fixed id for text from user space.
 pub(super) const PRINT_ID: u16 = 5;
 
-const WAKEUP: &[Field] =
-    &[Field::Comm("comm"), Field::Pid("pid"), Field::Int("prio"), Field::Int("target_cpu")];
-const WAKEUP_PRINT: &str =
-    r#""comm=%s pid=%d prio=%d target_cpu=%03d", REC->comm, REC->pid, REC->prio, REC->target_cpu"#;
-const DELAY: &[Field] = &[Field::Comm("comm"), Field::Pid("pid"), Field::U64("delay")];
-const DELAY_PRINT: &str =
-    r#""comm=%s pid=%d delay=%Lu [ns]", REC->comm, REC->pid, (unsigned long long)REC->delay"#;
-
-const fn sched(name: &'static str, id: u16, fields: &'static [Field], print_format: &'static str) -> Layout {
-    Layout { system: "sched", name, id, always: true, fields, print_format }
-}
-
-const fn own(name: &'static str, id: u16, fields: &'static [Field], print_format: &'static str) -> Layout {
-    Layout { system: OWN_SYSTEM, name, id, always: false, fields, print_format }
-}
-
+/// The id of the list's first tracepoint, `sched_switch`; the scheduler's others follow.
 pub(super) const SWITCH_ID: u16 = 300;
-pub(super) static SWITCH: Layout = sched(
-    "sched_switch",
-    SWITCH_ID,
-    &[
-        Field::Comm("prev_comm"),
-        Field::Pid("prev_pid"),
-        Field::Int("prev_prio"),
-        Field::Long("prev_state"),
-        Field::Comm("next_comm"),
-        Field::Pid("next_pid"),
-        Field::Int("next_prio"),
-    ],
-    // Made when it is known which letters there are.
-    "",
-);
-pub(super) static WAKING: Layout = sched("sched_waking", 301, WAKEUP, WAKEUP_PRINT);
-pub(super) static WAKEUP_QUEUED: Layout = sched("sched_wakeup", 302, WAKEUP, WAKEUP_PRINT);
-pub(super) static WAKEUP_NEW: Layout = sched("sched_wakeup_new", 303, WAKEUP, WAKEUP_PRINT);
-pub(super) static MIGRATE_TASK: Layout = sched(
-    "sched_migrate_task",
-    304,
-    &[
-        Field::Comm("comm"),
-        Field::Pid("pid"),
-        Field::Int("prio"),
-        Field::Int("orig_cpu"),
-        Field::Int("dest_cpu"),
-    ],
-    r#""comm=%s pid=%d prio=%d orig_cpu=%d dest_cpu=%d", REC->comm, REC->pid, REC->prio, REC->orig_cpu, REC->dest_cpu"#,
-);
-pub(super) static PROCESS_FORK: Layout = sched(
-    "sched_process_fork",
-    305,
-    &[
-        Field::Comm("parent_comm"),
-        Field::Pid("parent_pid"),
-        Field::Comm("child_comm"),
-        Field::Pid("child_pid"),
-    ],
-    r#""comm=%s pid=%d child_comm=%s child_pid=%d", REC->parent_comm, REC->parent_pid, REC->child_comm, REC->child_pid"#,
-);
-pub(super) static PROCESS_EXEC: Layout = sched(
-    "sched_process_exec",
-    306,
-    &[Field::Elsewhere("filename"), Field::Pid("pid"), Field::Pid("old_pid")],
-    r#""filename=%s pid=%d old_pid=%d", __get_str(filename), REC->pid, REC->old_pid"#,
-);
-/// As from v6.16.
-pub(super) static PROCESS_EXIT: Layout = sched(
-    "sched_process_exit",
-    307,
-    &[Field::Comm("comm"), Field::Pid("pid"), Field::Int("prio"), Field::Bool("group_dead")],
-    r#""comm=%s pid=%d prio=%d group_dead=%s", REC->comm, REC->pid, REC->prio, REC->group_dead ? "true" : "false""#,
-);
-/// As before v6.16.
-pub(super) static PROCESS_EXIT_ALONE: Layout = Layout {
-    always: false,
-    ..sched(
-        "sched_process_exit",
-        308,
-        &[Field::Comm("comm"), Field::Pid("pid"), Field::Int("prio")],
-        r#""comm=%s pid=%d prio=%d", REC->comm, REC->pid, REC->prio"#,
-    )
-};
-pub(super) static STAT_WAIT: Layout = sched("sched_stat_wait", 309, DELAY, DELAY_PRINT);
-pub(super) static STAT_SLEEP: Layout = sched("sched_stat_sleep", 310, DELAY, DELAY_PRINT);
-pub(super) static STAT_BLOCKED: Layout = sched("sched_stat_blocked", 311, DELAY, DELAY_PRINT);
-pub(super) static STAT_IOWAIT: Layout = sched("sched_stat_iowait", 312, DELAY, DELAY_PRINT);
-/// As from v6.8.
-pub(super) static STAT_RUNTIME: Layout = sched(
-    "sched_stat_runtime",
-    313,
-    &[Field::Comm("comm"), Field::Pid("pid"), Field::U64("runtime")],
-    r#""comm=%s pid=%d runtime=%Lu [ns]", REC->comm, REC->pid, (unsigned long long)REC->runtime"#,
-);
-/// As before v6.8.
-pub(super) static STAT_RUNTIME_VIRTUAL: Layout = Layout {
-    always: false,
-    ..sched(
-        "sched_stat_runtime",
-        314,
-        &[Field::Comm("comm"), Field::Pid("pid"), Field::U64("runtime"), Field::U64("vruntime")],
-        r#""comm=%s pid=%d runtime=%Lu [ns] vruntime=%Lu [ns]", REC->comm, REC->pid, (unsigned long long)REC->runtime, (unsigned long long)REC->vruntime"#,
-    )
-};
-pub(super) static PLACE: Layout = Layout {
-    always: false,
-    ..sched(
-        "sched_place",
-        315,
-        &[
-            Field::Comm("comm"),
-            Field::Pid("pid"),
-            Field::U64("sev"),
-            Field::U64("sed"),
-            Field::S64("sel"),
-            Field::U64("avg"),
-            Field::U64("min"),
-            Field::Int("cpu"),
-            Field::Unsigned("nr"),
-        ],
-        r#""comm=%s pid=%d sev=%llu sed=%llu sel=%lld avg=%llu min=%llu cpu=%d nr=%u", REC->comm, REC->pid, REC->sev, REC->sed, REC->sel, REC->avg, REC->min, REC->cpu, REC->nr"#,
-    )
-};
-pub(super) static PRINT: Layout = Layout {
-    system: "ftrace",
-    name: "print",
-    id: PRINT_ID,
-    always: true,
-    fields: &[Field::Address("ip"), Field::Rest("buf")],
-    print_format: r#""%ps: %s", (void *)REC->ip, REC->buf"#,
-};
-pub(super) static TASK_NAME: Layout = own(
-    "task_name",
-    320,
-    &[Field::Comm("comm"), Field::Pid("pid"), Field::Pid("tgid")],
-    r#""comm=%s pid=%d tgid=%d", REC->comm, REC->pid, REC->tgid"#,
-);
-pub(super) static TASK_START: Layout = own(
-    "task_start",
-    321,
-    &[Field::Pid("pid"), Field::Pid("tgid"), Field::Pid("parent_pid")],
-    r#""pid=%d tgid=%d parent_pid=%d", REC->pid, REC->tgid, REC->parent_pid"#,
-);
-pub(super) static TASK_EXIT: Layout = own(
-    "task_exit",
-    322,
-    &[Field::Pid("pid"), Field::Pid("tgid")],
-    r#""pid=%d tgid=%d", REC->pid, REC->tgid"#,
-);
 
-/// All of them.
-pub(super) static ALL: [&Layout; 20] = [
-    &PRINT,
-    &SWITCH,
-    &WAKING,
-    &WAKEUP_QUEUED,
-    &WAKEUP_NEW,
-    &MIGRATE_TASK,
-    &PROCESS_FORK,
-    &PROCESS_EXEC,
-    &PROCESS_EXIT,
-    &PROCESS_EXIT_ALONE,
-    &STAT_WAIT,
-    &STAT_SLEEP,
-    &STAT_BLOCKED,
-    &STAT_IOWAIT,
-    &STAT_RUNTIME,
-    &STAT_RUNTIME_VIRTUAL,
-    &PLACE,
-    &TASK_NAME,
-    &TASK_START,
-    &TASK_EXIT,
-];
+/// The id of the first of those that no kernel has.
+const OWN_ID: u16 = 320;
+
+/// All layouts: text from user space first, then the tracepoints in the order of their list, today's form first where there
+/// are two.
+pub(super) fn all() -> &'static [Layout] {
+    static ALL: LazyLock<Vec<Layout>> = LazyLock::new(|| {
+        let (mut reported, mut own) = (SWITCH_ID.., OWN_ID..);
+        let mut layouts = vec![Layout {
+            system: SYSTEMS[0],
+            name: "print",
+            tracepoint: None,
+            id: PRINT_ID,
+            always: true,
+            fields: vec![Field::Address("ip"), Field::Rest("buf")],
+            print_format: r#""%ps: %s", (void *)REC->ip, REC->buf"#.to_string(),
+        }];
+        for &tracepoint in Tracepoint::ALL {
+            let ids = if tracepoint.is_reported() { &mut reported } else { &mut own };
+            let today = tracepoint.optional_field().is_none_or(|field| field.form.is_reported_today());
+            let forms =
+                if tracepoint.optional_field().is_some() { &[today, !today][..] } else { &[true][..] };
+            layouts.extend(ids.zip(forms).map(|(id, &whole)| Layout::new(tracepoint, id, whole)));
+        }
+        layouts
+    });
+    &ALL
+}
+
+/// The place in [`all`] of a tracepoint, with its optional field or without.
+pub(super) fn place(tracepoint: Tracepoint, whole: bool) -> Option<usize> {
+    /// By tracepoint: without the optional field, and with it.
+    static PLACES: LazyLock<[[Option<usize>; 2]; Tracepoint::COUNT]> = LazyLock::new(|| {
+        let mut places = [[None; 2]; Tracepoint::COUNT];
+        for (place, layout) in all().iter().enumerate() {
+            if let Some(tracepoint) = layout.tracepoint {
+                let whole = layout.fields.len() == tracepoint.fields().len();
+                places[tracepoint as usize][usize::from(whole)] = Some(place);
+            }
+        }
+        places
+    });
+    PLACES[tracepoint as usize][usize::from(whole)]
+}
 
 /// The first id for events that are carried as text; those below belong to the layouts.
 pub(super) const FIRST_VERBATIM_ID: u16 = 1000;
 
 impl Layout {
+    /// A tracepoint as `whole` or without its optional field.
+    fn new(tracepoint: Tracepoint, id: u16, whole: bool) -> Layout {
+        let has = |field: &&TracepointField| whole || !field.form.is_optional();
+        let fields = || tracepoint.fields().iter().filter(has);
+        let today = tracepoint.optional_field().is_none_or(|field| field.form.is_reported_today() == whole);
+        let printed = fields().map(|field| format!("{}{}", field.label, printed(field.form)));
+        let values = fields().map(value).collect::<Vec<_>>();
+        Layout {
+            system: tracepoint.system(),
+            name: tracepoint.name(),
+            tracepoint: Some(tracepoint),
+            id,
+            always: tracepoint.is_mainline() && today,
+            fields: fields().map(Field::of).collect(),
+            print_format: format!("\"{}\", {}", printed.collect::<String>(), values.join(", ")),
+        }
+    }
+
     /// The `format` file; with letters of kernels before v4.14 in `prev_state` when `old_letters`.
     pub(super) fn format(&self, old_letters: bool) -> String {
-        let switch = self.id == SWITCH.id;
-        let print_format = if switch { switch_print(old_letters) } else { self.print_format.to_string() };
-        format_text(self.name, self.id, self.fields, &print_format)
+        let print_format = self.print_format.replace(STATE_VALUE, &state_value(old_letters));
+        format_text(self.name, self.id, &self.fields, &print_format)
+    }
+}
+
+/// How `printf` prints a field of a form.
+const fn printed(form: Form) -> &'static str {
+    match form {
+        Form::Comm | Form::Text | Form::FlagSince => "%s",
+        Form::Pid | Form::Prio | Form::Cpu => "%d",
+        Form::TargetCpu => "%03d",
+        Form::State => "%s%s",
+        Form::Nanoseconds | Form::NanosecondsUntil => "%Lu [ns]",
+        Form::Unsigned => "%llu",
+        Form::Signed => "%lld",
+        Form::Count => "%u",
+    }
+}
+
+/// What stands for the value of `prev_state` until it is known which letters there are.
+const STATE_VALUE: &str = "$state";
+
+/// The value of a field as a format names it.
+fn value(field: &TracepointField) -> String {
+    let name = field.name;
+    match field.form {
+        Form::Nanoseconds | Form::NanosecondsUntil => format!("(unsigned long long)REC->{name}"),
+        Form::FlagSince => format!("REC->{name} ? \"true\" : \"false\""),
+        Form::Text => format!("__get_str({name})"),
+        Form::State => STATE_VALUE.to_string(),
+        _ => format!("REC->{name}"),
     }
 }
 
@@ -289,6 +217,22 @@ fn format_text(name: &str, id: u16, fields: &[Field], print_format: &str) -> Str
 }
 
 impl Field {
+    /// As it lies in a record of a 64-bit kernel.
+    fn of(field: &TracepointField) -> Field {
+        let name = field.name;
+        match field.form {
+            Form::Comm => Field::Comm(name),
+            Form::Pid => Field::Pid(name),
+            Form::Prio | Form::Cpu | Form::TargetCpu => Field::Int(name),
+            Form::State => Field::Long(name),
+            Form::Nanoseconds | Form::NanosecondsUntil | Form::Unsigned => Field::U64(name),
+            Form::Signed => Field::S64(name),
+            Form::Count => Field::Unsigned(name),
+            Form::Text => Field::Elsewhere(name),
+            Form::FlagSince => Field::Bool(name),
+        }
+    }
+
     /// Its declaration, size, alignment, and whether it has a sign.
     fn declaration(self) -> (String, usize, usize, bool) {
         match self {
@@ -339,16 +283,15 @@ pub(crate) fn state_bits(state: TaskState) -> (u64, bool) {
     (bits, bits > PREEMPTED + (PREEMPTED - 1))
 }
 
-fn switch_print(old_letters: bool) -> String {
+/// How a format makes letters of `prev_state`.
+fn state_value(old_letters: bool) -> String {
     let letters = if old_letters { &STATE_LETTERS[..] } else { &STATE_LETTERS[..LETTERS_TODAY] };
     let mask: u64 = letters.iter().map(|&(bit, _)| bit).sum();
     let entries: Vec<String> =
         letters.iter().map(|&(bit, letter)| format!("{{ {bit:#x}, \"{}\" }}", letter as char)).collect();
     format!(
-        "\"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s%s ==> next_comm=%s next_pid=%d next_prio=%d\", \
-         REC->prev_comm, REC->prev_pid, REC->prev_prio, (REC->prev_state & {mask:#x}) ? \
-         __print_flags(REC->prev_state & {mask:#x}, \"|\", {}) : \"R\", \
-         REC->prev_state & {PREEMPTED:#x} ? \"+\" : \"\", REC->next_comm, REC->next_pid, REC->next_prio",
+        "(REC->prev_state & {mask:#x}) ? __print_flags(REC->prev_state & {mask:#x}, \"|\", {}) : \"R\", \
+         REC->prev_state & {PREEMPTED:#x} ? \"+\" : \"\"",
         entries.join(", ")
     )
 }
@@ -361,7 +304,7 @@ mod tests {
     #[test]
     fn every_format_can_be_parsed_and_ids_are_unique() {
         let mut ids = Vec::new();
-        for layout in ALL {
+        for layout in all() {
             let text = layout.format(true);
             let format = EventFormat::parse(layout.system, &text).expect(layout.name);
             assert_eq!((format.name.as_str(), format.id), (layout.name, layout.id));
@@ -370,13 +313,27 @@ mod tests {
         }
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), ALL.len());
+        assert_eq!(ids.len(), all().len());
         assert!(ids.iter().all(|&id| id < FIRST_VERBATIM_ID));
     }
 
     #[test]
+    fn what_came_or_went_has_two_forms_and_traces_describe_todays() {
+        let forms = |tracepoint| {
+            let of = all().iter().filter(move |layout| layout.tracepoint == Some(tracepoint));
+            of.map(|layout| (layout.id, layout.fields.len(), layout.always)).collect::<Vec<_>>()
+        };
+        assert_eq!(forms(Tracepoint::SchedProcessExit), [(307, 4, true), (308, 3, false)]);
+        assert_eq!(forms(Tracepoint::SchedStatRuntime), [(313, 3, true), (314, 4, false)]);
+        assert_eq!(forms(Tracepoint::SchedSwitch), [(SWITCH_ID, 7, true)]);
+        assert_eq!(forms(Tracepoint::SchedPlace), [(315, 9, false)]);
+        assert_eq!(forms(Tracepoint::TaskExit), [(322, 2, false)]);
+    }
+
+    #[test]
     fn offsets_are_those_of_a_64_bit_kernel() {
-        let switch = SWITCH.format(false);
+        let format = |tracepoint| all()[place(tracepoint, true).expect("a layout")].format(false);
+        let switch = format(Tracepoint::SchedSwitch);
         for line in [
             "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n",
             "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n",
@@ -386,7 +343,7 @@ mod tests {
         ] {
             assert!(switch.contains(line), "{line} in {switch}");
         }
-        let delay = STAT_WAIT.format(false);
+        let delay = format(Tracepoint::SchedStatWait);
         assert!(delay.contains("\tfield:u64 delay;\toffset:32;\tsize:8;\tsigned:0;\n"), "{delay}");
     }
 

@@ -1,0 +1,266 @@
+//! Fields of tracepoints: what they hold, how they are given and taken.
+//!
+//! Must not know: which tracepoints there are.
+
+use super::Tracepoint;
+use crate::{Comm, Cpu, Ns, Pid, Prio, TaskState};
+
+/// One field of a tracepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in a binary record.
+    pub name: &'static str,
+    /// What the kernel prints before the value.
+    pub label: &'static str,
+    /// What it holds.
+    pub form: Form,
+    /// Its column in a table of events.
+    pub column: Column,
+}
+
+/// What a field holds, and how the kernel prints it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A task's name.
+    Comm,
+    /// A thread or process.
+    Pid,
+    /// A priority.
+    Prio,
+    /// A CPU.
+    Cpu,
+    /// The CPU of a wakeup, in three digits or more. Kernels before v4.3 print whether it succeeded before it.
+    TargetCpu,
+    /// Why a task leaves its CPU, as letters.
+    State,
+    /// A duration, with its unit.
+    Nanoseconds,
+    /// A number without sign, 64 bits.
+    Unsigned,
+    /// A number with sign, 64 bits.
+    Signed,
+    /// A number without sign, 32 bits.
+    Count,
+    /// Text of any length.
+    Text,
+    /// True or false; older kernels do not report it.
+    FlagSince,
+    /// A number with the unit of a duration; today's kernels do not report it.
+    NanosecondsUntil,
+}
+
+impl Form {
+    /// Whether only some releases report it.
+    pub const fn is_optional(self) -> bool {
+        matches!(self, Form::FlagSince | Form::NanosecondsUntil)
+    }
+
+    /// Whether today's kernels report it.
+    pub const fn is_reported_today(self) -> bool {
+        !matches!(self, Form::NanosecondsUntil)
+    }
+}
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'t> {
+    /// A task's name.
+    Comm(Comm),
+    /// A thread or process.
+    Pid(Pid),
+    /// A priority.
+    Prio(Prio),
+    /// A CPU.
+    Cpu(Cpu),
+    /// Why a task leaves its CPU.
+    State(TaskState),
+    /// A duration.
+    Nanoseconds(Ns),
+    /// A number without sign.
+    Unsigned(u64),
+    /// A number with sign.
+    Signed(i64),
+    /// A number of 32 bits.
+    Count(u32),
+    /// A text.
+    Text(&'t str),
+    /// True or false, or not reported.
+    Flag(Option<bool>),
+    /// A number with the unit of a duration, or not reported.
+    NanosecondsUntil(Option<u64>),
+}
+
+impl Value<'_> {
+    /// Whether the field was reported.
+    pub const fn is_reported(&self) -> bool {
+        !matches!(self, Value::Flag(None) | Value::NanosecondsUntil(None))
+    }
+}
+
+/// Takes the fields of one event, one after the other in the order of its row.
+pub trait FieldSink<'t> {
+    /// Takes one field.
+    fn field(&mut self, field: &'static Field, value: Value<'t>);
+}
+
+/// Gives the fields of one event, one after the other in the order of its row; `None` where a field cannot be read.
+pub trait FieldSource<'t>: Copy {
+    /// A task's name, and what `rest` makes of all fields behind it. A name may hold anything: in a text its end is where
+    /// `rest`, beginning with the field `next`, can read all that follows.
+    fn comm<T>(
+        self,
+        field: &'static Field,
+        next: &'static Field,
+        rest: impl Fn(Self) -> Option<T>,
+    ) -> Option<(Comm, T)>;
+    /// A thread or process.
+    fn pid(&mut self, field: &'static Field) -> Option<Pid>;
+    /// A priority.
+    fn prio(&mut self, field: &'static Field) -> Option<Prio>;
+    /// A CPU.
+    fn cpu(&mut self, field: &'static Field) -> Option<Cpu>;
+    /// Why a task leaves its CPU.
+    fn state(&mut self, field: &'static Field) -> Option<TaskState>;
+    /// A duration.
+    fn nanoseconds(&mut self, field: &'static Field) -> Option<Ns>;
+    /// A number without sign.
+    fn unsigned(&mut self, field: &'static Field) -> Option<u64>;
+    /// A number with sign.
+    fn signed(&mut self, field: &'static Field) -> Option<i64>;
+    /// A number of 32 bits.
+    fn count(&mut self, field: &'static Field) -> Option<u32>;
+    /// A text.
+    fn text(&mut self, field: &'static Field) -> Option<&'t str>;
+    /// True or false; `Some(None)` where it is not reported.
+    fn flag(&mut self, field: &'static Field) -> Option<Option<bool>>;
+    /// A number with the unit of a duration; `Some(None)` where it is not reported.
+    fn nanoseconds_until(&mut self, field: &'static Field) -> Option<Option<u64>>;
+    /// Whether nothing stands behind the last field of `tracepoint` that must not.
+    fn end(&self, tracepoint: Tracepoint) -> Option<()>;
+}
+
+/// A type of the fields of [`EventKind`](crate::EventKind).
+pub trait Typed<'t>: Sized {
+    /// As a value of any field.
+    fn value(self) -> Value<'t>;
+
+    /// Reads one field of this type. Names are read by [`FieldSource::comm`].
+    fn read<S: FieldSource<'t>>(source: &mut S, field: &'static Field) -> Option<Self>;
+}
+
+macro_rules! typed {
+    ($($type:ty: $value:ident $method:ident,)*) => {
+        $(impl<'t> Typed<'t> for $type {
+            #[inline(always)]
+            fn value(self) -> Value<'t> {
+                Value::$value(self)
+            }
+
+            #[inline(always)]
+            fn read<S: FieldSource<'t>>(source: &mut S, field: &'static Field) -> Option<Self> {
+                source.$method(field)
+            }
+        })*
+    };
+}
+
+typed! {
+    Pid: Pid pid,
+    Prio: Prio prio,
+    Cpu: Cpu cpu,
+    TaskState: State state,
+    Ns: Nanoseconds nanoseconds,
+    u64: Unsigned unsigned,
+    i64: Signed signed,
+    u32: Count count,
+    &'t str: Text text,
+    Option<bool>: Flag flag,
+    Option<u64>: NanosecondsUntil nanoseconds_until,
+}
+
+impl<'t> Typed<'t> for Comm {
+    #[inline(always)]
+    fn value(self) -> Value<'t> {
+        Value::Comm(self)
+    }
+
+    #[inline(always)]
+    fn read<S: FieldSource<'t>>(_: &mut S, _: &'static Field) -> Option<Self> {
+        None
+    }
+}
+
+/// What a column of a table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// UTF-8.
+    Text,
+    /// 32 bits with sign.
+    I32,
+    /// 32 bits without sign.
+    U32,
+    /// 64 bits with sign.
+    I64,
+    /// 64 bits without sign.
+    U64,
+    /// True or false.
+    Bool,
+}
+
+macro_rules! columns {
+    ($($column:ident $name:literal $type:ident,)*) => {
+        /// The columns of a table of events that are fields of tracepoints, in their order. Events share a column where
+        /// the field means the one thing.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Column {
+            $(#[doc = concat!("`", $name, "`.")] $column,)*
+        }
+
+        impl Column {
+            /// All of them.
+            pub const ALL: &[Column] = &[$(Column::$column,)*];
+
+            /// Its name. Times and durations end in `_ns`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Column::$column => $name,)* }
+            }
+
+            /// What it holds.
+            pub const fn holds(self) -> ColumnType {
+                match self { $(Column::$column => ColumnType::$type,)* }
+            }
+        }
+    };
+}
+
+columns! {
+    Comm "comm" Text,
+    Pid "pid" I32,
+    Tgid "tgid" I32,
+    Prio "prio" I32,
+    TargetCpu "target_cpu" U32,
+    OrigCpu "orig_cpu" U32,
+    DestCpu "dest_cpu" U32,
+    PrevComm "prev_comm" Text,
+    PrevPid "prev_pid" I32,
+    PrevPrio "prev_prio" I32,
+    PrevState "prev_state" Text,
+    NextComm "next_comm" Text,
+    NextPid "next_pid" I32,
+    NextPrio "next_prio" I32,
+    ParentPid "parent_pid" I32,
+    ChildComm "child_comm" Text,
+    ChildPid "child_pid" I32,
+    OldPid "old_pid" I32,
+    Filename "filename" Text,
+    GroupDead "group_dead" Bool,
+    Delay "delay_ns" U64,
+    Runtime "runtime_ns" U64,
+    Vruntime "vruntime" U64,
+    Deadline "deadline" U64,
+    Vlag "vlag" I64,
+    AvgVruntime "avg_vruntime" U64,
+    MinVruntime "min_vruntime" U64,
+    QueueCpu "queue_cpu" U32,
+    NrRunning "nr_running" U32,
+}
