@@ -13,6 +13,7 @@ mod digest;
 mod event;
 mod fields;
 mod origin;
+pub mod probes;
 pub mod shown;
 mod sink;
 mod state;

@@ -9,11 +9,12 @@ use std::io;
 use std::path::Path;
 
 use fairlab_event::Untyped;
+use fairlab_event::probes::{GROUP, RARE_GROUP};
 
 use crate::btf::Types;
 use crate::files;
 use crate::job::Job;
-use crate::probes::{self, GROUP, RARE_GROUP};
+use crate::probes;
 use crate::symbols::Symbols;
 
 /// Where tracefs is.

@@ -12,6 +12,7 @@ mod sched_info;
 mod switch;
 mod wakeup;
 
+use fairlab_event::probes::ProbePoint;
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
 use crate::balance::Balance;
@@ -336,7 +337,7 @@ impl Scheduler {
 
     /// Marks `cpu`'s running task for rescheduling (`resched_curr()`); `by` is the kernel's function that asks.
     pub(crate) fn resched_curr(&mut self, cpu: Cpu, by: &'static str) {
-        self.probe_resched("resched", cpu, by);
+        self.probe_resched(ProbePoint::Resched, cpu, by);
         let rq = &mut self.rqs[cpu.index()];
         if !rq.need_resched {
             rq.need_resched = true;
@@ -351,7 +352,7 @@ impl Scheduler {
         match self.generation.fair.reschedule {
             Reschedule::AtOnce => self.resched_curr(cpu, by),
             Reschedule::Lazily => {
-                self.probe_resched("resched_lazy", cpu, by);
+                self.probe_resched(ProbePoint::ReschedLazy, cpu, by);
                 self.rqs[cpu.index()].need_resched_lazy = true;
             }
         }

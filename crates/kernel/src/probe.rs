@@ -1,8 +1,8 @@
 //! The probes of a recorded kernel as the model prints them: what entities, queues and CPUs hold where decisions fall.
 //!
-//! A recorder of real kernels puts kprobes at these functions and fetches these values; names and fields are the same, so
-//! that whoever reads the one reads the other. Addresses are made up. Beside the recorder's, `ck` is the clock of the
-//! runqueue, and a selection shows more of each CPU, as a try of balancing does.
+//! A recorder of real kernels puts kprobes at these functions and fetches these values; both take their names from
+//! [`fairlab_event::probes`], so that whoever reads the one reads the other. Addresses are made up. Beside the recorder's
+//! values the clock of the runqueue is shown, and a selection shows more of each CPU, as a try of balancing does.
 //!
 //! Must not know: who reads them.
 
@@ -10,7 +10,8 @@ mod balancing;
 mod places;
 mod selection;
 
-use fairlab_event::{Cpu, EventKind, Fields};
+use fairlab_event::probes::{ProbeField, ProbePoint, ProbeText};
+use fairlab_event::{Cpu, EventKind, Fields, Untyped};
 
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
@@ -53,35 +54,38 @@ impl Scheduler {
 
     /// Prints a probe, if probes are wanted.
     #[inline]
-    pub(crate) fn probe(&mut self, name: &'static str, text: impl FnOnce(&Scheduler) -> String) {
+    pub(crate) fn probe(&mut self, point: ProbePoint, text: impl FnOnce(&Scheduler) -> ProbeText) {
         if self.trace.probes {
-            self.print_probe(name, text);
+            self.print_probe(point, text);
         }
     }
 
     /// Apart from the functions that are probed: they are short then where nothing is printed.
     #[cold]
     #[inline(never)]
-    fn print_probe(&mut self, name: &'static str, text: impl FnOnce(&Scheduler) -> String) {
+    fn print_probe(&mut self, point: ProbePoint, text: impl FnOnce(&Scheduler) -> ProbeText) {
         if self.trace.enabled {
-            let text = text(self);
-            self.print(Printed { is_probe: true, name, text });
+            let text = text(self).finish();
+            self.print(Printed { is_probe: true, name: point.name(), text });
         }
     }
 
     /// Prints an event that has no type, if probes are wanted.
-    pub(crate) fn probe_event(&mut self, name: &'static str, text: impl FnOnce(&Scheduler) -> String) {
+    pub(crate) fn probe_event(&mut self, event: Untyped, text: impl FnOnce(&Scheduler) -> String) {
         if self.trace.probes && self.trace.enabled {
             let text = text(self);
-            self.print(Printed { is_probe: false, name, text });
+            self.print(Printed { is_probe: false, name: event.name(), text });
         }
     }
 
     /// `resched_curr()` is called by a function.
-    pub(crate) fn probe_resched(&mut self, name: &'static str, cpu: Cpu, by: &str) {
-        self.probe(name, |scheduler| {
+    pub(crate) fn probe_resched(&mut self, point: ProbePoint, cpu: Cpu, by: &str) {
+        self.probe(point, |scheduler| {
             let curr = scheduler.pid_number(scheduler.curr(cpu));
-            format!("(resched_curr+0x0/0x0) cpu={cpu} cpid={curr} by={by}+0x0/0x0")
+            let mut text = ProbeText::entry("resched_curr");
+            text.put(ProbeField::Cpu, cpu).put(ProbeField::CurrentPid, curr);
+            text.put(ProbeField::Caller, format_args!("{by}+0x0/0x0"));
+            text
         });
     }
 
@@ -89,41 +93,38 @@ impl Scheduler {
         self.tasks[task.index()].pid.0
     }
 
-    /// `cf= cpu= cg= nr= cw=` and the zero of its time line.
-    fn queue_fields(&self, cfs_rq: CfsRqId) -> String {
+    /// A queue: its address, CPU, group, entities, weight, the zero of its time line, and the clock.
+    fn show_queue(&self, text: &mut ProbeText, cfs_rq: CfsRqId) {
         let queue = self.cfs(cfs_rq);
-        let zero = if self.generation.fair.virtual_zero.follows_average() { "zv" } else { "minv" };
-        format!(
-            "cf={:#x} cpu={} cg={} nr={} cw={} {zero}={} ck={}",
-            address_of_queue(cfs_rq),
-            queue.cpu,
-            queue.group.inode(),
-            queue.nr_running,
-            queue.load.raw(),
-            queue.min_vruntime.0 as i64,
-            self.rqs[queue.cpu.index()].clock.0,
-        )
+        let zero = match self.generation.fair.virtual_zero.follows_average() {
+            true => ProbeField::ZeroVruntime,
+            false => ProbeField::MinVruntime,
+        };
+        text.hex(ProbeField::CfsRq, address_of_queue(cfs_rq))
+            .put(ProbeField::Cpu, queue.cpu)
+            .put(ProbeField::Cgroup, queue.group.inode())
+            .put(ProbeField::NrRunning, queue.nr_running)
+            .put(ProbeField::QueueWeight, queue.load.raw())
+            .put(zero, queue.min_vruntime.0 as i64)
+            .put(ProbeField::Clock, self.rqs[queue.cpu.index()].clock.0);
     }
 
-    /// `se= pid= my= vr= dl= vlag= w= on= sl= sd= rd=`, as the kernel's fields hold them.
-    fn entity_fields(&self, se: SeId) -> String {
+    /// An entity, as the kernel's fields hold it.
+    fn show_entity(&self, text: &mut ProbeText, se: SeId) {
         let entity = self.se(se);
-        let pid = entity.task.map_or(0, |task| self.pid_number(task));
         let relative = entity.relative_deadline;
-        format!(
-            "se={:#x} pid={pid} my={:#x} vr={} dl={} vlag={} vprot={} w={} on={} sl={} sd={} rd={}",
-            address_of_entity(se),
-            entity.my_q.map_or(0, address_of_queue),
-            entity.vruntime.0 as i64,
-            relative.unwrap_or(entity.deadline.0 as i64),
-            self.lag_field(se),
-            entity.protected_until.0 as i64,
-            entity.load.raw(),
-            u8::from(entity.on_rq),
-            entity.slice,
-            u8::from(entity.sched_delayed),
-            u8::from(relative.is_some()),
-        )
+        text.hex(ProbeField::Entity, address_of_entity(se))
+            .put(ProbeField::Pid, entity.task.map_or(0, |task| self.pid_number(task)))
+            .hex(ProbeField::MyQueue, entity.my_q.map_or(0, address_of_queue))
+            .put(ProbeField::Vruntime, entity.vruntime.0 as i64)
+            .put(ProbeField::Deadline, relative.unwrap_or(entity.deadline.0 as i64))
+            .put(ProbeField::Lag, self.lag_field(se))
+            .put(ProbeField::Protected, entity.protected_until.0 as i64)
+            .put(ProbeField::Weight, entity.load.raw())
+            .put(ProbeField::OnRq, u8::from(entity.on_rq))
+            .put(ProbeField::Slice, entity.slice)
+            .put(ProbeField::Delayed, u8::from(entity.sched_delayed))
+            .put(ProbeField::RelativeDeadline, u8::from(relative.is_some()));
     }
 
     /// While an entity runs, some kernels keep there at which deadline it was picked, or where its protection ends.
@@ -140,13 +141,13 @@ impl Scheduler {
         picked.filter(|_| runs && shared).map_or(entity.vlag, |until| until.0 as i64)
     }
 
-    /// `la= ra= ua= lut=` of a queue.
-    fn average_fields(&self, cfs_rq: CfsRqId) -> String {
+    /// A queue's averages.
+    fn show_averages(&self, text: &mut ProbeText, cfs_rq: CfsRqId) {
         let avg = &self.cfs(cfs_rq).tracked.avg;
-        format!(
-            "la={} ra={} ua={} lut={}",
-            avg.load_avg, avg.runnable_avg, avg.util_avg, avg.last_update_time
-        )
+        text.put(ProbeField::LoadAvg, avg.load_avg)
+            .put(ProbeField::RunnableAvg, avg.runnable_avg)
+            .put(ProbeField::UtilAvg, avg.util_avg)
+            .put(ProbeField::LastUpdate, avg.last_update_time);
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use fairlab_event::probes::ProbePoint;
 use fairlab_kernel::{Bandwidth, GroupId, Policy, Task};
 use fairlab_sim::Engine;
 
@@ -59,8 +60,8 @@ impl Beginning {
                 paths.iter().find(|(group, _)| *group == task.group()).map_or("/", |(_, path)| path.as_str());
             tasks += &line_of(task, path);
         }
-        let probes = if probes { "ok p:lab/rew reweight_entity\n" } else { "" };
-        Beginning { cgroups, tasks, probes: probes.to_string() }
+        let taken = || format!("{}reweight_entity\n", ProbePoint::ReweightEntity.taken());
+        Beginning { cgroups, tasks, probes: probes.then(taken).unwrap_or_default() }
     }
 }
 

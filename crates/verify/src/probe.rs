@@ -5,105 +5,18 @@
 //!
 //! Must not know: what a function should do.
 
+use fairlab_event::probes::CpuField;
 use fairlab_event::{Cpu, FieldValue, Fields, Pid, Place};
 
-/// Names that older recordings have for the same.
-const OTHER_NAMES: [(&str, &str); 2] = [("setnext", "setn"), ("flags", "fl")];
+/// The function that a probe stands at.
+pub(super) use fairlab_event::probes::ProbePoint as At;
 
-/// Declares an enum of names with the text of each.
-macro_rules! names {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum $name { $($(#[$variant_doc])* $variant,)* }
+/// What a probe fetched.
+pub(super) use fairlab_event::probes::ProbeField as Key;
 
-        impl $name {
-            const ALL: &[$name] = &[$($name::$variant,)*];
-
-            fn text(self) -> &'static str {
-                match self { $($name::$variant => $text,)* }
-            }
-
-            fn named(text: &str) -> Option<$name> {
-                let text = OTHER_NAMES.iter().find(|(other, _)| *other == text).map_or(text, |(_, name)| name);
-                $name::ALL.iter().copied().find(|name| name.text() == text)
-            }
-        }
-    };
-}
-
-names! {
-    /// The function that a probe stands at.
-    At {
-        /// `place_entity()`.
-        Place = "place",
-        PlaceReturn = "place_r",
-        EnqueueEntity = "enqe",
-        DequeueEntity = "deqe",
-        DequeueEntities = "deqs",
-        DequeueEntitiesReturn = "deqs_r",
-        EnqueueTask = "enq",
-        SetNextEntity = "setn",
-        SetNextTask = "setnt",
-        PutPrevEntity = "putp",
-        PickReturn = "pick_r",
-        ReweightEntity = "rew",
-        ReweightEntityReturn = "rew_r",
-        AverageReturn = "avgv_r",
-        RequeueDelayed = "requeue",
-        /// `__enqueue_entity()`: on the time line.
-        Insert = "rbins",
-        /// `__dequeue_entity()`: off the time line.
-        Remove = "rbdel",
-        /// `task_tick_fair()`, before it accounts.
-        Tick = "tick",
-        /// `check_preempt_wakeup()` and its successors.
-        WakeupPreempt = "wkpre",
-        Resched = "resched",
-        ReschedLazy = "resched_lazy",
-        ReschedFlag = "resched_tif",
-        Yield = "yld",
-        MigrateTask = "mig",
-        MigrateTaskReturn = "mig_r",
-        /// `set_user_nice()`, before the change.
-        Nice = "nice",
-        SetScheduler = "setsched",
-        SetAffinity = "setaff",
-        /// `set_cpus_allowed_common()`, before the change, whoever asks for it.
-        SetAllowed = "allowed",
-        /// `sched_move_task()`.
-        MoveGroup = "movegrp",
-        /// `sched_group_set_shares()`.
-        SetShares = "shares",
-        /// `select_task_rq_fair()`.
-        SelectTaskRq = "sel",
-        SelectTaskRqReturn = "sel_r",
-        AvailableIdle = "aic",
-        AvailableIdleReturn = "aic_r",
-        QueueWakelist = "twq",
-        QueueWakelistReturn = "twq_r",
-        NewidleBalance = "nib",
-        NewidleBalanceReturn = "nib_r",
-        /// `load_balance()`, `sched_balance_rq()`.
-        LoadBalance = "lb",
-        LoadBalanceReturn = "lb_r",
-        /// `find_busiest_group()` returns.
-        FindBusiestGroupReturn = "fbg_r",
-        /// `active_load_balance_cpu_stop()`.
-        ActiveBalance = "alb",
-        /// `detach_tasks()`.
-        DetachTasks = "detach",
-        DetachTasksReturn = "detached",
-        Throttle = "thr",
-        Unthrottle = "unthr",
-        /// `reweight_entity()` of kernels patched to trace it.
-        ReweightTracepoint = "sched_reweight",
-        /// The same, `place_entity()`.
-        PlaceTracepoint = "sched_place",
-        /// The same, `update_deadline()` with a request used up.
-        DeadlineTracepoint = "sched_deadline_passed",
-    }
-}
+/// Probes that are recorded for people: no step of verification looks at them.
+const UNREAD: [At; 5] =
+    [At::SelectIdleCore, At::SelectIdleCoreReturn, At::CanMigrateReturn, At::DetachTask, At::AttachTask];
 
 /// Functions in which a deadline that has passed is found after a charge.
 const CHARGED_IN: [&str; 2] = ["(update_deadline+", "(update_curr+"];
@@ -118,87 +31,6 @@ const SHARES_SET_IN: [&str; 4] = [
 
 /// Functions in which a lag is computed.
 const LAG_IN: [&str; 3] = ["(update_entity_lag+", "(dequeue_entity+", "(dequeue_entities+"];
-
-names! {
-    /// What a probe fetched.
-    Key {
-        CfsRq = "cf",
-        Cpu = "cpu",
-        Cgroup = "cg",
-        NrRunning = "nr",
-        QueueWeight = "cw",
-        Curr = "curr",
-        MinVruntime = "minv",
-        Next = "next",
-        Last = "last",
-        Skip = "skip",
-        AvgVruntime = "avv",
-        AvgLoad = "avl",
-        Shift = "sh",
-        ZeroVruntime = "zv",
-        LoadAvg = "la",
-        RunnableAvg = "ra",
-        UtilAvg = "ua",
-        LastUpdate = "lut",
-        Entity = "se",
-        Pid = "pid",
-        MyQueue = "my",
-        Vruntime = "vr",
-        Deadline = "dl",
-        Lag = "vlag",
-        Protected = "vprot",
-        Weight = "w",
-        OnRq = "on",
-        Slice = "sl",
-        Delayed = "sd",
-        RelativeDeadline = "rd",
-        SumExec = "sx",
-        Flags = "fl",
-        NewWeight = "neww",
-        CurrentPid = "cpid",
-        WakeFlags = "wf",
-        Average = "V",
-        Returned = "ret",
-        Shares = "shares",
-        Nice = "nice",
-        Policy = "policy",
-        Mask = "mask",
-        Previous = "prev",
-        SdFlag = "sdfl",
-        TaskLoad = "tla",
-        TaskRunnable = "tra",
-        TaskUtil = "tua",
-        TaskHierarchyLoad = "thl",
-        WakeeFlips = "wf_flips",
-        RecentUsed = "recent",
-        OtherCpu = "c",
-        Clock = "ck",
-        NrIdleScan = "nis",
-        HasIdleCores = "hic",
-        First = "first",
-        IdleType = "idle",
-        Level = "lvl",
-        Failures = "failed",
-        Imbalance = "imb",
-        MigrationType = "mtype",
-        SourceCpu = "src",
-        DestCpu = "dst",
-        ShortMigrationType = "mt",
-        ImbalancePct = "pct",
-        ShortFailures = "fail",
-        Count = "n",
-        /// Wakeups on their way to the CPU that balances.
-        Coming = "tp",
-        /// Groups that affinity kept from being evened out, by their first CPUs.
-        Marked = "im",
-        PushCpu = "push",
-        Depth = "depth",
-        /// Whether it asked for a reschedule.
-        Asks = "resched",
-        OldVruntime = "vruntime before",
-        OldDeadline = "deadline before",
-    }
-}
 
 /// Who asked for a reschedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,8 +112,7 @@ pub(super) struct CpuShown {
 impl Probe {
     /// Reads a kprobe event; `None` for probes that verification does not use.
     pub fn read(name: &str, fields: Fields<'_>) -> Option<Probe> {
-        let traced = [At::ReweightTracepoint, At::PlaceTracepoint, At::DeadlineTracepoint];
-        let at = At::named(name).filter(|at| !traced.contains(at))?;
+        let at = At::by_name(name).filter(|at| !UNREAD.contains(at))?;
         Some(Probe::with_fields(at, fields))
     }
 
@@ -315,7 +146,7 @@ impl Probe {
             ("sev", Key::Vruntime),
             ("sed", Key::Deadline),
             ("cpu", Key::Cpu),
-            ("resched", Key::Asks),
+            (Key::Asks.name(), Key::Asks),
         ] {
             probe.set(key, fields.unsigned(name)? as i64);
         }
@@ -380,7 +211,10 @@ impl Probe {
             listed: Vec::new(),
         };
         for (name, value) in fields.iter() {
-            if let Some(key) = Key::named(name) {
+            let key = Key::by_name(name);
+            if let (Some(Key::Caller), FieldValue::Text(symbol)) = (key, value) {
+                probe.by = Some(Caller::of(symbol));
+            } else if let Some(key) = key {
                 probe.values[key as usize] = match value {
                     // To v5.4 the number's upper half says how often the inode has been given away (743210386c03).
                     FieldValue::Unsigned(value) if key == Key::Cgroup => Some((value & 0xffff_ffff) as i64),
@@ -388,8 +222,6 @@ impl Probe {
                     FieldValue::Signed(value) => Some(value),
                     FieldValue::Text(_) => None,
                 };
-            } else if let ("by", FieldValue::Text(symbol)) = (name, value) {
-                probe.by = Some(Caller::of(symbol));
             } else if matches!(at, At::SelectTaskRq | At::LoadBalance | At::ActiveBalance) {
                 probe.note_cpu(name, value);
                 probe.note_list(name, value);
@@ -415,24 +247,24 @@ impl Probe {
         };
         self.cpus.resize(self.cpus.len().max(cpu + 1), CpuShown::default());
         let shown = &mut self.cpus[cpu];
-        match what {
-            "la" => shown.load = Some(value),
-            "nr" => shown.nr_running = u32::try_from(value).ok(),
-            "ai" => shown.avg_idle = Some(value),
-            "cp" => shown.curr = i32::try_from(value as i64).ok().map(Pid),
-            "cf" => shown.flips = u32::try_from(value).ok(),
-            "ra" => shown.runnable = Some(value),
-            "ua" => shown.util = Some(value),
-            "ue" => shown.estimate = u32::try_from(value).ok(),
-            "cl" => shown.curr_load = Some(value),
-            "ch" => shown.curr_h_load = Some(value),
-            "id" => shown.idle = Some(value != 0),
-            "is" => shown.idle_since = Some(value),
-            "sc" => shown.scan_cost = Some(value),
-            "wi" => shown.wake_idle = Some(value),
-            "ni" => shown.nr_idle_scan = u32::try_from(value).ok(),
-            "hi" => shown.idle_cores = Some(value != 0),
-            _ => {}
+        match CpuField::by_name(what) {
+            Some(CpuField::LoadAvg) => shown.load = Some(value),
+            Some(CpuField::NrRunning) => shown.nr_running = u32::try_from(value).ok(),
+            Some(CpuField::AvgIdle) => shown.avg_idle = Some(value),
+            Some(CpuField::CurrentPid) => shown.curr = i32::try_from(value as i64).ok().map(Pid),
+            Some(CpuField::WakeeFlips) => shown.flips = u32::try_from(value).ok(),
+            Some(CpuField::RunnableAvg) => shown.runnable = Some(value),
+            Some(CpuField::UtilAvg) => shown.util = Some(value),
+            Some(CpuField::UtilEstimate) => shown.estimate = u32::try_from(value).ok(),
+            Some(CpuField::CurrentLoad) => shown.curr_load = Some(value),
+            Some(CpuField::CurrentHierarchyLoad) => shown.curr_h_load = Some(value),
+            Some(CpuField::Idle) => shown.idle = Some(value != 0),
+            Some(CpuField::IdleSince) => shown.idle_since = Some(value),
+            Some(CpuField::ScanCost) => shown.scan_cost = Some(value),
+            Some(CpuField::WakeIdle) => shown.wake_idle = Some(value),
+            Some(CpuField::NrIdleScan) => shown.nr_idle_scan = u32::try_from(value).ok(),
+            Some(CpuField::HasIdleCores) => shown.idle_cores = Some(value != 0),
+            Some(CpuField::Tasks | CpuField::Groups) | None => {}
         }
     }
 
@@ -441,9 +273,9 @@ impl Probe {
         let FieldValue::Text(list) = value else { return };
         let Some((what, number)) = name.split_at_checked(1) else { return };
         let Ok(cpu) = number.parse::<u32>().map(Cpu) else { return };
-        match what {
-            "q" => self.listed.push(Listed::Tasks(cpu, entries(list))),
-            "g" => self.listed.push(Listed::Groups(cpu, entries(list))),
+        match CpuField::by_name(what) {
+            Some(CpuField::Tasks) => self.listed.push(Listed::Tasks(cpu, entries(list))),
+            Some(CpuField::Groups) => self.listed.push(Listed::Groups(cpu, entries(list))),
             _ => {}
         }
     }

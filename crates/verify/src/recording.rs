@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use fairlab_event::probes::ProbePoint;
 use fairlab_event::{Ns, Pid, System, Tracepoint, Untyped};
 use fairlab_kernel::generation::Settings;
 use fairlab_kernel::open_loop::RecordedAverages;
@@ -191,8 +192,8 @@ impl Recording {
         let events = beside("events.txt").unwrap_or_default();
         let listed = beside("probes.txt").unwrap_or_default();
         let hides_callers = in_register && listed.contains("by=+0($stack)");
-        let probes = |name: &str| listed.lines().any(|line| line.starts_with(&format!("ok p:lab/{name} ")));
-        let shows_shares = listed.lines().any(|line| line.starts_with("ok p:labmin/shares "));
+        let shows = |point: ProbePoint| listed.lines().any(|line| line.starts_with(&point.taken()));
+        let shows_shares = shows(ProbePoint::SetShares);
         Ok(Recording {
             trace,
             origin: meta["origin"]
@@ -216,12 +217,12 @@ impl Recording {
             debug: beside("sched_debug-start.txt").map(|text| SchedDebug::parse(&text)),
             tasks: beside("tasks-start.txt").map_or_else(Vec::new, |text| tasks(&text)),
             averages: beside("tasks-sched-start.txt").map_or_else(Vec::new, |text| averages(&text)),
-            shows_weights: probes("rew"),
+            shows_weights: shows(ProbePoint::ReweightEntity),
             shows_yields: events
                 .lines()
                 .any(|line| line.trim_end() == format!("event {} on", Untyped::SchedYield.path())),
             events,
-            shows_throttling: probes("thr") && probes("unthr"),
+            shows_throttling: shows(ProbePoint::Throttle) && shows(ProbePoint::Unthrottle),
             hides_callers,
             cgroups: beside("cgroups-start.txt").map_or_else(Vec::new, |text| cgroups(&text)),
             reweighed_unseen: BTreeSet::new(),
@@ -230,7 +231,7 @@ impl Recording {
                 .any(|line| line.trim_end() == "/proc/sys/kernel/sched_autogroup_enabled: 1"),
             autogroups: BTreeMap::new(),
             sessions: BTreeMap::new(),
-            shows_sessions: listed.lines().any(|line| line.starts_with("ok p:labmin/movegrp ")),
+            shows_sessions: shows(ProbePoint::MoveGroup),
         }
         .with_sessions(&beside("autogroups-start.txt").unwrap_or_default())
         .with_end(&beside("cgroups-end.txt").map_or_else(Vec::new, |text| cgroups(&text)), shows_shares))

@@ -1,5 +1,6 @@
 //! Placement: where an entity joins its queue's virtual time line.
 
+use fairlab_event::probes::ProbePoint;
 use fairlab_event::{Comm, EventKind, Pid, Place};
 
 use crate::core::{EnqueueFlags, Scheduler};
@@ -123,7 +124,7 @@ impl Scheduler {
 
     /// Places an entity and reports it.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
-        self.probe_entity("place", "place_entity", se);
+        self.probe_entity(ProbePoint::Place, "place_entity", se);
         let average = self.average_for_placement(cfs_rq);
         if self.generation.fair.placement == Placement::Lag {
             self.probe_average("place_entity", cfs_rq, average);
@@ -147,7 +148,7 @@ impl Scheduler {
         entity.relative_deadline = None;
         if !flags.initial || self.generation.fair.placement == Placement::Lag {
             // Where a new task is placed on its parent's queue is not where it will be.
-            self.probe_return("place_r", "place_entity", se);
+            self.probe_return(ProbePoint::PlaceReturn, "place_entity", se);
         }
         if self.trace.enabled {
             self.report_place(cfs_rq, se, average);

@@ -1,6 +1,7 @@
 //! Enqueue, dequeue, and the running entity's way on and off the time line, at every level of the hierarchy.
 
 use fairlab_event::Cpu;
+use fairlab_event::probes::ProbePoint;
 
 use crate::cfs_rq::{Change, Waiting};
 use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
@@ -438,7 +439,7 @@ impl Scheduler {
     }
 
     fn set_next_entity(&mut self, se: SeId, picked: bool) {
-        self.probe_entity("setn", "set_next_entity", se);
+        self.probe_entity(ProbePoint::SetNextEntity, "set_next_entity", se);
         let (cfs_rq, on_rq) = (self.se(se).cfs_rq, self.se(se).on_rq);
         let queue = self.cfs(cfs_rq);
         let clock = self.rqs[queue.cpu.index()].clock.0;

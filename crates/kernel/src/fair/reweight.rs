@@ -1,5 +1,7 @@
 //! Changing the weight of an entity: a task's by its nice level, a group's all the time.
 
+use fairlab_event::probes::ProbePoint;
+
 use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Reweight, ReweightProtection, SliceProtection};
@@ -24,7 +26,7 @@ impl Scheduler {
             true => self.round_averages_anew(se),
             false => self.change_entity_weight(se, load),
         }
-        self.probe_return("rew_r", "reweight_entity", se);
+        self.probe_return(ProbePoint::ReweightEntityReturn, "reweight_entity", se);
     }
 
     /// The same with the weight that the entity has: nothing moves, but it is charged and its averages are rounded.

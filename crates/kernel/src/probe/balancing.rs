@@ -11,9 +11,8 @@
 //!
 //! Must not know: what is decided before it is shown.
 
-use std::fmt::Write;
-
 use fairlab_event::Cpu;
+use fairlab_event::probes::{CpuField, ProbeField, ProbePoint, ProbeText};
 
 use crate::balance::{BalanceDecision, Balanced};
 use crate::core::Scheduler;
@@ -26,7 +25,7 @@ impl Scheduler {
     /// `load_balance()` is entered. A driver says so before it asks for the decision.
     #[inline]
     pub fn probe_balance(&mut self, cpu: Cpu, level: usize, idle: CpuIdleType) {
-        self.probe("lb", |scheduler| scheduler.try_text(cpu, level, idle));
+        self.probe(ProbePoint::LoadBalance, |scheduler| scheduler.try_text(cpu, level, idle));
     }
 
     /// `find_busiest_group()` returns, where the try has come to it.
@@ -35,61 +34,68 @@ impl Scheduler {
         if !looked {
             return;
         }
-        self.probe("fbg_r", |scheduler| {
+        self.probe(ProbePoint::FindBusiestGroupReturn, |scheduler| {
             let groups = scheduler.domains.groups(scheduler.domain_id(decision.cpu, decision.level));
             let taken = decision.group.map(|group| group.first);
             let spans = groups.map(|id| scheduler.domains.group(id).span);
-            let mask = spans.filter(|span| span.lowest() == taken && taken.is_some()).map(|span| bits(span.iter()));
+            let mask =
+                spans.filter(|span| span.lowest() == taken && taken.is_some()).map(|span| bits(span.iter()));
             let (imbalance, mask) = (decision.imbalance, mask.fold(0, |all, one| all | one));
-            format!(
-                "(load_balance+0x0/0x0 <- find_busiest_group) grp={mask:#x} mask={mask:#x} dst={} imb={} mtype={}",
-                decision.cpu, imbalance.amount, imbalance.migration as u32
-            )
+            let mut text = ProbeText::at_return("find_busiest_group", "load_balance");
+            text.hex(ProbeField::SchedGroup, mask)
+                .hex(ProbeField::Mask, mask)
+                .put(ProbeField::DestCpu, decision.cpu)
+                .put(ProbeField::Imbalance, imbalance.amount)
+                .put(ProbeField::MigrationType, imbalance.migration as u32);
+            text
         });
     }
 
     /// `load_balance()` returns.
     pub(crate) fn probe_balanced(&mut self, decision: &BalanceDecision) {
-        self.probe("lb_r", |scheduler| {
+        self.probe(ProbePoint::LoadBalanceReturn, |scheduler| {
             let (cpu, number) =
                 (decision.cpu, scheduler.domains.domains_of(decision.cpu)[decision.level].level);
-            format!("(caller+0x0/0x0 <- load_balance) ret={} c={cpu} lvl={number}", decision.moved())
+            let mut text = ProbeText::at_return("load_balance", "caller");
+            text.put(ProbeField::Returned, decision.moved());
+            text.put(ProbeField::OtherCpu, cpu).put(ProbeField::Level, number);
+            text
         });
     }
 
     /// `active_load_balance_cpu_stop()` is entered.
     pub(crate) fn probe_push(&mut self, source: Cpu) {
         let Some(dest) = self.push_cpu(source) else { return };
-        self.probe("alb", |scheduler| {
-            let mut text = format!("(active_load_balance_cpu_stop+0x0/0x0) cpu={source} push={dest}");
+        self.probe(ProbePoint::ActiveBalance, |scheduler| {
+            let mut text = ProbeText::entry("active_load_balance_cpu_stop");
+            text.put(ProbeField::Cpu, source).put(ProbeField::PushCpu, dest);
             let domains = scheduler.domains.domains_of(dest);
             if let Some(level) = domains.iter().position(|sd| sd.span.contains(source)) {
                 let (number, failed) = (domains[level].level, domains[level].balance.nr_balance_failed);
-                let _ = write!(text, " lvl={number} failed={failed}");
+                text.put(ProbeField::Level, number).put(ProbeField::Failures, failed);
             }
-            scheduler.add_tasks_text(&mut text, source);
+            scheduler.show_tasks(&mut text, source);
             text
         });
     }
 
-    fn try_text(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> String {
+    fn try_text(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> ProbeText {
         let sd = &self.domains.domains_of(cpu)[level];
-        let mut text = format!(
-            "(load_balance+0x0/0x0) c={cpu} idle={} lvl={} pct={} failed={} intv={} span={:#x} tp={} im={:#x}",
-            self.generation.domain.schedstat_layout.number_of(idle),
-            sd.level,
-            sd.imbalance_pct,
-            sd.balance.nr_balance_failed,
-            sd.balance.balance_interval,
-            bits(sd.span.iter()),
-            self.rqs[cpu.index()].ttwu_pending,
-            bits(self.marked_groups(cpu, level)),
-        );
+        let mut text = ProbeText::entry("load_balance");
+        text.put(ProbeField::OtherCpu, cpu)
+            .put(ProbeField::IdleType, self.generation.domain.schedstat_layout.number_of(idle))
+            .put(ProbeField::Level, sd.level)
+            .put(ProbeField::ImbalancePct, sd.imbalance_pct)
+            .put(ProbeField::Failures, sd.balance.nr_balance_failed)
+            .put(ProbeField::Interval, sd.balance.balance_interval)
+            .hex(ProbeField::Span, bits(sd.span.iter()))
+            .put(ProbeField::Coming, self.rqs[cpu.index()].ttwu_pending)
+            .hex(ProbeField::Marked, bits(self.marked_groups(cpu, level)));
         for other in self.topology.cpus() {
-            self.add_cpu_text(&mut text, other);
-            self.add_groups_text(&mut text, other);
+            self.show_cpu(&mut text, other);
+            self.show_groups(&mut text, other);
             if other != cpu && sd.span.contains(other) {
-                self.add_tasks_text(&mut text, other);
+                self.show_tasks(&mut text, other);
             }
         }
         text
@@ -102,30 +108,32 @@ impl Scheduler {
         marked.filter_map(|id| self.domains.group(id).span.lowest())
     }
 
-    fn add_tasks_text(&self, text: &mut String, cpu: Cpu) {
+    fn show_tasks(&self, text: &mut ProbeText, cpu: Cpu) {
         let tasks = self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks);
-        for (number, task) in tasks.enumerate() {
+        let entries = tasks.map(|task| {
             let (entity, pid) = (self.entity_of(task), self.pid_number(task));
             let (avg, estimate) = (&entity.avg, entity.avg.util_est);
-            let before = if number == 0 { format!(" q{cpu}=") } else { ",".to_string() };
-            let _ = write!(
-                text,
-                "{before}{pid}:{}:{}:{}:{}:{}",
-                avg.load_avg, avg.util_avg, estimate.enqueued, estimate.ewma, entity.exec_start
-            );
-        }
+            let (enqueued, ewma) = (estimate.enqueued, estimate.ewma);
+            format!("{pid}:{}:{}:{enqueued}:{ewma}:{}", avg.load_avg, avg.util_avg, entity.exec_start)
+        });
+        add_list(text, CpuField::Tasks, cpu, entries);
     }
 
-    fn add_groups_text(&self, text: &mut String, cpu: Cpu) {
-        let mut before = format!(" g{cpu}=");
-        for group in self.groups.iter() {
-            let Some(&cfs_rq) = group.cfs_rqs.get(cpu.index()) else { continue };
-            let queue = self.cfs(cfs_rq);
-            let Some(entity) = queue.entity else { continue };
-            let (load, of_entity) = (queue.tracked.avg.load_avg, self.se(entity).avg.load_avg);
-            let _ = write!(text, "{before}{}:{load}:{of_entity}", queue.group.inode());
-            before = ",".to_string();
-        }
+    fn show_groups(&self, text: &mut ProbeText, cpu: Cpu) {
+        let entries = self.groups.iter().filter_map(|group| {
+            let queue = self.cfs(*group.cfs_rqs.get(cpu.index())?);
+            let (load, of_entity) = (queue.tracked.avg.load_avg, self.se(queue.entity?).avg.load_avg);
+            Some(format!("{}:{load}:{of_entity}", queue.group.inode()))
+        });
+        add_list(text, CpuField::Groups, cpu, entries);
+    }
+}
+
+/// Adds a list of a CPU's, if there is anything in it.
+fn add_list(text: &mut ProbeText, field: CpuField, cpu: Cpu, entries: impl Iterator<Item = String>) {
+    let entries = entries.collect::<Vec<_>>();
+    if !entries.is_empty() {
+        text.of_cpu(field, cpu, entries.join(","));
     }
 }
 

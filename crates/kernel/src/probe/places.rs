@@ -1,6 +1,7 @@
 //! Probes at the functions that put entities on queues and take them off, and at those that pick, tick and yield.
 
-use fairlab_event::Cpu;
+use fairlab_event::probes::{ProbeField, ProbePoint, ProbeText};
+use fairlab_event::{Cpu, Untyped};
 
 use super::address_of_queue;
 use super::selection::{WF_FORK, WF_SYNC, WF_TTWU};
@@ -22,65 +23,75 @@ const DEQUEUE_SAVE: u32 = 0x2;
 impl Scheduler {
     /// A function is entered that is about one entity and its queue.
     #[inline]
-    pub(crate) fn probe_entity(&mut self, name: &'static str, function: &'static str, se: SeId) {
-        self.probe(name, move |scheduler| {
-            let queue = scheduler.queue_fields(scheduler.se(se).cfs_rq);
-            format!("({function}+0x0/0x0) {queue} {}", scheduler.entity_fields(se))
+    pub(crate) fn probe_entity(&mut self, point: ProbePoint, function: &'static str, se: SeId) {
+        self.probe(point, move |scheduler| {
+            let mut text = ProbeText::entry(function);
+            scheduler.show_queue(&mut text, scheduler.se(se).cfs_rq);
+            scheduler.show_entity(&mut text, se);
+            text
         });
     }
 
     /// `enqueue_entity()` is entered.
     #[inline]
     pub(crate) fn probe_queueing(&mut self, se: SeId) {
-        self.probe("enqe", move |scheduler| {
-            format!("(enqueue_entity+0x0/0x0) {}", scheduler.queueing_fields(se))
-        });
+        self.probe(ProbePoint::EnqueueEntity, move |scheduler| scheduler.queueing("enqueue_entity", se));
     }
 
     /// `dequeue_entity()` is entered; of the flags it shows whether the entity goes to sleep or is to be put back.
     #[inline]
     pub(crate) fn probe_unqueueing(&mut self, se: SeId, flags: DequeueFlags) {
-        self.probe("deqe", move |scheduler| {
+        self.probe(ProbePoint::DequeueEntity, move |scheduler| {
             let leaves = flags.sleep || flags.delayed || flags.throttle;
             let shown = match flags.migrating {
                 _ if leaves => DEQUEUE_SLEEP,
                 true => 0,
                 false => DEQUEUE_SAVE,
             };
-            format!("(dequeue_entity+0x0/0x0) {} fl={shown:#x}", scheduler.queueing_fields(se))
+            let mut text = scheduler.queueing("dequeue_entity", se);
+            text.hex(ProbeField::Flags, shown.into());
+            text
         });
     }
 
-    fn queueing_fields(&self, se: SeId) -> String {
-        let cfs_rq = self.se(se).cfs_rq;
-        let (queue, averages) = (self.queue_fields(cfs_rq), self.average_fields(cfs_rq));
-        format!("{queue} {averages} {}", self.entity_fields(se))
+    fn queueing(&self, function: &str, se: SeId) -> ProbeText {
+        let (mut text, cfs_rq) = (ProbeText::entry(function), self.se(se).cfs_rq);
+        self.show_queue(&mut text, cfs_rq);
+        self.show_averages(&mut text, cfs_rq);
+        self.show_entity(&mut text, se);
+        text
     }
 
     /// A function that is about one entity returns.
     #[inline]
-    pub(crate) fn probe_return(&mut self, name: &'static str, function: &'static str, se: SeId) {
-        self.probe(name, move |scheduler| {
-            format!("(caller+0x0/0x0 <- {function}) {}", scheduler.entity_fields(se))
+    pub(crate) fn probe_return(&mut self, point: ProbePoint, function: &'static str, se: SeId) {
+        self.probe(point, move |scheduler| {
+            let mut text = ProbeText::at_return(function, "caller");
+            scheduler.show_entity(&mut text, se);
+            text
         });
     }
 
     /// `avg_vruntime()` returns to a function.
     #[inline]
     pub(crate) fn probe_average(&mut self, into: &'static str, cfs_rq: CfsRqId, average: Vruntime) {
-        self.probe("avgv_r", move |scheduler| {
-            let queue = scheduler.queue_fields(cfs_rq);
-            format!("({into}+0x0/0x0 <- avg_vruntime) V={} {queue}", average.0 as i64)
+        self.probe(ProbePoint::AverageReturn, move |scheduler| {
+            let mut text = ProbeText::at_return("avg_vruntime", into);
+            text.put(ProbeField::Average, average.0 as i64);
+            scheduler.show_queue(&mut text, cfs_rq);
+            text
         });
     }
 
     /// `reweight_entity()` is entered.
     #[inline]
     pub(crate) fn probe_reweight(&mut self, se: SeId, weight: u64) {
-        self.probe("rew", move |scheduler| {
-            let queue = scheduler.queue_fields(scheduler.se(se).cfs_rq);
-            let entity = scheduler.entity_fields(se);
-            format!("(reweight_entity+0x0/0x0) {queue} {entity} neww={weight}")
+        self.probe(ProbePoint::ReweightEntity, move |scheduler| {
+            let mut text = ProbeText::entry("reweight_entity");
+            scheduler.show_queue(&mut text, scheduler.se(se).cfs_rq);
+            scheduler.show_entity(&mut text, se);
+            text.put(ProbeField::NewWeight, weight);
+            text
         });
     }
 
@@ -89,10 +100,11 @@ impl Scheduler {
     pub(crate) fn probe_dequeued(&mut self, se: SeId, delayed: bool) {
         let exists = self.generation.features.has(Feature::DelayDequeue);
         if exists {
-            self.probe("deqs_r", move |scheduler| {
-                let returned = if delayed { DELAYED } else { LEFT };
-                let entity = scheduler.entity_fields(se);
-                format!("(dequeue_task_fair+0x0/0x0 <- dequeue_entities) ret={returned} {entity}")
+            self.probe(ProbePoint::DequeueEntitiesReturn, move |scheduler| {
+                let mut text = ProbeText::at_return("dequeue_entities", "dequeue_task_fair");
+                text.put(ProbeField::Returned, if delayed { DELAYED } else { LEFT });
+                scheduler.show_entity(&mut text, se);
+                text
             });
         }
     }
@@ -101,69 +113,78 @@ impl Scheduler {
     #[inline]
     pub(crate) fn probe_dequeue(&mut self, se: SeId) {
         if self.generation.features.has(Feature::DelayDequeue) {
-            self.probe_entity("deqs", "dequeue_entities", se);
+            self.probe_entity(ProbePoint::DequeueEntities, "dequeue_entities", se);
         }
     }
 
     /// `put_prev_entity()` is entered.
     #[inline]
     pub(crate) fn probe_put(&mut self, se: SeId) {
-        self.probe("putp", move |scheduler| {
-            let cfs_rq = scheduler.se(se).cfs_rq;
-            let entity = scheduler.entity_fields(se);
-            format!("(put_prev_entity+0x0/0x0) cf={:#x} {entity}", address_of_queue(cfs_rq))
+        self.probe(ProbePoint::PutPrevEntity, move |scheduler| {
+            let mut text = ProbeText::entry("put_prev_entity");
+            text.hex(ProbeField::CfsRq, address_of_queue(scheduler.se(se).cfs_rq));
+            scheduler.show_entity(&mut text, se);
+            text
         });
     }
 
     /// `task_tick_fair()` is entered.
     #[inline]
     pub(crate) fn probe_tick(&mut self, task: TaskId) {
-        self.probe("tick", move |scheduler| {
+        self.probe(ProbePoint::Tick, move |scheduler| {
             let cpu = scheduler.task(task).cpu();
-            let averages = scheduler.average_fields(scheduler.rqs[cpu.index()].cfs);
-            let entity = scheduler.entity_fields(scheduler.task(task).se);
-            let clock = scheduler.rqs[cpu.index()].clock.0;
-            format!("(task_tick_fair+0x0/0x0) cpu={cpu} {entity} {averages} ck={clock}")
+            let mut text = ProbeText::entry("task_tick_fair");
+            text.put(ProbeField::Cpu, cpu);
+            scheduler.show_entity(&mut text, scheduler.task(task).se);
+            scheduler.show_averages(&mut text, scheduler.rqs[cpu.index()].cfs);
+            text.put(ProbeField::Clock, scheduler.rqs[cpu.index()].clock.0);
+            text
         });
     }
 
     /// The test whether a fair task takes the CPU from another is entered; of the flags it shows new tasks and promises.
     #[inline]
     pub(crate) fn probe_test(&mut self, curr: TaskId, task: TaskId) {
-        self.probe("wkpre", move |scheduler| {
+        self.probe(ProbePoint::WakeupPreempt, move |scheduler| {
             let cpu = scheduler.task(task).cpu();
-            let (running, woken) = (scheduler.pid_number(curr), scheduler.pid_number(task));
-            let clock = scheduler.rqs[cpu.index()].clock.0;
             let flags = match scheduler.task(task) {
                 Task { is_new: true, .. } => WF_FORK,
                 Task { woken_sync: true, .. } => WF_TTWU | WF_SYNC,
                 _ => 0,
             };
-            format!(
-                "(check_preempt_wakeup+0x0/0x0) cpu={cpu} cpid={running} pid={woken} wf={flags:#x} ck={clock}"
-            )
+            let mut text = ProbeText::entry("check_preempt_wakeup");
+            text.put(ProbeField::Cpu, cpu)
+                .put(ProbeField::CurrentPid, scheduler.pid_number(curr))
+                .put(ProbeField::Pid, scheduler.pid_number(task))
+                .hex(ProbeField::WakeFlags, flags.into())
+                .put(ProbeField::Clock, scheduler.rqs[cpu.index()].clock.0);
+            text
         });
     }
 
     /// `yield_task_fair()` is entered.
     pub(crate) fn probe_yield(&mut self, cpu: Cpu) {
-        self.probe("yld", move |scheduler| {
-            let running = scheduler.pid_number(scheduler.curr(cpu));
-            format!("(yield_task_fair+0x0/0x0) cpu={cpu} cpid={running}")
+        self.probe(ProbePoint::Yield, move |scheduler| {
+            let mut text = ProbeText::entry("yield_task_fair");
+            text.put(ProbeField::Cpu, cpu);
+            text.put(ProbeField::CurrentPid, scheduler.pid_number(scheduler.curr(cpu)));
+            text
         });
     }
 
     /// `sched_move_task()` is entered.
     pub(crate) fn probe_move(&mut self, task: TaskId) {
-        self.probe("movegrp", move |scheduler| {
-            let inode = scheduler.task(task).group().inode();
-            format!("(sched_move_task+0x0/0x0) pid={} cg={inode}", scheduler.pid_number(task))
+        self.probe(ProbePoint::MoveGroup, move |scheduler| {
+            let mut text = ProbeText::entry("sched_move_task");
+            text.put(ProbeField::Pid, scheduler.pid_number(task));
+            text.put(ProbeField::Cgroup, scheduler.task(task).group().inode());
+            text
         });
     }
 
     /// A task has come into the cgroup that it is in (`cgroup_attach_task`).
     pub(crate) fn probe_attached(&mut self, task: TaskId) {
-        self.probe_event("cgroup_attach_task", |scheduler| {
+        self.probe_event(Untyped::CgroupAttachTask, |scheduler| {
             let (task, inode) = (scheduler.task(task), scheduler.task(task).group().inode());
             format!("dst_root=1 dst_id={inode} dst_level=1 dst_path=/ pid={} comm={}", task.pid.0, task.comm)
         });
@@ -171,8 +192,10 @@ impl Scheduler {
 
     /// `set_user_nice()` is entered.
     pub(crate) fn probe_nice(&mut self, task: TaskId, nice: i32) {
-        self.probe("nice", move |scheduler| {
-            format!("(set_user_nice+0x0/0x0) pid={} nice={nice}", scheduler.pid_number(task))
+        self.probe(ProbePoint::Nice, move |scheduler| {
+            let mut text = ProbeText::entry("set_user_nice");
+            text.put(ProbeField::Pid, scheduler.pid_number(task)).put(ProbeField::Nice, nice);
+            text
         });
     }
 
@@ -186,25 +209,31 @@ impl Scheduler {
             Policy::Deadline => 6,
             Policy::Normal | Policy::Stop | Policy::Swapper => 0,
         };
-        self.probe("setsched", move |scheduler| {
-            let pid = scheduler.pid_number(task);
-            format!("(__sched_setscheduler+0x0/0x0) pid={pid} policy={number} nice={nice}")
+        self.probe(ProbePoint::SetScheduler, move |scheduler| {
+            let mut text = ProbeText::entry("__sched_setscheduler");
+            text.put(ProbeField::Pid, scheduler.pid_number(task));
+            text.put(ProbeField::Policy, number).put(ProbeField::Nice, nice);
+            text
         });
     }
 
     /// `sched_setaffinity()` is entered; the first 64 CPUs are shown.
     pub(crate) fn probe_affinity(&mut self, task: TaskId, allowed: &CpuMask) {
-        self.probe("setaff", move |scheduler| {
+        self.probe(ProbePoint::SetAffinity, move |scheduler| {
             let bits = allowed.iter().filter(|cpu| cpu.0 < 64).fold(0, |bits, cpu| bits | 1u64 << cpu.0);
-            format!("(sched_setaffinity+0x0/0x0) pid={} mask={bits:#x}", scheduler.pid_number(task))
+            let mut text = ProbeText::entry("sched_setaffinity");
+            text.put(ProbeField::Pid, scheduler.pid_number(task)).hex(ProbeField::Mask, bits);
+            text
         });
     }
 
     /// A sleeper that stayed on its queue is about to be woken there.
     #[inline]
     pub(crate) fn probe_requeue(&mut self, se: SeId) {
-        self.probe("requeue", move |scheduler| {
-            format!("(requeue_delayed_entity+0x0/0x0) {}", scheduler.entity_fields(se))
+        self.probe(ProbePoint::RequeueDelayed, move |scheduler| {
+            let mut text = ProbeText::entry("requeue_delayed_entity");
+            scheduler.show_entity(&mut text, se);
+            text
         });
     }
 }

@@ -1,8 +1,7 @@
 //! Probes at the selection of a CPU: what it finds of the task and of every CPU.
 
-use std::fmt::Write;
-
 use fairlab_event::Cpu;
+use fairlab_event::probes::{CpuField, ProbeField, ProbePoint, ProbeText};
 
 use crate::core::{Scheduler, WakeKind};
 use crate::task::TaskId;
@@ -21,7 +20,7 @@ impl Scheduler {
     #[inline]
     pub fn probe_selection(&mut self, task: TaskId, kind: WakeKind) {
         if self.trace.probes && self.selects_cpu_of(task) {
-            self.probe("sel", |scheduler| scheduler.selection_text(task, kind));
+            self.probe(ProbePoint::SelectTaskRq, |scheduler| scheduler.selection_text(task, kind));
         }
     }
 
@@ -29,9 +28,10 @@ impl Scheduler {
     #[inline]
     pub fn probe_selected(&mut self, task: TaskId, cpu: Cpu) {
         if self.trace.probes && self.selects_cpu_of(task) {
-            self.probe("sel_r", |scheduler| {
-                let pid = scheduler.pid_number(task);
-                format!("(select_task_rq+0x0/0x0 <- select_task_rq_fair) ret={cpu} pid={pid}")
+            self.probe(ProbePoint::SelectTaskRqReturn, |scheduler| {
+                let mut text = ProbeText::at_return("select_task_rq_fair", "select_task_rq");
+                text.put(ProbeField::Returned, cpu).put(ProbeField::Pid, scheduler.pid_number(task));
+                text
             });
         }
     }
@@ -41,7 +41,7 @@ impl Scheduler {
         known.policy.is_fair() && known.allowed.and(self.topology.online()).only().is_none()
     }
 
-    fn selection_text(&self, task: TaskId, kind: WakeKind) -> String {
+    fn selection_text(&self, task: TaskId, kind: WakeKind) -> ProbeText {
         let flags = match kind {
             WakeKind::Wakeup { sync: true } => WF_TTWU | WF_SYNC,
             WakeKind::Wakeup { sync: false } => WF_TTWU,
@@ -49,47 +49,46 @@ impl Scheduler {
             WakeKind::Exec => WF_EXEC,
         };
         let (known, avg) = (self.task(task), &self.entity_of(task).avg);
-        let mut text = format!(
-            "(select_task_rq_fair+0x0/0x0) pid={} prev={} wf={flags:#x} tla={} tra={} tua={} wf_flips={} recent={} thl={}",
-            known.pid.0,
-            known.cpu,
-            avg.load_avg,
-            avg.runnable_avg,
-            avg.util_avg,
-            known.wakee_flips,
-            known.recent_used_cpu,
-            self.task_h_load(task),
-        );
+        let mut text = ProbeText::entry("select_task_rq_fair");
+        text.put(ProbeField::Pid, known.pid.0)
+            .put(ProbeField::Previous, known.cpu)
+            .hex(ProbeField::WakeFlags, flags.into())
+            .put(ProbeField::TaskLoad, avg.load_avg)
+            .put(ProbeField::TaskRunnable, avg.runnable_avg)
+            .put(ProbeField::TaskUtil, avg.util_avg)
+            .put(ProbeField::WakeeFlips, known.wakee_flips)
+            .put(ProbeField::RecentUsed, known.recent_used_cpu)
+            .put(ProbeField::TaskHierarchyLoad, self.task_h_load(task));
         for cpu in self.topology.cpus() {
-            self.add_cpu_text(&mut text, cpu);
+            self.show_cpu(&mut text, cpu);
         }
         text
     }
 
     /// What there is of one CPU: the recorder's fields, and what else a selection goes by.
-    pub(super) fn add_cpu_text(&self, text: &mut String, cpu: Cpu) {
+    pub(super) fn show_cpu(&self, text: &mut ProbeText, cpu: Cpu) {
         let rq = &self.rqs[cpu.index()];
         let (avg, curr) = (&self.cfs(rq.cfs).tracked.avg, self.task(rq.curr));
-        let _ = write!(
-            text,
-            " la{cpu}={} nr{cpu}={} ai{cpu}={} cp{cpu}={} cf{cpu}={}",
-            avg.load_avg, rq.nr_running, rq.idle_time.avg_idle, curr.pid.0, curr.wakee_flips,
-        );
         let shared = self.domains.of_cpu(cpu).sd_llc_shared.map(|shared| self.domains.shared(shared));
-        let _ = write!(
-            text,
-            " ra{cpu}={} ua{cpu}={} ue{cpu}={} cl{cpu}={} ch{cpu}={} id{cpu}={} is{cpu}={} sc{cpu}={} wi{cpu}={} ni{cpu}={} hi{cpu}={}",
-            avg.runnable_avg,
-            avg.util_avg,
-            avg.util_est.enqueued,
-            self.entity_of(rq.curr).avg.load_avg,
-            self.task_h_load(rq.curr),
-            u8::from(self.idle_cpu(cpu)),
-            rq.idle_time.idle_stamp.map_or(0, |stamp| stamp.0 + 1),
-            rq.idle_time.avg_scan_cost,
-            rq.idle_time.wake_avg_idle_at(self.jiffies()),
-            shared.map_or(0, |shared| shared.nr_idle_scan),
-            u8::from(shared.is_some_and(|shared| shared.has_idle_cores)),
-        );
+        text.of_cpu(CpuField::LoadAvg, cpu, avg.load_avg)
+            .of_cpu(CpuField::NrRunning, cpu, rq.nr_running)
+            .of_cpu(CpuField::AvgIdle, cpu, rq.idle_time.avg_idle)
+            .of_cpu(CpuField::CurrentPid, cpu, curr.pid.0)
+            .of_cpu(CpuField::WakeeFlips, cpu, curr.wakee_flips)
+            .of_cpu(CpuField::RunnableAvg, cpu, avg.runnable_avg)
+            .of_cpu(CpuField::UtilAvg, cpu, avg.util_avg)
+            .of_cpu(CpuField::UtilEstimate, cpu, avg.util_est.enqueued)
+            .of_cpu(CpuField::CurrentLoad, cpu, self.entity_of(rq.curr).avg.load_avg)
+            .of_cpu(CpuField::CurrentHierarchyLoad, cpu, self.task_h_load(rq.curr))
+            .of_cpu(CpuField::Idle, cpu, u8::from(self.idle_cpu(cpu)))
+            .of_cpu(CpuField::IdleSince, cpu, rq.idle_time.idle_stamp.map_or(0, |stamp| stamp.0 + 1))
+            .of_cpu(CpuField::ScanCost, cpu, rq.idle_time.avg_scan_cost)
+            .of_cpu(CpuField::WakeIdle, cpu, rq.idle_time.wake_avg_idle_at(self.jiffies()))
+            .of_cpu(CpuField::NrIdleScan, cpu, shared.map_or(0, |shared| shared.nr_idle_scan))
+            .of_cpu(
+                CpuField::HasIdleCores,
+                cpu,
+                u8::from(shared.is_some_and(|shared| shared.has_idle_cores)),
+            );
     }
 }
