@@ -18,9 +18,9 @@ const ALLOWED: [(&str, &str, &str); 9] = [
     ("crates/cli/src/commands/explain.rs", "tick", "what ended a wait, in an answer"),
     ("crates/event/src/probes.rs", "nice", "a parameter of the kernel's function"),
     ("crates/event/src/probes.rs", "shares", "a parameter of the kernel's function"),
-    ("crates/lab/src/fidelity/beside.rs", "nice", "an option of the recorded program"),
-    ("crates/lab/src/fidelity/beside.rs", "shares", "an option of the recorded program"),
-    ("crates/lab/src/verify/recording.rs", "nice", "a column of the snapshot of tasks"),
+    ("crates/lab/src/booted_table.rs", "nice", "the name of a workload"),
+    ("crates/lab/src/booted_table.rs", "shares", "the name of a measure"),
+    ("crates/verify/src/recording.rs", "nice", "a column of the snapshot of tasks"),
     ("crates/sim/src/workload/spinners.rs", "nice", "an option of the program"),
     ("crates/trace/src/ringbuffer/clock.rs", "tick", "the kernel's name of a trace clock"),
 ];

@@ -182,7 +182,7 @@ fn read_path_as_it_is(
     if metadata.is_dir() {
         options.check_for(None)?;
         if perfdata::is_folder(path) {
-            return perfdata::read_folder(path, sink);
+            return perfdata::read_folder(path, options, sink);
         }
         if is_ctf_folder(path) {
             return Err(ImportError::Unsupported(CTF_FACT.to_string()));

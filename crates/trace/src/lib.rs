@@ -13,6 +13,7 @@ mod error;
 pub mod ftrace_text;
 mod input;
 mod losses;
+mod notes;
 mod output;
 pub mod parquet;
 pub mod perfdata;

@@ -38,7 +38,7 @@ use fairlab_event::Sink;
 
 use crate::relay::relay;
 use crate::store::Store;
-use crate::{ImportError, ImportStats, ReadOptions};
+use crate::{ImportError, ImportStats, ReadOptions, Trouble};
 use deliver::Delivery;
 use header::Header;
 use records::{Head, What};
@@ -81,8 +81,12 @@ pub(crate) fn is_folder(folder: &Path) -> bool {
 ///
 /// # Errors
 /// A file cannot be read, or the first is no `perf.data` with tracepoints.
-pub fn read_folder(folder: &Path, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
-    let mut stats = ImportStats::default();
+pub fn read_folder(
+    folder: &Path,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<ImportStats, ImportError> {
+    let mut stats = nothing_read(options);
     let mut stores = vec![Store::file(File::open(folder.join(FIRST))?)?];
     let mut header = header::read(&stores[0], true, &mut stats)?;
     let mut start = stores[0].length();
@@ -99,8 +103,17 @@ pub fn read_folder(folder: &Path, sink: &mut dyn Sink) -> Result<ImportStats, Im
     read_records(&Store::Joined(stores), header, stats, sink)
 }
 
-fn read_store(store: &Store, _: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
+/// The account before anything is read. Stamps are nanoseconds whatever the clock, so that no rate is of use.
+fn nothing_read(options: &ReadOptions) -> ImportStats {
     let mut stats = ImportStats::default();
+    if options.clock_hz.is_some() {
+        stats.add(Trouble::ClockRateUnused, 1, 0);
+    }
+    stats
+}
+
+fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
+    let mut stats = nothing_read(options);
     let header = header::read(store, false, &mut stats)?;
     read_records(store, header, stats, sink)
 }
@@ -146,7 +159,7 @@ mod tests {
     use std::ops::Range;
 
     use super::*;
-    use crate::{Severity, Trouble};
+    use crate::Severity;
     use fairlab_event::{Event, sink_fn};
 
     fn try_read(bytes: &[u8]) -> Result<(Vec<String>, ImportStats), ImportError> {
@@ -179,6 +192,17 @@ mod tests {
 
     const WAKING: &str =
         "SchedWaking(Wakeup { comm: \"w\", pid: Pid(7), prio: Prio(120), target_cpu: Cpu(1) })";
+
+    #[test]
+    fn a_rate_that_is_not_used_is_told() {
+        let bytes = Made::default().bytes();
+        let count = |clock_hz| {
+            let options = ReadOptions { clock_hz, ..ReadOptions::default() };
+            let stats = read(&bytes[..], &options, &mut ()).expect("a perf.data");
+            (stats.count(Trouble::ClockRateUnused), stats.worst())
+        };
+        assert_eq!((count(None).0, count(Some(1))), (0, (1, Some(Severity::Warning))));
+    }
 
     #[test]
     fn a_common_header_of_twelve_bytes_and_a_dynamic_comm_are_read() {

@@ -26,6 +26,8 @@ pub enum Trouble {
     TimeWentBack,
     /// Integer time stamps whose clock rate was not given: one tick was taken as one nanosecond.
     ClockRateGuessed,
+    /// The rate of a clock was given, and time stamps are no ticks, or the file knows their rate.
+    ClockRateUnused,
     /// A task name longer than the kernel's 15 bytes was cut.
     CommTruncated,
     /// The recorder said that it dropped events here.
@@ -61,6 +63,7 @@ impl Trouble {
             | Trouble::ShiftedState => Severity::Info,
             Trouble::TimeWentBack
             | Trouble::ClockRateGuessed
+            | Trouble::ClockRateUnused
             | Trouble::CommTruncated
             | Trouble::NumberedState => Severity::Warning,
             Trouble::MalformedEvent
@@ -80,6 +83,7 @@ impl Trouble {
             Trouble::MalformedEvent => "malformed_event",
             Trouble::TimeWentBack => "time_went_back",
             Trouble::ClockRateGuessed => "clock_rate_guessed",
+            Trouble::ClockRateUnused => "clock_rate_unused",
             Trouble::CommTruncated => "comm_truncated",
             Trouble::LostEvents => "lost_events",
             Trouble::TruncatedFile => "truncated_file",
@@ -102,6 +106,9 @@ impl Trouble {
             Trouble::TimeWentBack => "time stamps earlier than the one before on their CPU",
             Trouble::ClockRateGuessed => {
                 "integer time stamps taken as nanoseconds; give the clock's rate with --clock-hz"
+            }
+            Trouble::ClockRateUnused => {
+                "clock whose rate was given with --clock-hz, and whose time stamps need none: it was not used"
             }
             Trouble::CommTruncated => "task names longer than 15 bytes, cut",
             Trouble::LostEvents => "events that the recorder dropped",

@@ -12,7 +12,7 @@ use std::fmt::Write;
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Ns, Pid, System};
 
 use crate::comm_word::{escape, unescape};
-use crate::described;
+use crate::notes::{self, Noted};
 
 /// The notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,26 +29,16 @@ pub(super) struct Own {
     pub(super) system: System,
 }
 
-const FIRST_LINE: &str = "fairlab 1";
-
 impl Own {
     /// Reads the notes; `None` when they are of another version.
     pub(super) fn parse(bytes: &[u8]) -> Option<Own> {
-        let mut lines = std::str::from_utf8(bytes).ok()?.lines();
-        if lines.next()? != FIRST_LINE {
-            return None;
-        }
         let mut own = Own::default();
-        for line in lines {
-            // What is not understood says nothing.
-            let _ = described::take(&mut own.system, line).or_else(|| own.line(&mut line.split(' ')));
-        }
-        Some(own)
+        let Noted { flag_columns, system } = notes::parse(bytes, |first, words| own.note(first, words))?;
+        Some(Own { flag_columns, system, ..own })
     }
 
-    fn line<'t>(&mut self, words: &mut impl Iterator<Item = &'t str>) -> Option<()> {
-        match words.next()? {
-            "flags" => self.flag_columns = Some(words.next()?.parse().ok()?),
+    fn note<'t>(&mut self, first: &str, words: &mut impl Iterator<Item = &'t str>) -> Option<()> {
+        match first {
             "tgid" => self.tgids.push((pid(words)?, pid(words)?)),
             "comm" => self.comms.push((pid(words)?, unescape(words.next()?))),
             kind @ ("name" | "start" | "exit") => {
@@ -71,14 +61,8 @@ impl Own {
 
     /// The notes as text.
     pub(super) fn text(&self) -> String {
-        let mut text = FIRST_LINE.to_string();
+        let mut text = notes::begin(self.flag_columns, &self.system);
         // Text takes everything.
-        if let Some(columns) = self.flag_columns {
-            let _ = write!(text, "\nflags {columns}");
-        }
-        for line in described::lines(&self.system) {
-            let _ = write!(text, "\n{line}");
-        }
         for (pid, tgid) in &self.tgids {
             let _ = write!(text, "\ntgid {pid} {tgid}");
         }

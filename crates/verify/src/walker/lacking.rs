@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Pid, Switch, TaskState};
+use fairlab_event::{Pid, Switch, TaskState, Tracepoint};
 
 use super::super::probe::At;
 use super::super::record::{Record, What};
@@ -57,14 +57,16 @@ impl Walker {
     /// Takes back what rests on how sleeps end where some end without a word; gives what is to be said then.
     pub fn settle_delays(&mut self) -> Option<String> {
         const REASON: &str = "sleeps end without a word";
-        const NOTE: &str = "the trace has not all of sched_stat_wait, sched_stat_sleep and sched_stat_blocked: of sleepers not \
-                            whether they stay on their queues is judged, nor lag, wakeup_cpu, balance; record all events of the \
-                            subsystem sched";
         if !self.lacking.delays {
             return None;
         }
         self.tally.withdraw(&[Kind::DelayedDequeue, Kind::Lag, Kind::WakeupCpu, Kind::Balance], REASON);
-        Some(NOTE.to_string())
+        let ends = [Tracepoint::SchedStatWait, Tracepoint::SchedStatSleep, Tracepoint::SchedStatBlocked];
+        let [wait, sleep, blocked] = ends.map(Tracepoint::name);
+        Some(format!(
+            "the trace has not all of {wait}, {sleep} and {blocked}: of sleepers not whether they stay on their queues is \
+             judged, nor lag, wakeup_cpu, balance; record all events of the subsystem sched"
+        ))
     }
 
     /// Whether an event that is read now is not taken as shown.
