@@ -133,8 +133,8 @@ pub struct Scheduler {
     pub(crate) unthrottle_calls: Vec<Cpu>,
     /// What the clocks of load tracking are ahead of the others' (see [`UPTIME`]).
     pub(crate) pelt_epoch: u64,
-    /// Open loop: CPUs of which it is known whether they are idle and how much is queued, whatever the state.
-    pub(crate) given_cpus: Vec<GivenCpu>,
+    /// Open loop: what the core had of the CPUs of which something else is given, until that is over.
+    pub(crate) own_cpus: Vec<GivenCpu>,
     /// Open loop: tasks of which it is known what a selection counts of their CPU's load.
     pub(crate) given_loads: Vec<(TaskId, u64)>,
     /// Open loop: queues that balancing may have asked for their loads, unseen.
@@ -182,7 +182,7 @@ impl Scheduler {
             started_timers: Vec::new(),
             unthrottle_calls: Vec::new(),
             pelt_epoch: UPTIME,
-            given_cpus: Vec::new(),
+            own_cpus: Vec::new(),
             given_loads: Vec::new(),
             unseen_asks: UnseenAsks::default(),
             rt_period: RtPeriod::default(),

@@ -189,12 +189,6 @@ impl Scheduler {
 
 /// What a CPU and its caches tell.
 impl Scheduler {
-    /// Tasks queued on `cpu`, as a selection finds them.
-    fn queued_on(&self, cpu: Cpu) -> u32 {
-        let given = self.given_cpus.get(cpu.index()).and_then(|given| given.nr_running);
-        given.unwrap_or_else(|| self.nr_running(cpu))
-    }
-
     /// The largest domain of `cpu` whose CPUs share a cache (`sd_llc`).
     fn sd_llc(&self, cpu: Cpu) -> Option<(DomainId, &SchedDomain)> {
         let id = self.domains.of_cpu(cpu).sd_llc?;

@@ -11,17 +11,14 @@ impl Scheduler {
     /// A CPU that is about to go idle but still balances (new-idle) does not count: its last task is still `curr`.
     #[inline]
     pub(crate) fn idle_cpu(&self, cpu: Cpu) -> bool {
-        let given = self.given_cpus.get(cpu.index()).and_then(|given| given.idle);
-        given.unwrap_or_else(|| self.idle_cpus.contains(cpu))
+        self.idle_cpus.contains(cpu)
     }
 
     /// Whether all that `cpu` runs is `SCHED_IDLE` (`sched_idle_cpu()`).
     pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
         self.idle_policy_used && {
             let rq = &self.rqs[cpu.index()];
-            let given = self.given_cpus.get(cpu.index()).and_then(|given| given.nr_running);
-            let nr_running = given.unwrap_or(rq.nr_running);
-            nr_running > 0 && nr_running == self.cfs(rq.cfs).h_nr_idle
+            rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
         }
     }
 
@@ -43,7 +40,7 @@ impl Scheduler {
 
     /// The idle CPUs as a set, where a search cannot meet anything else that it would take.
     pub(crate) fn idle_cpus_only(&self) -> Option<&CpuMask> {
-        (!self.idle_policy_used && self.given_cpus.is_empty()).then_some(&self.idle_cpus)
+        (!self.idle_policy_used).then_some(&self.idle_cpus)
     }
 
     /// What `cpu` runs, has queued or expects has changed.

@@ -239,9 +239,31 @@ impl Scheduler {
         self.cpu_load(cpu)
     }
 
-    /// From now on selections find this, by CPU, whatever the core's state; empty: the core's state.
-    pub fn give_cpus(&mut self, given: Vec<GivenCpu>) {
-        self.given_cpus = given;
+    /// From now on selections find this, by CPU, whatever the core's state; empty: the core's state, as it was.
+    ///
+    /// It stands in the core's own state until the next call: meanwhile nothing may go on there but questions.
+    pub fn give_cpus(&mut self, given: &[GivenCpu]) {
+        let own = std::mem::take(&mut self.own_cpus);
+        self.force_cpus(&own);
+        let found = |cpu| GivenCpu {
+            idle: Some(self.idle_cpus.contains(cpu)),
+            nr_running: Some(self.rqs[cpu.index()].nr_running),
+        };
+        let known = given.len().min(self.rqs.len());
+        self.own_cpus = (0..known as u32).map(|cpu| found(Cpu(cpu))).collect();
+        self.force_cpus(&given[..known]);
+    }
+
+    fn force_cpus(&mut self, given: &[GivenCpu]) {
+        for (cpu, given) in (0..).map(Cpu).zip(given) {
+            match given.idle {
+                Some(true) => self.idle_cpus.set(cpu),
+                Some(false) => self.idle_cpus.clear(cpu),
+                None => {}
+            }
+            let nr_running = &mut self.rqs[cpu.index()].nr_running;
+            *nr_running = given.nr_running.unwrap_or(*nr_running);
+        }
     }
 
     /// From now on selections count this of tasks' CPUs' load (`task_h_load()`); empty: what the core's state tells.

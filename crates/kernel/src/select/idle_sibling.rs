@@ -87,7 +87,7 @@ impl Scheduler {
             KthreadStacking::AnyContext => true,
             KthreadStacking::TaskContext => self.trace.mode == Mode::Task,
         };
-        in_context && waker.per_cpu_kthread && prev == here && self.queued_on(here) <= 1
+        in_context && waker.per_cpu_kthread && prev == here && self.nr_running(here) <= 1
     }
 
     /// Idle, or busy with `SCHED_IDLE` tasks only where that is as good.
@@ -151,10 +151,10 @@ pub(super) mod tests {
         let mut bed = Bed::new("v6.5", 2, 1);
         bed.spawn_with(0, 1, Policy::Idle, CpuMask::ALL);
         assert!(bed.scheduler.sched_idle_cpu(Cpu(1)));
-        let known = |nr_running| vec![GivenCpu::default(), GivenCpu { idle: Some(false), nr_running }];
-        bed.scheduler.give_cpus(known(Some(2)));
+        let known = |nr_running| [GivenCpu::default(), GivenCpu { idle: Some(false), nr_running }];
+        bed.scheduler.give_cpus(&known(Some(2)));
         assert!(!bed.scheduler.sched_idle_cpu(Cpu(1)));
-        bed.scheduler.give_cpus(known(None));
+        bed.scheduler.give_cpus(&known(None));
         assert!(bed.scheduler.sched_idle_cpu(Cpu(1)));
     }
 

@@ -61,7 +61,7 @@ impl Scheduler {
             SyncAlone::Queued => 0,
             SyncAlone::Runnable => self.cfs(self.rqs[here.index()].cfs).h_nr_delayed,
         };
-        if sync && self.queued_on(here).saturating_sub(sleepers) == 1 {
+        if sync && self.nr_running(here).saturating_sub(sleepers) == 1 {
             return Some(here);
         }
         let knows_prev = self.generation.select.affine_idle == AffineIdle::ThisOrPrev;

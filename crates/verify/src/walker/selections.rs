@@ -277,9 +277,9 @@ impl Walker {
         open.answer = answer;
         for queued in each_and_all(&self.cpus_that_queue(open.here)) {
             let mut then = open.clone();
-            self.sched.give_cpus(self.with_one_more(queued));
+            self.sched.give_cpus(&self.with_one_more(queued));
             self.ask_either_way(&mut then);
-            self.sched.give_cpus(Vec::new());
+            self.sched.give_cpus(&[]);
             open.answers = then.answers;
         }
     }
@@ -457,13 +457,13 @@ impl Walker {
         open.answer = None;
         self.sched.give_loads(self.shown_loads(probe, task));
         for given in self.cpus_found(record.cpu, probe) {
-            self.sched.give_cpus(given);
+            self.sched.give_cpus(&given);
             let first = open.answer;
             self.ask(&mut open);
             // The first is the likeliest.
             open.answer = first.or(open.answer);
         }
-        self.sched.give_cpus(Vec::new());
+        self.sched.give_cpus(&[]);
         self.sched.give_loads(Vec::new());
         self.judge_shown(record, open);
     }

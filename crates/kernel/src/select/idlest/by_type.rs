@@ -216,7 +216,7 @@ impl Scheduler {
         stats.util += self.cpu_util_without(cpu, seeker);
         stats.runnable += avg.runnable_avg.saturating_sub(own_runnable);
         let own = u32::from(takes_off && self.task_runs_on(task, cpu));
-        let nr_running = self.queued_on(cpu).saturating_sub(own);
+        let nr_running = self.nr_running(cpu).saturating_sub(own);
         stats.nr_running += nr_running;
         stats.idle_cpus += u32::from(nr_running == 0 && self.idle_cpu_without(cpu, seeker, takes_off));
     }
@@ -224,12 +224,8 @@ impl Scheduler {
     /// Kernel: `idle_cpu_without()`, kernel/sched/fair.c.
     fn idle_cpu_without(&self, cpu: Cpu, seeker: Seeker, takes_off: bool) -> bool {
         let rq = &self.rqs[cpu.index()];
-        let own = takes_off && rq.curr == seeker.wakee.task;
-        let given = self.given_cpus.get(cpu.index()).and_then(|given| given.idle);
-        match given {
-            Some(idle) => idle || own,
-            None => (rq.curr == rq.idle || own) && rq.ttwu_pending == 0,
-        }
+        let runs_alone = takes_off && rq.curr == seeker.wakee.task && rq.ttwu_pending == 0;
+        runs_alone || self.idle_cpu(cpu)
     }
 
     /// Kernel: `group_classify()`, kernel/sched/fair.c; waiting counts from v5.7 (070f5e860ee2).
@@ -433,7 +429,7 @@ mod tests {
 
     #[test]
     fn what_is_known_of_a_cpus_idleness_counts_before_the_cores_state() {
-        let idle_cpus = |given: Vec<GivenCpu>| {
+        let idle_cpus = |given: &[GivenCpu]| {
             let (mut bed, seeker) = machine("v6.6");
             bed.spawn(0, 3);
             bed.scheduler.give_cpus(given);
@@ -442,11 +438,11 @@ mod tests {
             bed.scheduler.wakeup_stats(id, local, seeker).idle_cpus
         };
         let is_idle = |idle| GivenCpu { idle: Some(idle), nr_running: Some(0) };
-        assert_eq!(idle_cpus(vec![]), 3, "CPU 0 but for the task itself, 1 and 2");
+        assert_eq!(idle_cpus(&[]), 3, "CPU 0 but for the task itself, 1 and 2");
         let [busy, idle] = [false, true].map(is_idle);
-        assert_eq!(idle_cpus(vec![GivenCpu::default(), busy, idle, busy]), 2);
-        assert_eq!(idle_cpus(vec![GivenCpu::default(), idle, idle, idle]), 4);
-        assert_eq!(idle_cpus(vec![busy]), 3, "without the task it idles");
+        assert_eq!(idle_cpus(&[GivenCpu::default(), busy, idle, busy]), 2);
+        assert_eq!(idle_cpus(&[GivenCpu::default(), idle, idle, idle]), 4);
+        assert_eq!(idle_cpus(&[busy]), 3, "without the task it idles");
     }
 
     /// A task that execs is not there any more where it was.

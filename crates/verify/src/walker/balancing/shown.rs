@@ -36,13 +36,8 @@ impl Walker {
         }
         let mut exact = self.sched.clone();
         exact.set_here(cpu, mode_of(record), record.time);
-        exact.give_cpus(
-            probe
-                .cpus
-                .iter()
-                .map(|shown| GivenCpu { idle: shown.idle, nr_running: shown.nr_running })
-                .collect(),
-        );
+        let given = probe.cpus.iter().map(|shown| GivenCpu { idle: shown.idle, nr_running: None });
+        exact.give_cpus(&given.collect::<Vec<_>>());
         if let Some(coming) = probe.get(Key::Coming).and_then(|coming| u32::try_from(coming).ok()) {
             exact.force_ttwu_pending(cpu, coming);
         }
