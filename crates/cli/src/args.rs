@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fairlab_analysis::latency::SortKey;
 use fairlab_event::Ns;
+use fairlab_lab::DEFAULT_MACHINE;
 use fairlab_trace::OutputFormat;
 
 use crate::commands::trace::TraceArgs;
@@ -75,9 +76,6 @@ pub enum Command {
     /// Lists workloads and shows their options.
     Workloads(WorkloadsArgs),
 }
-
-/// The machine of whoever names none.
-pub const DEFAULT_MACHINE: &str = "laptop8";
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

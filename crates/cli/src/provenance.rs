@@ -29,8 +29,8 @@ pub fn described() -> Provenance {
 }
 
 /// The runs of an experiment.
-pub fn of_experiment(experiment: &Experiment, names: &[String]) -> Provenance {
-    here().of_experiment(experiment, names)
+pub fn of_experiment(experiment: &Experiment) -> Provenance {
+    here().of_experiment(experiment)
 }
 
 /// The release of the kernel that runs here (`uname -r`).

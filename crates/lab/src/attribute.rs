@@ -256,7 +256,7 @@ mod tests {
     use fairlab_event::Ns;
 
     use super::*;
-    use crate::trials::Setting;
+    use crate::Setting;
     use crate::{Progress, machines};
 
     fn study(baseline: &str, other: &str, metric: &str) -> Attribution {

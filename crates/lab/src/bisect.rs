@@ -21,7 +21,7 @@ pub(crate) use judge::values as values_of;
 
 use fairlab_kernel::Generation;
 
-use crate::trials::Setting;
+use crate::Setting;
 
 /// What is looked for, and where.
 #[derive(Clone, Debug)]

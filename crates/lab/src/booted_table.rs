@@ -282,7 +282,7 @@ fn one(
             first_cpu: Some(first_cpu),
             // A booted one is measured from its start.
             warmup: Some(Ns::ZERO),
-            ..RunSpec::new(generation.clone(), machine.clone(), spec.workload.clone(), seed, DURATION)
+            ..RunSpec::new(generation.clone().into(), machine.clone(), spec.workload.clone(), seed, DURATION)
         };
         let Some(result) = run(&spec, stop)? else { return Ok(None) };
         runs.push(result);

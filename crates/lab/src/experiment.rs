@@ -1,71 +1,29 @@
-//! Many runs: every kernel with every seed, on all cores.
+//! Many runs: every kernel with every seed. Those that do not disturb each other go on at once, on all cores.
+//!
+//! Must not know: how runs are made on kernels of each kind, and what is found in them.
 
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_event::Ns;
-use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 
-use crate::booted::QemuKernel;
-use crate::{LabError, Progress, RunResult, RunSpec, host, run, workers};
-
-/// A kernel that is not modelled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RealKernel {
-    /// The one that runs here.
-    Host,
-    /// One that is booted.
-    Booted(QemuKernel),
-}
-
-impl RealKernel {
-    /// The kernel that a name means, unless it is that of a modelled one.
-    ///
-    /// # Errors
-    /// It is to be booted, and there is no such image.
-    pub fn parse(name: &str) -> Result<Option<RealKernel>, LabError> {
-        if name == host::NAME {
-            return Ok(Some(RealKernel::Host));
-        }
-        QemuKernel::parse(name).transpose().map(|kernel| kernel.map(RealKernel::Booted))
-    }
-
-    /// What to tell somebody who names such a kernel where only modelled ones will do; `None` for other names.
-    pub fn refused(name: &str, what: &str) -> Option<LabError> {
-        let is_real = name == host::NAME || QemuKernel::is_name(name);
-        is_real.then(|| {
-            LabError::new(
-                format!("{what} takes modelled kernels, and {name} is a kernel as it is"),
-                "name the modelled one of its generation; run, compare and scenario take both",
-            )
-        })
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        match self {
-            RealKernel::Host => host::NAME,
-            RealKernel::Booted(kernel) => kernel.name(),
-        }
-    }
-}
+use crate::{Asked, Kernel, LabError, Progress, RunFolder, RunResult, RunSpec, Setting, run, workers};
 
 /// Kernels × seeds on one machine under one workload.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The modelled kernels.
-    pub kernels: Vec<Generation>,
-    /// The others.
-    pub real_kernels: Vec<RealKernel>,
+    /// The kernels, of any kind; the first is the baseline.
+    pub kernels: Vec<Kernel>,
     /// The machine.
     pub machine: Machine,
     /// The workload's name and its own options.
     pub workload: Vec<String>,
     /// The seeds; each kernel runs with each.
     pub seeds: Vec<u64>,
-    /// How long each run of a modelled kernel settles; without, as long as the machine takes.
+    /// How long each run settles; without, as long as the machine takes.
     pub warmup: Option<Ns>,
-    /// When to stop each run, in virtual time from when it has settled.
+    /// When to stop each run, in its kernel's time from when it has settled.
     pub duration: Ns,
 }
 
@@ -74,10 +32,48 @@ pub struct Experiment {
 pub struct Stopped(pub bool);
 
 impl Experiment {
-    /// The runs of modelled kernels: with each seed in turn every kernel, so that all kernels have as many runs whenever
-    /// it is stopped.
+    /// The experiment that kernels' names and a setting's words mean, with so many seeds. All is checked before anything runs.
+    ///
+    /// # Errors
+    /// A name means nothing, or the kernels cannot run like that.
+    pub fn of(kernels: &[String], asked: &Asked<'_>, seeds: u64) -> Result<Experiment, LabError> {
+        if kernels.is_empty() {
+            return Err(LabError::new("no kernel is given", "name one with --kernel, such as --kernel v6.6"));
+        }
+        let kernels = kernels.iter().map(|name| Kernel::parse(name)).collect::<Result<Vec<_>, _>>()?;
+        if seeds == 0 {
+            return Err(LabError::new("an experiment needs at least one run", "give a greater number"));
+        }
+        let Setting { machine, workload, warmup, duration, first_seed, .. } =
+            Setting::of_kernels(&kernels, asked)?;
+        let seeds = (0..seeds).map(|offset| first_seed.wrapping_add(offset)).collect();
+        Ok(Experiment { kernels, machine, workload, seeds, warmup, duration })
+    }
+
+    /// The kernels' names.
+    pub fn names(&self) -> Vec<String> {
+        self.kernels.iter().map(|kernel| kernel.name().to_string()).collect()
+    }
+
+    /// Whether this can be said of a kernel of it, at least.
+    pub fn any(&self, is: impl Fn(&Kernel) -> bool) -> bool {
+        self.kernels.iter().any(is)
+    }
+
+    /// A line for people of each kind of kernel, where `line` has one.
+    pub fn lines(&self, line: impl Fn(&Kernel) -> Option<String>) -> Vec<String> {
+        let mut kinds = Vec::new();
+        let first_of_kind = |kernel: &&Kernel| {
+            let is_new = !kinds.contains(&kernel.origin());
+            kinds.push(kernel.origin());
+            is_new
+        };
+        self.kernels.iter().filter(first_of_kind).filter_map(line).collect()
+    }
+
+    /// The runs: with each seed in turn every kernel, so that all kernels have as many runs whenever it is stopped.
     pub fn specs(&self) -> Vec<RunSpec> {
-        let spec = |kernel: &Generation, seed: u64| RunSpec {
+        let spec = |kernel: &Kernel, seed: u64| RunSpec {
             warmup: self.warmup,
             ..RunSpec::new(kernel.clone(), self.machine.clone(), self.workload.clone(), seed, self.duration)
         };
@@ -88,8 +84,127 @@ impl Experiment {
     }
 }
 
-/// Does every run on `jobs` threads. `on_progress` is called from any of them after each run. When `stop` is set, what is
-/// finished by then is given. Results come in the order of `specs`, whatever `jobs` is.
+/// The runs of an experiment that are to be made, and those that are there already.
+#[derive(Debug)]
+pub struct Runs {
+    /// The kernels' names, in the order in which results come.
+    names: Vec<String>,
+    specs: Vec<RunSpec>,
+    kept: Vec<RunResult>,
+    /// How many the experiment has in all.
+    wanted: usize,
+}
+
+/// What came of the runs of an experiment: kernel by kernel in the experiment's order.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The runs.
+    pub results: Vec<RunResult>,
+    /// How far it was, if it was stopped before its end.
+    pub partial: Option<Progress>,
+}
+
+impl Runs {
+    /// All runs of an experiment but those that are `kept`.
+    pub fn of(experiment: &Experiment, kept: Vec<RunResult>) -> Runs {
+        let mut specs = experiment.specs();
+        let wanted = specs.len();
+        let is_kept =
+            |spec: &RunSpec| kept.iter().any(|run| run.kernel == spec.kernel.name() && run.seed == spec.seed);
+        specs.retain(|spec| !is_kept(spec));
+        Runs { names: experiment.names(), specs, kept, wanted }
+    }
+
+    /// Traces hold what a modelled kernel with probes would print, too.
+    pub fn set_probes(&mut self, probes: bool) {
+        self.specs.iter_mut().for_each(|spec| spec.probes = probes);
+    }
+
+    /// Each run's trace goes into a folder.
+    ///
+    /// # Errors
+    /// Its place there cannot be made.
+    pub fn trace_into(&mut self, folder: &RunFolder) -> Result<(), LabError> {
+        for spec in &mut self.specs {
+            spec.trace = Some(folder.trace_path(spec.kernel.name(), spec.seed)?);
+        }
+        Ok(())
+    }
+
+    /// The trace of the only run goes into a file.
+    ///
+    /// # Errors
+    /// There is another number of runs.
+    pub fn trace_to(&mut self, path: &Path) -> Result<(), LabError> {
+        let [spec] = self.specs.as_mut_slice() else {
+            return Err(LabError::new(
+                format!("--trace takes one run, and these are {}", self.specs.len()),
+                "give one --kernel and one seed, or use --out, which keeps a trace of each",
+            ));
+        };
+        spec.trace = Some(path.to_path_buf());
+        Ok(())
+    }
+
+    /// Makes all runs, `jobs` at once where kernels allow it.
+    ///
+    /// # Errors
+    /// A run fails; the others are given up.
+    pub fn make(
+        self,
+        jobs: usize,
+        on_progress: &(dyn Fn(Progress) + Sync),
+        stop: &AtomicBool,
+    ) -> Result<Made, LabError> {
+        let (results, stopped) = run_all(&self.specs, jobs, on_progress, stop)?;
+        Ok(self.made(results, stopped))
+    }
+
+    /// Makes the first run of each kernel, shows them to `accept`, and goes on with the others unless that refuses.
+    ///
+    /// # Errors
+    /// A run fails, or `accept` says why not to go on.
+    pub fn make_if(
+        self,
+        jobs: usize,
+        on_progress: &(dyn Fn(Progress) + Sync),
+        stop: &AtomicBool,
+        accept: impl FnOnce(&[RunResult]) -> Result<(), LabError>,
+    ) -> Result<Made, LabError> {
+        let seed = self.specs.first().map(|spec| spec.seed);
+        let (first, others): (Vec<_>, Vec<_>) =
+            self.specs.iter().cloned().partition(|spec| Some(spec.seed) == seed);
+        let total = self.specs.len();
+        let after =
+            |before: usize| move |now: Progress| on_progress(Progress { done: before + now.done, total });
+        let (mut results, mut stopped) = run_all(&first, jobs, &after(0), stop)?;
+        if !stopped.0 {
+            accept(&results)?;
+            let (more, stopped_then) = run_all(&others, jobs, &after(first.len()), stop)?;
+            results.extend(more);
+            stopped = stopped_then;
+        }
+        Ok(self.made(results, stopped))
+    }
+
+    /// The results in the order of the kernels. Those that were there stand among them by their seeds.
+    fn made(self, mut results: Vec<RunResult>, stopped: Stopped) -> Made {
+        let place = |run: &RunResult| self.names.iter().position(|name| *name == run.kernel);
+        match self.kept.is_empty() {
+            true => results.sort_by_key(place),
+            false => {
+                results.extend(self.kept.iter().cloned());
+                results.sort_by_key(|run| (place(run), run.seed));
+            }
+        }
+        let partial = stopped.0.then_some(Progress { done: results.len(), total: self.wanted });
+        Made { results, partial }
+    }
+}
+
+/// Does every run. Those that do not disturb each other go on at once, on `jobs` threads; the others one by one, while nothing
+/// else runs. `on_progress` is called from any thread. When `stop` is set, what is finished by then is given. Results come in the
+/// order of `specs`, whatever `jobs` is.
 ///
 /// # Errors
 /// A run fails; the others are given up.
@@ -99,8 +214,105 @@ pub fn run_all(
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<(Vec<RunResult>, Stopped), LabError> {
-    let results = workers::for_each(specs, jobs, on_progress, stop, |spec| run(spec, stop))?;
-    let finished = results.into_iter().flatten().collect::<Vec<_>>();
-    let stopped = Stopped(finished.len() < specs.len());
-    Ok((finished, stopped))
+    let total = specs.len();
+    let mut results = specs.iter().map(|_| None).collect::<Vec<_>>();
+    let mut done = 0;
+    for round in rounds(specs) {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let at_once = |&index: &usize| specs[index].kernel.runs_several_at_once();
+        let (together, alone): (Vec<_>, Vec<_>) = round.into_iter().partition(at_once);
+        let after = |now: Progress| on_progress(Progress { done: done + now.done, total });
+        let found = workers::for_each(&together, jobs, &after, stop, |&index| run(&specs[index], stop))?;
+        done += found.iter().flatten().count();
+        for (index, result) in together.into_iter().zip(found) {
+            results[index] = result;
+        }
+        for index in alone {
+            on_progress(Progress { done, total });
+            results[index] = run(&specs[index], stop)?;
+            done += usize::from(results[index].is_some());
+        }
+    }
+    Ok((results.into_iter().flatten().collect(), Stopped(done < total)))
+}
+
+/// What is done at once, by numbers of specs: all together where all may be. Otherwise one seed after the other, so that kernels
+/// take turns.
+fn rounds(specs: &[RunSpec]) -> Vec<Vec<usize>> {
+    if specs.iter().all(|spec| spec.kernel.runs_several_at_once()) {
+        return vec![(0..specs.len()).collect()];
+    }
+    let mut rounds: Vec<(u64, Vec<usize>)> = Vec::new();
+    for (index, spec) in specs.iter().enumerate() {
+        match rounds.iter_mut().find(|(seed, _)| *seed == spec.seed) {
+            Some((_, round)) => round.push(index),
+            None => rounds.push((spec.seed, vec![index])),
+        }
+    }
+    rounds.into_iter().map(|(_, round)| round).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machines;
+
+    fn experiment(kernels: &[&str], seeds: &[u64]) -> Experiment {
+        Experiment {
+            kernels: kernels.iter().map(|name| name.parse().expect("a kernel")).collect(),
+            machine: machines::find("vm4").expect("a preset"),
+            workload: ["hackbench", "-g", "1", "-l", "2"].map(str::to_string).to_vec(),
+            seeds: seeds.to_vec(),
+            warmup: None,
+            duration: Ns::from_ms(20),
+        }
+    }
+
+    fn of(results: &[RunResult]) -> Vec<(&str, u64)> {
+        results.iter().map(|run| (run.kernel.as_str(), run.seed)).collect()
+    }
+
+    #[test]
+    fn the_first_run_of_each_kernel_is_shown_before_the_others_are_done() {
+        let experiment = experiment(&["v6.6", "v6.5"], &[3, 4, 5]);
+        let stop = AtomicBool::new(false);
+        let runs = |accepted: bool, shown: &mut Vec<(String, u64)>| {
+            Runs::of(&experiment, Vec::new()).make_if(1, &|_| (), &stop, |results| {
+                *shown = results.iter().map(|run| (run.kernel.clone(), run.seed)).collect();
+                accepted.then_some(()).ok_or_else(|| LabError::new("no", "no"))
+            })
+        };
+        let mut shown = Vec::new();
+        let made = runs(true, &mut shown).expect("results");
+        assert_eq!(shown, [("v6.6".to_string(), 3), ("v6.5".to_string(), 3)]);
+        let whole = Runs::of(&experiment, Vec::new()).make(1, &|_| (), &stop).expect("results");
+        assert_eq!(of(&made.results), of(&whole.results), "in the same order");
+        assert_eq!(of(&whole.results)[..3], [("v6.6", 3), ("v6.6", 4), ("v6.6", 5)]);
+        assert!(runs(false, &mut shown).is_err());
+    }
+
+    #[test]
+    fn runs_that_are_kept_are_not_made_and_stand_in_their_places() {
+        let stop = AtomicBool::new(false);
+        let before = Runs::of(&experiment(&["v6.5"], &[4]), Vec::new()).make(1, &|_| (), &stop);
+        let mut kept = before.expect("a run").results;
+        kept[0].digest = "kept".to_string();
+        let whole = Runs::of(&experiment(&["v6.5", "v6.6"], &[3, 4, 5]), kept.clone());
+        let made = whole.make(1, &|_| (), &stop).expect("results");
+        let expected = [("v6.5", 3), ("v6.5", 4), ("v6.5", 5), ("v6.6", 3), ("v6.6", 4), ("v6.6", 5)];
+        assert_eq!((of(&made.results), made.partial), (expected.to_vec(), None));
+        assert_eq!(made.results[1].digest, "kept");
+        let stopped = Runs::of(&experiment(&["v6.5"], &[3, 4]), kept);
+        let made = stopped.make(1, &|_| (), &AtomicBool::new(true)).expect("what was there");
+        assert_eq!(made.partial, Some(Progress { done: 1, total: 2 }));
+    }
+
+    #[test]
+    fn kernels_that_run_alone_take_turns_with_the_others() {
+        let specs = experiment(&["v6.5", "host"], &[1, 2]).specs();
+        assert_eq!(rounds(&specs), [[0, 1], [2, 3]]);
+        assert_eq!(rounds(&experiment(&["v6.5", "v6.6"], &[1, 2]).specs()), [[0, 1, 2, 3]]);
+    }
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::merge::{COUNTS_FILE, Group, Merged};
 use crate::provenance::Origin;
 use crate::verify;
-use crate::{Experiment, LabError, OutputFolder, RunResult};
+use crate::{Experiment, Kernel, LabError, OutputFolder, RunResult};
 
 /// The file of a folder that was stopped before its end.
 const PARTIAL_FILE: &str = "partial.json";
@@ -167,11 +167,13 @@ fn pretty(value: &Value) -> String {
 
 /// Everything that decided the results: rules, machine with costs, workload, seeds.
 fn spec(experiment: &Experiment) -> Value {
+    let modelled = experiment.kernels.iter().filter_map(Kernel::generation);
+    let real = experiment.kernels.iter().filter(|kernel| kernel.generation().is_none());
     json!({
         "schema": "fairlab/spec/1",
         "fairlab": env!("CARGO_PKG_VERSION"),
-        "kernels": experiment.kernels.iter().map(|kernel| kernel_spec(kernel, &experiment.machine)).collect::<Vec<_>>(),
-        "real_kernels": experiment.real_kernels.iter().map(|kernel| json!({
+        "kernels": modelled.map(|rules| kernel_spec(rules, &experiment.machine)).collect::<Vec<_>>(),
+        "real_kernels": real.map(|kernel| json!({
             "name": kernel.name(),
             "release": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
         })).collect::<Vec<_>>(),

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fairlab_analysis::counts::Counts;
-use fairlab_event::{DigestSink, Ns, Pid};
+use fairlab_event::{DigestSink, Pid};
 use fairlab_live::{Report, switches_of_children};
 use fairlab_trace::{Losses, ReadOptions, read_path};
 
@@ -18,7 +18,7 @@ use crate::beginning::Beginning;
 use crate::compare::count_tasks;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
-use crate::{LabError, RunResult, workloads};
+use crate::{LabError, RunResult, RunSpec, workloads};
 use fairlab_files::temporary::PrivateFolder;
 
 /// The name of this kernel, and of this machine.
@@ -32,21 +32,6 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Workloads of the model that no user can start.
 const NOT_LIVE: [&str; 1] = ["uperf"];
-
-/// What to run here.
-#[derive(Clone, Debug)]
-pub struct HostSpec {
-    /// The `fairlab` program, whose command `live` carries workloads out.
-    pub program: PathBuf,
-    /// A workload's name and its own options, or any command.
-    pub workload: Vec<String>,
-    /// The root seed of the workload's own randomness.
-    pub seed: u64,
-    /// When to stop it.
-    pub duration: Ns,
-    /// Where the trace goes, if it is wanted.
-    pub trace: Option<PathBuf>,
-}
 
 /// How runs on this host can be observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,13 +97,10 @@ fn in_path(name: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// The workload fails, or the trace cannot be written.
-pub fn run(
-    spec: &HostSpec,
-    observation: &Observation,
-    stop: &AtomicBool,
-) -> Result<Option<RunResult>, LabError> {
+pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
     let folder = Folder::create()?;
-    let command = Invocation::of(spec, &folder);
+    let command = Invocation::of(spec, &folder)?;
+    let observation = Observation::of_this_host();
     let begin = Instant::now();
     let observed = match observation {
         Observation::Recorded => recorded(spec, &command, &folder, stop)?,
@@ -166,7 +148,7 @@ struct Observed {
 }
 
 fn recorded(
-    spec: &HostSpec,
+    spec: &RunSpec,
     command: &Invocation,
     folder: &Folder,
     stop: &AtomicBool,
@@ -194,7 +176,7 @@ fn recorded(
 }
 
 fn counted(
-    spec: &HostSpec,
+    spec: &RunSpec,
     command: &Invocation,
     folder: &Folder,
     stop: &AtomicBool,
@@ -248,20 +230,24 @@ struct Invocation {
 }
 
 impl Invocation {
-    fn of(spec: &HostSpec, folder: &Folder) -> Invocation {
+    fn of(spec: &RunSpec, folder: &Folder) -> Result<Invocation, LabError> {
         let name = spec.workload.first().map_or("", String::as_str);
         // The real program wins where it is installed: the file is its language.
         let is_command = workloads::find(name).is_err() || name == "rt-app" && in_path(name).is_some();
         if is_command {
-            return Invocation { words: spec.workload.clone(), reports: false };
+            return Ok(Invocation { words: spec.workload.clone(), reports: false });
         }
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let mut words = vec![text(&spec.program), "live".to_string()];
+        // This program's own command `live` carries workloads out.
+        let program = std::env::current_exe().map_err(|error| {
+            LabError::new(format!("cannot find this program: {error}"), "call it by its path")
+        })?;
+        let mut words = vec![text(&program), "live".to_string()];
         words.extend(["--seed".to_string(), spec.seed.to_string()]);
         words.extend(["--duration".to_string(), format!("{}ns", spec.duration.0)]);
         words.extend(["--report".to_string(), text(&folder.report()), "--".to_string()]);
         words.extend(spec.workload.iter().cloned());
-        Invocation { words, reports: true }
+        Ok(Invocation { words, reports: true })
     }
 
     /// A run that was stopped may end as it likes.

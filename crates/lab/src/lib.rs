@@ -16,6 +16,7 @@ mod compare;
 mod experiment;
 mod folder;
 pub mod host;
+pub mod kernel;
 pub mod machines;
 pub mod merge;
 pub mod provenance;
@@ -23,6 +24,7 @@ pub mod record;
 mod replay;
 mod run;
 pub mod schedstat;
+mod setting;
 pub mod settling;
 pub mod sweep;
 mod trials;
@@ -37,8 +39,10 @@ pub use compare::{
     CompareOptions, Comparison, ComparisonRow, Counted, Pairing, Record, Side, compare, compare_sides,
     count_trace, live_sides, read_side,
 };
-pub use experiment::{Experiment, RealKernel, Stopped, run_all};
+pub use experiment::{Experiment, Made, Runs, Stopped, run_all};
 pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, TraceFile, shell, write_whole};
 pub use folder::{RunFolder, chance_spec, partial_runs};
-pub use run::{Onlooker, RunResult, RunSpec, run, run_watched};
-pub use trials::{Setting, Trials};
+pub use kernel::{Kernel, run};
+pub use run::{Onlooker, RunResult, RunSpec, run_watched};
+pub use setting::{Asked, DEFAULT_MACHINE, Setting};
+pub use trials::Trials;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub use fairlab_event::Origin;
 use fairlab_files::shell::{line_of, quoted};
 
-use crate::{Experiment, RealKernel, Setting};
+use crate::{Experiment, Setting};
 
 /// The program that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,16 +79,12 @@ impl Provenance {
         self
     }
 
-    /// The runs of an experiment, whose kernels stand in the order of `names`.
+    /// The runs of an experiment.
     #[must_use]
-    pub fn of_experiment(mut self, experiment: &Experiment, names: &[String]) -> Provenance {
-        if !experiment.kernels.is_empty() {
-            self = self.by(Origin::Modelled);
+    pub fn of_experiment(mut self, experiment: &Experiment) -> Provenance {
+        for kernel in &experiment.kernels {
+            self = self.by(kernel.origin()).kernel(kernel.name());
         }
-        for kernel in &experiment.real_kernels {
-            self = self.by(if *kernel == RealKernel::Host { Origin::RunHere } else { Origin::Booted });
-        }
-        self = names.iter().fold(self, Provenance::kernel);
         self.machine(&experiment.machine.name).seeds(experiment.seeds.iter().copied())
     }
 

@@ -8,25 +8,25 @@ use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_analysis::statistics::PER_WORK;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Sink, System};
+use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::select::IdleMaskNote;
-use fairlab_kernel::{Generation, Scheduler};
 use fairlab_sim::{Engine, Machine};
 use serde::Serialize;
 
 use crate::beginning::Beginning;
-use crate::booted::QemuKernel;
+use crate::kernel::origin_of;
 use crate::provenance::Origin;
 use crate::settling::{Pace, settling};
-use crate::{LabError, verify, workloads};
+use crate::{Kernel, LabError, verify, workloads};
 use fairlab_files::TraceFile;
 use fairlab_trace::Losses;
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
-    /// The rules.
-    pub kernel: Generation,
+    /// The kernel, of any kind.
+    pub kernel: Kernel,
     /// The machine.
     pub machine: Machine,
     /// The workload's name and its own options.
@@ -34,7 +34,7 @@ pub struct RunSpec {
     /// The root seed of all randomness.
     pub seed: u64,
     /// The CPU on which the workload's first thread starts; without, and where the machine has no such CPU, the one that the
-    /// machine's chance gives.
+    /// machine's chance gives. Modelled kernels know of it.
     pub first_cpu: Option<Cpu>,
     /// How long the workload settles from when all its threads are at work; without, as long as the machine takes
     /// ([`settling`]); zero: all is measured from the start.
@@ -49,13 +49,7 @@ pub struct RunSpec {
 
 impl RunSpec {
     /// A run from the machine's own beginning, without a trace.
-    pub fn new(
-        kernel: Generation,
-        machine: Machine,
-        workload: Vec<String>,
-        seed: u64,
-        duration: Ns,
-    ) -> RunSpec {
+    pub fn new(kernel: Kernel, machine: Machine, workload: Vec<String>, seed: u64, duration: Ns) -> RunSpec {
         RunSpec {
             kernel,
             machine,
@@ -126,11 +120,7 @@ impl RunResult {
 
     /// By what way it came about.
     pub fn origin(&self) -> Origin {
-        match self.kernel.as_str() {
-            crate::host::NAME => Origin::RunHere,
-            name if QemuKernel::is_name(name) => Origin::Booted,
-            _ => Origin::Modelled,
-        }
+        origin_of(&self.kernel)
     }
 
     /// The metric called `name`, if it was measured.
@@ -201,18 +191,10 @@ impl Onlooker for () {
 /// Virtual time between two looks at whether to stop early.
 const SLICE: Ns = Ns(50_000_000);
 
-/// Runs a spec. Gives `None`, and leaves no trace, when `stop` was set before the end.
-///
-/// # Errors
-/// The workload's options are wrong, or the trace cannot be written.
-pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
-    run_watched(spec, stop, &mut ())
-}
-
 /// Runs a spec while somebody looks on. Gives `None`, and leaves no trace, when `stop` was set before the end.
 ///
 /// # Errors
-/// The workload's options are wrong, or the trace cannot be written.
+/// The kernel is not modelled, the workload's options are wrong, or the trace cannot be written.
 pub fn run_watched(
     spec: &RunSpec,
     stop: &AtomicBool,
@@ -220,7 +202,8 @@ pub fn run_watched(
 ) -> Result<Option<RunResult>, LabError> {
     let started = Instant::now();
     let mut workload = workloads::build(&spec.workload)?;
-    let mut engine = Engine::new(spec.kernel.clone(), spec.machine.clone(), spec.seed);
+    let rules = spec.kernel.rules("an onlooker")?.clone();
+    let mut engine = Engine::new(rules, spec.machine.clone(), spec.seed);
     engine.set_tracing(true);
     engine.set_probes(spec.probes);
     if let Some((problem, hint)) = engine.refusal(&*workload) {

@@ -4,54 +4,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::Ns;
 use fairlab_kernel::Generation;
-use fairlab_sim::Machine;
 
-use crate::{LabError, Progress, RunResult, RunSpec, Stopped, run_all};
-use fairlab_files::shell::{line_of, quoted};
-
-/// What every run of a search has in common.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// The machine.
-    pub machine: Machine,
-    /// What the machine is called on a command line: a file by its path.
-    pub machine_name: String,
-    /// The workload's name and its own options.
-    pub workload: Vec<String>,
-    /// How long each run settles; without, as long as the machine takes.
-    pub warmup: Option<Ns>,
-    /// When to stop each run, in virtual time from when it has settled.
-    pub duration: Ns,
-    /// The first seed; further runs have those that follow.
-    pub first_seed: u64,
-}
-
-impl Setting {
-    /// The command line of `fairlab compare` that repeats what was found between two kernels.
-    pub fn compare_command(&self, before: &str, after: &str, runs: usize) -> String {
-        let workload = line_of(&self.workload);
-        let warmup = self.warmup.map_or(String::new(), |warmup| format!(" --warmup {}", duration(warmup)));
-        let exact = if self.machine.chance.is_none() { " --exact" } else { "" };
-        format!(
-            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}{warmup}{exact}",
-            quoted(&self.machine_name),
-            quoted(before),
-            quoted(after),
-            self.first_seed,
-            duration(self.duration)
-        )
-    }
-}
-
-/// A duration as the command line takes it, in the greatest unit that leaves no rest.
-fn duration(time: Ns) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    let whole = units.into_iter().find(|(unit, _)| time.0.is_multiple_of(*unit));
-    let (unit, name) = whole.unwrap_or((1, "ns"));
-    format!("{}{name}", time.0 / unit)
-}
+use crate::{LabError, Progress, RunResult, RunSpec, Setting, Stopped, run_all};
 
 /// Why a search has no answer.
 pub(crate) enum Halt {
@@ -115,7 +70,7 @@ impl<'e> Trials<'e> {
             let missing = done.len()..runs.max(done.len());
             specs.extend(missing.map(|number| {
                 let spec = RunSpec::new(
-                    kernel.clone(),
+                    kernel.clone().into(),
                     self.setting.machine.clone(),
                     self.setting.workload.clone(),
                     self.setting.first_seed.wrapping_add(number as u64),
@@ -165,6 +120,8 @@ impl<'e> Trials<'e> {
 
 #[cfg(test)]
 mod tests {
+    use fairlab_event::Ns;
+
     use super::*;
     use crate::machines;
 
@@ -188,21 +145,5 @@ mod tests {
         assert_eq!(trials.runs(&kernels[1]).len(), 2);
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(trials.ensure(&kernels, 4).expect("no error"), Stopped(true));
-    }
-
-    #[test]
-    fn commands_can_be_pasted() {
-        let setting = Setting {
-            machine: machines::find("laptop8").expect("a machine"),
-            machine_name: "laptop8".to_string(),
-            workload: ["rt-app", "my file.json"].map(String::from).to_vec(),
-            warmup: None,
-            duration: Ns::from_ms(50),
-            first_seed: 1,
-        };
-        assert_eq!(
-            setting.compare_command("v6.5", "v6.5+NO_X,a=1", 3),
-            "fairlab compare rt-app 'my file.json' --machine laptop8 --kernel v6.5 --kernel v6.5+NO_X,a=1 --seed 1 --runs 3 --duration 50ms"
-        );
     }
 }

@@ -40,7 +40,6 @@ fn search(setting: &Setting, (good, bad): (&str, &str), metric: &str, runs_max: 
 fn verdict(setting: &Setting, (good, bad): (&str, &str), metric: &str, runs: usize) -> Verdict {
     let experiment = Experiment {
         kernels: [good, bad].map(|name| name.parse().expect("a kernel")).to_vec(),
-        real_kernels: Vec::new(),
         machine: setting.machine.clone(),
         workload: setting.workload.clone(),
         seeds: (1..=runs as u64).collect(),

@@ -53,8 +53,7 @@ fn make_with(
     probes: bool,
 ) -> PathBuf {
     let experiment = Experiment {
-        real_kernels: Vec::new(),
-        kernels: vec![kernel(name)],
+        kernels: vec![kernel(name).into()],
         machine,
         workload: workload.iter().map(ToString::to_string).collect(),
         seeds: vec![1],

@@ -15,7 +15,6 @@ fn words(line: &str) -> Vec<String> {
 
 fn experiment(kernels: &[&str], machine: &str, workload: &str, seeds: u64, duration: Ns) -> Experiment {
     Experiment {
-        real_kernels: Vec::new(),
         kernels: kernels.iter().map(|name| name.parse().expect("a kernel")).collect(),
         machine: machines::find(machine).expect("a machine"),
         workload: words(workload),

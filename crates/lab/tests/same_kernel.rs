@@ -39,7 +39,6 @@ struct Alarms {
 fn pool(workload: &str, duration: Ns, runs: usize) -> Vec<RunResult> {
     let experiment = Experiment {
         kernels: vec!["v6.12".parse().expect("a kernel")],
-        real_kernels: Vec::new(),
         machine: machines::find("laptop8").expect("a machine"),
         workload: workload.split(' ').map(String::from).collect(),
         seeds: (1..=runs as u64).collect(),

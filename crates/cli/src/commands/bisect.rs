@@ -3,7 +3,8 @@
 use fairlab_analysis::statistics::Verdict;
 use fairlab_kernel::generation::Step;
 use fairlab_lab::bisect::{BisectSpec, Bisection, Crossing, Finding, Question, State, bisect};
-use fairlab_lab::{ComparisonRow, RealKernel, Trials};
+use fairlab_lab::kernel::modelled;
+use fairlab_lab::{ComparisonRow, Setting, Trials};
 
 use super::kernels::own_tree_note;
 use super::{experiment, workloads};
@@ -26,16 +27,13 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
     }
     // Nobody can take a commit out of a kernel that is not a model.
-    if let Some(refused) =
-        [&args.good, &args.bad].into_iter().find_map(|name| RealKernel::refused(name, "bisect"))
-    {
-        return Err(refused.into());
-    }
-    let setting = experiment::setting(&args.setting, args.seed)?;
+    let [good, bad] = [&args.good, &args.bad].map(|name| modelled(name, "bisect"));
+    let (good, bad) = (good?, bad?);
+    let setting = Setting::of(&experiment::asked(&args.setting, args.seed))?;
     let headline = fairlab_lab::workloads::headline(&setting.workload.join(" "));
     let spec = BisectSpec {
-        good: experiment::kernel(&args.good)?,
-        bad: experiment::kernel(&args.bad)?,
+        good,
+        bad,
         question: Question::parse(args.metric.as_deref().unwrap_or(headline))?,
         setting: setting.clone(),
         margin: args.margin,
@@ -45,7 +43,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("bisect, this step");
     let show = |done| progress.show(done);
-    let mut trials = Trials::new(&setting, experiment::jobs(&args.setting), &show, &stop);
+    let mut trials = Trials::new(&setting, experiment::jobs(args.setting.jobs), &show, &stop);
     let found = bisect(&spec, &mut trials)?;
     drop(progress);
     let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);

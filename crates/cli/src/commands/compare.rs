@@ -9,12 +9,11 @@ mod table;
 use fairlab_event::{Shown, ShownPath};
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{
-    CompareOptions, Comparison, Experiment, Progress, RunResult, Side, compare, compare_sides, live_sides,
+    CompareOptions, Comparison, Experiment, Made, RunResult, Runs, Side, compare, compare_sides, live_sides,
     partial_runs, read_side,
 };
 
-use super::experiment::{self, Runs};
-use super::workloads;
+use super::{experiment, workloads};
 use crate::args::{CompareArgs, Format, Layout};
 use crate::error::CliError;
 use crate::progress::{ProgressLine, put_back_on_interrupt};
@@ -49,43 +48,34 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let exports = Exports::create(&args.exports)?;
     let (folder, kept) = experiment::folder(&args.experiment, &experiment)?;
     let stop = experiment::stop_for(&experiment)?;
+    experiment::tell_lacks(&experiment);
     let progress = ProgressLine::new("compare");
-    let jobs = experiment::jobs(&args.experiment.setting);
-    let names = experiment::names(&args.experiment)?;
-    let mut runs = Runs::of(&experiment)?;
-    runs.leave_out(&kept);
-    // What no run has is noticed before all of them are done.
-    let asked_for =
-        |results: &[RunResult]| compare(&names, results, &options).map(drop).map_err(CliError::from);
+    let jobs = experiment::jobs(args.experiment.setting.jobs);
+    let names = experiment.names();
+    let runs = Runs::of(&experiment, kept);
     let show = |done| progress.show(done);
-    let (results, stopped) = match args.metrics.is_empty() {
-        true => runs.run(&names, jobs, &show, &stop)?,
-        false => runs.run_if(&names, jobs, &show, &stop, asked_for)?,
+    let made = match args.metrics.is_empty() {
+        true => runs.make(jobs, &show, &stop)?,
+        // What no run has is noticed before all of them are done.
+        false => runs.make_if(jobs, &show, &stop, |first| compare(&names, first, &options).map(drop))?,
     };
     drop(progress);
-    let results = experiment::with_kept(kept, results, &names);
-    let partial = experiment::partial(&experiment, &results, stopped);
-    let comparison = Comparison { partial, ..compare(&names, &results, &options)? };
-    let provenance = provenance::of_experiment(&experiment, &names);
+    let Made { results, partial } = &made;
+    let comparison = Comparison { partial: *partial, ..compare(&names, results, &options)? };
+    let provenance = provenance::of_experiment(&experiment);
     let answer = output::with_provenance(&provenance, comparison.to_json());
-    if let Some(folder) = folder {
-        folder.write(&experiment, &results, &answer)?;
-        if let Some(Progress { done, total }) = partial {
-            folder.mark_partial(done, total)?;
-        }
-        folder.finish()?;
-    }
+    experiment::keep(folder, &experiment, &made, &answer)?;
     exports.write(&comparison, &provenance)?;
     match args.experiment.setting.format {
         Format::Json => output::print_json(&answer)?,
         Format::Text => {
             args.layout.page().answer(
                 &provenance,
-                &(outputs(&experiment, &names, &results) + &to_text(&comparison, args.layout)),
+                &(outputs(&experiment, &names, results) + &to_text(&comparison, args.layout)),
             )?;
         }
     }
-    if stopped.0 { Err(CliError::Interrupted) } else { Ok(()) }
+    if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
 /// Runs that are there already, each kernel's in a folder, or several kernels' in one.

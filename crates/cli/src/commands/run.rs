@@ -1,10 +1,10 @@
 //! `fairlab run`: a workload on one kernel or several.
 
+use fairlab_lab::provenance::Origin;
 use fairlab_lab::settling::notices;
-use fairlab_lab::{Experiment, Progress, RunFolder, RunResult};
+use fairlab_lab::{Experiment, Made, Progress, RunResult, Runs};
 use serde_json::{Value, json};
 
-use super::experiment::Runs;
 use super::{experiment, trace, workloads};
 use crate::args::{Format, RunArgs};
 use crate::error::CliError;
@@ -24,60 +24,36 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
         ));
     }
     let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds)?;
-    let mut runs = Runs::of(&experiment)?;
     let (folder, kept) = experiment::folder(&args.experiment, &experiment)?;
-    runs.leave_out(&kept);
-    runs.modelled.iter_mut().for_each(|spec| spec.probes = args.probes);
-    place_traces(args, &mut runs, folder.as_ref())?;
+    let mut runs = Runs::of(&experiment, kept);
+    runs.set_probes(args.probes);
+    if let Some(folder) = &folder {
+        runs.trace_into(folder)?;
+    }
+    if let Some(path) = &args.trace {
+        runs.trace_to(path)?;
+    }
     let stop = experiment::stop_for(&experiment)?;
+    experiment::tell_lacks(&experiment);
     let progress = ProgressLine::new("run");
-    let jobs = experiment::jobs(&args.experiment.setting);
-    let names = experiment::names(&args.experiment)?;
-    let (results, stopped) = runs.run(&names, jobs, &|done| progress.show(done), &stop)?;
+    let jobs = experiment::jobs(args.experiment.setting.jobs);
+    let made = runs.make(jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
-    let results = experiment::with_kept(kept, results, &names);
-    let partial = experiment::partial(&experiment, &results, stopped);
+    let Made { results, partial } = &made;
     if let (Some(path), [run]) = (&args.trace, results.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
     }
-    let provenance = provenance::of_experiment(&experiment, &names);
-    let answer = output::with_provenance(&provenance, to_json(&results, partial));
+    let provenance = provenance::of_experiment(&experiment);
+    let answer = output::with_provenance(&provenance, to_json(results, *partial));
     if let Some(Progress { done, total }) = partial {
         tell!("stopped: {done} of {total} runs are done; the answer is of these alone");
     }
-    if let Some(folder) = folder {
-        folder.write(&experiment, &results, &answer)?;
-        if let Some(Progress { done, total }) = partial {
-            folder.mark_partial(done, total)?;
-        }
-        folder.finish()?;
-    }
+    experiment::keep(folder, &experiment, &made, &answer)?;
     match args.experiment.setting.format {
         Format::Json => output::print_json(&answer)?,
-        Format::Text => output::answer(&provenance, &to_text(&experiment, &results, partial))?,
+        Format::Text => output::answer(&provenance, &to_text(&experiment, results, *partial))?,
     }
-    if stopped.0 { Err(CliError::Interrupted) } else { Ok(()) }
-}
-
-/// A folder keeps the trace of each run; `--trace` is for a single one.
-fn place_traces(args: &RunArgs, runs: &mut Runs, folder: Option<&RunFolder>) -> Result<(), CliError> {
-    let mut traces = runs.traces();
-    if let Some(folder) = folder {
-        for (kernel, seed, trace) in &mut traces {
-            **trace = Some(folder.trace_path(kernel, *seed)?);
-        }
-    }
-    match (&args.trace, traces.as_mut_slice()) {
-        (None, _) => Ok(()),
-        (Some(path), [(_, _, trace)]) => {
-            **trace = Some(path.clone());
-            Ok(())
-        }
-        (Some(_), traces) => Err(CliError::bad(
-            format!("--trace takes one run, and these are {}", traces.len()),
-            "give one --kernel and one seed, or use --out, which keeps a trace of each",
-        )),
-    }
+    if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
 fn to_json(results: &[RunResult], partial: Option<Progress>) -> Value {
@@ -97,7 +73,7 @@ fn to_text(experiment: &Experiment, results: &[RunResult], partial: Option<Progr
             text += &format!(
                 "  {digest}{}{}\n",
                 duration(run.simulated_ns as f64),
-                if run.kernel == "host" { " on this host" } else { "" }
+                if run.origin() == Origin::RunHere { " on this host" } else { "" }
             );
             continue;
         }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use clap::{CommandFactory, Parser};
 use fairlab_event::ShownPath;
+use fairlab_lab::kernel::origin_of;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::shell::quoted;
-use fairlab_lab::{OutputFolder, Setting, workloads};
+use fairlab_lab::{Asked, OutputFolder, Setting, workloads};
 use fairlab_scenario::{self as scenario, Bench, Report, SCENARIOS, Scenario, Small};
 use serde_json::{Value, json};
 
@@ -98,7 +99,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     }
     let folder = args.out.as_deref().map(OutputFolder::create).transpose()?;
     let stop = stop_on_interrupt()?;
-    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let jobs = experiment::jobs(args.jobs);
     let (mut answers, mut all_hold) = (Vec::new(), true);
     for scenario in chosen {
         let progress = ProgressLine::new(scenario.name);
@@ -153,13 +154,21 @@ fn own_setting(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<Option<Set
     let Some(workload) = &args.workload else { return Ok(None) };
     let words = words_of(workload);
     let machine = args.machine.as_deref().unwrap_or(scenario.machine);
-    experiment::setting_of(machine, &words, args.duration, 1).map(Some)
+    let asked = Asked {
+        machine,
+        workload: &words,
+        warmup: None,
+        duration: args.duration,
+        exact: false,
+        first_seed: 1,
+    };
+    Ok(Some(Setting::of(&asked)?))
 }
 
 /// Other kernels beside the report's two, under a workload of the user's own, or the report's in a size that they can carry.
 fn beside(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<(), CliError> {
-    let booted = args.kernels.iter().any(|kernel| kernel.starts_with("qemu:"));
-    let live = args.kernels.iter().any(|kernel| kernel == "host");
+    let has = |origin: Origin| args.kernels.iter().any(|kernel| origin_of(kernel) == origin);
+    let (booted, live) = (has(Origin::Booted), has(Origin::RunHere));
     let (words_of_workload, machine, duration) = match (&args.workload, scenario.small) {
         (Some(workload), _) => {
             (words_of(workload), if booted { "emulated:4" } else { scenario.machine }, None)

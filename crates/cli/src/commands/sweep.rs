@@ -8,6 +8,7 @@ use fairlab_lab::Progress;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::sweep::{Answer, Plan, Query, query, sweep};
 
+use super::experiment;
 use crate::args::{Format, Page, QueryArgs, SweepArgs};
 use crate::error::CliError;
 use crate::numbers::metric;
@@ -25,7 +26,7 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::of("sweep", "cells");
-    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let jobs = experiment::jobs(args.jobs);
     let outcome = sweep(&plan, &folder, jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
     if let Some(note) = &outcome.note {

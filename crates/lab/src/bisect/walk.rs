@@ -434,8 +434,8 @@ fn release_before(release: Release) -> Option<Release> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Setting;
     use crate::machines;
-    use crate::trials::Setting;
     use fairlab_event::Ns;
     use std::sync::atomic::AtomicBool;
 

@@ -13,7 +13,7 @@ use fairlab_trace::ReadOptions;
 use serde_json::Value;
 
 use crate::beside::read_recorded;
-use crate::booted::QemuKernel;
+use crate::kernel::origin_of;
 use crate::merge::{self, Group};
 use crate::provenance::Origin;
 use crate::{LabError, RunResult};
@@ -221,11 +221,7 @@ fn add_record(sides: &mut Vec<Side>, record: Record) {
 
 /// How a run came about that `run --out` wrote.
 fn origin_of_run(kernel: &str) -> Origin {
-    match kernel {
-        crate::host::NAME => Origin::RunHere,
-        name if QemuKernel::is_name(name) => Origin::Booted,
-        _ => Origin::Modelled,
-    }
+    origin_of(kernel)
 }
 
 fn read_runs(path: &Path) -> Result<Vec<Side>, LabError> {

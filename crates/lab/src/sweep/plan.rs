@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairlab_event::Ns;
-use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{LabError, RealKernel, RunSpec, machines, workloads};
+use crate::kernel::modelled;
+use crate::{Kernel, LabError, RunSpec, machines, workloads};
 
 /// The file as it is written.
 #[derive(Debug, Deserialize)]
@@ -75,7 +75,7 @@ enum Seeds {
 pub struct Plan {
     machines: Vec<Machine>,
     /// Kernel and command line for each combination of options, by kernel, workload, then options.
-    kernels: Vec<Vec<Generation>>,
+    kernels: Vec<Vec<Kernel>>,
     workloads: Vec<Vec<Vec<String>>>,
     /// Names of options, each with its values.
     options: Vec<(String, Vec<String>)>,
@@ -258,7 +258,7 @@ impl Plan {
         json!({
             "schema": "fairlab/sweep-spec/1",
             "fairlab": env!("CARGO_PKG_VERSION"),
-            "kernels": self.kernels.iter().map(|kernels| kernels.iter().map(Generation::name).collect::<Vec<_>>()).collect::<Vec<_>>(),
+            "kernels": self.kernels.iter().map(|kernels| kernels.iter().map(Kernel::name).collect::<Vec<_>>()).collect::<Vec<_>>(),
             "machines": self.machines.iter().map(machines::to_toml).collect::<Vec<_>>(),
             "workloads": self.workloads,
             "options": self.options,
@@ -339,12 +339,10 @@ fn filled(text: &str, options: &[(String, Vec<String>)], values: &[String]) -> R
     }
 }
 
-fn kernels(name: &str, options: &[(String, Vec<String>)]) -> Result<Vec<Generation>, LabError> {
-    if let Some(refused) = RealKernel::refused(name, "a sweep") {
-        return Err(refused);
-    }
+fn kernels(name: &str, options: &[(String, Vec<String>)]) -> Result<Vec<Kernel>, LabError> {
     let kernel = |combination| {
-        Generation::asked_for(&filled(name, options, &values(options, combination))?).map_err(LabError::from)
+        let name = filled(name, options, &values(options, combination))?;
+        modelled(&name, "a sweep").map(Kernel::from)
     };
     (0..combinations(options)).map(kernel).collect()
 }

@@ -2,7 +2,8 @@
 
 use fairlab_analysis::statistics::{Estimate, Verdict};
 use fairlab_lab::attribute::{AttributeSpec, Attributed, Attribution, Contribution, attribute};
-use fairlab_lab::{Trials, workloads};
+use fairlab_lab::kernel::modelled;
+use fairlab_lab::{Setting, Trials, workloads};
 
 use crate::args::{CompareArgs, Format, Layout, Page};
 use crate::commands::experiment;
@@ -29,12 +30,14 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         let problem = format!("{} runs do not tell how runs scatter", args.runs);
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
     }
-    let setting = experiment::setting(&args.experiment.setting, args.seed)?;
+    let [baseline, other] = [baseline, other].map(|name| modelled(name, "--attribute"));
+    let (baseline, other) = (baseline?, other?);
+    let setting = Setting::of(&experiment::asked(&args.experiment.setting, args.seed))?;
     let headline = || workloads::headline(&setting.workload.join(" ")).to_string();
     let metrics = if args.metrics.is_empty() { vec![headline()] } else { args.metrics.clone() };
     let spec = AttributeSpec {
-        baseline: experiment::kernel(baseline)?,
-        other: experiment::kernel(other)?,
+        baseline,
+        other,
         metrics,
         runs: usize::try_from(args.runs).unwrap_or(usize::MAX),
         margin: args.margin,
@@ -42,7 +45,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("attribute, this step");
     let show = |done| progress.show(done);
-    let mut trials = Trials::new(&setting, experiment::jobs(&args.experiment.setting), &show, &stop);
+    let mut trials = Trials::new(&setting, experiment::jobs(args.experiment.setting.jobs), &show, &stop);
     let found = attribute(&spec, &mut trials)?;
     drop(progress);
     let provenance = provenance::here()
