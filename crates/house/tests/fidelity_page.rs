@@ -143,7 +143,8 @@ fn page(written: &str) -> String {
          what the kernel did is applied (`fairlab verify`). *agree*: every state that the unknowns allow gives the kernel's \
          answer. *admissible*: only some of these states do, however likely they are; the model does not know the answer, and \
          the kernel did nothing against its rules. *missed*: none of them does. *not judged*: the trace does not show what the \
-         decision rests on. In the tables of recordings 12 means that all twelve agree, 11/12 that one does not, 11+1/12 that this one \
+         decision rests on. A number agrees only if it is known to its last unit: places of entities and changes of weight that \
+         rest on averages of before the trace are admissible where the kernel's lies within what these leave open. In the tables of recordings 12 means that all twelve agree, 11/12 that one does not, 11+1/12 that this one \
          is admissible.\n\n",
     );
     for (part, heading, about) in KEPT {
