@@ -31,7 +31,7 @@ mod writer;
 pub use writer::PerfDataWriter;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead};
 use std::path::Path;
 
 use fairlab_event::Sink;
@@ -63,10 +63,7 @@ pub fn read(
 /// # Errors
 /// The file cannot be read, or is no `perf.data` with tracepoints.
 pub fn read_file(file: File, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
-    if !file.metadata()?.is_file() {
-        return read(BufReader::new(file), options, sink);
-    }
-    read_store(&Store::counted(file, &options.read)?, options, sink)
+    read_store(&Store::of(file, &options.read)?, options, sink)
 }
 
 /// The first file of a recording in several (`perf record --threads`).

@@ -41,8 +41,15 @@ impl Store {
         Store::counted(file, &BytesRead::default())
     }
 
-    /// The same, and tells how much.
-    pub(crate) fn counted(file: File, read: &BytesRead) -> io::Result<Store> {
+    /// Reads from a regular file in place and tells `read` how much; keeps all of any other.
+    pub(crate) fn of(file: File, read: &BytesRead) -> io::Result<Store> {
+        match file.metadata()?.is_file() {
+            true => Store::counted(file, read),
+            false => Store::spool(file),
+        }
+    }
+
+    fn counted(file: File, read: &BytesRead) -> io::Result<Store> {
         let length = file.metadata()?.len();
         Ok(Store::File { file, length, read: read.clone() })
     }

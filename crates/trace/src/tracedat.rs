@@ -25,7 +25,7 @@ mod uname;
 mod writer;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::sync::{Arc, Mutex};
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Sink};
@@ -67,10 +67,7 @@ pub fn read(
 /// # Errors
 /// The file cannot be read, or is no trace.dat with records.
 pub fn read_file(file: File, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
-    if !file.metadata()?.is_file() {
-        return read(BufReader::new(file), options, sink);
-    }
-    read_store(&Store::counted(file, &options.read)?, options, sink)
+    read_store(&Store::of(file, &options.read)?, options, sink)
 }
 
 fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {

@@ -85,10 +85,10 @@ impl Throttling {
             EventKind::SchedWakeup(wakeup) | EventKind::SchedWakeupNew(wakeup) => {
                 self.is_queued(wakeup.pid, wakeup.target_cpu, event.time);
             }
-            EventKind::SchedMigrateTask { pid, dest_cpu, .. } => {
-                if self.conclusions.queued.contains_key(pid) {
-                    self.is_queued(*pid, *dest_cpu, event.time);
-                }
+            EventKind::SchedMigrateTask { pid, dest_cpu, .. }
+                if self.conclusions.queued.contains_key(pid) =>
+            {
+                self.is_queued(*pid, *dest_cpu, event.time);
             }
             EventKind::Lost { .. } => self.doubt_all(event.time),
             _ => {}
