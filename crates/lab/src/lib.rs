@@ -5,6 +5,7 @@
 //!
 //! Must not know: how a result reaches a user; nothing here prints.
 
+pub mod answer;
 pub mod attribute;
 pub mod beginning;
 mod beside;
