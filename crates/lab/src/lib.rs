@@ -11,7 +11,6 @@ pub mod beginning;
 mod beside;
 pub mod bisect;
 pub mod booted;
-pub mod booted_table;
 pub mod carried;
 mod compare;
 mod experiment;
