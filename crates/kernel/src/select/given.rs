@@ -77,6 +77,13 @@ impl Scheduler {
         self.tasks[task.index()].wakee_flip_decay
     }
 
+    /// Counts that a task wakes another at this time, whatever the runqueue's clock says: the kernel goes by jiffies.
+    pub fn record_wakee_at(&mut self, now: Ns, waker: TaskId, wakee: TaskId) {
+        let before = std::mem::replace(&mut self.trace.now, now);
+        self.record_wakee(waker, wakee);
+        self.trace.now = before;
+    }
+
     /// A child has its parent's history of waking others (`dup_task_struct()`).
     pub fn inherit_waking(&mut self, parent: TaskId, child: TaskId) {
         let from = &self.tasks[parent.index()];

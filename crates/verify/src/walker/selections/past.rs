@@ -113,7 +113,7 @@ impl Walker {
     /// Counts that a task wakes another.
     pub(super) fn note_wakee(&mut self, waker: TaskId, wakee: TaskId) {
         let (halved_at, counted) = (self.sched.wakee_flips_halved_at(waker), self.sched.wakee_flips(waker));
-        self.sched.record_wakee(waker, wakee);
+        self.sched.record_wakee_at(self.time, waker, wakee);
         if self.sched.wakee_flips_halved_at(waker) != halved_at {
             let past = self.pasts.of(waker);
             past.flips_lost = counted - counted / 2;
