@@ -68,8 +68,10 @@ const KEPT: [(&str, &str, &str); 5] = [
          A wakeup's CPU is asked for in every combination of what no event shows: whether the waker promises to sleep, how often both \
          have woken others, hints of idle cores, how far a search goes, the CPU used before the last one, and loads as far as they are \
          known. One with more than 128 such states is not judged. A test walks with other values of these before the trace, and none \
-         that agreed is missed. Still taken as the likeliest: when the load of sleepers is aged on idle CPUs, what other classes leave \
-         of a CPU, and for balancing the order of lists after passes that nothing shows. Agreement that hangs on those may still be luck.",
+         that agreed is missed. Still taken as the likeliest: when blocked load is aged on idle CPUs, what other classes leave of a CPU, and what a \
+         task's own utilization is where energy decides. For balancing, the order of lists after passes that nothing shows, and how often a level \
+         has failed (nr_balance_failed), which decides what source will do. For accounting, that a task's nice level or policy was changed unseen \
+         where only that explains a charge. Agreement that hangs on those may still be luck.",
     ),
     (
         "collection",
