@@ -11,7 +11,7 @@ mod places;
 mod selection;
 
 use fairlab_event::probes::{ProbeField, ProbePoint, ProbeText};
-use fairlab_event::{Cpu, EventKind, Fields, Untyped};
+use fairlab_event::{Cpu, EventKind, Fields};
 
 use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
@@ -70,12 +70,10 @@ impl Scheduler {
         }
     }
 
-    /// Prints an event that has no type, if probes are wanted.
-    pub(crate) fn probe_event(&mut self, event: Untyped, text: impl FnOnce(&Scheduler) -> String) {
-        if self.trace.probes && self.trace.enabled {
-            let text = text(self);
-            self.print(Printed { is_probe: false, name: event.name(), text });
-        }
+    /// Prints what a task asks for of its own or another's scheduling, with or without probes: no event of the scheduler tells
+    /// it, and all that follows hangs on it.
+    pub(crate) fn probe_call(&mut self, point: ProbePoint, text: impl FnOnce(&Scheduler) -> ProbeText) {
+        self.print_probe(point, text);
     }
 
     /// `resched_curr()` is called by a function.

@@ -10,7 +10,6 @@
 //! Must not know: how a result reaches a user.
 
 mod booted;
-pub mod booted_table;
 mod eevdf_vhost;
 mod idle_cpumask;
 mod kworkers;
@@ -172,7 +171,7 @@ impl Plan {
     /// The plan with everything looked up.
     fn spec(&self) -> Result<RunSpec, LabError> {
         let spec = RunSpec::new(
-            self.kernel.parse()?,
+            self.kernel.parse().map_err(LabError::from)?,
             machines::find(self.machine)?,
             self.workload.split_whitespace().map(String::from).collect(),
             self.seed,

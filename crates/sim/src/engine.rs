@@ -113,7 +113,7 @@ struct Program {
     /// Its process: the id of its main thread.
     process: Option<Pid>,
     groups: Vec<GroupId>,
-    /// The groups' paths, if one of them has a quota: then the trace tells who is in which.
+    /// The groups' paths, by which the trace tells who is in which.
     paths: Vec<String>,
 }
 

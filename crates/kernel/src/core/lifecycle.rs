@@ -45,7 +45,6 @@ impl Scheduler {
     /// Reports a fork, and in what the child differs from its parent from the start.
     fn report_fork(&mut self, parent: TaskId, child: TaskId) {
         let (old, new) = (&self.tasks[parent.index()], &self.tasks[child.index()]);
-        let regrouped = new.group != old.group;
         let allowed = (new.allowed != old.allowed).then_some(new.allowed);
         self.report(EventKind::SchedProcessFork {
             comm: old.comm,
@@ -53,9 +52,6 @@ impl Scheduler {
             child_comm: new.comm,
             child_pid: new.pid,
         });
-        if regrouped {
-            self.probe_attached(child);
-        }
         if let Some(allowed) = allowed {
             self.probe_affinity(child, &allowed);
         }
@@ -160,7 +156,7 @@ impl Scheduler {
     /// Kernel: `__sched_setscheduler()`, `switched_from_fair()`, `switched_to_fair()`, `switched_to_rt()`.
     pub fn set_scheduler(&mut self, task: TaskId, policy: Policy, nice: i32, request: Option<Ns>) {
         assert!((-20..=19).contains(&nice), "nice level {nice} is out of range");
-        self.probe_setscheduler(task, policy, nice);
+        self.probe_setscheduler(task, policy, nice, request);
         let cpu = self.tasks[task.index()].cpu;
         self.update_rq_clock(cpu);
         let was_fair = self.tasks[task.index()].policy.is_fair();

@@ -12,7 +12,6 @@ impl Scheduler {
     /// Kernel: `sched_move_task()`, kernel/sched/core.c, `task_change_group_fair()`, kernel/sched/fair.c.
     pub fn move_task_to_group(&mut self, task: TaskId, group: GroupId) {
         self.probe_move(task);
-        let changes = group != self.tasks[task.index()].group;
         let on_rq = self.tasks[task.index()].on_rq;
         let known = &self.tasks[task.index()];
         let queued = known.is_queued() || known.is_delayed();
@@ -43,9 +42,6 @@ impl Scheduler {
             self.resched_curr(cpu, "sched_move_task");
         } else if queued && !running && rules.moved_waiting == MovedWaiting::MayPreempt {
             self.check_preempt(task);
-        }
-        if changes {
-            self.probe_attached(task);
         }
     }
 

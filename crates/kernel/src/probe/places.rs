@@ -1,7 +1,7 @@
 //! Probes at the functions that put entities on queues and take them off, and at those that pick, tick and yield.
 
 use fairlab_event::probes::{ProbeField, ProbePoint, ProbeText};
-use fairlab_event::{Cpu, Untyped};
+use fairlab_event::{Cpu, Ns};
 
 use super::address_of_queue;
 use super::selection::{WF_FORK, WF_SYNC, WF_TTWU};
@@ -164,7 +164,7 @@ impl Scheduler {
 
     /// `yield_task_fair()` is entered.
     pub(crate) fn probe_yield(&mut self, cpu: Cpu) {
-        self.probe(ProbePoint::Yield, move |scheduler| {
+        self.probe_call(ProbePoint::Yield, move |scheduler| {
             let mut text = ProbeText::entry("yield_task_fair");
             text.put(ProbeField::Cpu, cpu);
             text.put(ProbeField::CurrentPid, scheduler.pid_number(scheduler.curr(cpu)));
@@ -174,7 +174,7 @@ impl Scheduler {
 
     /// `sched_move_task()` is entered.
     pub(crate) fn probe_move(&mut self, task: TaskId) {
-        self.probe(ProbePoint::MoveGroup, move |scheduler| {
+        self.probe_call(ProbePoint::MoveGroup, move |scheduler| {
             let mut text = ProbeText::entry("sched_move_task");
             text.put(ProbeField::Pid, scheduler.pid_number(task));
             text.put(ProbeField::Cgroup, scheduler.task(task).group().inode());
@@ -182,17 +182,9 @@ impl Scheduler {
         });
     }
 
-    /// A task has come into the cgroup that it is in (`cgroup_attach_task`).
-    pub(crate) fn probe_attached(&mut self, task: TaskId) {
-        self.probe_event(Untyped::CgroupAttachTask, |scheduler| {
-            let (task, inode) = (scheduler.task(task), scheduler.task(task).group().inode());
-            format!("dst_root=1 dst_id={inode} dst_level=1 dst_path=/ pid={} comm={}", task.pid.0, task.comm)
-        });
-    }
-
     /// `set_user_nice()` is entered.
     pub(crate) fn probe_nice(&mut self, task: TaskId, nice: i32) {
-        self.probe(ProbePoint::Nice, move |scheduler| {
+        self.probe_call(ProbePoint::Nice, move |scheduler| {
             let mut text = ProbeText::entry("set_user_nice");
             text.put(ProbeField::Pid, scheduler.pid_number(task)).put(ProbeField::Nice, nice);
             text
@@ -200,7 +192,13 @@ impl Scheduler {
     }
 
     /// `__sched_setscheduler()` is entered.
-    pub(crate) fn probe_setscheduler(&mut self, task: TaskId, policy: Policy, nice: i32) {
+    pub(crate) fn probe_setscheduler(
+        &mut self,
+        task: TaskId,
+        policy: Policy,
+        nice: i32,
+        request: Option<Ns>,
+    ) {
         let number = match policy {
             Policy::Fifo(_) => 1,
             Policy::RoundRobin(_) => 2,
@@ -209,17 +207,20 @@ impl Scheduler {
             Policy::Deadline => 6,
             Policy::Normal | Policy::Stop | Policy::Swapper => 0,
         };
-        self.probe(ProbePoint::SetScheduler, move |scheduler| {
+        self.probe_call(ProbePoint::SetScheduler, move |scheduler| {
             let mut text = ProbeText::entry("__sched_setscheduler");
             text.put(ProbeField::Pid, scheduler.pid_number(task));
             text.put(ProbeField::Policy, number).put(ProbeField::Nice, nice);
+            if let Some(request) = request {
+                text.put(ProbeField::Slice, request.0);
+            }
             text
         });
     }
 
     /// `sched_setaffinity()` is entered; the first 64 CPUs are shown.
     pub(crate) fn probe_affinity(&mut self, task: TaskId, allowed: &CpuMask) {
-        self.probe(ProbePoint::SetAffinity, move |scheduler| {
+        self.probe_call(ProbePoint::SetAffinity, move |scheduler| {
             let bits = allowed.iter().filter(|cpu| cpu.0 < 64).fold(0, |bits, cpu| bits | 1u64 << cpu.0);
             let mut text = ProbeText::entry("sched_setaffinity");
             text.put(ProbeField::Pid, scheduler.pid_number(task)).hex(ProbeField::Mask, bits);

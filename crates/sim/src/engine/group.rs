@@ -27,7 +27,7 @@ impl<C: SchedulerCore> Engine<C> {
         (!self.core.knows_idle_groups()).then(|| (problem(), hint))
     }
 
-    /// Makes a workload's groups on `boot_cpu`. Returns them, and their paths if one has a quota.
+    /// Makes a workload's groups on `boot_cpu`. Returns them, and their paths.
     pub(super) fn create_groups(
         &mut self,
         program: usize,
@@ -36,8 +36,7 @@ impl<C: SchedulerCore> Engine<C> {
     ) -> (Vec<GroupId>, Vec<String>) {
         let mut groups: Vec<GroupId> = Vec::new();
         let specs = workload.groups();
-        let paths =
-            if specs.iter().any(|spec| spec.max.quota().is_some()) { paths(&specs) } else { Vec::new() };
+        let paths = paths(&specs);
         for spec in specs {
             let parent = spec.parent.and_then(|parent| groups.get(parent).copied());
             let group = self.core.new_group(parent.unwrap_or(GroupId::ROOT), spec.weight);
@@ -56,7 +55,7 @@ impl<C: SchedulerCore> Engine<C> {
         (groups, paths)
     }
 
-    /// Reports in which group a task is, where one of its program has a quota, as the kernel's `cgroup_attach_task` does.
+    /// Reports in which group of its program a task is, as the kernel's `cgroup_attach_task` does.
     pub(super) fn report_group_of(&mut self, program: usize, task: TaskId) {
         let program = &self.programs[program];
         let group = self.core.group_of(task);

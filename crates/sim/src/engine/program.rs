@@ -146,7 +146,9 @@ impl<C: SchedulerCore> Engine<C> {
                 let program = self.threads[index].program;
                 let task = self.create_thread(program, id, &spec, cpu);
                 self.core.report_fork(task);
-                self.report_group_of(program, task);
+                if self.core.group_of(task) != self.core.group_of(self.threads[index].task) {
+                    self.report_group_of(program, task);
+                }
                 self.core.wake_up_new_task(cpu, task);
                 self.make_requests();
                 self.interrupt_marked(Some(cpu));

@@ -7,7 +7,7 @@
 use fairlab_event::{Comm, Cpu, Pid};
 use fairlab_kernel::{CpuMask, TaskId};
 
-use super::super::probe::{Key, Probe};
+use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
 use super::{Walker, bound_to};
 
@@ -77,6 +77,23 @@ impl Walker {
         if let Some(info) = self.info(child) {
             info.affinity = Affinity { is_new_kthread, shown };
         }
+    }
+
+    /// A new task is given a mask of its own before it is queued: its CPU is selected by that.
+    pub(super) fn take_mask_from_start(&mut self, child: Pid) {
+        let mut coming =
+            self.window.of_task(child).take_while(|record| !matches!(record.what, What::WakeupNew(_)));
+        let given = coming.find_map(|record| match &record.what {
+            What::Probe(probe) if probe.at == At::SetAffinity => Some(probe.clone()),
+            _ => None,
+        });
+        drop(coming);
+        let Some(given) = given else { return };
+        self.give_mask(child, &given);
+        let Some(task) = self.tasks.get(&child).map(|info| info.id) else { return };
+        let known = self.sched.task(task);
+        let bound = bound_to(known.comm()).is_some_and(|cpu| *known.allowed() == CpuMask::single(cpu));
+        self.sched.force_per_cpu_kthread(task, bound);
     }
 
     /// A task is woken. Who makes a kthread binds it while it sleeps for the first time, and wakes it then.

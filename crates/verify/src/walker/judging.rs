@@ -297,6 +297,18 @@ impl Walker {
         self.note_minimum(queue);
     }
 
+    /// Whether a reschedule of another CPU that the test asks for leaves no trace: the pick that follows at once keeps who runs,
+    /// whose slice is protected, so that no switch is reported and the flag is gone when the CPU reports something again.
+    fn may_go_unseen(&self, record: &Record, decision: &PreemptDecision, curr: TaskId) -> bool {
+        let cpu = self.sched.task(curr).cpu();
+        let tells = self.seen.resched_probe || self.interrupts_tell();
+        if !self.by_lag || !decision.preempt || tells || record.cpu == cpu || !self.sched.is_on_queue(curr) {
+            return false;
+        }
+        let levels = self.sched.pick_levels(curr);
+        levels.iter().all(|level| level.model.map(|(entity, _)| entity) == Some(level.picked))
+    }
+
     /// Compares whether a task that has just been queued takes the CPU, and applies what the kernel did.
     pub(super) fn judge_preempt(
         &mut self,
@@ -314,6 +326,7 @@ impl Walker {
             true => self.all_known(self.sched.queue_of(one)),
             false => self.is_entity_known(one) && self.is_entity_known(other),
         });
+        let unseen = truth == Some(false) && !pending && self.may_go_unseen(record, &decision, curr);
         let pick_known = compared
             .is_none_or(|(one, _)| self.protection_known(&self.sched.queue_view(self.sched.queue_of(one))));
         let verdict = match truth {
@@ -321,6 +334,7 @@ impl Walker {
             _ if !curr_queued => Verdict::not_judged("the running task has left its queue"),
             _ if pending => Verdict::not_judged("a reschedule is already pending"),
             None => Verdict::not_judged("the trace does not show it"),
+            Some(_) if unseen => Verdict::not_judged("the trace does not show it"),
             Some(_) if !known => Verdict::not_judged("vruntime not known"),
             Some(_) if !pick_known => Verdict::not_judged("since when it runs is not known"),
             Some(truth) => {
@@ -343,6 +357,10 @@ impl Walker {
             false => decision,
         };
         self.sched.apply_preempt(task, forced);
+        if unseen {
+            // It has been picked again by the time that its CPU reports something.
+            self.sched.force_need_resched(cpu, false, false);
+        }
     }
 }
 

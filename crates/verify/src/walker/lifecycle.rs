@@ -22,6 +22,7 @@ impl Walker {
         let group = attached.unwrap_or_else(|| self.sched.group_of(parent));
         self.sched.set_task_group(id, group);
         self.inherit_affinity(parent, id);
+        self.take_mask_from_start(child);
         self.inherit(parent, id, prio);
         self.sched.inherit_waking(parent, id);
         self.inherit_past(parent, id);

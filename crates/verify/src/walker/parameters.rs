@@ -28,6 +28,7 @@ impl Walker {
     pub(super) fn on_set_scheduler(&mut self, record: &Record, probe: &Probe) {
         let Some(task) = self.probed_task(probe) else { return };
         let Some(policy) = self.policy_of_probe(task, probe) else { return };
+        self.take_request(task, probe);
         let nice = nice_of(probe).filter(|_| policy.is_fair());
         let parameters = Parameters {
             policy,
@@ -94,6 +95,16 @@ impl Walker {
             let info = self.knowledge.entity_mut(self.sched.task_entity(task));
             (info.request_shown, info.request_hidden) = (shown, !shown);
         }
+    }
+
+    /// The slice that a task asks for with its policy, where the probe shows it.
+    fn take_request(&mut self, task: TaskId, probe: &Probe) {
+        let Some(slice) = probe.unsigned(Key::Slice).filter(|_| self.sched.may_have_own_slices()) else {
+            return;
+        };
+        self.sched.force_slice(task, slice);
+        let info = self.knowledge.entity_mut(self.sched.task_entity(task));
+        (info.request_shown, info.request_hidden) = (true, false);
     }
 
     /// A probe shows the slice of a task that may have asked for one.
