@@ -171,7 +171,7 @@ impl Plan {
     /// The plan with everything looked up.
     fn spec(&self) -> Result<RunSpec, LabError> {
         let spec = RunSpec::new(
-            self.kernel.parse().map_err(LabError::from)?,
+            self.kernel.parse()?,
             machines::find(self.machine)?,
             self.workload.split_whitespace().map(String::from).collect(),
             self.seed,
