@@ -84,14 +84,15 @@ fn width(cells: &[Vec<String>], column: usize) -> usize {
 fn blocks(widths: &[usize], names: usize) -> Vec<Vec<usize>> {
     let start = (0..names).collect::<Vec<_>>();
     let total = |columns: &[usize]| columns.iter().map(|&column| widths[column] + GAP).sum::<usize>();
-    let mut blocks = vec![start.clone()];
-    for column in names..widths.len() {
-        let Some(last) = blocks.last_mut() else { break };
-        if last.len() > names && total(last) + widths[column] > COLUMNS {
-            blocks.push(start.clone());
+    let mut blocks = Vec::new();
+    let mut last = start.clone();
+    for (column, width) in widths.iter().enumerate().skip(names) {
+        if last.len() > names && total(&last) + width > COLUMNS {
+            blocks.push(std::mem::replace(&mut last, start.clone()));
         }
-        blocks.iter_mut().rev().take(1).for_each(|last| last.push(column));
+        last.push(column);
     }
+    blocks.push(last);
     blocks
 }
 

@@ -64,7 +64,7 @@ enum Stretch {
     /// Nothing in it is felt.
     Alike,
     /// It is one change that is felt, or several that cannot be told apart.
-    Felt(Felt),
+    Felt(Box<Felt>),
     /// Its two halves are to be looked into.
     Halves(usize),
     /// It was stopped before.
@@ -100,7 +100,7 @@ impl Study<'_, '_> {
         while let Some((low, high)) = stretches.pop() {
             match self.stretch(low, high)? {
                 Stretch::Alike => {}
-                Stretch::Felt(change) => felt.push(change),
+                Stretch::Felt(change) => felt.push(*change),
                 // Later stretches first: the earlier one is taken from the end.
                 Stretch::Halves(middle) => stretches.extend([(middle, high), (low, middle)]),
                 Stretch::Unknown => self.unsearched += high - low,
@@ -127,7 +127,7 @@ impl Study<'_, '_> {
             return Ok(Stretch::Alike);
         }
         let middle = if high - low == 1 { None } else { self.middle(low, high) };
-        Ok(middle.map_or(Stretch::Felt((before, after, high)), Stretch::Halves))
+        Ok(middle.map_or_else(|| Stretch::Felt(Box::new((before, after, high))), Stretch::Halves))
     }
 
     /// The kernel nearest to the middle whose rules do not contradict each other.

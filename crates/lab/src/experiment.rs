@@ -41,6 +41,15 @@ impl Experiment {
             return Err(LabError::new("no kernel is given", "name one with --kernel, such as --kernel v6.6"));
         }
         let kernels = kernels.iter().map(|name| Kernel::parse(name)).collect::<Result<Vec<_>, _>>()?;
+        let is_twice =
+            |&(place, kernel): &(usize, &Kernel)| kernels[..place].iter().any(|k| k.name() == kernel.name());
+        // Results belong to a kernel by its name.
+        if let Some((_, twice)) = kernels.iter().enumerate().find(is_twice) {
+            return Err(LabError::new(
+                format!("kernel {} is given twice", twice.name()),
+                "name each once; --runs and --seeds make more runs of it",
+            ));
+        }
         if seeds == 0 {
             return Err(LabError::new("an experiment needs at least one run", "give a greater number"));
         }
@@ -307,6 +316,25 @@ mod tests {
         let stopped = Runs::of(&experiment(&["v6.5"], &[3, 4]), kept);
         let made = stopped.make(1, &|_| (), &AtomicBool::new(true)).expect("what was there");
         assert_eq!(made.partial, Some(Progress { done: 1, total: 2 }));
+    }
+
+    #[test]
+    fn a_kernel_is_named_once() {
+        let workload = ["hackbench".to_string()];
+        let asked = Asked {
+            machine: "vm4",
+            workload: &workload,
+            warmup: None,
+            duration: None,
+            exact: false,
+            first_seed: 1,
+        };
+        let of = |names: &[&str]| {
+            Experiment::of(&names.iter().map(ToString::to_string).collect::<Vec<_>>(), &asked, 2)
+        };
+        assert_eq!(of(&["v6.5", "v6.6"]).expect("an experiment").seeds, [1, 2]);
+        let refused = of(&["v6.5", "v6.6", "v6.5"]).expect_err("twice");
+        assert_eq!(refused.problem, "kernel v6.5 is given twice");
     }
 
     #[test]

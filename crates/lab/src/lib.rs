@@ -5,12 +5,12 @@
 //!
 //! Must not know: how a result reaches a user; nothing here prints.
 
+pub mod answer;
 pub mod attribute;
 pub mod beginning;
 mod beside;
 pub mod bisect;
 pub mod booted;
-pub mod booted_table;
 pub mod carried;
 mod compare;
 mod experiment;

@@ -12,7 +12,7 @@ use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::select::IdleMaskNote;
 use fairlab_sim::{Engine, Machine};
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::beginning::Beginning;
 use crate::kernel::origin_of;
@@ -65,7 +65,7 @@ impl RunSpec {
 }
 
 /// What came of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// The kernel's name.
     pub kernel: String,
@@ -90,7 +90,7 @@ pub struct RunResult {
     /// Context switches.
     pub switches: u64,
     /// Every metric by name.
-    #[serde(serialize_with = "as_map")]
+    #[serde(serialize_with = "as_map", deserialize_with = "of_map")]
     pub metrics: Vec<(String, f64)>,
     /// The same as counters and histograms, to be added to those of other runs.
     #[serde(skip)]
@@ -131,6 +131,12 @@ impl RunResult {
 
 fn as_map<S: serde::Serializer>(metrics: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(metrics.iter().map(|(name, value)| (name, value)))
+}
+
+/// Metrics in the order in which they stand; one without a number was not measured.
+fn of_map<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<(String, f64)>, D::Error> {
+    let map = serde_json::Map::deserialize(deserializer)?;
+    Ok(map.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?))).collect())
 }
 
 /// What the trace of a run says of its kernel and machine, and of the groups that it begins with.

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::statistics::{MARGIN, Verdict};
 use fairlab_event::Ns;
+use fairlab_lab::answer::BisectAnswer;
 use fairlab_lab::bisect::{BisectSpec, Bisection, Finding, Question, bisect};
 use fairlab_lab::{CompareOptions, Experiment, Setting, Trials, compare, machines, run_all};
 
@@ -112,7 +113,7 @@ fn one_course_of_events_names_no_commit() {
             let found = search(&setting, ("v6.5", "v6.12"), metric, 10);
             assert_eq!((found.finding, found.error), (Finding::OneCourse, None), "{size} {metric}");
             assert!(found.first_bad().is_none() && found.crossings.is_empty());
-            assert_eq!(found.to_json()["verdict"], "one_course");
+            assert_eq!(serde_json::json!(BisectAnswer::from(&found))["verdict"], "one_course");
         }
     }
 }

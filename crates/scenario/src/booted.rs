@@ -5,9 +5,9 @@
 use fairlab_event::{Event, Ns, Sink, sink_fn};
 
 use super::{Bench, Report};
+use crate::booted_table::{BootedRun, boot_and_verify};
 use fairlab_boot::Hardware;
 use fairlab_lab::booted::{QemuKernel, QemuSpec};
-use fairlab_lab::booted_table::{BootedRun, boot_and_verify};
 use fairlab_lab::machines::{emulated_hardware, emulated_machine};
 use fairlab_lab::{LabError, Onlooker, RunResult, RunSpec, run_watched};
 

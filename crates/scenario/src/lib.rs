@@ -10,6 +10,7 @@
 //! Must not know: how a result reaches a user.
 
 mod booted;
+pub mod booted_table;
 mod eevdf_vhost;
 mod idle_cpumask;
 mod kworkers;

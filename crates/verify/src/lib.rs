@@ -227,15 +227,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     }
     notes.extend(walker.settle_delays());
     notes.extend(walker.note_on_groups());
-    let warm_up = match walker.has_markers() {
-        true => "nothing is judged before the end of the snapshot that the trace marks; \
-                 after it, only what rests on state that the snapshot or the trace has shown"
-            .to_string(),
-        false => format!(
-            "the first {} events are not judged; after them, only what rests on state that the trace has shown",
-            walker::WARM_UP_EVENTS
-        ),
-    };
+    let warm_up = warm_up(walker.has_markers());
     let (events, state_set_right) = (walker.events(), walker.lost());
     let (kinds, misses, decisions) = walker.tally.into_kinds();
     let kernel = generation.name().to_string();
@@ -254,6 +246,19 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
         state_set_right,
         import,
     })
+}
+
+/// From when on decisions are judged.
+fn warm_up(has_markers: bool) -> String {
+    match has_markers {
+        true => "nothing is judged before the end of the snapshot that the trace marks; \
+                 after it, only what rests on state that the snapshot or the trace has shown"
+            .to_string(),
+        false => format!(
+            "the first {} events are not judged; after them, only what rests on state that the trace has shown",
+            walker::WARM_UP_EVENTS
+        ),
+    }
 }
 
 /// The generation as the recorded kernel of `nr_cpus` CPUs was set, and what is to be said of that.

@@ -125,7 +125,9 @@ fn groups_weigh_what_they_do_where_no_probe_shows_it() {
         let agreement = without_probes(name);
         let picks = tally(&agreement, Kind::Pick).all;
         assert!(picks.judged >= least, "{name}: {} judged", picks.judged);
-        assert!(picks.judged - picks.agree <= 2, "{name}: {} of {}", picks.agree, picks.judged);
+        assert!(picks.missed() <= 2, "{name}: {picks:?}");
+        // Two entities that are as far apart as weights are rounded may be picked in either order.
+        assert!(picks.admissible <= 4, "{name}: {picks:?}");
     }
 }
 

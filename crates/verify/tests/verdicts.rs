@@ -176,8 +176,8 @@ fn warm_up(trace: &mut Trace, cpu: u32) {
 
 /// What the last wakeup came to.
 fn last_wakeup(agreement: &Agreement) -> (&'static str, Vec<u64>) {
-    let wakeups = agreement.decisions.iter().filter(|decision| decision.kind == Kind::WakeupCpu);
-    let last = wakeups.last().expect("a wakeup");
+    let mut wakeups = agreement.decisions.iter().filter(|decision| decision.kind == Kind::WakeupCpu);
+    let last = wakeups.next_back().expect("a wakeup");
     let answers = last.ground.iter().flat_map(|ground| ground.answers.iter().map(|near| near.at[0]));
     let mut answers = answers.collect::<Vec<_>>();
     answers.sort_unstable();

@@ -2,9 +2,11 @@
 
 use fairlab_analysis::statistics::Verdict;
 use fairlab_kernel::generation::Step;
-use fairlab_lab::bisect::{BisectSpec, Bisection, Crossing, Finding, Question, State, bisect};
+use fairlab_lab::answer::{BisectAnswer, CrossingAnswer, EndsAnswer};
+use fairlab_lab::bisect::{BisectSpec, Finding, Question, State, bisect};
 use fairlab_lab::kernel::modelled;
-use fairlab_lab::{ComparisonRow, Setting, Trials};
+use fairlab_lab::{Setting, Trials};
+use serde_json::json;
 
 use super::kernels::own_tree_note;
 use super::{experiment, workloads};
@@ -44,14 +46,14 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let progress = ProgressLine::new("bisect, this step");
     let show = |done| progress.show(done);
     let mut trials = Trials::new(&setting, experiment::jobs(args.setting.jobs), &show, &stop);
-    let found = bisect(&spec, &mut trials)?;
+    let found = BisectAnswer::from(&bisect(&spec, &mut trials)?);
     drop(progress);
     let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);
     let provenance =
         provenance::here().of_setting(&setting, made).kernel(spec.good.name()).kernel(spec.bad.name());
     match args.setting.format {
-        Format::Json => output::answer_json(&provenance, found.to_json())?,
-        Format::Text => args.layout.answer(&provenance, &to_text(&spec, &found, args.layout))?,
+        Format::Json => output::answer_json(&provenance, json!(found))?,
+        Format::Text => args.layout.answer(&provenance, &to_text(&spec.setting, &found, args.layout))?,
     }
     match (found.stopped, found.finding) {
         (true, _) => Err(CliError::Interrupted),
@@ -60,8 +62,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     }
 }
 
-fn to_text(spec: &BisectSpec, found: &Bisection, page: Page) -> String {
-    let setting = &spec.setting;
+fn to_text(setting: &Setting, found: &BisectAnswer, page: Page) -> String {
     let mut text = format!(
         "{} on {}: {} from {} to {}, {} changes between\n\n",
         output::words(&setting.workload),
@@ -97,26 +98,25 @@ fn to_text(spec: &BisectSpec, found: &Bisection, page: Page) -> String {
 }
 
 /// The two kernels as a comparison has them.
-fn beside(ends: &ComparisonRow, found: &Bisection) -> String {
+fn beside(ends: &EndsAnswer, found: &BisectAnswer) -> String {
     let good = if ends.kernel == found.to { &found.from } else { &found.to };
-    let Some(ratio) = ends.estimate.ratio else { return String::new() };
-    let estimate = &ends.estimate;
-    let spread = match (estimate.low, estimate.high) {
+    let Some(ratio) = ends.ratio else { return String::new() };
+    let spread = match (ends.low, ends.high) {
         (Some(low), Some(high)) => format!(" ({} to {})", significant(low), significant(high)),
         _ => String::new(),
     };
-    let (kernel, ratio, runs) = (&ends.kernel, significant(ratio), ends.values.len());
+    let (kernel, ratio, runs) = (&ends.kernel, significant(ratio), ends.pairs);
     let (metric, verdict) = (&found.metric, ends.verdict.words());
     let mut text =
         format!("{kernel} has {ratio}{spread} of {good}'s {metric}: {verdict}, {runs} paired runs\n");
-    if let Some(command) = &found.ends_command {
+    if let Some(command) = &ends.command {
         text += &format!("  {command}\n");
     }
     text
 }
 
 /// What the search comes to, in a line.
-fn conclusion(found: &Bisection) -> String {
+fn conclusion(found: &BisectAnswer) -> String {
     let runs = found.runs;
     match found.finding {
         Finding::Found => {
@@ -138,20 +138,20 @@ fn conclusion(found: &Bisection) -> String {
     }
 }
 
-fn story(found: &Bisection, crossing: &Crossing) -> String {
+fn story(found: &BisectAnswer, crossing: &CrossingAnswer) -> String {
     let becomes = match (found.finding, crossing.becomes) {
         (Finding::Found, State::Bad) => "first bad commit",
         (Finding::Found, _) => "first good commit",
         // Not sure, or not the only one.
         _ => "perhaps a part of it",
     };
-    let mut text = match crossing.steps.as_slice() {
-        [step] => format!("{becomes}: {} {}\n", step.id(), step.subject()),
-        steps => {
-            let lines = steps.iter().map(|step| format!("  {} {}\n", step.id(), step.subject()));
+    let mut text = match crossing.candidates.as_slice() {
+        [one] => format!("{becomes}: {} {}\n", one.commit, one.subject),
+        several => {
+            let lines = several.iter().map(|one| format!("  {} {}\n", one.commit, one.subject));
             format!(
                 "{becomes}: one of {}, which could not be told apart:\n{}",
-                steps.len(),
+                several.len(),
                 lines.collect::<String>()
             )
         }
@@ -165,12 +165,10 @@ fn story(found: &Bisection, crossing: &Crossing) -> String {
             text += &format!("  {note}\n");
         }
     }
-    let estimate = &crossing.effect.estimate;
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let (before, after) = (mean(&crossing.effect.baseline), mean(&crossing.effect.values));
+    let (before, after) = (crossing.mean_before, crossing.mean_after);
     text +=
         &format!("  {} {} -> {}", found.metric, metric(&found.metric, before), metric(&found.metric, after));
-    if let (Some(ratio), Some(low), Some(high)) = (estimate.ratio, estimate.low, estimate.high) {
+    if let (Some(ratio), Some(low), Some(high)) = (crossing.ratio, crossing.low, crossing.high) {
         let (ratio, low, high) = (significant(ratio), significant(low), significant(high));
         text += &format!(", ratio {ratio} ({low} to {high})");
     }

@@ -7,11 +7,13 @@ mod schedstat;
 mod table;
 
 use fairlab_event::{Shown, ShownPath};
+use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{
     CompareOptions, Comparison, Experiment, Made, RunResult, Runs, Side, compare, compare_sides, live_sides,
     partial_runs, read_side,
 };
+use serde_json::json;
 
 use super::{experiment, workloads};
 use crate::args::{CompareArgs, Format, Layout};
@@ -60,18 +62,18 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         false => runs.make_if(jobs, &show, &stop, |first| compare(&names, first, &options).map(drop))?,
     };
     drop(progress);
-    let Made { results, partial } = &made;
-    let comparison = Comparison { partial: *partial, ..compare(&names, results, &options)? };
+    let Made { results, partial } = made;
+    let comparison = Comparison { partial, ..compare(&names, &results, &options)? };
     let provenance = provenance::of_experiment(&experiment);
-    let answer = output::with_provenance(&provenance, comparison.to_json());
-    experiment::keep(folder, &experiment, &made, &answer)?;
+    let answer = output::with_provenance(&provenance, json!(CompareAnswer::from(&comparison)));
+    experiment::keep(folder, partial, &experiment, &results, &answer)?;
     exports.write(&comparison, &provenance)?;
     match args.experiment.setting.format {
         Format::Json => output::print_json(&answer)?,
         Format::Text => {
             args.layout.page().answer(
                 &provenance,
-                &(outputs(&experiment, &names, results) + &to_text(&comparison, args.layout)),
+                &(outputs(&experiment, &names, &results) + &to_text(&comparison, args.layout)),
             )?;
         }
     }
@@ -140,7 +142,7 @@ fn answer(
 ) -> Result<(), CliError> {
     exports.write(comparison, provenance)?;
     match args.experiment.setting.format {
-        Format::Json => output::answer_json(provenance, comparison.to_json()),
+        Format::Json => output::answer_json(provenance, json!(CompareAnswer::from(comparison))),
         Format::Text => args.layout.page().answer(provenance, to_text(comparison, args.layout).trim_start()),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_lab::{Asked, Experiment, Kernel, Made, RunFolder, RunResult};
+use fairlab_lab::{Asked, Experiment, Kernel, Progress, RunFolder, RunResult};
 use serde_json::Value;
 
 use crate::args::{ExperimentArgs, SettingArgs};
@@ -63,14 +63,15 @@ pub fn jobs(given: Option<usize>) -> usize {
 /// Writes the folder of an experiment, if there is one, with the answer beside the runs.
 pub fn keep(
     folder: Option<RunFolder>,
+    partial: Option<Progress>,
     experiment: &Experiment,
-    made: &Made,
+    results: &[RunResult],
     answer: &Value,
 ) -> Result<(), CliError> {
     let Some(folder) = folder else { return Ok(()) };
-    folder.write(experiment, &made.results, answer)?;
-    if let Some(partial) = made.partial {
-        folder.mark_partial(partial.done, partial.total)?;
+    folder.write(experiment, results, answer)?;
+    if let Some(Progress { done, total }) = partial {
+        folder.mark_partial(done, total)?;
     }
     Ok(folder.finish()?)
 }

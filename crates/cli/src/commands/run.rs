@@ -1,9 +1,9 @@
 //! `fairlab run`: a workload on one kernel or several.
 
+use fairlab_lab::answer::{Partial, RunAnswer};
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::settling::notices;
-use fairlab_lab::{Experiment, Made, Progress, RunResult, Runs};
-use serde_json::{Value, json};
+use fairlab_lab::{Experiment, Runs};
+use serde_json::json;
 
 use super::{experiment, trace, workloads};
 use crate::args::{Format, RunArgs};
@@ -39,30 +39,27 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let jobs = experiment::jobs(args.experiment.setting.jobs);
     let made = runs.make(jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
-    let Made { results, partial } = &made;
-    if let (Some(path), [run]) = (&args.trace, results.as_slice()) {
+    let partial = made.partial;
+    let answer = RunAnswer::from(made);
+    if let (Some(path), [run]) = (&args.trace, answer.runs.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
     }
     let provenance = provenance::of_experiment(&experiment);
-    let answer = output::with_provenance(&provenance, to_json(results, *partial));
-    if let Some(Progress { done, total }) = partial {
-        tell!("stopped: {done} of {total} runs are done; the answer is of these alone");
+    let value = output::with_provenance(&provenance, json!(answer));
+    if let Some(Partial { runs, wanted }) = answer.partial {
+        tell!("stopped: {runs} of {wanted} runs are done; the answer is of these alone");
     }
-    experiment::keep(folder, &experiment, &made, &answer)?;
+    experiment::keep(folder, partial, &experiment, &answer.runs, &value)?;
     match args.experiment.setting.format {
-        Format::Json => output::print_json(&answer)?,
-        Format::Text => output::answer(&provenance, &to_text(&experiment, results, *partial))?,
+        Format::Json => output::print_json(&value)?,
+        Format::Text => output::answer(&provenance, &to_text(&experiment, &answer))?,
     }
     if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
-fn to_json(results: &[RunResult], partial: Option<Progress>) -> Value {
-    json!({ "schema": "fairlab/run/1", "partial": partial.map(Progress::to_json), "runs": results, "notices": notices(results) })
-}
-
-fn to_text(experiment: &Experiment, results: &[RunResult], partial: Option<Progress>) -> String {
+fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {
     let mut text = experiment::describe(experiment);
-    for run in results {
+    for run in &answer.runs {
         text += &format!("\n{} seed {}\n{}", run.kernel, run.seed, run.output);
         for (name, value) in &run.metrics {
             text += &format!("  {name:<28} {}\n", metric(name, *value));
@@ -88,12 +85,12 @@ fn to_text(experiment: &Experiment, results: &[RunResult], partial: Option<Progr
         let (simulated, wall) = (duration(run.simulated_ns as f64), duration(run.wall_ns as f64));
         text += &format!("  digest {}: {simulated}{settled} in {wall}, {speed:.0} x real time\n", run.digest);
     }
-    for notice in notices(results) {
+    for notice in &answer.notices {
         text += &format!("\nnote: {notice}\n");
     }
-    if let Some(Progress { done, total }) = partial {
+    if let Some(Partial { runs, wanted }) = answer.partial {
         text += &format!(
-            "\npartial: stopped after {done} of {total} runs; into a folder (--out), --resume goes on\n"
+            "\npartial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume goes on\n"
         );
     }
     text

@@ -1,9 +1,8 @@
-//! What a bisection found, and the same as JSON.
+//! What a bisection found.
 //!
 //! Must not know: what people read.
 
-use fairlab_kernel::generation::{Change, Release, Step};
-use serde_json::{Value, json};
+use fairlab_kernel::generation::{Release, Step};
 
 use crate::ComparisonRow;
 
@@ -151,65 +150,4 @@ impl Bisection {
     fn the_one(&self) -> Option<&Crossing> {
         self.crossings.first().filter(|_| self.finding == Finding::Found)
     }
-
-    /// The machine-readable answer, schema `fairlab/bisect/1`.
-    pub fn to_json(&self) -> Value {
-        let steps = self.steps.iter().map(|step| {
-            json!({ "kernel": step.kernel, "state": step.state.name(), "runs": step.runs, "mean": step.mean })
-        });
-        json!({
-            "schema": "fairlab/bisect/1",
-            "metric": self.metric,
-            "from": self.from,
-            "to": self.to,
-            "verdict": self.finding.name(),
-            "partial": self.stopped,
-            "ends": self.ends.as_ref().map(|ends| json!({
-                "kernel": ends.kernel,
-                "ratio": ends.estimate.ratio,
-                "low": ends.estimate.low,
-                "high": ends.estimate.high,
-                "verdict": ends.verdict.name(),
-                "pairs": ends.values.len(),
-                "command": self.ends_command,
-            })),
-            "first_bad": self.first_bad().map(crossing_json),
-            "first_good": self.first_good().map(crossing_json),
-            "crossings": self.crossings.iter().map(crossing_json).collect::<Vec<_>>(),
-            "changes": self.changes,
-            "error": self.error,
-            "runs": self.runs,
-            "notices": self.notices,
-            "steps": steps.collect::<Vec<_>>(),
-        })
-    }
-}
-
-fn crossing_json(crossing: &Crossing) -> Value {
-    let release = |release: Option<Release>| release.map(|release| release.to_string());
-    let change = crossing.steps.last();
-    let candidates =
-        crossing.steps.iter().map(|step| json!({ "commit": step.id(), "subject": step.subject() }));
-    let committed = change.and_then(Step::change);
-    let date = committed.and_then(|change| change.date);
-    let lacks = committed.map(|change| change.absent_fixes().map(Change::id).collect::<Vec<_>>());
-    json!({
-        "commit": change.map(Step::id),
-        "subject": change.map(Step::subject),
-        "date": date.map(|date| date.text),
-        "dated_by": date.map(|date| date.by.name()),
-        "own_tree_lacks": lacks,
-        "release": release(crossing.first_with),
-        "last_without": release(crossing.last_without),
-        "candidates": candidates.collect::<Vec<_>>(),
-        "before": crossing.before,
-        "after": crossing.after,
-        "becomes": crossing.becomes.name(),
-        "ratio": crossing.effect.estimate.ratio,
-        "low": crossing.effect.estimate.low,
-        "high": crossing.effect.estimate.high,
-        "verdict": crossing.effect.verdict.name(),
-        "share": crossing.share,
-        "command": crossing.command,
-    })
 }

@@ -435,8 +435,10 @@ fn release_before(release: Release) -> Option<Release> {
 mod tests {
     use super::*;
     use crate::Setting;
+    use crate::answer::BisectAnswer;
     use crate::machines;
     use fairlab_event::Ns;
+    use serde_json::json;
     use std::sync::atomic::AtomicBool;
 
     fn search(good: &str, bad: &str, question: &str, workload: &str, duration: Ns) -> Bisection {
@@ -474,13 +476,15 @@ mod tests {
             ["NO_WAKEUP_PREEMPTION", "base_slice_ns=50000000"].contains(&crossing.steps[0].id().as_str())
         );
         assert!(crossing.command.starts_with("fairlab compare schbench -m 2"), "{}", crossing.command);
-        assert_eq!(found.to_json()["schema"], "fairlab/bisect/1");
+        let answer = json!(BisectAnswer::from(&found));
+        assert_eq!((&answer["schema"], &answer["verdict"]), (&json!("fairlab/bisect/1"), &json!("found")));
     }
 
     #[test]
     fn between_equals_there_is_nothing_to_find() {
         let found = search("v6.6", "v6.6", "p99", BUSY, Ns::from_ms(200));
-        assert!(found.crossings.is_empty() && found.to_json()["first_bad"].is_null());
+        let answer = json!(BisectAnswer::from(&found));
+        assert!(found.crossings.is_empty() && answer["first_bad"].is_null());
         assert_eq!(found.notices, ["no change of the model lies between the two kernels"]);
         let claim = search("v6.5", "v6.6", "p99 > 900s", BUSY, Ns::from_ms(200));
         assert!(claim.crossings.is_empty());

@@ -6,12 +6,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use fairlab_analysis::counts::Counts;
-use fairlab_trace::Losses;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{RunFolder, folder_of, spec};
-use crate::beginning::Beginning;
 use crate::{Experiment, LabError, OutputFolder, RunResult};
 
 /// So many differences are named where a folder is another experiment's.
@@ -97,31 +95,10 @@ fn shown(value: &Value) -> String {
 
 /// A run as `runs.json` has it, with what its program printed. The rest stays in its files.
 fn result(run: &Value, folder: &Path) -> Option<RunResult> {
-    let text = |name: &str| Some(run.get(name)?.as_str()?.to_string());
-    let number = |name: &str| run.get(name)?.as_u64();
-    let metrics = run.get("metrics")?.as_object()?.iter();
-    let (kernel, seed) = (text("kernel")?, number("seed")?);
-    let output = folder.join(folder_of(&kernel, seed)).join("output.txt");
-    Some(RunResult {
-        seed,
-        machine: text("machine")?,
-        workload: text("workload")?,
-        digest: text("digest")?,
-        begin_ns: number("begin_ns"),
-        settled_ns: number("settled_ns"),
-        early_excess: run.get("early_excess").and_then(Value::as_f64),
-        simulated_ns: number("simulated_ns")?,
-        wall_ns: number("wall_ns")?,
-        switches: number("switches")?,
-        metrics: metrics.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect(),
-        counts: Counts::default(),
-        output: fs::read_to_string(output).unwrap_or_default(),
-        trace_losses: Losses::default(),
-        schedstat: String::new(),
-        schedstat_searches: String::new(),
-        beginning: Beginning::default(),
-        kernel,
-    })
+    let mut run = RunResult::deserialize(run).ok()?;
+    let output = folder.join(folder_of(&run.kernel, run.seed)).join("output.txt");
+    run.output = fs::read_to_string(output).unwrap_or_default();
+    Some(run)
 }
 
 /// Copies a folder with all that is in it. Links are not followed.

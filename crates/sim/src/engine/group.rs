@@ -37,6 +37,7 @@ impl<C: SchedulerCore> Engine<C> {
         let mut groups: Vec<GroupId> = Vec::new();
         let specs = workload.groups();
         let paths = paths(&specs);
+        let limited = specs.iter().any(|spec| spec.max.quota().is_some());
         for spec in specs {
             let parent = spec.parent.and_then(|parent| groups.get(parent).copied());
             let group = self.core.new_group(parent.unwrap_or(GroupId::ROOT), spec.weight);
@@ -49,7 +50,7 @@ impl<C: SchedulerCore> Engine<C> {
         for (group, path) in groups.iter().zip(&paths) {
             self.core.report_group(*group, path);
         }
-        if !paths.is_empty() {
+        if limited {
             self.end_work(boot_cpu);
         }
         (groups, paths)

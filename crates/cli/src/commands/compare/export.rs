@@ -5,8 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fairlab_event::{ShownPath, shown};
+use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::{Comparison, OutputFile};
+use serde_json::json;
 
 use super::table;
 use crate::error::CliError;
@@ -38,13 +40,14 @@ impl Exports {
 
     /// Writes the comparison into every file.
     pub fn write(self, comparison: &Comparison, provenance: &Provenance) -> Result<(), CliError> {
+        let answer = CompareAnswer::from(comparison);
         for (path, kind, mut file) in self.0.take() {
             let content = match kind {
                 Kind::Json => {
-                    let answer = output::with_provenance(provenance, comparison.to_json());
-                    shown::json(&format!("{answer:#}\n")).into_owned()
+                    let value = output::with_provenance(provenance, json!(answer));
+                    shown::json(&format!("{value:#}\n")).into_owned()
                 }
-                Kind::Csv => provenance.comment() + &comparison.to_csv(),
+                Kind::Csv => provenance.comment() + &answer.to_csv(),
                 Kind::Markdown => output::markdown_line(provenance) + &table::to_markdown(comparison),
             };
             let written = file.write_all(content.as_bytes()).and_then(|()| file.finish());

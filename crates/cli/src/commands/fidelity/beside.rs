@@ -1,9 +1,9 @@
 //! `fairlab fidelity --booted`: whole runs of booted and of modelled kernels, side by side.
 
-use fairlab_lab::booted_table::{
+use fairlab_lab::provenance::Origin;
+use fairlab_scenario::booted_table::{
     BOOTS, Beside, Contrast, Measure, Pair, Runs, SEEDS, contrasts, side_by_side, summaries,
 };
-use fairlab_lab::provenance::Origin;
 use fairlab_verify::fidelity::page;
 use serde_json::{Value, json};
 

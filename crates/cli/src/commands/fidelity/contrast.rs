@@ -1,7 +1,7 @@
 //! What a change of the kernel does, booted and modelled: lines, tables and JSON.
 
 use fairlab_analysis::statistics::Method;
-use fairlab_lab::booted_table::{BOOTS, Change, Contrast, Measure, Predicted, SEEDS, Seen, predicted};
+use fairlab_scenario::booted_table::{BOOTS, Change, Contrast, Measure, Predicted, SEEDS, Seen, predicted};
 use serde_json::{Value, json};
 
 use super::beside::percent;

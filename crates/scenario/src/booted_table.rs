@@ -15,9 +15,10 @@ use fairlab_analysis::statistics::mean;
 use fairlab_event::{Ns, Sink};
 use fairlab_kernel::Generation;
 
-use crate::booted::{Kept, QemuKernel, QemuSpec, run_and_keep};
-use crate::machines::{emulated_hardware, emulated_machine};
-use crate::{LabError, OutputFolder, Progress, RunResult, RunSpec, run, workers};
+use fairlab_files::workers;
+use fairlab_lab::booted::{Kept, QemuKernel, QemuSpec, run_and_keep};
+use fairlab_lab::machines::{emulated_hardware, emulated_machine};
+use fairlab_lab::{LabError, OutputFolder, Progress, RunResult, RunSpec, run};
 use fairlab_verify::{VerifyOptions, verify};
 
 pub use contrast::{Change, Contrast, Direction, Predicted, Seen, contrasts, predicted};
@@ -397,7 +398,7 @@ mod tests {
         }
         for (name, command, machine) in WORKLOADS {
             let words: Vec<String> = command.split(' ').map(str::to_string).collect();
-            assert!(crate::workloads::build(&words).is_ok(), "{name}");
+            assert!(fairlab_lab::workloads::build(&words).is_ok(), "{name}");
             assert!(emulated_hardware(machine).is_some_and(|hardware| hardware.is_ok()), "{machine}");
         }
     }

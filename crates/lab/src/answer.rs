@@ -1,0 +1,40 @@
+//! Answers, each as one type with a schema of its own (`fairlab/run/1`). Programs read the type as it stands; text for people
+//! is a view of it, and what only people read is skipped in JSON.
+//!
+//! Must not know: how an answer is printed.
+
+mod bisect;
+mod compare;
+mod run;
+
+use serde::{Serialize, Serializer};
+
+pub use bisect::{BisectAnswer, Candidate, CrossingAnswer, EndsAnswer, JudgedAnswer};
+pub use compare::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer};
+pub use run::RunAnswer;
+
+use crate::Progress;
+
+/// How far runs were when they were stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Partial {
+    /// Runs that were made.
+    pub runs: usize,
+    /// Runs that were wanted.
+    pub wanted: usize,
+}
+
+impl From<Progress> for Partial {
+    fn from(progress: Progress) -> Partial {
+        Partial { runs: progress.done, wanted: progress.total }
+    }
+}
+
+/// A word that JSON has for a value.
+trait Named {
+    fn word(&self) -> &'static str;
+}
+
+fn by_name<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(value.word())
+}

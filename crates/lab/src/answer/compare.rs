@@ -1,0 +1,182 @@
+//! `fairlab/compare/1`: every metric of every kernel against the first; and the same as CSV.
+//!
+//! Must not know: how runs are judged.
+
+use fairlab_analysis::statistics::{Method, Modes, MoreRuns, Verdict, mean, standard_deviation};
+use fairlab_event::Shown;
+use serde::Serialize;
+
+use super::{Partial, by_name};
+use crate::{Comparison, ComparisonRow};
+
+/// How kernels differ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "schema", rename = "fairlab/compare/1")]
+pub struct CompareAnswer {
+    /// The baseline's name.
+    pub baseline: String,
+    /// The margin that *equivalent* refers to.
+    pub margin: f64,
+    /// The metric that the workload is run for.
+    pub headline: String,
+    /// How far the runs were, if they were stopped.
+    pub partial: Option<Partial>,
+    /// One a kernel and metric, kernel by kernel.
+    pub metrics: Vec<MetricAnswer>,
+    /// What the reader should know.
+    pub notices: Vec<String>,
+}
+
+/// One metric of one kernel beside the baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricAnswer {
+    /// The metric.
+    pub name: String,
+    /// The kernel that is compared.
+    pub kernel: String,
+    /// Its metric over the baseline's.
+    pub ratio: Option<f64>,
+    /// The lower end of the ratio's interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// What that comes to.
+    #[serde(serialize_with = "by_name")]
+    pub verdict: Verdict,
+    /// The runs on each side that would probably decide, beyond those there are.
+    pub more_runs: Option<MoreRunsAnswer>,
+    /// How often chance alone makes a difference like this.
+    pub p: Option<f64>,
+    /// The same, adjusted for the number of metrics.
+    pub q: Option<f64>,
+    /// The test behind it.
+    pub method: Option<&'static str>,
+    /// How runs belong together.
+    pub pairing: &'static str,
+    /// The kernel's runs.
+    pub pairs: usize,
+    /// The baseline's mean.
+    pub baseline_mean: f64,
+    /// The kernel's mean.
+    pub mean: f64,
+    /// The baseline's standard deviation.
+    pub baseline_deviation: Option<f64>,
+    /// The kernel's standard deviation.
+    pub deviation: Option<f64>,
+    /// The baseline's value in each run.
+    pub baseline_values: Vec<f64>,
+    /// The kernel's value in each run.
+    pub values: Vec<f64>,
+    /// The two modes of the baseline's runs, the lower one first.
+    pub baseline_modes: Option<[ModeAnswer; 2]>,
+    /// The two modes of the kernel's runs.
+    pub modes: Option<[ModeAnswer; 2]>,
+}
+
+/// How many more runs would probably decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum MoreRunsAnswer {
+    /// About so many on each side.
+    About(usize),
+    /// More than anybody makes, in words.
+    TooMany(&'static str),
+}
+
+/// Runs of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ModeAnswer {
+    /// How many.
+    pub runs: usize,
+    /// Their mean.
+    pub mean: f64,
+}
+
+impl From<&Comparison> for CompareAnswer {
+    fn from(comparison: &Comparison) -> CompareAnswer {
+        CompareAnswer {
+            baseline: comparison.baseline.clone(),
+            margin: comparison.margin,
+            headline: comparison.headline.clone(),
+            partial: comparison.partial.map(Partial::from),
+            metrics: comparison.rows.iter().map(MetricAnswer::from).collect(),
+            notices: comparison.notices.clone(),
+        }
+    }
+}
+
+impl From<&ComparisonRow> for MetricAnswer {
+    fn from(row: &ComparisonRow) -> MetricAnswer {
+        MetricAnswer {
+            name: row.name.clone(),
+            kernel: row.kernel.clone(),
+            ratio: row.estimate.ratio,
+            low: row.estimate.low,
+            high: row.estimate.high,
+            verdict: row.verdict,
+            more_runs: row.more.map(|more| match more {
+                MoreRuns::About(more) => MoreRunsAnswer::About(more),
+                MoreRuns::TooMany => MoreRunsAnswer::TooMany("more than 10000"),
+            }),
+            p: row.estimate.p,
+            q: row.q,
+            method: row.estimate.method.map(Method::name),
+            pairing: row.pairing.name(),
+            pairs: row.values.len(),
+            baseline_mean: mean(&row.baseline),
+            mean: mean(&row.values),
+            baseline_deviation: standard_deviation(&row.baseline),
+            deviation: standard_deviation(&row.values),
+            baseline_values: row.baseline.clone(),
+            values: row.values.clone(),
+            baseline_modes: row.baseline_modes.map(modes),
+            modes: row.modes.map(modes),
+        }
+    }
+}
+
+fn modes(modes: Modes) -> [ModeAnswer; 2] {
+    [modes.low, modes.high].map(|mode| ModeAnswer { runs: mode.runs, mean: mode.mean })
+}
+
+impl CompareAnswer {
+    /// One line a kernel and metric, under a line of names.
+    pub fn to_csv(&self) -> String {
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        let mut text =
+            "metric,baseline,kernel,baseline_mean,mean,runs,ratio,low,high,p,q,verdict,more_runs,partial\n"
+                .to_string();
+        for row in &self.metrics {
+            let more = match row.more_runs {
+                Some(MoreRunsAnswer::About(more)) => more.to_string(),
+                Some(MoreRunsAnswer::TooMany(_)) | None => String::new(),
+            };
+            let cells = [
+                quoted(&row.name),
+                quoted(&self.baseline),
+                quoted(&row.kernel),
+                row.baseline_mean.to_string(),
+                row.mean.to_string(),
+                row.pairs.to_string(),
+                number(row.ratio),
+                number(row.low),
+                number(row.high),
+                number(row.p),
+                number(row.q),
+                row.verdict.name().to_string(),
+                more,
+                self.partial.is_some().to_string(),
+            ];
+            text += &format!("{}\n", cells.join(","));
+        }
+        text
+    }
+}
+
+/// Names of kernels have commas in them where they set tunables.
+fn quoted(text: &str) -> String {
+    let text = Shown(text).to_string();
+    // A spreadsheet would take it for a formula.
+    let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
