@@ -11,7 +11,9 @@ mod concluded;
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{ControlGroup, Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, System, Untyped};
+use fairlab_event::{
+    ControlGroup, Cpu, Event, EventKind, FieldValue, Fields, Ns, Origin, Pid, System, Untyped,
+};
 
 use crate::pid_map::PidMap;
 
@@ -29,8 +31,8 @@ pub(crate) struct Throttling {
     count: u64,
     time: Ns,
     is_shown: bool,
-    /// Events tell of groups.
-    are_listed: bool,
+    /// A model's trace with quotas: each throttling has its event.
+    shows_all: bool,
     conclusions: concluded::Conclusions,
     /// What the latest event meant.
     changes: Vec<Throttled>,
@@ -89,6 +91,7 @@ impl Throttling {
             self.conclusions.slices_expire = (major, minor) < (5, 4);
         }
         for group in system.control_groups() {
+            self.shows_all |= group.limit.is_some() && system.origin == Origin::Modelled.name();
             self.told(group);
         }
         for (pid, path) in &system.members {
@@ -179,7 +182,6 @@ impl Throttling {
         let index = self.group(id);
         if let Some(FieldValue::Text(path)) = fields.get(path) {
             self.is_at(index, path);
-            self.are_listed = true;
         }
         if let Some(pid) = fields.signed("pid").filter(|_| of_task) {
             self.of_task.insert(Pid(i32::try_from(pid).unwrap_or(-1)), index);
@@ -346,14 +348,10 @@ impl Throttling {
         &mut cpus[cpu.index()]
     }
 
-    /// Whether the trace tells of groups with quotas.
-    pub(crate) fn is_known(&self) -> bool {
-        self.is_shown
-            || match self.conclusions.is_empty() {
-                // The model tells of groups where one has a quota.
-                true => self.are_listed,
-                false => self.is_concluded(),
-            }
+    /// Whether the trace tells who is throttled: by events, by quotas and run time, or as a model's with quotas, which has an
+    /// event for each.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.is_shown || self.shows_all || self.is_concluded()
     }
 
     /// Whether throttling was concluded from quotas and run time, since the trace does not show it.

@@ -112,7 +112,12 @@ fn a_command_is_recorded_and_nothing_else_stays() {
     assert_eq!(errors(&output).contains("this kernel has no sched:sched_stat_wait"), !has_stat);
     let summary =
         Command::new(PROGRAM).args(["latency", "-p"]).arg(&file).output().expect("the program starts");
-    assert!(String::from_utf8_lossy(&summary.stdout).contains("sleep:"), "{}", errors(&summary));
+    // Some guests' kernels lose switches out of idle: what lies across such a hole is not measured, and that is said.
+    let shown = String::from_utf8_lossy(&summary.stdout).contains("sleep:");
+    let has_holes = ["do not fit the one before", "only one process's events"]
+        .iter()
+        .any(|said| errors(&summary).contains(said));
+    assert!(summary.status.success() && (shown || has_holes), "{}", errors(&summary));
     assert_eq!(instances_of(instances, process), Vec::<String>::new());
     assert_eq!(files_in(&folder), ["sleep.dat"]);
     fs::remove_dir_all(folder).expect("the folder");
