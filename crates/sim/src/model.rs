@@ -181,11 +181,6 @@ impl SchedulerCore for Model {
     }
 
     #[inline]
-    fn is_queued(&self, task: TaskId) -> bool {
-        self.scheduler.task(task).is_queued()
-    }
-
-    #[inline]
     fn has_marked(&self) -> bool {
         self.scheduler.has_marked()
     }

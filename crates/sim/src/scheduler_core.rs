@@ -53,9 +53,6 @@ pub trait SchedulerCore {
     /// Whether `cpu` is to reschedule before it goes back to user mode.
     fn need_resched(&self, cpu: Cpu) -> bool;
 
-    /// Whether `task` is runnable or about to be: nobody needs to wake it.
-    fn is_queued(&self, task: TaskId) -> bool;
-
     /// Whether CPUs were marked for rescheduling since [`take_marked`](Self::take_marked).
     fn has_marked(&self) -> bool;
 

@@ -117,10 +117,6 @@ impl SchedulerCore for FirstCome {
         self.queues[cpu.index()].need_resched
     }
 
-    fn is_queued(&self, task: TaskId) -> bool {
-        self.tasks[task.index()].is_queued
-    }
-
     fn has_marked(&self) -> bool {
         !self.marked.is_empty()
     }
