@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 14] = [
+const CRATES: [Crate; 15] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     Crate { name: "kernel", uses: &["event"], tests_use: &[] },
     // Its tests judge whole runs by the same analyses that users see.
@@ -29,6 +29,8 @@ const CRATES: [Crate; 14] = [
     Crate { name: "guest", uses: &["event", "sim", "live"], tests_use: &[] },
     Crate { name: "files", uses: &["event", "kernel", "trace", "analysis", "live"], tests_use: &[] },
     Crate { name: "verify", uses: &["event", "kernel", "sim", "trace", "files"], tests_use: &[] },
+    // A kernel's own scheduler as the engine's second one.
+    Crate { name: "native", uses: &["event", "kernel", "sim", "files"], tests_use: &[] },
     Crate {
         name: "boot",
         uses: &["event", "kernel", "sim", "trace", "live", "guest", "files", "verify"],
@@ -36,19 +38,19 @@ const CRATES: [Crate; 14] = [
     },
     Crate {
         name: "lab",
-        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "boot"],
+        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "native", "boot"],
         tests_use: &["guest"],
     },
     Crate {
         name: "scenario",
-        uses: &["event", "kernel", "sim", "trace", "analysis", "files", "verify", "boot", "lab"],
+        uses: &["event", "kernel", "sim", "trace", "analysis", "files", "verify", "native", "boot", "lab"],
         tests_use: &[],
     },
     Crate {
         name: "cli",
         uses: &[
-            "event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "boot", "lab",
-            "scenario",
+            "event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "native", "boot",
+            "lab", "scenario",
         ],
         tests_use: &[],
     },
