@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use crate::apt::Apt;
-use crate::cache::{Cache, failed};
+use fairlab_files::apt::Apt;
+use fairlab_files::cache::{Cache, failed};
 use crate::hardware::Architecture;
 use crate::ubuntu::{KERNELS, UbuntuKernel};
 use fairlab_files::LabError;
@@ -116,7 +116,7 @@ impl Image {
         let (apt, package) = match self {
             Image::Path(_) => return Ok(()),
             Image::Debian(suite) => {
-                let apt = Apt::of_debian(suite, architecture, cache, stop)?;
+                let apt = Apt::of_debian(suite, architecture.of_debian(), cache, stop)?;
                 let package = fetch_debians(architecture, &apt, folder)?;
                 (apt, package)
             }

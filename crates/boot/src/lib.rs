@@ -2,9 +2,7 @@
 //!
 //! Must not know: what a recording is asked, how a result reaches a user.
 
-mod apt;
 mod board;
-mod cache;
 mod devicetree;
 mod emulation;
 mod hardware;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use crate::apt::{Apt, unpack_all};
-use crate::cache::Cache;
+use fairlab_files::apt::{Apt, unpack_all};
+use fairlab_files::cache::Cache;
 use crate::hardware::Architecture;
 use fairlab_files::LabError;
 
@@ -63,7 +63,7 @@ impl Qemu {
             return Ok(qemu);
         }
         // It runs here, whatever it emulates.
-        let apt = Apt::of_debian(SUITE, Architecture::Amd64, &cache, stop)?;
+        let apt = Apt::of_debian(SUITE, Architecture::Amd64.of_debian(), &cache, stop)?;
         let packages = apt.download_with_needs(package)?;
         let root = cache
             .build(&place, |folder| packages.iter().try_for_each(|package| unpack_all(package, folder)))?;

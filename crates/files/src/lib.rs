@@ -1,11 +1,13 @@
 //! What is kept and what goes wrong with it.
 //!
 //! Files and folders that are whole or not there ([`OutputFile`], [`OutputFolder`], [`TraceFile`]), journals whose lines are checked,
-//! temporaries whose names nobody foresees, work on all cores, and the one line that says why something cannot be had
+//! temporaries whose names nobody foresees, packages fetched by apt and the folder that keeps them, work on all cores, and the one line that says why something cannot be had
 //! ([`LabError`]).
 //!
 //! Must not know: what an experiment is, how a message reaches a user.
 
+pub mod apt;
+pub mod cache;
 mod error;
 pub mod journal;
 mod output_file;

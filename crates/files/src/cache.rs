@@ -7,29 +7,44 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fairlab_files::LabError;
+use crate::LabError;
 
 /// What lists, packages and what is unpacked of them take at most, MiB: sid's QEMU with its libraries, 72 packages.
 const ROOM_MIB: u64 = 400;
 
 /// The folder, locked against other runs until this is dropped.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub struct Cache {
     folder: PathBuf,
     _lock: File,
 }
 
 impl Cache {
-    /// Opens the user's: `$XDG_CACHE_HOME/fairlab`, or `~/.cache/fairlab`. Waits for others that fetch.
+    /// Opens the user's folder. Waits for others that fetch.
+    ///
+    /// # Errors
+    /// It cannot be made.
     pub fn open() -> Result<Cache, LabError> {
+        Cache::below(&Cache::place()?)
+    }
+
+    /// Where the user's is: `$XDG_CACHE_HOME/fairlab`, or `~/.cache/fairlab`.
+    ///
+    /// # Errors
+    /// The environment names no home.
+    pub fn place() -> Result<PathBuf, LabError> {
         let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let home = home.or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
         let home = home.ok_or_else(|| {
             LabError::new("there is no place for what is fetched", "set HOME or XDG_CACHE_HOME")
         })?;
-        Cache::below(&home.join("fairlab"))
+        Ok(home.join("fairlab"))
     }
 
+    /// Opens one below another folder.
+    ///
+    /// # Errors
+    /// It cannot be made.
     pub fn below(folder: &Path) -> Result<Cache, LabError> {
         let made = fs::create_dir_all(folder).and_then(|()| File::create(folder.join("lock")));
         let lock =
@@ -38,6 +53,9 @@ impl Cache {
     }
 
     /// Looks whether what is fetched has room there.
+    ///
+    /// # Errors
+    /// It has not.
     pub fn has_room(&self) -> Result<(), LabError> {
         let free_mib = free_mib(&self.folder).map_err(|error| failed(&self.folder, &error))?;
         if free_mib >= ROOM_MIB {
@@ -58,6 +76,9 @@ impl Cache {
     }
 
     /// Makes the folder `name` by `make`, which is given a folder beside it: it is whole or not there.
+    ///
+    /// # Errors
+    /// `make` fails, or the folder cannot be put in its place.
     pub fn build(
         &self,
         name: &str,
@@ -84,13 +105,16 @@ impl Cache {
 }
 
 /// How much room there is in the file system of a folder, MiB.
-pub(super) fn free_mib(folder: &Path) -> io::Result<u64> {
+///
+/// # Errors
+/// It cannot be asked.
+pub fn free_mib(folder: &Path) -> io::Result<u64> {
     let about = rustix::fs::statvfs(folder)?;
     Ok(about.f_bavail.saturating_mul(about.f_frsize) >> 20)
 }
 
 /// An error about a place in the cache.
-pub(super) fn failed(path: &Path, error: &io::Error) -> LabError {
+pub fn failed(path: &Path, error: &io::Error) -> LabError {
     LabError::new(
         format!("cannot keep what is fetched in {}: {error}", path.display()),
         "check the place and its free space, or set XDG_CACHE_HOME to another",

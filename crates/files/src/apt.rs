@@ -11,12 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::LabError;
 use crate::cache::{Cache, failed, free_mib};
-use crate::hardware::Architecture;
-use fairlab_files::LabError;
 
 /// With less than this, MiB, a fetch that failed had no room: the next file that it would write is larger.
 const FULL_MIB: u64 = 16;
+
+/// What Debian calls the architecture of PCs.
+const PC: &str = "amd64";
 
 /// Whose packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,22 +69,25 @@ const KEYS_OF_UBUNTU: (&str, &str) = ("trixie", "ubuntu-keyring");
 
 /// One suite of an archive.
 #[derive(Debug)]
-pub(super) struct Apt<'s> {
+pub struct Apt<'s> {
     folder: PathBuf,
     /// The keys that its lists are signed with.
     keys: PathBuf,
     /// Where the archive is.
     archive: String,
     suite: String,
-    architecture: Architecture,
+    architecture: &'static str,
     stop: &'s AtomicBool,
 }
 
 impl<'s> Apt<'s> {
-    /// Prepares and reads the lists of a suite of Debian's (`bookworm`).
+    /// Prepares and reads the lists of a suite of Debian's (`bookworm`) for an architecture, as Debian names it.
+    ///
+    /// # Errors
+    /// Debian's keys are not installed, the archive is not known, or its lists cannot be read.
     pub fn of_debian(
         suite: &str,
-        architecture: Architecture,
+        architecture: &'static str,
         cache: &Cache,
         stop: &'s AtomicBool,
     ) -> Result<Apt<'s>, LabError> {
@@ -96,20 +101,24 @@ impl<'s> Apt<'s> {
 
     /// Prepares and reads the lists of a suite of Ubuntu's for PCs (`jammy-updates`). Where Ubuntu's keys are not installed,
     /// Debian's package has them.
+    ///
+    /// # Errors
+    /// As [`of_debian`](Self::of_debian).
     pub fn of_ubuntu(suite: &str, cache: &Cache, stop: &'s AtomicBool) -> Result<Apt<'s>, LabError> {
         let keys = keys_of_ubuntu(cache, stop)?;
-        Apt::of_suite(Distribution::Ubuntu, keys, suite, Architecture::Amd64, cache, stop)
+        Apt::of_suite(Distribution::Ubuntu, keys, suite, PC, cache, stop)
     }
 
     fn of_suite(
         distribution: Distribution,
         keys: PathBuf,
         suite: &str,
-        architecture: Architecture,
+        architecture: &'static str,
         cache: &Cache,
         stop: &'s AtomicBool,
     ) -> Result<Apt<'s>, LabError> {
-        let folder = cache.path(&format!("apt/{suite}{}", architecture.suffix()));
+        let other = if architecture == PC { String::new() } else { format!("-{architecture}") };
+        let folder = cache.path(&format!("apt/{suite}{other}"));
         let archive = archive(distribution)?;
         let apt = Apt { folder, keys, archive, suite: suite.to_string(), architecture, stop };
         cache.has_room()?;
@@ -122,7 +131,7 @@ impl<'s> Apt<'s> {
         for folder in ["lists/partial", "archives/partial"] {
             fs::create_dir_all(self.folder.join(folder))?;
         }
-        let architecture = self.architecture.of_debian();
+        let architecture = self.architecture;
         let (keys, archive) = (self.keys.display(), &self.archive);
         let source = format!("deb [signed-by={keys} arch={architecture}] {archive} {} main\n", self.suite);
         fs::write(self.folder.join("sources.list"), source)?;
@@ -153,6 +162,9 @@ impl<'s> Apt<'s> {
     }
 
     /// What a package needs: `Depends`, of each the first that would do.
+    ///
+    /// # Errors
+    /// Apt fails, or was stopped.
     pub fn needs(&self, package: &str) -> Result<Vec<String>, LabError> {
         let shown = self.run(
             Command::new("apt-cache").args(["show", "--no-all-versions", package]),
@@ -164,6 +176,9 @@ impl<'s> Apt<'s> {
     }
 
     /// The packages whose names match a regular expression.
+    ///
+    /// # Errors
+    /// Apt fails, or was stopped.
     pub fn named(&self, pattern: &str) -> Result<Vec<String>, LabError> {
         let found = self
             .run(Command::new("apt-cache").args(["search", "--names-only", pattern]), "look for a package")?;
@@ -171,6 +186,9 @@ impl<'s> Apt<'s> {
     }
 
     /// Fetches one package. Returns its file, which is the caller's to remove.
+    ///
+    /// # Errors
+    /// Apt fails, or was stopped.
     pub fn download(&self, package: &str) -> Result<PathBuf, LabError> {
         let folder = self.folder.join("one");
         let _ = fs::remove_dir_all(&folder);
@@ -186,6 +204,9 @@ impl<'s> Apt<'s> {
     }
 
     /// Fetches a package and all that it needs. Returns their files.
+    ///
+    /// # Errors
+    /// Apt fails, or was stopped.
     pub fn download_with_needs(&self, package: &str) -> Result<Vec<PathBuf>, LabError> {
         let mut command = Command::new("apt-get");
         command.args(["--quiet", "--yes", "--download-only", "install", package]);
@@ -209,7 +230,7 @@ impl<'s> Apt<'s> {
         let (succeeded, output, errors) = output(command, self.stop).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => LabError::new(
                 "this system has no apt, by which packages are fetched",
-                "give the path of a kernel image, and install QEMU 11 or later",
+                "give the path of a kernel that you have",
             ),
             _ => LabError::new(format!("cannot {what}: {error}"), "try again"),
         })?;
@@ -234,7 +255,7 @@ impl<'s> Apt<'s> {
                 self.archive,
                 said.trim_start_matches("E: ")
             ),
-            "see whether the network is there, or give the path of a kernel image",
+            "see whether the network is there, or give the path of a kernel that you have",
         ))
     }
 }
@@ -256,7 +277,7 @@ fn keys_of_ubuntu(cache: &Cache, stop: &AtomicBool) -> Result<PathBuf, LabError>
         return Ok(keys.to_path_buf());
     }
     let (suite, package) = KEYS_OF_UBUNTU;
-    let apt = Apt::of_debian(suite, Architecture::Amd64, cache, stop)?;
+    let apt = Apt::of_debian(suite, PC, cache, stop)?;
     let package = apt.download(package)?;
     cache.build("keys", |folder| unpack_all(&package, folder))?;
     apt.clean();
@@ -269,8 +290,11 @@ fn keys_of_ubuntu(cache: &Cache, stop: &AtomicBool) -> Result<PathBuf, LabError>
     ))
 }
 
-/// Unpacks a package whole.
-pub(super) fn unpack_all(package: &Path, folder: &Path) -> Result<(), LabError> {
+/// Unpacks a package whole, and removes it.
+///
+/// # Errors
+/// It is no package, or there is no room.
+pub fn unpack_all(package: &Path, folder: &Path) -> Result<(), LabError> {
     let status = Command::new("dpkg-deb").arg("--extract").arg(package).arg(folder).status();
     match status {
         Ok(status) if status.success() => fs::remove_file(package)
@@ -299,7 +323,7 @@ fn archive(distribution: Distribution) -> Result<String, LabError> {
     archive_of(origin, &listed.unwrap_or_default()).ok_or_else(|| {
         LabError::new(
             format!("where {origin}'s archive is this system's apt does not say"),
-            format!("set {variable} to its address, or give the path of a kernel image"),
+            format!("set {variable} to its address, or give the path of a kernel that you have"),
         )
     })
 }
@@ -322,7 +346,10 @@ fn archive_of(origin: &str, targets: &str) -> Option<String> {
 }
 
 /// Runs a program to its end, or until `stop` is set. Returns whether it succeeded, and what it said on both ways.
-pub(super) fn output(command: &mut Command, stop: &AtomicBool) -> io::Result<(bool, String, String)> {
+///
+/// # Errors
+/// It cannot be started.
+pub fn output(command: &mut Command, stop: &AtomicBool) -> io::Result<(bool, String, String)> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let text = |pipe: Option<Box<dyn Read + Send>>| {
@@ -386,7 +413,7 @@ mod tests {
             let (name, value) = check.split_once('=').expect("a setting");
             format!("{name} \"{}\";\n", if value == "true" { "false" } else { "true" })
         });
-        let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        let folder = crate::temporary::PrivateFolder::create().expect("a folder");
         let parts = folder.path().join("parts");
         fs::create_dir(&parts).expect("a folder");
         fs::write(parts.join("99allow"), allows.concat()).expect("written");
