@@ -25,6 +25,7 @@ mod fair;
 pub mod generation;
 mod group;
 mod invariant;
+pub mod members;
 pub mod open_loop;
 pub mod pelt;
 mod probe;

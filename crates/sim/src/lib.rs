@@ -7,6 +7,7 @@
 //! Must not know: files, real clocks, the environment, what an analysis computes.
 
 pub mod engine;
+pub mod inspect;
 pub mod machine;
 mod model;
 pub mod rng;
@@ -14,6 +15,7 @@ pub mod scheduler_core;
 pub mod workload;
 
 pub use engine::{Counters, Engine};
+pub use inspect::Inspect;
 pub use machine::Machine;
 pub use model::{Message, Model};
 pub use scheduler_core::SchedulerCore;

@@ -10,6 +10,7 @@ mod contradiction;
 pub mod fidelity;
 mod hierarchy;
 mod kernel;
+pub mod oracle;
 mod power;
 mod present;
 mod probe;

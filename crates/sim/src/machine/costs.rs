@@ -16,6 +16,9 @@ macro_rules! costs {
         }
 
         impl Costs {
+            /// Kernel work that takes no time.
+            pub const NONE: Costs = Costs { $($field: Ns::ZERO,)* };
+
             /// Every cost with its name, value, what it covers and the source of its default.
             pub fn table(&self) -> Vec<Cost> {
                 vec![$(Cost { name: $name, value: self.$field, default: Ns($default), covers: $covers, source: $source },)*]

@@ -47,7 +47,7 @@ impl Model {
     }
 
     /// A CPU's stopper: they were created in order, after the idle tasks.
-    fn stopper_of(&self, cpu: Cpu) -> TaskId {
+    pub(crate) fn stopper_of(&self, cpu: Cpu) -> TaskId {
         TaskId((self.nr_cpus + cpu.index()) as u32)
     }
 

@@ -1,0 +1,200 @@
+//! What a task, a fair queue and a runqueue hold, by the kernel's own names of the members: for whoever compares the model with
+//! a kernel whose memory can be read, or prints both.
+//!
+//! A member that the generation does not have is not shown, so that what is shown of both sides is what both have.
+//!
+//! Must not know: where the values of the other side come from, which difference matters.
+
+use fairlab_event::Cpu;
+
+use crate::core::Scheduler;
+use crate::entity::SeId;
+use crate::fair::rules::Placement;
+use crate::group::GroupId;
+use crate::task::{OnRq, TaskId};
+
+macro_rules! members {
+    ($($(#[$doc:meta])* $member:ident $name:literal,)*) => {
+        /// A member of one of the kernel's structures.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Member {
+            $($(#[$doc])* $member,)*
+        }
+
+        impl Member {
+            /// Every member.
+            pub const ALL: &[Member] = &[$(Member::$member,)*];
+
+            /// Its path, from the structure that messages name.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Member::$member => $name,)*
+                }
+            }
+        }
+    };
+}
+
+members! {
+    /// The CPU of a task.
+    TaskCpu "cpu",
+    /// Whether a task is queued, 0 or 1; a sleeper that was left on its queue is.
+    TaskOnRq "on_rq",
+    /// Whether a task sleeps on its queue, 0 or 1.
+    SchedDelayed "se.sched_delayed",
+    /// An entity's place on the virtual time line, ns.
+    Vruntime "se.vruntime",
+    /// Its virtual deadline, ns.
+    Deadline "se.deadline",
+    /// Its lag, ns, or what stands there while it runs.
+    Vlag "se.vlag",
+    /// Its weight, scaled up.
+    EntityWeight "se.load.weight",
+    /// How long it has run, ns.
+    SumExecRuntime "se.sum_exec_runtime",
+    /// How long it had run when it was last picked, ns.
+    PrevSumExecRuntime "se.prev_sum_exec_runtime",
+    /// Its average load.
+    EntityLoadAvg "se.avg.load_avg",
+    /// Its average of being runnable, of 1024.
+    EntityRunnableAvg "se.avg.runnable_avg",
+    /// Its average of running, of 1024.
+    EntityUtilAvg "se.avg.util_avg",
+    /// How often a task wakes another one than last time.
+    WakeeFlips "wakee_flips",
+    /// The CPU that a task used before its last one.
+    RecentUsedCpu "recent_used_cpu",
+    /// Entities on a queue (`nr_queued` from v6.14).
+    NrRunning "cfs_rq.nr_running",
+    /// Tasks below it (`h_nr_queued` from v6.14).
+    HNrRunning "cfs_rq.h_nr_running",
+    /// Its weight, scaled up.
+    QueueWeight "cfs_rq.load.weight",
+    /// Zero of its time line: `min_vruntime`, `zero_vruntime` from v6.19, ns.
+    QueueZero "cfs_rq.min_vruntime",
+    /// Weighted keys of those who wait (`sum_w_vruntime` from v6.19).
+    SumOfKeys "cfs_rq.avg_vruntime",
+    /// Weight of those who wait (`sum_weight` from v6.19).
+    SumOfWeights "cfs_rq.avg_load",
+    /// Its average load.
+    QueueLoadAvg "cfs_rq.avg.load_avg",
+    /// Its average of runnable tasks.
+    QueueRunnableAvg "cfs_rq.avg.runnable_avg",
+    /// Its average utilization.
+    QueueUtilAvg "cfs_rq.avg.util_avg",
+    /// What its group has been told of its load.
+    TgLoadAvgContrib "cfs_rq.tg_load_avg_contrib",
+    /// What is left of its slice of the group's quota, ns.
+    RuntimeRemaining "cfs_rq.runtime_remaining",
+    /// Whether it waits for runtime, 0 or 1.
+    Throttled "cfs_rq.throttled",
+    /// Queued tasks of all classes.
+    RqNrRunning "rq.nr_running",
+    /// How long the CPU idles at a time, ns.
+    AvgIdle "rq.avg_idle",
+    /// The dearest new-idle balancing of late, ns.
+    MaxIdleBalanceCost "rq.max_idle_balance_cost",
+    /// Since when it idles, ns; 0 while it does not.
+    IdleStamp "rq.idle_stamp",
+    /// Whether there may be a wholly idle core under its cache, 0 or 1.
+    HasIdleCores "sd_llc_shared.has_idle_cores",
+    /// How many CPUs a search under its cache looks at.
+    NrIdleScan "sd_llc_shared.nr_idle_scan",
+    /// CPUs under its cache that do not idle with their tick stopped.
+    NrBusyCpus "sd_llc_shared.nr_busy_cpus",
+    /// Of its smallest domain: tries in a row that found an imbalance and moved nothing.
+    NrBalanceFailed "sd.nr_balance_failed",
+    /// Of its smallest domain: time between two balancings, ms.
+    BalanceInterval "sd.balance_interval",
+}
+
+/// Members with their values, in the order of [`Member`].
+pub type Members = Vec<(Member, i64)>;
+
+impl Scheduler {
+    /// What a task holds. A time line means nothing to one that is not queued; averages and counts remain.
+    pub fn members_of_task(&self, id: TaskId, into: &mut Members) {
+        let task = &self.tasks[id.index()];
+        let delayed = matches!(task.on_rq, OnRq::Delayed(_));
+        let on_rq = delayed || task.on_rq == OnRq::Queued;
+        into.push((Member::TaskCpu, i64::from(task.cpu.0)));
+        into.push((Member::TaskOnRq, i64::from(on_rq)));
+        if self.generation.fair.placement == Placement::Lag {
+            into.push((Member::SchedDelayed, i64::from(delayed)));
+        }
+        if task.policy.is_fair() {
+            self.members_of_entity(task.se, into);
+        }
+        into.push((Member::WakeeFlips, i64::from(task.wakee_flips)));
+        into.push((Member::RecentUsedCpu, i64::from(task.recent_used_cpu.0)));
+    }
+
+    fn members_of_entity(&self, se: SeId, into: &mut Members) {
+        let entity = self.se(se);
+        if entity.on_rq {
+            into.push((Member::Vruntime, entity.vruntime.0 as i64));
+            if self.generation.fair.placement == Placement::Lag {
+                into.push((Member::Deadline, entity.deadline.0 as i64));
+            }
+        } else if self.generation.fair.placement == Placement::Lag {
+            into.push((Member::Vlag, entity.vlag));
+        }
+        into.push((Member::EntityWeight, entity.load.raw() as i64));
+        into.push((Member::SumExecRuntime, entity.sum_exec_runtime as i64));
+        into.push((Member::PrevSumExecRuntime, entity.prev_sum_exec_runtime as i64));
+        into.push((Member::EntityLoadAvg, entity.avg.load_avg as i64));
+        into.push((Member::EntityRunnableAvg, entity.avg.runnable_avg as i64));
+        into.push((Member::EntityUtilAvg, entity.avg.util_avg as i64));
+    }
+
+    /// What a group's queue of one CPU holds, and its entity where there is one.
+    pub fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut Members) {
+        let group = &self.groups[group.0 as usize];
+        if let Some(&entity) = group.entities.get(cpu.index()) {
+            self.members_of_entity(entity, into);
+        }
+        let queue = self.cfs(group.cfs_rqs[cpu.index()]);
+        into.push((Member::NrRunning, i64::from(queue.nr_running)));
+        into.push((Member::HNrRunning, i64::from(queue.h_nr_running)));
+        into.push((Member::QueueWeight, queue.load.raw() as i64));
+        into.push((Member::QueueZero, queue.min_vruntime.0 as i64));
+        if self.generation.fair.placement == Placement::Lag {
+            into.push((Member::SumOfKeys, queue.waiting_keys()));
+            into.push((Member::SumOfWeights, queue.waiting_load()));
+        }
+        let tracked = &queue.tracked;
+        into.push((Member::QueueLoadAvg, tracked.avg.load_avg as i64));
+        into.push((Member::QueueRunnableAvg, tracked.avg.runnable_avg as i64));
+        into.push((Member::QueueUtilAvg, tracked.avg.util_avg as i64));
+        into.push((Member::TgLoadAvgContrib, tracked.tg_load_avg_contrib as i64));
+        if queue.runtime.enabled {
+            into.push((Member::RuntimeRemaining, queue.runtime.remaining));
+            into.push((Member::Throttled, i64::from(queue.runtime.throttled)));
+        }
+    }
+
+    /// What a runqueue holds beside its queues, and its smallest domain.
+    pub fn members_of_rq(&self, cpu: Cpu, into: &mut Members) {
+        let rq = &self.rqs[cpu.index()];
+        let idle = &rq.idle_time;
+        into.push((Member::RqNrRunning, i64::from(rq.nr_running)));
+        into.push((Member::AvgIdle, idle.avg_idle as i64));
+        into.push((Member::MaxIdleBalanceCost, idle.max_idle_balance_cost as i64));
+        into.push((Member::IdleStamp, idle.idle_stamp.map_or(0, |stamp| stamp.0 as i64)));
+        if let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared {
+            let shared = self.domains.shared(shared);
+            into.push((Member::HasIdleCores, i64::from(shared.has_idle_cores)));
+            into.push((Member::NrIdleScan, i64::from(shared.nr_idle_scan)));
+            into.push((Member::NrBusyCpus, i64::from(shared.nr_busy_cpus)));
+        }
+        if let Some(smallest) = self.domains.domains_of(cpu).first() {
+            into.push((Member::NrBalanceFailed, i64::from(smallest.balance.nr_balance_failed)));
+            into.push((Member::BalanceInterval, i64::from(smallest.balance.balance_interval)));
+        }
+    }
+
+    /// The queued fair tasks of a CPU, the one that ran longest ago first (`rq->cfs_tasks`).
+    pub fn fair_tasks_of(&self, cpu: Cpu, into: &mut Vec<TaskId>) {
+        into.extend(self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks));
+    }
+}

@@ -1,0 +1,57 @@
+//! A scheduler whose state can be looked at while an engine drives it.
+//!
+//! Must not know: who compares what is seen.
+
+use fairlab_event::Cpu;
+use fairlab_kernel::members::Members;
+use fairlab_kernel::{GroupId, TaskId};
+
+use crate::Model;
+use crate::scheduler_core::SchedulerCore;
+
+/// What can be seen of a scheduler between two calls.
+pub trait Inspect: SchedulerCore {
+    /// The idle task of a CPU.
+    fn idle_task(&self, cpu: Cpu) -> TaskId;
+
+    /// The stopper of a CPU (`migration/N`).
+    fn stopper(&self, cpu: Cpu) -> TaskId;
+
+    /// The queued fair tasks of a CPU, the one that ran longest ago first (`rq->cfs_tasks`).
+    fn fair_tasks(&self, cpu: Cpu, into: &mut Vec<TaskId>);
+
+    /// What a task holds.
+    fn members_of_task(&self, task: TaskId, into: &mut Members);
+
+    /// What a group's queue of one CPU holds, and its entity.
+    fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut Members);
+
+    /// What a runqueue holds beside its queues.
+    fn members_of_rq(&self, cpu: Cpu, into: &mut Members);
+}
+
+impl Inspect for Model {
+    fn idle_task(&self, cpu: Cpu) -> TaskId {
+        self.scheduler().idle_task(cpu)
+    }
+
+    fn stopper(&self, cpu: Cpu) -> TaskId {
+        self.stopper_of(cpu)
+    }
+
+    fn fair_tasks(&self, cpu: Cpu, into: &mut Vec<TaskId>) {
+        self.scheduler().fair_tasks_of(cpu, into);
+    }
+
+    fn members_of_task(&self, task: TaskId, into: &mut Members) {
+        self.scheduler().members_of_task(task, into);
+    }
+
+    fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut Members) {
+        self.scheduler().members_of_queue(cpu, group, into);
+    }
+
+    fn members_of_rq(&self, cpu: Cpu, into: &mut Members) {
+        self.scheduler().members_of_rq(cpu, into);
+    }
+}
