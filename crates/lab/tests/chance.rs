@@ -9,7 +9,7 @@ use fairlab_sim::machine::PRESETS;
 use fairlab_sim::workload::catalogue::WORKLOADS;
 
 /// A small size of every workload, and whether it draws something itself.
-const SIZES: [(&str, &str, bool); 14] = [
+const SIZES: [(&str, &str, bool); 15] = [
     ("schbench", "-m 1 -t 2 -c 500 -s 500 -r 1", true),
     ("hackbench", "-g 1 -f 2 -l 20", false),
     ("pipe", "-l 100", false),
@@ -22,6 +22,7 @@ const SIZES: [(&str, &str, bool); 14] = [
     ("replay", "../../testdata/recordings/6.1-idle-2", true),
     ("periodic", "-n 3 -c 500 -p 2000 -r 1", false),
     ("spinners", "-n 0,0,5 --run-us 500 -s 500 -r 1", false),
+    ("random", "-t 6 -r 200 --nice --forks", true),
     ("cgroup", "cpu.weight=50 cpu.max=2000,4000 pipe -l 100", false),
     ("daemons", "-g 2 -c 2 -p 10 pipe -l 100", true),
 ];

@@ -29,7 +29,7 @@ const THREADS: &str = r#"{"tasks": {
     "global": {"duration": 1}}"#;
 
 /// What is run: `_` is a blank within a word, and files are named by `{threads}` and `{recording}`.
-const RUNS: [&str; 20] = [
+const RUNS: [&str; 21] = [
     "schbench -m 2 -t 6",
     "cgroup cpu.weight=30 / cpu.max=12000_10000 schbench -m 1 -t 6 -c 3000 -s 500",
     "hackbench -g 2 -l 10",
@@ -50,6 +50,7 @@ const RUNS: [&str; 20] = [
     "replay {recording}",
     "daemons -g 3 -c 8 -p 10 periodic -n 12 -d 370",
     "spinners -n 0,5,-5,19 -g 100,300,20 -s 700",
+    "random -t 12 -r 400 --nice --cpus 4 --policies --forks",
 ];
 
 /// What the walk is taken not to know though the run did, as far as it has been looked into. No event shows the weights of groups'
@@ -76,7 +77,7 @@ const fn gap(of: &'static str, kind: Kind, misses: [u64; 3], why: &'static str) 
     Gap { of, kind, misses, why }
 }
 
-const KNOWN: [Gap; 41] = [
+const KNOWN: [Gap; 43] = [
     gap("jobs spin", Kind::Vruntime, [0, 0, 1], CLOCKS),
     gap("sessions", Kind::Vruntime, [0, 3, 5], CLOCKS),
     gap("spinners", Kind::Vruntime, [0, 0, 1], CLOCKS),
@@ -112,6 +113,8 @@ const KNOWN: [Gap; 41] = [
     gap("jobs spawn", Kind::WakeupCpu, [0, 1, 2], LOADS),
     gap("sessions", Kind::WakeupCpu, [0, 0, 3], LOADS),
     gap("replay", Kind::WakeupCpu, [3, 1, 1], LOADS),
+    gap("random", Kind::WakeupCpu, [4, 2, 0], LOADS),
+    gap("random", Kind::Balance, [3, 2, 3], LOADS),
     gap("uperf", Kind::Balance, [1, 2, 0], LOADS),
     gap("jobs spin", Kind::Balance, [0, 0, 2], LOADS),
     gap("jobs spawn", Kind::Balance, [0, 0, 1], LOADS),

@@ -10,6 +10,7 @@ pub mod hackbench;
 pub mod jobs;
 pub mod periodic;
 pub mod pipe;
+pub mod random;
 pub mod replay;
 pub mod rtapp;
 pub mod schbench;

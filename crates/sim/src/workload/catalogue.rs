@@ -12,6 +12,7 @@ use super::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
 use super::jobs::{Jobs, USAGE as JOBS_USAGE};
 use super::periodic::{Periodic, USAGE as PERIODIC_USAGE};
 use super::pipe::{Pipe, USAGE as PIPE_USAGE};
+use super::random::{Random, USAGE as RANDOM_USAGE};
 use super::replay::{Replay, Script, USAGE as REPLAY_USAGE};
 use super::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use super::schbench::{Schbench, usage as schbench_usage};
@@ -153,6 +154,13 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         usage: || SPINNERS_USAGE,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Spinners::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "random",
+        about: "threads that do whatever a thread can do, by chance: to find where schedulers differ",
+        usage: || RANDOM_USAGE,
+        headline: Some(WORK),
+        build: |args, _| Ok(Box::new(Random::parse(args)?)),
     },
     WorkloadKind {
         name: "cgroup",
