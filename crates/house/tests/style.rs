@@ -11,13 +11,15 @@ const EMPTY_NAMES: [&str; 8] =
     ["common", "helper", "helpers", "misc", "shared", "util", "utilities", "utils"];
 
 /// Where unsafe code stands, and why it cannot be done without: small files that do nothing else.
-const UNSAFE_FILES: [(&str, &str); 3] = [
+const UNSAFE_FILES: [(&str, &str); 5] = [
     (
         "crates/live/src/forked.rs",
         "what runs after fork() has to be promised, and the compiler cannot see it kept",
     ),
     ("crates/live/src/system.rs", "sched_setattr() and getrusage() have no safe interface"),
     ("crates/guest/src/mapping.rs", "a device's memory can only be mapped"),
+    ("crates/native/src/image.rs", "a kernel's code can only be mapped and called"),
+    ("crates/native/src/child.rs", "fork() and handlers of signals have no safe interface"),
 ];
 
 /// Lints that hold the house together: where one bites, the code changes, not the lint.

@@ -262,8 +262,9 @@ struct fl_entries {
 #undef X
 };
 
-/* An entry of __bug_table, as the tree has it, told by two numbers: its size, and where its flags are (BUGFLAG_WARNING is bit 0).
- * It begins with the address of the ud2, relative to itself, then the file's name, relative to that word, and the line at 8. */
+/* An entry of __bug_table, as the tree has it, told by two numbers: its size, and where its 16 bits of flags are (BUGFLAG_WARNING is
+ * bit 0). It begins with the address of the ud2 in 32 bits, relative to that word; right before the flags are the line in 16 bits,
+ * and before that the file's name in 32 bits, relative to that word. */
 
 struct fl_image {
 	fl_u64 magic, size;                  /* sizeof(struct fl_image) */
@@ -279,7 +280,7 @@ struct fl_image {
 	fl_u64 room;                         /* of the buffer, events */
 	unsigned int *wrgsbase;              /* the loader writes 1 if the instruction is allowed */
 	const void *bug_start, *bug_end;
-	fl_u64 bug_size, bug_flags;          /* of one entry of __bug_table, and the place of its 16 bits of flags */
+	fl_u64 bug_size, bug_flags;          /* of one entry of __bug_table */
 	fl_u64 hz;
 	fl_u64 nr_cpus;                      /* the most that a machine may have (NR_CPUS) */
 	struct fl_entries entry;

@@ -1,3 +1,16 @@
 //! A kernel's own scheduler: `kernel/sched/` of any tree, compiled where the user has it, and driven in virtual time.
 //!
+//! An image is what a tree becomes: [`image`] maps it, [`worker`] gives it a process, [`scheduler`] drives it as the engine drives
+//! a model. What both halves agree on is `shim/abi.h`.
+//!
 //! Must not know: commands, experiments, recordings.
+
+mod abi;
+mod child;
+mod elf;
+mod host;
+mod image;
+pub mod worker;
+
+pub use abi::{Clock, GroupPtr, TaskPtr};
+pub use image::{Image, ImageFile};

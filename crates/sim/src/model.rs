@@ -284,6 +284,11 @@ impl SchedulerCore for Model {
         self.scheduler.hrtick(cpu);
     }
 
+    /// An idle CPU has no slice.
+    fn clock_event_wakes(&self, _: Cpu) -> bool {
+        false
+    }
+
     #[inline]
     fn receive(&mut self, cpu: Cpu, message: Message) -> Received {
         let took = match message {
@@ -371,10 +376,11 @@ impl SchedulerCore for Model {
     }
 
     /// Where the task may not stay, the stopper moves it.
-    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) {
+    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
         if self.scheduler.set_cpus_allowed(task, allowed) {
             self.stop_to_move(cpu, task);
         }
+        None
     }
 
     fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {

@@ -110,6 +110,9 @@ pub trait SchedulerCore {
     /// A timer that [`Request::ClockEvent`] armed expires on `cpu`.
     fn clock_event(&mut self, cpu: Cpu);
 
+    /// Whether that timer has something to do on a CPU that idles, and wakes it.
+    fn clock_event_wakes(&self, cpu: Cpu) -> bool;
+
     /// A message has come to `cpu`.
     fn receive(&mut self, cpu: Cpu, message: Self::Message) -> Received;
 
@@ -146,8 +149,9 @@ pub trait SchedulerCore {
     /// Changes what is given, `sched_setattr()`; `request`: its slice.
     fn set_scheduler(&mut self, task: TaskId, policy: Option<Policy>, nice: Option<i32>, request: Option<Ns>);
 
-    /// The running task of `cpu` may use these CPUs of the machine from now on, one at least.
-    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask);
+    /// The running task of `cpu` may use these CPUs of the machine from now on, one at least. `Some`: it has to leave its CPU, and
+    /// already waits for that, with another task running there.
+    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress>;
 
     /// A control group below `parent`.
     fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId;

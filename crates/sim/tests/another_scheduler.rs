@@ -209,6 +209,10 @@ impl SchedulerCore for FirstCome {
         unreachable!("no timer is armed on CPU {cpu}")
     }
 
+    fn clock_event_wakes(&self, _: Cpu) -> bool {
+        false
+    }
+
     fn receive(&mut self, _: Cpu, task: TaskId) -> Received {
         self.queue(task);
         Received { took: Ns::ZERO, wakes: None }
@@ -250,7 +254,7 @@ impl SchedulerCore for FirstCome {
         assert_eq!(nice.unwrap_or(0), 0, "all come first at times");
     }
 
-    fn set_cpus_allowed(&mut self, _: Cpu, task: TaskId, _: CpuMask) {
+    fn set_cpus_allowed(&mut self, _: Cpu, task: TaskId, _: CpuMask) -> Option<Progress> {
         unreachable!("task {task:?} stays where it is")
     }
 

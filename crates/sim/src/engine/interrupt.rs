@@ -95,6 +95,7 @@ impl<C: SchedulerCore> Engine<C> {
             Interrupt::Device => costs.interrupt + self.device_interrupts(cpu),
             Interrupt::Kworker => costs.interrupt + costs.timer + self.wake_kworker(cpu),
             Interrupt::Tick => self.tick_work(cpu),
+            Interrupt::ClockEvent => self.clock_event_work(cpu),
         };
         self.interrupt_marked(Some(cpu));
         cost
@@ -175,13 +176,22 @@ impl<C: SchedulerCore> Engine<C> {
     /// The timer of `cpu` that the scheduler arms has expired.
     pub(super) fn clock_event(&mut self, cpu: Cpu) {
         if self.cpus[cpu.index()].phase == Phase::Idle {
+            if self.core.clock_event_wakes(cpu) {
+                self.interrupt_arrives(cpu, Interrupt::ClockEvent);
+            }
             return;
         }
         self.core.set_here(cpu, Mode::Hardirq, self.now);
+        let cost = self.clock_event_work(cpu);
+        self.interrupt_marked(Some(cpu));
+        self.leave_interrupt(cpu, cost);
+    }
+
+    /// The scheduler's part of it. Returns what it costs.
+    fn clock_event_work(&mut self, cpu: Cpu) -> Ns {
         self.core.clock_event(cpu);
         self.make_requests();
-        self.interrupt_marked(Some(cpu));
-        self.leave_interrupt(cpu, self.machine.costs.interrupt + self.machine.costs.timer);
+        self.machine.costs.interrupt + self.machine.costs.timer
     }
 
     /// Lets `cpu`'s tick run from the next tick on. All CPUs tick at the same instants, as without `skew_tick`.

@@ -64,6 +64,8 @@ pub(super) enum Interrupt<M> {
     Kworker,
     /// The tick of a CPU that idles.
     Tick,
+    /// The timer that the scheduler arms, of a CPU that idles.
+    ClockEvent,
 }
 
 impl<M> Interrupt<M> {

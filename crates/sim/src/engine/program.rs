@@ -206,7 +206,10 @@ impl<C: SchedulerCore> Engine<C> {
         let allowed = allowed.map(|allowed| allowed.and(self.machine.topology.online()));
         let task = self.threads[index].task;
         if let Some(allowed) = allowed.filter(|allowed| !allowed.is_empty()) {
-            self.core.set_cpus_allowed(cpu, task, allowed);
+            let left = self.core.set_cpus_allowed(cpu, task, allowed);
+            if let Some(progress) = left {
+                return self.goes_on(cpu, progress);
+            }
         }
         self.interrupt_marked(Some(cpu));
         self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
