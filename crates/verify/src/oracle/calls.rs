@@ -304,6 +304,10 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         received
     }
 
+    fn clock_event_wakes(&self, cpu: Cpu) -> bool {
+        self.leader.clock_event_wakes(cpu)
+    }
+
     fn has_user_mode_work(&self, cpu: Cpu) -> bool {
         self.leader.has_user_mode_work(cpu)
     }
@@ -373,11 +377,16 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         });
     }
 
-    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) {
-        self.leader.set_cpus_allowed(cpu, task, allowed);
+    /// A leader that has switched already to the stopper is followed by one that has it only marked.
+    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
+        let switched = self.leader.set_cpus_allowed(cpu, task, allowed);
         self.follow_task("sched_setaffinity", task, |follower, task| {
-            follower.set_cpus_allowed(cpu, task, allowed);
+            let progress = follower.set_cpus_allowed(cpu, task, allowed);
+            if switched.is_some() && progress.is_none() {
+                follower.schedule(cpu, TaskState::UNINTERRUPTIBLE);
+            }
         });
+        switched
     }
 
     fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {
