@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use fairlab_files::apt::Apt;
-use fairlab_files::cache::{Cache, failed};
 use crate::hardware::Architecture;
 use crate::ubuntu::{KERNELS, UbuntuKernel};
 use fairlab_files::LabError;
+use fairlab_files::apt::Apt;
+use fairlab_files::cache::{Cache, failed};
 
 /// The suites that are known by name, with the generation of the model whose rules theirs are.
 ///

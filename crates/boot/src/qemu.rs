@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use fairlab_files::apt::{Apt, unpack_all};
-use fairlab_files::cache::Cache;
 use crate::hardware::Architecture;
 use fairlab_files::LabError;
+use fairlab_files::apt::{Apt, unpack_all};
+use fairlab_files::cache::Cache;
 
 /// The version from which on several emulated CPUs take turns by instructions without standing still: each got a share
 /// of its own (in 7.2, they hang when the second CPU starts; releases between have not been tried).

@@ -374,15 +374,28 @@ pub struct SummaryArgs {
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// A recording's folder, or the trace in it with its snapshot files beside it.
-    #[arg(value_name = "TRACE")]
-    pub recording: PathBuf,
+    /// A recording's folder, or the trace in it with its snapshot files beside it; with --against a workload and its own options.
+    #[arg(value_name = "TRACE", num_args = 1.., required = true)]
+    pub words: Vec<String>,
     /// The kernel whose rules are held against the recording; without it the one that the recording names.
     #[arg(long, value_name = "K")]
     pub kernel: Option<String>,
+    /// Instead of a recording: this kernel runs the workload, and the one of --kernel gets every call that it gets, in its whole state. Shows
+    /// where they first differ.
+    #[arg(long, value_name = "K", requires = "kernel")]
+    pub against: Option<String>,
     /// The machine, where the recording does not describe it: a preset, host, or a TOML file.
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
+    /// With --against: the first seed.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "against")]
+    pub seed: u64,
+    /// With --against: runs with this many seeds, from --seed on.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "against")]
+    pub seeds: u64,
+    /// With --against: when each run ends, in virtual time; by default when the workload does.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "against")]
+    pub duration: Option<Ns>,
     /// How many misses are shown with the state of their queue.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub misses: usize,
@@ -630,6 +643,9 @@ const OWN_OPTIONS: &[&str] = &[
     "--bad",
     "--error",
     "--report",
+    "--against",
+    "--misses",
+    "--clock-hz",
 ];
 
 /// Their own options that take none.
@@ -638,9 +654,13 @@ const OWN_FLAGS: &[&str] = &["--attribute", "--probes", "--exact", "--resume"];
 /// Moves the options that are ours before the workload's own, so that both may stand in any order:
 /// `run schbench -t 20 --kernel v6.6` becomes `run --kernel v6.6 -- schbench -t 20`.
 pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
-    let takes_workload =
-        arguments.get(1).is_some_and(|word| TAKE_WORKLOAD.iter().any(|command| word == command));
-    if !takes_workload {
+    let is_command = |name: &str| arguments.get(1).is_some_and(|word| word == name);
+    let is_against = |word: &OsString| {
+        let word = word.to_string_lossy();
+        word == "--against" || word.starts_with("--against=")
+    };
+    let verifies_workload = is_command("verify") && arguments.iter().any(is_against);
+    if !verifies_workload && !TAKE_WORKLOAD.iter().any(|name| is_command(name)) {
         return arguments;
     }
     let (mut own, mut workload) = (Vec::new(), Vec::new());
@@ -716,6 +736,11 @@ mod tests {
             split("fairlab run schbench -t 20 --kernel v6.6 -r 0 --seed=3 --machine vm40"),
             "fairlab run --kernel v6.6 --seed=3 --machine vm40 -- schbench -t 20 -r 0"
         );
+        assert_eq!(
+            split("fairlab verify --kernel v6.6 --against v6.5 hackbench -g 1 --machine vm40"),
+            "fairlab verify --kernel v6.6 --against v6.5 --machine vm40 -- hackbench -g 1"
+        );
+        assert_eq!(split("fairlab verify t.dat --kernel v6.6"), "fairlab verify t.dat --kernel v6.6");
         assert_eq!(split("fairlab run --help"), "fairlab run --help --");
         assert_eq!(split("fairlab compare schbench --help"), "fairlab compare -- schbench --help");
         assert_eq!(

@@ -169,3 +169,40 @@ fn the_tables_go_between_the_marks_of_a_page() {
     );
     assert!(written.contains("| 6.1-yield-2 | debian-6.1 |"), "{written}");
 }
+
+/// The answer of `verify --against`.
+fn followed(arguments: &str) -> Value {
+    let line = format!("verify --format json {arguments}");
+    let output = fairlab(&line.split(' ').collect::<Vec<_>>());
+    let answer = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    schema::holds(&answer, "oracle-1");
+    answer
+}
+
+#[test]
+fn a_kernel_is_followed_to_the_end_or_to_the_first_difference() {
+    let whole = followed("--kernel v6.12 --against v6.12 hackbench -g 1 -l 20 --machine vm4 --seeds 2");
+    assert_eq!((&whole["difference"], &whole["runs"]), (&Value::Null, &Value::from(2)));
+    let checks = whole["checks"].as_array().expect("checks");
+    assert!(checks.iter().all(|check| check["judged"] == check["agree"]), "{checks:?}");
+    let judged =
+        |name: &str| checks.iter().find(|check| check["check"] == name).map(|check| &check["judged"]);
+    assert!(judged("pick").and_then(Value::as_u64) > Some(100), "{checks:?}");
+    let cut = followed("--kernel v6.12+NO_DELAY_DEQUEUE --against v6.12 hackbench -g 1 -l 20 --machine vm4");
+    let difference = &cut["difference"];
+    assert_eq!((&difference["call"], &difference["seed"]), (&Value::from("schedule"), &Value::from(1)));
+    assert!(difference["state"].as_array().is_some_and(|state| state.len() > 20), "{difference}");
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused_in_one_line() {
+    for (line, told) in [
+        ("verify --kernel v6.1 --against host pipe", "verify --against takes modelled kernels"),
+        ("verify --kernel host --against v6.1 pipe", "verify --kernel takes modelled kernels"),
+        ("verify --kernel v6.1 --against v6.1 nothing", "unknown workload 'nothing'"),
+        ("verify --kernel v6.1 one two", "verify takes one recording"),
+    ] {
+        let output = fairlab(&line.split(' ').collect::<Vec<_>>());
+        assert!(refusal(&output).contains(told), "{line}: {output:?}");
+    }
+}

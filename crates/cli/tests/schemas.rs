@@ -53,6 +53,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("record-1", "record.rs"),
     ("calibrate-1", "live.rs"),
     ("fidelity-1", "fidelity.rs"),
+    ("oracle-1", "fidelity.rs"),
     ("scenario-1", "scenario.rs"),
     ("partial-1", "compare.rs"),
     ("sweep-journal-2", "sweep.rs"),

@@ -5,12 +5,14 @@
 
 mod bisect;
 mod compare;
+mod oracle;
 mod run;
 
 use serde::{Serialize, Serializer};
 
 pub use bisect::{BisectAnswer, Candidate, CrossingAnswer, EndsAnswer, JudgedAnswer};
 pub use compare::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer};
+pub use oracle::{CheckAnswer, DifferenceAnswer, OracleAnswer, StateAnswer};
 pub use run::RunAnswer;
 
 use crate::Progress;

@@ -19,6 +19,7 @@ pub mod host;
 pub mod kernel;
 pub mod machines;
 pub mod merge;
+pub mod oracle;
 pub mod provenance;
 pub mod record;
 mod replay;

@@ -1,7 +1,10 @@
-//! `fairlab verify`: how well a modelled kernel agrees with the recording of a real one.
+//! `fairlab verify`: how well a modelled kernel agrees with the recording of a real one, or with a kernel that runs beside it.
+
+mod oracle;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 use fairlab_event::ShownPath;
 use fairlab_kernel::Generation;
@@ -20,6 +23,16 @@ use crate::provenance;
 use crate::{output, tell};
 
 pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
+    if let Some(against) = &args.against {
+        return oracle::execute(args, against);
+    }
+    let [trace] = args.words.as_slice() else {
+        return Err(CliError::bad(
+            "verify takes one recording",
+            "give its folder or its trace; a workload wants --against KERNEL",
+        ));
+    };
+    let recording = Path::new(trace);
     let machine = args.machine.as_deref().map(machines::find).transpose()?;
     let options = VerifyOptions {
         machine,
@@ -30,12 +43,12 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     };
     let kernel = match &args.kernel {
         Some(name) => KnownKernel { generation: asked_for(name)?, left_out: Vec::new() },
-        None => watched("verify: looking for the kernel", args, &options, |options| {
-            recorded_kernel(&args.recording, options)
+        None => watched("verify: looking for the kernel", recording, &options, |options| {
+            recorded_kernel(recording, options)
         })?,
     };
     let agreement =
-        watched("verify", args, &options, |options| verify(&args.recording, &kernel.generation, options))?;
+        watched("verify", recording, &options, |options| verify(recording, &kernel.generation, options))?;
     let shown = ShownPath(&agreement.trace);
     for count in
         agreement.import.troubles().iter().filter(|count| count.trouble.severity() > Severity::Warning)
@@ -60,12 +73,12 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
 /// Does what reads the trace once, while a terminal shows how far it is.
 fn watched<T>(
     what: &'static str,
-    args: &VerifyArgs,
+    recording: &Path,
     options: &VerifyOptions,
     reads: impl FnOnce(&VerifyOptions) -> Result<T, LabError>,
 ) -> Result<T, LabError> {
     let options = VerifyOptions { read: BytesRead::default(), ..options.clone() };
-    let _line = ReadingLine::new(what, &trace_of(&args.recording), &options.read);
+    let _line = ReadingLine::new(what, &trace_of(recording), &options.read);
     reads(&options)
 }
 

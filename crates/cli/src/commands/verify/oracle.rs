@@ -1,0 +1,86 @@
+//! `fairlab verify --against`: the model beside another kernel, call by call.
+
+use std::fmt::Write;
+
+use fairlab_event::Ns;
+use fairlab_files::shell::line_of;
+use fairlab_lab::answer::{DifferenceAnswer, OracleAnswer};
+use fairlab_lab::kernel::modelled;
+use fairlab_lab::oracle::follow;
+use fairlab_lab::provenance::Origin;
+use fairlab_lab::{Asked, DEFAULT_MACHINE, Kernel, Setting};
+use serde_json::json;
+
+use crate::args::{Format, VerifyArgs};
+use crate::commands::workloads;
+use crate::error::CliError;
+use crate::progress::stop_on_interrupt;
+use crate::provenance;
+use crate::{output, tell};
+
+pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
+    if workloads::helped(&args.words)? {
+        return Ok(());
+    }
+    let kernel = args.kernel.as_deref().unwrap_or(against);
+    let rules = modelled(kernel, "verify --kernel")?;
+    let leads = Kernel::parse(against)?;
+    let setting = Setting::of(&Asked {
+        machine: args.machine.as_deref().unwrap_or(DEFAULT_MACHINE),
+        workload: &args.words,
+        warmup: Some(Ns::ZERO),
+        duration: args.duration,
+        exact: false,
+        first_seed: args.seed,
+    })?;
+    let followed = follow(&rules, &leads, &setting, args.seeds, &*stop_on_interrupt()?)?;
+    let names = [rules.name(), leads.name(), &setting.machine_name, &line_of(&setting.workload)];
+    let wanted = usize::try_from(args.seeds).unwrap_or(usize::MAX);
+    let answer = OracleAnswer::new(names, wanted, &followed);
+    let provenance =
+        provenance::here().of_setting(&setting, answer.runs).by(leads.origin()).by(Origin::Modelled);
+    let provenance = provenance.kernel(&answer.against).kernel(&answer.kernel);
+    if followed.stopped {
+        tell!("stopped: {} of {} runs are done; the answer is of these alone", answer.runs, answer.wanted);
+    }
+    match args.format {
+        Format::Text => output::answer(&provenance, &text(&answer))?,
+        Format::Json => output::answer_json(&provenance, json!(answer))?,
+    }
+    if followed.stopped { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+fn text(answer: &OracleAnswer) -> String {
+    let OracleAnswer { kernel, against, machine, workload, runs, .. } = answer;
+    let seeds = if *runs == 1 { "1 run".to_string() } else { format!("{runs} runs") };
+    let mut text = format!("{kernel} follows {against}, call by call: {workload} on {machine}, {seeds}\n\n");
+    let compared = answer.checks.iter().filter(|check| check.judged > 0);
+    let row = |(name, judged, agree): (&str, u64, u64)| {
+        let share = format!("{:.4} %", agree as f64 * 100.0 / judged.max(1) as f64);
+        vec![name.to_string(), judged.to_string(), agree.to_string(), share]
+    };
+    let rows = compared.map(|check| row((check.check, check.judged, check.agree))).collect::<Vec<_>>();
+    text += &output::table(&["compared", "judged", "alike", "share"], &rows);
+    match &answer.difference {
+        None => text += "\nno difference\n",
+        Some(difference) => text += &told(answer, difference),
+    }
+    text
+}
+
+/// The first difference with what both hold; lines that differ are marked.
+fn told(answer: &OracleAnswer, difference: &DifferenceAnswer) -> String {
+    let DifferenceAnswer { seed, time_ns, cpu, call, check, subject, leads, model, state } = difference;
+    let time = Ns(*time_ns);
+    let mut text = format!(
+        "\nfirst difference: seed {seed}, {time} s, CPU {cpu}, in {call}: {check}\n  {subject}: {leads} in {}, {model} in {}\n\n",
+        answer.against, answer.kernel
+    );
+    let rows = state.iter().map(|line| {
+        let mark = if line.leads == line.model { "" } else { "*" };
+        [mark.to_string(), line.member.clone(), line.leads.clone(), line.model.clone()].to_vec()
+    });
+    let rows = rows.collect::<Vec<_>>();
+    let _ = write!(text, "{}", output::table(&["", "holds", &answer.against, &answer.kernel], &rows));
+    text
+}
