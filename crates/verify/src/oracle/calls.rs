@@ -286,7 +286,7 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
 
     fn tick(&mut self, cpu: Cpu) -> Ns {
         let took = self.leader.tick(cpu);
-        self.follow("tick", |follower| follower.tick(cpu));
+        self.follow("scheduler_tick", |follower| follower.tick(cpu));
         self.compare_resched(Check::TickPreempt, cpu);
         took
     }
@@ -392,7 +392,9 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
     fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {
         let ours = self.leader.new_group(parent, weight);
         let parent = self.groups[parent.0 as usize];
-        if let Some(theirs) = self.follow("cgroup_mkdir", |follower| follower.new_group(parent, weight)) {
+        if let Some(theirs) =
+            self.follow("cpu_cgroup_css_alloc", |follower| follower.new_group(parent, weight))
+        {
             let place = ours.0 as usize;
             self.groups.resize(self.groups.len().max(place + 1), GroupId::ROOT);
             self.groups[place] = theirs;
